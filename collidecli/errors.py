@@ -23,6 +23,10 @@ class CollideError(Exception):
         super().__init__(what)
         self.what, self.where, self.fix = what, where, fix
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles the location and the remedy too: errors of worker processes are printed by their parent."""
+        return type(self), (self.what, self.where, self.fix)
+
     def __str__(self) -> str:
         """One line of location and error, and one of the remedy; names from files may contain any character."""
         location = f"{one_line(self.where)}: " if self.where else ""

@@ -12,6 +12,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
+from itertools import groupby
 from typing import Any, TypeVar
 
 from collidecli.batch.jobs import Job
@@ -55,25 +57,36 @@ class Plan:
     episodes: tuple[Episode, ...]
     requests: Mapping[str, RunRequest] = field(default_factory=dict)
 
+    @cached_property
+    def _by_shard(self) -> dict[int, tuple[Episode, ...]]:
+        return {number: tuple(held) for number, held in groupby(self.episodes, key=lambda one: one.shard)}
+
     @property
     def shard_count(self) -> int:
         return self.episodes[-1].shard + 1 if self.episodes else 0
 
     def shard(self, number: int) -> tuple[Episode, ...]:
         """The episodes of a shard."""
-        return tuple(episode for episode in self.episodes if episode.shard == number)
+        return self._by_shard[number]
 
 
-def make_plan(jobs: Sequence[Job], rates: Mapping[str, tuple[float, float]], shard_seconds: float) -> Plan:
-    """Hashes the inputs and divides the episodes into shards of one job each, the longest first.
+def make_plan(
+    jobs: Sequence[Job],
+    inputs: Mapping[str, Sequence[Episode]],
+    rates: Mapping[str, tuple[float, float]],
+    shard_seconds: float,
+) -> Plan:
+    """Divides the episodes into shards of one job each, the longest first.
 
     Args:
-        rates: by job, seconds per episode and per byte of a recording. shard_seconds: wanted duration of a shard.
-    Raises InputError for a scene that cannot be loaded, and for a recording that cannot be read.
+        inputs: by job, `episodes_of`. rates: by job, seconds per episode and per byte of a recording.
+        shard_seconds: wanted duration of a shard.
     """
     shards: list[list[Episode]] = []
     for job in jobs:
-        found = sorted(_episodes(job, *rates[job.name]), key=lambda episode: (-episode.seconds, episode.motion))
+        per_episode, per_byte = rates[job.name]
+        timed = [replace(one, seconds=per_episode + per_byte * one.bytes) for one in inputs[job.name]]
+        found = sorted(timed, key=lambda episode: (-episode.seconds, episode.motion))
         filled = float("inf")
         for episode in found:
             if filled + episode.seconds > shard_seconds:
@@ -86,7 +99,11 @@ def make_plan(jobs: Sequence[Job], rates: Mapping[str, tuple[float, float]], sha
     return Plan(tuple(numbered), {job.name: job.request for job in jobs})
 
 
-def _episodes(job: Job, per_episode: float, per_byte: float) -> Iterable[Episode]:
+def episodes_of(job: Job) -> Iterable[Episode]:
+    """The episodes of a job, with hashes of their inputs and without estimates.
+
+    Raises InputError for a scene that cannot be loaded, and for a recording that cannot be read.
+    """
     scene_sha256 = (
         load_scene(
             job.request.scenes, None, options=job.request.scene_options, recording_options=job.request.recording
@@ -100,7 +117,7 @@ def _episodes(job: Job, per_episode: float, per_byte: float) -> Iterable[Episode
         for motion, digest in zip(motions, digests, strict=True):
             size = os.path.getsize(motion) if motion else 0
             key = _key(scene_sha256, digest, job.request)
-            yield Episode(key, job.name, motion, size, digest, per_episode + per_byte * size)
+            yield Episode(key, job.name, motion, size, digest)
 
 
 def _key(scene_sha256: str, motion_sha256: str, request: RunRequest) -> str:

@@ -94,9 +94,15 @@ class Store:
         """Records that an episode failed."""
         self._write(os.path.join("failed", f"{failure.key}.json"), asdict(failure))
 
+    def has_failure(self, key: str) -> bool:
+        return os.path.exists(self._failure_path(key))
+
     def forget_failure(self, key: str) -> None:
         with suppress(FileNotFoundError):
-            os.unlink(os.path.join(self.folder, "failed", f"{key}.json"))
+            os.unlink(self._failure_path(key))
+
+    def _failure_path(self, key: str) -> str:
+        return os.path.join(self.folder, "failed", f"{key}.json")
 
     def failures(self) -> dict[str, Failure]:
         """Failures by key."""

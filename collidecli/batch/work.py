@@ -42,14 +42,13 @@ def work_shard(folder: str, shard: int, only: Sequence[str] | None = None) -> Sh
     """
     store, plan = open_store(folder), _plan_of(folder)
     start, report = time.perf_counter(), ShardReport(shard)
-    failures = store.failures()
     with owned_process():
         for episode in plan.shard(shard):
             if only is not None and episode.key not in only:
                 continue
             if store.has_result(episode.key):
                 report = replace(report, skipped=report.skipped + 1)
-            elif episode.key in failures:
+            elif store.has_failure(episode.key):
                 report = replace(report, failed=report.failed + 1)
             else:
                 good = work_episode(store, plan, episode)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from collidecli.cli.settings import option
 from collidecli.cli.traj import VerbGroup
 
 if TYPE_CHECKING:
-    from collidecli.batch.plan import Plan
+    from collidecli.batch.plan import Episode, Plan
     from collidecli.batch.store import Store
     from collidecli.batch.work import ShardReport
     from collidecli.commands.run import RunRequest
@@ -93,25 +93,26 @@ def _words(parameter: click.Option, name: str, value: Any, where: str) -> list[s
 def _planned(jobs: str, folder: str, shard_seconds: float, force: bool) -> tuple[Store, Plan]:
     """The plan of a job file, written to the folder; the plan that is there where it has the same episodes."""
     from collidecli.batch.jobs import read_jobs
-    from collidecli.batch.plan import make_plan, read_plan, write_plan
+    from collidecli.batch.plan import episodes_of, make_plan, read_plan, write_plan
     from collidecli.batch.store import Store
     from collidecli.batch.work import probe
     from collidecli.errors import OutputError
 
     found = read_jobs(jobs, _job_request)
     store = Store(folder)
-    plan = make_plan(found, {job.name: probe(job) for job in found}, shard_seconds)
+    inputs = {job.name: list(episodes_of(job)) for job in found}
     if os.path.exists(store.plan_path) and not force:
         held = read_plan(store.plan_path)
-        if _inputs(held) == _inputs(plan):
+        if _named(held.episodes) == _named(one for episodes in inputs.values() for one in episodes):
             return store, held
         raise OutputError("has the plan of other episodes", folder, "give another folder, or --force to replace it")
+    plan = make_plan(found, inputs, {job.name: probe(job) for job in found}, shard_seconds)
     write_plan(plan, store.plan_path, force=True)
     return store, plan
 
 
-def _inputs(plan: Plan) -> set[tuple[str, str, str]]:
-    return {(episode.key, episode.job, episode.motion) for episode in plan.episodes}
+def _named(episodes: Iterable[Episode]) -> set[tuple[str, str, str]]:
+    return {(episode.key, episode.job, episode.motion) for episode in episodes}
 
 
 def plan_options(command: Callable) -> Callable:

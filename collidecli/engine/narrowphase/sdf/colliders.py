@@ -165,7 +165,7 @@ def collide_corners(
     contact: wp.array[ContactRecord],
     row: int,
 ) -> TriangleMinimum:
-    """Samples the corners of a triangle and writes the contacts of those that it owns."""  # fmt: skip
+    """Samples the corners of a triangle and writes the contacts of those that it owns."""
     mesh = fields[0].facet[probe.row]
     closed = fields[0].meshes[0].header[mesh].is_closed == 1
     owned = fields[0].meshes[0].owned[face]
