@@ -16,7 +16,7 @@ from collidecli.commands.motions import parse_frames
 from collidecli.errors import InputError, extra_module
 from collidecli.escaping import printable
 from collidecli.exporters.rows import KINDS
-from collidecli.scene.contacts import ContactBlock
+from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.run_options import changed_options
 from collidecli.scene.text_format import count
 from collidecli.storage.contact_sets import reader
@@ -88,7 +88,15 @@ class ContactSet(reader.ContactSet):
             "bodies": count(len(self.body_path)),
             "options": changed or "at their defaults",
         }
-        lines = (f"<tr><th>{escape(name)}</th><td>{escape(printable(value))}</td></tr>" for name, value in rows.items())
+        if self.episodes is not None:
+            rows["demonstrations"] = count(len(self.episodes))
+        if optional := [column.name for column in self.columns if column not in RIGID_COLUMNS]:
+            rows["optional columns"] = ", ".join(optional)
+        left = 'style="text-align: left"'  # notebooks align cells to the right
+        lines = (
+            f"<tr><th {left}>{escape(name)}</th><td {left}>{escape(printable(value))}</td></tr>"
+            for name, value in rows.items()
+        )
         return f"<table>{''.join(lines)}</table>"
 
     def __iter__(self) -> Iterator[ContactBlock]:
@@ -98,8 +106,8 @@ class ContactSet(reader.ContactSet):
     def pairs(self) -> NamedColumns:
         """Every pair of shapes with contacts, including those within the gap, in descending order of contacts.
 
-        Columns: shape0, shape1 (rows of `shapes`), path0, path1, contacts, cells (number of cells with contacts),
-        least_distance [m], negative is penetration.
+        Columns: shape0, shape1 (paths, as in `to_pandas`), row0, row1 (rows of `shapes`), contacts, cells (number of
+        cells with contacts), least_distance [m], negative is penetration.
         """
         keys = PairKeys.of_shapes(self.shapes.path, 1)
         whole = np.zeros(0, np.int64)
@@ -112,14 +120,14 @@ class ContactSet(reader.ContactSet):
             sums = _summed(sums, (found.key, found.contacts, found.touching, found.distance))
         key, contacts, cells, distance = sums
         order = np.lexsort((key, -contacts))
-        shape0, shape1 = keys.items(key[order])
+        row0, row1 = keys.items(key[order])
         paths = np.array(keys.paths, object)
         return NamedColumns(
             {
-                "shape0": shape0.astype(np.int32),
-                "shape1": shape1.astype(np.int32),
-                "path0": paths[shape0],
-                "path1": paths[shape1],
+                "shape0": paths[row0],
+                "shape1": paths[row1],
+                "row0": row0.astype(np.int32),
+                "row1": row1.astype(np.int32),
                 "contacts": contacts[order],
                 "cells": cells[order],
                 "least_distance": distance[order],
@@ -143,6 +151,8 @@ class ContactSet(reader.ContactSet):
     ) -> NamedColumns:
         """Intervals in which pairs touch, ordered by begin, world and pair; columns as in docs/howto/list-touches.md.
 
+        The paths of a pair are in shape0 and shape1, or in body0 and body1 with by="bodies".
+
         Args: the options of `collide events`. threshold: [m]; math.inf counts every contact. merge_gap: number of
         frames without touch that do not end an interval; merge_seconds: in place of it, time between touches [s].
         Raises InputError as `collide events` does.
@@ -155,7 +165,8 @@ class ContactSet(reader.ContactSet):
         for note in stream.notes:
             warnings.warn(note, stacklevel=2)
         found = Intervals.chained(*stream.batches())
-        return NamedColumns(interval_columns(leading(found, stream.frames, "begin"), stream.frames, stream.keys))
+        first = leading(found, stream.frames, "begin")
+        return NamedColumns(interval_columns(first, stream.frames, stream.keys, by))
 
     def to_pandas(self, frames: str = "") -> pandas.DataFrame:
         """A row per contact, with the columns of `collide export --to csv`, and episode if there are any.

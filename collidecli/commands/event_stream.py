@@ -15,13 +15,12 @@ from collidecli.commands.result import Progress
 from collidecli.errors import InputError
 from collidecli.scene.contacts import ContactBlock
 from collidecli.scene.episodes import Episodes
-from collidecli.scene.option_choices import EVENT_THINGS
+from collidecli.scene.option_choices import EVENT_COLUMNS, EVENT_THINGS
 from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, read_ahead
 from collidecli.storage.contact_sets.rules import check_body_rows, check_shape_rows, gap_range
 from collidecli.storage.flat_tables import TableColumn
 
-_PATHS: tuple[str, ...] = ("path0", "path1")
 _UNITS = {"begin_time": "s", "end_time": "s", "seconds": "s", "least_distance": "m", "deepest_time": "s"}
 
 
@@ -40,18 +39,20 @@ def _following(found: Intervals) -> np.ndarray:
     return np.minimum(found.last + 1, found.end - 1)
 
 
-def interval_columns(found: Intervals, frames: Frames, keys: PairKeys) -> dict[str, np.ndarray]:
+def interval_columns(found: Intervals, frames: Frames, keys: PairKeys, by: str) -> dict[str, np.ndarray]:
     """Columns of `interval_rows` with paths and names of episodes as objects of type str in place of rows."""
-    words: dict[str, np.ndarray] = dict.fromkeys(_PATHS, np.array(keys.paths, object))
+    words: dict[str, np.ndarray] = dict.fromkeys(EVENT_COLUMNS[by], np.array(keys.paths, object))
     if frames.episodes is not None:
         words["episode"] = np.array(["", *frames.episodes.name], object)
-    columns = interval_rows(found, frames, keys)
+    columns = interval_rows(found, frames, keys, by)
     return columns | {name: texts[columns[name]] for name, texts in words.items()}
 
 
-def interval_table(keys: PairKeys, episodes: Episodes | None) -> tuple[TableColumn, ...]:
+def interval_table(keys: PairKeys, episodes: Episodes | None, by: str) -> tuple[TableColumn, ...]:
     """Descriptions of the columns of a file of `interval_rows`."""
-    words = dict.fromkeys(_PATHS, keys.paths) | {"episode": ("", *(episodes.name if episodes is not None else ()))}
+    words = dict.fromkeys(EVENT_COLUMNS[by], keys.paths) | {
+        "episode": ("", *(episodes.name if episodes is not None else ()))
+    }
     no_frames = Frames(np.zeros(0, np.int64), np.zeros(0), episodes)
     return tuple(
         TableColumn(
@@ -61,24 +62,23 @@ def interval_table(keys: PairKeys, episodes: Episodes | None) -> tuple[TableColu
             words=words.get(name),
             nan_is_none=name == "end_time",
         )
-        for name, values in interval_rows(Intervals.none(), no_frames, keys).items()
+        for name, values in interval_rows(Intervals.none(), no_frames, keys, by).items()
     )
 
 
-def interval_rows(found: Intervals, frames: Frames, keys: PairKeys) -> dict[str, np.ndarray]:
+def interval_rows(found: Intervals, frames: Frames, keys: PairKeys, by: str) -> dict[str, np.ndarray]:
     """Columns by name, with a row per interval; see docs/howto/list-touches.md. Paths are rows of `keys.paths`.
 
+    by: what the pairs are of, one of EVENT_THINGS.
     episode: only if there are episodes: row of the episode, plus one. end_time is NaN if the end is unknown.
     """
-    first, second = keys.items(found.key)
     begun, ended = is_known(found)
     following, world = _following(found), keys.world(found.key)
     episode = {} if frames.episodes is None else {"episode": frames.episodes.row(world, found.first) + 1}
     return {
         "world": world,
         **episode,
-        "path0": first,
-        "path1": second,
+        **dict(zip(EVENT_COLUMNS[by], keys.items(found.key), strict=True)),
         "begin_frame": frames.number[found.first],
         "last_frame": frames.number[found.last],
         "begin_time": frames.time[found.first],

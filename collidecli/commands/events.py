@@ -22,7 +22,7 @@ from collidecli.commands.event_stream import (
     is_known,
 )
 from collidecli.commands.result import Progress, Result
-from collidecli.scene.option_choices import EVENT_ORDERS
+from collidecli.scene.option_choices import EVENT_COLUMNS, EVENT_ORDERS
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.flat_tables import Append, csv_table, parquet_table, require_pyarrow
@@ -58,7 +58,7 @@ class EventsResult(Result):
     written: paths of the files.
     """
 
-    SCHEMA: ClassVar[str] = "collide.events/1"
+    SCHEMA: ClassVar[str] = "collide.events/2"
 
     file: str
     scene: str
@@ -115,7 +115,7 @@ def events(request: EventsRequest, progress: Progress = None) -> EventsResult:
             for found in stream.batches(progress):
                 add_to_graph(graph, found, stream)
                 totals.add(found, stream.frames)
-                rows = interval_rows(found, stream.frames, stream.keys) if tables else {}
+                rows = interval_rows(found, stream.frames, stream.keys, request.options.by) if tables else {}
                 for append in tables:
                     append(rows)
         return _result(request, contacts, stream, totals, graph)
@@ -124,7 +124,7 @@ def events(request: EventsRequest, progress: Progress = None) -> EventsResult:
 @contextmanager
 def _tables(request: EventsRequest, stream: EventStream) -> Iterator[list[Append]]:
     """Functions that append rows to the requested files; both files appear when the block ends without an error."""
-    columns = interval_table(stream.keys, stream.frames.episodes)
+    columns = interval_table(stream.keys, stream.frames.episodes, request.options.by)
     if request.parquet:
         require_pyarrow("--parquet")
     requested = [(path, table) for path, table in ((request.parquet, parquet_table), (request.csv, csv_table)) if path]
@@ -187,8 +187,8 @@ def _result(
             "unknown_ends": totals.count - totals.ends,
             "longest": float(interval_seconds(longest, frames)[0]) if len(longest) else None,
         },
-        listed=_listed(stream, totals),
-        graph=_graph(graph, stream, request.first or len(graph.edges())) if request.graph else None,
+        listed=_listed(stream, totals, request.options.by),
+        graph=_graph(graph, stream, request) if request.graph else None,
         warnings=stream.notes,
         written={"csv": request.csv or None, "parquet": request.parquet or None},
     )
@@ -219,8 +219,8 @@ def _options(request: EventsRequest) -> dict[str, Any]:
     }
 
 
-def _listed(stream: EventStream, totals: Totals) -> list[dict[str, Any]]:
-    columns = interval_columns(totals.listed, stream.frames, stream.keys)
+def _listed(stream: EventStream, totals: Totals, by: str) -> list[dict[str, Any]]:
+    columns = interval_columns(totals.listed, stream.frames, stream.keys, by)
     rows = zip(*(values.tolist() for values in columns.values()), strict=True)
     listed = [dict(zip(columns, row, strict=True)) for row in rows]
     for row in listed:
@@ -228,21 +228,22 @@ def _listed(stream: EventStream, totals: Totals) -> list[dict[str, Any]]:
     return listed
 
 
-def _graph(graph: TouchGraph, stream: EventStream, first: int) -> dict[str, Any]:
+def _graph(graph: TouchGraph, stream: EventStream, request: EventsRequest) -> dict[str, Any]:
     """Nodes with an edge, and every edge; first: number of edges that a table shows."""
     edges = graph.edges()
     ends = graph.ends(edges)
     kinds = dict(zip(reversed(stream.keys.paths), reversed(stream.keys.kinds), strict=True))
     used = sorted({row for pair in ends for row in pair})
+    name0, name1 = EVENT_COLUMNS[request.options.by]
     columns = (edges.intervals, edges.unknown, edges.touching, edges.contacts, edges.seconds, edges.distance)
     rows = zip(ends, edges.worlds.tolist(), *(values.tolist() for values in columns), strict=True)
     return {
-        "first": first,
+        "first": request.first or len(edges),
         "nodes": [{"path": graph.names[row], "kind": kinds[graph.names[row]]} for row in used],
         "edges": [
             {
-                "path0": graph.names[one],
-                "path1": graph.names[other],
+                name0: graph.names[one],
+                name1: graph.names[other],
                 "worlds": worlds,
                 "intervals": intervals,
                 "unknown_ends": unknown,

@@ -42,18 +42,21 @@ class ModelBuilder(model_builder.ModelBuilder):
         variants: Sequence[str] = (),
         environments: str = "",
         strict_meshes: bool = False,
+        asset_map: Mapping[str, str] | Sequence[str] = (),
     ) -> UsdImport:
         """Adds an OpenUSD stage; returns the import of its prims, and its animation as `motion(model)`.
 
         variants: selected variants, each "prim:set=value". environments: pattern of the prims that are one world each;
         "" is the usual names, "none" loads the stage as one world. strict_meshes: refuse triangle meshes that need
-        repairs.
+        repairs. asset_map: the prefix of an asset's path and its replacement, as {"OLD": "NEW"} or ["OLD=NEW"].
         Raises InputError for a file that is not a readable stage, and for content that a model cannot represent.
         """
         from collidecli.importers.usd.scene import add_usd
 
         _check_extension(path, MUJOCO_ENDINGS, "MJCF or URDF", "add_mjcf")
-        options = SceneOptions(tuple(variants), environments, strict_meshes=strict_meshes)
+        options = SceneOptions(
+            tuple(variants), environments, strict_meshes=strict_meshes, asset_map=asset_texts(asset_map)
+        )
         return add_usd(self, os.fspath(path), options)
 
     def add_mjcf(

@@ -12,6 +12,7 @@ from rich.text import Text
 from collidecli.report.fitting import Fitting, stacked
 from collidecli.report.run_table import world_text
 from collidecli.report.words import ResultDict, length, listing, name_value_table, seconds
+from collidecli.scene.option_choices import EVENT_COLUMNS
 from collidecli.scene.text_format import count, plural
 
 BEFORE, BEYOND = "<", ">"
@@ -19,7 +20,7 @@ BEFORE, BEYOND = "<", ">"
 
 
 def events_table(result: ResultDict) -> RenderableType:
-    """Tables of collide.events/1: a summary, the listed intervals, and the graph if it is requested."""
+    """Tables of collide.events/2: a summary, the listed intervals, and the graph if it is requested."""
     parts: list[RenderableType] = [_summary(result)]
     if result["listed"]:
         parts.append(Fitting(partial(_intervals, result)))
@@ -86,7 +87,7 @@ def _intervals(result: ResultDict, narrow: bool) -> Table:
     )
     worlds = _shows_worlds(result)
     for one in result["listed"]:
-        pair = (one["path0"], one["path1"])
+        pair = _pair(result, one)
         table.add_row(
             *([world_text(one["world"], one.get("episode", ""))] if worlds else []),
             *([stacked(*pair)] if narrow else pair),
@@ -107,9 +108,14 @@ def _shows_worlds(result: ResultDict) -> bool:
     return result["worlds"]["count"] > 1 or result["frames"]["episodes"] is not None
 
 
+def _pair(result: ResultDict, one: ResultDict) -> tuple[str, str]:
+    """Paths of the pair of an interval or of an edge of the graph."""
+    name0, name1 = EVENT_COLUMNS[result["options"]["by"]]
+    return one[name0], one[name1]
+
+
 def _pair_headings(result: ResultDict) -> list[str]:
-    noun = {"shapes": "shape", "bodies": "body"}[result["options"]["by"]]
-    return [f"{noun} 0", f"{noun} 1"]
+    return [f"{name[:-1]} {name[-1]}" for name in EVENT_COLUMNS[result["options"]["by"]]]
 
 
 def _span(one: ResultDict) -> str:
@@ -140,7 +146,7 @@ def _graph(result: ResultDict, narrow: bool) -> Table:
         ("deepest", "right"),
     )
     for edge in graph["edges"][: graph["first"]]:
-        pair = (edge["path0"], edge["path1"])
+        pair = _pair(result, edge)
         table.add_row(
             *([stacked(*pair)] if narrow else pair),
             *([count(edge["worlds"])] if worlds else []),

@@ -135,7 +135,7 @@ def test_terminals(pair, collide, monkeypatch, words, form):
 
 def test_json_has_the_names_themselves(pair, collide):
     found = json.loads(collide("events", pair[0], "--first", "9999", "--json").out)
-    assert {one[side] for one in found["listed"] for side in ("path0", "path1")} <= used(pair[0])
+    assert {one[side] for one in found["listed"] for side in ("shape0", "shape1")} <= used(pair[0])
     assert len(found["listed"]) > 20
 
 
@@ -146,7 +146,7 @@ def test_csv(pair, collide, words):
         head, *rows = list(csv.reader(file))
     assert len(rows) > 20
     assert all(len(row) == len(head) for row in rows)
-    texts = [k for k, name in enumerate(head) if name in ("shape0", "shape1", "path0", "path1")]
+    texts = [k for k, name in enumerate(head) if name in ("shape0", "shape1")]
     numbers = [row[k] for row in rows for k in range(len(head)) if k not in texts and "body" not in head[k]]
     assert any(float(cell) < 0.0 for cell in numbers if cell not in ("", "true", "false")), "no mark before numbers"
     cells = {row[k] for row in rows for k in texts}

@@ -111,7 +111,7 @@ def test_a_threshold_beyond_the_gap_is_refused(flicker, collide):
 
 def test_pauses_in_frames_and_seconds(events):
     def counts(gap: str) -> list[int]:
-        return [one["pauses"] for one in events("--merge-gap", gap)["listed"] if one["path1"] == "ball"]
+        return [one["pauses"] for one in events("--merge-gap", gap)["listed"] if one["shape1"] == "ball"]
 
     assert counts("0") == counts("0.49s") == [0, 0]
     assert counts("1") == counts("500ms") == [1]
@@ -119,7 +119,7 @@ def test_pauses_in_frames_and_seconds(events):
 
 def test_filters(events):
     def pairs(*options: str) -> set[tuple[str, str]]:
-        return {(one["path0"], one["path1"]) for one in events(*options)["listed"]}
+        return {(one["shape0"], one["shape1"]) for one in events(*options)["listed"]}
 
     assert pairs() == {("ground", "ball"), ("ball", "bøx"), ("ground", "pin")}
     assert pairs("--include", "b*") == {("ground", "ball"), ("ball", "bøx")}
@@ -129,7 +129,11 @@ def test_filters(events):
     assert pairs("--between", "g*,body2") == {("ground", "pin")}
     assert pairs("--world", "1") == {("ball", "bøx"), ("ground", "pin")}
     assert pairs("--world", "1", "--frames", ":5") == {("ball", "bøx")}
-    assert pairs("--by", "bodies", "--body", "body0") == {("body0", "ground"), ("body0", "body1")}
+    bodies = events("--by", "bodies", "--body", "body0", "--graph")
+    expected = {("body0", "ground"), ("body0", "body1")}
+    for found in (bodies["listed"], bodies["graph"]["edges"]):
+        assert {(one["body0"], one["body1"]) for one in found} == expected
+        assert not any("shape0" in one for one in found)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +185,7 @@ def test_a_set_without_a_touch(here, collide):
     touching_set([], 3, 1).write(here / "none.h5")
     answer = collide("events", "none.h5", "--graph", "--csv", "none.csv", "--parquet", "none.parquet")
     assert answer.code == 0
-    assert Path("none.csv").read_text().startswith("world,path0,path1,begin_frame")
+    assert Path("none.csv").read_text().startswith("world,shape0,shape1,begin_frame")
     assert len(pandas.read_parquet("none.parquet")) == 0
 
 
@@ -219,7 +223,7 @@ def test_options_from_a_file(here, events):
     result = events()
     assert result["options"]["between"] == ["g*", "body2"]
     assert result["options"]["merge_gap"]["seconds"] == 0.05
-    assert [one["path1"] for one in result["listed"]] == ["pin"]
+    assert [one["shape1"] for one in result["listed"]] == ["pin"]
 
 
 def test_times_that_do_not_rise_have_no_pauses_in_seconds(here, collide):

@@ -99,7 +99,7 @@ def test_bodies_and_the_graph(pattern, gap, block_rows):
     expected = intervals(rows, range(frames), time, lambda last, next: next - last - 1 <= gap, names.__getitem__)
     assert ordered(result["listed"]) == expected
     for edge in result["graph"]["edges"]:
-        of = [one for one in expected if one["pair"] == tuple(sorted((edge["path0"], edge["path1"])))]
+        of = [one for one in expected if one["pair"] == tuple(sorted((edge["body0"], edge["body1"])))]
         assert (edge["intervals"], edge["contacts"]) == (len(of), sum(one["contacts"] for one in of))
         assert edge["touching_frames"] == sum(one["touching_frames"] for one in of)
         assert edge["seconds"] == sum(one["seconds"] for one in of)  # quarters: sums are exact

@@ -106,7 +106,8 @@ def ordered(found: Iterable[dict]) -> list[dict]:
     plain = []
     for one in found:
         row = dict(one)
-        if "path0" in row:
-            row["pair"] = tuple(sorted((row.pop("path0"), row.pop("path1"))))
+        for noun in ("shape", "body"):
+            if f"{noun}0" in row:
+                row["pair"] = tuple(sorted((row.pop(f"{noun}0"), row.pop(f"{noun}1"))))
         plain.append(row)
     return sorted(plain, key=lambda row: (row["begin_frame"], row["world"], row["pair"]))

@@ -47,6 +47,6 @@ def test_contact_sets_from_python(tmp_path, monkeypatch, capsys):
 def test_the_table_of_columns():
     none = Intervals.none().first
     frames = Frames(none, none.astype(float), Episodes((), none, none, none))
-    columns = interval_columns(Intervals.none(), frames, PairKeys.of_shapes((), 1))
+    columns = interval_columns(Intervals.none(), frames, PairKeys.of_shapes((), 1), "shapes")
     rows = table(PAGE.read_text(encoding="utf-8"), "## Output")
     assert [name for row in rows for name in re.findall(r"`(\w+)`", row[0])] == list(columns)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collidecli.errors import InputError
+import pickle
+
+import pytest
+
+from collidecli.errors import CollideError, InputError, Interrupted, OutputError
 from collidecli.escaping import one_line
 
 
@@ -19,3 +23,13 @@ def test_long_names_lose_their_middle():
     assert short.startswith("aaa")
     assert short.endswith("bbb")
     assert " ... " in short
+
+
+@pytest.mark.parametrize("kind", [CollideError, InputError, OutputError, Interrupted])
+def test_a_pickled_error_keeps_message_location_and_remedy(kind):
+    """Workers of a batch send their errors to the process that prints them."""
+    error = pickle.loads(pickle.dumps(kind("no body 'arm'", "robot.xml", "give one of: hand, leg")))
+    assert type(error) is kind
+    assert (error.what, error.where, error.fix) == ("no body 'arm'", "robot.xml", "give one of: hand, leg")
+    assert str(error) == "robot.xml: no body 'arm'\n  give one of: hand, leg"
+    assert error.exit_code == kind.exit_code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import h5py
@@ -80,15 +81,15 @@ def test_pairs_are_counted(contacts, edited):
     pairs = contacts.pairs()
     rows = rows_of(edited)
     expected = {(row.shape0, row.shape1) for row in rows}
-    assert set(zip(pairs["shape0"].tolist(), pairs["shape1"].tolist(), strict=True)) == expected
+    assert set(zip(pairs["row0"].tolist(), pairs["row1"].tolist(), strict=True)) == expected
     assert pairs.row_count == len(expected) > 5
     assert (np.diff(pairs["contacts"]) <= 0).all()
-    for n, pair in enumerate(zip(pairs["shape0"], pairs["shape1"], strict=True)):
+    for n, pair in enumerate(zip(pairs["row0"], pairs["row1"], strict=True)):
         of = [row for row in rows if (row.shape0, row.shape1) == pair]
         assert pairs["contacts"][n] == len(of)
         assert pairs["cells"][n] == len({(row.frame, row.world) for row in of})
         assert pairs["least_distance"][n] == np.float32(min(row.distance for row in of))
-        assert (pairs["path0"][n], pairs["path1"][n]) == (edited.path[pair[0]], edited.path[pair[1]])
+        assert (pairs["shape0"][n], pairs["shape1"][n]) == (edited.path[pair[0]], edited.path[pair[1]])
 
 
 def test_events_are_those_of_plain_python(contacts, edited):
@@ -156,7 +157,12 @@ def test_a_notebook_shows_a_table_with_escaped_texts(edited, tmp_path):
         file.attrs["scene"] = "<script>alert(1)</script>"
     with collidecli.ContactSet.open(path) as contacts:
         shown = contacts._repr_html_()
-        assert f"<td>{contacts.contact_count}</td>" in shown
+        cells = dict(re.findall(r"<th [^>]*>([^<]*)</th><td [^>]*>([^<]*)</td>", shown))
+        assert cells["contacts"] == str(contacts.contact_count)
+        assert cells["frames"] == f"7, 0 to {contacts.time[-1]:.6g} s"
+        assert cells["worlds"] == "3"
+        assert "optional columns" not in cells
+    assert shown.count('style="text-align: left"') == 2 * len(cells)
     assert "&lt;script&gt;" in shown
     assert "<script" not in shown
     assert "<b>" not in shown

@@ -332,3 +332,23 @@ def test_an_asset_map_is_a_mapping_or_texts():
     from collidecli.commands.python_api import asset_texts
 
     assert asset_texts({"package://robot": "/meshes", "a": "b"}) == asset_texts(["package://robot=/meshes", "a=b"])
+
+
+@pytest.mark.parametrize("form", [dict, lambda entries: [f"{old}={new}" for old, new in entries]])
+def test_every_method_for_files_takes_an_asset_map(tmp_path, form):
+    (tmp_path / "parts").mkdir()
+    ball = '(\ndefaultPrim = "p"\n)\ndef Sphere "p" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {}\n'
+    (tmp_path / "parts" / "ball.usda").write_text(f"#usda 1.0\n{ball}")
+    (tmp_path / "s.usda").write_text('#usda 1.0\ndef "p" (references = @/gone/ball.usda@) {}\n')
+    corners = ["v 0 0 0", "v 1 0 0", "v 0 1 0", "v 0 0 1", "f 1 3 2", "f 1 2 4", "f 1 4 3", "f 2 3 4"]
+    (tmp_path / "parts" / "wedge.obj").write_text("\n".join(corners))
+    mesh = '<mesh name="m" file="/gone/wedge.obj"/>'
+    geom = '<geom type="mesh" mesh="m"/>'
+    (tmp_path / "s.xml").write_text(f"<mujoco><asset>{mesh}</asset><worldbody>{geom}</worldbody></mujoco>")
+    link = '<collision><geometry><mesh filename="/gone/wedge.obj"/></geometry></collision>'
+    (tmp_path / "s.urdf").write_text(f'<robot name="r"><link name="l">{link}</link></robot>')
+    given = form([("/gone", str(tmp_path / "parts"))])
+    for name, add in (("s.usda", "add_usd"), ("s.xml", "add_mjcf"), ("s.urdf", "add_mjcf")):
+        builder = collidecli.ModelBuilder()
+        getattr(builder, add)(tmp_path / name, asset_map=given)
+        assert len(builder.finalize().shapes.path) == 1, name

@@ -12,8 +12,8 @@ from collidecli.report.events_table import events_table
 
 PATHS = ("/World/Objects/cylinder_03", "/World/Objects/a_box_of_a_longer_name")
 TOUCH = {
-    "path0": PATHS[0],
-    "path1": PATHS[1],
+    "shape0": PATHS[0],
+    "shape1": PATHS[1],
     "world": 0,
     "begin_frame": 1100,
     "last_frame": 1215,
