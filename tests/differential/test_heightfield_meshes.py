@@ -10,6 +10,7 @@ import pytest
 
 import collidecli
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.heightfield import heightfield
 from collidecli.scene.shape_config import ShapeConfig
 from tests.support.contact_contract import ROUNDING, check_contract, columns
 from tests.support.heightfields import Terrain, rough, smooth
@@ -189,6 +190,19 @@ def test_a_box_on_flat_ground_has_its_corners():
         ).cell(0)
         np.testing.assert_allclose(cell.distance, height, atol=1e-8)
         np.testing.assert_allclose(cell.normal, np.tile([0.0, 0.0, 1.0], (4, 1)), atol=1e-9)
+
+
+def test_the_level_and_the_scale_of_the_heights_do_not_matter():
+    """Flat ground far above and below the frame's origin, and in steps of 1/256: a box on it has its corners."""
+    for level, scale in ((0.0, 1.0), (16.0, 1.0), (-16.0, 1.0), (1.0, 0.00390625)):
+        builder = ModelBuilder()
+        ground = heightfield(np.full((9, 9), level / scale, np.float32), 1.0, 1.0, 0.5, "the test", scale)
+        builder.add_shape_heightfield(-1, ground)
+        builder.add_shape_mesh(builder.add_body(), *box(0.2, 0.3, 0.1))
+        cell = collidecli.collide(builder.finalize(), resting(0.013, 0.007, level + 0.09)[:, :, 1:], gap=0.01).cell(0)
+        np.testing.assert_allclose(cell.distance, -0.01, atol=1e-8)
+        assert len(cell.distance) == 4
+        np.testing.assert_allclose(np.abs(cell.point1 - [0.013, 0.007, level]), [[0.2, 0.3, 0.01]] * 4, atol=1e-6)
 
 
 def test_numbers_are_those_of_the_grid():

@@ -100,8 +100,7 @@ def is_off_heightfield(field: Field, low: Vec3, high: Vec3) -> bool:
         elif traversal.level > 0:
             traversal = descend(traversal)
         else:
-            highest = field.level + field.scale * Real(highest_of_cell(field, traversal.i, traversal.j))
-            if highest >= low[2]:
+            if highest_of_cell(field, traversal.i, traversal.j) >= low[2]:
                 return False
             traversal = skip_square(traversal)
     return True
