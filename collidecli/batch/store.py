@@ -1,7 +1,8 @@
 """The folder of a batch: its plan, one contact set per key, and a report for each episode that failed.
 
-Everything is written beside its destination and linked into place, so that any number of workers on a shared file
-system may write one result, and the first one stays.
+Everything is written in a folder of the process and linked into place, so that any number of workers on a shared file
+system may write one result, and the first one stays. A killed process leaves its folder, `collide_unfinished_<random>`,
+which the next worker removes.
 """
 
 from __future__ import annotations
@@ -13,9 +14,13 @@ import uuid
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from typing import get_type_hints
 
+from collidecli.engine.runtime.temporary_folders import TemporaryFolder
 from collidecli.errors import CollideError, InputError, OutputError
 from collidecli.storage.contact_sets.reader import ContactSet
+
+_REMOVE = "remove it; collide batch run computes the episode again"
 
 
 class DifferentContactsError(CollideError):
@@ -42,6 +47,7 @@ class Store:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
+        self._unfinished = TemporaryFolder("unfinished", folder)
         try:
             for name in ("results", "failed", "events"):
                 os.makedirs(os.path.join(folder, name), exist_ok=True)
@@ -60,10 +66,8 @@ class Store:
         return os.path.exists(self.result_path(key))
 
     def new_result(self, key: str) -> str:
-        """A path beside that of a key's contact set, for `keep_result`."""
-        folder = os.path.dirname(self.result_path(key))
-        os.makedirs(folder, exist_ok=True)
-        return os.path.join(folder, f".{key}.{uuid.uuid4().hex}.h5")
+        """A path in the folder of this process, for `keep_result`."""
+        return os.path.join(self._unfinished.name, f"{key}.{uuid.uuid4().hex}.h5")
 
     def keep_result(self, key: str, made: str) -> None:
         """Moves a new contact set into place; removes it where an equal one is there.
@@ -71,6 +75,7 @@ class Store:
         Raises DifferentContactsError where the one that is there has other contacts.
         """
         final = self.result_path(key)
+        os.makedirs(os.path.dirname(final), exist_ok=True)
         try:
             os.link(made, final)
         except FileExistsError:
@@ -88,7 +93,7 @@ class Store:
         for entry in os.scandir(os.path.join(self.folder, "results")):
             if entry.is_dir():
                 names = (each.name for each in os.scandir(entry.path))
-                yield from (name[:-3] for name in names if name.endswith(".h5") and not name.startswith("."))
+                yield from (name[:-3] for name in names if name.endswith(".h5"))
 
     def fail(self, failure: Failure) -> None:
         """Records that an episode failed."""
@@ -106,13 +111,9 @@ class Store:
 
     def failures(self) -> dict[str, Failure]:
         """Failures by key."""
-        found = {}
-        for entry in os.scandir(os.path.join(self.folder, "failed")):
-            if entry.name.endswith(".json"):
-                with open(entry.path, encoding="utf-8") as file:
-                    failure = Failure(**json.load(file))
-                found[failure.key] = failure
-        return found
+        folder = os.path.join(self.folder, "failed")
+        paths = (os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".json"))
+        return {failure.key: failure for failure in map(_read_failure, paths)}
 
     def log(self, event: dict[str, object]) -> None:
         """Records an event: one file each, since appending is not atomic on every file system."""
@@ -120,10 +121,23 @@ class Store:
 
     def _write(self, name: str, value: object) -> None:
         path = os.path.join(self.folder, name)
-        partial = f"{path}.{uuid.uuid4().hex}"
+        partial = os.path.join(self._unfinished.name, uuid.uuid4().hex)
         with open(partial, "w", encoding="utf-8") as file:
             json.dump(value, file)
         os.replace(partial, path)
+
+
+def _read_failure(path: str) -> Failure:
+    """Raises InputError for a file that no batch has written."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"is no report of a failed episode: {error}", path, _REMOVE) from error
+    kinds = get_type_hints(Failure)
+    if not isinstance(found, dict) or {name: type(value) for name, value in found.items()} != kinds:
+        raise InputError(f"is no report of a failed episode: its keys are not {', '.join(kinds)}", path, _REMOVE)
+    return Failure(**found)
 
 
 def content_of(path: str) -> str:

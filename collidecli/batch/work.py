@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,6 +15,7 @@ from collidecli.batch.store import DifferentContactsError, Failure, Store, conte
 from collidecli.commands.run import RunRequest, RunResult, run
 from collidecli.commands.scenes import scene_in_motion
 from collidecli.engine.runtime.process_settings import owned_process
+from collidecli.engine.runtime.temporary_folders import TemporaryFolder
 from collidecli.errors import CollideError, Interrupted, OutputError
 
 PROBE_FRAMES = 50
@@ -112,7 +112,7 @@ def probe(job: Job) -> tuple[float, float]:
     _, motion = scene_in_motion(request)
     frames = len(motion.time)
     motion.close()
-    with tempfile.TemporaryDirectory() as folder:
+    with TemporaryFolder("probe") as folder:
         first = replace(
             request, frames=request.frames or f"0:{PROBE_FRAMES}", output=os.path.join(folder, "probe.h5"), force=True
         )
@@ -127,6 +127,6 @@ def probe(job: Job) -> tuple[float, float]:
 
 def recomputed_content(store: Store, plan: Plan, episode: Episode) -> tuple[str, str]:
     """Content hashes of an episode's contact set, and of one that is computed now and removed."""
-    with tempfile.TemporaryDirectory() as folder:
+    with TemporaryFolder("verification") as folder:
         again = run(request_of(plan, episode, os.path.join(folder, "again.h5")))
     return content_of(store.result_path(episode.key)), again.content_sha256

@@ -15,6 +15,9 @@ from typing import Any
 GRACE_SECONDS = 0.5
 """Time for an orderly termination: workers finish their chunk, files are closed and removed [s]."""
 
+RETRY_SECONDS = 0.02
+"""After which a signal that arrived during an import is sent again [s]."""
+
 INTERRUPTED = 130
 
 STOP_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -62,6 +65,8 @@ def stopping_in_time() -> Iterator[StopHandler]:
 class StopHandler:
     """A handler that raises Stopped at the first signal; later signals must not interrupt the cleanup.
 
+    During an import it waits for its end: libraries in C++ print a traceback of what an import within theirs raises.
+
     stopping: whether it has raised. any_stopped: whether any handler in this process has raised.
     """
 
@@ -71,9 +76,23 @@ class StopHandler:
         self.stopping = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        if not self.stopping:
-            self.stopping = StopHandler.any_stopped = True
-            raise Stopped
+        if self.stopping:
+            return
+        if _in_import(frame):
+            later = threading.Timer(RETRY_SECONDS, os.kill, (os.getpid(), number))
+            later.daemon = True
+            later.start()
+            return
+        self.stopping = StopHandler.any_stopped = True
+        raise Stopped
+
+
+def _in_import(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _without_stopped(hook: Callable[[Any], object]) -> Callable[[Any], object]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, Vt
 
+from collidecli.engine.runtime.temporary_folders import TemporaryFolder
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import midpoint
 from collidecli.exporters.selection import SelectedContacts
@@ -101,7 +101,7 @@ def write_usd(
         write_bodies(stage, bodies, codes, scene.metres_per_unit)
     del drawn, stage  # an open stage would compose the sublayers
     layer.subLayerPaths = list(scene.sublayers)
-    with tempfile.TemporaryDirectory() as folder:
+    with TemporaryFolder("layer") as folder:
         held = os.path.join(folder, "layer.usda" if output.path.suffix.lower() == ".usda" else "layer.usdc")
         layer.Export(held)
         with open(held, "rb") as file:

@@ -125,7 +125,7 @@ class ContactMixing:
     def of_pairs(self, shape0: np.ndarray, shape1: np.ndarray) -> dict[str, np.ndarray]:
         """All parameters that the rule defines for pairs of shapes [n], in float64."""
         a, b = np.asarray(shape0, np.int64), np.asarray(shape1, np.int64)
-        at = self._forced_row(a, b)
+        at = pair_rows(self.forced, len(self.margin), a, b)
         mix = combined if self.rule == "combine" else mixed_as_mujoco
         found = mix(self.materials, a, b)
         if self.rule == "mujoco":
@@ -144,16 +144,19 @@ class ContactMixing:
             found[name] = np.where(np.isnan(half), self.margin[shape], half)
         return found
 
-    def _forced_row(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """int64[n]: row of each pair among the forced pairs, -1 for others."""
-        if not len(self.forced):
-            return np.full(len(a), -1)
-        count = len(self.margin)
-        keys = self.forced[:, 0].astype(np.int64) * count + self.forced[:, 1]
-        order = np.argsort(keys)
-        wanted = a * count + b
-        at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-        return np.where(keys[at] == wanted, at, -1)
+
+def pair_rows(pairs: np.ndarray, count: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """int64[n]: row of each pair (a, b) in `pairs` [K, 2], -1 for others.
+
+    pairs: rows below `count`, in any order, such as that of another program's file.
+    """
+    if not len(pairs):
+        return np.full(len(a), -1)
+    keys = pairs[:, 0].astype(np.int64) * count + pairs[:, 1]
+    order = np.argsort(keys)
+    wanted = a.astype(np.int64) * count + b
+    at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+    return np.where(keys[at] == wanted, at, -1)
 
 
 def combined(materials: Materials, a: np.ndarray, b: np.ndarray) -> dict[str, np.ndarray]:

@@ -13,6 +13,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import secrets
 import sys
 import time
@@ -30,6 +31,8 @@ FOLDER = "fields"
 STALE_SECONDS = 3600.0
 """Age from which an incomplete file belongs to an ended process."""
 HEADER_LIMIT = 1 << 16
+_NUMBERS = re.compile("[<>|][fi][1248]")
+"""NumPy's names of the types that an entry may have."""
 
 
 @dataclass(frozen=True)
@@ -175,18 +178,19 @@ def _unpacked(data: bytes, key: str) -> dict[str, np.ndarray] | None:
     if hashlib.sha256(memoryview(data)[start:]).hexdigest().encode() + b"\n" != data[len(MAGIC) : start]:
         return None
     end = data.find(b"\n", start, start + HEADER_LIMIT)
+    if end < 0:
+        return None
     try:
         header = json.loads(data[start:end])
-        if end < 0 or header["key"] != key:
+        if header["key"] != key:
             return None
         arrays, at = {}, end + 1
         for name, kind, shape in header["arrays"]:
-            dtype = np.dtype(kind)
-            count = math.prod(shape)
-            if dtype.kind not in "fi" or count < 0:
+            if not _NUMBERS.fullmatch(kind):
                 return None
+            dtype, count = np.dtype(kind), math.prod(shape)
             arrays[name] = np.frombuffer(data, dtype, count, at).reshape(shape)
             at += count * dtype.itemsize
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None
     return arrays if at == len(data) else None

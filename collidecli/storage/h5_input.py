@@ -94,6 +94,7 @@ def _cannot_open(name: str, error: OSError) -> InputError:
 def _check_objects(file: h5py.File, name: str) -> None:
     """Checks every link and dataset once, without reading data."""
     file_size = os.path.getsize(name)
+    _list_attributes(file)
     seen: set[h5py.HLObject] = set()
     pending: list[tuple[h5py.Group, str, int]] = [(file, f"{name}: ", 0)]
     while pending:
@@ -114,7 +115,7 @@ def _check_objects(file: h5py.File, name: str) -> None:
             if item in seen:
                 continue
             seen.add(item)
-            list(item.attrs)  # raises one of DAMAGE for attributes that cannot be listed
+            _list_attributes(item)
             if isinstance(item, h5py.Dataset):
                 if item.external or item.is_virtual:
                     raise InputError("its data lies in another file", where, "copy the data into this file")
@@ -122,6 +123,11 @@ def _check_objects(file: h5py.File, name: str) -> None:
                 _check_written(item, where, file_size)
             elif isinstance(item, h5py.Group):
                 pending.append((item, where, depth + 1))
+
+
+def _list_attributes(item: h5py.HLObject) -> None:
+    """Raises one of DAMAGE for an object whose attributes cannot be listed."""
+    list(item.attrs)
 
 
 def _check_written(dataset: h5py.Dataset, where: str, file_size: int) -> None:

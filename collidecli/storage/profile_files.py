@@ -19,13 +19,35 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.attribute_rules import (
+    AttributeRule,
+    json_object,
+    one_of,
+    refuse_attributes,
+    refuse_values,
+    sha256,
+    text,
+    version,
+)
 from collidecli.storage.contact_sets.schema import creator
-from collidecli.storage.h5_input import format_of, open_h5, text_of
+from collidecli.storage.h5_input import format_of, open_h5
 from collidecli.storage.process_activity import reading
 
 FORMAT, SCHEMA = "collide-profile", "collide.profile/1"
 FIX = "give a file of collide profile"
 VERSION = (1, 0)
+ATTRIBUTE_RULES = (
+    AttributeRule("", "format_version", version(VERSION[0])),
+    AttributeRule("", "creator", text),
+    *(
+        AttributeRule(f"/{name}", "unit", one_of(("s",)), required=False)
+        for name in ("compute_seconds", "wall_seconds", "stage_seconds")
+    ),
+    *(AttributeRule("", name, json_object, required=False) for name in ("versions", "auto")),
+)
+"""Of the HDF5 file alone."""
+VALUE_RULES = (AttributeRule("", "scene_sha256", sha256), AttributeRule("", "scene", text, required=False))
+"""Of root attributes in HDF5 and of values in JSON."""
 COUNTS = ("candidates", "touching_pairs", "contacts")
 
 
@@ -83,9 +105,10 @@ def read_profile(path: str | os.PathLike[str]) -> dict[str, Any]:
             raise InputError("is neither JSON nor HDF5", name, FIX) from error
         if not isinstance(profile, dict) or profile.get("schema") != SCHEMA:
             raise InputError("is no profile", name, FIX)
+        refuse_values(profile, VALUE_RULES, name, FIX)
         try:
             return {
-                "scene_sha256": str(profile["scene_sha256"]),
+                "scene_sha256": profile["scene_sha256"],
                 "phases": [_phase(phase) for phase in profile["phases"]],
             }
         except (LookupError, TypeError, ValueError) as error:
@@ -104,6 +127,7 @@ def _from_h5(path: str) -> dict[str, Any]:
     with open_h5(path) as file:
         if format_of(file) != FORMAT:
             raise InputError("is no profile", path, FIX)
+        refuse_attributes(file, (*ATTRIBUTE_RULES, *VALUE_RULES), path, FIX)
         try:
             names, skipped = ([str(text) for text in _values(file, name, True)] for name in ("phase", "skipped"))
             compute, counts = _values(file, "compute_seconds"), {name: _values(file, name) for name in COUNTS}
@@ -120,7 +144,7 @@ def _from_h5(path: str) -> dict[str, Any]:
             ]
         except (LookupError, TypeError, ValueError) as error:
             raise InputError(f"is an incomplete profile: {error}", path, FIX) from error
-        return {"scene_sha256": text_of(file.attrs.get("scene_sha256", "")), "phases": phases}
+        return {"scene_sha256": str(file.attrs["scene_sha256"]), "phases": phases}
 
 
 def _values(file: h5py.File, name: str, text: bool = False) -> np.ndarray:

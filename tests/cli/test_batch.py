@@ -275,3 +275,35 @@ def test_a_folder_of_another_plan_is_refused(jobs, collide):
     assert "other episodes" in answer.err
     assert collide("batch", "plan", "jobs.toml", "-o", "B", "--force").code == 0
     assert len(read_plan("B/plan.parquet").episodes) == 7
+
+
+def test_what_a_killed_worker_leaves_is_removed(jobs, collide):
+    compute(collide, "B")
+    code = """
+import os, signal
+from collidecli.batch.store import Store
+store = Store("B")
+open(store.new_result("0" * 64), "w").close()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    assert subprocess.run([sys.executable, "-c", code]).returncode == -signal.SIGKILL
+    assert len(list(Path("B").glob("collide_unfinished_*/*.h5"))) == 1
+    assert collide("batch", "status", "B").code == 0
+    Path(open_store("B").result_path(read_plan("B/plan.parquet").episodes[0].key)).unlink()
+    assert collide("batch", "work", "B", "--slot", "0/1").code == 0
+    assert not list(Path("B").glob("collide_*"))
+    assert {path.suffix for path in Path("B").rglob("*") if path.is_file()} == {".h5", ".json", ".parquet"}
+
+
+@pytest.mark.parametrize(
+    "report",
+    ["", "{", "7", "{}", "[" * 100_000, '{"key": 1}', b"\xff", '{"key": "a", "job": "b", "more": 1}'],
+    ids=range(8),
+)
+def test_a_damaged_report_of_a_failure_is_named(jobs, collide, report):
+    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    Path("B/failed/x.json").write_bytes(report if isinstance(report, bytes) else report.encode())
+    answer = collide("batch", "status", "B")
+    assert (answer.code, answer.out) == (2, "")
+    assert "B/failed/x.json: is no report of a failed episode" in answer.err
+    assert len(answer.err.splitlines()) == 2

@@ -138,6 +138,24 @@ def test_killed_means_out_of_memory():
     assert "--memory-limit" in err
 
 
+def test_a_stop_during_an_import_waits_for_its_end(tmp_path):
+    """A library in C++ would print a traceback of the exception and go on without the module."""
+    (tmp_path / "slow.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(0.1)\nfinished = True\n"
+    )
+    before = f"sys.path.insert(0, {str(tmp_path)!r})\nfrom collidecli.cli.stop import Stopped, stopping_in_time"
+    work = """
+with stopping_in_time():
+    try:
+        import slow
+        print(slow.finished, flush=True)
+        time.sleep(5)
+    except Stopped:
+        print('stopped')
+"""
+    assert answer(work, before) == (0, "True\nstopped\n", "")
+
+
 CIRCLES = """
 with reading('recording', 'a.h5'):
     with structure():

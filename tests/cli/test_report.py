@@ -232,7 +232,7 @@ def test_a_profile(moved, here, collide, no_charts):
         times = {"compute_seconds": spread([1.0 + n, 4.0, 0.5]), "wall_seconds": spread([2.0, 3.0, 4.0])}
         counts = {"candidates": 70 + n, "touching_pairs": 50, "contacts": 60, "contacts_sha256": "ab"}
         phases.append({"name": name, "skipped": None, **times, **counts, "stages": {"order": spread([0.1, 0.2, 0.3])}})
-    result = {"schema": "collide.profile/1", "scene_sha256": "", "repeats": 3, "phases": phases}
+    result = {"schema": "collide.profile/1", "scene_sha256": "5" * 64, "repeats": 3, "phases": phases}
     write_profile_h5(here / "p.h5", result, False)
     write_json(here / "p.json", result, False)
     for name in ("p.h5", "p.json"):
@@ -242,7 +242,7 @@ def test_a_profile(moved, here, collide, no_charts):
         times = [one["compute_seconds"] for one in found["phases"][1:]]
         assert times == [1.0, 2.0]
         assert [one["candidates"] for one in found["phases"][1:]] == [70, 71]
-    write_json(here / "q.json", {**result, "scene_sha256": "0" * 64}, False)
+    write_json(here / "q.json", {**result, "scene_sha256": "6" * 64}, False)
     answer = collide("report", moved[0], "--profile", "q.json")
     assert (answer.code, answer.err) == (0, "warning: q.json profiles another scene than this one\n")
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from collidecli.cli.main import main
-from tests.hostile.seeds import PART_USDA, PILE_USDA, ROBOT_XML, usdz
+from tests.hostile.seeds import PART_USDA, PILE_USDA, ROBOT_XML, assets, usdz
 
 RUN = ("-o", "out.h5", "--device", "cpu", "--threads", "1", "--quiet", "--force")
 
@@ -182,6 +182,24 @@ def test_a_configuration_that_is_none(here, capsys, config):
     with h5py.File("x.h5", "r+") as file:
         file.attrs.create("config", config, dtype=h5py.string_dtype())
     assert told(capsys, "inspect", "x.h5").startswith("error: x.h5: the root attribute config")
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 60_000, "[" * 100_000, '{"sim_args": ' * 20_000, "7", "null", '{"sim_args": 7}']
+)
+def test_arguments_of_isaac_lab_that_are_none(here, capsys, text):
+    """The rate is then unknown: --fps is needed to run it, and nothing to inspect it."""
+    with h5py.File("isaac.hdf5", "w") as file:
+        assets(file)
+        del file["data"].attrs["env_args"]
+        if len(text) > 64_000:  # beyond the size of an attribute
+            file["data"].attrs.create("env_args", text, dtype=h5py.string_dtype())
+        else:
+            file["data"].attrs["env_args"] = text
+    assert main(["inspect", "isaac.hdf5"]) == 0
+    assert "--fps" in capsys.readouterr().out
+    assert "--fps" in told(capsys, "run", "robot.xml", "-t", "isaac.hdf5")
+    assert main(["run", "robot.xml", "-t", "isaac.hdf5", "--fps", "50", *RUN]) == 0
 
 
 def test_a_transform_that_overflows(here, capsys):

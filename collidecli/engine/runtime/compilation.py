@@ -16,7 +16,7 @@ from contextlib import contextmanager
 import warp as wp
 
 from collidecli.engine.runtime.kernel_cache import UNWRITABLE, full_disk, replace_folder
-from collidecli.engine.runtime.temporary_folders import TemporaryFolder
+from collidecli.engine.runtime.temporary_folders import TemporaryFolder, remove_abandoned
 from collidecli.engine.runtime.warp_internals import is_compiled, share_header_folder
 from collidecli.system_resources import processor_count
 
@@ -58,10 +58,10 @@ def _loader(process: int) -> _Loader:
 
 class _Loader:
     def __init__(self) -> None:
-        self._folder = TemporaryFolder("collide_headers_")
+        self._folder = TemporaryFolder("headers")
         self._threads = ThreadPoolExecutor(processor_count(), "collide-compile", self._share_headers)
         # One thread: modules that several calls begin wait until the first has precompiled the headers.
-        self._ahead = ThreadPoolExecutor(1, "collide-compile-ahead", self._share_headers)
+        self._ahead = ThreadPoolExecutor(1, "collide-compile-ahead", self._begin_ahead)
         self._lock = threading.Lock()
         self.listener: Callable[[int, int], None] | None = None
         self._to_compile: set[wp.Module] = set()
@@ -120,6 +120,10 @@ class _Loader:
             counts = len(self._compiled), len(self._to_compile)
         if self.listener is not None and sum(counts) > before:
             self.listener(*counts)
+
+    def _begin_ahead(self) -> None:
+        self._share_headers()
+        remove_abandoned()  # most runs use no temporary folder, whose first use would do it
 
     def _share_headers(self) -> None:
         share_header_folder(self._folder)

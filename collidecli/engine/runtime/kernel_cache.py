@@ -25,7 +25,7 @@ LEAST_FREE_BYTES = 8 << 20
 """Free space that compilation needs: the precompiled headers take 5 MiB, a kernel up to 2 MiB."""
 
 _lock = threading.Lock()
-_temporary = TemporaryFolder("collide_kernels_")
+_temporary = TemporaryFolder("kernels")
 _notes: list[str] = []
 
 

@@ -2,38 +2,72 @@
 
 from __future__ import annotations
 
-import glob
 import os
+import re
+import secrets
 import shutil
 import tempfile
 import threading
-import time
 import weakref
+from types import TracebackType
 
-from collidecli.engine.runtime.life_locks import is_at, try_lock
+from collidecli.engine.runtime.life_locks import is_at, lock, try_lock
 
-STALE_SECONDS = 3600.0
-"""Age from which a folder without a lock is removed: a folder that another process has just made is not locked yet."""
+_NAME = re.compile("collide_[a-z]+_[0-9a-f]{16}")
 
 
 class TemporaryFolder:
-    """A temporary folder of this process. `name`, its path, creates it; most runs need none."""
+    """A temporary folder of this process. `name`, its path, creates it; most runs need none.
 
-    def __init__(self, prefix: str) -> None:
-        self._prefix = prefix
+    A context manager, whose value is the path; its exit removes the folder, as the end of the object or process does.
+
+    Args:
+        purpose: a word of lower-case letters, part of the name.
+        parent: the folder that contains it; "" is the system's folder of temporary files. The first use removes the
+            folders of ended processes from it.
+    """
+
+    def __init__(self, purpose: str, parent: str = "") -> None:
+        self._purpose, self._parent = purpose, parent
         self._path = ""
         self._lock = threading.Lock()
+        self._end: weakref.finalize | None = None
 
     @property
     def name(self) -> str:
         with self._lock:
             if not self._path:
-                remove_stale(self._prefix)
-                self._path = tempfile.mkdtemp(prefix=self._prefix)
-                fd = os.open(self._path, os.O_RDONLY) if hasattr(os, "O_DIRECTORY") else -1
-                try_lock(fd)  # until the end
-                weakref.finalize(self, _remove, self._path, fd, os.getpid())
+                parent = self._parent or tempfile.gettempdir()
+                remove_abandoned(parent)
+                self._path, fd = _made(parent, self._purpose)
+                self._end = weakref.finalize(self, _remove, self._path, fd, os.getpid())
             return self._path
+
+    def __enter__(self) -> str:
+        return self.name
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._end is not None:
+            self._end()
+        self._path = ""
+
+
+def _made(parent: str, purpose: str) -> tuple[str, int]:
+    """A new folder and the file descriptor that locks it until the end; -1 on systems that cannot open a folder."""
+    while True:
+        path = os.path.join(parent, f"collide_{purpose}_{secrets.token_hex(8)}")
+        os.mkdir(path, 0o700)
+        if not hasattr(os, "O_DIRECTORY"):
+            return path, -1
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:  # another process has removed it before it was locked
+            continue
+        if not lock(fd) or is_at(fd, path):
+            return path, fd
+        os.close(fd)
 
 
 def _remove(path: str, fd: int, process: int) -> None:
@@ -44,14 +78,20 @@ def _remove(path: str, fd: int, process: int) -> None:
             os.close(fd)
 
 
-def remove_stale(prefix: str) -> None:
-    """Removes this user's temporary folders with this prefix whose process has ended without removing them."""
-    for path in glob.glob(os.path.join(glob.escape(tempfile.gettempdir()), f"{prefix}*")):
+def remove_abandoned(parent: str = "") -> None:
+    """Removes this user's temporary folders in `parent` whose process has ended without removing them.
+
+    parent: "" is the system's folder of temporary files.
+    """
+    parent = parent or tempfile.gettempdir()
+    try:
+        names = [name for name in os.listdir(parent) if _NAME.fullmatch(name)]
+    except OSError:
+        return
+    for path in (os.path.join(parent, name) for name in names):
         try:
-            if time.time() - os.stat(path, follow_symlinks=False).st_mtime < STALE_SECONDS:
-                continue
             fd = os.open(path, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0))
-        except OSError:  # of another user, or removed in the meantime
+        except OSError:  # of another user, no folder, or removed in the meantime
             continue
         try:
             if os.fstat(fd).st_uid == os.getuid() and try_lock(fd) and is_at(fd, path):

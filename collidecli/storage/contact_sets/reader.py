@@ -89,12 +89,13 @@ class ContactSet:
             raise InputError("the contact set is incomplete: its writer was stopped", path, "make it again")
         for where, what in header_faults(file):
             raise InputError(what, f"{path}: {where}" if where else path, "collide check lists every fault")
-        self.creator = str(file.attrs.get("creator", ""))
-        self.scene = str(self._attribute("scene"))
-        self.scene_sha256 = str(self._attribute("scene_sha256"))
-        self.trajectory_sha256 = str(self._attribute("trajectory_sha256"))
-        self.content_sha256 = str(self._attribute("content_sha256"))
-        self.config = self._config()
+        root = file.attrs
+        self.creator = str(root["creator"])
+        self.scene = str(root["scene"])
+        self.scene_sha256 = str(root["scene_sha256"])
+        self.trajectory_sha256 = str(root["trajectory_sha256"])
+        self.content_sha256 = str(root["content_sha256"])
+        self.config: dict[str, Any] = json.loads(str(root["config"]))
 
         tables = self._tables((*schema.MODEL_TABLES, *schema.TIME_TABLES))
         self.shapes = ShapeTable(*(tables[f"/model/shape/{name}"] for name in ShapeTable.__dataclass_fields__))
@@ -126,20 +127,6 @@ class ContactSet:
         except BaseException:
             file.close()
             raise
-
-    def _attribute(self, name: str) -> Any:
-        if name not in self._file.attrs:
-            raise InputError(f"the root attribute {name} is missing", self.path)
-        return self._file.attrs[name]
-
-    def _config(self) -> dict[str, Any]:
-        try:
-            found = json.loads(str(self._attribute("config")))
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise InputError(f"the root attribute config is not JSON: {error}", self.path) from error
-        if not isinstance(found, dict):
-            raise InputError("the root attribute config is no JSON object", self.path)
-        return found
 
     def _dataset(self, path: str) -> h5py.Dataset:
         if not self._file:

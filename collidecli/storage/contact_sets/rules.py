@@ -12,7 +12,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.scene.contacts import CONTACT_ID, FRICTION_SCALE, KIND_PATCH, OPTIONAL_COLUMNS, ContactBlock
 from collidecli.scene.material import CONTACT_DIMENSIONS, Materials, PairMaterials
-from collidecli.scene.mixing import RULE_COLUMNS, ContactMixing
+from collidecli.scene.mixing import RULE_COLUMNS, ContactMixing, pair_rows
 from collidecli.storage.contact_sets import schema
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
 
@@ -55,6 +55,7 @@ def table_findings(contacts: ContactSet) -> list[Finding]:
         ("/model/forced_pair/shape0", "is no row of /model/shape", _outside(forced.shape0, 0, len(shapes))),
         ("/model/forced_pair/shape1", "is no row of /model/shape", _outside(forced.shape1, 0, len(shapes))),
         ("/model/forced_pair/shape0", "is not less than shape1", forced.shape0 >= forced.shape1),
+        ("/model/forced_pair/shape0", "is the pair of an earlier row", _repeated(forced.shape0, forced.shape1)),
     ]
     if contacts.materials is not None:
         rules += _material_rules(contacts.materials, contacts.forced_materials)
@@ -171,18 +172,16 @@ PairValue = Callable[[np.ndarray, np.ndarray], np.ndarray]
 def pair_values(contacts: ContactSet) -> tuple[PairValue, PairValue]:
     """The margin and the gap of pairs of shapes: combined from the shapes, or the own value of a forced pair."""
     shapes, forced = contacts.shapes, contacts.forced
-    keys = forced.shape0.astype(np.int64) * len(shapes) + forced.shape1
-    order = np.argsort(keys)
+    pairs = np.stack([forced.shape0, forced.shape1], axis=1)
     join = np.maximum if contacts.gap_rule == "max" else np.add
 
     def lookup(of_shape: np.ndarray, of_pair: np.ndarray, combine: np.ufunc) -> PairValue:
         def value(shape0: np.ndarray, shape1: np.ndarray) -> np.ndarray:
             usual = combine(of_shape[shape0].astype(np.float64), of_shape[shape1].astype(np.float64))
-            if not len(keys):
+            if not len(pairs):
                 return usual
-            wanted = shape0.astype(np.int64) * len(shapes) + shape1
-            at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-            own = np.where(keys[at] == wanted, of_pair[at].astype(np.float64), np.nan)
+            at = pair_rows(pairs, len(shapes), shape0, shape1)
+            own = np.where(at >= 0, of_pair[at].astype(np.float64), np.nan)
             return np.where(np.isnan(own), usual, own)
 
         return value

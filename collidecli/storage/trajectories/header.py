@@ -13,6 +13,7 @@ from h5py import h5d, h5p  # pyright: ignore[reportAttributeAccessIssue]
 
 from collidecli.errors import InputError
 from collidecli.scene.episodes import Episodes
+from collidecli.storage.attribute_rules import AttributeRule, one_of, refuse_attributes, text_or_bytes
 from collidecli.storage.contact_sets.schema import EPISODE_GROUP, EPISODE_TABLES
 from collidecli.storage.h5_input import exact_texts, format_of, open_h5, text_of
 from collidecli.storage.process_activity import data, structure
@@ -22,6 +23,11 @@ TRAJECTORY_VERSION = (1, 1)
 JOINT_LAYOUT = "mujoco-qpos"
 
 
+ATTRIBUTE_RULES = (
+    AttributeRule("", "creator", text_or_bytes, required=False),
+    AttributeRule("/time", "unit", one_of(("s",)), required=False),
+    *(AttributeRule(path, "unit", one_of(("m",)), required=False) for path in ("/body_q", "/mocap_q", "/particle_q")),
+)
 _CACHE_SLOTS = 521
 """Slots of the cache's hash table: a prime, many times the two chunks in the cache."""
 
@@ -103,6 +109,7 @@ def _check_format(file: h5py.File, file_name: str) -> str:
     major, minor = (int(v) for v in version)
     if major != TRAJECTORY_VERSION[0]:
         raise InputError(f"the file has version {major}.{minor}", f"{file_name}: attribute format_version", known)
+    refuse_attributes(file, ATTRIBUTE_RULES, file_name, "record the file again, or correct the attribute")
     return text_of(file.attrs.get("creator", ""))
 
 

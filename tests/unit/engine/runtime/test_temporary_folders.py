@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from collidecli.engine.runtime.temporary_folders import STALE_SECONDS, TemporaryFolder, remove_stale
+from collidecli.engine.runtime.temporary_folders import TemporaryFolder, remove_abandoned
 
-PREFIX = "collide_test_"
-USE = f"from collidecli.engine.runtime.temporary_folders import TemporaryFolder\nfolder = TemporaryFolder({PREFIX!r})\n"
+PURPOSE, PREFIX = "test", "collide_test_"
+USE = (
+    f"from collidecli.engine.runtime.temporary_folders import TemporaryFolder\nfolder = TemporaryFolder({PURPOSE!r})\n"
+)
 
 
 @pytest.fixture
@@ -22,11 +24,6 @@ def temporary(tmp_path: Path, monkeypatch) -> Path:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     return tmp_path
-
-
-def make_old(path: Path) -> None:
-    long_ago = path.stat().st_mtime - 2 * STALE_SECONDS
-    os.utime(path, (long_ago, long_ago))
 
 
 def test_a_process_without_use_makes_none_and_one_with_use_leaves_none(temporary: Path):
@@ -44,28 +41,44 @@ def test_those_of_killed_processes_are_removed_and_those_of_live_ones_are_not(te
     assert process.stdout is not None
     folder = Path(process.stdout.readline().strip())
     (folder / "a").touch()
-    make_old(folder)
-    remove_stale(PREFIX)
+    remove_abandoned()
     assert (folder / "a").exists()
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    other = temporary / "other"
-    other.mkdir()
-    make_old(other)
-    assert Path(TemporaryFolder(PREFIX).name).is_dir()
+    others = [temporary / name for name in ("other", "collide_test_of_a_user", "collide_results_12345678")]
+    for other in others:
+        other.mkdir()
+    assert Path(TemporaryFolder("other").name).is_dir()
     assert not folder.exists()
-    assert other.exists()
+    assert all(other.exists() for other in others)
 
 
-def test_a_folder_that_was_just_made_is_not_removed_though_it_is_not_locked_yet(temporary: Path):
-    (temporary / f"{PREFIX}new").mkdir()
-    remove_stale(PREFIX)
-    assert (temporary / f"{PREFIX}new").exists()
+def test_a_folder_that_is_removed_before_it_is_locked_is_made_again(temporary: Path, monkeypatch):
+    made: list[str] = []
+    mkdir = os.mkdir
+
+    def made_and_removed(path: str, mode: int) -> None:
+        mkdir(path, mode)
+        made.append(path)
+        if len(made) == 1:
+            remove_abandoned()
+
+    monkeypatch.setattr(os, "mkdir", made_and_removed)
+    folder = TemporaryFolder(PURPOSE)
+    assert folder.name == made[1]
+    assert [str(path) for path in temporary.iterdir()] == made[1:]
+
+
+def test_a_context_removes_its_folder_and_may_be_entered_again(temporary: Path):
+    folder = TemporaryFolder(PURPOSE)
+    for _ in range(2):
+        with folder as name:
+            assert [str(path) for path in temporary.iterdir()] == [name]
+        assert list(temporary.iterdir()) == []
 
 
 def test_a_link_is_not_followed(temporary: Path):
     (temporary / "other").mkdir()
-    (temporary / f"{PREFIX}link").symlink_to(temporary / "other", target_is_directory=True)
-    os.utime(temporary / f"{PREFIX}link", (0, 0), follow_symlinks=False)
-    remove_stale(PREFIX)
+    (temporary / f"{PREFIX}{'0' * 16}").symlink_to(temporary / "other", target_is_directory=True)
+    remove_abandoned()
     assert (temporary / "other").exists()

@@ -84,7 +84,7 @@ HEADER_CASES = {
 
 ATTRIBUTE_CASES = {
     "config is not JSON: ": lambda f: f.attrs.__setitem__("config", "[" * 60_000),
-    "config has no options": lambda f: f.attrs.__setitem__("config", "{}"),
+    "config has no entries": lambda f: f.attrs.__setitem__("config", "{}"),
     "the root attribute scene_sha256 is no SHA-256": lambda f: f.attrs.__setitem__("scene_sha256", "0" * 64),
     "the root attribute content_sha256 is no SHA-256": lambda f: f.attrs.__setitem__("content_sha256", "zz"),
     "the root attribute scene is not UTF-8": lambda f: f.attrs.create("scene", broken(), dtype=h5py.string_dtype()),
@@ -93,7 +93,7 @@ ATTRIBUTE_CASES = {
     "attribute material_rule is 'none'": lambda f: f["model"].attrs.__setitem__("material_rule", "none"),
     "attribute up_axis is missing": lambda f: f["model"].attrs.__delitem__("up_axis"),
     "attribute device is not UTF-8": lambda f: f["timing"].attrs.create("device", broken(), dtype=h5py.string_dtype()),
-    "the unit is 'mm', not 'm'": lambda f: f["rigid_contacts/distance"].attrs.__setitem__("unit", "mm"),
+    "attribute unit is 'mm'; known values: 'm'": lambda f: f["rigid_contacts/distance"].attrs.__setitem__("unit", "mm"),
 }
 
 

@@ -16,6 +16,7 @@ from collidecli.scene.mixing import RULE_COLUMNS, OptionalColumns
 from collidecli.scene.model import Model
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.rules import pair_values
 from tests.support.contact_sets import made_up_block, small_model, write_contact_set
 
 FRAMES = 6
@@ -161,6 +162,28 @@ def test_one_wrong_surface_is_found_by_its_contacts(tmp_path, rule, name):
         table = file[f"model/shape/{name}"]
         table[1] = table[1] + 1
     assert "does not follow from the pair's two surfaces" in words(path)
+
+
+def test_forced_pairs_in_another_order_have_the_same_values(made):
+    """Columns and separations follow from the pairs' own values, which are looked up by shapes."""
+    path, _, _ = made
+
+    with h5py.File(path, "r+") as file:
+        for table in file["model/forced_pair"].values():
+            table[...] = table[()][::-1]
+        assert file["model/forced_pair/shape0"][()].tolist() == [2, 1]
+    assert [line for line in words(path).splitlines() if "the content hash does not match" not in line] == []
+    with ContactSet.open(path) as contacts:
+        margin, gap = pair_values(contacts)
+        one, two, four = (np.array([row]) for row in (1, 2, 4))
+        assert (margin(one, two)[0], gap(two, four)[0]) == (0.5, np.float32(0.3))
+
+
+def test_a_forced_pair_that_is_listed_twice_is_found(made):
+    path, _, _ = made
+    for name, value in (("shape0", 1), ("shape1", 2)):
+        replaced(path, f"/model/forced_pair/{name}", np.full(2, value, np.int32))
+    assert "/model/forced_pair/shape0, row 1: is the pair of an earlier row" in words(path)
 
 
 def replaced(path: Path, name: str, values) -> None:
