@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from collidecli.commands.input_files import RECORDING_ENDINGS, input_files
 from collidecli.commands.run import RunRequest
 from collidecli.errors import InputError
 
@@ -74,7 +74,8 @@ def _job(entry: dict[str, Any], number: int, path: str, request_of: Callable[...
     options = entry.get("options", {})
     if not isinstance(options, dict):
         raise InputError("options is not a table", where, "write options = { gap = 0.01 }")
-    return Job(name, _matches(patterns, folder, where), request_of(scenes, options, where))
+    motions = tuple(os.path.abspath(file.path) for file in input_files(patterns, RECORDING_ENDINGS, where, folder))
+    return Job(name, motions, request_of(scenes, options, where))
 
 
 def _texts(value: Any, key: str, where: str) -> list[str]:
@@ -83,17 +84,3 @@ def _texts(value: Any, key: str, where: str) -> list[str]:
     if not isinstance(texts, list) or not all(isinstance(text, str) and text for text in texts):
         raise InputError(f"{key} is {value!r}", where, "give a path in quotes, or a list of them")
     return texts
-
-
-def _matches(patterns: Sequence[str], folder: str, where: str) -> tuple[str, ...]:
-    """The files that match the patterns, each once, sorted by path; a folder stands for the files in it."""
-    found: set[str] = set()
-    for pattern in patterns:
-        path = os.path.join(folder, pattern)
-        if os.path.isdir(path):
-            path = os.path.join(glob.escape(path), "*")
-        matches = [os.path.abspath(match) for match in glob.glob(path, recursive=True) if os.path.isfile(match)]
-        if not matches:
-            raise InputError(f"'{pattern}' matches no file", where, f"patterns are relative to {folder}")
-        found.update(matches)
-    return tuple(sorted(found))

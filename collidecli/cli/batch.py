@@ -25,7 +25,7 @@ collide batch run jobs.toml -o nightly
 collide batch status nightly
 collide batch gather nightly -o contacts.parquet
 """
-FIXED = ("output", "scenes", "trajectory", "force", "trace")
+FIXED = ("output", "scenes", "trajectory", "each", "force", "skip_existing", "trace")
 """Parameters of `run` that the batch sets for each episode, or that no episode has."""
 FOLDER = "The folder of the batch: its plan and its contact sets."
 

@@ -5,20 +5,36 @@ from __future__ import annotations
 import click
 
 from collidecli.cli.options import Verb, streams_of
+from collidecli.cli.several import Job, computed, exit_code, listed_files
 
 EPILOG = """\b
-Exit codes: 0 the file is good; 1 it has faults; 2 it cannot be read.
+collide check pile.contacts.h5
+collide check recordings/ 'runs/*.contacts.h5'
+\b
+Exit codes: 0 the files are good; 1 one has faults, or one of several cannot be read; 2 none can be read.
 """
 
 
 @click.command("check", cls=Verb, epilog=EPILOG)
-@click.argument("file")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.pass_context
-def verb(ctx: click.Context, file: str) -> int:
-    """Check that a contact set or a trajectory is well formed, complete and unchanged since it was written."""
-    from collidecli.commands.check import check
+def verb(ctx: click.Context, files: tuple[str, ...]) -> int:
+    """Check that contact sets and trajectories are well formed, complete and unchanged since they were written.
+
+    FILE is a path, a folder or a pattern such as 'runs/*.h5'.
+    """
+    from collidecli.commands.check import CHECKED, check
+    from collidecli.commands.result_list import CheckList
+    from collidecli.report.list_tables import check_list_table
     from collidecli.report.tables import check_table
 
-    result = check(file)
-    streams_of(ctx).result(result, check_table)
-    return 0 if result.good else 1
+    streams = streams_of(ctx)
+    several = listed_files(streams, files, CHECKED, "contact sets or trajectories")
+    if several is None:
+        result = check(files[0])
+        streams.result(result, check_table)
+        return 0 if result.good else 1
+    jobs = [Job(file.path) for file in several]
+    found = CheckList(items=list(computed(streams, jobs, lambda job, _: check(job.name), "checking")))
+    streams.result(found, check_list_table)
+    return exit_code(found, lambda one: one["good"])

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from collidecli.cli.option_types import METRES, SHARE, WholeNumber
 from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.settings import option, repeated
+from collidecli.cli.several import Job, computed, exit_code, listed_files
+from collidecli.errors import InputError
 from collidecli.scene.option_choices import FRAME_MATCHES
+
+if TYPE_CHECKING:
+    from collidecli.cli.streams import Streams
+    from collidecli.commands.result import Progress, Result
 
 COMPARED, ALLOWED, OUTPUT = "Compared data", "Allowed differences", "Output"
 EPILOG = """\b
 collide diff baseline.h5 now.h5
 collide diff baseline.h5 now.h5 --atol 1e-6 --atol normal=0.1deg --ignore-shallow 1e-5
+collide diff baselines/ now/ --atol 1e-6 --junit-xml diff.xml
 collide diff baseline.h5 now.h5 --pairs-only --exclude '*/ground' --junit-xml diff.xml
 \b
-Exit codes: 0 no difference beyond the allowed ones; 1 a difference; 2 an input that cannot be used.
+Exit codes: 0 no difference beyond the allowed ones; 1 a difference, or a contact set of a folder that has no partner
+or cannot be used; 2 an input that cannot be used.
 """
 
 
@@ -65,33 +77,93 @@ Exit codes: 0 no difference beyond the allowed ones; 1 a difference; 2 an input 
 def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
     """Show the contacts that are missing, extra or changed in contact set B. Exact, unless tolerances are given.
 
-    Shapes are matched by path, frames by step or time, contacts by features or else by position.
+    Shapes are matched by path, frames by step or time, contacts by features or else by position. Two folders: their
+    contact sets are compared by relative path, and one that only one folder has is a difference.
     """
-    from collidecli.commands.diff import DiffRequest, diff
-    from collidecli.commands.output_paths import check_output, write_output
-    from collidecli.report.diff_pages import github_annotations, junit_xml, markdown
-    from collidecli.report.diff_table import diff_table
+    from collidecli.commands.output_paths import check_output
 
-    streams = streams_of(ctx)
     outputs = {name: values.pop(name) for name in ("junit_xml", "markdown")}
-    force, github = values.pop("force"), values.pop("github")
+    pages = DiffPages(streams_of(ctx), **outputs, github=values.pop("github"), force=values.pop("force"))
     paths = [path for path in outputs.values() if path is not None]
     for path in paths:
-        check_output(path, force, (a, b))
+        check_output(path, pages.force, (a, b))
     if len(paths) == 2 and paths[0] == paths[1]:
         raise click.UsageError("--junit-xml and --markdown have one path")
     given = {name: value for name, value in values.items() if value is not None}
+    if os.path.isdir(a) or os.path.isdir(b):
+        return _diff_folders(pages, a, b, given)
+    return _diff_files(pages, a, b, given)
+
+
+@dataclass(frozen=True)
+class DiffPages:
+    """Outputs of a comparison. junit_xml, markdown: files, None is none."""
+
+    streams: Streams
+    junit_xml: str | None
+    markdown: str | None
+    github: bool
+    force: bool
+
+    def write(self, junit_xml: Callable[[], bytes], markdown: Callable[[], str], github: Callable[[], list[str]]):
+        """Writes the requested pages and prints the requested annotations."""
+        from collidecli.commands.output_paths import write_output
+
+        if self.junit_xml is not None:
+            write_output(self.junit_xml, junit_xml(), self.force)
+        if self.markdown is not None:
+            write_output(self.markdown, markdown().encode(), self.force)
+        if self.github:
+            for line in github():
+                print(line, file=sys.stderr)
+
+
+def _diff_files(pages: DiffPages, a: str, b: str, given: dict[str, Any]) -> int:
+    from collidecli.commands.diff import DiffRequest, diff
+    from collidecli.report.diff_pages import github_annotations, junit_xml, markdown
+    from collidecli.report.diff_table import diff_table
+
     started = time.perf_counter()
-    with streams.progress("comparing") as progress:
+    with pages.streams.progress("comparing") as progress:
         result = diff(DiffRequest(a, b, **given), progress)
     seconds = time.perf_counter() - started
     record = result.as_dict()
-    if outputs["junit_xml"] is not None:
-        write_output(outputs["junit_xml"], junit_xml(record, seconds), force)
-    if outputs["markdown"] is not None:
-        write_output(outputs["markdown"], markdown(record).encode(), force)
-    if github:
-        for line in github_annotations(record):
-            print(line, file=sys.stderr)
-    streams.result(result, diff_table)
+    pages.write(partial(junit_xml, record, seconds), partial(markdown, record), partial(github_annotations, record))
+    pages.streams.result(result, diff_table)
     return 0 if result.equal else 1
+
+
+def _diff_folders(pages: DiffPages, a: str, b: str, given: dict[str, Any]) -> int:
+    from collidecli.commands.diff import DiffRequest, diff
+    from collidecli.commands.result_list import ONLY_A, ONLY_B, DiffList, ListedInput
+    from collidecli.report.diff_list_pages import github_list, junit_list, markdown_list
+    from collidecli.report.list_tables import diff_list_table
+
+    for path, other in ((a, b), (b, a)):
+        if not os.path.isdir(path):
+            raise InputError(f"is no folder, and {other} is one", path, "compare two folders or two contact sets")
+    files_a, files_b = (_contact_sets(pages.streams, folder) for folder in (a, b))
+    seconds: dict[str, float] = {}
+
+    def compute(job: Job, progress: Progress) -> Result:
+        started = time.perf_counter()
+        found = diff(DiffRequest(files_a[job.name], files_b[job.name], **given), progress)
+        seconds[job.name] = time.perf_counter() - started
+        return found
+
+    jobs = [Job(name) for name in sorted(files_a.keys() & files_b.keys())]
+    items = list(computed(pages.streams, jobs, compute, "comparing"))
+    items += [ListedInput(input=name, state=ONLY_A) for name in files_a.keys() - files_b.keys()]
+    items += [ListedInput(input=name, state=ONLY_B) for name in files_b.keys() - files_a.keys()]
+    found = DiffList(items=sorted(items, key=lambda item: item.input))
+    record = found.as_dict()
+    pages.write(partial(junit_list, record, seconds), partial(markdown_list, record), partial(github_list, record))
+    pages.streams.result(found, diff_list_table)
+    return exit_code(found, lambda one: one["equal"])
+
+
+def _contact_sets(streams: Streams, folder: str) -> dict[str, str]:
+    """Paths of the contact sets in a folder by relative path, and of files there that cannot be read."""
+    from collidecli.storage.contact_sets.schema import FORMAT
+
+    return {file.relative: file.path for file in listed_files(streams, [folder], (FORMAT,), "contact sets") or ()}

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from collidecli.cli.option_types import Pause, Threshold, WholeNumber, WorldNumbers
 from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.settings import option, repeated
+from collidecli.cli.several import Job, computed, exit_code, listed_files
 from collidecli.scene.option_choices import EVENT_ORDERS, EVENT_THINGS
+
+if TYPE_CHECKING:
+    from collidecli.cli.streams import Streams
+    from collidecli.commands.events import EventsRequest
+    from collidecli.commands.result import Progress, Result
 
 TOUCH, SELECTED, OUTPUT = "Definition of a touch", "Selection", "Output"
 FILES = ("csv", "parquet", "dot")
@@ -19,11 +27,12 @@ EPILOG = """\b
 collide events out.h5 --sort depth --first 5
 collide events out.h5 --by bodies --between 'hand*,cup*' --merge-gap 20ms --csv touches.csv
 collide events out.h5 --graph --dot touches.dot
+collide events 'runs/*.h5' --csv touches.csv
 """
 
 
 @click.command("events", cls=Verb, epilog=EPILOG)
-@click.argument("file", metavar="OUT.h5")
+@click.argument("contact_sets", nargs=-1, required=True, metavar="OUT.h5...")
 @option(
     "--threshold",
     type=Threshold(),
@@ -70,34 +79,70 @@ collide events out.h5 --graph --dot touches.dot
 @option("--dot", metavar="FILE", section=OUTPUT, help="The graph of pairs, for Graphviz.")
 @force_option
 @click.pass_context
-def verb(ctx: click.Context, file: str, **values: Any) -> int:
-    """List when pairs of shapes begin and stop touching, how long they touch, and how deep."""
+def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> int:
+    """List when pairs of shapes begin and stop touching, how long they touch, and how deep.
+
+    Several contact sets, a folder or a pattern such as 'runs/*.h5': a row for each, and one CSV or Parquet table of
+    all, with a column of the file.
+    """
     from collidecli.analysis.touch_intervals import MergeGap
     from collidecli.commands.event_stream import EventOptions
-    from collidecli.commands.events import EventsRequest, events
-    from collidecli.commands.output_paths import check_output, write_output
-    from collidecli.report.events_table import events_table
-    from collidecli.report.touch_dot import touch_dot
+    from collidecli.commands.events import EventsRequest
+    from collidecli.commands.output_paths import check_output
+    from collidecli.storage.contact_sets.schema import FORMAT
 
     streams = streams_of(ctx)
+    several = listed_files(streams, contact_sets, (FORMAT,), "contact sets")
+    inputs = [file.path for file in several] if several is not None else list(contact_sets)
     outputs = {name: values.pop(name) for name in FILES}
     force = values.pop("force")
     paths = [path for path in outputs.values() if path is not None]
     for path in paths:
-        check_output(path, force, (file,))
+        check_output(path, force, inputs)
     if len(set(paths)) < len(paths):
         raise click.UsageError(f"two of {', '.join('--' + name for name in FILES)} have one path")
-    graph = values.pop("graph")
+    graph = values.pop("graph") or outputs["dot"] is not None
+    if several is not None and graph:
+        raise click.UsageError("--graph and --dot are for one contact set, and several are given.")
     order, first = values.pop("sort"), values.pop("first")
     frames, seconds = values.pop("merge_gap")
     given = {SEVERAL.get(name, name): value for name, value in values.items() if value is not None}
     options = EventOptions(merge_gap=MergeGap(frames or 0, seconds), **given)
-    tables = {name: outputs[name] or "" for name in ("csv", "parquet")}
-    request = EventsRequest(file, options, order, first, graph or outputs["dot"] is not None, force=force, **tables)
+    request = EventsRequest(inputs[0], options, order, first, graph, force=force)
+    call = _one if several is None else _several
+    return call(streams, request, inputs, {name: path or "" for name, path in outputs.items()})
+
+
+def _one(streams: Streams, request: EventsRequest, inputs: Sequence[str], outputs: dict[str, str]) -> int:
+    from collidecli.commands.events import events
+    from collidecli.commands.output_paths import write_output
+    from collidecli.report.events_table import events_table
+    from collidecli.report.touch_dot import touch_dot
+
     with streams.progress("reading") as progress:
-        result = events(request, progress)
-    if outputs["dot"] is not None:
-        write_output(outputs["dot"], touch_dot(result.as_dict()).encode(), force)
+        result = events(replace(request, csv=outputs["csv"], parquet=outputs["parquet"]), progress)
+    if outputs["dot"]:
+        write_output(outputs["dot"], touch_dot(result.as_dict()).encode(), request.force)
         result.written["dot"] = outputs["dot"]
     streams.result(result, events_table)
     return 0
+
+
+def _several(streams: Streams, request: EventsRequest, inputs: Sequence[str], outputs: dict[str, str]) -> int:
+    from collidecli.commands.events_table import IntervalTable, interval_tables
+    from collidecli.commands.result_list import EventsList
+    from collidecli.report.list_tables import events_list_table
+
+    csv, parquet = outputs["csv"], outputs["parquet"]
+    table = IntervalTable(inputs if csv or parquet else (), request.options)
+    jobs = [Job(file) for file in inputs]
+    with interval_tables(table, csv, parquet, request.force) as tables:
+
+        def compute(job: Job, progress: Progress) -> Result:
+            return table.events(replace(request, path=job.name), tables, progress)
+
+        items = list(computed(streams, jobs, compute, "reading"))
+    written = {name: (outputs[name] or None) if tables else None for name in ("csv", "parquet")}
+    found = EventsList(items=items, written=written)
+    streams.result(found, events_list_table)
+    return exit_code(found)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from collidecli.cli.options import Verb, cache_options, option_group, scene_options, streams_of
 from collidecli.cli.settings import option, setting
+from collidecli.cli.several import Job, computed, exit_code, listed_files
+
+if TYPE_CHECKING:
+    from collidecli.commands.result import Result
 
 EPILOG = """\b
 collide inspect robot.xml --why left_hand torso
 collide inspect pile.usda --pairs --json
+collide inspect demos/
 """
 
 
 @click.command("inspect", cls=Verb, epilog=EPILOG)
-@click.argument("file")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @option("--pairs", is_flag=True, help="List every pair of shapes that may touch.")
 @option("--why", nargs=2, metavar="A B", help="Show the rule that decides whether A and B may touch: shapes or bodies.")
 @option("--all", is_flag=True, help="Show every row of long tables. [default: the first ones]")
@@ -24,16 +29,21 @@ collide inspect pile.usda --pairs --json
 @scene_options
 @cache_options
 @click.pass_context
-def verb(ctx: click.Context, file: str, **values: Any) -> int:
+def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     """Show the contents of a scene, a recording or a contact set. The kind of FILE is recognized by its content.
 
-    For a recording: its kind, bodies, frames and worlds, and the options that `run` needs for it.
+    For a recording: its kind, bodies, frames and worlds, and the options that `run` needs for it. Several files, a
+    folder of recordings and contact sets, or a pattern such as 'demos/*.h5': a row for each.
     """
     from functools import partial
 
+    from collidecli.commands.check import CHECKED
+    from collidecli.commands.input_files import RECORDING_ENDINGS
     from collidecli.commands.inspect import inspect_file
+    from collidecli.commands.result_list import InspectList
     from collidecli.importers.meshes.part_cache import parts_kept_in
     from collidecli.report.inspect_tables import inspect_table
+    from collidecli.report.list_tables import inspect_list_table
     from collidecli.scene.run_options import DEFAULT_CACHE_LIMIT, SceneOptions
     from collidecli.storage.process_activity import reading
     from collidecli.storage.reading_limit import limited_reading
@@ -41,12 +51,20 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     streams = streams_of(ctx)
     requested = {name: values[name] for name in ("pairs", "why", "static_pairs")}
     kept = values["cache_dir"] or "", DEFAULT_CACHE_LIMIT if values["cache_limit"] is None else values["cache_limit"]
-    with (
-        streams.progress("reading", "loading"),
-        limited_reading(),
-        reading("file", file),
-        parts_kept_in(*kept),
-    ):
-        result = inspect_file(file, options=option_group(SceneOptions, values), **requested)
-    streams.result(result, partial(inspect_table, every=values["all"]))
-    return 0
+
+    def inspected(file: str) -> Result:
+        with limited_reading(), reading("file", file), parts_kept_in(*kept):
+            return inspect_file(file, options=option_group(SceneOptions, values), **requested)
+
+    several = listed_files(streams, files, CHECKED, "recordings or contact sets", RECORDING_ENDINGS)
+    if several is None:
+        with streams.progress("reading", "loading"):
+            result = inspected(files[0])
+        streams.result(result, partial(inspect_table, every=values["all"]))
+        return 0
+    if values["pairs"] or values["why"]:
+        raise click.UsageError("--pairs and --why are for one file, and several are given.")
+    jobs = [Job(file.path) for file in several]
+    found = InspectList(items=list(computed(streams, jobs, lambda job, _: inspected(job.name), "reading", "loading")))
+    streams.result(found, inspect_list_table)
+    return exit_code(found)

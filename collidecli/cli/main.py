@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 
 import click
@@ -120,6 +121,7 @@ def main(args: Sequence[str] | None = None) -> int:
     stop = StopHandler()
     try:
         with stopping_in_time() as stop, owned_process():
+            streams.is_stopping = partial(getattr, stop, "stopping")
             code = group.main(args, "collide", standalone_mode=False, obj=streams, auto_envvar_prefix="COLLIDE")
             streams.flush()
         return int(code or 0)

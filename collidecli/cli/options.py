@@ -21,6 +21,7 @@ from collidecli.cli.settings import (
     VerbOption,
     option,
     read_config,
+    repeated_setting,
     setting,
     variables_of,
     verbs_of,
@@ -106,6 +107,16 @@ def motion_options(command: Callable) -> Callable:
     add = partial(setting, section="Motion")
     trajectory = "A recording of any known kind. [default: the scene's own motion, else its resting pose]"
     return _decorated(command, add("-t", "--trajectory", metavar="FILE", help=trajectory), world_options)
+
+
+def several_motion_options(command: Callable) -> Callable:
+    """Adds options of the motion, of several recordings: trajectories, worlds, frames."""
+    trajectory = (
+        "A recording of any known kind; a folder, a pattern such as 'demos/*.h5' or several -t: a run for each. "
+    )
+    trajectory += "[default: the scene's own motion, else its resting pose]"
+    add = repeated_setting("-t", "--trajectory", metavar="FILE", section="Motion", help=trajectory)
+    return _decorated(command, add, world_options)
 
 
 def world_options(command: Callable) -> Callable:
@@ -306,11 +317,17 @@ def default_output(scenes: Sequence[str], trajectory: str | None, ending: str) -
 
 def scenes_and_recording(scenes: Sequence[str], trajectory: str | None) -> tuple[tuple[str, ...], str | None]:
     """The scenes and the trajectory; a single HDF5 file in place of a scene is the trajectory, which has its scene."""
-    if trajectory is not None or len(scenes) != 1 or not os.path.isfile(scenes[0]):
-        return tuple(scenes), trajectory
-    with open(scenes[0], "rb") as file:
-        is_hdf5 = file.read(len(HDF5_SIGNATURE)) == HDF5_SIGNATURE
-    return ((), scenes[0]) if is_hdf5 else (tuple(scenes), None)
+    if trajectory is None and len(scenes) == 1 and is_hdf5(scenes[0]):
+        return (), scenes[0]
+    return tuple(scenes), trajectory
+
+
+def is_hdf5(path: str) -> bool:
+    """Whether a path is an HDF5 file, by its first bytes."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        return file.read(len(HDF5_SIGNATURE)) == HDF5_SIGNATURE
 
 
 def _decorated(command: Callable, *decorators: Callable) -> Callable:

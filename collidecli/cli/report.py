@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from collidecli.cli.option_types import METRES, WorldNumbers
 from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.settings import option, repeated
+from collidecli.cli.several import Job, computed, exit_code, listed_files
+from collidecli.commands.input_files import InputFile, output_folders, planned_outputs
+from collidecli.scene.text_format import plural
+
+if TYPE_CHECKING:
+    from collidecli.cli.streams import Streams
+    from collidecli.commands.result import Progress, Result
 
 SELECTED, AGAINST, OUTPUT = "Selection", "Compared with a baseline", "Output"
+PAGE = "The page; of several, their folder. [default: <file>.html in this folder]"
+ENDING = ".html"
 FIELDS = {"world": "worlds", "body": "bodies"}
 """Names of options and of the corresponding fields of `ReportRequest`."""
 EPILOG = """\b
 collide report pile.contacts.h5
 collide report now.h5 --against baseline.h5 --atol 1e-6 -o report.html
 collide report pile.contacts.h5 --profile pile.profile.json
+collide report 'runs/*.h5' -o pages/
 collide report out.h5 --world 0,3 --include '*/hand*' -o hands.html
 """
 
@@ -43,7 +54,7 @@ def requested(file: str, values: dict[str, Any]) -> Any:
 
 
 @click.command("report", cls=Verb, epilog=EPILOG)
-@click.argument("file")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @option("--profile", metavar="FILE", help="A file of collide profile, to show all broad phases.")
 @selection_options
 @option("--against", metavar="BASELINE", section=AGAINST, help="Show the differences from this contact set.")
@@ -52,29 +63,71 @@ def requested(file: str, values: dict[str, Any]) -> Any:
 @option(
     "--ignore-shallow", type=METRES, section=AGAINST, help="Ignore missing and extra contacts this close to the gap."
 )
-@option("-o", "--output", metavar="FILE", section=OUTPUT, help="The page. [default: <file>.html in this folder]")
+@option("-o", "--output", metavar="FILE|FOLDER", section=OUTPUT, help=PAGE)
 @force_option
+@option("--skip-existing", is_flag=True, section=OUTPUT, help="Of several pages, leave out those that exist.")
 @click.pass_context
-def verb(ctx: click.Context, file: str, **values: Any) -> int:
+def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     """Write a self-contained HTML page about a contact set: contacts over time, pairs, depths, timing.
 
-    Needs the extra packages of `pip install 'collidecli[plots]'`.
+    Several files, a folder or a pattern such as 'runs/*.h5': a page for each, in the folder of -o. Needs the extra
+    packages of `pip install 'collidecli[plots]'`.
     """
-    from collidecli.commands.output_paths import PAGE_ENDINGS, check_ending, check_output, write_output
-    from collidecli.commands.report import report
+    from collidecli.commands.output_paths import PAGE_ENDINGS, check_ending, check_output
     from collidecli.report.chart_style import require_matplotlib
-    from collidecli.report.report_page import report_page
     from collidecli.report.tables import report_table
+    from collidecli.storage.contact_sets.schema import FORMAT
 
     streams = streams_of(ctx)
-    force, output = values.pop("force"), values.pop("output") or f"{Path(file).stem}.html"
     if not values["against"] and (values["atol"] or values["rtol"] or values["ignore_shallow"] is not None):
         raise click.UsageError("--atol, --rtol and --ignore-shallow need --against.")
+    output, force, skip_existing = (values.pop(name) for name in ("output", "force", "skip_existing"))
+    several = listed_files(streams, files, (FORMAT,), "contact sets")
+    if several is not None:
+        return _several_pages(streams, several, output, force, skip_existing, values)
+    if skip_existing:
+        raise click.UsageError("--skip-existing is for several pages: give a folder or a pattern of contact sets.")
+    (file,) = files
+    output = output or f"{Path(file).stem}{ENDING}"
     check_output(output, force, (file, values["against"], values["profile"]))
     check_ending(output, PAGE_ENDINGS, "a page")
     require_matplotlib()
     with streams.progress("reading") as progress:
-        result = report(requested(file, values), progress)
-    write_output(output, report_page(result.as_dict()).encode(), force)
-    streams.result(replace(result, output=output), report_table)
+        result = _page(requested(file, values), output, force, progress)
+    streams.result(result, report_table)
     return 0
+
+
+def _several_pages(
+    streams: Streams, files: Sequence[InputFile], folder: str | None, force: bool, skip: bool, values: dict[str, Any]
+) -> int:
+    from collidecli.commands.result_list import ReportList
+    from collidecli.report.chart_style import require_matplotlib
+    from collidecli.report.list_tables import report_list_table
+
+    if not folder:
+        raise click.UsageError(f"pages of {plural(len(files), 'contact set')} need a folder: name it with -o.")
+    if values["against"] or values["profile"]:
+        raise click.UsageError("--against and --profile are for one page; collide diff A/ B/ compares two folders.")
+    planned = planned_outputs(folder, files, ENDING, force, skip)
+    require_matplotlib()
+    jobs = [Job(file.path, *output) for file, output in zip(files, planned, strict=True)]
+
+    def compute(job: Job, progress: Progress) -> Result:
+        return _page(requested(job.name, values), job.output or "", force, progress)
+
+    with output_folders(job.output or "" for job in jobs if not job.is_skipped):
+        found = ReportList(items=list(computed(streams, jobs, compute, "reading")))
+    streams.result(found, report_list_table)
+    return exit_code(found)
+
+
+def _page(request: Any, output: str, force: bool, progress: Progress) -> Result:
+    """The result of a report whose page is written."""
+    from collidecli.commands.output_paths import write_output
+    from collidecli.commands.report import report
+    from collidecli.report.report_page import report_page
+
+    result = report(request, progress)
+    write_output(output, report_page(result.as_dict()).encode(), force)
+    return replace(result, output=output)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,18 +18,34 @@ from collidecli.cli.options import (
     contact_options,
     default_output,
     device_options,
-    motion_options,
+    is_hdf5,
     option_group,
     recording_options,
     scene_options,
     scenes_and_recording,
+    several_motion_options,
     streams_of,
     trace_option,
 )
-from collidecli.cli.settings import setting
+from collidecli.cli.settings import option, setting
+from collidecli.cli.several import Job, computed, exit_code, listed_files
+from collidecli.commands.input_files import (
+    RECORDING_ENDINGS,
+    InputFile,
+    input_files,
+    is_pattern,
+    names_several,
+    output_folders,
+    planned_outputs,
+)
+from collidecli.errors import InputError
+from collidecli.scene.text_format import plural
 
 if TYPE_CHECKING:
-    from collidecli.commands.run import RunRequest
+    from collidecli.cli.streams import Streams
+    from collidecli.commands.result import Result
+    from collidecli.commands.run import RunRequest, RunResult
+    from collidecli.report.progress import FrameProgress
 
 EPILOG = """An environment variable, such as COLLIDE_THREADS=4, or a key in collide.toml, such as "threads = 4", can set
 an option. A flag takes precedence over a variable, and a variable over the file.
@@ -35,23 +53,30 @@ an option. A flag takes precedence over a variable, and a variable over the file
 \b
 collide run pile.usda
 collide run robot.xml -t motion.h5 -o out.h5 --worlds 64 --broad-phase sap
+collide run robot.xml -t 'demos/*.h5' -o out/
 """
 
-OUTPUT = "The contact set. [default: <scene>.contacts.h5 in this folder; required with several scenes]"
+OUTPUT = "The contact set; for several runs, or with a / at the end, the folder of the contact sets. "
+OUTPUT += "[default: <scene>.contacts.h5 in this folder; required with several scenes or runs]"
 COLUMNS = "Extra columns, such as friction. [default: none]"
+EACH = "Run each SCENE by itself. [default: several scenes are one world each]"
+SKIP = "Of several runs, leave out those whose output exists."
+ENDING = ".contacts.h5"
 
 
 @click.command("run", cls=Verb, epilog=EPILOG)
 @click.argument("scenes", nargs=-1, metavar="[SCENE...]")
-@motion_options
+@option("--each", is_flag=True, section="Motion", help=EACH)
+@several_motion_options
 @recording_options
 @scene_options
 @contact_options
 @setting("--columns", type=NameList(), metavar="NAME,...", section="Contacts", help=COLUMNS)
-@setting("-o", "--output", metavar="FILE", section="Output", help=OUTPUT)
+@setting("-o", "--output", metavar="FILE|FOLDER", section="Output", help=OUTPUT)
 @compression_option
 @trace_option
 @setting("--force", is_flag=True, section="Output", help="Replace an existing output.")
+@option("--skip-existing", is_flag=True, section="Output", help=SKIP)
 @algorithm_options
 @device_options
 @cache_options
@@ -62,27 +87,100 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     SCENE is OpenUSD (.usd, .usda, .usdc, .usdz), MJCF (.xml, .mjcf) or URDF (.urdf). Several scenes are one world each.
     Without a trajectory, the scene moves by its own animation or keyframes, or rests. A recording that contains its
     scene, as robosuite's demonstrations do, can take the place of SCENE.
+
+    With several recordings, each is a run with an output of its own, named after it; with --each, so is each scene. One
+    that fails does not stop the others.
     """
     from collidecli.commands.output_paths import check_hdf5_output, check_trace
 
     streams = streams_of(ctx)
-    scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
-    output = values["output"] or default_output(scenes, trajectory, ".contacts.h5")
-    check_hdf5_output(output, "a contact set", values["force"], (*scenes, trajectory))  # before slow imports
-    if values["trace"]:
-        check_trace(values["trace"], values["force"], (*scenes, trajectory))
-    from collidecli.commands.run import run
-    from collidecli.engine.runtime.compilation import reported_compilation
-    from collidecli.report.run_table import run_table
+    inputs = run_inputs(streams, scenes, values["trajectory"], values["each"])
+    if inputs.several is not None:
+        return _several_runs(streams, inputs, values)
+    if values["skip_existing"]:
+        raise click.UsageError("--skip-existing is for several runs: give a folder or a pattern of recordings.")
+    scenes, trajectory = inputs.scenes, inputs.trajectory
+    output = values["output"] or default_output(scenes, trajectory, ENDING)
+    folder = output if output.endswith("/") else ""
+    if folder:
+        output = os.path.join(folder, default_output((trajectory,) if trajectory else scenes, None, ENDING))
+    with output_folders([output] if folder else ()):
+        check_hdf5_output(output, "a contact set", values["force"], (*scenes, trajectory))  # before slow imports
+        if values["trace"]:
+            check_trace(values["trace"], values["force"], (*scenes, trajectory))
+        from collidecli.report.run_table import run_table
 
-    request = request_of(scenes, {**values, "output": output, "trajectory": trajectory})
-    with (
-        streams.progress("colliding", "loading") as progress,
-        reported_compilation(progress and progress.compiling),
-    ):
-        result = run(request, progress)
+        with streams.progress("colliding", "loading") as progress:
+            result = _run(request_of(scenes, {**values, "output": output, "trajectory": trajectory}), progress)
     streams.result(result, run_table)
     return 0
+
+
+@dataclass(frozen=True)
+class RunInputs:
+    """Inputs of one run, or of a run for each file of `several`, a recording or a scene (each)."""
+
+    scenes: tuple[str, ...]
+    trajectory: str | None
+    several: Sequence[InputFile] | None = None
+    each: bool = False
+
+
+def run_inputs(streams: Streams, scenes: Sequence[str], recordings: Sequence[str], each: bool) -> RunInputs:
+    """The runs that arguments request. A pattern of scenes stands for the scenes, as if the shell had expanded it.
+
+    Raises UsageError and InputError for inputs that do not exist or do not go together.
+    """
+    for scene in scenes:
+        if os.path.isdir(scene):
+            fix = f"scenes: give a pattern such as '{os.path.join(scene, '*.usda')}'; recordings: -t {scene}"
+            raise InputError("a folder is not a scene: it may contain parts of scenes", scene, fix)
+    files = input_files(scenes, (), "SCENE") if any(map(is_pattern, scenes)) else None
+    scenes = [file.path for file in files] if files is not None else list(scenes)
+    if each:
+        if not scenes or names_several(recordings):
+            what = "needs a SCENE" if not scenes else "runs several scenes, each with one recording or none"
+            raise click.UsageError(f"--each {what}; a job file of collide batch combines scenes and recordings.")
+        files = files if files is not None else input_files(scenes, (), "SCENE")
+        return RunInputs((), recordings[0] if recordings else None, files, True)
+    if not recordings and len(scenes) > 1 and all(map(is_hdf5, scenes)):
+        scenes, recordings = [], scenes
+    several = listed_files(streams, recordings, ("collide-trajectory",), "recordings", RECORDING_ENDINGS)
+    if several is not None:
+        return RunInputs(tuple(scenes), None, several)
+    return RunInputs(*scenes_and_recording(scenes, recordings[0] if recordings else None))
+
+
+def _several_runs(streams: Streams, inputs: RunInputs, values: Mapping[str, Any]) -> int:
+    from collidecli.commands.result_list import RunList
+    from collidecli.report.list_tables import run_list_table
+
+    files = inputs.several or ()
+    what = plural(len(files), "scene" if inputs.each else "recording")
+    if not values["output"]:
+        raise click.UsageError(f"{what} have no default output: name a folder with -o.")
+    if values["trace"]:
+        raise click.UsageError(f"--trace is for one run, and there are runs of {what}.")
+    planned = planned_outputs(values["output"], files, ENDING, values["force"], values["skip_existing"])
+    jobs = [Job(file.path, *output) for file, output in zip(files, planned, strict=True)]
+
+    def compute(job: Job, progress: FrameProgress | None) -> Result:
+        scenes, trajectory = ((job.name,), inputs.trajectory) if inputs.each else (inputs.scenes, job.name)
+        return _run(request_of(scenes, {**values, "output": job.output, "trajectory": trajectory}), progress)
+
+    with output_folders(job.output or "" for job in jobs if not job.is_skipped):
+        found = RunList(items=list(computed(streams, jobs, compute, "colliding", "loading")))
+    streams.result(found, run_list_table)
+    return exit_code(found)
+
+
+def _run(request: RunRequest, progress: FrameProgress | None) -> RunResult:
+    """One run."""
+    from collidecli.commands.run import run
+    from collidecli.engine.runtime.compilation import reported_compilation
+
+    with reported_compilation(progress and progress.compiling):
+        return run(request, progress)
 
 
 def request_of(scenes: Sequence[str], values: Mapping[str, Any]) -> RunRequest:

@@ -166,6 +166,24 @@ class _Repeated(VerbOption):
         return tuple(name for names in found or () for name in names)
 
 
+class _Path(click.types.StringParamType):
+    """A path: the value of a variable is one of them, with its spaces."""
+
+    def split_envvar_value(self, rv: str) -> Sequence[str]:
+        return [rv]
+
+
+class _RepeatedSetting(Setting):
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        return super().type_cast_value(ctx, (value,) if isinstance(value, str) else value)
+
+
+def repeated_setting(*names: str, metavar: str, section: str, help: str) -> Callable:
+    """A decorator that adds a repeatable `Setting`; its value is a tuple of paths, one from a variable or file."""
+    attributes: dict[str, Any] = {"type": _Path(), "multiple": True, "metavar": metavar, "help": help}
+    return click.option(*names, cls=_RepeatedSetting, section=section, **attributes)
+
+
 def repeated(*names: str, metavar: str, section: str, help: str) -> Callable:
     """A decorator that adds a repeatable option of one verb; its value is a tuple of texts."""
     attributes: dict[str, Any] = {"type": _Names(), "multiple": True, "metavar": metavar, "help": help}

@@ -38,11 +38,12 @@ class ClosedPipeError(CollideError):
 class Streams:
     """Output options of a verb. quiet: no tables, warnings or progress. json: one object in place of tables.
 
-    verbose: a traceback with an error.
+    verbose: a traceback with an error. is_stopping: whether a signal has ended this call of `collide`.
     """
 
     def __init__(self) -> None:
         self.verbose = self.quiet = self.json = False
+        self.is_stopping: Callable[[], bool] = lambda: False
         self._is_json_printed = False
 
     def prepare(self) -> None:
@@ -67,12 +68,16 @@ class Streams:
 
     def error(self, error: CollideError, code: int) -> int:
         """Prints an error on stderr and, with --json and without a result, as an object on stdout; returns `code`."""
-        with suppress(OSError):
-            print(f"error: {printable(str(error))}", file=sys.stderr, flush=True)
+        self.failure(error)
         if self.json and not self._is_json_printed:
             with suppress(OSError):
                 print(error_json(error, code), flush=True)
         return code
+
+    def failure(self, error: CollideError) -> None:
+        """Prints an error on stderr, that of the verb or of one of its inputs."""
+        with suppress(OSError):
+            print(f"error: {printable(str(error))}", file=sys.stderr, flush=True)
 
     def warn(self, text: str) -> None:
         """Prints a warning on one line of stderr."""
@@ -101,8 +106,12 @@ class Streams:
 
 def error_json(error: CollideError, code: int) -> str:
     """The object collide.error/1 of an error, as JSON. code: the exit code."""
-    parts = {"what": error.what, "where": error.where, "fix": error.fix, "message": str(error), "exit_code": code}
-    return json.dumps({"schema": "collide.error/1", "error": parts})
+    return json.dumps({"schema": "collide.error/1", "error": error_parts(error, code)})
+
+
+def error_parts(error: CollideError, code: int) -> dict[str, Any]:
+    """The parts of an error in results as JSON. code: the exit code."""
+    return {"what": error.what, "where": error.where, "fix": error.fix, "message": str(error), "exit_code": code}
 
 
 def console(stream: TextIO) -> Console:
@@ -148,8 +157,6 @@ def exit_code_of(error: BaseException, streams: Streams) -> int:
         traceback.print_exception(error)
     if isinstance(error, ClosedPipeError):
         return error.exit_code
-    if isinstance(error, CollideError):
-        return streams.error(error, error.exit_code)
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         return streams.error(CollideError("interrupted"), 130)
     if isinstance(error, click.ClickException):
@@ -158,17 +165,24 @@ def exit_code_of(error: BaseException, streams: Streams) -> int:
     if isinstance(error, SystemExit):
         # Click exits this way after a completion, and when the pipe is closed while it prints help.
         return 0 if error.code in (0, None) else ClosedPipeError.exit_code
+    return streams.error(*described_error(error, streams.verbose))
+
+
+def described_error(error: BaseException, verbose: bool) -> tuple[CollideError, int]:
+    """An exception of a verb as an error for the user, and its exit code. verbose: whether its traceback is printed."""
+    if isinstance(error, CollideError):
+        return error, error.exit_code
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         discard_stdout()
         full = OutputError(f"an output cannot be written: {(error.strerror or str(error)).lower()}")
-        return streams.error(full, full.exit_code)
+        return full, full.exit_code
     if isinstance(error, MemoryError):
         fix = "lower --memory-limit or --threads, or split the input"
-        return streams.error(CollideError("there is not enough memory", fix=fix), 2)
+        return CollideError("there is not enough memory", fix=fix), 2
     lines = str(error).strip().splitlines()
     what = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-    advice = "" if streams.verbose else "please report it with the output of this command with -v"
-    return streams.error(CollideError(f"internal error: {what}", fix=advice), INTERNAL_ERROR)
+    advice = "" if verbose else "please report it with the output of this command with -v"
+    return CollideError(f"internal error: {what}", fix=advice), INTERNAL_ERROR
 
 
 def usage_message(error: click.ClickException) -> str:

@@ -17,6 +17,9 @@ from collidecli.storage.process_activity import reading
 from collidecli.storage.trajectories.check import check_trajectory
 from collidecli.storage.trajectories.header import TRAJECTORY_FORMAT
 
+CHECKED = (FORMAT, TRAJECTORY_FORMAT)
+"""Formats of the files that are checked."""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -50,7 +53,7 @@ def check(path: str | os.PathLike[str]) -> CheckResult:
 def _check(path: str | os.PathLike[str]) -> CheckResult:
     storage = storage_of(os.fspath(path))
     kind = file_format(path) if storage == HDF5 else ""
-    checks = {FORMAT: check_file, TRAJECTORY_FORMAT: check_trajectory}
+    checks = dict(zip(CHECKED, (check_file, check_trajectory), strict=True))
     if kind not in checks:
         label = kind_of(path).LABEL if storage else "neither"
         raise InputError(

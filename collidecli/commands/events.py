@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -25,10 +25,12 @@ from collidecli.commands.result import Progress, Result
 from collidecli.scene.option_choices import EVENT_COLUMNS, EVENT_ORDERS
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.flat_tables import Append, csv_table, parquet_table, require_pyarrow
+from collidecli.storage.flat_tables import Append, TableColumn, csv_table, parquet_table, require_pyarrow
 from collidecli.storage.process_activity import reading
 
 MAX_WORLDS_LISTED = 20
+KeepRows = Callable[[dict[str, np.ndarray], EventStream], None]
+"""Function of rows of intervals and their stream."""
 
 
 @dataclass(frozen=True)
@@ -103,9 +105,10 @@ def leading(found: Intervals, frames: Frames, order: str, first: int | None = No
     return found.take(np.lexsort((found.key, found.first, by))[:first])
 
 
-def events(request: EventsRequest, progress: Progress = None) -> EventsResult:
+def events(request: EventsRequest, progress: Progress = None, keep: KeepRows | None = None) -> EventsResult:
     """Finds the intervals in which pairs touch, and writes the requested files.
 
+    keep: called with the rows of some intervals (`interval_rows`) and their stream, in the order of the files' rows.
     Raises InputError for a file that is not a contact set and for options that do not fit it; OutputError.
     """
     with reading("contact set", request.path), ContactSet.open(request.path) as contacts:
@@ -115,9 +118,11 @@ def events(request: EventsRequest, progress: Progress = None) -> EventsResult:
             for found in stream.batches(progress):
                 add_to_graph(graph, found, stream)
                 totals.add(found, stream.frames)
-                rows = interval_rows(found, stream.frames, stream.keys, request.options.by) if tables else {}
+                rows = interval_rows(found, stream.frames, stream.keys, request.options.by) if tables or keep else {}
                 for append in tables:
                     append(rows)
+                if keep is not None:
+                    keep(rows, stream)
         return _result(request, contacts, stream, totals, graph)
 
 
@@ -125,11 +130,20 @@ def events(request: EventsRequest, progress: Progress = None) -> EventsResult:
 def _tables(request: EventsRequest, stream: EventStream) -> Iterator[list[Append]]:
     """Functions that append rows to the requested files; both files appear when the block ends without an error."""
     columns = interval_table(stream.keys, stream.frames.episodes, request.options.by)
-    if request.parquet:
+    with written_tables(request.csv, request.parquet, request.force, columns) as tables:
+        yield tables
+
+
+@contextmanager
+def written_tables(csv: str, parquet: str, force: bool, columns: Sequence[TableColumn]) -> Iterator[list[Append]]:
+    """Functions that append rows to a CSV and a Parquet file, "" for none; both appear when the block ends without an
+    error. Raises InputError without the packages of Parquet, OutputError.
+    """
+    if parquet:
         require_pyarrow("--parquet")
-    requested = [(path, table) for path, table in ((request.parquet, parquet_table), (request.csv, csv_table)) if path]
+    requested = [(path, table) for path, table in ((parquet, parquet_table), (csv, csv_table)) if path]
     with ExitStack() as opened:
-        outputs = [opened.enter_context(AtomicOutput(path, request.force)) for path, _ in requested]
+        outputs = [opened.enter_context(AtomicOutput(path, force)) for path, _ in requested]
         with ExitStack() as written:
             yield [
                 written.enter_context(table(output, columns))

@@ -44,30 +44,48 @@ def stages(result: ResultDict) -> list[tuple[str, list[str]]]:
 
 def junit_xml(result: ResultDict, seconds: float) -> bytes:
     """JUnit XML with a test case per stage. seconds: duration of the comparison."""
-    cases = stages(printable_values(result))
+    return junit_document([junit_suite("collide diff", "collide.diff", stages(printable_values(result)), seconds)])
+
+
+def junit_suite(
+    name: str, classname: str, cases: list[tuple[str, list[str]]], seconds: float, kind: str = "failure"
+) -> ElementTree.Element:
+    """A suite with a test case per stage. kind: "failure", or "error" if the comparison was not possible."""
     failed = sum(bool(lines) for _, lines in cases)
-    totals = {"tests": str(len(cases)), "failures": str(failed), "errors": "0", "time": f"{seconds:.3f}"}
-    root = ElementTree.Element("testsuites", totals)
-    suite = ElementTree.SubElement(root, "testsuite", {"name": "collide diff", "skipped": "0", **totals})
-    for name, lines in cases:
-        case = ElementTree.SubElement(suite, "testcase", {"classname": "collide.diff", "name": name, "time": "0"})
+    totals = {"failures": "0", "errors": "0", f"{kind}s": str(failed)}
+    suite = ElementTree.Element(
+        "testsuite", {"name": name, "skipped": "0", "tests": str(len(cases)), **totals, "time": f"{seconds:.3f}"}
+    )
+    for case_name, lines in cases:
+        case = ElementTree.SubElement(suite, "testcase", {"classname": classname, "name": case_name, "time": "0"})
         if lines:
-            failure = ElementTree.SubElement(case, "failure", {"message": lines[0], "type": "difference"})
+            failure = ElementTree.SubElement(case, kind, {"message": lines[0], "type": "difference"})
             failure.text = "\n".join(lines)
+    return suite
+
+
+def junit_document(suites: list[ElementTree.Element]) -> bytes:
+    """JUnit XML of suites, with their totals."""
+    totals = {name: str(sum(int(suite.attrib[name]) for suite in suites)) for name in ("tests", "failures", "errors")}
+    seconds = sum(float(suite.attrib["time"]) for suite in suites)
+    root = ElementTree.Element("testsuites", {**totals, "time": f"{seconds:.3f}"})
+    root.extend(suites)
     ElementTree.indent(root)
     return ElementTree.tostring(root, "utf-8", xml_declaration=True) + b"\n"
 
 
-def markdown(result: ResultDict) -> str:
+def markdown(result: ResultDict, title: str = "collide diff") -> str:
     """A Markdown section for a step summary."""
     result = printable_values(result)
     contacts = result["contacts"]
     lines = [
-        f"### collide diff: {'equal' if result['equal'] else 'different'}",
+        f"### {_cell(title)}: {'equal' if result['equal'] else 'different'}",
         "",
         _cell(verdict(result), most=1000),
         "",
-        *_rows(["", "A", "B"], [[name, *_sides(result, name)] for name in ("file", "frames", "worlds", "contacts")]),
+        *markdown_rows(
+            ["", "A", "B"], [[name, *_sides(result, name)] for name in ("file", "frames", "worlds", "contacts")]
+        ),
     ]
     wrong = [model_line(one) for one in result["model"]["listed"]] + frame_lines(result)
     if wrong:
@@ -77,7 +95,7 @@ def markdown(result: ResultDict) -> str:
             [_code(p["shape0"]), _code(p["shape1"]), *(count(p[kind]) for kind in KINDS), cell_text(p["first"])]
             for p in result["pairs"]["listed"]
         ]
-        lines += ["", *_rows(["shape 0", "shape 1", *KINDS, "first in"], rows)]
+        lines += ["", *markdown_rows(["shape 0", "shape 1", *KINDS, "first in"], rows)]
         more = result["pairs"]["differing"] - len(rows)
         lines += ["", f"and {plural(more, 'more pair')}"] if more else []
     fields = [one for one in result["fields"] if one["differing"]]
@@ -85,7 +103,7 @@ def markdown(result: ResultDict) -> str:
         rows = [
             [f["name"], count(f["differing"]), count(f["changed"]), deviation(f["largest"], f["unit"])] for f in fields
         ]
-        lines += ["", *_rows(["field", "differ", "beyond tolerance", "largest"], rows)]
+        lines += ["", *markdown_rows(["field", "differ", "beyond tolerance", "largest"], rows)]
     if contacts["ignored_shallow"]:
         ignored = plural(contacts["ignored_shallow"], "contact")
         lines += ["", f"Ignored: {ignored} within --ignore-shallow of the gap."]
@@ -101,7 +119,8 @@ def _sides(result: ResultDict, name: str) -> list[str]:
     return [_code(value) if isinstance(value, str) else count(value) for value in values]
 
 
-def _rows(head: list[str], rows: Iterable[list[str]]) -> list[str]:
+def markdown_rows(head: list[str], rows: Iterable[list[str]]) -> list[str]:
+    """The lines of a Markdown table, of cells in Markdown."""
     return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
 
 

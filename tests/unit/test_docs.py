@@ -133,12 +133,12 @@ def test_table_ofverbs_of():
     assert [re.findall(r"`collide (\w+)", row[0])[0] for row in rows] == list(cli.VERBS)
     source = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("collidecli/*/*.py"))
     for row in rows:
-        for schema in re.findall(r"`([a-z.]+/1)`", row[2]):
+        for schema in re.findall(r"`([a-z._]+/\d)`", row[2]):
             assert re.search(rf'SCHEMA(?:: ClassVar\[str\])? = "[\w.]*{re.escape(schema)}"', source), schema
 
 
 def test_table_of_options_of_run():
-    common = {option.name for option in verb("check").params} - {"file"}
+    common = {option.name for option in verb("check").params} - {"files"}
     options = {o.name: o for o in verb("run").params if isinstance(o, click.Option) and o.name not in common}
     rows = table(page("docs/reference/cli.md"), "## Options of run")
     named = {re.findall(r"`--([a-z-]+)`", row[0])[0].replace("-", "_"): row for row in rows}

@@ -1,0 +1,311 @@
+"""Verbs called with several inputs: one result each, a failure that does not end the others, one table."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import h5py
+import pytest
+
+from collidecli.commands import run as run_module
+from collidecli.errors import InputError, OutputError
+from collidecli.storage.contact_sets.reader import ContactSet
+from tests.cli.conftest import SCENE, write_motion
+from tests.support.contact_edits import made_up
+
+RUN = ("run", "scene.xml", "--device", "cpu")
+FRAMES = {"a": 15, "b": 18, "sub/a": 20}
+
+
+@pytest.fixture
+def demos(here: Path) -> Path:
+    """The current folder with three recordings of different lengths in `demos`, beside a damaged file and a text."""
+    (here / "demos" / "sub").mkdir(parents=True)
+    for name, frames in FRAMES.items():
+        write_motion(here / "demos" / f"{name}.h5", frames)
+    (here / "demos" / "bad.h5").write_bytes((here / "motion.h5").read_bytes()[:700])
+    (here / "demos" / "README.md").write_text("no recording")
+    return here
+
+
+@pytest.fixture
+def sets(here: Path) -> Path:
+    """The current folder with contact sets in `runs`, and files of other kinds."""
+    (here / "runs" / "sub").mkdir(parents=True)
+    for name in ("a", "b", "sub/a"):
+        made_up().write(here / "runs" / f"{name}.h5")
+    shutil.copy("motion.h5", "runs/motion.h5")
+    (here / "runs" / "notes.txt").write_text("no contact set")
+    return here
+
+
+def outputs(folder: str) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in Path(folder).rglob("*") if path.is_file())
+
+
+def listed(answer, schema: str, code: int) -> dict[str, dict]:
+    """The items of the printed object, by input."""
+    assert answer.code == code, answer.err
+    result = json.loads(answer.out)
+    assert result["schema"] == f"collide.{schema}/1"
+    assert sum(result["counts"].values()) == len(result["items"])
+    return {item["input"]: item for item in result["items"]}
+
+
+def test_every_recording_of_a_folder_but_a_damaged_one_is_run(demos, collide):
+    answer = collide(*RUN, "-t", "demos", "-o", "out/", "--json")
+    items = listed(answer, "run_list", 1)
+    assert list(items) == ["demos/a.h5", "demos/b.h5", "demos/bad.h5", "demos/sub/a.h5"]
+    assert outputs("out") == ["a.contacts.h5", "b.contacts.h5", "sub/a.contacts.h5"]
+    for name, frames in FRAMES.items():
+        item = items[f"demos/{name}.h5"]
+        assert (item["state"], item["error"], item["result"]["frames"]) == ("done", None, frames)
+        assert item["output"] == item["result"]["output"] == f"out/{name}.contacts.h5"
+    alone = collide(*RUN, "-t", "demos/b.h5", "-o", "b.h5", "--json")
+    assert json.loads(alone.out)["content_sha256"] == items["demos/b.h5"]["result"]["content_sha256"]
+    bad = items["demos/bad.h5"]
+    assert (bad["state"], bad["result"], bad["error"]["exit_code"]) == ("failed", None, 2)
+    assert answer.err.startswith("error: demos/bad.h5: the file is truncated")
+    # A warning that all recordings have is printed once.
+    assert answer.err.count("warning: demos/a.h5 and 2 more: 1 of the scene's bodies") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (("-t", "demos/[ab].h5"), ["a", "b"]),
+        (("-t", "demos/**/a.h5"), ["a", "sub/a"]),
+        (("-t", "demos/b.h5", "-t", "demos/sub"), ["a", "b"]),
+        (("-t", "demos/a.h5", "-t", "demos/sub/a.h5"), ["a", "sub/a"]),
+        (("-t", "demos/b*.h5", "-t", "demos/b.h5", "--gap", "1"), ["b", "bad"]),
+    ],
+)
+def test_outputs_have_the_names_of_the_recordings(demos, collide, monkeypatch, words, names):
+    def no_run(request, progress=None):
+        Path(request.output).touch()
+        raise InputError("not run")
+
+    monkeypatch.setattr(run_module, "run", no_run)
+    assert collide(*RUN, *words, "-o", "out").code == 2
+    assert outputs("out") == [f"{name}.contacts.h5" for name in names]
+
+
+def test_a_pattern_of_one_file_gives_a_list(demos, collide):
+    items = listed(collide(*RUN, "-t", "demos/sub/*.h5", "-o", "out", "--json"), "run_list", 0)
+    assert list(items) == ["demos/sub/a.h5"]
+    answer = collide(*RUN, "-t", "demos/a.h5", "-o", "single/", "--json")
+    assert json.loads(answer.out)["output"] == "single/a.contacts.h5"
+
+
+def test_existing_outputs_are_refused_before_any_run_or_skipped(demos, collide):
+    assert collide(*RUN, "-t", "demos/a.h5", "-o", "out/").code == 0
+    before = Path("out/a.contacts.h5").stat()
+    answer = collide(*RUN, "-t", "demos/[ab].h5", "-o", "out")
+    assert (answer.code, answer.out, outputs("out")) == (3, "", ["a.contacts.h5"])
+    assert "out/a.contacts.h5: the output exists already" in answer.err
+    items = listed(collide(*RUN, "-t", "demos/[ab].h5", "-o", "out", "--skip-existing", "--json"), "run_list", 0)
+    assert [item["state"] for item in items.values()] == ["skipped", "done"]
+    assert Path("out/a.contacts.h5").stat().st_mtime_ns == before.st_mtime_ns
+    assert collide(*RUN, "-t", "demos/[ab].h5", "-o", "out", "--force").code == 0
+    assert Path("out/a.contacts.h5").stat().st_mtime_ns > before.st_mtime_ns
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OutputError("no space left", "out/b.contacts.h5")])
+def test_an_interruption_keeps_what_is_finished_and_no_part(demos, collide, monkeypatch, error):
+    real = run_module.run
+
+    def run(request, progress=None):
+        if request.trajectory == "demos/b.h5":
+            raise error
+        return real(request, progress)
+
+    monkeypatch.setattr(run_module, "run", run)
+    answer = collide(*RUN, "-t", "demos", "-o", "out/")
+    assert answer.code == (130 if isinstance(error, KeyboardInterrupt) else 3)
+    assert outputs("out") == ["a.contacts.h5"]
+    assert not os.path.exists("out/sub")
+    with ContactSet.open("out/a.contacts.h5") as contacts:
+        assert contacts.frame_count == FRAMES["a"]
+
+
+def test_an_error_in_collide_is_named_and_does_not_end_the_others(demos, collide, monkeypatch):
+    real = run_module.run
+
+    def run(request, progress=None):
+        if request.trajectory == "demos/a.h5":
+            raise ZeroDivisionError("oh")
+        return real(request, progress)
+
+    monkeypatch.setattr(run_module, "run", run)
+    answer = collide(*RUN, "-t", "demos/[ab].h5", "-o", "out")
+    assert answer.code == 70
+    assert "demos/a.h5: internal error: ZeroDivisionError: oh" in answer.err
+    assert outputs("out") == ["b.contacts.h5"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ((*RUN, "-t", "nothing/*.h5", "-o", "out"), 2, "'nothing/*.h5' matches no file"),
+        ((*RUN, "-t", "demos/a.h5", "-t", "nix.h5", "-o", "out"), 2, "'nix.h5': there is no such file"),
+        ((*RUN, "-t", "empty", "-o", "out"), 2, "empty: the folder has no file with the extension .h5"),
+        ((*RUN, "-t", "demos"), 2, "5 recordings have no default output: name a folder with -o"),
+        ((*RUN, "-t", "demos", "-o", "out.h5"), 3, "give a folder, such as out/"),
+        ((*RUN, "-t", "demos", "-o", "scene.xml"), 3, "this is a file"),
+        ((*RUN, "-t", "demos", "-o", "out", "--trace", "t.json"), 2, "--trace is for one run"),
+        ((*RUN, "-t", "demos/[ab].h5", "-o", "out", "--force", "--skip-existing"), 2, "exclude each other"),
+        ((*RUN, "-t", "demos/a.h5", "-o", "x.h5", "--skip-existing"), 2, "--skip-existing is for several runs"),
+        ((*RUN, "-t", "demos/b.h5", "-t", "demos/b.npz", "-o", "out"), 2, "has the output b.contacts.h5, and so has"),
+        ((*RUN, "-t", "demos", "--each", "-o", "out"), 2, "--each runs several scenes, each with one recording"),
+        (("run", "demos", "-o", "out"), 2, "recordings: -t demos"),
+        (("run", "*.xml", "nothing*.xml", "-o", "x.h5"), 2, "'nothing*.xml' matches no file"),
+        (("diff", "demos", "scene.xml"), 2, "is no folder, and demos is one"),
+        (("events", "demos/a.h5", "demos/b.h5", "--graph"), 2, "--graph and --dot are for one contact set"),
+        (("report", "demos/a.h5", "demos/b.h5"), 2, "need a folder: name it with -o"),
+        (("inspect", "demos", "--pairs"), 2, "--pairs and --why are for one file"),
+    ],
+)
+def test_refused_before_any_work(demos, collide, words, code, said):
+    (demos / "empty").mkdir()
+    (demos / "demos" / "b.npz").write_bytes(b"x")
+    answer = collide(*words)
+    assert (answer.code, answer.out) == (code, ""), answer.err
+    assert said in answer.err
+    assert not os.path.exists("out")
+
+
+def test_scenes_are_worlds_or_with_each_runs(here, collide):
+    (here / "scenes").mkdir()
+    for name in ("one", "two"):
+        (here / "scenes" / f"{name}.xml").write_text(SCENE)
+    worlds = collide("run", "scenes/*.xml", "-o", "worlds.h5", "--device", "cpu", "--json")
+    assert json.loads(worlds.out)["worlds"] == 2
+    words = ("run", "--each", "scenes/*.xml", "-t", "motion.h5", "-o", "out", "--device", "cpu", "--json")
+    items = listed(collide(*words), "run_list", 0)
+    assert outputs("out") == ["one.contacts.h5", "two.contacts.h5"]
+    assert items["scenes/two.xml"]["result"]["scene"] == "two.xml"
+    assert items["scenes/two.xml"]["result"]["trajectory"] == "motion.h5"
+
+
+def test_recordings_that_contain_their_scene_take_the_place_of_scenes(demos, collide, monkeypatch):
+    requests = []
+
+    def run(request, progress=None):
+        requests.append((request.scenes, request.trajectory))
+        raise InputError("not run")
+
+    monkeypatch.setattr(run_module, "run", run)
+    assert collide("run", "demos/[ab].h5", "-o", "out").code == 2
+    assert requests == [((), "demos/a.h5"), ((), "demos/b.h5")]
+
+
+def test_a_variable_names_one_recording(demos, collide, monkeypatch):
+    (demos / "a file.h5").write_bytes(Path("motion.h5").read_bytes())
+    monkeypatch.setenv("COLLIDE_TRAJECTORY", "a file.h5")
+    assert json.loads(collide(*RUN, "--json").out)["trajectory"] == "a file.h5"
+
+
+def test_check_of_a_folder(sets, collide):
+    items = listed(collide("check", "runs/", "--json"), "check_list", 1)
+    assert list(items) == ["runs/a.h5", "runs/b.h5", "runs/motion.h5", "runs/sub/a.h5"]
+    assert items["runs/motion.h5"]["result"]["good"]
+    findings = items["runs/sub/a.h5"]["result"]["findings"]
+    answer = collide("check", "runs/motion.h5", "motion.h5")
+    assert (answer.code, "2 good, 0 faulty" in answer.out) == (0, True)
+    (sets / "runs" / "cut.h5").write_bytes(b"\x89HDF")
+    answer = collide("check", "runs")
+    assert answer.code == 1
+    assert "runs/cut.h5" in answer.err
+    assert "1 cannot be checked" in answer.out
+    assert all(f"runs/sub/a.h5: {one['where']}: {one['what']}" in answer.out for one in findings)
+    assert findings
+    assert collide("check", "runs/cut.h5", "runs/cut.h5", "runs/c*.h5").code == 2
+
+
+def test_events_of_several_sets_are_one_table(sets, collide):
+    (sets / "runs" / "cut.h5").write_bytes(b"\x89HDF")
+    renamed = made_up()
+    renamed.path = [f"new/{path}" for path in renamed.path]
+    renamed.write(sets / "runs" / "b.h5")
+    answer = collide("events", "runs", "--csv", "all.csv", "--parquet", "all.parquet", "--json")
+    items = listed(answer, "events_list", 1)
+    assert "1 file of a folder is left out, as they are not contact sets: runs/motion.h5" in answer.err
+    assert [name for name, item in items.items() if item["state"] == "failed"] == ["runs/cut.h5"]
+    rows = list(csv.DictReader(Path("all.csv").read_text().splitlines()))
+    for name in ("runs/a.h5", "runs/b.h5", "runs/sub/a.h5"):
+        assert collide("events", name, "--csv", "one.csv", "--force").code == 0
+        alone = list(csv.DictReader(Path("one.csv").read_text().splitlines()))
+        assert [{"file": name, **row} for row in alone] == [row for row in rows if row["file"] == name]
+        assert len(alone) == items[name]["result"]["intervals"]["count"]
+    parquet = pytest.importorskip("pyarrow.parquet").read_table("all.parquet").to_pylist()
+    assert [(row["file"], row["shape0"]) for row in parquet] == [(row["file"], row["shape0"]) for row in rows]
+    assert collide("events", "runs/cut.h5", "runs/c*.h5", "--csv", "none.csv").code == 2
+    assert not os.path.exists("none.csv")
+
+
+def test_report_writes_a_page_each(sets, collide, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr("collidecli.report.report_page.report_page", lambda result: result["file"])
+    names = ("runs/a.h5", "runs/sub/a.h5", "runs/motion.h5")
+    items = listed(collide("report", *names, "-o", "pages", "--json"), "report_list", 1)
+    assert outputs("pages") == ["a.html", "sub/a.html"]
+    assert Path("pages/sub/a.html").read_text() == "runs/sub/a.h5"
+    assert items["runs/motion.h5"]["state"] == "failed"
+    answer = collide("report", "runs", "-o", "pages", "--skip-existing")
+    assert answer.code == 0
+    assert "1 done, 2 skipped" in answer.out
+
+
+def test_inspect_has_a_row_for_each(sets, collide):
+    items = listed(collide("inspect", "runs", "scene.xml", "--json"), "inspect_list", 0)
+    schemas = {name: item["result"]["schema"] for name, item in items.items()}
+    assert schemas["scene.xml"] == "collide.inspect.scene/1"
+    assert schemas["runs/motion.h5"] == "collide.inspect.trajectory/1"
+    assert "contact set" in collide("inspect", "runs").out
+
+
+@pytest.fixture
+def folders(sets: Path) -> Path:
+    """Folders `runs` and `now`: a.h5 is equal, sub/a.h5 differs, b.h5 is only in A, new.h5 only in B."""
+    shutil.copytree("runs", "now")
+    os.rename("now/b.h5", "now/new.h5")
+    edited = made_up()
+    edited.columns["distance"][3] += 1e-3
+    edited.write(sets / "now" / "sub" / "a.h5")
+    return sets
+
+
+def test_diff_of_two_folders(folders, collide):
+    pages = ("--junit-xml", "d.xml", "--markdown", "d.md", "--github")
+    answer = collide("diff", "runs", "now", "--json", *pages)
+    items = listed(answer, "diff_list", 1)
+    states = {name: item["result"]["equal"] if item["result"] else item["state"] for name, item in items.items()}
+    assert states == {"a.h5": True, "b.h5": "only_a", "new.h5": "only_b", "sub/a.h5": False}
+    root = ElementTree.parse("d.xml").getroot()
+    assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("14", "3", "0")
+    failed = {suite.get("name") for suite in root if suite.get("failures") != "0"}
+    assert failed == {"collide diff: b.h5", "collide diff: new.h5", "collide diff: sub/a.h5"}
+    text = Path("d.md").read_text()
+    assert "| `b.h5` | only in A |" in text
+    assert "### sub/a.h5: different" in text
+    assert answer.err.count("::error") == 3
+    table = collide("diff", "runs", "now").out
+    assert "4 contact sets: 1 equal, 1 different, 1 only in A, 1 only in B" in table
+
+
+def test_exit_codes_of_diff_of_folders(folders, collide):
+    assert collide("diff", "runs", "runs").code == 0
+    assert collide("diff", "now/sub", "runs/sub", "--atol", "1e-2").code == 0
+    for name in ("runs/sub/a.h5", "now/sub/a.h5"):
+        with h5py.File(name, "r+") as file:
+            del file["rigid_contacts"]
+    answer = collide("diff", "runs", "runs", "--junit-xml", "d.xml", "--github")
+    assert answer.code == 1
+    assert ElementTree.parse("d.xml").getroot().get("errors") == "1"
+    assert "::error title=collide diff%3A sub/a.h5::failed" in answer.err
+    assert collide("diff", "runs/sub", "now/sub").code == 2
