@@ -12,6 +12,9 @@ from xml.etree import ElementTree
 import h5py
 import pytest
 
+from collidecli.cli.several import Job, computed
+from collidecli.cli.stop import Stopped
+from collidecli.cli.streams import Streams
 from collidecli.commands import run as run_module
 from collidecli.errors import InputError, OutputError
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -131,6 +134,17 @@ def test_an_interruption_keeps_what_is_finished_and_no_part(demos, collide, monk
     assert not os.path.exists("out/sub")
     with ContactSet.open("out/a.contacts.h5") as contacts:
         assert contacts.frame_count == FRAMES["a"]
+
+
+def test_a_signal_whose_exception_a_library_replaced_ends_the_list():
+    streams = Streams()
+    streams.is_stopping = lambda: True
+
+    def compute(job, progress):
+        raise InputError("the exception of a library")
+
+    with pytest.raises(Stopped):
+        list(computed(streams, [Job("a.h5"), Job("b.h5")], compute, "reading"))
 
 
 def test_an_error_in_collide_is_named_and_does_not_end_the_others(demos, collide, monkeypatch):
