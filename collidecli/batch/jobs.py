@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 
 from collidecli.commands.input_files import RECORDING_ENDINGS, input_files
 from collidecli.commands.run import RunRequest
 from collidecli.errors import InputError
+from collidecli.storage.toml_input import read_toml
 
 KEYS = ("name", "scene", "motion", "options")
 
@@ -34,14 +33,7 @@ def read_jobs(path: str, request_of: Callable[[Sequence[str], Mapping[str, Any],
     Raises InputError for a file that is not TOML, an unknown key, a name that is given twice, a pattern that matches
     no file, or an option that `run` does not have.
     """
-    try:
-        found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", path) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"is not TOML: {error}", path) from error
-    except RecursionError:
-        raise InputError("has values nested too deep to be read", path) from None
+    found = read_toml(path)
     entries = found.pop("job", None)
     if found:
         raise InputError(f"has the unknown key '{next(iter(found))}'", path, "each job is a table [[job]]")

@@ -27,6 +27,8 @@ collide batch gather nightly -o contacts.parquet
 """
 FIXED = ("output", "scenes", "trajectory", "each", "force", "skip_existing", "trace")
 """Parameters of `run` that the batch sets for each episode, or that no episode has."""
+SHARD = "Estimated duration of a shard, the unit of work [s]."
+WORKERS = "Number of worker processes. [default: one per core or by CPU quota]"
 FOLDER = "The folder of the batch: its plan and its contact sets."
 
 
@@ -105,7 +107,9 @@ def _planned(jobs: str, folder: str, shard_seconds: float, force: bool) -> tuple
         held = read_plan(store.plan_path)
         if _named(held.episodes) == _named(one for episodes in inputs.values() for one in episodes):
             return store, held
-        raise OutputError("has the plan of other episodes", folder, "give another folder, or --force to replace it")
+        raise OutputError(
+            "has the plan of other episodes", folder, "give another folder, or replace it by collide batch plan --force"
+        )
     plan = make_plan(found, inputs, {job.name: probe(job) for job in found}, shard_seconds)
     write_plan(plan, store.plan_path, force=True)
     return store, plan
@@ -117,12 +121,11 @@ def _named(episodes: Iterable[Episode]) -> set[tuple[str, str, str]]:
 
 def plan_options(command: Callable) -> Callable:
     """Adds the options of a plan."""
-    seconds = "Estimated duration of a shard, the unit of work."
-    command = option("--shard-seconds", type=DURATION, default=90.0, section="Plan", help=seconds)(command)
+    command = option("--shard-seconds", type=DURATION, default=90.0, section="Plan", help=SHARD)(command)
     return option("-o", "--output", "folder", metavar="FOLDER", required=True, section="Output", help=FOLDER)(command)
 
 
-@verb.command("plan", cls=Verb)
+@verb.command("plan", cls=Verb, epilog="\b\ncollide batch plan jobs.toml -o nightly")
 @click.argument("jobs", metavar="JOBS.TOML")
 @plan_options
 @force_option
@@ -137,21 +140,37 @@ def plan_verb(ctx: click.Context, jobs: str, folder: str, shard_seconds: float, 
     return 0
 
 
-@verb.command("run", cls=Verb)
+@verb.command(
+    "run",
+    cls=Verb,
+    epilog="\b\ncollide batch run jobs.toml -o nightly --workers 8\ncollide batch run nightly --retry-failed",
+)
 @click.argument("target", metavar="FOLDER|JOBS.TOML")
-@option("-o", "--output", "folder", metavar="FOLDER", section="Output", help=f"{FOLDER} With JOBS.TOML.")
-@option("--shard-seconds", type=DURATION, default=90.0, section="Plan", help="As of batch plan.")
-@option("--workers", type=WholeNumber(0), default=0, section="Execution", help="Processes. [default: one a core]")
+@option("-o", "--output", "folder", metavar="FOLDER", section="Output", help=f"{FOLDER} Only with JOBS.TOML.")
+@option("--shard-seconds", type=DURATION, default=90.0, section="Plan", help=f"{SHARD} Only with JOBS.TOML.")
+@option("--workers", type=WholeNumber(0), default=0, show_default=False, section="Execution", help=WORKERS)
 @option(
     "--executor",
     type=click.Choice(("processes", "dask")),
     default="processes",
     section="Execution",
-    help="Processes of this machine, or a Dask cluster.",
+    help="Where to compute: processes of this machine, or a Dask cluster.",
 )
-@option("--address", default="", metavar="URL", section="Execution", help="The Dask scheduler. [default: a local one]")
-@option("--scheduler-file", default="", metavar="FILE", section="Execution", help="The Dask scheduler's file.")
-@option("--retry-failed", is_flag=True, section="Execution", help="Compute episodes that failed before again.")
+@option(
+    "--address",
+    default="",
+    metavar="URL",
+    section="Execution",
+    help="Address of a Dask scheduler. [default: a local cluster]",
+)
+@option(
+    "--scheduler-file",
+    default="",
+    metavar="FILE",
+    section="Execution",
+    help="File with the address of a Dask scheduler.",
+)
+@option("--retry-failed", is_flag=True, section="Execution", help="Also compute the episodes that failed before.")
 @click.pass_context
 def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any) -> int:
     """Compute every episode that has no contact set yet. JOBS.TOML is planned first."""
@@ -173,7 +192,7 @@ def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any)
             store.forget_failure(key)
     streams = streams_of(ctx)
     counts = [0]
-    with streams.progress("episodes", "starting workers") as progress:
+    with streams.progress("computing", "starting workers", "episodes") as progress:
 
         def done(report: ShardReport) -> None:
             counts[0] += report.done + report.skipped + report.failed
@@ -207,13 +226,17 @@ def _execute(store: Store, plan: Plan, values: Mapping[str, Any], done: Callable
             workers = worker_count(values["workers"], False)
             client = distributed.Client(n_workers=workers, threads_per_worker=1, dashboard_address=":0")
     except (OSError, ValueError, TimeoutError) as error:
-        raise InputError(f"nobody answers: {error}", where or "--executor dask", "start the scheduler first") from error
+        raise InputError(
+            f"no Dask scheduler responds: {error}", where or "--executor dask", "start the scheduler first"
+        ) from error
     with client:
         by_dask(store, plan, client, done)
 
 
-@verb.command("work", cls=Verb)
-@click.argument("folder")
+@verb.command(
+    "work", cls=Verb, epilog="\b\ncollide batch work nightly --slot $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT"
+)
+@click.argument("folder", metavar="FOLDER")
 @option("--slot", required=True, metavar="K/N", section="Execution", help="Slot K of N, from 0: shards K, K + N, ...")
 @click.pass_context
 def work_verb(ctx: click.Context, folder: str, slot: str) -> int:
@@ -238,8 +261,8 @@ def work_verb(ctx: click.Context, folder: str, slot: str) -> int:
     return 1 if failed else 0
 
 
-@verb.command("status", cls=Verb)
-@click.argument("folder")
+@verb.command("status", cls=Verb, epilog="\b\ncollide batch status nightly")
+@click.argument("folder", metavar="FOLDER")
 @click.pass_context
 def status_verb(ctx: click.Context, folder: str) -> int:
     """Show how many episodes are done, failed and left, from the folder alone."""
@@ -253,10 +276,16 @@ def status_verb(ctx: click.Context, folder: str) -> int:
     return 0
 
 
-@verb.command("verify", cls=Verb)
-@click.argument("folder")
-@option("--sample", default="1%", metavar="P%", section="Sample", help="Share of the contact sets, at least one.")
-@option("--seed", type=WholeNumber(0), default=0, section="Sample", help="Of the choice.")
+@verb.command("verify", cls=Verb, epilog="\b\ncollide batch verify nightly --sample 5%")
+@click.argument("folder", metavar="FOLDER")
+@option(
+    "--sample",
+    default="1%",
+    metavar="P%",
+    section="Sample",
+    help="Share of the contact sets to compute again, at least one.",
+)
+@option("--seed", type=WholeNumber(0), default=0, section="Sample", help="Seed of the random choice.")
 @click.pass_context
 def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
     """Compute a sample of the contact sets again and compare their content hashes."""
@@ -274,16 +303,16 @@ def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
         raise InputError(f"'{sample}' is not a share", "--sample", "write 1% or 0.01") from None
     store = open_store(folder)
     streams = streams_of(ctx)
-    with streams.progress("verifying") as progress:
+    with streams.progress("verifying", noun="episodes") as progress:
         result = verify(store, read_plan(store.plan_path), share, seed, progress)
     streams.result(result, verify_table)
     return 1 if result.different else 0
 
 
-@verb.command("gather", cls=Verb)
-@click.argument("folder")
+@verb.command("gather", cls=Verb, epilog="\b\ncollide batch gather nightly -o contacts.parquet")
+@click.argument("folder", metavar="FOLDER")
 @option("--to", type=click.Choice(("manifest",)), default="manifest", section="Output", help="What to write.")
-@option("-o", "--output", metavar="FILE", required=True, section="Output", help="A Parquet file.")
+@option("-o", "--output", metavar="FILE", required=True, section="Output", help="The Parquet file.")
 @force_option
 @click.pass_context
 def gather_verb(ctx: click.Context, folder: str, to: str, output: str, force: bool) -> int:
@@ -295,7 +324,7 @@ def gather_verb(ctx: click.Context, folder: str, to: str, output: str, force: bo
 
     store = open_store(folder)
     streams = streams_of(ctx)
-    with streams.progress("gathering") as progress:
+    with streams.progress("gathering", noun="episodes") as progress:
         result = write_manifest(store, read_plan(store.plan_path), output, force, progress)
     streams.result(result, gather_table)
     return 0

@@ -49,7 +49,7 @@ or cannot be used; 2 an input that cannot be used.
     "--match-frames",
     type=click.Choice(FRAME_MATCHES),
     section=COMPARED,
-    help="[default: step, or time without common steps]",
+    help="Number by which frames are matched. [default: step, or time without common steps]",
 )
 @option("--full", is_flag=True, section=COMPARED, help="Compare all contacts even if the content hashes are equal.")
 @repeated("--atol", metavar="[FIELD=]X,...", section=ALLOWED, help="Absolute deviation in m or rad, or normal=0.1deg.")

@@ -63,8 +63,14 @@ collide events 'runs/*.h5' --csv touches.csv
 @repeated(
     "--between", metavar="GLOB,GLOB", section=SELECTED, help="Only pairs that match one pattern each, by shape or body."
 )
-@option("--world", type=WorldNumbers(), metavar="N,...", section=SELECTED, help="[default: all]")
-@option("--frames", default="", metavar="A:B:S", section=SELECTED, help="A slice as in Python, or one number.")
+@option("--world", type=WorldNumbers(), metavar="N,...", section=SELECTED, help="Only these worlds. [default: all]")
+@option(
+    "--frames",
+    default="",
+    metavar="A:B:S",
+    section=SELECTED,
+    help="A slice as in Python, or one number. [default: all]",
+)
 @option("--sort", type=click.Choice(EVENT_ORDERS), default=EVENT_ORDERS[0], section=OUTPUT, help="Order of the list.")
 @option(
     "--first",

@@ -6,13 +6,15 @@ from typing import Any
 
 import click
 
-from collidecli.cli.option_types import METRES, WholeNumber
+from collidecli.cli.option_types import METRES, WorldNumbers
 from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.settings import option, repeated
 from collidecli.scene.option_choices import EXPORT_FORMATS
 
 SELECTED, OUTPUT = "Selection", "Output"
-RECORDING = "The run's recording, which moves the bodies of a USD layer. [default: found]"
+WORLDS = "Only these worlds. [default: all]"
+FILE = "The exported file. [default: OUT with the format's extension]"
+RECORDING = "The run's recording, which moves the bodies of a USD layer. [default: found by its hash]"
 EPILOG = """\b
 collide export out.h5 --to usd -o contacts.usda --scene scene.usda
 collide export out.h5 --to csv -o contacts.csv --frames 0:100 --include '*/gripper/*'
@@ -21,20 +23,26 @@ collide export out.h5 --to mujoco -o contacts.npz --scene robot.xml
 
 
 @click.command("export", cls=Verb, epilog=EPILOG)
-@click.argument("contacts", metavar="OUT")
-@option("--frames", default="", metavar="A:B:S", section=SELECTED, help="A slice as in Python, or one number.")
-@option("--world", "worlds", type=WholeNumber(0), multiple=True, section=SELECTED, help="Only this world.")
+@click.argument("contacts", metavar="OUT.h5")
+@option(
+    "--frames",
+    default="",
+    metavar="A:B:S",
+    section=SELECTED,
+    help="A slice as in Python, or one number. [default: all]",
+)
+@option("--world", "worlds", type=WorldNumbers(), metavar="N,...", default=(), section=SELECTED, help=WORLDS)
 @repeated("--include", metavar="GLOB,...", section=SELECTED, help="Only pairs with a shape whose path matches.")
 @repeated("--exclude", metavar="GLOB,...", section=SELECTED, help="No pairs with a shape whose path matches.")
 @option("--to", type=click.Choice(EXPORT_FORMATS), section=OUTPUT, help="The format; required.")
-@option("-o", "--output", default="", metavar="FILE", section=OUTPUT, help="[default: OUT with the format's extension]")
+@option("-o", "--output", default="", metavar="FILE", section=OUTPUT, help=FILE)
 @option("--scene", default="", metavar="FILE", section=OUTPUT, help="The scene of the run, for usd and mujoco.")
 @option("-t", "--trajectory", default="", metavar="FILE", section=OUTPUT, help=RECORDING)
 @option("--normal-length", type=METRES, default=0.05, section=OUTPUT, help="Length of the normals in a USD layer [m].")
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, contacts: str, **values: Any) -> int:
-    """Write contact set OUT as a table, as arrays in another program's layout, or as a USD layer over its scene.
+    """Write a contact set as a table, as arrays in another program's layout, or as a USD layer over its scene.
 
     The result lists the fields of a layout that a contact set lacks; they are left out.
     """

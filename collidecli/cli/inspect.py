@@ -30,7 +30,7 @@ collide inspect demos/
 @cache_options
 @click.pass_context
 def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
-    """Show the contents of a scene, a recording or a contact set. The kind of FILE is recognized by its content.
+    """Show the contents of a scene, a recording or a contact set. The kind of FILE is recognised by its content.
 
     For a recording: its kind, bodies, frames and worlds, and the options that `run` needs for it. Several files, a
     folder of recordings and contact sets, or a pattern such as 'demos/*.h5': a row for each.

@@ -17,7 +17,7 @@ collide merge a.h5 b.h5 -o whole.h5
 
 
 @click.command("merge", cls=Verb, epilog=EPILOG)
-@click.argument("contacts", metavar="OUT...", nargs=-1, required=True)
+@click.argument("contacts", metavar="OUT.h5...", nargs=-1, required=True)
 @option("--worlds", is_flag=True, help="The sets have equal frames and different worlds.")
 @option("-o", "--output", metavar="FILE", default="merged.contacts.h5", section="Output", help="The merged set.")
 @compression_option

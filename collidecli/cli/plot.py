@@ -23,7 +23,7 @@ collide plot now.h5 --kind differences --against baseline.h5 -o differences.png 
 
 
 @click.command("plot", cls=Verb, epilog=EPILOG)
-@click.argument("file")
+@click.argument("file", metavar="OUT.h5")
 @option("--kind", type=click.Choice(CHART_KINDS), default="contacts", help="Kind of chart.")
 @option("--profile", metavar="FILE", help="A file of collide profile, for --kind phases.")
 @selection_options

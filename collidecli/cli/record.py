@@ -29,7 +29,7 @@ file_option = partial(option, section="Output")
 @option("--every", type=WholeNumber(), default=1, help="Simulation steps between frames.")
 @option("--worlds", type=WholeNumber(), default=1, help="Number of worlds to simulate.")
 @option("--keyframe", metavar="NAME", help="Initial state, by name or number. [default: the scene's own]")
-@option("--noise", type=float, default=0.0, help="Perturb the initial state by up to this [m or rad].")
+@option("--noise", type=float, default=0.0, metavar="X", help="Perturb the initial state by up to this [m or rad].")
 @robot_options
 @file_option("-o", "--output", metavar="FILE", help="The trajectory. [default: <scene>.motion.h5 in this folder]")
 @file_option("--joint", is_flag=True, help="Record generalized coordinates instead of body poses.")

@@ -40,7 +40,9 @@ def selection_options(command: Any) -> Any:
         repeated("--body", metavar="GLOB,...", section=SELECTED, help="Only pairs with a body whose path matches."),
         repeated("--exclude", metavar="GLOB,...", section=SELECTED, help="No pairs with a shape whose path matches."),
         repeated("--include", metavar="GLOB,...", section=SELECTED, help="Only pairs with a shape whose path matches."),
-        option("--world", type=WorldNumbers(), metavar="N,...", section=SELECTED, help="[default: all]"),
+        option(
+            "--world", type=WorldNumbers(), metavar="N,...", section=SELECTED, help="Only these worlds. [default: all]"
+        ),
     ):
         command = add(command)
     return command

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 
 import click
 
 from collidecli.cli.option_types import NameList
 from collidecli.errors import InputError
+from collidecli.storage.toml_input import read_toml
 
 CONFIG_FILE = "collide.toml"
 PREFIX = "COLLIDE_"
@@ -60,7 +59,7 @@ def read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> Non
         return
     path = path or CONFIG_FILE
     verbs = verbs_of(ctx)
-    table = _by_verb(_toml(path), verbs)
+    table = _by_verb(read_toml(path, "see --config"), verbs)
     shared = {
         name for verb in verbs.values() for name, option in _settable(verb).items() if isinstance(option, Setting)
     }
@@ -94,17 +93,6 @@ def _by_verb(table: dict[str, Any], verbs: Mapping[str, click.Command]) -> dict[
         else:
             flat[key] = value
     return flat
-
-
-def _toml(path: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", path, "see --config") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"is not TOML: {error}", path) from error
-    except RecursionError:
-        raise InputError("has values nested too deep to be read", path, "see --config") from None
 
 
 def _entry(path: str, shown: str, name: str, value: Any, options: Any) -> str:

@@ -85,17 +85,17 @@ class Streams:
             print(f"warning: {printable(one_line(text))}", file=sys.stderr)
 
     @contextmanager
-    def progress(self, doing: str, before: str = "") -> Iterator[FrameProgress | None]:
+    def progress(self, doing: str, before: str = "", noun: str = "frames") -> Iterator[FrameProgress | None]:
         """A progress bar, as a function of the frames done and of all frames; None if stderr is no terminal.
 
-        before: description of the work before the first frame.
+        before: description of the work before the first frame. noun: what is counted.
         """
         if self.quiet or not sys.stderr.isatty():
             yield None
             return
         from collidecli.report.progress import frame_progress
 
-        with frame_progress(console(sys.stderr), doing, before) as advance:
+        with frame_progress(console(sys.stderr), doing, before, noun) as advance:
             yield advance
 
     def flush(self) -> None:

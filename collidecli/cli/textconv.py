@@ -11,6 +11,7 @@ from collidecli.cli.options import Verb, streams_of
 from collidecli.cli.settings import option
 
 EPILOG = """\b
+collide textconv out.h5 --summary
 echo '*.h5 diff=collide' >> .gitattributes
 git config diff.collide.textconv 'collide textconv'
 """
@@ -18,7 +19,7 @@ MAX_DECIMALS = 17
 
 
 @click.command("textconv", cls=Verb, epilog=EPILOG)
-@click.argument("file")
+@click.argument("file", metavar="OUT.h5")
 @option("--decimals", type=WholeNumber(0), default=6, help="Number of decimals of lengths and normals.")
 @option("--summary", is_flag=True, help="Print one line per pair, and none per frame.")
 @click.pass_context

@@ -36,7 +36,7 @@ class VerbGroup(click.Group):
             formatter.write_dl(rows)
 
 
-@click.group("traj", cls=VerbGroup, invoke_without_command=True, subcommand_metavar="VERB ...")
+@click.group("traj", cls=VerbGroup, invoke_without_command=True, subcommand_metavar="VERB ...", epilog=EPILOG)
 @click.pass_context
 def verb(ctx: click.Context) -> int:
     """Convert recordings."""
@@ -65,7 +65,7 @@ def verb(ctx: click.Context) -> int:
 def convert(ctx: click.Context, recording: str, scenes: tuple[str, ...], output: str | None, **values: Any) -> int:
     """Convert a recording of any known kind to a trajectory: the world poses of the scene's bodies, as float64.
 
-    The kind of RECORDING is recognized by its content. A recording without a scene needs --scene.
+    The kind of RECORDING is recognised by its content. A recording without a scene needs --scene.
     """
     from collidecli.commands.convert import convert as convert_recording
     from collidecli.commands.scenes import SceneRequest

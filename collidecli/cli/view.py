@@ -22,14 +22,27 @@ collide view out.h5 --export page.html
 
 @click.command("view", cls=Verb, epilog=EPILOG)
 @click.argument("file", metavar="OUT.h5")
-@option("-t", "--trajectory", default="", metavar="FILE", section=DRAWN, help="The run's recording. [default: found]")
-@option("--scene", default="", metavar="FILE", section=DRAWN, help="The run's scene. [default: found]")
-@option("--frames", default="", metavar="A:B:S", section=DRAWN, help="A slice as in Python, or one number.")
+@option(
+    "-t",
+    "--trajectory",
+    default="",
+    metavar="FILE",
+    section=DRAWN,
+    help="The run's recording. [default: found by its hash]",
+)
+@option("--scene", default="", metavar="FILE", section=DRAWN, help="The run's scene. [default: found by its name]")
+@option(
+    "--frames", default="", metavar="A:B:S", section=DRAWN, help="A slice as in Python, or one number. [default: all]"
+)
 @option("--allow-mismatch", is_flag=True, section=DRAWN, help="Draw a scene or motion that differs from the run's.")
 @option("--points-only", is_flag=True, section=DRAWN, help="Draw only the contacts.")
-@option("--host", default="localhost", section=SERVER, help="Address of the server.")
+@option("--host", default="localhost", metavar="ADDRESS", section=SERVER, help="Address of the server.")
 @option(
-    "--port", type=WholeNumber(0), metavar="NUMBER", section=SERVER, help="[default: the first free one from 8080 on]"
+    "--port",
+    type=WholeNumber(0),
+    metavar="N",
+    section=SERVER,
+    help="Port of the server. [default: the first free one from 8080]",
 )
 @option("--no-browser", is_flag=True, section=SERVER, help="Do not open a browser.")
 @option(

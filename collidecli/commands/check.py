@@ -55,12 +55,11 @@ def _check(path: str | os.PathLike[str]) -> CheckResult:
     kind = file_format(path) if storage == HDF5 else ""
     checks = dict(zip(CHECKED, (check_file, check_trajectory), strict=True))
     if kind not in checks:
-        label = kind_of(path).LABEL if storage else "neither"
-        raise InputError(
-            f"only contact sets and trajectories of collide are checked, and this is {label}",
-            os.fspath(path),
-            "make a trajectory of a recording with collide traj convert" if storage else "collide inspect shows scenes",
-        )
+        what, fix = "is neither a contact set nor a trajectory of collide", "collide inspect shows scenes"
+        if storage:
+            what += f" but {kind_of(path).LABEL}"
+            fix = "make a trajectory of it with collide traj convert"
+        raise InputError(what, os.fspath(path), fix)
     findings = checks[kind](path)
     found = [Finding(finding.where, finding.what) for finding in findings]
     return CheckResult(os.fspath(path), kind, not found, found)

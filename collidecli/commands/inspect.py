@@ -1,4 +1,4 @@
-"""The verb `inspect`: contents of a scene, a recording or a contact set, recognized by its content."""
+"""The verb `inspect`: contents of a scene, a recording or a contact set, recognised by its content."""
 
 from __future__ import annotations
 

@@ -143,8 +143,8 @@ def _rows(model: Model, path: str, left_out: Container[str]) -> list[int]:
             "name two shapes that collide",
         )
     if not rows:
-        close = get_close_matches(path, [*shapes.path, *bodies], n=3, cutoff=0.5)
-        hint = f"did you mean {', '.join(close)}?" if close else "collide inspect lists the scene's shapes"
+        close = get_close_matches(path, {*shapes.path, *bodies}, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(close)}?" if close else "collide inspect lists the scene's shapes"
         raise InputError(f"there is no shape or body '{path}'", "--why", hint)
     return rows
 

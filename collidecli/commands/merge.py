@@ -18,6 +18,7 @@ from collidecli.commands.result import Progress, Result
 from collidecli.errors import InputError
 from collidecli.scene.contacts import CONTACT_ID, ContactBlock
 from collidecli.scene.run_options import recorded_option
+from collidecli.scene.text_format import count
 from collidecli.storage.contact_sets.merged_writer import (
     MergedHeader,
     StoredTable,
@@ -74,9 +75,8 @@ def plan_frames(sets: Sequence[ContactSet]) -> MergePlan:
     same = np.flatnonzero(steps[order[1:]] == steps[order[:-1]])
     if len(same):
         first, second = (sets[int(owner[order[same[0] + k]])].path for k in (0, 1))
-        what = f"step {steps[order[same[0]]]} is in {first} too" + (
-            f", {len(same)} steps in all" if len(same) > 1 else ""
-        )
+        what = f"step {steps[order[same[0]]]} is in {first} too"
+        what += f", and so are {count(len(same) - 1)} more" if len(same) > 1 else ""
         raise InputError(what, second, "give disjoint frames, or --worlds if these are other worlds")
     time = np.concatenate([one.time for one in sets])[order]
     back = np.flatnonzero(np.diff(time) < 0.0)
@@ -227,10 +227,10 @@ def _stages(groups: Sequence[Any]) -> dict[str, Any]:
     seconds: dict[str, float] = {}
     calls: dict[str, int] = {}
     for group in groups:
-        for name, spent, count in zip(*(group[column][()] for column in STAGES), strict=True):
+        for name, spent, number in zip(*(group[column][()] for column in STAGES), strict=True):
             stage = text_of(name)
             seconds[stage] = seconds.get(stage, 0.0) + float(spent)
-            calls[stage] = calls.get(stage, 0) + int(count)
+            calls[stage] = calls.get(stage, 0) + int(number)
     return {
         "stage": list(seconds),
         "seconds": np.array(list(seconds.values())),

@@ -43,7 +43,7 @@ MOST_PAIR_TESTS = 2_000_000_000
 MOST_LISTED_PAIRS = 50_000_000
 """explicit is skipped if a template has more pairs of shapes: their list takes 2 GB."""
 MOST_TIMES_REPEATS = 4
-"""Without a clear winner the passes are repeated up to this many times the requested number."""
+"""If none is clearly the fastest, the passes are repeated up to this many times the requested number."""
 MOST_EXTRA_SECONDS = 60.0
 """No repeat beyond the requested number begins later than this after the first such repeat."""
 LEAST_PASSES = 3
@@ -259,7 +259,7 @@ def advise(measured: Sequence[Measured], choice: BroadPhaseChoice) -> Advice:
     if rivals:
         rivals.sort(key=lambda name: medians[name])
         names = ", ".join([fastest, *rivals])
-        text = f"no clear winner: the times of {names} vary by more than they differ; {auto}"
+        text = f"none is clearly the fastest: the times of {names} vary by more than they differ; {auto}"
         if not agrees:
             text += ", which is clearly slower"
         return Advice(fastest, False, agrees, text)

@@ -163,7 +163,7 @@ def _pair_line(key: tuple[str, str], pair: _Pair, contacts: ContactSet, decimals
     more = f" and {len(pair.spans) - MAX_SPANS} spans more" if len(pair.spans) > MAX_SPANS else ""
     least = _numbers(np.array([pair.distance]), decimals)
     return (
-        f"  {key[0]} | {key[1]}  {pair.contacts} contacts in {pair.touches} cells"
+        f"  {key[0]} | {key[1]}  {_number(pair.contacts, 'contact')} in {_number(pair.touches, 'cell')}"
         f"  least distance {least} in {place}  frames {spans}{more}"
     )
 
@@ -184,10 +184,14 @@ def _cell_lines(touches: Touches, block: ContactBlock, contacts: ContactSet, dec
         first, second = (a, b) if a <= b else (b, a)
         least = _numbers(np.array([distance]), decimals)
         lines.append(
-            f"  {first} | {second}  {count} contacts  distance {least}"
+            f"  {first} | {second}  {_number(count, 'contact')}  distance {least}"
             f"  at {_numbers(middle[row], decimals)}  normal {_numbers(turned, decimals)}"
         )
     yield from sorted(lines)
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _numbers(values: np.ndarray, decimals: int) -> str:

@@ -45,9 +45,9 @@ def gather_table(result: ResultDict) -> RenderableType:
     """Table of collide.batch_gather/1."""
     return name_value_table(
         [
-            ("output", result["output"]),
+            ("written", result["output"]),
             ("episodes", count(result["episodes"])),
             ("contacts", count(result["contacts"])),
-            ("data set hash", result["dataset_sha256"]),
+            ("content", result["dataset_sha256"]),
         ]
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from collidecli.report.diff_words import (
@@ -20,7 +19,7 @@ from collidecli.report.diff_words import (
     verdict,
 )
 from collidecli.report.fitting import Fitting, stacked
-from collidecli.report.words import ResultDict, listing, name_value_table
+from collidecli.report.words import Listing, ResultDict, listing, name_value_table
 from collidecli.scene.text_format import count, plural
 
 
@@ -52,19 +51,20 @@ def diff_table(result: ResultDict) -> RenderableType:
 def _summary(result: ResultDict) -> RenderableType:
     contacts, frames, worlds = result["contacts"], result["frames"], result["worlds"]
     of = "pairs" if contacts["what"] == "pairs" else "contacts"
-    differing = f", {count(frames['differing'])} of them differ" if frames["differing"] else ""
+    verb = "differs" if frames["differing"] == 1 else "differ"
+    differing = f", {count(frames['differing'])} of them {verb}" if frames["differing"] else ""
     rows = [
-        ("A", f"{result['a']['file']}, {count(result['a']['contacts'])} contacts"),
-        ("B", f"{result['b']['file']}, {count(result['b']['contacts'])} contacts"),
+        ("A", f"{result['a']['file']}, {plural(result['a']['contacts'], 'contact')}"),
+        ("B", f"{result['b']['file']}, {plural(result['b']['contacts'], 'contact')}"),
         ("frames", f"{count(frames['compared'])} compared, by {frames['by']}{differing}"),
     ]
     if worlds["compared"] > 1 or worlds["a"] != worlds["b"]:
         names = ", ".join(map(str, worlds["listed"])) + (", ..." if worlds["differing"] > len(worlds["listed"]) else "")
         rows.append(("worlds", f"{count(worlds['compared'])} compared" + (f", these differ: {names}" if names else "")))
     rows.append((of, ", ".join(f"{count(contacts[kind])} {kind}" for kind in KINDS)))
-    if contacts["missing_pairs"] or contacts["extra_pairs"]:
-        only_a, only_b = (plural(contacts[f"{kind}_pairs"], "time") for kind in ("missing", "extra"))
-        rows.append(("touching", f"{only_a} a pair touches in A only, {only_b} in B only"))
+    if of == "contacts" and (contacts["missing_pairs"] or contacts["extra_pairs"]):
+        only_a, only_b = (count(contacts[f"{kind}_pairs"]) for kind in ("missing", "extra"))
+        rows.append(("pairs", f"{only_a} in A only, {only_b} in B only, counted in every frame and world"))
     if contacts["ignored_shallow"]:
         rows.append(("ignored", f"{count(contacts['ignored_shallow'])} within --ignore-shallow of the gap"))
     if at_limit := at_limit_text(result):
@@ -78,7 +78,7 @@ def _summary(result: ResultDict) -> RenderableType:
     return name_value_table(rows)
 
 
-def _pairs(result: ResultDict, narrow: bool) -> Table:
+def _pairs(result: ResultDict, narrow: int) -> Listing:
     """narrow: the names of a pair in one column."""
     names = ["shape 0", "shape 1"]
     table = listing(

@@ -13,7 +13,7 @@ KINDS = ("missing", "extra", "changed")
 def verdict(result: ResultDict) -> str:
     """Whether the sets are equal, as one line."""
     if result["by_hash"] and result["equal"]:
-        return f"equal: the content hashes are equal ({count(result['contacts']['a'])} contacts)"
+        return f"equal: the content hashes are equal ({plural(result['contacts']['a'], 'contact')})"
     contacts = result["contacts"]
     noun = "touching pairs" if contacts["what"] == "pairs" else "contacts"
     if not result["equal"]:
@@ -57,7 +57,7 @@ def model_line(one: ResultDict) -> str:
         return f"renamed: {one['a']} is {one['b']} in B{world}"
     if one["kind"] in ("removed", "added"):
         return f"{one['kind']}: {one['path']}, a {one['a'] or one['b']}{world}"
-    return f"changed: {one['path']}: {one['what']} {short(one['a'])} is {short(one['b'])} in B{world}"
+    return f"changed: {one['path']}: {one['what']} {short(one['a'])} in A, {short(one['b'])} in B{world}"
 
 
 def short(value: Any) -> str:
@@ -92,9 +92,8 @@ def field_kind(field: ResultDict) -> str:
     worst = field["worst"]
     if worst is None:
         return ""
-    return (
-        f"{worst['shape0']} and {worst['shape1']}, {cell_text(worst)}: {short(worst['a'])} is {short(worst['b'])} in B"
-    )
+    values = f"{short(worst['a'])} in A, {short(worst['b'])} in B"
+    return f"{worst['shape0']} and {worst['shape1']}, {cell_text(worst)}: {values}"
 
 
 def bins(field: ResultDict) -> list[tuple[str, int]]:

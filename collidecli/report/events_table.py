@@ -6,12 +6,11 @@ from functools import partial
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from collidecli.report.fitting import Fitting, stacked
 from collidecli.report.run_table import world_text
-from collidecli.report.words import ResultDict, length, listing, name_value_table, seconds
+from collidecli.report.words import Listing, ResultDict, length, listing, name_value_table, seconds
 from collidecli.scene.option_choices import EVENT_COLUMNS
 from collidecli.scene.text_format import count, plural
 
@@ -23,10 +22,10 @@ def events_table(result: ResultDict) -> RenderableType:
     """Tables of collide.events/2: a summary, the listed intervals, and the graph if it is requested."""
     parts: list[RenderableType] = [_summary(result)]
     if result["listed"]:
-        parts.append(Fitting(partial(_intervals, result)))
+        parts.append(Fitting(partial(_intervals, result), forms=3))
         if any(not (one["begin_known"] and one["end_known"]) for one in result["listed"]):
             mark = (
-                f"{BEFORE} touches in the first frame, {BEYOND} in the last one: begin or end is not in the recording"
+                f"{BEFORE} touching in the first frame, {BEYOND} in the last one: the begin or the end is not recorded"
             )
             parts.append(Text(mark))
     if result["graph"] is not None and result["graph"]["edges"]:
@@ -39,7 +38,9 @@ def _summary(result: ResultDict) -> RenderableType:
     span = ""
     if frames["count"]:
         times = [f"{t} s" if isinstance(t, str) else f"{t:.6g} s" for t in (frames["begin_time"], frames["last_time"])]
-        span = f", {frames['first']} to {frames['last']}, {times[0]} to {times[1]}"
+        span = f", from {times[0]} to {times[1]}"
+        if frames["count"] != frames["last"] + 1:
+            span = f", frames {frames['first']} to {frames['last']}{span}"
     rows = [("contact set", result["file"]), ("frames", f"{count(frames['count'])}{span}")]
     if frames["episodes"] is not None:
         held = frames["episodes"]
@@ -49,8 +50,9 @@ def _summary(result: ResultDict) -> RenderableType:
         rows.append(("worlds", f"{count(worlds['looked_at'])} of {count(worlds['count'])}"))
     contacts = result["contacts"]
     limit = options["threshold"]
-    which = "at any distance" if limit is None else f"at a distance of at most {length(limit)}"
-    rows.append(("contacts", f"{count(contacts['asked_for'])}, of which {count(contacts['touching'])} touch, {which}"))
+    touching = f"{count(contacts['touching'])} of them touching"
+    which = "at any distance" if limit is None else f"distance at most {length(limit)}"
+    rows.append(("contacts", f"{count(contacts['asked_for'])}, {touching} ({which})"))
     pairs = plural(found["pairs"], "pair") + f" of {options['by']}"
     if worlds["looked_at"] > 1:
         pairs += f", {count(found['pairs_and_worlds'])} over all worlds"
@@ -72,16 +74,16 @@ def _intervals_line(found: ResultDict, gap: ResultDict) -> str:
     return line
 
 
-def _intervals(result: ResultDict, narrow: bool) -> Table:
-    """narrow: the names of a pair in one column, and no counts of frames and contacts."""
+def _intervals(result: ResultDict, narrow: int) -> Listing:
+    """narrow: 1 has the names of a pair in one column, and no counts of frames and contacts; 2 no begin either."""
     names = _pair_headings(result)
     table = listing(
         *([("world", "right")] if _shows_worlds(result) else []),
         *([(stacked(*names), "left")] if narrow else [(name, "left") for name in names]),
         ("frames", "right"),
-        ("begin", "right"),
+        *([] if narrow > 1 else [("begin", "right")]),
         ("lasts", "right"),
-        *([] if narrow else [("touching", "right"), ("contacts", "right")]),
+        *([] if narrow else [("touching in", "right"), ("contacts", "right")]),
         ("deepest", "right"),
         ("in frame", "right"),
     )
@@ -92,15 +94,15 @@ def _intervals(result: ResultDict, narrow: bool) -> Table:
             *([world_text(one["world"], one.get("episode", ""))] if worlds else []),
             *([stacked(*pair)] if narrow else pair),
             _span(one),
-            _time(one["begin_time"]),
+            *([] if narrow > 1 else [_time(one["begin_time"])]),
             _lasting(one["seconds"]),
-            *([] if narrow else [count(one["touching_frames"]), count(one["contacts"])]),
+            *([] if narrow else [plural(one["touching_frames"], "frame"), count(one["contacts"])]),
             length(one["least_distance"]),
             str(one["deepest_frame"]),
         )
     more = result["intervals"]["count"] - len(result["listed"])
     if more:
-        table.add_row(*([""] if worlds else []), f"and {count(more)} more")
+        table.add_row(*([""] if worlds else []), f"and {plural(more, 'more touch', 'more touches')}")
     return table
 
 
@@ -132,16 +134,16 @@ def _lasting(value: Any) -> str:
     return value if isinstance(value, str) else seconds(value)
 
 
-def _graph(result: ResultDict, narrow: bool) -> Table:
+def _graph(result: ResultDict, narrow: int) -> Listing:
     """narrow: the names of a pair in one column."""
     graph, worlds = result["graph"], result["worlds"]["looked_at"] > 1
     names = _pair_headings(result)
     table = listing(
         *([(stacked(*names), "left")] if narrow else [(name, "left") for name in names]),
         *([("worlds", "right")] if worlds else []),
-        ("times", "right"),
-        ("together", "right"),
-        ("touching", "right"),
+        ("touches", "right"),
+        ("in total", "right"),
+        ("touching in", "right"),
         *([] if narrow else [("contacts", "right")]),
         ("deepest", "right"),
     )
@@ -152,7 +154,7 @@ def _graph(result: ResultDict, narrow: bool) -> Table:
             *([count(edge["worlds"])] if worlds else []),
             count(edge["intervals"]),
             _lasting(edge["seconds"]),
-            count(edge["touching_frames"]),
+            plural(edge["touching_frames"], "frame"),
             *([] if narrow else [count(edge["contacts"])]),
             length(edge["least_distance"]),
         )

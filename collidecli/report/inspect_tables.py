@@ -11,7 +11,7 @@ from rich.text import Text
 
 from collidecli.report.fitting import Fitting, stacked
 from collidecli.report.run_table import contact_text, deepest_text, pair_table
-from collidecli.report.words import ResultDict, listing, name_value_table, seconds
+from collidecli.report.words import Listing, ResultDict, listing, name_value_table, seconds, shape_counts
 from collidecli.scene.run_options import changed_options
 from collidecli.scene.text_format import count, plural
 
@@ -52,7 +52,8 @@ def _why_lines(why: ResultDict, limit: int | None) -> list[Text]:
     if len(pairs) > 1:
         allowed = sum(pair["may_touch"] for pair in pairs)
         lines.append(
-            f"{why['shape0']} and {why['shape1']}: {count(allowed)} of {len(pairs)} pairs of their shapes may touch"
+            f"{why['shape0']} and {why['shape1']}: "
+            f"{count(allowed)} of {count(len(pairs))} pairs of their shapes may touch"
         )
     for pair in pairs[:limit]:
         may = "may touch" if pair["may_touch"] else "may not touch"
@@ -63,11 +64,10 @@ def _why_lines(why: ResultDict, limit: int | None) -> list[Text]:
 
 def _whole_scene(result: ResultDict, limit: int | None) -> RenderableType:
     shapes, bodies = result["shapes"], result["bodies"]
-    kinds = ", ".join(f"{n} {kind}" for kind, n in result["shape_types"].items())
     pairs = result["allowed_pair_count"]
     rows = [
         ("scene", result["file"]),
-        ("shapes", f"{count(len(shapes))}: {kinds}" if shapes else "none"),
+        ("shapes", f"{count(len(shapes))}: {shape_counts(result['shape_types'])}" if shapes else "none"),
         ("bodies", count(len(bodies))),
         ("worlds", _worlds(result)),
         ("motion", _span(result["motion"], "frame") if result["motion"]["frames"] > 1 else "none: one resting pose"),
@@ -96,7 +96,7 @@ def _allowed_text(pairs: int | None, result: ResultDict) -> str:
     return f"{count(pairs)} of {plural(result['pair_count'], 'pair')} of shapes"
 
 
-def _shape_table(result: ResultDict, limit: int | None, narrow: bool) -> Table:
+def _shape_table(result: ResultDict, limit: int | None, narrow: int) -> Listing:
     """Table of the shapes, without columns that have only default values, such as margin 0.
 
     narrow: the body in the column of the shape, unless both have the same name.
@@ -137,7 +137,7 @@ def _size_text(shape: ResultDict) -> str:
     """Sizes of a shape; of a mesh the half extents of its box, and the number of vertices or triangles."""
     size = " ".join(f"{x:.4g}" for x in shape["size"])
     if "triangles" in shape:
-        return f"{size}, {count(shape['triangles'])} triangles, {'closed' if shape['closed'] else 'open'}"
+        return f"{size}, {plural(shape['triangles'], 'triangle')}, {'closed' if shape['closed'] else 'open'}"
     return f"{size}, {count(shape['vertices'])} vertices" if "vertices" in shape else size
 
 
@@ -151,7 +151,7 @@ def _add_rows(table: Table, rows: Sequence[Sequence[str]], total: int) -> None:
 def trajectory_table(result: ResultDict, limit: int | None) -> RenderableType:
     """Tables of collide.inspect.trajectory/1."""
     if result["kind"] == "joint_q":
-        what = f"generalized coordinates, {result['coordinates']} a world"
+        what = f"generalized coordinates, {result['coordinates']} per world"
     else:
         what = f"body poses, {result['float_type']}"
     rows = [
@@ -174,8 +174,8 @@ def recording_table(result: ResultDict, limit: int | None) -> RenderableType:
         ("worlds", count(result["worlds"])),
     ]
     if result["coordinates"]:
-        rows.append(("coordinates", f"{count(result['coordinates'])} a world"))
-    rows.append(("quaternions", result["quaternion_order"] or "of an order that the recording does not contain"))
+        rows.append(("coordinates", f"{count(result['coordinates'])} per world"))
+    rows.append(("quaternions", result["quaternion_order"] or "the recording does not state their order"))
     rows += [(name, words) for name, words in result["details"].items()]
     rows.append(("needs", "; ".join(result["needs"]) or "nothing more"))
     return _with_bodies(rows, result["bodies"], limit)
@@ -184,7 +184,7 @@ def recording_table(result: ResultDict, limit: int | None) -> RenderableType:
 def _with_bodies(rows: list[tuple[str, str]], bodies: Sequence[str], limit: int | None) -> RenderableType:
     if not bodies:
         return name_value_table(rows)
-    table = listing((f"bodies ({len(bodies)})", "left"))
+    table = listing((f"bodies ({count(len(bodies))})", "left"))
     _add_rows(table, [[name] for name in bodies[:limit]], len(bodies))
     return Group(name_value_table(rows), table)
 
@@ -194,13 +194,12 @@ _OPTIONAL = (("mocap bodies", "mocap_bodies"), ("particles", "particles"))
 
 def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
     """Tables of collide.inspect.contacts/1."""
-    kinds = ", ".join(f"{n} {kind}" for kind, n in result["shape_types"].items())
     changed = changed_options(result["config"])
     changed.pop("columns", None)  # shown in a separate table
     rows = [
         ("contact set", f"{result['file']}, version {result['version']}, by {result['creator']}"),
         ("scene", result["scene"]),
-        ("shapes", f"{count(result['shapes'])}: {kinds}" if result["shapes"] else "none"),
+        ("shapes", f"{count(result['shapes'])}: {shape_counts(result['shape_types'])}" if result["shapes"] else "none"),
         ("worlds", count(result["worlds"])),
         ("frames", _span(result)),
         *(
@@ -227,7 +226,7 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
     return Group(*parts)
 
 
-def _contact_shape_table(result: ResultDict, limit: int | None, narrow: bool) -> Table:
+def _contact_shape_table(result: ResultDict, limit: int | None, narrow: int) -> Listing:
     """Table of the shapes of a contact set. narrow: the body in the column of the shape, as in a scene's table."""
     shapes = result["shape_table"]
     columns: list[tuple[str, str, Callable[[ResultDict], str]]] = [

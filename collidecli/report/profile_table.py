@@ -5,11 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from collidecli.report.fitting import Fitting
-from collidecli.report.words import ResultDict, listing, name_value_table, percent, rate, seconds
+from collidecli.report.words import Listing, ResultDict, listing, name_value_table, percent, rate, seconds
 from collidecli.scene.text_format import count, plural
 
 
@@ -19,7 +18,7 @@ def profile_table(result: ResultDict) -> RenderableType:
         f"{plural(result['shapes'], 'shape')}, {plural(result['worlds'], 'world')}, {plural(result['frames'], 'frame')}"
     )
     device = (
-        f"{result['device']}, {plural(result['threads'], 'thread')}, {plural(result['chunk_cells'], 'cell')} a chunk"
+        f"{result['device']}, {plural(result['threads'], 'thread')}, {plural(result['chunk_cells'], 'cell')} per chunk"
     )
     run = [phase for phase in result["phases"] if not phase["skipped"]]
     rows = [("scene", result["scene"]), ("", sizes), ("device", device)]
@@ -40,7 +39,7 @@ def _verdict(result: ResultDict, run: list[ResultDict]) -> str:
     return f"bit-identical from {', '.join(phase['name'] for phase in run)}"
 
 
-def _side_by_side(result: ResultDict, run: list[ResultDict], narrow: bool) -> Table:
+def _side_by_side(result: ResultDict, run: list[ResultDict], narrow: int) -> Listing:
     """narrow: only the medians."""
     spread = result["repeats"] > 1 and not narrow
     table = listing(("", "left"), *((phase["name"], "right") for phase in run))

@@ -6,18 +6,32 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
+
+from collidecli.report.words import rate
+from collidecli.scene.text_format import count
 
 SHOWN_SECONDS = 2.0
 COMPILING = "compiling kernels (first run only)"
 
 
-class FrameRate(ProgressColumn):
-    """A column with the mean frame rate."""
+class DoneOfAll(ProgressColumn):
+    """A column with the numbers of frames done and of all frames; empty before the first."""
 
     def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:,.0f} frames/s" if task.speed else "", style="dim")
+        return Text("" if task.total is None else f"{count(int(task.completed))}/{count(int(task.total))}")
+
+
+class Rate(ProgressColumn):
+    """A column with the mean rate. noun: what is counted, in the plural."""
+
+    def __init__(self, noun: str) -> None:
+        super().__init__()
+        self._noun = noun
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{rate(task.speed)} {self._noun}/s" if task.speed else "", style="dim")
 
 
 class LoadingTime(ProgressColumn):
@@ -29,7 +43,10 @@ class LoadingTime(ProgressColumn):
 
 
 class FrameProgress:
-    """A bar, as a function of the frames done and of all frames; before them, of the kernels that are compiled."""
+    """A bar, as a function of the frames done and of all frames, which may become more.
+
+    Before the first frame it shows the kernels that are compiled.
+    """
 
     def __init__(self, bar: Progress, doing: str, before: str) -> None:
         self._bar, self._doing = bar, doing
@@ -41,7 +58,7 @@ class FrameProgress:
             # The clock restarts with the first frames, so that the rate excludes loading.
             self._bar.reset(self._task, description=self._doing, total=total)
             self._begun = True
-        self._bar.update(self._task, completed=done)
+        self._bar.update(self._task, completed=done, total=total)
 
     def compiling(self, done: int, total: int) -> None:
         """Shows the numbers of compiled kernels and of all that must be compiled."""
@@ -50,17 +67,17 @@ class FrameProgress:
 
 
 @contextmanager
-def frame_progress(console: Console, doing: str, before: str = "") -> Iterator[FrameProgress]:
+def frame_progress(console: Console, doing: str, before: str = "", noun: str = "frames") -> Iterator[FrameProgress]:
     """Shows a bar until the `with` block ends.
 
-    before: description of the work before the first frame, during which the bar pulses.
+    before: description of the work before the first frame, during which the bar pulses. noun: what is counted.
     """
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         LoadingTime(),
-        MofNCompleteColumn(),
-        FrameRate(),
+        DoneOfAll(),
+        Rate(noun),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as progress:

@@ -102,8 +102,10 @@ def _ending(result: ResultDict) -> list[tuple[str, str]]:
     speed = f"{rate(result['frames_per_second'])} frames/s"
     if result["worlds"] > 1:
         speed += f", {rate(result['frames_per_second'] * result['worlds'])} cells/s"
+    stages = sum(stage["seconds"] for stage in result["stages"] if stage["stage"] not in OUTSIDE_RUN)
+    overlap = "; stages overlap, on several threads" if stages > result["wall_seconds"] else ""
     return [
-        ("run", f"{seconds(result['wall_seconds'])}, {speed}"),
+        ("run", f"{seconds(result['wall_seconds'])}, {speed}{overlap}"),
         ("peak memory", memory(result["peak_memory_bytes"])),
         ("written", result["output"]),
         *([("trace", result["trace"])] if result.get("trace") else []),

@@ -14,7 +14,7 @@ from collidecli.report.words import ResultDict, length, listing, name_value_tabl
 from collidecli.scene.text_format import count, memory, plural
 
 KEY_DIGITS = 12
-KIND_NAMES = {"field": "field", "hull": "convex hull", "parts": "convex parts"}
+KIND_NAMES = {"field": "signed distance field", "hull": "convex hull", "parts": "convex parts"}
 
 
 def cache_table(result: ResultDict) -> RenderableType:
@@ -25,19 +25,29 @@ def cache_table(result: ResultDict) -> RenderableType:
     line = Text(f"{folder}: {_entry_counts(entries)}, {memory(result['bytes'])} of {memory(result['limit'])}")
     if not entries:
         return line
-    table = listing(("key", "left"), ("what", "left"), ("last used", "left"), ("size", "right"))
+    table = listing(("key", "left"), ("kind", "left"), ("last used, UTC", "right"), ("size", "right"))
     for entry in entries:
-        table.add_row(entry["key"][:KEY_DIGITS], KIND_NAMES[entry["kind"]], entry["used"], memory(entry["bytes"]))
+        table.add_row(
+            entry["key"][:KEY_DIGITS], KIND_NAMES[entry["kind"]], _minute(entry["used"]), memory(entry["bytes"])
+        )
     return Group(table, line)
+
+
+def _minute(time: str) -> str:
+    """An ISO 8601 time in UTC to the minute, without the letter T."""
+    return time[:16].replace("T", " ")
 
 
 def _entry_counts(entries: Sequence[ResultDict]) -> str:
     fields = sum(entry["kind"] == "field" for entry in entries)
     hulls = sum(entry["kind"] == "hull" for entry in entries)
     meshes = len(entries) - fields - hulls
-    of_hulls = f", {plural(hulls, 'hull')}" if hulls else ""
-    of_meshes = f", convex parts of {plural(meshes, 'mesh', 'meshes')}" if meshes else ""
-    return f"{plural(fields, 'field')}{of_hulls}{of_meshes}"
+    counts = [
+        *([plural(fields, "signed distance field")] if fields else []),
+        *([plural(hulls, "convex hull")] if hulls else []),
+        *([f"convex parts of {plural(meshes, 'mesh', 'meshes')}"] if meshes else []),
+    ]
+    return ", ".join(counts) or "no entries"
 
 
 def check_table(result: ResultDict) -> RenderableType:
@@ -84,7 +94,8 @@ def _contacts_of_cells(result: ResultDict) -> str:
 
 def record_table(result: ResultDict) -> Table:
     """Table of collide.record/1."""
-    sizes = f"{plural(result['frames'], 'frame')}, {plural(result['worlds'], 'world')}, {result['bodies']} bodies"
+    bodies = plural(result["bodies"], "body", "bodies")
+    sizes = f"{plural(result['frames'], 'frame')}, {plural(result['worlds'], 'world')}, {bodies}"
     return name_value_table(
         [
             ("scene", result["scene"]),
@@ -99,7 +110,7 @@ def report_table(result: ResultDict) -> Table:
     rows = [
         ("scene", result["scene"]),
         ("contacts", f"{count(result['contacts'])} in {plural(result['frames'], 'frame')}"),
-        ("pairs", count(result["pairs"]["count"])),
+        ("pairs", f"{count(result['pairs']['count'])} with contacts"),
     ]
     deepest: dict[str, Any] | None = result["deepest"]
     if deepest is not None and deepest["distance"] < 0.0:
@@ -125,10 +136,10 @@ def view_table(result: ResultDict) -> Table:
         rows.append(("scene", f"{scene}, {plural(result['shapes'], 'shape')}"))
         rows.append(("motion", result["trajectory"] or "the scene's own"))
     else:
-        rows.append(("scene", "none: contacts alone"))
+        rows.append(("scene", "not found: only the contacts are drawn"))
     rows.append(("pairs", f"{count(result['touching_pairs'])} that touch"))
     if result.get("written"):
         rows.append(("written", f"{result['written']}, {memory(result['written_bytes'])}"))
     if result.get("url"):
-        rows.append(("view", f"{result['url']}, Ctrl-C ends it"))
+        rows.append(("view", f"{result['url']}, until Ctrl-C"))
     return name_value_table(rows)

@@ -8,9 +8,9 @@ from typing import Any
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.table import Table
+from rich.table import Column, Table
 
-from collidecli.scene.text_format import count
+from collidecli.scene.text_format import count, plural
 
 ResultDict = Mapping[str, Any]
 """A result as a dictionary with the keys of `--json`, see `commands.result.Result.as_dict`; or a part of one."""
@@ -50,6 +50,15 @@ def percent(fraction: float) -> str:
     return f"{100.0 * fraction:.1f} %"
 
 
+def shape_counts(types: Mapping[str, int]) -> str:
+    """Numbers of shapes by type, the most frequent first: `5 boxes, 1 convex mesh`."""
+    found = []
+    for label, number in sorted(types.items(), key=lambda item: (-item[1], item[0])):
+        name = label.replace("_", " ")
+        found.append(plural(number, name, f"{name}es" if name.endswith(("x", "sh")) else ""))
+    return ", ".join(found)
+
+
 def name_value_table(rows: Iterable[tuple[str, str]]) -> Table:
     """A table of names and values in two columns, without lines."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
@@ -60,12 +69,12 @@ def name_value_table(rows: Iterable[tuple[str, str]]) -> Table:
     return table
 
 
-def listing(*columns: tuple[str, str]) -> Table:
+def listing(*columns: tuple[str, str]) -> Listing:
     """An empty table with a line under its heading. columns: title, and "left" for names or "right" for numbers.
 
     On a narrow terminal names are folded and numbers are not.
     """
-    table = _Listing(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table = Listing(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for title, side in columns:
         table.add_column(
             title, justify="right" if side == "right" else "left", overflow="fold", no_wrap=side == "right"
@@ -73,12 +82,28 @@ def listing(*columns: tuple[str, str]) -> Table:
     return table
 
 
-class _Listing(Table):
-    """A table whose columns of names keep a minimum width when rich narrows the table."""
+class Listing(Table):
+    """A table of names, which are folded, but not below a minimum width, and numbers.
+
+    Numbers are folded only where the table does not fit otherwise: rich would cut them off.
+    """
+
+    def least_width(self) -> int:
+        """Width of the table with names folded to their minimum, and numbers whole."""
+        padding = sum(self._get_padding_width(k) for k in range(len(self.columns)))
+        return sum(map(_least_column_width, self.columns)) + padding + self._extra_width
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        fits = self.least_width() <= options.max_width
         for column in self.columns:
-            if not column.no_wrap:
-                texts = (column.header, *column.cells)
-                column.min_width = min(MIN_NAME_WIDTH, max(cell_len(str(text)) for text in texts))
+            if not fits:
+                column.no_wrap = False
+            elif not column.no_wrap:
+                column.min_width = _least_column_width(column)
         return super().__rich_console__(console, options)
+
+
+def _least_column_width(column: Column) -> int:
+    lines = (line for text in (column.header, *column.cells) for line in str(text).split("\n"))
+    width = max(map(cell_len, lines))
+    return width if column.no_wrap else min(MIN_NAME_WIDTH, width)

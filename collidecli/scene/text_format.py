@@ -37,4 +37,4 @@ def memory(size: int) -> str:
 def some_names(names: Sequence[str]) -> str:
     """Up to `NAMES_SHOWN` names in quotes, and the number of the others."""
     shown = ", ".join(f"'{name}'" for name in names[:NAMES_SHOWN])
-    return shown + (f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else "")
+    return shown + (f" and {count(len(names) - NAMES_SHOWN)} more" if len(names) > NAMES_SHOWN else "")

@@ -231,6 +231,7 @@ def test_keys_depend_on_all_that_changes_contacts(jobs, collide, monkeypatch):
         ("jobs = 1", ("'jobs'", "[[job]]")),
         ("", ("no job",)),
         ("[[job]", ("not TOML",)),
+        ("name = " + "[" * 100_000, ("nested too deep", "jobs.toml")),
         ("[[job]]\nscene = 'scene.xml'", ("no name",)),
         ("[[job]]\nname = 'a'", ("neither a scene nor a motion",)),
     ],

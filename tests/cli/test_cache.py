@@ -39,17 +39,17 @@ def test_show_and_clear(filled, capsys):
 def test_in_words(filled, capsys):
     assert cli.main(["cache", "--cache-dir", str(filled)]) == 0
     out = capsys.readouterr().out
-    assert "2 fields" in out
+    assert "2 signed distance fields" in out
     assert "of 1 GiB" in out
     assert cli.main(["cache", "clear", "--cache-dir", str(filled)]) == 0
-    assert "2 fields removed" in capsys.readouterr().out
+    assert "2 signed distance fields removed" in capsys.readouterr().out
 
 
 def test_hulls_are_counted(filled, capsys):
     FieldCache(str(filled)).save("hull-cc", {"values": np.arange(3.0)})
     assert cli.main(["cache", "--cache-dir", str(filled)]) == 0
     out = capsys.readouterr().out
-    assert "2 fields, 1 hull," in out
+    assert "2 signed distance fields, 1 convex hull," in out
     assert "convex hull" in out
 
 

@@ -80,7 +80,7 @@ REFUSED = (
     (("a.h5",), "give two contact sets or more"),
     ((), "Missing argument"),
     (("a.h5", "whole.h5"), "step 0 is in"),
-    (("a.h5", "whole.h5"), "8 steps in all"),
+    (("a.h5", "whole.h5"), "and so are 7 more"),
     (("a.h5", "b.h5", "--worlds"), "differ from those of a.h5 in /time/step"),
     (("a.h5", "motion.h5"), "not a contact set"),
     (("a.h5", "gap.h5"), "in the option gap: 0.5 and 1.0"),

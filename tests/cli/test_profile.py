@@ -137,9 +137,9 @@ def measured(name: str, *seconds: float) -> app.Measured:
             "explicit",
             False,
             True,
-            "no clear winner: the times of explicit, sap",
+            "none is clearly the fastest: the times of explicit, sap",
         ),
-        ((1.0, 1.0), (2.0, 2.0), "sap", "sap", False, True, "no clear winner"),
+        ((1.0, 1.0), (2.0, 2.0), "sap", "sap", False, True, "none is clearly the fastest"),
     ],
     ids=["auto", "not auto", "overlapping", "two passes"],
 )

@@ -19,11 +19,11 @@ from tests.support.contact_edits import Edited, made_up
 
 ROOT = Path(__file__).parents[2]
 CELL = re.compile(
-    r"  (.+) \| (.+)  (\d+) contacts  distance (\S+)  at (\S+ \S+ \S+)  normal (\S+ \S+ \S+)$",
+    r"  (.+) \| (.+)  (\d+) contacts?  distance (\S+)  at (\S+ \S+ \S+)  normal (\S+ \S+ \S+)$",
 )
 
 PAIR = re.compile(
-    r"  (.+) \| (.+)  (\d+) contacts in (\d+) cells  least distance (\S+) in frame (\d+) world (\d+)"
+    r"  (.+) \| (.+)  (\d+) contacts? in (\d+) cells?  least distance (\S+) in frame (\d+) world (\d+)"
     r"  frames (.*)$"
 )
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 import pytest
 from rich.console import Console
 
 from collidecli.report.events_table import events_table
+from collidecli.report.words import listing
 
 PATHS = ("/World/Objects/cylinder_03", "/World/Objects/a_box_of_a_longer_name")
 TOUCH = {
@@ -56,6 +58,30 @@ def test_numbers_are_whole_and_lines_fit(width, worlds):
     assert max(map(len, lines)) <= width
     row = next(line for line in lines if WHOLE[0] in line)
     assert all(number in row for number in WHOLE)
+
+
+def test_a_terminal_of_60_columns_has_whole_numbers_and_no_begin():
+    lines = printed(events(), 60)
+    assert max(map(len, lines)) <= 60
+    row = next(line for line in lines if WHOLE[0] in line)
+    assert all(number in row for number in WHOLE if number != "18.3333 s")
+    assert WHOLE[1] not in row
+
+
+@pytest.mark.parametrize("width", [40, 50])
+def test_no_character_is_lost_on_any_terminal(width):
+    """Numbers fold where they do not fit; rich alone cuts them off."""
+    lines = printed(events(2), width)
+    assert max(map(len, lines)) <= width
+    rule = next(k for k, line in enumerate(lines) if "───" in line)
+    digits = sorted(character for line in lines[rule:] for character in line if character.isdigit())
+    assert digits == sorted("".join(filter(str.isdigit, f"{PATHS} 0 1100 1215 66.7 11.65 1187 2")))
+    stream = io.StringIO()
+    table = listing(("name", "left"), ("first", "right"), ("second", "right"))
+    table.add_row("abcdefghijklmnop", "123456789", "987654321")
+    Console(file=stream, width=width, force_terminal=True, color_system=None).print(table)
+    columns = re.findall(r"\d+", stream.getvalue())
+    assert sorted("".join(columns)) == sorted("123456789987654321")
 
 
 def test_a_wide_terminal_has_every_column_and_a_narrow_one_the_names_above_each_other():

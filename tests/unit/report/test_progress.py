@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from io import StringIO
+from types import SimpleNamespace
 
 from rich.console import Console
 
-from collidecli.report.progress import frame_progress
+from collidecli.report.progress import Rate, frame_progress
 
 
 def test_the_time_of_a_long_load_is_shown(monkeypatch):
@@ -42,3 +43,21 @@ def test_compiled_kernels_are_counted_until_the_first_frame():
         assert "4/20" in text
         bar.compiling(7, 7)
         assert "compiling" not in shown()
+
+
+def test_counts_are_grouped_and_follow_a_growing_total():
+    out = StringIO()
+    console = Console(file=out, force_terminal=True, width=120, color_system=None)
+
+    def shown() -> str:
+        out.truncate(0)
+        bar._bar.refresh()
+        return out.getvalue()
+
+    with frame_progress(console, "computing", "starting workers", "episodes") as bar:
+        assert "/" not in shown()
+        bar(1200, 3000)
+        assert "1 200/3 000" in shown()
+        bar(4500, 6000)
+        assert "4 500/6 000" in shown()
+    assert Rate("episodes").render(SimpleNamespace(speed=1500.4)).plain == "1 500 episodes/s"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collidecli.report.words import length, rate, seconds
+from collidecli.report.words import length, rate, seconds, shape_counts
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,8 @@ def test_times(value, words):
 @pytest.mark.parametrize(("value", "words"), [(0.514, "0.514"), (38.26, "38.3"), (1483.4, "1 483")])
 def test_rates(value, words):
     assert rate(value) == words
+
+
+def test_numbers_of_shapes():
+    types = {"convex_mesh": 1, "box": 2, "mesh": 3, "plane": 1, "heightfield": 1200}
+    assert shape_counts(types) == "1 200 heightfields, 3 meshes, 2 boxes, 1 convex mesh, 1 plane"
