@@ -57,7 +57,8 @@ def test_help_is_complete(words):
     assert f"collide {words}" in (verb.epilog or ""), "an example"
     for option in verb.params:
         if isinstance(option, click.Option):
-            assert option.help and not option.help.startswith("["), option.name
+            assert option.help, option.name
+            assert not option.help.startswith("["), option.name
     for line in (verb.epilog or "").splitlines():
         for name in [name for name in VERBS if line.startswith(f"collide {name} ")]:
             given = set(re.findall(r"(?<!\S)--?[a-z][a-z0-9-]*(?=[ =]|$)", line))
