@@ -18,6 +18,7 @@ from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from tests.support.bounds_oracle import apart, pair_max_separation, placed, wanted_pairs
 from tests.support.engine_runs import PHASES, candidates_of, cells_of, contacts_of, pipeline_of
+from tests.support.oracle import rotation_of
 from tests.support.random_scenes import add_planes, add_shapes, mixed_builder, random_poses
 
 
@@ -166,6 +167,36 @@ def test_pairs_that_are_only_just_in_reach():
     assert len(wanted_pairs(model, poses)) >= count // 2
     for rows in check(model, poses).values():
         assert set(range(0, count, 2)) <= set(rows[:, 1].tolist())
+
+
+@pytest.mark.parametrize("plane_first", [True, False])
+def test_planes_that_are_only_just_in_reach(plane_first):
+    """A corner of a box 1e-9 of all coordinates inside of a plane's reach, near the plane's origin and far from it."""
+    rng = np.random.default_rng(25)
+    count, gap, half = 90, 0.02, np.array([0.3, 0.2, 0.1])
+    builder = ModelBuilder()
+    plane, box = (0, 1) if plane_first else (1, 0)
+    for body in range(2):
+        if body == plane:
+            builder.add_shape(builder.add_body(), ShapeType.PLANE, cfg=ShapeConfig(gap=gap))
+        else:
+            builder.add_shape_box(builder.add_body(), hx=0.3, hy=0.2, hz=0.1, cfg=ShapeConfig(gap=0.0))
+    poses = np.zeros((count, 1, 2, 7))
+    poses[..., 6] = 1.0
+    turn = rng.normal(size=(count, 4))
+    turn[::3] = [0.0, 0.0, 0.0, 1.0]
+    poses[:, 0, plane, 3:] = turn / np.linalg.norm(turn, axis=1)[:, None]
+    origin = rng.uniform(-1.0, 1.0, (count, 3)) * 10.0 ** rng.uniform(0, 4, (count, 1))
+    rotation = rotation_of(poses[:, 0, plane])
+    beside = rng.uniform(-1.0, 1.0, (count, 2)) * 10.0 ** rng.uniform(0, 4, (count, 1))
+    size = np.abs(origin).sum(axis=1) + np.abs(beside).sum(axis=1)
+    foot = origin + np.einsum("fij,fj->fi", rotation[:, :, :2], beside)
+    corner = foot + (gap - 1e-9 * size)[:, None] * rotation[:, :, 2]
+    poses[:, 0, plane, :3] = origin
+    poses[:, 0, box, :3] = corner + np.where(rotation[:, :, 2] > 0.0, half, -half)
+    model = builder.finalize()
+    assert len(wanted_pairs(model, poses)) == count
+    check(model, poses)
 
 
 def test_worlds_of_two_templates():
