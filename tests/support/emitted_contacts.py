@@ -54,24 +54,31 @@ def emitted(array: np.ndarray) -> EmittedContacts:
     return EmittedContacts(*(np.ascontiguousarray(array[name]) for name in FIELDS))
 
 
-def reduced(pairs: list[EmittedContacts], **options: Any) -> tuple[list[EmittedContacts], np.ndarray]:
+def reduced(
+    pairs: list[EmittedContacts], radii: tuple[float, float] | None = None, turn: Any = (0.0, 0, 0, 1), **options: Any
+) -> tuple[list[EmittedContacts], np.ndarray]:
     """What the engine keeps of each of several pairs of a box and a mesh, and float32[pairs, 2] scales of friction.
 
     The scales are those of the contacts and of the anchor, 1 where moments are not matched.
 
-    The mesh is shape0 and a the box, so that features are ordered by feature_b first.
+    The mesh is shape0 and a the box, so that features are ordered by feature_b first. With `radii` both are meshes of
+    these sizes, and a is shape0. turn: quaternion xyzw of shape1 in the frame of shape0.
     """
     device = find_device("cpu")
     builder = ModelBuilder()
     margin = ShapeConfig(margin=MARGIN / 2)
-    builder.add_shape_mesh(builder.add_body(), *torus(8, 6), cfg=margin)
-    builder.add_shape_box(builder.add_body(), hx=1.0, hy=1.0, hz=1.0, cfg=margin)
+    vertices, faces = torus(8, 6)
+    for size in radii or (1.0,):
+        builder.add_shape_mesh(builder.add_body(), size * vertices, faces, cfg=margin)
+    if radii is None:
+        builder.add_shape_box(builder.add_body(), hx=1.0, hy=1.0, hz=1.0, cfg=margin)
     model = upload_model(builder.finalize(), device)
     asked = ContactOptions(reduce_contacts=True, **options).checked()
-    reduction = reduction_of(asked, {(8, 3)}, device)
+    reduction = reduction_of(asked, {(8, 3) if radii is None else (8, 8)}, device)
     assert isinstance(reduction, Reduction)
     workspace = Workspace(device, 1 << 40)
-    chunk = transform_chunk(model, PoseBatch(0, 1, 0, np.tile([0.0, 0, 0, 0, 0, 0, 1], (1, 1, 2, 1))), workspace)
+    poses = np.array([[[[0.0, 0, 0, 0, 0, 0, 1], [0.0, 0, 0, *turn]]]])
+    chunk = transform_chunk(model, PoseBatch(0, 1, 0, poses), workspace)
     count = len(pairs)
     candidates = new_candidates(workspace, wp.array([[0, 1]] * count, dtype=wp.vec2i, device=device), count)
     sizes = [len(pair) for pair in pairs]

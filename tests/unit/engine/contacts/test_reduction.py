@@ -86,6 +86,16 @@ def test_the_oracle_keeps_the_same_to_the_bit(pairs, betas):
         assert_rows(ours, in_order(pair.rows(rows)))
 
 
+@pytest.mark.parametrize(("radii", "b_leads"), [((1.0, 2.0), True), ((2.0, 1.0), False), ((1.0, 1.0), False)])
+def test_of_two_meshes_the_larger_leads(pairs, radii, b_leads):
+    """In its frame and in the order of its features, to the bit: a turn by a third about (1, 1, 1) has no rounding."""
+    kept, _ = reduced(pairs, radii, (0.5, 0.5, 0.5, 0.5))
+    for ours, pair in zip(kept, map(in_order if b_leads else led_by_a, pairs), strict=True):
+        normal, middle = (rows[:, [1, 2, 0]] if b_leads else rows for rows in (pair.normal, pair.middle))
+        rows = kept_contacts(normal, middle, pair.depth, (10.0, -0.5))
+        assert_rows(ours, led_by_a(pair.rows(rows)))
+
+
 def test_the_deepest_stays_and_the_force_looks_the_same_way(pairs):
     kept, _ = reduced(pairs)
     for ours, pair in zip(kept, pairs, strict=True):

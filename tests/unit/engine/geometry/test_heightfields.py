@@ -82,7 +82,7 @@ def fields() -> Heightfields:
 
 
 def triangles(fields: Heightfields, number: int) -> tuple[np.ndarray, np.ndarray]:
-    """float64[n, 3, 3] corners and int32[n, 7] features of every triangle, those of cells that do not exist left out."""
+    """float64[n, 3, 3] corners and int32[n, 7] features of every triangle of a cell, wall or the base."""
     count = wp.zeros(1, dtype=wp.int32, device=DEVICE)
     wp.launch(_count, 1, [fields, number, count], device=DEVICE)
     total = int(count.numpy()[0])
