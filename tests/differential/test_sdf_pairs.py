@@ -166,6 +166,31 @@ def test_corners_of_a_box_at_rest_are_all_there():
     assert contacts.feature0.tolist() == [-1] * 4
 
 
+@pytest.mark.parametrize("capsule_first", [True, False])
+def test_ends_of_a_capsule_at_rest_are_named(capsule_first):
+    """Feature 0 is the end at -z of the capsule, 1 the one at +z; the points are on both surfaces."""
+    builder = ModelBuilder()
+    box, capsule = (1, 0) if capsule_first else (0, 1)
+    for body in range(2):
+        if body == box:
+            cfg = ShapeConfig(sdf_max_resolution=32, gap=0.01)
+            builder.add_shape_box(builder.add_body(), hx=1.0, hy=1.0, hz=0.2, cfg=cfg)
+        else:
+            cfg = ShapeConfig(gap=0.01)
+            builder.add_shape_capsule(builder.add_body(), radius=0.1, half_height=0.3, cfg=cfg)
+    poses = np.zeros((1, 1, 2, 7))
+    poses[..., 6] = 1.0
+    poses[0, 0, capsule] = (0.1, 0.05, 0.299, 0.0, 0.5**0.5, 0.0, 0.5**0.5)  # its z axis along +x
+    contacts = collide(builder.finalize(), poses, device="cpu")
+    own, other = (contacts.feature0, contacts.feature1) if capsule_first else (contacts.feature1, contacts.feature0)
+    assert own.tolist() == [0, 1]
+    assert other.tolist() == [-1, -1]
+    np.testing.assert_allclose(contacts.distance, -0.001, atol=1e-4)
+    on = {capsule: [[-0.2, 0.05, 0.199], [0.4, 0.05, 0.199]], box: [[-0.2, 0.05, 0.2], [0.4, 0.05, 0.2]]}
+    np.testing.assert_allclose(contacts.point0, on[0], atol=1e-4)
+    np.testing.assert_allclose(contacts.point1, on[1], atol=1e-4)
+
+
 def scene(count: int = 6):
     builder = ModelBuilder()
     builder.default_gap = 0.2
