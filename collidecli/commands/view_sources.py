@@ -229,6 +229,17 @@ class ViewFrames:
         check_shape_rows(self._contacts, block)
         return block.columns
 
+    def ended(self, index: int, world: int) -> bool:
+        """Whether a cell is outside every demonstration: it repeats the last recorded pose, and has no contacts."""
+        episodes = self._contacts.episodes
+        return episodes is not None and not episodes.name_at(world, int(self.number[index]))
+
+    def world_name(self, world: int) -> str:
+        """The demonstrations of a world, or its number."""
+        episodes = self._contacts.episodes
+        names = () if episodes is None else episodes.of_worlds(np.array([world])).name
+        return ", ".join(names) or f"world {world}"
+
     def rows(self, world: int) -> np.ndarray:
         """Rows of the model's shapes in a world."""
         assert self.model is not None

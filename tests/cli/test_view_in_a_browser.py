@@ -25,7 +25,7 @@ ARGUMENTS = [
     "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist",
     "--host-resolver-rules=MAP evil.example 127.0.0.1",
 ]  # fmt: skip
-FRAMES, TOUCH = 12, 6
+FRAMES, TOUCH, SHORT = 12, 6, 9
 SCENE = """<mujoco>
   <worldbody>
     <geom name="base" type="box" size="0.5 0.5 0.2"/>
@@ -43,7 +43,7 @@ QUIET = ("THREE.Clock", "GPU stall", "GL Driver Message", "glDrawElementsInstanc
 def view(tmp_path_factory):
     """A ball that comes down on a block: from frame 3 on in the gap, from frame 6 on 1 cm deeper each.
 
-    In world 1 it is 2 cm lower.
+    In world 1 it is 2 cm lower, and the demonstration ends after 9 frames.
     """
     folder = tmp_path_factory.mktemp("view")
     poses = np.zeros((FRAMES, 2, 1, 7))
@@ -53,10 +53,14 @@ def view(tmp_path_factory):
     (folder / "scene.xml").write_text(SCENE)
     with h5py.File(folder / "motion.h5", "w") as file:
         file.attrs["format"] = "collide-trajectory"
-        file.attrs["format_version"] = np.array((1, 0), np.int32)
+        file.attrs["format_version"] = np.array((1, 1), np.int32)
         file["time"] = np.arange(FRAMES) / 10.0
         file["body_q"] = poses
         file.create_dataset("body_name", data=["ball"], dtype=h5py.string_dtype())
+        file.create_dataset("episode/name", data=["long", "short"], dtype=h5py.string_dtype())
+        file["episode/world"] = np.array((0, 1), np.int32)
+        file["episode/first_frame"] = np.zeros(2, np.int64)
+        file["episode/frame_count"] = np.array((FRAMES, SHORT), np.int64)
     os.environ.pop("COLLIDE_CONFIG", None)
     names = [str(folder / name) for name in ("scene.xml", "motion.h5", "out.h5")]
     assert main(["run", names[0], "-t", names[1], "-o", names[2], "-q", "--device", "cpu"]) == 0
@@ -144,6 +148,11 @@ def test_shapes_contacts_slider_and_pairs(view, browser):
         page.get_by_text("frame 0 of").wait_for(timeout=WAIT)
         page.get_by_role("button", name="Play").click()
         page.get_by_text(f"frame {FRAMES - 1} of").wait_for(timeout=WAIT)
+        page.get_by_role("textbox", name="World").or_(page.locator("input[value='long']")).first.click()
+        page.get_by_role("option", name="short").click()
+        page.get_by_text("ended: short has no recorded frame here").wait_for(timeout=WAIT)
+        page.get_by_role("button", name="Play").click()
+        page.get_by_text(f"frame {SHORT - 1} of").wait_for(timeout=WAIT)
         assert seen.complaints() == []
         assert all("localhost" in url or url.startswith(("data:", "blob:")) for url in seen.asked), seen.asked
         assert served.failure is None
@@ -185,41 +194,113 @@ def test_other_pages_read_nothing(view, browser):
         other.server_close()
 
 
-def test_the_page_needs_nothing(view, browser):
+STATE = """() => {
+  const props = (name) => window.__viserSceneTree.getState()[name];
+  const nodes = Object.entries(window.__viserSceneTree.getState());
+  const found = nodes.filter(([name]) => /^\\/shapes\\/0\\/\\d+$/.test(name));
+  return {
+    opacities: found.flatMap(([, one]) => [...one.message.props.batched_opacities]),
+    shapes: found.map(([, one]) => one.visibility),
+    points: props("/contacts/touching").visibility,
+    size: props("/contacts/touching").message.props.point_size,
+    gap: props("/contacts/gap").visibility,
+    arrows: props("/contacts/normals").visibility,
+    distance: window.__viserMutable.cameraControl.distance,
+    target: window.__viserMutable.cameraControl.getTarget(window.__viserMutable.camera.position.clone()).toArray(),
+  };
+}"""
+"""What the renderer of a page was sent; the shapes of the base and of the ball."""
+
+
+@pytest.fixture
+def exported(view, browser):
+    """The written page, open; at the end it has requested nothing, and has no messages."""
     path: Path = view[1]
     assert path.stat().st_size < 2_000_000
     seen = Seen(browser, path.as_uri())
-    page = seen.page
-    page.locator("input[inputmode=decimal]").wait_for(timeout=WAIT)
-    page.select_option("#collide-pair", index=1)  # the player pauses there
-    touch = seen.until(lambda held: warm(held) > 2)
-    assert warm(touch) > 2, "a point of 3 pixels, partly behind a shape"
-    # The player goes on by one picture of the browser before it is paused, if that falls so: not by a frame.
-    shown = float(page.locator("input[inputmode=decimal]").input_value())
-    assert shown == pytest.approx(0.6, abs=0.004)
-    page.click("#collide [data-event='1']")
-    page.wait_for_function("document.querySelector('input[inputmode=decimal]').value === '1.1'", timeout=WAIT)
-    moved = seen.until(lambda held: np.abs(held - touch).max() > 60)
-    assert np.abs(moved - touch).max() > 60
-    assert "ball" in page.inner_text("#collide-words")
-    assert page.inner_text("#collide-now") == f"frame {FRAMES - 1} of {FRAMES - 1} · 1.100 s"
-    marks = page.eval_on_selector_all("#collide-marks rect", "all => all.map(one => parseFloat(one.getAttribute('x')))")
-    assert marks == pytest.approx([100 * TOUCH / FRAMES, *[100 * (FRAMES - 1) / FRAMES] * 2], abs=0.01)
-    for step, at in (("previous", FRAMES - 2), ("first", 0), ("next", 1), ("last", FRAMES - 1)):
-        page.get_by_role("button", name=f"{step} frame").click()
-        page.get_by_text(f"frame {at} of {FRAMES - 1}").wait_for(timeout=WAIT)
-    page.select_option("#collide-world", index=1)  # it follows world 0, which lasts 1.2 s, and is where that was
-    page.wait_for_function("Number(document.querySelector('input[inputmode=decimal]').value) > 2.2", timeout=WAIT)
-    assert page.locator("#collide-picked").is_hidden()
-    page.select_option("#collide-pair", index=1)
-    page.wait_for_function("document.querySelector('input[inputmode=decimal]').value.startsWith('1.6')", timeout=WAIT)
-    page.wait_for_timeout(700)
-    assert page.input_value("#collide-world") == "1", "where it is sought in does not change by itself"
-    page.select_option("#collide-world", index=0)
-    page.wait_for_function("document.querySelector('input[inputmode=decimal]').value.startsWith('0.4')", timeout=WAIT)
+    seen.page.get_by_text(f"frame 0 of {FRAMES - 1}").wait_for(timeout=WAIT)
+    yield seen
     assert seen.complaints() == []
     assert [url for url in seen.asked if not url.startswith(("data:", "blob:"))] == [path.as_uri()]
-    page.close()
+    seen.page.close()
+
+
+def sent(page, condition: str) -> dict:
+    """The state of the page's renderer for which a condition in JavaScript on `s` holds."""
+    page.wait_for_function(f"() => {{ const s = ({STATE})(); return {condition}; }}", timeout=WAIT)
+    return page.evaluate(STATE)
+
+
+def test_the_page_shows_a_pair(exported):
+    page = exported.page
+    assert page.locator("#collide-picked").is_hidden()
+    before = sent(page, "s.size > 0")
+    page.select_option("#collide-pair", index=1)
+    page.get_by_text(f"frame {TOUCH} of").wait_for(timeout=WAIT)
+    touch = exported.until(lambda held: warm(held) > 2)
+    assert warm(touch) > 2, "a point of some pixels, partly behind a shape"
+    away = " + ".join(f"Math.abs(s.target[{n}] - {value})" for n, value in enumerate(before["target"]))
+    assert sent(page, f"{away} > 0.05")["distance"] <= before["distance"] + 1e-6, "the camera moves to the contacts"
+    page.click("#collide [data-event='1']")
+    page.get_by_text(f"frame {FRAMES - 1} of").wait_for(timeout=WAIT)
+    moved = exported.until(lambda held: np.abs(held - touch).max() > 60)
+    assert np.abs(moved - touch).max() > 60
+    assert "ball" in page.inner_text("#collide-words")
+    assert "1.1 s" in page.inner_text("#collide-now")
+    marks = page.eval_on_selector_all("#collide-marks rect", "all => all.map(one => parseFloat(one.getAttribute('x')))")
+    at = 100 * (FRAMES - 1) / FRAMES
+    assert marks == pytest.approx([100 * TOUCH / FRAMES, at, at + 50 / FRAMES], abs=0.01)
+    page.fill("#collide-find", "nothing")
+    assert page.locator("#collide-pair option").count() == 1
+    page.fill("#collide-find", "b*e")
+    assert page.locator("#collide-pair option").count() == 2
+
+
+def test_the_page_has_the_controls_of_the_viewer(exported):
+    page = exported.page
+    for step, at in (("next", 1), ("last", FRAMES - 1), ("previous", FRAMES - 2), ("first", 0)):
+        page.get_by_role("button", name=f"{step} frame").click()
+        page.get_by_text(f"frame {at} of {FRAMES - 1}").wait_for(timeout=WAIT)
+    page.fill("#collide-frame", "4")
+    page.get_by_text("1 in the gap").wait_for(timeout=WAIT)
+    sent(page, "s.gap && s.arrows && !s.points")
+    page.uncheck("#collide-arrows")
+    sent(page, "s.gap && !s.arrows")
+    page.uncheck("#collide-gaps")
+    sent(page, "!s.gap")
+    page.fill("#collide-frame", str(FRAMES - 1))
+    first = sent(page, "s.points && !s.gap")
+    page.fill("#collide-opacity", "0.2")
+    assert sorted(sent(page, "Math.max(...s.opacities) < 0.3")["opacities"]) == pytest.approx([0.1, 0.2])
+    page.fill("#collide-size", "2")
+    size = sent(page, f"s.size > {1.5 * first['size']}")["size"]
+    assert size == pytest.approx(2 * first["size"], rel=1e-5)
+    page.evaluate(
+        "window.__viserMutable.cameraControl.dollyTo(2 * window.__viserMutable.cameraControl.distance, false)"
+    )
+    away = sent(page, f"s.size > {1.5 * size}")
+    assert away["size"] / away["distance"] == pytest.approx(size / first["distance"], rel=0.06), "of one size on screen"
+    page.click("#collide-play")
+    page.get_by_text("frame 0 of").wait_for(timeout=WAIT)
+    page.get_by_text(f"frame {FRAMES - 1} of").wait_for(timeout=WAIT)
+    assert page.inner_text("#collide-play") == "Play"
+
+
+def test_the_page_shows_nothing_after_the_end_of_a_demonstration(exported):
+    page = exported.page
+    assert page.locator("#collide-world option").all_inner_texts() == ["long", "short"]
+    page.select_option("#collide-world", label="short")
+    page.click("#collide-play")
+    page.get_by_text(f"frame {SHORT - 1} of").wait_for(timeout=WAIT)
+    page.get_by_text("Play", exact=True).wait_for(timeout=WAIT)
+    assert all(sent(page, "s.points")["shapes"])
+    page.get_by_role("button", name="next frame").click()
+    page.get_by_text("ended: short has no recorded frame here").wait_for(timeout=WAIT)
+    assert not any(sent(page, "!s.points")["shapes"])
+    assert page.locator("#collide-marks rect").count() == FRAMES - SHORT + 1
+    page.select_option("#collide-world", label="long")
+    page.get_by_text(f"frame {SHORT} of {FRAMES - 1} · 0.9 s · 1 contact touching").wait_for(timeout=WAIT)
+    assert all(sent(page, "s.points")["shapes"])
 
 
 def test_no_thread_is_left(view):

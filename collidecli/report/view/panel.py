@@ -58,9 +58,14 @@ class Panel:
         _on_user(self._speed.on_update, lambda: setattr(self.player, "speed", float(self._speed.value[:-1])))
         self._steps.on_click(lambda _: self._stepped(self._steps.value))
         self._play.on_click(lambda _: self.player.play(not self.player.playing))
-        if self._frames.world_count > 1:
-            self._world = self._gui.add_number("World", 0, min=0, max=self._frames.world_count - 1, step=1)
-            _on_user(self._world.on_update, self._world_changed)
+        worlds = self._frames.world_count
+        if 1 < worlds <= MAX_LISTED:
+            names = _texts(*(self._frames.world_name(world) for world in range(worlds)))
+            choice = self._gui.add_dropdown("World", names)
+            _on_user(choice.on_update, lambda: self._enter(names.index(choice.value)))
+        elif worlds > 1:
+            number = self._gui.add_number("World", 0, min=0, max=worlds - 1, step=1)
+            _on_user(number.on_update, lambda: self._enter(int(number.value)))
 
     def _add_pairs(self) -> None:
         self._find = self._gui.add_text("Find", "", hint="Part of a shape's path, or a pattern. Or click on a shape.")
@@ -129,8 +134,8 @@ class Panel:
         last = len(self._frames) - 1
         self._go({"|<": 0, "<": self.player.index - 1, ">": self.player.index + 1, ">|": last}[sign])
 
-    def _world_changed(self) -> None:
-        self.player.go(world=int(self._world.value))
+    def _enter(self, world: int) -> None:
+        self.player.go(world=world)
         self._list_pairs()
 
     def _list_pairs(self) -> None:
@@ -194,8 +199,16 @@ class Panel:
         touching, near = self._stage.seen
         parts = [f"<b>frame {int(frames.number[index])}</b> of {int(frames.number[-1])}"]
         parts.append(f"{frames.time[index]:.4g} s")
-        parts.append(f"{plural(touching, 'contact')} touching" + (f", {near} in the gap" if near else ""))
+        if frames.ended(index, player.world):
+            parts.append(escape(ended_words(frames.world_name(player.world))))
+        else:
+            parts.append(f"{plural(touching, 'contact')} touching" + (f", {near} in the gap" if near else ""))
         self._status.content = f'<div id="collide-status" style="{SMALL}; font-size: 0.95em">{" · ".join(parts)}</div>'
+
+
+def ended_words(name: str) -> str:
+    """Status of a frame outside the demonstrations of a world."""
+    return f"ended: {name} has no recorded frame here"
 
 
 def legend(deepest: float) -> str:

@@ -58,10 +58,11 @@ class Player:
             self._wanted.notify()
 
     def play(self, playing: bool) -> None:
-        """Starts or pauses; at the last frame it starts from the first."""
+        """Starts or pauses; at the last frame, and at the end of a demonstration, it starts from the first."""
         with self._wanted:
-            if playing and self.index == len(self._frames) - 1:
-                self.index = 0
+            if playing and (self.index == len(self._frames) - 1 or self._frames.ended(self.index + 1, self.world)):
+                recorded = (n for n in range(len(self._frames)) if not self._frames.ended(n, self.world))
+                self.index = next(recorded, 0)
             self.playing, self._changed = playing, True
             self._wanted.notify()
 
@@ -87,7 +88,7 @@ class Player:
             if self.playing and not self._changed:
                 self._wanted.wait_for(lambda: self._changed or self._ended, max(0.0, self._pause(index, began)))
             if self.playing and not self._changed:
-                self._step(index, time.perf_counter() - began)
+                self._step(index, world, time.perf_counter() - began)
         return not self._ended
 
     def _pause(self, index: int, began: float) -> float:
@@ -95,9 +96,11 @@ class Player:
         due = self._seconds(index, min(index + 1, len(self._frames) - 1)) / self.speed
         return max(due, 1.0 / MAX_RATE) - (time.perf_counter() - began)
 
-    def _step(self, index: int, passed: float) -> None:
-        """Advances to the last frame that is due after `passed` seconds; playback stops at the end."""
+    def _step(self, index: int, world: int, passed: float) -> None:
+        """Advances to the last frame that is due after `passed` seconds; stops at the end, and of a demonstration."""
         last = len(self._frames) - 1
+        if not self._frames.ended(index, world):
+            last = next((n - 1 for n in range(index + 1, last + 1) if self._frames.ended(n, world)), last)
         reached = min(index + 1, last)
         while reached < last and self._seconds(index, reached + 1) <= passed * self.speed + 1e-4:
             reached += 1

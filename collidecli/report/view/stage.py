@@ -27,6 +27,7 @@ FAR = 1e3
 """Scenes farther from the origin [m] are drawn relative to their centre, as browsers use float32."""
 DOT = np.zeros((1, 3), np.float32)
 """An invisible point of an empty cloud, as clients do not accept clouds without points."""
+NO_ARROW = np.array([[[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]], np.float32)
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,8 @@ class Stage:
     extent: of world `first`, in a few frames. follows: its shapes travel, so that following them is an option.
     deepest: greatest depth of all contacts, for the last colour [m].
 
-    seen: number of touching contacts and of contacts within the gap in the last drawn frame. clicked(path): called
-    when a client clicks on a shape.
+    cell: distance of the thick lines of the grid [m]. seen: number of touching contacts and of contacts within the gap
+    in the last drawn frame. clicked(path): called when a client clicks on a shape.
     """
 
     def __init__(self, server: viser.ViserServer, frames: Frames, up_axis: str, deepest: float, first: int = 0) -> None:
@@ -70,7 +71,7 @@ class Stage:
         self._aside = self._followed = np.zeros(3)
         self.seen = (0, 0)
         self.clicked: Callable[[str], None] = lambda path: None
-        self._groups: list[_Group] = []
+        self._groups: list[GroupNode] = []
         self._world = self._template = -1
         self._all_groups = shape_groups(frames.model) if frames.model is not None else []
         scene = server.scene
@@ -82,24 +83,24 @@ class Stage:
         up = np.roll([-0.35, 0.2, 1.0], (self._up + 1) % 3)
         scene.add_light_directional("/lights/sun", intensity=1.7, position=tuple(up.tolist()), cast_shadow=True)
         self._add_floor()
-        self._points = scene.add_point_cloud(
-            "/contacts/touching", DOT, GAP, point_size=1.0, point_shape="circle", precision="float32"
+        self._points, self._gaps = (
+            scene.add_point_cloud(
+                name, DOT, GAP, point_size=1.0, point_shape="circle", precision="float32", visible=False
+            )
+            for name in ("/contacts/touching", "/contacts/gap")
         )
-        self._gaps = scene.add_point_cloud(
-            "/contacts/gap", DOT, GAP, point_size=1.0, point_shape="circle", precision="float32"
-        )
-        self._arrows: viser.ArrowsHandle | None = None
+        self._arrows = scene.add_arrows("/contacts/normals", NO_ARROW, GAP, visible=False)
         self._aim()
 
     def _add_floor(self) -> None:
         """Adds a grid with shadows at the height of the floor; its lines are a power of ten apart."""
-        self._cell = 10.0 ** np.floor(np.log10(self.extent.radius))
+        self.cell = float(10.0 ** np.floor(np.log10(self.extent.radius)))
         self._grid = self._server.scene.add_grid(
             "/floor",
             plane=("yz", "xz", "xy")[self._up],  # pyright: ignore[reportArgumentType]
             infinite_grid=True,
-            cell_size=self._cell / 2.0,
-            section_size=self._cell,
+            cell_size=self.cell / 2.0,
+            section_size=self.cell,
             cell_color=(222, 226, 231),
             section_color=(190, 197, 206),
             fade_distance=12.0 * self.extent.radius,
@@ -110,7 +111,7 @@ class Stage:
         """Moves the grid under the camera by whole lines, so that its lines stay in their places in the world."""
         at = self.extent.floor * np.eye(3)[self._up] - self._origin - self._followed
         sideways = np.arange(3) != self._up
-        at[sideways] = np.remainder(at[sideways], self._cell)
+        at[sideways] = np.remainder(at[sideways], self.cell)
         at[self._up] += 1e-3 * self.extent.radius  # above the plane of a floor
         self._grid.position = at
 
@@ -131,8 +132,17 @@ class Stage:
         """Initial distance of the camera from the centre [m]: the extent fills the height of the window."""
         return self.extent.radius / float(np.sin(0.5 * FIELD_OF_VIEW))
 
-    def _shift(self, poses: np.ndarray, world: int, look: Look) -> np.ndarray:
-        """Displacement of the followed shapes since the first frame. poses: of all shapes."""
+    @property
+    def origin(self) -> np.ndarray:
+        """Point of the first world that is drawn at 0, if nothing is followed [m]."""
+        return self._origin
+
+    def zero(self, world: int) -> np.ndarray:
+        """Point of a world that is drawn at 0, if nothing is followed [m]."""
+        return self._origin + self._world_shift(world)
+
+    def travel(self, poses: np.ndarray, world: int, look: Look) -> np.ndarray:
+        """Displacement of the followed shapes since the first frame [m]. poses: of all shapes."""
         if not (self.follows and look.follow):
             return np.zeros(3)
         moved = middle_of(poses, moving_rows(self._frames, world), self._up) - self._world_shift(world) - self._start
@@ -147,13 +157,14 @@ class Stage:
         points = 0.5 * (held["point0"][rows].astype(float) + held["point1"][rows])
         size, shift = np.zeros(1), self._world_shift(world)
         if self._frames.model is not None:
-            shift = shift + self._shift(self._frames.shape_poses(index, world), world, look)
+            shift = shift + self.travel(self._frames.shape_poses(index, world), world, look)
             size = np.linalg.norm(self._frames.model.shapes.size[list(pair)], axis=1)
         spread = float(np.linalg.norm(np.ptp(points, axis=0)))
         least = 0.05 * self.extent.radius
         sized = size[size > 0.0]
         radius = min(max(float(sized.min(initial=np.inf)) if len(sized) else least, spread, least), self.extent.radius)
-        return points.mean(axis=0) - self._origin - shift, 3.0 * radius / float(np.sin(0.5 * FIELD_OF_VIEW))
+        distance = min(3.0 * radius / float(np.sin(0.5 * FIELD_OF_VIEW)), self.distance)
+        return points.mean(axis=0) - self._origin - shift, distance
 
     def _world_shift(self, world: int) -> np.ndarray:
         model = self._frames.model
@@ -168,15 +179,16 @@ class Stage:
                 if world != self._world:
                     self._set_world(world)
                 poses = self._frames.shape_poses(index, world)
-                self._followed = self._shift(poses, world, look)
+                self._followed = self.travel(poses, world, look)
                 drawn_at_zero = self._origin + self._aside + self._followed
+                ended = self._frames.ended(index, world)
                 for group in self._groups:
+                    group.visible = not ended
                     group.show(poses, look, drawn_at_zero, self.extent.center + self._aside + self._followed)
             self._move_floor()
             self._show_contacts(self._frames.contacts(index, world), look)
 
     def _set_world(self, world: int) -> None:
-        rows = self._frames.rows(world)
         model = self._frames.model
         assert model is not None
         template = int(model.world_template[world])
@@ -187,15 +199,21 @@ class Stage:
         self._template = template
         for group in self._groups:
             group.remove()
-        self._groups = []
+        self._groups = self.add_groups(world, "/shapes")
+        for group in self._groups:
+            group.on_click(lambda row: self.clicked(model.shapes.path[row]))
+
+    def add_groups(self, world: int, parent: str) -> list[GroupNode]:
+        """Adds the nodes of the shapes of a world."""
+        rows, model = self._frames.rows(world), self._frames.model
+        assert model is not None
+        found = []
         for number, group in enumerate(self._all_groups):
             held = np.isin(group.rows, rows)
             if held.any():
                 part = ShapeGroup(group.mesh, group.rows[held], group.scale[held], group.planes)
-                name = f"/shapes/{number:03d}"
-                drawn = _Group(self._server, name, part, model, self.extent)
-                drawn.on_click(lambda row: self.clicked(model.shapes.path[row]))
-                self._groups.append(drawn)
+                found.append(GroupNode(self._server, f"{parent}/{number:03d}", part, model, self.extent))
+        return found
 
     def _show_contacts(self, held: dict[str, np.ndarray], look: Look) -> None:
         touching = held["distance"] <= 0.0
@@ -219,20 +237,11 @@ class Stage:
         length = 0.75 * size
         ends = np.stack([at, at + length * normal], axis=1).astype(np.float32)
         drawn = look.arrows and len(at) > 0
-        if self._arrows is None:
-            if drawn:
-                self._arrows = self._server.scene.add_arrows("/contacts/normals", ends, colours)
-                self._set_arrow_size(length)
-            return
         if drawn:
-            self._set_arrow_size(length)
+            self._arrows.shaft_radius, self._arrows.head_radius = 0.022 * length, 0.07 * length
+            self._arrows.head_length = 0.25 * length
             self._arrows.points, self._arrows.colors = ends, colours
         self._arrows.visible = drawn
-
-    def _set_arrow_size(self, length: float) -> None:
-        assert self._arrows is not None
-        self._arrows.shaft_radius, self._arrows.head_radius = 0.022 * length, 0.07 * length
-        self._arrows.head_length = 0.25 * length
 
 
 def _set_points(cloud: viser.PointCloudHandle, points: np.ndarray, colours: np.ndarray) -> None:
@@ -241,8 +250,8 @@ def _set_points(cloud: viser.PointCloudHandle, points: np.ndarray, colours: np.n
     cloud.visible = len(points) > 0
 
 
-class _Group:
-    """The node of a group of shapes."""
+class GroupNode:
+    """The node of a group of shapes. group: its shapes. colours: uint8[n, 3]. static: bool[n], of no body."""
 
     def __init__(
         self,
@@ -252,9 +261,9 @@ class _Group:
         model: Model,
         extent: Extent,
     ) -> None:
-        self._group = group
-        self._static = model.shapes.body[group.rows] < 0
-        self._colours = shape_colours(model.shapes.body[group.rows])
+        self.group = group
+        self.static = model.shapes.body[group.rows] < 0
+        self.colours = shape_colours(model.shapes.body[group.rows])
         scale = group.scale * (3.0 * extent.radius if group.planes else 1.0)
         count = len(group.rows)
         resting = np.tile(np.array([1.0, 0.0, 0.0, 0.0], np.float32), (count, 1))
@@ -266,7 +275,7 @@ class _Group:
             resting,
             np.zeros((count, 3), np.float32),
             batched_scales=scale,
-            batched_colors=self._colours,
+            batched_colors=self.colours,
             batched_opacities=np.ones(count, np.float32),
             flat_shading=group.mesh.flat,
             side="double" if group.mesh.open else "front",
@@ -279,35 +288,56 @@ class _Group:
         """Removes the node."""
         self._node.remove()
 
+    @property
+    def name(self) -> str:
+        """Path of the node."""
+        return self._node.name
+
+    @property
+    def visible(self) -> bool:
+        """Whether it is drawn."""
+        return self._node.visible
+
+    @visible.setter
+    def visible(self, drawn: bool) -> None:
+        self._node.visible = drawn
+
+    def relative_opacity(self) -> np.ndarray:
+        """float64[n]: static shapes, such as walls, may cover moving shapes, and get half the opacity."""
+        return np.where(self.static & (not self.group.planes), 0.5, 1.0)
+
+    def drawn(self, poses: np.ndarray, origin: np.ndarray, center: np.ndarray) -> np.ndarray:
+        """float64[n, 7]: positions and rotations as xyzw. poses: as for `show`."""
+        held = poses[self.group.rows]
+        if self.group.planes:
+            held = _below(held, center)
+        return np.concatenate([held[:, :3] - origin, held[:, 3:]], axis=1)
+
     def on_click(self, action: Callable[[int], None]) -> None:
         """Calls action(row) with the row of the clicked shape."""
 
         @self._node.on_click
         def _(event: viser.SceneNodePointerEvent) -> None:
             if event.instance_index is not None:
-                action(int(self._group.rows[event.instance_index]))
+                action(int(self.group.rows[event.instance_index]))
 
     def show(self, poses: np.ndarray, look: Look, origin: np.ndarray, center: np.ndarray) -> None:
         """Draws the group. poses: float64[S, 7], xyzw, of all shapes. origin: drawn at 0. center: of the scene."""
-        held = poses[self._group.rows]
-        if self._group.planes:
-            held = _below(held, center)
-        sent = np.concatenate([held[:, :3] - origin, held[:, 6:], held[:, 3:6]], axis=1).astype(np.float32)
+        sent = self.drawn(poses, origin, center).astype(np.float32)
         # viser does not send unchanged values.
-        self._node.batched_positions, self._node.batched_wxyzs = sent[:, :3], sent[:, 3:]
+        self._node.batched_positions, self._node.batched_wxyzs = sent[:, :3], np.roll(sent[:, 3:], 1, axis=1)
         if self._look != (look.pair, look.opacity):
             self._look = (look.pair, look.opacity)
             self._show_look(look)
 
     def _show_look(self, look: Look) -> None:
-        colours = self._colours.copy()
-        # Static shapes, such as walls, may cover moving shapes: they get half the opacity.
-        opacity = np.where(self._static & ~np.array(self._group.planes), 0.5, 1.0) * look.opacity
+        colours = self.colours.copy()
+        opacity = self.relative_opacity() * look.opacity
         if look.pair is not None:
             opacity[:] = np.minimum(opacity, FAINT)
             for shape, colour in zip(look.pair, PICKED, strict=True):
-                colours[self._group.rows == shape] = colour
-                opacity[self._group.rows == shape] = max(look.opacity, 0.45)
+                colours[self.group.rows == shape] = colour
+                opacity[self.group.rows == shape] = max(look.opacity, OPACITY)
         self._node.batched_colors = colours
         self._node.batched_opacities = opacity.astype(np.float32)
 

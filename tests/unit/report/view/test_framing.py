@@ -9,6 +9,7 @@ import pytest
 
 from collidecli import ModelBuilder
 from collidecli.report.view.framing import extent_of
+from collidecli.report.view.player import Player
 from collidecli.report.view.server import start_server
 from collidecli.report.view.stage import CONTACT_SIZE, Look, Stage
 from collidecli.report.view.touch_bar import touch_bar
@@ -28,7 +29,7 @@ class Walk:
         for _ in range(2):
             builder.add_shape_sphere(builder.add_body(), radius=0.1)
         self.model = builder.finalize()
-        self.world_count, self.speed = 1, speed
+        self.world_count, self.speed, self.end = 1, speed, frames
         self.number, self.time = np.arange(frames), np.arange(frames) / 10.0
 
     def __len__(self) -> int:
@@ -36,6 +37,12 @@ class Walk:
 
     def rows(self, world: int) -> np.ndarray:
         return np.arange(len(self.model.shapes))
+
+    def ended(self, index: int, world: int) -> bool:
+        return index >= self.end
+
+    def world_name(self, world: int) -> str:
+        return f"demo_{world}"
 
     def shape_poses(self, index: int, world: int) -> np.ndarray:
         poses = self.model.shapes.pose.copy()
@@ -72,13 +79,38 @@ def test_the_view_follows(server):
     for index in (0, 7):
         for follow in (True, False):
             stage.show(index, 0, Look(follow=follow))
-            ball = next(group for group in stage._groups if 2 in group._group.rows)
+            ball = next(group for group in stage._groups if 2 in group.group.rows)
             places.append(float(ball._node.batched_positions[0, 0]))
             grid = server.scene.get_handle_by_name("/floor").position
             assert grid[2] == pytest.approx(0.5, abs=0.01)
             shift = index * SPEED if follow else 0.0
-            assert (grid[0] + shift) / stage._cell == pytest.approx(round((grid[0] + shift) / stage._cell)), "in place"
+            assert (grid[0] + shift) / stage.cell == pytest.approx(round((grid[0] + shift) / stage.cell)), "in place"
     np.testing.assert_allclose(places, (0.0, 0.0, 0.0, 7 * SPEED), atol=1e-6)
+
+
+def test_nothing_is_drawn_after_the_end_of_a_demonstration(server):
+    frames = Walk()
+    frames.end = 7
+    stage = Stage(server, frames, "Z", 0.01)
+    shown = []
+    for index in (6, 7, 3):
+        stage.show(index, 0, Look())
+        shown.append({group.visible for group in stage._groups})
+    assert shown == [{True}, {False}, {True}]
+
+
+def test_playback_stops_at_the_end_of_a_demonstration(server):
+    frames = Walk()
+    frames.end = 7
+    player = Player(frames, Stage(server, frames, "Z", 0.01), lambda index: None)
+    player.index, player.playing = 4, True
+    player._step(4, 0, 60.0)
+    assert (player.index, player.playing) == (6, False)
+    player.play(True)
+    assert player.index == 0
+    player.playing = True
+    player._step(8, 0, 60.0)
+    assert player.index == 10, "a frame after the end was chosen with the slider"
 
 
 def test_contacts_grow_with_the_distance_of_the_camera(server):

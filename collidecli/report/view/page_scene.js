@@ -1,0 +1,201 @@
+// Draws frames by viser's renderer: the messages that `collide view` would send are put into the queue of its client.
+// `window.__viserMutable` is the seam that a later viser may change; a test in a browser watches it.
+const NO_PAIR = 0xffff;
+const TYPES = { float32: Float32Array, int32: Int32Array, uint16: Uint16Array, int16: Int16Array, int8: Int8Array, uint8: Uint8Array };
+
+// The arrays of a world; those with differences between frames or contacts are summed.
+const unpack = async (world) => {
+  const packed = Uint8Array.from(atob(world.bytes), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const bytes = await new Response(stream).arrayBuffer();
+  const held = {};
+  let at = 0;
+  for (const [name, type, size] of world.arrays) {
+    held[name] = new TYPES[type](bytes, at, size);
+    at += held[name].byteLength;
+  }
+  const sum = (values, length) => {
+    for (let n = 1; n < values.length; n += 1) if (n % length) values[n] += values[n - 1];
+  };
+  const frames = held.start.length - 1;
+  sum(held.position, frames);
+  sum(held.rotation, frames);
+  sum(held.point, held.depth.length);
+  return held;
+};
+
+class Scene {
+  constructor(data, viser) {
+    this.data = data;
+    this.viser = viser;
+    this.camera = null;
+    this.clicked = () => {};
+    this.drawn = null;
+    this.shown = new Map();
+    viser.sendMessage = (message) => this.received(message);
+    for (const group of Object.values(data.groups).flat())
+      this.send({
+        type: "SetSceneNodeClickBindingsMessage",
+        name: group.name,
+        bindings: [{ button: "left", modifier: null }],
+      });
+  }
+
+  send(...messages) {
+    for (const message of messages) this.viser.messageQueue.push({ owner: "", ...message });
+    this.viser.requestRender();
+  }
+
+  update(name, updates) {
+    this.send({ type: "SceneNodeUpdateMessage", name, updates });
+  }
+
+  visible(name, visible) {
+    if (this.shown.get(name) === visible) return;
+    this.shown.set(name, visible);
+    this.send({ type: "SetSceneNodeVisibilityMessage", name, visible });
+  }
+
+  // What the client sends to a server: the pose of its camera, and clicks on shapes.
+  received(message) {
+    if (message.type === "ViewerCameraMessage") {
+      this.camera = message;
+      this.moved();
+    } else if (message.type === "SceneNodeClickMessage" && message.instance_index !== null) {
+      const group = Object.values(this.data.groups).flat().find((one) => one.name === message.name);
+      if (group) this.clicked(this.data.paths[group.rows[message.instance_index]]);
+    }
+  }
+
+  // Distance of the camera relative to its first one, in steps of 10 %, as each is drawn.
+  get distance() {
+    if (!this.camera) return 1;
+    const { position, look_at: at } = this.camera;
+    const away = Math.hypot(...position.map((value, n) => value - at[n])) / this.data.distance;
+    return 1.1 ** Math.round(Math.log(Math.max(away, 1e-4)) / Math.log(1.1));
+  }
+
+  moved() {
+    if (this.drawn && this.distance !== this.drawn.distance) this.show(this.drawn.world, this.drawn.frame, this.drawn.look);
+  }
+
+  travel(world, frame, look) {
+    return [0, 1, 2].map((axis) => (look.follow ? world.held.travel[3 * frame + axis] : 0));
+  }
+
+  show(world, frame, look) {
+    const ended = Boolean(world.ended[frame]);
+    const travel = this.travel(world, frame, look);
+    this.drawn = { world, frame, look, distance: this.distance };
+    for (const [template, groups] of Object.entries(this.data.groups))
+      for (const group of groups) this.visible(group.name, Number(template) === world.template && !ended);
+    this.showShapes(world, frame, look, travel);
+    this.showFloor(travel);
+    return this.showContacts(world, frame, look, travel);
+  }
+
+  showShapes(world, frame, look, travel) {
+    const { held } = world;
+    const frames = this.data.frames.length;
+    const poses = held.rest.slice();
+    held.moving.forEach((row, n) => {
+      for (let k = 0; k < 3; k += 1) poses[7 * row + k] = held.position[(3 * n + k) * frames + frame] * world.position_step;
+      for (let k = 0; k < 4; k += 1) poses[7 * row + 3 + k] = held.rotation[(4 * n + k) * frames + frame] / 32767;
+    });
+    const key = JSON.stringify([look.pair, look.opacity]);
+    let first = 0;
+    for (const group of this.data.groups[world.template] ?? []) {
+      const count = group.rows.length;
+      const positions = new Float32Array(3 * count);
+      const wxyzs = new Float32Array(4 * count);
+      for (let n = 0; n < count; n += 1) {
+        const at = 7 * (first + n);
+        for (let k = 0; k < 3; k += 1) positions[3 * n + k] = poses[at + k] - travel[k];
+        const length = Math.hypot(poses[at + 3], poses[at + 4], poses[at + 5], poses[at + 6]) || 1;
+        for (let k = 0; k < 4; k += 1) wxyzs[4 * n + k] = poses[at + 3 + ((k + 3) % 4)] / length;
+      }
+      first += count;
+      const looks = group.look === key ? {} : this.lookOf(group, look);
+      group.look = key;
+      this.update(group.name, { batched_positions: positions, batched_wxyzs: wxyzs, ...looks });
+    }
+  }
+
+  // Colours and opacities: a selected pair has two colours of its own, and all other shapes are faint.
+  lookOf(group, look) {
+    const colours = Uint8Array.from(group.colours);
+    const opacities = Float32Array.from(group.opacity, (relative) => {
+      const opacity = relative * look.opacity;
+      return look.pair ? Math.min(opacity, this.data.faint) : opacity;
+    });
+    (look.pair ?? []).forEach((shape, side) => {
+      const n = group.rows.indexOf(shape);
+      if (n < 0) return;
+      colours.set(this.data.picked[side], 3 * n);
+      opacities[n] = Math.max(look.opacity, this.data.opacity);
+    });
+    return { batched_colors: colours, batched_opacities: opacities };
+  }
+
+  // The grid is under the camera, moved by whole lines.
+  showFloor(travel) {
+    const { up, cell, floor, origin, radius } = this.data;
+    const remainder = (value) => ((value % cell) + cell) % cell;
+    const position = travel.map((moved, axis) => (axis === up ? floor + 1e-3 * radius : remainder(-origin[axis] - moved)));
+    this.send({ type: "SetPositionMessage", name: "/floor", position });
+  }
+
+  showContacts(world, frame, look, travel) {
+    const { held } = world;
+    const count = held.depth.length;
+    const found = { touching: [], gap: [] };
+    let near = 0;
+    for (let n = held.start[frame]; n < held.start[frame + 1]; n += 1) {
+      const wanted = !look.only || !look.pair || held.pair[n] === look.number;
+      if (!held.depth[n]) near += 1;
+      if (held.depth[n] && wanted) found.touching.push(n);
+      if (!held.depth[n] && wanted && look.gaps) found.gap.push(n);
+    }
+    const size = this.data.size * this.data.radius * look.size * this.distance;
+    const point = (n) => travel.map((moved, k) => held.point[k * count + n] * world.contact_step - moved);
+    const colour = (n) => (held.depth[n] ? this.data.depths.slice(3 * (held.depth[n] - 1), 3 * held.depth[n]) : this.data.gap);
+    for (const [name, share] of [["touching", 0.2], ["gap", 0.13]]) {
+      const rows = found[name];
+      this.visible(`/contacts/${name}`, rows.length > 0);
+      if (!rows.length) continue;
+      const points = Float32Array.from(rows.flatMap(point));
+      this.update(`/contacts/${name}`, { points, colors: Uint8Array.from(rows.flatMap(colour)), point_size: share * size });
+    }
+    this.showArrows([...found.touching, ...found.gap], held, look, 0.75 * size, point, colour);
+    return { touching: held.start[frame + 1] - held.start[frame] - near, near };
+  }
+
+  showArrows(rows, held, look, length, point, colour) {
+    this.visible("/contacts/normals", look.arrows && rows.length > 0);
+    if (!look.arrows || !rows.length) return;
+    const count = held.depth.length;
+    const points = new Float32Array(6 * rows.length);
+    rows.forEach((row, n) => {
+      const begin = point(row);
+      points.set(begin, 6 * n);
+      points.set(begin.map((value, k) => value + (length * held.normal[k * count + row]) / 127), 6 * n + 3);
+    });
+    const colors = Uint8Array.from(rows.flatMap(colour));
+    const dimensions = { shaft_radius: 0.022 * length, head_radius: 0.07 * length, head_length: 0.25 * length };
+    this.update("/contacts/normals", { points, colors, ...dimensions });
+  }
+
+  // Moves the camera to the contacts of a pair, in its direction.
+  focus(world, pair, look) {
+    const travel = this.travel(world, pair.deepest, look);
+    const center = travel.map((moved, k) => pair.focus[k] - moved);
+    const from = this.camera ?? { position: [-1, -1, 1], look_at: [0, 0, 0] };
+    const away = from.position.map((value, k) => value - from.look_at[k]);
+    const length = Math.hypot(...away) || 1;
+    const position = center.map((value, k) => value + (pair.focus[3] * away[k]) / length);
+    this.send(
+      { type: "SetCameraPositionMessage", position, initial: false },
+      { type: "SetCameraLookAtMessage", look_at: center, initial: false },
+    );
+  }
+}
