@@ -27,6 +27,10 @@ class Touches:
     def __len__(self) -> int:
         return len(self.start)
 
+    def selected(self, rows: np.ndarray) -> Touches:
+        """The touches of some rows. rows: bool[m] or row numbers."""
+        return Touches(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+
     def mean(self, values: np.ndarray) -> np.ndarray:
         """float64[m, ...]: the mean of a column over each touch. Mean vectors are not normalized."""
         if not len(self):
@@ -119,6 +123,12 @@ class PairTotals:
     last: np.ndarray
     least: np.ndarray
     at: np.ndarray
+
+    @classmethod
+    def none(cls) -> PairTotals:
+        """The totals of no contacts."""
+        rows = np.zeros(0, np.int64)
+        return cls(rows, rows, rows, rows, rows, rows.astype(float), rows)
 
     @classmethod
     def of(cls, touches: Touches, shape_count: int) -> PairTotals:

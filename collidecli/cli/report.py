@@ -130,6 +130,6 @@ def _page(request: Any, output: str, force: bool, progress: Progress) -> Result:
     from collidecli.commands.report import report
     from collidecli.report.report_page import report_page
 
-    result = report(request, progress)
+    result = report(replace(request, subsets=True), progress)
     write_output(output, report_page(result.as_dict()).encode(), force)
     return replace(result, output=output)

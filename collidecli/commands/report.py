@@ -13,6 +13,7 @@ from collidecli.analysis.path_patterns import kept_pairs, matching_paths
 from collidecli.commands.diff import DiffRequest, diff
 from collidecli.commands.inspect import ContactSetSource, contact_set_source, read_timing
 from collidecli.commands.merge import demos_of
+from collidecli.commands.report_subsets import BLOCK_ROWS, COLUMNS, closest_cell, subsets
 from collidecli.commands.result import Progress, Result
 from collidecli.errors import InputError
 from collidecli.exporters.selection import SelectedContacts, chosen_worlds
@@ -22,13 +23,11 @@ from collidecli.storage.contact_sets.rules import check_body_rows
 from collidecli.storage.process_activity import reading
 from collidecli.storage.profile_files import read_profile
 
-COLUMNS = ("shape0", "shape1", "distance")
 MAX_POINTS = 600
 """Number of points of a line over time, about the number of pixels that show it."""
 MAX_BINS = 160
 MAX_PAIRS = 24
 WORST_PAIRS = 12
-BLOCK_ROWS = 1 << 20
 TEXTS = ("device", "processor", "broad_phase")
 NUMBERS = (
     "wall_seconds",
@@ -46,7 +45,7 @@ class ReportRequest:
 
     profile: a file that `collide profile` wrote. "" is none. worlds: numbers; () is all. include, exclude: a pair must
     have, and must not have, a shape whose path matches. bodies: a pair must have a shape of a body that matches; with
-    `include`, one shape matches both.
+    `include`, one shape matches both. subsets: compute single worlds, bodies and static shapes too.
     """
 
     file: str
@@ -59,6 +58,7 @@ class ReportRequest:
     include: Sequence[str] = ()
     exclude: Sequence[str] = ()
     bodies: Sequence[str] = ()
+    subsets: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,8 @@ class ReportResult(ContactSetSource):
     demonstrations: of each world of the set; empty if it has no names of them. contact_pair_cells: pairs with
     contacts, each counted in every cell.
     penetrating: number of contacts with a negative distance. depths: histogram.
-    worst: the pairs with the deepest contacts. profile: of `read_profile`. difference: a `DiffResult` as dictionary.
+    worst: the pairs with the deepest contacts. subsets: see `report_subsets.subsets`; None if not requested.
+    profile: of `read_profile`. difference: a `DiffResult` as dictionary.
     output: path of the page.
     """
 
@@ -86,6 +87,7 @@ class ReportResult(ContactSetSource):
     pairs: dict[str, Any]
     depths: list[dict[str, Any]]
     worst: list[dict[str, Any]]
+    subsets: dict[str, Any] | None
     timing: dict[str, Any]
     profile: dict[str, Any] | None
     profile_file: str
@@ -112,6 +114,7 @@ class _Sums:
     frames: FrameSums
     depths: DepthHistogram
     pairs: PairTotals
+    world_least: np.ndarray
 
 
 def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
@@ -131,10 +134,13 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         source: dict[str, Any] = {**contact_set_source(contacts), "worlds": selected.world_count}
         series = _series(contacts, sums.frames)
         over_time = _pairs(selected, pairs, progress)
-        deepest = _closest_cell(selected, pairs, int(np.argmin(pairs.least))) if len(pairs.key) else None
+        deepest = closest_cell(selected, pairs, int(np.argmin(pairs.least))) if len(pairs.key) else None
         worst = _worst(selected, pairs)
         demonstrations = _demonstrations(contacts)
         early_ends = _early_ends(selected)
+        parts = None
+        if request.subsets:
+            parts = subsets(selected, pairs, sums.world_least, demonstrations)
     timing, warnings = _timing(request.file)
     if inexact := timing.get("inexact_pair_count", 0):
         warnings.insert(0, f"{inexact} depths are upper bounds: the search for them hit its limit")
@@ -152,6 +158,7 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         pairs=over_time,
         depths=_depths(sums.depths),
         worst=worst,
+        subsets=parts,
         timing=timing,
         profile=profile,
         profile_file=request.profile,
@@ -214,14 +221,15 @@ def _first_pass(selected: SelectedContacts, progress: Progress) -> _Sums:
         raise InputError(
             "is not a finite number", f"{contacts.path}: /time/time, frame {frame}", "repair the recording"
         )
-    none = np.zeros(0, np.int64)
-    no_pairs = PairTotals(none, none, none, none, none, none.astype(float), none)
-    sums = _Sums(FrameSums(selected.frame_count, selected.world_count), DepthHistogram(), no_pairs)
+    frames = FrameSums(selected.frame_count, selected.world_count)
+    sums = _Sums(frames, DepthHistogram(), PairTotals.none(), np.full(selected.world_count, np.inf))
     for block in selected.blocks(COLUMNS, BLOCK_ROWS):
         _check_distances(selected, block)
         sums.frames.add(block)
         sums.depths.add(block.columns["distance"])
-        sums.pairs = sums.pairs.joined(PairTotals.of(touches_of(block), len(contacts.shapes)))
+        touches = touches_of(block)
+        sums.pairs = sums.pairs.joined(PairTotals.of(touches, len(contacts.shapes)))
+        np.minimum.at(sums.world_least, touches.cell % selected.world_count, touches.distance)
         _report_progress(progress, selected, block, 0)
     return sums
 
@@ -242,22 +250,6 @@ def _report_progress(progress: Progress, selected: SelectedContacts, block: Cont
     if progress is not None and selected.world_count:
         last = (block.first_cell + len(block.cell_counts)) // selected.world_count
         progress((done + last) // 2, selected.frame_count)
-
-
-def _closest_cell(selected: SelectedContacts, pairs: PairTotals, row: int) -> dict[str, Any]:
-    """A pair, its least distance, and the frame and world of it."""
-    contacts = selected.contacts
-    frame, world = divmod(int(pairs.at[row]), selected.world_count)
-    shape0, shape1 = divmod(int(pairs.key[row]), len(contacts.shapes))
-    return {
-        "shape0": contacts.shapes.path[shape0],
-        "shape1": contacts.shapes.path[shape1],
-        "distance": float(pairs.least[row]),
-        "frame": frame,
-        "world": int(selected.worlds[world]),
-        "episode": "" if contacts.episodes is None else contacts.episodes.name_at(int(selected.worlds[world]), frame),
-        "time": float(contacts.time[frame]),
-    }
 
 
 def _series(contacts: ContactSet, frames: FrameSums) -> dict[str, Any]:
@@ -306,7 +298,7 @@ def _pairs(selected: SelectedContacts, pairs: PairTotals, progress: Progress) ->
         least = held.least[row]
         listed.append(
             {
-                **_closest_cell(selected, pairs, pair),
+                **closest_cell(selected, pairs, pair),
                 "contacts": int(pairs.contacts[pair]),
                 "touches": int(pairs.touches[pair]),
                 "first_frame": first,
@@ -341,7 +333,7 @@ def _worst(selected: SelectedContacts, pairs: PairTotals) -> list[dict[str, Any]
     order = np.lexsort((pairs.key, pairs.least))[:WORST_PAIRS]
     return [
         {
-            **_closest_cell(selected, pairs, row),
+            **closest_cell(selected, pairs, row),
             "contacts": int(pairs.contacts[row]),
             "touches": int(pairs.touches[row]),
         }

@@ -8,6 +8,7 @@ from collidecli.errors import InputError
 from collidecli.escaping import printable_values
 from collidecli.report.chart_kinds import page_charts
 from collidecli.report.report_sections import figures, headline, page_tables, sections, selection_line
+from collidecli.report.subset_parts import selectable
 from collidecli.report.words import ResultDict
 
 HERE = Path(__file__).parent
@@ -32,6 +33,7 @@ def report_page(result: ResultDict) -> str:
         style=(HERE / STYLE).read_text(encoding="utf-8"),
         headline=headline(result),
         selection=selection_line(result),
+        groups=selectable(result),
         charts=charts,
         tables=page_tables(result),
         figures=figures(result),

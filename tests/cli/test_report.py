@@ -28,7 +28,7 @@ SAMPLE = Path(__file__).parents[2] / "samples" / "03_regression_tests" / "tests"
 class Page(HTMLParser):
     """Tags, ids, texts and links of a page; every element but void ones is closed."""
 
-    VOID = ("meta", "link", "br", "img", "path", "use", "image", "rect", "stop")
+    VOID = ("meta", "link", "br", "img", "input", "path", "use", "image", "rect", "stop")
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -140,6 +140,60 @@ def test_selected_contacts(here, options, wanted, no_charts):
     assert any(words.startswith("Selected: ") for words in page.words)
 
 
+def test_single_worlds_bodies_and_static_shapes(here, no_charts):
+    a = made_up(frames=300, worlds=3)
+    a.path = [f"{kind}{n}" for n, kind in enumerate(a.type)]
+    result = report(ReportRequest(a.write(here / "a.h5"), subsets=True)).as_dict()
+    found = result["subsets"]
+    assert found["frames_per_bin"] == 4
+    assert found["left_out"] == {"worlds": 0, "bodies": 0}
+    kinds = [one["kind"] for one in found["listed"]]
+    assert kinds[:3] == ["world"] * 3
+    assert {"body", "shape"} == set(kinds[3:])
+    body = np.asarray(a.body)
+    for one in found["listed"]:
+        sides = a.columns["shape0"], a.columns["shape1"]
+        if one["kind"] == "world":
+            rows = a.cell % 3 == one["row"]
+        elif one["kind"] == "body":
+            rows = np.isin(one["row"], body) & ((body[sides[0]] == one["row"]) | (body[sides[1]] == one["row"]))
+        else:
+            rows = (sides[0] == one["row"]) | (sides[1] == one["row"])
+            assert one["name"] == a.path[one["row"]]
+        frame, distance = a.cell[rows] // 3, a.columns["distance"][rows].astype(float)
+        assert one["contacts"] == rows.sum() > 0
+        counts = np.bincount(frame // 4, minlength=75) / 4.0
+        np.testing.assert_allclose(one["contacts_per_frame"], counts)
+        least = np.zeros(75)
+        np.minimum.at(least, frame // 4, distance)
+        np.testing.assert_allclose(one["depth"], -least)
+        assert one["pair_count"] == len(set(zip(sides[0][rows].tolist(), sides[1][rows].tolist(), strict=True)))
+        assert [pair["distance"] for pair in one["pairs"]] == sorted(pair["distance"] for pair in one["pairs"])
+        assert one["pairs"][0]["distance"] == pytest.approx(distance.min())
+        assert len(one["pairs"]) == min(8, one["pair_count"])
+        for pair in one["pairs"]:
+            names = [a.path.index(pair["shape0"]), a.path.index(pair["shape1"])]
+            mine = rows & (sides[0] == names[0]) & (sides[1] == names[1])
+            touched = np.isin(np.arange(75), a.cell[mine] // 12)
+            assert [depth >= 0.0 for depth in pair["depth"]] == touched.tolist()
+
+
+def test_what_cannot_be_selected_on_the_page_is_stated(here, no_charts, monkeypatch):
+    monkeypatch.setattr("collidecli.commands.report_subsets.MAX_WORLDS", 2)
+    path = made_up(frames=9, worlds=3).write(here / "a.h5")
+    result = report(ReportRequest(path, subsets=True)).as_dict()
+    least = {}
+    for one in report(ReportRequest(path)).as_dict()["worst"]:
+        least.setdefault(one["world"], one["distance"])
+    assert result["subsets"]["left_out"]["worlds"] == 1
+    text = report_page(result)
+    assert "1 more can be selected with --world" in text
+    assert text.count("pick-only-") == 2 * len(result["subsets"]["listed"]), "an input and a rule of the style sheet"
+    assert "One world (2)" in text
+    assert report(ReportRequest(path, worlds=(1,), subsets=True)).as_dict()["subsets"]["listed"][0]["kind"] == "body"
+    assert report(ReportRequest(path)).as_dict()["subsets"] is None
+
+
 def test_worlds_are_named_after_their_demonstrations(here, no_charts):
     path = made_up(frames=9, worlds=2).write(here / "a.h5")
     with h5py.File(path, "r+") as file:
@@ -191,7 +245,7 @@ def test_the_page(moved, here, collide):
     assert text.count('role="img"') == len([tag for tag in page.tags if tag == "svg"]) > 8
     assert not [colour for colour in PAGE.values() if colour in text]
     assert "var(--accent)" in text
-    assert report_page(report(ReportRequest(b, a)).as_dict()) == text, "the same result are the same page"
+    assert report_page(report(ReportRequest(b, a, subsets=True)).as_dict()) == text, "the same result are the same page"
 
 
 def test_a_page_that_is_there_is_replaced_by_force_alone(moved, collide, no_charts):

@@ -149,6 +149,45 @@ def test_values_are_shown_on_hover(opened, section, chart, x, y, pattern):
     assert re.fullmatch(pattern, title), title
 
 
+def shown(page) -> list[str]:
+    """Headings that can be seen."""
+    return [one.inner_text() for one in page.query_selector_all("h2") if one.is_visible()]
+
+
+@pytest.mark.parametrize("width", [1200, PHONE])
+def test_one_body_is_selected_without_a_script(opened, width):
+    page = opened(width)
+    everything = shown(page)
+    assert "Over time" in everything
+    assert page.get_by_text("Different:").is_visible()
+    chips = page.query_selector_all("#shown label")
+    assert len(chips) > 3
+    for chip in chips[1:]:
+        chip.click()
+        name, pairs = shown(page)
+        assert name == chip.get_attribute("title")
+        assert re.fullmatch(r"\d+ pairs?", pairs)
+        assert page.get_by_text("Different:").is_visible(), "the verdict stays on top"
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.keyboard.press("ArrowLeft")
+    assert shown(page)[0] == chips[-2].get_attribute("title"), "by keyboard"
+    chips[0].click()
+    assert shown(page) == everything
+
+
+def test_values_of_a_selected_body_are_shown_on_hover(opened):
+    page = opened(1200)
+    page.query_selector_all("#shown label")[1].click()
+    for selector, pattern in (
+        (".only .steps.contacts svg", r"frames? \d+( to \d+)?, [\d.]+ s: [\d.]+ contacts"),
+        (".only .steps.depth svg", r"frames? \d+( to \d+)?, [\d.]+ s: [\d.]+ ?[mun]*"),
+    ):
+        assert re.fullmatch(pattern, page.evaluate(TITLE, [selector, 0.9, 0.5]))
+    titles = page.eval_on_selector_all(".only .strips path title", "all => all.map(one => one.textContent)")
+    assert titles
+    assert all(re.fullmatch(r"frames? \d+( to \d+)?, [\d.]+ s: ([\d.]+ [mun]+|within the gap)", one) for one in titles)
+
+
 def test_dark_and_light(opened):
     light, dark = opened(1200, "light"), opened(1200, "dark")
     grounds = [colour(page, "body", "backgroundColor") for page in (light, dark)]

@@ -1,0 +1,173 @@
+"""Parts of a report that the reader of its page can select: the contacts of one world, one body or one static shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from collidecli.analysis.contact_summary import PairMap, PairTotals, Touches, time_bins, touches_of
+from collidecli.exporters.selection import SelectedContacts
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.rules import check_body_rows
+
+COLUMNS = ("shape0", "shape1", "distance")
+BLOCK_ROWS = 1 << 20
+MAX_WORLDS, MAX_BODIES, MAX_PAIRS = 12, 12, 8
+"""Numbers of worlds, of bodies and static shapes, and of pairs of each of them, which bound the size of a page."""
+MAX_BINS = 80
+
+
+@dataclass
+class _Subset:
+    """Sums of a subset. kind: "world", "body" or "shape". row: of the set's worlds, bodies or shapes.
+
+    world: position among the selected worlds, -1 for all. shapes: bool[S], of which a pair has one; None is all pairs.
+    """
+
+    kind: str
+    name: str
+    row: int
+    world: int
+    shapes: np.ndarray | None
+    contacts: np.ndarray
+    least: np.ndarray
+    pairs: PairTotals = field(default_factory=PairTotals.none)
+
+    def rows(self, touches: Touches, world_count: int) -> Touches:
+        """The touches of this subset."""
+        if self.shapes is None:
+            return touches.selected(touches.cell % world_count == self.world)
+        return touches.selected(self.shapes[touches.shape0] | self.shapes[touches.shape1])
+
+
+def subsets(
+    selected: SelectedContacts, pairs: PairTotals, world_least: np.ndarray, demonstrations: list[str]
+) -> dict[str, Any]:
+    """Contacts and depth over time of single worlds, bodies and static shapes, the deepest if there are many.
+
+    pairs: totals of all selected contacts. world_least: float64[W], least distance in each selected world, inf without
+    contacts. Reads the contacts twice. listed is empty if there is no choice; left_out are numbers of those not listed.
+    """
+    contacts = selected.contacts
+    bin_of = time_bins(selected.frame_count, MAX_BINS)
+    bins = int(bin_of[-1]) + 1 if len(bin_of) else 0
+    worlds, more_worlds = _deepest(world_least, MAX_WORLDS)
+    owners = _owners(contacts)
+    owner_least = np.full(len(owners), np.inf)
+    for shape in np.divmod(pairs.key, len(contacts.shapes)):
+        np.minimum.at(owner_least, _owner_of(contacts)[shape], pairs.least)
+    bodies, more_bodies = _deepest(owner_least, MAX_BODIES)
+
+    def empty(kind: str, name: str, row: int, world: int, shapes: np.ndarray | None) -> _Subset:
+        return _Subset(kind, name, row, world, shapes, np.zeros(bins, np.int64), np.full(bins, np.inf))
+
+    found = []
+    for place in worlds:
+        world = int(selected.worlds[place])
+        found.append(empty("world", demonstrations[world] if demonstrations else f"world {world}", world, place, None))
+    for owner in bodies:
+        kind, row, name = owners[owner]
+        found.append(empty(kind, name, row, -1, _owner_of(contacts) == owner))
+    _sum(selected, found, bin_of)
+    starts = np.flatnonzero(np.diff(bin_of, prepend=-1))
+    return {
+        "frames_per_bin": int(np.diff(starts, append=selected.frame_count)[0]) if len(starts) else 1,
+        "frame": starts.tolist(),
+        "time": contacts.time[starts].tolist(),
+        "left_out": {"worlds": more_worlds, "bodies": more_bodies},
+        "listed": _listed(selected, found, bin_of),
+    }
+
+
+def closest_cell(selected: SelectedContacts, pairs: PairTotals, row: int) -> dict[str, Any]:
+    """A pair, its least distance, and the frame and world of it."""
+    contacts = selected.contacts
+    frame, world = divmod(int(pairs.at[row]), selected.world_count)
+    shape0, shape1 = divmod(int(pairs.key[row]), len(contacts.shapes))
+    return {
+        "shape0": contacts.shapes.path[shape0],
+        "shape1": contacts.shapes.path[shape1],
+        "distance": float(pairs.least[row]),
+        "frame": frame,
+        "world": int(selected.worlds[world]),
+        "episode": "" if contacts.episodes is None else contacts.episodes.name_at(int(selected.worlds[world]), frame),
+        "time": float(contacts.time[frame]),
+    }
+
+
+def _owners(contacts: ContactSet) -> list[tuple[str, int, str]]:
+    """Kind, row and path of every body, then of every static shape."""
+    check_body_rows(contacts)
+    bodies = [("body", row, path) for row, path in enumerate(contacts.body_path)]
+    static = np.flatnonzero(contacts.shapes.body < 0).tolist()
+    return [*bodies, *(("shape", row, contacts.shapes.path[row]) for row in static)]
+
+
+def _owner_of(contacts: ContactSet) -> np.ndarray:
+    """int64[S]: the row of `_owners` of each shape."""
+    body = contacts.shapes.body.astype(np.int64)
+    return np.where(body < 0, len(contacts.body_path) + np.cumsum(body < 0) - 1, body)
+
+
+def _deepest(least: np.ndarray, most: int) -> tuple[list[int], int]:
+    """The rows with the least distances, ascending, and the number of other rows with contacts; none if one is all."""
+    filled = np.flatnonzero(np.isfinite(least))
+    if len(filled) < 2:
+        return [], 0
+    kept = filled[np.argsort(least[filled], kind="stable")[:most]]
+    return np.sort(kept).tolist(), len(filled) - len(kept)
+
+
+def _blocks(selected: SelectedContacts) -> Iterator[Touches]:
+    for block in selected.blocks(COLUMNS, BLOCK_ROWS):
+        yield touches_of(block)
+
+
+def _sum(selected: SelectedContacts, found: list[_Subset], bin_of: np.ndarray) -> None:
+    shape_count = len(selected.contacts.shapes)
+    for touches in _blocks(selected) if found else ():
+        for one in found:
+            mine = one.rows(touches, selected.world_count)
+            at = bin_of[mine.cell // selected.world_count]
+            np.add.at(one.contacts, at, mine.contact_count)
+            np.minimum.at(one.least, at, mine.distance)
+            one.pairs = one.pairs.joined(PairTotals.of(mine, shape_count))
+
+
+def _listed(selected: SelectedContacts, found: list[_Subset], bin_of: np.ndarray) -> list[dict[str, Any]]:
+    shape_count = len(selected.contacts.shapes)
+    deepest = [np.sort(np.lexsort((one.pairs.key, one.pairs.least))[:MAX_PAIRS]) for one in found]
+    maps = [
+        PairMap(one.pairs.key[rows], bin_of, selected.world_count, shape_count)
+        for one, rows in zip(found, deepest, strict=True)
+    ]
+    for touches in _blocks(selected) if found else ():
+        for one, held in zip(found, maps, strict=True):
+            held.add(one.rows(touches, selected.world_count))
+    lengths = np.bincount(bin_of)
+    listed = []
+    for one, rows, held in zip(found, deepest, maps, strict=True):
+        order = np.lexsort((one.pairs.key[rows], one.pairs.least[rows])).tolist()
+        listed.append(
+            {
+                "kind": one.kind,
+                "name": one.name,
+                "row": one.row,
+                "contacts": int(one.contacts.sum()),
+                "pair_count": len(one.pairs.key),
+                "contacts_per_frame": (one.contacts / lengths).tolist(),
+                "depth": np.maximum(0.0, -one.least).tolist(),
+                "pairs": [
+                    {
+                        **closest_cell(selected, one.pairs, int(rows[n])),
+                        "contacts": int(one.pairs.contacts[rows[n]]),
+                        "depth": np.where(np.isfinite(held.least[n]), np.maximum(0.0, -held.least[n]), -1.0).tolist(),
+                    }
+                    for n in order
+                ],
+            }
+        )
+    return listed
