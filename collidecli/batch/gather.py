@@ -113,7 +113,8 @@ def write_manifest(store: Store, plan: Plan, output: str, force: bool, progress:
             progress(number, len(episodes))
     names = ("key", "job", "motion", "content_sha256", "contacts", "frames", "file")
     dataset = dataset_hash({row[0]: row[3] for row in rows})
-    _write_parquet(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)), dataset, output, force)
+    columns = {name: [row[number] for row in rows] for number, name in enumerate(names)}
+    _write_parquet(columns, dataset, output, force)
     return GatherResult(output=output, episodes=len(rows), contacts=sum(row[4] for row in rows), dataset_sha256=dataset)
 
 

@@ -23,12 +23,14 @@ from collidecli.errors import InputError, extra_module
 from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.file_hash import files_sha256
+from collidecli.storage.process_activity import reading
 
 RESULT_EPOCH = 1
 """Part of every key. To be raised by a change of the contacts that any scene and motion give."""
 SHARD_SECONDS = 90.0
 """Estimated duration of a shard: long against the start of a process, short against a lost worker."""
-VERSION = 1
+VERSION = 2
+_DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 _EPISODE_COLUMNS = ("key", "job", "motion", "bytes", "motion_sha256", "seconds", "shard")
 
 Options = TypeVar("Options", ContactOptions, EngineOptions, SceneOptions, RecordingOptions)
@@ -130,9 +132,11 @@ def _key(scene_sha256: str, motion_sha256: str, request: RunRequest) -> str:
 def write_plan(plan: Plan, path: str, force: bool = False) -> None:
     """Writes a plan as Parquet, its requests as metadata. Raises OutputError; then no file is left."""
     pyarrow = _pyarrow()
-    table = pyarrow.table({name: [getattr(one, name) for one in plan.episodes] for name in _EPISODE_COLUMNS})
+    rows = {name: [getattr(one, name) for one in plan.episodes] for name in _EPISODE_COLUMNS}
+    table = pyarrow.table(rows)
     requests = {name: asdict(request) for name, request in plan.requests.items()}
-    metadata = {"collide.batch": json.dumps({"version": VERSION, "requests": requests})}
+    header = {"version": VERSION, "requests": requests, "sha256": _digest(rows, requests)}
+    metadata = {"collide.batch": json.dumps(header)}
     sink = pyarrow.BufferOutputStream()
     extra_module("pyarrow", "tables", "batch", "pyarrow.parquet").write_table(
         table.replace_schema_metadata(metadata), sink, compression="zstd"
@@ -147,16 +151,34 @@ def read_plan(path: str) -> Plan:
     if not os.path.isfile(path):
         raise InputError("there is no plan", path, "make one with collide batch plan")
     parquet = extra_module("pyarrow", "tables", "batch", "pyarrow.parquet")
+    fix = "make one with collide batch plan"
     try:
-        table = parquet.read_table(path)
+        with reading("plan", path):
+            table = parquet.read_table(path)
         header = json.loads((table.schema.metadata or {})[b"collide.batch"])
+        if header.get("version") != VERSION:
+            raise InputError(f"is a plan of version {header.get('version')}", path, f"this program knows {VERSION}")
         rows = {name: table.column(name).to_pylist() for name in _EPISODE_COLUMNS}
+        if header["sha256"] != _digest(rows, header["requests"]):
+            raise InputError("is damaged: it was changed after it was written", path, fix)
         requests = {name: _request(values) for name, values in header["requests"].items()}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"is not the plan of a batch: {error}", path, "make one with collide batch plan") from error
-    if header.get("version") != VERSION:
-        raise InputError(f"is a plan of version {header.get('version')}", path, f"this program knows {VERSION}")
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        _pyarrow().ArrowException,
+    ) as error:
+        words = " ".join(str(error).split())
+        raise InputError(f"is not the plan of a batch: {words}", path, fix) from error
     return Plan(tuple(Episode(*row) for row in zip(*rows.values(), strict=True)), requests)
+
+
+def _digest(rows: Mapping[str, Sequence[Any]], requests: Mapping[str, Any]) -> str:
+    """SHA-256 of a plan's content: Parquet itself does not notice a changed byte."""
+    return hashlib.sha256(json.dumps([dict(rows), dict(requests)], sort_keys=True).encode()).hexdigest()
 
 
 def _request(values: dict[str, Any]) -> RunRequest:

@@ -42,6 +42,11 @@ class Failure:
     attempts: int = 1
 
 
+def plan_path(folder: str) -> str:
+    """Path of the plan of a batch."""
+    return os.path.join(folder, "plan.parquet")
+
+
 class Store:
     """The files of a batch below `folder`. Raises OutputError where the folder cannot be made."""
 
@@ -56,7 +61,7 @@ class Store:
 
     @property
     def plan_path(self) -> str:
-        return os.path.join(self.folder, "plan.parquet")
+        return plan_path(self.folder)
 
     def result_path(self, key: str) -> str:
         """Path of the contact set of a key."""
@@ -148,6 +153,6 @@ def content_of(path: str) -> str:
 
 def open_store(folder: str) -> Store:
     """The store of an existing batch. Raises InputError for a folder without a plan."""
-    if not os.path.isfile(os.path.join(folder, "plan.parquet")):
+    if not os.path.isfile(plan_path(folder)):
         raise InputError("has no plan of a batch", folder, "make one with collide batch plan jobs.toml -o FOLDER")
     return Store(folder)

@@ -96,21 +96,22 @@ def _planned(jobs: str, folder: str, shard_seconds: float, force: bool) -> tuple
     """The plan of a job file, written to the folder; the plan that is there where it has the same episodes."""
     from collidecli.batch.jobs import read_jobs
     from collidecli.batch.plan import episodes_of, make_plan, read_plan, write_plan
-    from collidecli.batch.store import Store
+    from collidecli.batch.store import Store, plan_path
     from collidecli.batch.work import probe
     from collidecli.errors import OutputError
 
     found = read_jobs(jobs, _job_request)
-    store = Store(folder)
     inputs = {job.name: list(episodes_of(job)) for job in found}
-    if os.path.exists(store.plan_path) and not force:
-        held = read_plan(store.plan_path)
+    path = plan_path(folder)
+    if os.path.exists(path) and not force:
+        held = read_plan(path)
         if _named(held.episodes) == _named(one for episodes in inputs.values() for one in episodes):
-            return store, held
+            return Store(folder), held
         raise OutputError(
             "has the plan of other episodes", folder, "give another folder, or replace it by collide batch plan --force"
         )
     plan = make_plan(found, inputs, {job.name: probe(job) for job in found}, shard_seconds)
+    store = Store(folder)  # after everything that may refuse the jobs
     write_plan(plan, store.plan_path, force=True)
     return store, plan
 

@@ -12,13 +12,14 @@ from pathlib import Path
 
 import h5py
 import psutil
+import pyarrow
 import pyarrow.parquet as parquet
 import pytest
 
 from collidecli.batch import plan as plan_module
 from collidecli.batch.executors import by_processes
 from collidecli.batch.plan import read_plan
-from collidecli.batch.store import DifferentContactsError, Store, content_of, open_store
+from collidecli.batch.store import DifferentContactsError, Failure, Store, content_of, open_store
 from collidecli.batch.work import work_shard
 from tests.cli.conftest import write_motion
 
@@ -308,3 +309,36 @@ def test_a_damaged_report_of_a_failure_is_named(jobs, collide, report):
     assert (answer.code, answer.out) == (2, "")
     assert "B/failed/x.json: is no report of a failed episode" in answer.err
     assert len(answer.err.splitlines()) == 2
+
+
+def test_a_damaged_plan_is_named(jobs, collide):
+    """Parquet reads most files with a changed byte, with other values."""
+    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    data = Path("B/plan.parquet").read_bytes()
+    for at in range(0, len(data), max(1, len(data) // 60)):
+        Path("B/plan.parquet").write_bytes(data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :])
+        answer = collide("batch", "status", "B")
+        assert answer.code == 0 or "B/plan.parquet: is " in answer.err, (at, answer.err)
+        if answer.code == 0:  # a byte of a name or a statistic, which nothing reads
+            assert json.loads(collide("batch", "status", "B", "--json").out)["left"] == len(LENGTHS)
+    Path("B/plan.parquet").write_bytes(data)
+    table = parquet.read_table("B/plan.parquet")
+    moved = pyarrow.array([f"{path.as_py()}x" for path in table["motion"]])
+    parquet.write_table(table.set_column(table.column_names.index("motion"), "motion", moved), "B/plan.parquet")
+    assert "B/plan.parquet: is damaged: it was changed" in collide("batch", "status", "B").err
+
+
+def test_refused_jobs_leave_no_folder(jobs, collide):
+    Path("demos/d0.h5").write_bytes(b"junk")
+    Path("scene.xml").write_text("<mujoco><worldbody>")
+    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 2
+    assert not Path("B").exists()
+
+
+def test_a_batch_of_failures_alone_is_gathered_as_no_rows(jobs, collide):
+    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    store = open_store("B")
+    for episode in read_plan(store.plan_path).episodes:
+        store.fail(Failure(episode.key, episode.job, episode.motion, "is damaged", 2, "here"))
+    assert result(collide("batch", "gather", "B", "-o", "out.parquet", "--json"))["episodes"] == 0
+    assert parquet.read_table("out.parquet").num_rows == 0

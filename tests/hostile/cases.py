@@ -6,12 +6,15 @@ import random
 from dataclasses import dataclass, field
 
 from tests.hostile.asked import asked_groups, damaged_set
+from tests.hostile.configured import configured_groups
 from tests.hostile.crafted import crafted
 from tests.hostile.mutators import damaged
 from tests.hostile.seeds import Group
 
 FIRST_ASKED = 2000
 """From this number on, contact sets for the verbs that ask something of them."""
+FIRST_CONFIGURED, WHOLE = 2400, 3200
+"""From the first on, files of the other kinds; the second is the number of all inputs."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,9 @@ def case_of(number: int, groups: list[Group], outside: str) -> Case:
         files = {name: data if isinstance(data, bytes) else data() for name, data in one.files.items()}
         return Case(f"{number} {one.name}", one.main, files, one.commands, frozenset(one.may_open))
     rng = random.Random(number)
-    if number >= FIRST_ASKED:
+    if number >= FIRST_CONFIGURED:
+        groups = configured_groups()
+    elif number >= FIRST_ASKED:
         asked = asked_groups()
         group = asked[number % len(asked)]
         files = {**group.files, group.main: damaged_set(group.files[group.main], rng)}

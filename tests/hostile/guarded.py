@@ -32,6 +32,7 @@ def guard_faults(numbers: Iterable[int]) -> list[str]:
             folder = Path(name) / str(number)
             folder.mkdir()
             for file, data in case.files.items():
+                (folder / file).parent.mkdir(parents=True, exist_ok=True)
                 (folder / file).write_bytes(data)
             before = set(os.listdir(folder))
             for command in case.commands:
@@ -41,6 +42,7 @@ def guard_faults(numbers: Iterable[int]) -> list[str]:
                 facts = {
                     "code": done.returncode,
                     "args": args,
+                    "main": case.main,
                     "out": done.stdout.decode("utf-8", "replace"),
                     "err": done.stderr.decode("utf-8", "replace"),
                     "left": sorted(set(os.listdir(folder)) - before),

@@ -35,6 +35,7 @@ class Opened:
             "/usr/share/zoneinfo",
         )
         self._temporary = os.path.realpath(tempfile.gettempdir())  # opened to make a file without a name
+        self._own = os.path.join(self._temporary, "collide_")
         self._inotify = _watching(outside)
         sys.addaudithook(self._audit)
 
@@ -56,7 +57,7 @@ class Opened:
             return
         if os.path.dirname(path) == str(self._outside):
             self._python.add(os.path.basename(path))
-        elif path != self._temporary and not path.startswith((self._folder, *self._homes)):
+        elif path != self._temporary and not path.startswith((self._folder, self._own, *self._homes)):
             self._python.add(path)
 
     def _events(self) -> set[str]:

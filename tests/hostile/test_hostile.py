@@ -5,28 +5,38 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from tests.hostile.__main__ import WHOLE
 from tests.hostile.asked import asked_groups
-from tests.hostile.cases import FIRST_ASKED, case_of, chosen
+from tests.hostile.cases import FIRST_ASKED, FIRST_CONFIGURED, WHOLE, case_of, chosen
+from tests.hostile.configured import configured_groups
 from tests.hostile.driver import run_cases
 from tests.hostile.guarded import guard_faults
 from tests.hostile.seeds import groups
 from tests.hostile.verdict import faults
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the worker forks")
-COUNT, ASKED_COUNT, SEED = 90, 20, 1
+COUNT, ASKED_COUNT, CONFIGURED_COUNT, SEED = 80, 15, 20, 1
 
 
 def test_a_share_of_the_hostile_inputs():
-    numbers = chosen(COUNT, SEED, range(FIRST_ASKED)) + chosen(ASKED_COUNT, SEED, range(FIRST_ASKED, WHOLE))
+    numbers = chosen(COUNT, SEED, range(FIRST_ASKED)) + chosen(ASKED_COUNT, SEED, range(FIRST_ASKED, FIRST_CONFIGURED))
+    numbers += chosen(CONFIGURED_COUNT, SEED, range(FIRST_CONFIGURED, WHOLE))
     result = run_cases(numbers)  # in one worker: each takes seconds to start
     assert [*result.found, *guard_faults(result.crashed)] == []
-    assert result.cases == COUNT + ASKED_COUNT
+    assert result.cases == len(numbers)
     assert set(result.codes) == {0, 1, 2}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(4))
+def test_all_hostile_inputs(part: int):
+    result = run_cases(range(part, WHOLE, 4))
+    assert [*result.found, *guard_faults(result.crashed)] == []
+    assert result.cases == WHOLE // 4
 
 
 def test_the_inputs_are_always_the_same(tmp_path: Path):
@@ -40,11 +50,11 @@ def test_seeds_are_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     """Damage to a file that was never read would show nothing."""
     from collidecli.cli.main import main
 
-    for group in (*groups(tmp_path), *asked_groups()):
-        folder = tmp_path / f"group_{group.name}"
-        folder.mkdir()
+    for group in (*groups(tmp_path), *asked_groups(), *configured_groups()):
+        folder = Path(tempfile.mkdtemp(dir=tmp_path))
         monkeypatch.chdir(folder)
         for name, data in group.files.items():
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
             Path(name).write_bytes(data)
         for command in group.commands:
             args = [group.main if word == "{}" else word for word in command]

@@ -10,6 +10,8 @@ MOST_SECONDS = 10.0
 MOST_BYTES = 1 << 30
 MOST_ERROR_LETTERS = 4000
 SECRET = "SECRET-7f3a"
+OPTIONS = ("--memory-limit", "--frames")
+"""Options that a message may name in place of an input; collide.toml sets the second."""
 OUTPUTS = ("-o", "--csv", "--parquet", "--export")
 SPOKEN = re.compile(r"(error: |warning: |  |failed call to posix_madvise)")
 """The last is what OpenUSD itself writes where it cannot map a file."""
@@ -38,10 +40,10 @@ def faults(facts: dict[str, Any]) -> Iterator[str]:
         yield f"left {facts['left']} behind"
     if facts.get("check", 0) != 0:
         yield "wrote a contact set that is not well formed"
-    yield from _words(code, out, err, args)
+    yield from _words(code, out, err, args, facts.get("main", args[1]))
 
 
-def _words(code: int, out: str, err: str, args: list[str]) -> Iterator[str]:
+def _words(code: int, out: str, err: str, args: list[str], main: str) -> Iterator[str]:
     strange = [line for line in err.splitlines() if line and not SPOKEN.match(line)]
     if strange:
         yield f"stderr has a line that is not ours: {strange[0][:120]!r}"
@@ -51,7 +53,7 @@ def _words(code: int, out: str, err: str, args: list[str]) -> Iterator[str]:
     errors = spoken[1] if spoken else ""
     if code == 2:
         inputs = [word for word in args[1:] if re.search(r"\.(usd\w?|xml|urdf|srdf|h5|hdf5|np[yz]|csv)$", word)]
-        named = [*(name for name in inputs if name != "out.h5"), "--memory-limit"]
+        named = [*(name for name in inputs if name != "out.h5"), main, main.split("/")[0], *OPTIONS]
         if not any(name in errors for name in named):
             yield f"the message names no input: {errors[:120]!r}"
         if len(errors.splitlines()) > 2 or len(errors) > MOST_ERROR_LETTERS:

@@ -11,6 +11,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import sys
 import tempfile
 import time
@@ -108,13 +109,13 @@ def run_batch(numbers: list[int], made: list[Group], folder: Path, outside: Path
         here = Path(tempfile.mkdtemp(dir=folder, prefix="case-"))
         os.chdir(here)
         for name, data in case.files.items():
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
             Path(name).write_bytes(data)
         for command in case.commands:
             answers.write(json.dumps(answer(case, command, opened, said, told)) + "\n")
         answers.write(json.dumps({"done": number, "name": case.name}) + "\n")
         os.chdir(folder)
-        for path in here.iterdir():
-            path.unlink() if path.is_file() else None
+        shutil.rmtree(here)
 
 
 def answer(case: Case, command: tuple[str, ...], opened: Opened, said, told) -> dict:
@@ -139,6 +140,7 @@ def answer(case: Case, command: tuple[str, ...], opened: Opened, said, told) -> 
     facts = {
         "number": int(case.name.split()[0]),
         "name": case.name,
+        "main": case.main,
         "args": args,
         "code": code,
         "out": said.read(20_000).decode("utf-8", "replace"),
@@ -151,7 +153,7 @@ def answer(case: Case, command: tuple[str, ...], opened: Opened, said, told) -> 
     if args[0] in ("run", "traj") and code == 0:
         facts["check"] = collide(["check", "out.h5", "--quiet"])
     for name in facts["left"]:
-        os.unlink(name)
+        shutil.rmtree(name) if os.path.isdir(name) else os.unlink(name)
     return facts
 
 

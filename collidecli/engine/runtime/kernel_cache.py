@@ -17,8 +17,8 @@ import warp as wp
 from collidecli.engine.runtime.temporary_folders import TemporaryFolder
 from collidecli.errors import OutputError
 
-FULL = (errno.ENOSPC, errno.EDQUOT)
-"""Errors of a full disk."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of a full disk, of an exhausted quota, and of a limit of file sizes."""
 UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, *FULL)
 """Errors of a folder that this process cannot write, for now or ever."""
 LEAST_FREE_BYTES = 8 << 20
@@ -70,15 +70,27 @@ def unwritable(folder: str, error: OSError) -> OutputError:
 
 
 def full_disk() -> OutputError | None:
-    """The error if the disk of the compiled kernels or of temporary files has less than LEAST_FREE_BYTES, else None."""
+    """The error if LEAST_FREE_BYTES cannot be written to the folder of compiled kernels or of temporary files, or None.
+
+    The size of the disk does not tell: a quota may be exhausted before.
+    """
     for folder in (str(wp.config.kernel_cache_dir), tempfile.gettempdir()):
         try:
-            free = shutil.disk_usage(folder).free
-        except OSError:
-            continue
-        if free < LEAST_FREE_BYTES:
-            return unwritable(folder, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+            if shutil.disk_usage(folder).free < LEAST_FREE_BYTES:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            with _lock:  # one thread at a time reserves the space
+                _reserve(folder)
+        except OSError as error:
+            if error.errno in FULL:
+                return unwritable(folder, error)
     return None
+
+
+def _reserve(folder: str) -> None:
+    """Reserves LEAST_FREE_BYTES in a folder for a moment."""
+    if hasattr(os, "posix_fallocate"):
+        with tempfile.TemporaryFile(dir=folder) as file:
+            os.posix_fallocate(file.fileno(), 0, LEAST_FREE_BYTES)
 
 
 def _link_entries(folder: str, temporary: str) -> None:

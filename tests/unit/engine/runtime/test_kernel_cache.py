@@ -91,6 +91,32 @@ def test_a_full_disk_is_named(cache: Path, monkeypatch, when):
     assert caught.value.exit_code == 3
 
 
+@pytest.mark.parametrize("number", [errno.EDQUOT, errno.ENOSPC, errno.EFBIG])
+def test_an_exhausted_quota_is_named_though_the_disk_has_space(cache: Path, monkeypatch, number):
+    def reserve(fd: int, offset: int, size: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "posix_fallocate", reserve)
+    with pytest.raises(OutputError, match="compiled kernels cannot be written: ") as caught:
+        load_kernels([own], find_device("cpu"))
+    assert os.strerror(number).lower() in str(caught.value)
+    assert caught.value.exit_code == 3
+
+
+def test_a_limit_of_file_sizes_is_found(tmp_path: Path, monkeypatch):
+    code = f"""
+import resource
+import warp as wp
+wp.config.kernel_cache_dir = {str(tmp_path)!r}
+from collidecli.engine.runtime.kernel_cache import full_disk
+assert full_disk() is None
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+print(full_disk())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert f"{tmp_path}: compiled kernels cannot be written: file too large" in done.stdout
+
+
 @pytest.mark.slow
 def test_a_home_that_cannot_be_written(tmp_path: Path):
     """Compiles the kernels of a small scene twice."""
