@@ -135,8 +135,8 @@ def test_shapes_contacts_slider_and_pairs(view, browser):
 
         page.get_by_role("textbox", name="Pair").or_(page.locator("input[value='all pairs']")).first.click()
         page.get_by_role("option").nth(1).click()
-        deep = seen.until(lambda held: warm(held) > 4)
-        assert warm(deep) > 4, "the pair's first touch"
+        deep = seen.until(lambda held: warm(held) > 2)
+        assert warm(deep) > 2, "the pair's first touch, a point of some pixels, partly behind a shape"
         marks = page.eval_on_selector_all("#collide-touches .touch", "all => all.map(one => one.getAttribute('x'))")
         assert marks == [f"{100 * TOUCH / FRAMES:.3f}%"]
         assert f"frame {TOUCH} of {FRAMES - 1}" in page.inner_text("#collide-status")
