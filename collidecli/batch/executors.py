@@ -1,146 +1,128 @@
-"""Executors of a batch: processes of this machine, or a Dask cluster.
+"""Work on shards in worker processes of this machine, and what happens where an episode kills its process.
 
-Every episode is idempotent, so a shard whose worker was killed is submitted again. Its episodes are then computed one
-by one; one that kills its worker ATTEMPTS times is recorded as failed.
+Every episode is idempotent, so the episodes of a killed process are computed again, one by one; one that kills its
+process ATTEMPTS times is recorded as failed. A process killed by SIGKILL, which is the signal of a system without free
+memory, is followed by attempts with half the memory limit each.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import os
+import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, ThreadPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.connection import wait as wait_for
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from itertools import islice
 from typing import Any
 
-from collidecli.batch.plan import Episode, Plan
-from collidecli.batch.store import Failure, Store
-from collidecli.batch.work import ShardReport, work_shard
-from collidecli.errors import InputError, extra_module
+from collidecli.batch.events import ShardReport
+from collidecli.batch.plan import Plan
+from collidecli.batch.store import Failure, Store, open_store
+from collidecli.batch.work import ATTEMPTS, INTERNAL_ERROR, planned, work_shard
+from collidecli.batch.worker_process import WorkerKilledError, WorkerProcess
 
-ATTEMPTS = 3
-IN_FLIGHT_PER_SLOT = 4
-KILLED = 137
+KILLED = 4
+"""Exit code of a process that was killed, as for want of memory (docs/reference/cli.md)."""
 
 
-def by_processes(store: Store, plan: Plan, workers: int, done: Callable[[ShardReport], None]) -> None:
-    """Works all shards with `workers` processes of this machine; calls `done` after each shard."""
-    slots = [_Slot(store, plan) for _ in range(workers)]
-    free = threading.local()
+class Slot:
+    """One worker process at a time, that works on the shards of one batch."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._process = WorkerProcess()
+
+    def work(self, shard: int, only: Sequence[str] | None = None) -> ShardReport:
+        """Works on a shard; after a killed process, on its episodes one by one.
+
+        Args:
+            only: keys of the shard to compute, else all.
+        """
+        try:
+            return self._process.call(work_shard, self._folder, shard, only)
+        except WorkerKilledError as error:
+            keys = only or [episode.key for episode in planned(self._folder).shard(shard)]
+            first = error.exit_code if len(keys) == 1 else None
+            return merged([self._work_one(shard, key, first) for key in dict.fromkeys(keys)])
+
+    def _work_one(self, shard: int, key: str, exit_code: int | None) -> ShardReport:
+        """Works on one episode. exit_code: of a process that this episode killed before, if any."""
+        exit_codes = [] if exit_code is None else [exit_code]
+        while len(exit_codes) < ATTEMPTS:
+            try:
+                return self._process.call(work_shard, self._folder, shard, [key], exit_codes.count(-signal.SIGKILL))
+            except WorkerKilledError as error:
+                exit_codes.append(error.exit_code)
+        quarantine(open_store(self._folder), planned(self._folder), key, shard, exit_codes)
+        return ShardReport(shard, failed=1)
+
+    def close(self) -> None:
+        """Kills the process."""
+        self._process.close()
+
+
+def quarantine(store: Store, plan: Plan, key: str, shard: int, exit_codes: Sequence[int]) -> None:
+    """Records that an episode killed the processes that computed it, which ended with `exit_codes`."""
+    episode = next(one for one in plan.shard(shard) if one.key == key)
+    killed = exit_codes[-1] == -signal.SIGKILL
+    names = ", ".join(dict.fromkeys(_ending(code) for code in exit_codes))
+    message = f"the process that computed it ended {len(exit_codes)} times ({names})"
+    if killed:
+        message += ", as for want of memory; --retry-failed on a machine with more, or set memory-limit in its job"
+    code = KILLED if killed else INTERNAL_ERROR
+    store.fail(Failure(key, episode.job, episode.motion, message, code, socket.gethostname(), len(exit_codes)))
+
+
+def _ending(exit_code: int) -> str:
+    if exit_code >= 0:
+        return f"exit code {exit_code}"
+    try:
+        return signal.Signals(-exit_code).name
+    except ValueError:
+        return f"signal {-exit_code}"
+
+
+def merged(reports: Sequence[ShardReport]) -> ShardReport:
+    """One report of a shard whose episodes were worked on one by one."""
+    return ShardReport(
+        reports[0].shard,
+        sum(one.done for one in reports),
+        sum(one.skipped for one in reports),
+        sum(one.failed for one in reports),
+        sum(one.seconds for one in reports),
+    )
+
+
+def by_processes(
+    store: Store, plan: Plan, workers: int, done: Callable[[ShardReport], None], shards: Sequence[int] | None = None
+) -> None:
+    """Works on shards, by default all, with `workers` processes of this machine; calls `done` after each shard."""
+    shards = range(plan.shard_count) if shards is None else shards
+    slots = [Slot(store.folder) for _ in range(workers)]
+    own = threading.local()
     unused = iter(slots)
 
     def work(shard: int) -> ShardReport:
-        if not hasattr(free, "slot"):
-            free.slot = next(unused)
-        return free.slot.work(shard)
+        if not hasattr(own, "slot"):
+            own.slot = next(unused)
+        return own.slot.work(shard)
 
     with ThreadPoolExecutor(workers) as threads:
         try:
-            for report in _as_done(lambda shard: threads.submit(work, shard), plan.shard_count, 2 * workers):
+            for report in _as_done(lambda shard: threads.submit(work, shard), shards, 2 * workers):
                 done(report)
         finally:
             for slot in slots:
                 slot.close()
 
 
-def _as_done(submit: Callable[[int], Any], count: int, in_flight: int) -> Iterator[ShardReport]:
-    """Results of `submit(0 .. count - 1)` as they complete, with at most `in_flight` at once."""
-    pending, following = set(), 0
-    while pending or following < count:
-        while following < count and len(pending) < in_flight:
-            pending.add(submit(following))
-            following += 1
+def _as_done(submit: Callable[[int], Any], shards: Sequence[int], in_flight: int) -> Iterator[ShardReport]:
+    """Results of `submit` for each shard as they complete, with at most `in_flight` at once."""
+    pending, following = set(), iter(shards)
+    while True:
+        pending.update(submit(shard) for shard in islice(following, in_flight - len(pending)))
+        if not pending:
+            return
         complete, pending = wait(pending, return_when=FIRST_COMPLETED)
         for future in complete:
             yield future.result()
-
-
-class _Slot:
-    """One worker process at a time: with a pool of one, a killed process is that of a known shard."""
-
-    def __init__(self, store: Store, plan: Plan) -> None:
-        self._store, self._plan = store, plan
-        self._pool: ProcessPoolExecutor | None = None
-
-    def work(self, shard: int) -> ShardReport:
-        """Works a shard; after a killed process its episodes one by one."""
-        try:
-            return self._submit(shard, None)
-        except BrokenProcessPool:
-            reports = [self._work_one(shard, episode) for episode in self._plan.shard(shard)]
-            return ShardReport(
-                shard,
-                sum(one.done for one in reports),
-                sum(one.skipped for one in reports),
-                sum(one.failed for one in reports),
-                sum(one.seconds for one in reports),
-            )
-
-    def _work_one(self, shard: int, episode: Episode) -> ShardReport:
-        for _ in range(ATTEMPTS):
-            try:
-                return self._submit(shard, [episode.key])
-            except BrokenProcessPool:
-                continue
-        message = f"the process that computed it was killed {ATTEMPTS} times"
-        host = socket.gethostname()
-        self._store.fail(Failure(episode.key, episode.job, episode.motion, message, KILLED, host, ATTEMPTS))
-        return ShardReport(shard, failed=1)
-
-    def _submit(self, shard: int, only: list[str] | None) -> ShardReport:
-        if self._pool is None:
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(1, context, initializer=_end_with_parent)
-        try:
-            return self._pool.submit(work_shard, self._store.folder, shard, only).result()
-        except BrokenProcessPool:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """Ends the process."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-        self._pool = None
-
-
-def _end_with_parent() -> None:
-    """Ends this worker process when its parent ends, however that happens."""
-    parent = multiprocessing.parent_process()
-    if parent is None:
-        return
-
-    def watch() -> None:
-        wait_for([parent.sentinel])
-        os._exit(1)
-
-    threading.Thread(target=watch, name="collide-parent", daemon=True).start()
-
-
-def by_dask(store: Store, plan: Plan, client: Any, done: Callable[[ShardReport], None]) -> None:
-    """Works all shards on a Dask cluster; at most IN_FLIGHT_PER_SLOT shards per thread of it are submitted at once.
-
-    The store's folder is on a file system that all workers share. Raises InputError for a cluster without workers.
-    """
-    distributed = extra_module("distributed", "cluster", "--executor dask")
-    slots = sum(client.nthreads().values())
-    if not slots:
-        raise InputError("the cluster has no workers", "--executor dask", "start dask worker with its address")
-    folder = os.path.abspath(store.folder)
-
-    def submit(shard: int) -> Any:
-        return client.submit(work_shard, folder, shard, key=f"collide-{shard}", retries=ATTEMPTS, pure=False)
-
-    waiting = distributed.as_completed()
-    following = 0
-    while following < min(plan.shard_count, IN_FLIGHT_PER_SLOT * slots):
-        waiting.add(submit(following))
-        following += 1
-    for future in waiting:
-        done(future.result())
-        if following < plan.shard_count:
-            waiting.add(submit(following))
-            following += 1

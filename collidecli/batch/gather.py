@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from collidecli.batch.events import HostThroughput, dataset_hash, throughput
 from collidecli.batch.plan import Plan
 from collidecli.batch.store import Failure, Store
 from collidecli.batch.work import recomputed_content
@@ -19,7 +19,7 @@ from collidecli.storage.contact_sets.reader import ContactSet
 
 @dataclass(frozen=True, kw_only=True)
 class BatchState(Result):
-    """Counts of episodes, and of the seconds that the plan estimates for those that are left."""
+    """Counts of episodes, the seconds that the plan estimates for those that are left, failures, and hosts."""
 
     SCHEMA: ClassVar[str] = "collide.batch/1"
 
@@ -31,6 +31,7 @@ class BatchState(Result):
     left: int
     estimated_seconds_left: float
     failures: list[Failure]
+    hosts: list[HostThroughput]
 
 
 def state_of(store: Store, plan: Plan) -> BatchState:
@@ -47,6 +48,7 @@ def state_of(store: Store, plan: Plan) -> BatchState:
         left=len(left),
         estimated_seconds_left=sum(episode.seconds for episode in left),
         failures=[failures[key] for key in dict.fromkeys(episode.key for episode in failed)],
+        hosts=throughput(store.events()),
     )
 
 
@@ -116,11 +118,6 @@ def write_manifest(store: Store, plan: Plan, output: str, force: bool, progress:
     columns = {name: [row[number] for row in rows] for number, name in enumerate(names)}
     _write_parquet(columns, dataset, output, force)
     return GatherResult(output=output, episodes=len(rows), contacts=sum(row[4] for row in rows), dataset_sha256=dataset)
-
-
-def dataset_hash(contents: dict[str, str]) -> str:
-    """SHA-256 over the sorted pairs of key and content hash."""
-    return hashlib.sha256("".join(f"{key} {contents[key]}\n" for key in sorted(contents)).encode()).hexdigest()
 
 
 def _write_parquet(columns: dict[str, list[Any]], dataset: str, output: str, force: bool) -> None:

@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 from collidecli.engine.runtime.temporary_folders import TemporaryFolder
 from collidecli.errors import CollideError, InputError, OutputError
@@ -124,6 +124,12 @@ class Store:
         """Records an event: one file each, since appending is not atomic on every file system."""
         self._write(os.path.join("events", f"{uuid.uuid4().hex}.json"), event)
 
+    def events(self) -> list[dict[str, Any]]:
+        """All events, in order of time."""
+        folder = os.path.join(self.folder, "events")
+        paths = (os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".json"))
+        return sorted(map(_read_event, paths), key=lambda event: event["time"])
+
     def _write(self, name: str, value: object) -> None:
         path = os.path.join(self.folder, name)
         partial = os.path.join(self._unfinished.name, uuid.uuid4().hex)
@@ -143,6 +149,19 @@ def _read_failure(path: str) -> Failure:
     if not isinstance(found, dict) or {name: type(value) for name, value in found.items()} != kinds:
         raise InputError(f"is no report of a failed episode: its keys are not {', '.join(kinds)}", path, _REMOVE)
     return Failure(**found)
+
+
+def _read_event(path: str) -> dict[str, Any]:
+    """Raises InputError for a file that no batch has written."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+        if all(isinstance(found[name], (int, float)) for name in ("time", "done", "seconds")) and found["host"]:
+            return found
+        reason = "its values are of other types"
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        reason = str(error)
+    raise InputError(f"is no event of a batch: {reason}", path, "remove it")
 
 
 def content_of(path: str) -> str:

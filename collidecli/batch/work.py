@@ -7,8 +7,9 @@ import socket
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from collidecli.batch.events import ShardReport, log_shard
 from collidecli.batch.jobs import Job
 from collidecli.batch.plan import Episode, Plan, read_plan
 from collidecli.batch.store import DifferentContactsError, Failure, Store, content_of, open_store
@@ -17,31 +18,25 @@ from collidecli.commands.scenes import scene_in_motion
 from collidecli.engine.runtime.process_settings import owned_process
 from collidecli.engine.runtime.temporary_folders import TemporaryFolder
 from collidecli.errors import CollideError, Interrupted, OutputError
+from collidecli.system_resources import free_memory
 
 PROBE_FRAMES = 50
 INTERNAL_ERROR = 70
+ATTEMPTS = 3
+"""Computations of an episode that ends in an internal error or kills its process."""
+LEAST_MEMORY = 64 << 20
+"""Memory limit below which no repeated attempt goes [bytes]."""
 
 
-@dataclass(frozen=True)
-class ShardReport:
-    """Counts of a shard. done: computed now. skipped: had a contact set. failed: quarantined now or before."""
-
-    shard: int
-    done: int = 0
-    skipped: int = 0
-    failed: int = 0
-    seconds: float = 0.0
-
-
-def work_shard(folder: str, shard: int, only: Sequence[str] | None = None) -> ShardReport:
+def work_shard(folder: str, shard: int, only: Sequence[str] | None = None, attempt: int = 0) -> ShardReport:
     """Computes the episodes of a shard that have neither a contact set nor a failure, in a process of the batch.
 
     Args:
-        only: keys to compute, else all.
+        only: keys to compute, else all. attempt: number of processes that were killed by them before.
     Raises OutputError and DifferentContactsError; an episode that cannot be used is recorded as failed.
     """
-    store, plan = open_store(folder), _plan_of(folder)
-    start, report = time.perf_counter(), ShardReport(shard)
+    store, plan = open_store(folder), planned(folder)
+    start, report, contents = time.perf_counter(), ShardReport(shard), dict[str, str]()
     with owned_process():
         for episode in plan.shard(shard):
             if only is not None and episode.key not in only:
@@ -51,18 +46,19 @@ def work_shard(folder: str, shard: int, only: Sequence[str] | None = None) -> Sh
             elif store.has_failure(episode.key):
                 report = replace(report, failed=report.failed + 1)
             else:
-                good = work_episode(store, plan, episode)
-                report = replace(report, done=report.done + good, failed=report.failed + (not good))
+                content = work_episode(store, plan, episode, attempt)
+                contents.update({episode.key: content} if content else {})
+                report = replace(report, done=report.done + bool(content), failed=report.failed + (not content))
     report = replace(report, seconds=time.perf_counter() - start)
     if report.done:
-        store.log({"event": "shard", "host": socket.gethostname(), "time": time.time(), **vars(report)})
+        log_shard(store, report, contents)
     return report
 
 
 _plans: dict[str, tuple[int, Plan]] = {}
 
 
-def _plan_of(folder: str) -> Plan:
+def planned(folder: str) -> Plan:
     """The plan of a folder, read once in a process unless it changes."""
     path = os.path.join(folder, "plan.parquet")
     changed = os.stat(path).st_mtime_ns
@@ -71,34 +67,46 @@ def _plan_of(folder: str) -> Plan:
     return _plans[folder][1]
 
 
-def work_episode(store: Store, plan: Plan, episode: Episode) -> bool:
-    """Computes one episode; whether it has a contact set now. A failure is recorded."""
+def work_episode(store: Store, plan: Plan, episode: Episode, attempt: int = 0) -> str:
+    """Computes one episode; the content hash of its contact set, "" for a failure, which is recorded.
+
+    attempt: number of attempts before that were out of memory or ended in an internal error.
+    """
     made = store.new_result(episode.key)
     try:
-        run(request_of(plan, episode, made))
+        content = run(request_of(plan, episode, made, attempt)).content_sha256
         store.keep_result(episode.key, made)
+        return content
     except (OutputError, Interrupted, DifferentContactsError):
         raise
     except CollideError as error:
         store.fail(_failure(episode, "; ".join(line.strip() for line in str(error).splitlines()), error.exit_code))
-        return False
+        return ""
     except Exception as error:
-        store.fail(_failure(episode, f"internal error: {type(error).__name__}: {error}", INTERNAL_ERROR))
-        return False
+        if attempt + 1 < ATTEMPTS:
+            return work_episode(store, plan, episode, attempt + 1)
+        message = f"internal error: {type(error).__name__}: {error}"
+        store.fail(replace(_failure(episode, message, INTERNAL_ERROR), attempts=ATTEMPTS))
+        return ""
     finally:
         with suppress(FileNotFoundError):
             os.unlink(made)
-    return True
 
 
 def _failure(episode: Episode, message: str, exit_code: int) -> Failure:
     return Failure(episode.key, episode.job, episode.motion, message, exit_code, socket.gethostname())
 
 
-def request_of(plan: Plan, episode: Episode, output: str) -> RunRequest:
-    """The run of an episode. One thread unless the job sets --threads."""
+def request_of(plan: Plan, episode: Episode, output: str, attempt: int = 0) -> RunRequest:
+    """The run of an episode. One thread unless the job sets --threads.
+
+    attempt: number of attempts before; each halves the memory limit.
+    """
     request = plan.requests[episode.job]
     engine = replace(request.engine, threads=request.engine.threads or 1)
+    if attempt:
+        limit = max((engine.memory_limit or free_memory() // 2) >> attempt, LEAST_MEMORY)
+        engine = replace(engine, threads=1, memory_limit=limit)
     return replace(request, trajectory=episode.motion or None, output=output, engine=engine, force=False)
 
 

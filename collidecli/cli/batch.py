@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -15,9 +16,9 @@ from collidecli.cli.settings import option
 from collidecli.cli.traj import VerbGroup
 
 if TYPE_CHECKING:
+    from collidecli.batch.events import ShardReport
     from collidecli.batch.plan import Episode, Plan
     from collidecli.batch.store import Store
-    from collidecli.batch.work import ShardReport
     from collidecli.commands.run import RunRequest
 
 EPILOG = """\b
@@ -192,13 +193,13 @@ def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any)
         for key in store.failures():
             store.forget_failure(key)
     streams = streams_of(ctx)
-    counts = [0]
-    with streams.progress("computing", "starting workers", "episodes") as progress:
+    left = _left(store, plan)
+    with streams.batch_progress(sum(one[0] for one in left.values()), sum(one[1] for one in left.values())) as progress:
 
         def done(report: ShardReport) -> None:
-            counts[0] += report.done + report.skipped + report.failed
+            episodes, seconds = left.pop(report.shard, (0, 0.0))
             if progress:
-                progress(counts[0], len(plan.episodes))
+                progress(seconds, episodes, min(report.failed, episodes))
 
         _execute(store, plan, values, done)
     state = state_of(store, plan)
@@ -206,31 +207,35 @@ def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any)
     return 1 if state.failed or state.left else 0
 
 
-def _execute(store: Store, plan: Plan, values: Mapping[str, Any], done: Callable[[ShardReport], None]) -> None:
-    from collidecli.batch.executors import by_dask, by_processes
-    from collidecli.engine.scheduler import worker_count
-    from collidecli.errors import InputError, extra_module
+def _left(store: Store, plan: Plan) -> dict[int, tuple[int, float]]:
+    """Number and estimated seconds of the episodes of each shard that have neither a contact set nor a failure."""
+    known = {*store.results(), *store.failures()}
+    left: dict[int, tuple[int, float]] = {}
+    for episode in plan.episodes:
+        if episode.key not in known:
+            episodes, seconds = left.get(episode.shard, (0, 0.0))
+            left[episode.shard] = episodes + 1, seconds + episode.seconds
+    return left
 
+
+def _execute(store: Store, plan: Plan, values: Mapping[str, Any], done: Callable[[ShardReport], None]) -> None:
+    from collidecli.engine.scheduler import worker_count
+    from collidecli.errors import InputError
+
+    address, scheduler_file = values["address"], values["scheduler_file"]
+    workers = worker_count(values["workers"], False)
     if values["executor"] == "processes":
-        if values["address"] or values["scheduler_file"]:
+        from collidecli.batch.executors import by_processes
+
+        if address or scheduler_file:
             raise InputError("has no effect on processes", "--address or --scheduler-file", "give --executor dask")
-        by_processes(store, plan, worker_count(values["workers"], False), done)
+        by_processes(store, plan, workers, done)
         return
-    distributed = extra_module("distributed", "cluster", "--executor dask")
-    where = values["address"] or values["scheduler_file"]
-    try:
-        if values["scheduler_file"]:
-            client = distributed.Client(scheduler_file=values["scheduler_file"], timeout="30s")
-        elif values["address"]:
-            client = distributed.Client(values["address"], timeout="30s")
-        else:
-            workers = worker_count(values["workers"], False)
-            client = distributed.Client(n_workers=workers, threads_per_worker=1, dashboard_address=":0")
-    except (OSError, ValueError, TimeoutError) as error:
-        raise InputError(
-            f"no Dask scheduler responds: {error}", where or "--executor dask", "start the scheduler first"
-        ) from error
-    with client:
+    from collidecli.batch.dask_cluster import by_dask, connected
+
+    if address and scheduler_file:
+        raise InputError("both name a scheduler", "--address and --scheduler-file", "give one of them")
+    with connected(address, scheduler_file, workers) as client:
         by_dask(store, plan, client, done)
 
 
@@ -239,13 +244,14 @@ def _execute(store: Store, plan: Plan, values: Mapping[str, Any], done: Callable
 )
 @click.argument("folder", metavar="FOLDER")
 @option("--slot", required=True, metavar="K/N", section="Execution", help="Slot K of N, from 0: shards K, K + N, ...")
+@option("--workers", type=WholeNumber(1), default=1, section="Execution", help="Processes of this slot.")
 @click.pass_context
-def work_verb(ctx: click.Context, folder: str, slot: str) -> int:
+def work_verb(ctx: click.Context, folder: str, slot: str, workers: int) -> int:
     """Compute the shards of one slot: a task of a Slurm array or of a Kubernetes indexed Job."""
+    from collidecli.batch.executors import by_processes
     from collidecli.batch.gather import state_of
     from collidecli.batch.plan import read_plan
     from collidecli.batch.store import open_store
-    from collidecli.batch.work import work_shard
     from collidecli.errors import InputError
     from collidecli.report.batch_tables import state_table
 
@@ -257,23 +263,35 @@ def work_verb(ctx: click.Context, folder: str, slot: str) -> int:
         raise InputError(f"'{slot}' is not a slot", "--slot", "write K/N with K from 0 to N - 1") from None
     store = open_store(folder)
     plan = read_plan(store.plan_path)
-    failed = sum(work_shard(folder, shard).failed for shard in range(first, plan.shard_count, count))
+    reports: list[ShardReport] = []
+    by_processes(store, plan, workers, reports.append, range(first, plan.shard_count, count))
     streams_of(ctx).result(state_of(store, plan), state_table)
-    return 1 if failed else 0
+    return 1 if any(report.failed for report in reports) else 0
 
 
-@verb.command("status", cls=Verb, epilog="\b\ncollide batch status nightly")
+@verb.command("status", cls=Verb, epilog="\b\ncollide batch status nightly\ncollide batch status nightly --watch")
 @click.argument("folder", metavar="FOLDER")
+@option("--watch", is_flag=True, section="Output", help="Show the state again and again until no episode is left.")
+@option("--interval", type=DURATION, default=5.0, section="Output", help="Time between two looks of --watch.")
 @click.pass_context
-def status_verb(ctx: click.Context, folder: str) -> int:
-    """Show how many episodes are done, failed and left, from the folder alone."""
+def status_verb(ctx: click.Context, folder: str, watch: bool, interval: float) -> int:
+    """Show how many episodes are done, failed and left, and what each host computed, from the folder alone."""
     from collidecli.batch.gather import state_of
     from collidecli.batch.plan import read_plan
     from collidecli.batch.store import open_store
     from collidecli.report.batch_tables import state_table
 
     store = open_store(folder)
-    streams_of(ctx).result(state_of(store, read_plan(store.plan_path)), state_table)
+    plan = read_plan(store.plan_path)
+    streams = streams_of(ctx)
+    state = state_of(store, plan)
+    with streams.live() as show:
+        while watch and state.left:
+            if show:
+                show(state, state_table)
+            time.sleep(interval)
+            state = state_of(store, plan)
+    streams.result(state, state_table)
     return 0
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from collidecli.commands.result import Result
-    from collidecli.report.progress import FrameProgress
+    from collidecli.report.progress import BatchProgress, FrameProgress
 
 INTERNAL_ERROR = 70
 """EX_SOFTWARE in sysexits.h; different from 1, a failed check, and from 2, an unusable input."""
@@ -97,6 +97,28 @@ class Streams:
 
         with frame_progress(console(sys.stderr), doing, before, noun) as advance:
             yield advance
+
+    @contextmanager
+    def batch_progress(self, episodes: int, seconds: float) -> Iterator[BatchProgress | None]:
+        """A bar of a batch; None if stderr is no terminal. episodes, seconds: that are left, and their estimate."""
+        if self.quiet or not sys.stderr.isatty():
+            yield None
+            return
+        from collidecli.report.progress import batch_progress
+
+        with batch_progress(console(sys.stderr), episodes, seconds) as advance:
+            yield advance
+
+    @contextmanager
+    def live(self) -> Iterator[Callable[[Result, Callable[[Mapping[str, Any]], RenderableType]], None] | None]:
+        """A function that shows a result in place of the one before; None if stdout is no terminal, and with --json."""
+        if self.quiet or self.json or not sys.stdout.isatty():
+            yield None
+            return
+        from rich.live import Live
+
+        with Live(console=console(sys.stdout), auto_refresh=False, transient=True) as area:
+            yield lambda result, table: area.update(table(printable_values(result.as_dict())), refresh=True)
 
     def flush(self) -> None:
         """Flushes stdout. Raises ClosedPipeError, OutputError."""

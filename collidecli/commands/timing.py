@@ -204,10 +204,10 @@ _CORE_NAMES = ("scipy_openblas_get_corename64_", "scipy_openblas_get_corename", 
 
 def processor_description() -> dict[str, str]:
     """Attributes of /timing: instruction_set, c_library and linear_algebra; empty if unknown."""
-    return {"instruction_set": _instruction_set(), "c_library": _c_library(), "linear_algebra": _linear_algebra()}
+    return {"instruction_set": instruction_set(), "c_library": _c_library(), "linear_algebra": _linear_algebra()}
 
 
-def _instruction_set() -> str:
+def instruction_set() -> str:
     """The machine type and the supported extensions of INSTRUCTIONS."""
     try:
         with open("/proc/cpuinfo") as file:

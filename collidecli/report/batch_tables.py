@@ -23,6 +23,16 @@ def state_table(result: ResultDict) -> RenderableType:
     if result["left"]:
         rows.append(("estimated time left", f"{seconds(result['estimated_seconds_left'])} of one core"))
     parts: list[RenderableType] = [name_value_table(rows)]
+    if result["hosts"]:
+        table = listing(
+            ("host", "left"), ("processor", "left"), ("shards", "right"), ("episodes", "right"), ("hours", "right"),
+            ("episodes/s", "right"),
+        )  # fmt: skip
+        for host in result["hosts"]:
+            speed = f"{host['episodes_per_second']:.3g}"
+            hours = f"{host['seconds'] / 3600:.2f}"
+            table.add_row(host["host"], host["processor"], count(host["shards"]), count(host["episodes"]), hours, speed)
+        parts.append(table)
     if result["failures"]:
         table = listing(("failed episode", "left"), ("reason", "left"))
         for failure in result["failures"][:FAILURES_SHOWN]:

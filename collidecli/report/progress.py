@@ -1,4 +1,4 @@
-"""A progress bar in frames, with the frame rate and the remaining time."""
+"""Progress bars: of frames, with the frame rate and the remaining time, and of the episodes of a batch."""
 
 from __future__ import annotations
 
@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
 from collidecli.report.words import rate
@@ -82,3 +91,37 @@ def frame_progress(console: Console, doing: str, before: str = "", noun: str = "
     )
     with Progress(*columns, console=console, transient=True) as progress:
         yield FrameProgress(progress, doing, before)
+
+
+class BatchProgress:
+    """A bar of a batch by the estimated seconds of its episodes, with their number.
+
+    Called with the estimated seconds, the episodes and the failures since the last call.
+    """
+
+    def __init__(self, bar: Progress, episodes: int, seconds: float) -> None:
+        self._bar, self._episodes, self._done, self._failed = bar, episodes, 0, 0
+        self._task = bar.add_task(self._text(), total=seconds)
+
+    def __call__(self, seconds: float, episodes: int, failed: int) -> None:
+        self._done, self._failed = self._done + episodes, self._failed + failed
+        self._bar.update(self._task, advance=seconds, description=self._text())
+
+    def _text(self) -> str:
+        failed = f", {self._failed} failed" if self._failed else ""
+        return f"{self._done} of {self._episodes} episodes{failed}"
+
+
+@contextmanager
+def batch_progress(console: Console, episodes: int, seconds: float) -> Iterator[BatchProgress]:
+    """Shows the bar of a batch until the `with` block ends. episodes, seconds: that are left, and their estimate."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    # Shards take minutes: the speed is the mean of the last hour.
+    with Progress(*columns, console=console, transient=True, speed_estimate_period=3600.0) as progress:
+        yield BatchProgress(progress, episodes, seconds)

@@ -7,7 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import h5py
@@ -17,10 +19,12 @@ import pyarrow.parquet as parquet
 import pytest
 
 from collidecli.batch import plan as plan_module
+from collidecli.batch import work as work_module
 from collidecli.batch.executors import by_processes
 from collidecli.batch.plan import read_plan
 from collidecli.batch.store import DifferentContactsError, Failure, Store, content_of, open_store
 from collidecli.batch.work import work_shard
+from collidecli.batch.worker_process import WorkerKilledError, WorkerProcess
 from tests.cli.conftest import write_motion
 
 JOBS = """
@@ -51,7 +55,14 @@ def result(answer) -> dict:
 def compute(collide, folder: str) -> None:
     """Plans jobs.toml and computes it in this process."""
     assert collide("batch", "plan", "jobs.toml", "-o", folder).code == 0
-    assert collide("batch", "work", folder, "--slot", "0/1").code in (0, 1)
+    for shard in range(read_plan(f"{folder}/plan.parquet").shard_count):
+        work_shard(folder, shard)
+
+
+@pytest.fixture
+def in_process(monkeypatch):
+    """Shards are computed in this process, without the start of another one."""
+    monkeypatch.setattr(WorkerProcess, "call", lambda self, function, *args: function(*args))
 
 
 def dataset(collide, folder: str) -> str:
@@ -79,6 +90,7 @@ def test_every_recording_is_computed_once_and_gives_the_contacts_of_run(jobs, co
     assert result(collide("batch", "verify", "B", "--sample", "100%", "--json"))["checked"] == 6
 
 
+@pytest.mark.usefixtures("in_process")
 def test_shards_and_slots_give_one_data_set(jobs, collide):
     compute(collide, "A")
     assert collide("batch", "plan", "jobs.toml", "-o", "B", "--shard-seconds", "1e-9").code == 0
@@ -138,6 +150,7 @@ def test_the_whole_run_killed_goes_on_where_it_was(jobs, collide):
     assert dataset(collide, "A") == dataset(collide, "B")
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_bad_recording_does_not_stop_the_others(jobs, collide):
     (jobs / "demos" / "junk.h5").write_bytes(b"junk")
     write_motion(jobs / "demos" / "nan.h5", 5)
@@ -164,7 +177,7 @@ def test_an_episode_that_kills_its_worker_is_quarantined(jobs, collide, monkeypa
     monkeypatch.setattr("collidecli.batch.executors.work_shard", KillsOn(bad.key))
     by_processes(store, plan, 1, lambda report: None)
     (failure,) = store.failures().values()
-    assert (failure.key, failure.attempts, failure.exit_code) == (bad.key, 3, 137)
+    assert (failure.key, failure.attempts, failure.exit_code) == (bad.key, 3, 4)
     assert set(store.results()) == {episode.key for episode in plan.episodes} - {bad.key}
 
 
@@ -174,7 +187,7 @@ class KillsOn:
     def __init__(self, key: str) -> None:
         self.key = key
 
-    def __call__(self, folder: str, shard: int, only: list[str] | None = None):
+    def __call__(self, folder: str, shard: int, only: list[str] | None = None, attempt: int = 0):
         keys = only or [episode.key for episode in read_plan(os.path.join(folder, "plan.parquet")).shard(shard)]
         for key in keys:
             if key == self.key:
@@ -342,3 +355,91 @@ def test_a_batch_of_failures_alone_is_gathered_as_no_rows(jobs, collide):
         store.fail(Failure(episode.key, episode.job, episode.motion, "is damaged", 2, "here"))
     assert result(collide("batch", "gather", "B", "-o", "out.parquet", "--json"))["episodes"] == 0
     assert parquet.read_table("out.parquet").num_rows == 0
+
+
+def test_status_lists_the_throughput_of_each_host(jobs, collide):
+    compute(collide, "B")
+    state = result(collide("batch", "status", "B", "--json"))
+    (host,) = state["hosts"]
+    assert host["host"] == os.uname().nodename
+    assert (host["episodes"], host["shards"]) == (6, read_plan("B/plan.parquet").shard_count)
+    assert host["processor"]
+    assert host["instruction_set"].startswith(os.uname().machine)
+    assert host["episodes_per_second"] == pytest.approx(6 / host["seconds"])
+    (event,) = open_store("B").events()
+    assert event["sha256"] == dataset(collide, "B"), "one shard is the whole data set"
+    store = open_store("B")
+    store.log({**event, "host": "other", "done": 30, "seconds": 10.0})
+    hosts = result(collide("batch", "status", "B", "--json"))["hosts"]
+    assert (hosts[0]["host"], hosts[0]["episodes_per_second"]) == ("other", 3.0)
+    table = collide("batch", "status", "B").out
+    assert "episodes/s" in table
+    assert "other" in table
+    Path("B/events/x.json").write_text('{"event": "shard", "host": "h", "time": "now"}')
+    answer = collide("batch", "status", "B")
+    assert (answer.code, "B/events/x.json: is no event" in answer.err) == (2, True)
+
+
+def test_status_watches_until_nothing_is_left(jobs, collide):
+    assert collide("batch", "plan", "jobs.toml", "-o", "B", "--shard-seconds", "1e-9").code == 0
+    worker = threading.Thread(target=lambda: [work_shard("B", shard) for shard in range(6)])
+    worker.start()
+    state = result(collide("batch", "status", "B", "--watch", "--interval", "0.1", "--json"))
+    assert (state["done"], state["left"]) == (6, 0)
+    worker.join()
+
+
+@pytest.mark.usefixtures("in_process")
+def test_the_bar_counts_by_estimated_seconds(jobs, collide, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    assert collide("batch", "plan", "jobs.toml", "-o", "B", "--shard-seconds", "1e-9").code == 0
+    work_shard("B", 0)
+    plan, seen = read_plan("B/plan.parquet"), []
+
+    @contextmanager
+    def bar(console, episodes: int, seconds: float):
+        seen.append((episodes, seconds))
+        yield lambda *step: seen.append(step)
+
+    monkeypatch.setattr("collidecli.report.progress.batch_progress", bar)
+    assert collide("batch", "run", "B", "--workers", "1").code == 0
+    estimates = [episode.seconds for episode in plan.episodes[1:]]
+    assert seen[0] == (5, pytest.approx(sum(estimates)))
+    assert seen[1:] == [(0, 0.0, 0), *((pytest.approx(seconds), 1, 0) for seconds in estimates)]
+
+
+@pytest.mark.parametrize(("errors", "attempts", "code"), [(1, 0, 0), (2, 0, 0), (3, 3, 1)])
+@pytest.mark.usefixtures("in_process")
+def test_an_internal_error_is_tried_three_times_with_less_memory(jobs, collide, monkeypatch, errors, attempts, code):
+    limits, real = [], work_module.run
+
+    def run(request):
+        if request.trajectory.endswith("d2.h5"):
+            limits.append(request.engine.memory_limit)
+            if len(limits) <= errors:
+                raise MemoryError
+        return real(request)
+
+    monkeypatch.setattr(work_module, "run", run)
+    (jobs / "jobs.toml").write_text(JOBS.replace("gap = 0.02", 'gap = 0.02, memory-limit = "512MiB"'))
+    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    limits.clear()
+    assert collide("batch", "work", "B", "--slot", "0/1").code == code
+    assert [failure.attempts for failure in open_store("B").failures().values()] == [attempts] * bool(attempts)
+    assert limits == [512 << 20, 256 << 20, 128 << 20][: min(errors + 1, 3)]
+
+
+def test_a_process_killed_for_memory_is_followed_by_half_the_limit(jobs, collide, monkeypatch):
+    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    calls = []
+
+    def call(self, function, folder, shard, only, attempt=0):
+        calls.append((None if only is None else list(only), attempt))
+        if only is None or attempt < 2:
+            raise WorkerKilledError(-signal.SIGKILL)
+        return function(folder, shard, only, attempt)
+
+    monkeypatch.setattr(WorkerProcess, "call", call)
+    assert collide("batch", "work", "B", "--slot", "0/1").code == 0
+    keys = [episode.key for episode in read_plan("B/plan.parquet").episodes]
+    assert calls == [(None, 0), *(([key], attempt) for key in keys for attempt in (0, 1, 2))]

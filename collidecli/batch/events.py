@@ -1,0 +1,79 @@
+"""The event log of a batch: a row per shard that computed something, and the throughput of each host by it."""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any
+
+from collidecli.batch.store import Store
+from collidecli.commands.timing import instruction_set, processor_name
+
+
+@dataclass(frozen=True)
+class ShardReport:
+    """Counts of a shard. done: computed now. skipped: had a contact set. failed: quarantined now or before."""
+
+    shard: int
+    done: int = 0
+    skipped: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class HostThroughput:
+    """What one host computed. seconds: of all its shards. last: time of its last shard [s since 1970]."""
+
+    host: str
+    processor: str
+    instruction_set: str
+    shards: int
+    episodes: int
+    seconds: float
+    episodes_per_second: float
+    last: float
+
+
+def log_shard(store: Store, report: ShardReport, contents: Mapping[str, str]) -> None:
+    """Records a shard that computed something. contents: content hash of each new contact set, by key."""
+    store.log({**asdict(report), **_machine(), "event": "shard", "time": time.time(), "sha256": dataset_hash(contents)})
+
+
+def dataset_hash(contents: Mapping[str, str]) -> str:
+    """SHA-256 over the sorted pairs of key and content hash."""
+    return hashlib.sha256("".join(f"{key} {contents[key]}\n" for key in sorted(contents)).encode()).hexdigest()
+
+
+@cache
+def _machine() -> dict[str, str]:
+    return {"host": socket.gethostname(), "processor": processor_name(), "instruction_set": instruction_set()}
+
+
+def throughput(events: Iterable[Mapping[str, Any]]) -> list[HostThroughput]:
+    """The throughput of each host, the one with most episodes first."""
+    hosts: dict[str, list[Mapping[str, Any]]] = {}
+    for event in events:
+        if event.get("event") == "shard":
+            hosts.setdefault(str(event["host"]), []).append(event)
+    found = []
+    for host, shards in hosts.items():
+        seconds, episodes = sum(one["seconds"] for one in shards), sum(one["done"] for one in shards)
+        last = max(shards, key=lambda one: one["time"])
+        found.append(
+            HostThroughput(
+                host=host,
+                processor=str(last.get("processor", "")),
+                instruction_set=str(last.get("instruction_set", "")),
+                shards=len(shards),
+                episodes=episodes,
+                seconds=seconds,
+                episodes_per_second=episodes / seconds if seconds else 0.0,
+                last=last["time"],
+            )
+        )
+    return sorted(found, key=lambda one: (-one.episodes, one.host))

@@ -1,0 +1,67 @@
+"""Shards without work through a Dask scheduler: rate, and the memory of scheduler and client.
+
+python -m tests.bench.cluster_rate [SHARDS]
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+
+from collidecli.batch.dask_cluster import Submission, connected
+from collidecli.batch.events import ShardReport
+from collidecli.batch.plan import Episode, Plan
+from collidecli.batch.store import Store
+from tests.support.batches import Cluster
+
+WORKERS, THREADS = 2, 4
+MIB = 1 << 20
+
+
+def no_work(name: str, folder: str, key: str, shard: int, only: object, version: str) -> ShardReport:
+    """A shard that is done at once."""
+    return ShardReport(shard, done=1)
+
+
+def main(shards: int) -> None:
+    """Prints rate and memory for this number of shards."""
+    with tempfile.TemporaryDirectory() as folder:
+        plan = Plan(tuple(Episode(f"{n:064x}", "job", f"{n}.h5", 1, "", 90.0, n) for n in range(shards)))
+        cluster = Cluster(Path(folder), WORKERS, THREADS)
+        scheduler, client_process = psutil.Process(cluster.scheduler.pid), psutil.Process()
+        try:
+            with connected(cluster.address, "", 0) as client:
+                client.wait_for_workers(WORKERS, timeout=120)
+                before = scheduler.memory_info().rss, client_process.memory_info().rss
+                done = [0]
+                start = time.perf_counter()
+
+                def count(report: ShardReport) -> None:
+                    done[0] += 1
+                    if done[0] % 2_000 == 0:
+                        row(done[0], time.perf_counter() - start, scheduler, client_process, before)
+
+                Submission(Store(folder), plan, client, "bench", no_work).run(count)
+                row(done[0], time.perf_counter() - start, scheduler, client_process, before)
+        finally:
+            cluster.close()
+
+
+def row(done: int, seconds: float, scheduler: psutil.Process, client: psutil.Process, before: tuple[int, int]) -> None:
+    """Prints a line of the table."""
+    grown = [
+        (process.memory_info().rss - held) / MIB for process, held in zip((scheduler, client), before, strict=True)
+    ]
+    print(
+        f"{done} shards, {done / seconds:.0f} a second, scheduler {before[0] / MIB:.0f} {grown[0]:+.0f} MiB, "
+        f"client {before[1] / MIB:.0f} {grown[1]:+.0f} MiB",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 100_000)

@@ -1,0 +1,124 @@
+"""The scripts of samples/07_cluster/slurm, in a real Slurm of one node, and their syntax."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from collidecli.batch.plan import read_plan
+from collidecli.batch.work import work_shard
+from tests.cli.conftest import write_motion
+from tests.support.batches import COLLIDE, JOBS, REPOSITORY, environment, result_count, until
+from tests.support.slurm import Slurm, missing_programs
+
+SCRIPTS = REPOSITORY / "samples" / "07_cluster" / "slurm"
+EPISODES = 24
+
+
+@pytest.mark.parametrize("script", sorted(SCRIPTS.iterdir()), ids=lambda script: script.name)
+def test_scripts_have_no_syntax_error(script):
+    assert subprocess.run(["bash", "-n", script], check=False).returncode == 0
+    assert script.read_text().startswith("#!/bin/bash\n")
+
+
+@pytest.mark.parametrize(
+    ("code", "restarts", "requeued"),
+    [(0, 0, False), (1, 0, False), (2, 0, False), (4, 0, True), (137, 2, True), (137, 3, False)],
+)
+def test_only_a_killed_task_is_queued_again(tmp_path, code, restarts, requeued):
+    for name, text in (
+        ("collide", f'echo "$@" > {tmp_path}/words; exit {code}'),
+        ("scontrol", f"echo $@ > {tmp_path}/queued"),
+        ("sleep", ""),
+    ):
+        (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    variables = {
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "SLURM_ARRAY_JOB_ID": "7",
+        "SLURM_ARRAY_TASK_ID": "5",
+        "SLURM_ARRAY_TASK_MIN": "1",
+        "SLURM_ARRAY_TASK_COUNT": "8",
+        "SLURM_RESTART_COUNT": str(restarts),
+        "SLURM_CPUS_PER_TASK": "2",
+    }
+    done = subprocess.run(["bash", SCRIPTS / "work.sbatch", "/shared/B"], env=variables, check=False)
+    assert done.returncode == code
+    assert (tmp_path / "words").read_text().split() == ["batch", "work", "/shared/B", "--slot", "4/8", "--workers", "2"]
+    assert (tmp_path / "queued").exists() == requeued
+    if requeued:
+        assert (tmp_path / "queued").read_text().split() == ["requeue", "7_5"]
+
+
+@pytest.fixture
+def slurm() -> Iterator[Slurm]:
+    """A Slurm whose jobs find `collide`."""
+    missing = missing_programs()
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)} (Debian: slurmctld slurmd slurm-client munge)")
+    folder = Path(tempfile.mkdtemp(prefix="slurm_", dir="/tmp"))
+    (folder / "bin").mkdir()
+    collide = folder / "bin" / "collide"
+    collide.write_text(f"#!{sys.executable}\n{COLLIDE[2]}\n")
+    collide.chmod(0o755)
+    variables = environment()
+    made = Slurm(folder, {**variables, "PATH": f"{folder}/bin:{variables['PATH']}"})
+    yield made
+    made.close()
+    shutil.rmtree(folder)
+
+
+def ended(slurm: Slurm, job: str) -> bool:
+    return not {"PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "REQUEUED"} & set(slurm.state(job))
+
+
+@pytest.mark.slow
+def test_requeued_and_killed_tasks_give_the_data_set_of_one_process(slurm, here, collide):
+    (here / "demos").mkdir()
+    for number in range(EPISODES):
+        write_motion(here / "demos" / f"d{number}.h5", 5 + number)
+    (here / "jobs.toml").write_text(JOBS)
+    plan = slurm.run(
+        "sbatch", "--parsable", "--wait", "--wrap", "collide batch plan jobs.toml -o B --shard-seconds 1e-9"
+    )
+    assert slurm.state(plan) == ["COMPLETED"], Path(f"slurm-{plan}.out").read_text()
+    work = slurm.run("sbatch", "--parsable", "--array=0-1", str(SCRIPTS / "work.sbatch"), "B")
+    until(lambda: result_count("B") > 2, 600)
+    slurm.run("scontrol", "requeue", f"{work}_0")
+    until(lambda: result_count("B") > 6, 600)
+    kill_program("0/2", "1/2")
+    until(lambda: ended(slurm, work), 900, every=1.0)
+    assert set(slurm.state(work)) == {"COMPLETED"}, [path.read_text() for path in here.glob("slurm-*.out")]
+    gather = slurm.run("sbatch", "--parsable", "--wait", str(SCRIPTS / "gather.sbatch"), "B")
+    assert slurm.state(gather) == ["COMPLETED"], Path(f"slurm-{gather}.out").read_text()
+    state = json.loads(collide("batch", "status", "B", "--json").out)
+    assert (state["done"], state["left"]) == (EPISODES, 0)
+    assert collide("batch", "plan", "jobs.toml", "-o", "A").code == 0
+    for shard in range(read_plan("A/plan.parquet").shard_count):
+        work_shard("A", shard)
+    hashes = [
+        json.loads(collide("batch", "gather", folder, "-o", f"{folder}.parquet", "--json").out)["dataset_sha256"]
+        for folder in "AB"
+    ]
+    assert hashes[0] == hashes[1]
+    restarts = slurm.run("scontrol", "show", "job", work).count("Restarts=")
+    assert restarts >= 1
+
+
+def kill_program(*slots: str) -> None:
+    """Kills one `collide batch work` of these slots and all that it has started, as kill -9 of a user would."""
+    for process in psutil.process_iter(["cmdline"]):
+        words = process.info["cmdline"] or []
+        if "work" in words and set(slots) & set(words) and "python" in words[0]:
+            process.kill()
+            return
+    raise AssertionError("no task is running")
