@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -54,6 +55,14 @@ def result_count(folder: str) -> int:
     return sum(not path.name.startswith(".") for path in Path(folder, "results").rglob("*.h5"))
 
 
+def _command(process: psutil.Process) -> str:
+    """Command line of a process; "" for one that has ended."""
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
+
+
 class Cluster:
     """A Dask scheduler with a dashboard, and workers: each a process of its own, ended by `close`."""
 
@@ -95,13 +104,11 @@ class Cluster:
 
     def worker_children(self) -> list[psutil.Process]:
         """The processes below the workers that compute episodes, or will."""
-        return [
-            child
-            for worker in self.workers
-            if worker.poll() is None
-            for child in psutil.Process(worker.pid).children(recursive=True)
-            if "spawn_main" in " ".join(child.cmdline())
-        ]
+        found = []
+        for worker in self.workers:
+            with suppress(psutil.NoSuchProcess):
+                found += psutil.Process(worker.pid).children(recursive=True)
+        return [child for child in found if "spawn_main" in _command(child)]
 
     def close(self) -> None:
         """Ends everything that was started."""
