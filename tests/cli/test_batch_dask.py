@@ -182,8 +182,9 @@ def test_an_episode_that_kills_its_process_is_quarantined_and_bad_input_is_not_r
     plan = read_plan("B/plan.parquet")
     killer = next(one for one in plan.episodes if one.motion.endswith("d3.h5"))
     Path(next(one for one in plan.episodes if one.motion.endswith("d5.h5")).motion).write_bytes(b"junk")
+    write_motion(Path(killer.motion), 300_000)  # long enough to be found while it is computed
     running = start(*on(cluster))
-    partial = f"/{killer.key}."
+    partial = f"{killer.key}."
     while running.poll() is None:
         for child in cluster.worker_children():
             try:

@@ -68,7 +68,8 @@ def slurm() -> Iterator[Slurm]:
     folder = Path(tempfile.mkdtemp(prefix="slurm_", dir="/tmp"))
     (folder / "bin").mkdir()
     collide = folder / "bin" / "collide"
-    collide.write_text(f"#!{sys.executable}\n{COLLIDE[2]}\n")
+    # As the script that pip makes: worker processes import it, and must not run it.
+    collide.write_text(f"#!{sys.executable}\nif __name__ == '__main__':\n    {COLLIDE[2]}\n")
     collide.chmod(0o755)
     variables = environment()
     made = Slurm(folder, {**variables, "PATH": f"{folder}/bin:{variables['PATH']}"})
