@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import socket
 import threading
 import time
@@ -175,7 +174,7 @@ def by_dask(store: Store, plan: Plan, client: Any, done: Callable[[ShardReport],
             client.wait_for_workers(1, timeout=WORKERS_SECONDS)
         if not client.nthreads():
             raise InputError("the cluster has no workers", "--executor dask", "start dask worker with its address")
-        client.register_plugin(_plugin(distributed, name, os.path.abspath(store.folder)))
+        client.register_plugin(_plugin(distributed, name, store.absolute_location))
         Submission(store, plan, client, name).run(done)
         with suppress(Exception):
             client.unregister_worker_plugin(name)
@@ -198,7 +197,7 @@ class Submission:
         self, store: Store, plan: Plan, client: Any, name: str, task: Callable[..., ShardReport] = _work
     ) -> None:
         self._store, self._plan, self._client, self._name, self._task = store, plan, client, name, task
-        self._folder = os.path.abspath(store.folder)
+        self._folder = store.absolute_location
         self._tasks: dict[str, tuple[int, Sequence[str] | None]] = {}
         self._slots, self._looked = 0, 0.0
 

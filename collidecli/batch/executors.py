@@ -28,8 +28,8 @@ KILLED = 4
 class Slot:
     """One worker process at a time, that works on the shards of one batch."""
 
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
+    def __init__(self, location: str) -> None:
+        self._location = location
         self._process = WorkerProcess()
 
     def work(self, shard: int, only: Sequence[str] | None = None) -> ShardReport:
@@ -39,9 +39,9 @@ class Slot:
             only: keys of the shard to compute, else all.
         """
         try:
-            return self._process.call(work_shard, self._folder, shard, only)
+            return self._process.call(work_shard, self._location, shard, only)
         except WorkerKilledError as error:
-            keys = only or [episode.key for episode in planned(self._folder).shard(shard)]
+            keys = only or [episode.key for episode in planned(self._location).shard(shard)]
             first = error.exit_code if len(keys) == 1 else None
             return merged([self._work_one(shard, key, first) for key in dict.fromkeys(keys)])
 
@@ -50,10 +50,10 @@ class Slot:
         exit_codes = [] if exit_code is None else [exit_code]
         while len(exit_codes) < ATTEMPTS:
             try:
-                return self._process.call(work_shard, self._folder, shard, [key], exit_codes.count(-signal.SIGKILL))
+                return self._process.call(work_shard, self._location, shard, [key], exit_codes.count(-signal.SIGKILL))
             except WorkerKilledError as error:
                 exit_codes.append(error.exit_code)
-        quarantine(open_store(self._folder), planned(self._folder), key, shard, exit_codes)
+        quarantine(open_store(self._location), planned(self._location), key, shard, exit_codes)
         return ShardReport(shard, failed=1)
 
     def close(self) -> None:
@@ -70,7 +70,8 @@ def quarantine(store: Store, plan: Plan, key: str, shard: int, exit_codes: Seque
     if killed:
         message += ", as for want of memory; --retry-failed on a machine with more, or set memory-limit in its job"
     code = KILLED if killed else INTERNAL_ERROR
-    store.fail(Failure(key, episode.job, episode.motion, message, code, socket.gethostname(), len(exit_codes)))
+    host = socket.gethostname()
+    store.fail(Failure(key, episode.job, episode.motion, message, code, host, len(exit_codes), episode.demo))
 
 
 def _ending(exit_code: int) -> str:
@@ -98,7 +99,7 @@ def by_processes(
 ) -> None:
     """Works on shards, by default all, with `workers` processes of this machine; calls `done` after each shard."""
     shards = range(plan.shard_count) if shards is None else shards
-    slots = [Slot(store.folder) for _ in range(workers)]
+    slots = [Slot(store.absolute_location) for _ in range(workers)]
     own = threading.local()
     unused = iter(slots)
 

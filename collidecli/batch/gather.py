@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from collidecli.batch.events import HostThroughput, dataset_hash, throughput
-from collidecli.batch.plan import Plan
+from collidecli.batch.files import is_url
+from collidecli.batch.plan import Plan, parquet_bytes
 from collidecli.batch.store import Failure, Store
 from collidecli.batch.work import recomputed_content
 from collidecli.commands.result import Progress, Result
@@ -40,7 +41,7 @@ def state_of(store: Store, plan: Plan) -> BatchState:
     left = [e for e in plan.episodes if e.key not in done and e.key not in failures]
     failed = [e for e in plan.episodes if e.key in failures and e.key not in done]
     return BatchState(
-        folder=store.folder,
+        folder=store.location,
         episodes=len(plan.episodes),
         shards=plan.shard_count,
         done=len(plan.episodes) - len(left) - len(failed),
@@ -66,13 +67,13 @@ def verify(store: Store, plan: Plan, share: float, seed: int = 0, progress: Prog
     """Computes a share of the contact sets again, at least one. Raises InputError where there is none."""
     done = [episode for episode in plan.episodes if store.has_result(episode.key)]
     if not done:
-        raise InputError("has no contact set to verify", store.folder, "work on it with collide batch run")
+        raise InputError("has no contact set to verify", store.location, "work on it with collide batch run")
     chosen = random.Random(seed).sample(done, max(1, round(share * len(done))))
     different = []
     for number, episode in enumerate(chosen, 1):
         stored, again = recomputed_content(store, plan, episode)
         if stored != again:
-            different.append(store.result_path(episode.key))
+            different.append(store.result_location(episode.key))
         if progress:
             progress(number, len(chosen))
     return VerifyResult(checked=len(chosen), different=different)
@@ -96,35 +97,35 @@ def write_manifest(store: Store, plan: Plan, output: str, force: bool, progress:
     Raises InputError where an episode has neither a contact set nor a failure, OutputError.
     """
     rows, sizes = [], {}
-    episodes = sorted(plan.episodes, key=lambda episode: (episode.job, episode.motion))
+    episodes = sorted(plan.episodes, key=lambda episode: (episode.job, episode.motion, episode.demo))
     failures = store.failures()
     for number, episode in enumerate(episodes, 1):
         if episode.key in failures:
             continue
         if not store.has_result(episode.key):
             fix = "work on it with collide batch run"
-            raise InputError(f"has no contact set of {episode.motion or episode.job}", store.folder, fix)
+            raise InputError(f"has no contact set of {episode.motion or episode.job}", store.location, fix)
         if episode.key not in sizes:
-            with ContactSet.open(store.result_path(episode.key)) as contacts:
+            with store.result(episode.key) as path, ContactSet.open(path) as contacts:
                 frames = int(contacts.episodes.frame_count.sum()) if contacts.episodes else contacts.frame_count
                 sizes[episode.key] = (contacts.content_sha256, contacts.contact_count, frames)
         content, contact_count, frame_count = sizes[episode.key]
-        file = os.path.relpath(store.result_path(episode.key), os.path.dirname(os.path.abspath(output)))
-        rows.append((episode.key, episode.job, episode.motion, content, contact_count, frame_count, file))
+        file = store.result_location(episode.key)
+        if not is_url(file):
+            file = os.path.relpath(file, os.path.dirname(os.path.abspath(output)))
+        rows.append((episode.key, episode.job, episode.motion, episode.demo, content, contact_count, frame_count, file))
         if progress:
             progress(number, len(episodes))
-    names = ("key", "job", "motion", "content_sha256", "contacts", "frames", "file")
-    dataset = dataset_hash({row[0]: row[3] for row in rows})
+    names = ("key", "job", "motion", "demo", "content_sha256", "contacts", "frames", "file")
+    dataset = dataset_hash({row[0]: row[4] for row in rows})
     columns = {name: [row[number] for row in rows] for number, name in enumerate(names)}
     _write_parquet(columns, dataset, output, force)
-    return GatherResult(output=output, episodes=len(rows), contacts=sum(row[4] for row in rows), dataset_sha256=dataset)
+    return GatherResult(output=output, episodes=len(rows), contacts=sum(row[5] for row in rows), dataset_sha256=dataset)
 
 
 def _write_parquet(columns: dict[str, list[Any]], dataset: str, output: str, force: bool) -> None:
-    pyarrow = extra_module("pyarrow", "tables", "batch gather")
-    sink = pyarrow.BufferOutputStream()
-    table = pyarrow.table(columns).replace_schema_metadata({"collide.dataset_sha256": dataset})
-    extra_module("pyarrow", "tables", "batch gather", "pyarrow.parquet").write_table(table, sink, compression="zstd")
+    table = extra_module("pyarrow", "tables", "batch gather").table(columns)
+    content = parquet_bytes(table.replace_schema_metadata({"collide.dataset_sha256": dataset}), "batch gather")
     with AtomicOutput(output, force) as file:
-        file.write(sink.getvalue().to_pybytes())
+        file.write(content)
         file.commit()

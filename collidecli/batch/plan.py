@@ -1,51 +1,61 @@
 """The plan of a batch: every episode with its key, and the shards that divide them.
 
-An episode is one recording of a job. Its key is a hash of everything that its contacts depend on, so that an episode
-that was computed before, by any plan, is not computed again, and episodes of equal content are computed once.
+An episode is one recording of a job, or one demonstration of a recording that has several. Its key is a hash of
+everything that its contacts depend on, so that an episode that was computed before, by any plan, is not computed again,
+and episodes of equal content are computed once.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Any, TypeVar
 
 from collidecli.batch.jobs import Job
+from collidecli.batch.store import PLAN, Store
 from collidecli.commands.run import RunRequest, result_config
 from collidecli.commands.scenes import load_scene
 from collidecli.errors import InputError, extra_module
+from collidecli.importers.recordings.kinds import kind_of, open_recording
 from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
-from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.file_hash import files_sha256
 from collidecli.storage.process_activity import reading
+from collidecli.storage.reading_limit import limited_reading
 
 RESULT_EPOCH = 1
 """Part of every key. To be raised by a change of the contacts that any scene and motion give."""
 SHARD_SECONDS = 90.0
 """Estimated duration of a shard: long against the start of a process, short against a lost worker."""
-VERSION = 2
+VERSION = 3
 _DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
-_EPISODE_COLUMNS = ("key", "job", "motion", "bytes", "motion_sha256", "seconds", "shard")
+_EPISODE_COLUMNS = ("key", "job", "motion", "demo", "bytes", "motion_sha256", "seconds", "shard")
+TRIED = 10
+"""Number of recordings that are tried at most, until one can be used, to find out what those of a job are like."""
+_BLOCK = 10_000
+"""Number of recordings that wait for their hash at a time."""
 
 Options = TypeVar("Options", ContactOptions, EngineOptions, SceneOptions, RecordingOptions)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Episode:
-    """A recording of a job. motion: path, "" for the scene's own motion. bytes: its size. seconds: estimated duration.
+    """A recording of a job. motion: path, "" for the scene's own motion. demo: name of a demonstration in it, or "".
 
-    shard: number of its shard.
+    bytes: its size. seconds: estimated duration. shard: number of its shard.
     """
 
     key: str
     job: str
     motion: str
+    demo: str
     bytes: int
     motion_sha256: str
     seconds: float = 0.0
@@ -54,10 +64,14 @@ class Episode:
 
 @dataclass(frozen=True)
 class Plan:
-    """Episodes in the order of their shards, and the request of each job by name, without recording and output."""
+    """Episodes in the order of their shards, and the request of each job by name, without recording and output.
+
+    sha256: of its content; "" before it is written.
+    """
 
     episodes: tuple[Episode, ...]
     requests: Mapping[str, RunRequest] = field(default_factory=dict)
+    sha256: str = ""
 
     @cached_property
     def _by_shard(self) -> dict[int, tuple[Episode, ...]]:
@@ -88,7 +102,7 @@ def make_plan(
     for job in jobs:
         per_episode, per_byte = rates[job.name]
         timed = [replace(one, seconds=per_episode + per_byte * one.bytes) for one in inputs[job.name]]
-        found = sorted(timed, key=lambda episode: (-episode.seconds, episode.motion))
+        found = sorted(timed, key=lambda episode: (-episode.seconds, episode.motion, episode.demo))
         filled = float("inf")
         for episode in found:
             if filled + episode.seconds > shard_seconds:
@@ -101,25 +115,62 @@ def make_plan(
     return Plan(tuple(numbered), {job.name: job.request for job in jobs})
 
 
-def episodes_of(job: Job) -> Iterable[Episode]:
+def episodes_of(job: Job) -> Iterator[Episode]:
     """The episodes of a job, with hashes of their inputs and without estimates.
 
-    Raises InputError for a scene that cannot be loaded, and for a recording that cannot be read.
+    A recording that cannot be opened is one episode, which fails when it is computed. Raises InputError for a scene
+    that cannot be loaded, and for a file that cannot be read.
     """
-    scene_sha256 = (
-        load_scene(
-            job.request.scenes, None, options=job.request.scene_options, recording_options=job.request.recording
+    request = job.request
+    scene_sha256 = ""
+    if request.scenes:
+        scene_sha256 = load_scene(
+            request.scenes, None, options=request.scene_options, recording_options=request.recording
         ).sha256
-        if job.request.scenes
-        else ""
-    )
-    motions = job.motions or ("",)
+    if not job.motions:
+        yield Episode(_key(scene_sha256, "", request), job.name, "", "", 0, "")
+        return
+    demos_of = demos_in if _has_demos(job.motions[:TRIED]) else lambda motion, options: ()
     with ThreadPoolExecutor() as pool:
-        digests = pool.map(lambda motion: files_sha256([motion]) if motion else "", motions)
-        for motion, digest in zip(motions, digests, strict=True):
-            size = os.path.getsize(motion) if motion else 0
-            key = _key(scene_sha256, digest, job.request)
-            yield Episode(key, job.name, motion, size, digest)
+        for first in range(0, len(job.motions), _BLOCK):
+            motions = job.motions[first : first + _BLOCK]
+            for motion, digest in zip(motions, pool.map(_sha256, motions), strict=True):
+                demos = demos_of(motion, request.recording) or ("",)
+                size = os.path.getsize(motion) // len(demos)
+                for demo in demos:
+                    key = _key(scene_sha256, digest, of_demo(request, demo))
+                    yield Episode(key, job.name, motion, demo, size, digest)
+
+
+def _sha256(path: str) -> str:
+    try:
+        return files_sha256([path])
+    except OSError as error:
+        raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", path) from error
+
+
+def _has_demos(motions: Sequence[str]) -> bool:
+    """Whether the first recording of a known kind is of one that has demonstrations: those of a job are of one kind."""
+    for motion in motions:
+        with suppress(InputError):
+            return "demos" in kind_of(motion).OPTIONS
+    return False
+
+
+def demos_in(motion: str, options: RecordingOptions) -> tuple[str, ...]:
+    """Names of the demonstrations of a recording that the options select; () where it cannot be opened."""
+    try:
+        with limited_reading(), closing(open_recording(motion)) as recording:
+            return recording.demos(options)
+    except InputError:
+        return ()
+
+
+def of_demo(request: RunRequest, demo: str) -> RunRequest:
+    """The request for one demonstration of the recording; the request itself for ""."""
+    if not demo:
+        return request
+    return replace(request, recording=replace(request.recording, demos=(demo,), uneven_demos=""))
 
 
 def _key(scene_sha256: str, motion_sha256: str, request: RunRequest) -> str:
@@ -129,56 +180,52 @@ def _key(scene_sha256: str, motion_sha256: str, request: RunRequest) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def write_plan(plan: Plan, path: str, force: bool = False) -> None:
+def write_plan(plan: Plan, store: Store) -> None:
     """Writes a plan as Parquet, its requests as metadata. Raises OutputError; then no file is left."""
     pyarrow = _pyarrow()
     rows = {name: [getattr(one, name) for one in plan.episodes] for name in _EPISODE_COLUMNS}
     table = pyarrow.table(rows)
     requests = {name: asdict(request) for name, request in plan.requests.items()}
     header = {"version": VERSION, "requests": requests, "sha256": _digest(rows, requests)}
-    metadata = {"collide.batch": json.dumps(header)}
-    sink = pyarrow.BufferOutputStream()
-    extra_module("pyarrow", "tables", "batch", "pyarrow.parquet").write_table(
-        table.replace_schema_metadata(metadata), sink, compression="zstd"
-    )
-    with AtomicOutput(path, force) as output:
-        output.write(sink.getvalue().to_pybytes())
-        output.commit()
+    content = parquet_bytes(table.replace_schema_metadata({"collide.batch": json.dumps(header)}), "batch")
+    store.files.write(PLAN, content)
 
 
-def read_plan(path: str) -> Plan:
-    """Reads a plan. Raises InputError for a file that is missing or not a plan of this version."""
-    if not os.path.isfile(path):
-        raise InputError("there is no plan", path, "make one with collide batch plan")
+def parquet_bytes(table: Any, wanted_for: str) -> bytes:
+    """A table of pyarrow as a Parquet file."""
+    sink = _pyarrow().BufferOutputStream()
+    extra_module("pyarrow", "tables", wanted_for, "pyarrow.parquet").write_table(table, sink, compression="zstd")
+    return sink.getvalue().to_pybytes()
+
+
+def read_plan(store: Store) -> Plan:
+    """The plan of a store. Raises InputError for a file that is missing or not a plan of this version."""
+    where, fix = store.plan_location(), "make one with collide batch plan"
     parquet = extra_module("pyarrow", "tables", "batch", "pyarrow.parquet")
-    fix = "make one with collide batch plan"
     try:
-        with reading("plan", path):
-            table = parquet.read_table(path)
+        with reading("plan", where):
+            table = parquet.read_table(io.BytesIO(store.files.read(PLAN)))
         header = json.loads((table.schema.metadata or {})[b"collide.batch"])
         if header.get("version") != VERSION:
-            raise InputError(f"is a plan of version {header.get('version')}", path, f"this program knows {VERSION}")
+            raise InputError(f"is a plan of version {header.get('version')}", where, f"this program knows {VERSION}")
         rows = {name: table.column(name).to_pylist() for name in _EPISODE_COLUMNS}
         if header["sha256"] != _digest(rows, header["requests"]):
-            raise InputError("is damaged: it was changed after it was written", path, fix)
+            raise InputError("is damaged: it was changed after it was written", where, fix)
         requests = {name: _request(values) for name, values in header["requests"].items()}
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-        _pyarrow().ArrowException,
-    ) as error:
+    except FileNotFoundError:
+        raise InputError("there is no plan", where, fix) from None
+    except (*_DAMAGE, _pyarrow().ArrowException) as error:
         words = " ".join(str(error).split())
-        raise InputError(f"is not the plan of a batch: {words}", path, fix) from error
-    return Plan(tuple(Episode(*row) for row in zip(*rows.values(), strict=True)), requests)
+        raise InputError(f"is not the plan of a batch: {words}", where, fix) from error
+    return Plan(tuple(Episode(*row) for row in zip(*rows.values(), strict=True)), requests, header["sha256"])
 
 
 def _digest(rows: Mapping[str, Sequence[Any]], requests: Mapping[str, Any]) -> str:
     """SHA-256 of a plan's content: Parquet itself does not notice a changed byte."""
-    return hashlib.sha256(json.dumps([dict(rows), dict(requests)], sort_keys=True).encode()).hexdigest()
+    digest = hashlib.sha256(json.dumps(dict(requests), sort_keys=True).encode())
+    for name in _EPISODE_COLUMNS:
+        digest.update("\0".join(map(str, (name, *rows[name]))).encode())
+    return digest.hexdigest()
 
 
 def _request(values: dict[str, Any]) -> RunRequest:

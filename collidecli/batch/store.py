@@ -1,9 +1,4 @@
-"""The folder of a batch: its plan, one contact set per key, and a report for each episode that failed.
-
-Everything is written in a folder of the process and linked into place, so that any number of workers on a shared file
-system may write one result, and the first one stays. A killed process leaves its folder, `collide_unfinished_<random>`,
-which the next worker removes.
-"""
+"""The store of a batch: its plan, one contact set per key, a report for each episode that failed, and events."""
 
 from __future__ import annotations
 
@@ -12,15 +7,15 @@ import os
 import socket
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any, get_type_hints
 
-from collidecli.engine.runtime.temporary_folders import TemporaryFolder
-from collidecli.errors import CollideError, InputError, OutputError
+from collidecli.batch.files import files_at, is_url
+from collidecli.errors import CollideError, InputError
 from collidecli.storage.contact_sets.reader import ContactSet
 
-_REMOVE = "remove it; collide batch run computes the episode again"
+PLAN = "plan.parquet"
 
 
 class DifferentContactsError(CollideError):
@@ -40,128 +35,137 @@ class Failure:
     exit_code: int
     host: str
     attempts: int = 1
-
-
-def plan_path(folder: str) -> str:
-    """Path of the plan of a batch."""
-    return os.path.join(folder, "plan.parquet")
+    demo: str = ""
 
 
 class Store:
-    """The files of a batch below `folder`. Raises OutputError where the folder cannot be made."""
+    """The files of a batch at `location`: a folder, or the URL of an object store."""
 
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
-        self._unfinished = TemporaryFolder("unfinished", folder)
-        try:
-            for name in ("results", "failed", "events"):
-                os.makedirs(os.path.join(folder, name), exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"cannot be made: {(error.strerror or str(error)).lower()}", folder) from error
+    def __init__(self, location: str) -> None:
+        self.location = location
+        self.files = files_at(location)
 
     @property
-    def plan_path(self) -> str:
-        return plan_path(self.folder)
+    def absolute_location(self) -> str:
+        """The location for processes with another current folder."""
+        return self.location if is_url(self.location) else os.path.abspath(self.location)
 
-    def result_path(self, key: str) -> str:
-        """Path of the contact set of a key."""
-        return os.path.join(self.folder, "results", key[:2], f"{key}.h5")
+    def plan_version(self) -> str:
+        """A text that changes with the plan. Raises FileNotFoundError."""
+        return self.files.version(PLAN)
+
+    def has_plan(self) -> bool:
+        return self.files.exists(PLAN)
+
+    def plan_location(self) -> str:
+        """Where the plan is, for messages."""
+        return f"{self.location.rstrip('/')}/{PLAN}"
+
+    def result_name(self, key: str) -> str:
+        """Name of the contact set of a key, relative to the store."""
+        return f"results/{key[:2]}/{key}.h5"
+
+    def result_location(self, key: str) -> str:
+        """Path or URL of the contact set of a key."""
+        return f"{self.location.rstrip('/')}/{self.result_name(key)}"
 
     def has_result(self, key: str) -> bool:
-        return os.path.exists(self.result_path(key))
+        return self.files.exists(self.result_name(key))
+
+    def result(self, key: str) -> AbstractContextManager[str]:
+        """A local path of the contact set of a key, while the context lasts. Raises FileNotFoundError."""
+        return self.files.local(self.result_name(key))
 
     def new_result(self, key: str) -> str:
-        """A path in the folder of this process, for `keep_result`."""
-        return os.path.join(self._unfinished.name, f"{key}.{uuid.uuid4().hex}.h5")
+        """A local path for `keep_result`."""
+        return self.files.new_path(self.result_name(key))
 
     def keep_result(self, key: str, made: str) -> None:
         """Moves a new contact set into place; removes it where an equal one is there.
 
         Raises DifferentContactsError where the one that is there has other contacts.
         """
-        final = self.result_path(key)
-        os.makedirs(os.path.dirname(final), exist_ok=True)
-        try:
-            os.link(made, final)
-        except FileExistsError:
-            ours, theirs = content_of(made), content_of(final)
-            if ours != theirs:
-                raise DifferentContactsError(
-                    f"was computed again, on {socket.gethostname()}, with the content {ours[:16]}, not {theirs[:16]}",
-                    final,
-                    "compare them with collide diff; /timing has the machine of each",
-                ) from None
-        os.unlink(made)
+        ours = content_of(made)
+        if self.files.add(self.result_name(key), made):
+            return
+        theirs = self.content(key)
+        if ours != theirs:
+            raise DifferentContactsError(
+                f"was computed again, on {socket.gethostname()}, with the content {ours[:16]}, not {theirs[:16]}",
+                self.result_location(key),
+                "compare them with collide diff; /timing has the machine of each",
+            )
+
+    def content(self, key: str) -> str:
+        """Content hash of the contact set of a key."""
+        with self.result(key) as path:
+            return content_of(path)
 
     def results(self) -> Iterator[str]:
         """The keys that have a contact set."""
-        for entry in os.scandir(os.path.join(self.folder, "results")):
-            if entry.is_dir():
-                names = (each.name for each in os.scandir(entry.path))
-                yield from (name[:-3] for name in names if name.endswith(".h5"))
+        names = self.files.names("results")
+        yield from (os.path.basename(name)[:-3] for name in names if name.endswith(".h5"))
 
     def fail(self, failure: Failure) -> None:
         """Records that an episode failed."""
-        self._write(os.path.join("failed", f"{failure.key}.json"), asdict(failure))
+        self._write(self._failure_name(failure.key), asdict(failure))
 
     def has_failure(self, key: str) -> bool:
-        return os.path.exists(self._failure_path(key))
+        return self.files.exists(self._failure_name(key))
 
     def forget_failure(self, key: str) -> None:
-        with suppress(FileNotFoundError):
-            os.unlink(self._failure_path(key))
+        self.files.remove(self._failure_name(key))
 
-    def _failure_path(self, key: str) -> str:
-        return os.path.join(self.folder, "failed", f"{key}.json")
+    def _failure_name(self, key: str) -> str:
+        return f"failed/{key}.json"
 
     def failures(self) -> dict[str, Failure]:
-        """Failures by key."""
-        folder = os.path.join(self.folder, "failed")
-        paths = (os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".json"))
-        return {failure.key: failure for failure in map(_read_failure, paths)}
+        """Failures by key. Raises InputError for a file that no batch has written."""
+        return {failure.key: failure for failure in map(self._failure, self._objects("failed"))}
+
+    def _failure(self, record: tuple[str, dict[str, Any]]) -> Failure:
+        name, found = record
+        kinds = get_type_hints(Failure)
+        if {key: type(value) for key, value in found.items()} != kinds:
+            raise self._no_record(name, f"its keys are not {', '.join(kinds)}")
+        return Failure(**found)
 
     def log(self, event: dict[str, object]) -> None:
         """Records an event: one file each, since appending is not atomic on every file system."""
-        self._write(os.path.join("events", f"{uuid.uuid4().hex}.json"), event)
+        self._write(f"events/{uuid.uuid4().hex}.json", event)
 
     def events(self) -> list[dict[str, Any]]:
-        """All events, in order of time."""
-        folder = os.path.join(self.folder, "events")
-        paths = (os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".json"))
-        return sorted(map(_read_event, paths), key=lambda event: event["time"])
+        """All events, in order of time. Raises InputError for a file that no batch has written."""
+        found = []
+        for name, event in self._objects("events"):
+            if not all(isinstance(event.get(key), (int, float)) for key in ("time", "done", "seconds")):
+                raise self._no_record(name, "it lacks numbers for time, done or seconds")
+            if not event.get("host"):
+                raise self._no_record(name, "it has no host")
+            found.append(event)
+        return sorted(found, key=lambda event: event["time"])
+
+    def _objects(self, prefix: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Names and contents of all records below `prefix`."""
+        for name in sorted(self.files.names(prefix)):
+            if not name.endswith(".json"):
+                continue
+            with suppress(FileNotFoundError):  # removed by another worker since it was listed
+                try:
+                    found = json.loads(self.files.read(name))
+                except (ValueError, RecursionError) as error:
+                    raise self._no_record(name, str(error)) from error
+                if not isinstance(found, dict):
+                    raise self._no_record(name, "it is no object")
+                yield name, found
+
+    def _no_record(self, name: str, reason: str) -> InputError:
+        kind = "report of a failed episode" if name.startswith("failed") else "event of a batch"
+        fix = "remove it; collide batch run computes the episode again" if name.startswith("failed") else "remove it"
+        return InputError(f"is no {kind}: {reason}", f"{self.location}/{name}", fix)
 
     def _write(self, name: str, value: object) -> None:
-        path = os.path.join(self.folder, name)
-        partial = os.path.join(self._unfinished.name, uuid.uuid4().hex)
-        with open(partial, "w", encoding="utf-8") as file:
-            json.dump(value, file)
-        os.replace(partial, path)
-
-
-def _read_failure(path: str) -> Failure:
-    """Raises InputError for a file that no batch has written."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            found = json.load(file)
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"is no report of a failed episode: {error}", path, _REMOVE) from error
-    kinds = get_type_hints(Failure)
-    if not isinstance(found, dict) or {name: type(value) for name, value in found.items()} != kinds:
-        raise InputError(f"is no report of a failed episode: its keys are not {', '.join(kinds)}", path, _REMOVE)
-    return Failure(**found)
-
-
-def _read_event(path: str) -> dict[str, Any]:
-    """Raises InputError for a file that no batch has written."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            found = json.load(file)
-        if all(isinstance(found[name], (int, float)) for name in ("time", "done", "seconds")) and found["host"]:
-            return found
-        reason = "its values are of other types"
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        reason = str(error)
-    raise InputError(f"is no event of a batch: {reason}", path, "remove it")
+        self.files.write(name, json.dumps(value).encode())
 
 
 def content_of(path: str) -> str:
@@ -170,8 +174,9 @@ def content_of(path: str) -> str:
         return contacts.content_sha256
 
 
-def open_store(folder: str) -> Store:
-    """The store of an existing batch. Raises InputError for a folder without a plan."""
-    if not os.path.isfile(plan_path(folder)):
-        raise InputError("has no plan of a batch", folder, "make one with collide batch plan jobs.toml -o FOLDER")
-    return Store(folder)
+def open_store(location: str) -> Store:
+    """The store of an existing batch. Raises InputError for a location without a plan."""
+    store = Store(location)
+    if not store.has_plan():
+        raise InputError("has no plan of a batch", location, "make one with collide batch plan jobs.toml -o FOLDER")
+    return store

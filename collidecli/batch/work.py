@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,16 +12,19 @@ from dataclasses import replace
 
 from collidecli.batch.events import ShardReport, log_shard
 from collidecli.batch.jobs import Job
-from collidecli.batch.plan import Episode, Plan, read_plan
-from collidecli.batch.store import DifferentContactsError, Failure, Store, content_of, open_store
+from collidecli.batch.plan import TRIED, Episode, Plan, demos_in, of_demo, read_plan
+from collidecli.batch.store import DifferentContactsError, Failure, Store, open_store
 from collidecli.commands.run import RunRequest, RunResult, run
+from collidecli.commands.scene_cache import SceneCache
 from collidecli.commands.scenes import scene_in_motion
 from collidecli.engine.runtime.process_settings import owned_process
 from collidecli.engine.runtime.temporary_folders import TemporaryFolder
-from collidecli.errors import CollideError, Interrupted, OutputError
+from collidecli.errors import CollideError, InputError, Interrupted, OutputError
 from collidecli.system_resources import free_memory
 
 PROBE_FRAMES = 50
+_scenes = SceneCache()
+"""Of this process, which works on the episodes of one job in a row."""
 INTERNAL_ERROR = 70
 ATTEMPTS = 3
 """Computations of an episode that ends in an internal error or kills its process."""
@@ -28,14 +32,14 @@ LEAST_MEMORY = 64 << 20
 """Memory limit below which no repeated attempt goes [bytes]."""
 
 
-def work_shard(folder: str, shard: int, only: Sequence[str] | None = None, attempt: int = 0) -> ShardReport:
+def work_shard(location: str, shard: int, only: Sequence[str] | None = None, attempt: int = 0) -> ShardReport:
     """Computes the episodes of a shard that have neither a contact set nor a failure, in a process of the batch.
 
     Args:
         only: keys to compute, else all. attempt: number of processes that were killed by them before.
     Raises OutputError and DifferentContactsError; an episode that cannot be used is recorded as failed.
     """
-    store, plan = open_store(folder), planned(folder)
+    store, plan = open_store(location), planned(location)
     start, report, contents = time.perf_counter(), ShardReport(shard), dict[str, str]()
     with owned_process():
         for episode in plan.shard(shard):
@@ -55,16 +59,16 @@ def work_shard(folder: str, shard: int, only: Sequence[str] | None = None, attem
     return report
 
 
-_plans: dict[str, tuple[int, Plan]] = {}
+_plans: dict[str, tuple[str, Plan]] = {}
 
 
-def planned(folder: str) -> Plan:
-    """The plan of a folder, read once in a process unless it changes."""
-    path = os.path.join(folder, "plan.parquet")
-    changed = os.stat(path).st_mtime_ns
-    if folder not in _plans or _plans[folder][0] != changed:
-        _plans[folder] = (changed, read_plan(path))
-    return _plans[folder][1]
+def planned(location: str) -> Plan:
+    """The plan of a store, read once in a process unless it changes."""
+    store = Store(location)
+    version = store.plan_version()
+    if location not in _plans or _plans[location][0] != version:
+        _plans[location] = (version, read_plan(store))
+    return _plans[location][1]
 
 
 def work_episode(store: Store, plan: Plan, episode: Episode, attempt: int = 0) -> str:
@@ -74,7 +78,7 @@ def work_episode(store: Store, plan: Plan, episode: Episode, attempt: int = 0) -
     """
     made = store.new_result(episode.key)
     try:
-        content = run(request_of(plan, episode, made, attempt)).content_sha256
+        content = run(request_of(plan, episode, made, attempt), cache=_scenes).content_sha256
         store.keep_result(episode.key, made)
         return content
     except (OutputError, Interrupted, DifferentContactsError):
@@ -94,7 +98,9 @@ def work_episode(store: Store, plan: Plan, episode: Episode, attempt: int = 0) -
 
 
 def _failure(episode: Episode, message: str, exit_code: int) -> Failure:
-    return Failure(episode.key, episode.job, episode.motion, message, exit_code, socket.gethostname())
+    return Failure(
+        episode.key, episode.job, episode.motion, message, exit_code, socket.gethostname(), demo=episode.demo
+    )
 
 
 def request_of(plan: Plan, episode: Episode, output: str, attempt: int = 0) -> RunRequest:
@@ -102,7 +108,7 @@ def request_of(plan: Plan, episode: Episode, output: str, attempt: int = 0) -> R
 
     attempt: number of attempts before; each halves the memory limit.
     """
-    request = plan.requests[episode.job]
+    request = of_demo(plan.requests[episode.job], episode.demo)
     engine = replace(request.engine, threads=request.engine.threads or 1)
     if attempt:
         limit = max((engine.memory_limit or free_memory() // 2) >> attempt, LEAST_MEMORY)
@@ -111,25 +117,38 @@ def request_of(plan: Plan, episode: Episode, output: str, attempt: int = 0) -> R
 
 
 def probe(job: Job) -> tuple[float, float]:
-    """Seconds per episode and per byte of a recording, from the first frames of the job's first recording.
+    """Seconds per episode and per byte of a recording, from first frames of the first recording that can be used.
 
-    Raises InputError for a scene or a first recording that cannot be used.
+    Raises InputError, of the first one, where none of the first recordings can be used.
     """
-    motion_path = job.motions[0] if job.motions else ""
+    first: InputError | None = None
+    for motion in job.motions[:TRIED] or ("",):
+        try:
+            return _probe(job, motion)
+        except InputError as error:
+            first = first or error
+    assert first is not None
+    raise first
+
+
+def _probe(job: Job, motion_path: str) -> tuple[float, float]:
     request = replace(job.request, trajectory=motion_path or None, engine=replace(job.request.engine, threads=1))
+    names = demos_in(motion_path, request.recording) if motion_path else ()
+    request = of_demo(request, names[0] if names else "")
     _, motion = scene_in_motion(request)
     frames = len(motion.time)
     motion.close()
-    with TemporaryFolder("probe") as folder:
+    with tempfile.TemporaryDirectory() as folder:
         first = replace(
             request, frames=request.frames or f"0:{PROBE_FRAMES}", output=os.path.join(folder, "probe.h5"), force=True
         )
-        run(first)  # compiles the kernels
+        cache = SceneCache()
+        run(first, cache=cache)  # compiles the kernels
         start = time.perf_counter()
-        result: RunResult = run(first)
+        result: RunResult = run(first, cache=cache)
         seconds = time.perf_counter() - start
     per_frame = result.wall_seconds / max(result.frames, 1)
-    size = os.path.getsize(motion_path) if motion_path else 0
+    size = os.path.getsize(motion_path) // max(len(names), 1) if motion_path else 0
     return max(seconds - result.wall_seconds, 0.0), per_frame * frames / max(size, 1)
 
 
@@ -137,4 +156,4 @@ def recomputed_content(store: Store, plan: Plan, episode: Episode) -> tuple[str,
     """Content hashes of an episode's contact set, and of one that is computed now and removed."""
     with TemporaryFolder("verification") as folder:
         again = run(request_of(plan, episode, os.path.join(folder, "again.h5")))
-    return content_of(store.result_path(episode.key)), again.content_sha256
+    return store.content(episode.key), again.content_sha256

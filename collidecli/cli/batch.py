@@ -30,7 +30,7 @@ FIXED = ("output", "scenes", "trajectory", "each", "force", "skip_existing", "tr
 """Parameters of `run` that the batch sets for each episode, or that no episode has."""
 SHARD = "Estimated duration of a shard, the unit of work [s]."
 WORKERS = "Number of worker processes. [default: one per core or by CPU quota]"
-FOLDER = "The folder of the batch: its plan and its contact sets."
+FOLDER = "The folder of the batch, or the URL of an object store: its plan and its contact sets."
 
 
 @click.group("batch", cls=VerbGroup, invoke_without_command=True, subcommand_metavar="VERB ...", epilog=EPILOG)
@@ -97,28 +97,26 @@ def _planned(jobs: str, folder: str, shard_seconds: float, force: bool) -> tuple
     """The plan of a job file, written to the folder; the plan that is there where it has the same episodes."""
     from collidecli.batch.jobs import read_jobs
     from collidecli.batch.plan import episodes_of, make_plan, read_plan, write_plan
-    from collidecli.batch.store import Store, plan_path
+    from collidecli.batch.store import Store
     from collidecli.batch.work import probe
     from collidecli.errors import OutputError
 
     found = read_jobs(jobs, _job_request)
     inputs = {job.name: list(episodes_of(job)) for job in found}
-    path = plan_path(folder)
-    if os.path.exists(path) and not force:
-        held = read_plan(path)
+    store = Store(folder)
+    if store.has_plan() and not force:
+        held = read_plan(store)
         if _named(held.episodes) == _named(one for episodes in inputs.values() for one in episodes):
-            return Store(folder), held
+            return store, held
         raise OutputError(
             "has the plan of other episodes", folder, "give another folder, or replace it by collide batch plan --force"
         )
-    plan = make_plan(found, inputs, {job.name: probe(job) for job in found}, shard_seconds)
-    store = Store(folder)  # after everything that may refuse the jobs
-    write_plan(plan, store.plan_path, force=True)
-    return store, plan
+    write_plan(make_plan(found, inputs, {job.name: probe(job) for job in found}, shard_seconds), store)
+    return store, read_plan(store)
 
 
-def _named(episodes: Iterable[Episode]) -> set[tuple[str, str, str]]:
-    return {(episode.key, episode.job, episode.motion) for episode in episodes}
+def _named(episodes: Iterable[Episode]) -> set[tuple[str, str, str, str]]:
+    return {(episode.key, episode.job, episode.motion, episode.demo) for episode in episodes}
 
 
 def plan_options(command: Callable) -> Callable:
@@ -176,17 +174,18 @@ def plan_verb(ctx: click.Context, jobs: str, folder: str, shard_seconds: float, 
 @click.pass_context
 def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any) -> int:
     """Compute every episode that has no contact set yet. JOBS.TOML is planned first."""
+    from collidecli.batch.files import is_url
     from collidecli.batch.gather import state_of
     from collidecli.batch.plan import read_plan
     from collidecli.batch.store import open_store
     from collidecli.errors import InputError
     from collidecli.report.batch_tables import state_table
 
-    if os.path.isdir(target) or folder is None:
+    if folder is None or os.path.isdir(target) or is_url(target):
         if folder is not None:
             raise InputError("is the folder of a batch", target, "remove -o")
         store = open_store(target)
-        plan = read_plan(store.plan_path)
+        plan = read_plan(store)
     else:
         store, plan = _planned(target, folder, values["shard_seconds"], force=False)
     if values["retry_failed"]:
@@ -262,7 +261,7 @@ def work_verb(ctx: click.Context, folder: str, slot: str, workers: int) -> int:
     except ValueError:
         raise InputError(f"'{slot}' is not a slot", "--slot", "write K/N with K from 0 to N - 1") from None
     store = open_store(folder)
-    plan = read_plan(store.plan_path)
+    plan = read_plan(store)
     reports: list[ShardReport] = []
     by_processes(store, plan, workers, reports.append, range(first, plan.shard_count, count))
     streams_of(ctx).result(state_of(store, plan), state_table)
@@ -282,7 +281,7 @@ def status_verb(ctx: click.Context, folder: str, watch: bool, interval: float) -
     from collidecli.report.batch_tables import state_table
 
     store = open_store(folder)
-    plan = read_plan(store.plan_path)
+    plan = read_plan(store)
     streams = streams_of(ctx)
     state = state_of(store, plan)
     with streams.live() as show:
@@ -323,7 +322,7 @@ def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
     store = open_store(folder)
     streams = streams_of(ctx)
     with streams.progress("verifying", noun="episodes") as progress:
-        result = verify(store, read_plan(store.plan_path), share, seed, progress)
+        result = verify(store, read_plan(store), share, seed, progress)
     streams.result(result, verify_table)
     return 1 if result.different else 0
 
@@ -344,6 +343,6 @@ def gather_verb(ctx: click.Context, folder: str, to: str, output: str, force: bo
     store = open_store(folder)
     streams = streams_of(ctx)
     with streams.progress("gathering", noun="episodes") as progress:
-        result = write_manifest(store, read_plan(store.plan_path), output, force, progress)
+        result = write_manifest(store, read_plan(store), output, force, progress)
     streams.result(result, gather_table)
     return 0

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from collidecli.cli.streams import Streams
     from collidecli.commands.result import Result
     from collidecli.commands.run import RunRequest, RunResult
+    from collidecli.commands.scene_cache import SceneCache
     from collidecli.report.progress import FrameProgress
 
 EPILOG = """An environment variable, such as COLLIDE_THREADS=4, or a key in collide.toml, such as "threads = 4", can set
@@ -153,6 +154,7 @@ def run_inputs(streams: Streams, scenes: Sequence[str], recordings: Sequence[str
 
 def _several_runs(streams: Streams, inputs: RunInputs, values: Mapping[str, Any]) -> int:
     from collidecli.commands.result_list import RunList
+    from collidecli.commands.scene_cache import SceneCache
     from collidecli.report.list_tables import run_list_table
 
     files = inputs.several or ()
@@ -163,10 +165,11 @@ def _several_runs(streams: Streams, inputs: RunInputs, values: Mapping[str, Any]
         raise click.UsageError(f"--trace is for one run, and there are runs of {what}.")
     planned = planned_outputs(values["output"], files, ENDING, values["force"], values["skip_existing"])
     jobs = [Job(file.path, *output) for file, output in zip(files, planned, strict=True)]
+    cache = SceneCache()
 
     def compute(job: Job, progress: FrameProgress | None) -> Result:
         scenes, trajectory = ((job.name,), inputs.trajectory) if inputs.each else (inputs.scenes, job.name)
-        return _run(request_of(scenes, {**values, "output": job.output, "trajectory": trajectory}), progress)
+        return _run(request_of(scenes, {**values, "output": job.output, "trajectory": trajectory}), progress, cache)
 
     with output_folders(job.output or "" for job in jobs if not job.is_skipped):
         found = RunList(items=list(computed(streams, jobs, compute, "colliding", "loading")))
@@ -174,13 +177,13 @@ def _several_runs(streams: Streams, inputs: RunInputs, values: Mapping[str, Any]
     return exit_code(found)
 
 
-def _run(request: RunRequest, progress: FrameProgress | None) -> RunResult:
-    """One run."""
+def _run(request: RunRequest, progress: FrameProgress | None, cache: SceneCache | None = None) -> RunResult:
+    """One run. cache: keeps the scene for the next one."""
     from collidecli.commands.run import run
     from collidecli.engine.runtime.compilation import reported_compilation
 
     with reported_compilation(progress and progress.compiling):
-        return run(request, progress)
+        return run(request, progress, cache)
 
 
 def request_of(scenes: Sequence[str], values: Mapping[str, Any]) -> RunRequest:

@@ -13,6 +13,7 @@ import warp as wp
 
 from collidecli.analysis.contact_summary import touches_of
 from collidecli.analysis.contact_tracking import ContactTracker
+from collidecli.commands.scene_cache import SceneCache
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.chunking import default_memory_limit, first_batch_cells
@@ -173,17 +174,25 @@ def prepare_collision(
     device: wp.Device,
     timing: TimingReport,
     columns: Sequence[Column] = RIGID_COLUMNS,
+    cache: SceneCache | None = None,
 ) -> Collision:
     """Chooses the broad phase, compiles the kernels, and sets workers, chunks and memory.
 
-    columns: columns to write. Raises InputError if the memory limit is too small.
+    columns: columns to write. cache: of pipelines, for motions of one model in a row.
+    Raises InputError if the memory limit is too small.
     """
-    cache = FieldCache(engine.cache_dir, engine.cache_limit)
-    with timing.stage("compile"):
+    fields = FieldCache(engine.cache_dir, engine.cache_limit)
+
+    def build() -> tuple[CollisionPipeline, BroadPhaseChoice]:
         samples = partial(sample_poses, motion)
-        pipeline, choice = build_pipeline(model, contact, engine, device, samples, motion.float_type, cache)
+        built = build_pipeline(model, contact, engine, device, samples, motion.float_type, fields)
+        timing.move("compile", "load", built[0].field_seconds)
+        return built
+
+    with timing.stage("compile"):
+        key = (contact, engine, device.alias, np.dtype(motion.float_type).str)
+        pipeline, choice = build() if cache is None else cache.pipeline(model, key, build)
         native_loops.use_compiled()
-    timing.move("compile", "load", pipeline.field_seconds)
     workers = worker_count(engine.threads, device.is_cuda)
     cells = batch_size(pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells)
     shares = None
@@ -199,7 +208,7 @@ def prepare_collision(
         memory_limit=default_memory_limit() if shares is None else shares.engine_bytes,
         contact=contact,
         chunk_rows=0 if shares is None else shares.chunk_rows,
-        notes=(*cache.notes, *kernel_cache_notes()),
+        notes=(*fields.notes, *kernel_cache_notes()),
     )
 
 

@@ -17,6 +17,7 @@ from collidecli.commands.collision import Collision, prepare_collision
 from collidecli.commands.contact_totals import ContactCounts, Tally
 from collidecli.commands.output_paths import check_hdf5_output, check_trace
 from collidecli.commands.result import Progress, Result
+from collidecli.commands.scene_cache import SceneCache
 from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.commands.timing import (
     Span,
@@ -97,8 +98,11 @@ class RunResult(ContactCounts, Result):
     trace: str | None = None
 
 
-def run(request: RunRequest, progress: Progress = None) -> RunResult:
-    """Computes and writes the contact set. Raises CollideError; then no output file is created or changed."""
+def run(request: RunRequest, progress: Progress = None, cache: SceneCache | None = None) -> RunResult:
+    """Computes and writes the contact set. Raises CollideError; then no output file is created or changed.
+
+    cache: keeps the scene for the next run in this process.
+    """
     timing = TimingReport()
     request.engine.checked()
     request.contact.checked()
@@ -111,11 +115,12 @@ def run(request: RunRequest, progress: Progress = None) -> RunResult:
         load_ahead(device)
         native_loops.begin_compiling()
         with parts_kept_in(request.engine.cache_dir, request.engine.cache_limit):
-            scene, motion = scene_in_motion(request)
+            scene, motion = scene_in_motion(request, cache)
     try:
-        if scene.recording is not None:  # a merge compares the names of demonstrations
-            request = replace(request, recording=scene.recording.named_demos(request.recording))
-        return _run(request, scene, motion, device, timing, progress)
+        if scene.recording is not None and request.recording.demos:  # a merge compares the names of demonstrations
+            named = replace(request.recording, demos=scene.recording.demos(request.recording))
+            request = replace(request, recording=named)
+        return _run(request, scene, motion, device, timing, progress, cache)
     finally:
         motion.close()
 
@@ -127,12 +132,13 @@ def _run(
     device,
     timing: TimingReport,
     progress: Progress,
+    cache: SceneCache | None,
 ) -> RunResult:
     model = scene.model
     optional = OptionalColumns.of(request.contact.apply(model), request.columns)
     columns = (*RIGID_COLUMNS, *optional.columns, *request.contact.columns)
     with scene.named():
-        collision = prepare_collision(model, motion, request.contact, request.engine, device, timing, columns)
+        collision = prepare_collision(model, motion, request.contact, request.engine, device, timing, columns, cache)
     tally = Tally(len(model.shapes))
     attributes = {
         "scene": scene.name,

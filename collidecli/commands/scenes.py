@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from collidecli.commands.motions import SlicedMotion, check_worlds, merged_motion, parse_frames
+from collidecli.commands.scene_cache import SceneCache, file_state
 from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
@@ -20,7 +21,7 @@ from collidecli.storage.process_activity import reading
 from collidecli.storage.reading_limit import check_size, limited_reading
 
 if TYPE_CHECKING:
-    from collidecli.importers.recordings.recording import EmbeddedScene, Recording
+    from collidecli.importers.recordings.recording import EmbeddedScene, EmbeddedScenes, Recording
     from collidecli.importers.scene_import import SceneImport
     from collidecli.importers.usd.scene import UsdImport
 
@@ -105,10 +106,13 @@ class LoadedScene:
         return merged_motion(own, self.model, self.name)
 
 
-def scene_in_motion(request: SceneRequest) -> tuple[LoadedScene, Motion]:
-    """The scene and the selected frames of its motion, with a checked world count."""
+def scene_in_motion(request: SceneRequest, cache: SceneCache | None = None) -> tuple[LoadedScene, Motion]:
+    """The scene and the selected frames of its motion, with a checked world count.
+
+    cache: of scenes, for recordings of one scene in a row.
+    """
     with limited_reading(request.memory_limit):
-        scene = _loaded(request)
+        scene = _loaded(request, cache)
         motion = scene.motion(request.recording)
     where = request.trajectory or scene.name
     check_worlds(motion, scene.model, where, f"run with --worlds {motion.world_count}")
@@ -143,7 +147,7 @@ def load_scene(
         return _loaded(request)
 
 
-def _loaded(request: SceneRequest) -> LoadedScene:
+def _loaded(request: SceneRequest, cache: SceneCache | None = None) -> LoadedScene:
     recording = None
     if request.trajectory is not None:
         from collidecli.importers.recordings.kinds import open_recording
@@ -152,23 +156,39 @@ def _loaded(request: SceneRequest) -> LoadedScene:
             recording = open_recording(request.trajectory)
     try:
         if request.scenes:
-            return _scene_of_files(request, recording)
+            return _scene_of_files(request, recording, cache)
         if recording is None:
             what = "give a scene file, or with -t a recording that contains its scene"
             raise InputError("there is no scene", fix=what)
         with reading("recording", recording.content.path):
-            return _embedded_scene(request, recording)
+            return _embedded_scene(request, recording, cache)
     except BaseException:
         if recording is not None:
             recording.close()
         raise
 
 
-def _scene_of_files(request: SceneRequest, recording: Recording | None) -> LoadedScene:
-    options = request.scene_options
+def _scene_of_files(request: SceneRequest, recording: Recording | None, cache: SceneCache | None) -> LoadedScene:
+    options, recorded = request.scene_options, None
     if recording is not None and recording.NAME == "usd-layer":
         # The layer is composed with the stage when the stage is opened.
         options = replace(options, motion_layer=recording.content.path)
+    elif recording is not None and len(request.scenes) == 1 and request.worlds is None:
+        with reading("recording", recording.content.path):
+            recorded = recording.world_count(request.recording)
+    if recording is None or cache is None or options.motion_layer:
+        scene = _imported_scene(request, options, recorded, recording)
+    else:
+        excluded = file_state(options.disabled_pairs)
+        key = (*request.scenes, options, excluded, request.worlds, recorded, request.contact.static_pairs)
+        scene = cache.scene(key, lambda: _imported_scene(request, options, recorded, recording))
+    return replace(scene, recording=recording)
+
+
+def _imported_scene(
+    request: SceneRequest, options: SceneOptions, recorded: int | None, recording: Recording | None
+) -> LoadedScene:
+    """The scene of the request's files. recorded: number of recorded worlds, where it decides the model's."""
     builders, imports = [], []
     for path in request.scenes:
         builder = ModelBuilder()
@@ -176,23 +196,22 @@ def _scene_of_files(request: SceneRequest, recording: Recording | None) -> Loade
             imports.append(add_scene(builder, path, options))
         builders.append(builder)
     if len(builders) == 1:
-        model = _one_scene(request, builders[0], recording)
+        model = _one_scene(request, builders[0], recorded, recording)
         world_import = (0,) * model.world_count
     else:
         model = _several_scenes(request, builders)
         world_import = tuple(range(len(imports)))
     warnings = tuple(w for scene in imports for w in scene.warnings)
     name, sha256 = " ".join(model.source), scene_hash(imports, options)
-    return LoadedScene(model, name, sha256, tuple(imports), warnings, world_import, recording)
+    return LoadedScene(model, name, sha256, tuple(imports), warnings, world_import)
 
 
-def _one_scene(request: SceneRequest, builder: ModelBuilder, recording: Recording | None) -> Model:
+def _one_scene(
+    request: SceneRequest, builder: ModelBuilder, recorded: int | None, recording: Recording | None
+) -> Model:
     worlds = request.worlds
     if worlds is None and recording is not None:
-        with reading("recording", recording.content.path):
-            worlds = recording.world_count(request.recording)
-        if worlds == 1:
-            worlds = None  # one recorded world moves every world of the scene
+        worlds = None if recorded == 1 else recorded  # one recorded world moves every world of the scene
         _check_environments(builder, worlds, "worlds of the recording", recording.content.path)
     else:
         _check_environments(builder, worlds, "worlds", "--worlds")
@@ -244,14 +263,13 @@ def _check_environments(builder: ModelBuilder, worlds: int | None, what: str, wh
         )
 
 
-def _embedded_scene(request: SceneRequest, recording: Recording) -> LoadedScene:
+def _embedded_scene(request: SceneRequest, recording: Recording, cache: SceneCache | None) -> LoadedScene:
     """The scenes in a recording as one model: a world for each demonstration, a template for each different scene.
 
     request.worlds: None is the number of recorded worlds; another number is possible for one distinct scene.
     Raises InputError: a recording without a scene, or with one that MuJoCo cannot compile.
     """
-    path, worlds, options = recording.content.path, request.worlds, request.scene_options
-    static_pairs = request.contact.static_pairs
+    path = recording.content.path
     embedded = recording.embedded_scenes(request.recording)
     if embedded is None:
         raise InputError(
@@ -259,6 +277,15 @@ def _embedded_scene(request: SceneRequest, recording: Recording) -> LoadedScene:
             path,
             "give the scene in which it was recorded (for collide traj convert with --scene)",
         )
+    if cache is None:
+        return replace(_compiled_scene(request, embedded, path), recording=recording)
+    texts = tuple(scene.text for scene in embedded.scenes)
+    key = (path, texts, embedded.world_scene, request.scene_options, request.worlds, request.contact.static_pairs)
+    return replace(cache.scene(key, lambda: _compiled_scene(request, embedded, path)), recording=recording)
+
+
+def _compiled_scene(request: SceneRequest, embedded: EmbeddedScenes, path: str) -> LoadedScene:
+    worlds, options, static_pairs = request.worlds, request.scene_options, request.contact.static_pairs
     name = os.path.basename(path)
     builders, imports = [], []
     for scene in embedded.scenes:
@@ -280,7 +307,7 @@ def _embedded_scene(request: SceneRequest, recording: Recording) -> LoadedScene:
     else:
         model = _worlds_of([builders[index] for index in world_import], static_pairs)
     warnings = tuple(dict.fromkeys(w for scene in imports for w in scene.warnings))
-    return LoadedScene(model, name, scene_hash(imports, options), tuple(imports), warnings, world_import, recording)
+    return LoadedScene(model, name, scene_hash(imports, options), tuple(imports), warnings, world_import)
 
 
 def recorded_options(config: Mapping[str, object], kind: type[Options], where: str) -> Options:

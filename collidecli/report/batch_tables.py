@@ -36,7 +36,9 @@ def state_table(result: ResultDict) -> RenderableType:
     if result["failures"]:
         table = listing(("failed episode", "left"), ("reason", "left"))
         for failure in result["failures"][:FAILURES_SHOWN]:
-            table.add_row(failure["motion"] or failure["job"], failure["message"])
+            table.add_row(
+                " ".join(filter(None, (failure["motion"], failure["demo"]))) or failure["job"], failure["message"]
+            )
         parts.append(table)
         if len(result["failures"]) > FAILURES_SHOWN:
             parts.append(Text(f"and {count(len(result['failures']) - FAILURES_SHOWN)} more; --json lists all"))

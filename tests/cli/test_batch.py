@@ -26,6 +26,7 @@ from collidecli.batch.store import DifferentContactsError, Failure, Store, conte
 from collidecli.batch.work import work_shard
 from collidecli.batch.worker_process import WorkerKilledError, WorkerProcess
 from tests.cli.conftest import write_motion
+from tests.cli.test_recordings import falling, write_demos
 
 JOBS = """
 [[job]]
@@ -94,7 +95,7 @@ def test_every_recording_is_computed_once_and_gives_the_contacts_of_run(jobs, co
 def test_shards_and_slots_give_one_data_set(jobs, collide):
     compute(collide, "A")
     assert collide("batch", "plan", "jobs.toml", "-o", "B", "--shard-seconds", "1e-9").code == 0
-    assert read_plan("B/plan.parquet").shard_count == 6
+    assert read_plan(Store("B")).shard_count == 6
     assert result(collide("batch", "status", "B", "--json"))["left"] == 6
     for slot in (2, 0, 1, 0):
         assert collide("batch", "work", "B", "--slot", f"{slot}/3").code == 0
@@ -172,7 +173,7 @@ def test_a_bad_recording_does_not_stop_the_others(jobs, collide):
 
 def test_an_episode_that_kills_its_worker_is_quarantined(jobs, collide, monkeypatch):
     assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
-    store, plan = open_store("B"), read_plan("B/plan.parquet")
+    store, plan = open_store("B"), read_plan(Store("B"))
     bad = next(episode for episode in plan.episodes if episode.motion.endswith("d3.h5"))
     monkeypatch.setattr("collidecli.batch.executors.work_shard", KillsOn(bad.key))
     by_processes(store, plan, 1, lambda report: None)
@@ -188,11 +189,11 @@ class KillsOn:
         self.key = key
 
     def __call__(self, folder: str, shard: int, only: list[str] | None = None, attempt: int = 0):
-        keys = only or [episode.key for episode in read_plan(os.path.join(folder, "plan.parquet")).shard(shard)]
+        keys = only or [episode.key for episode in read_plan(Store(folder)).shard(shard)]
         for key in keys:
             if key == self.key:
                 os.kill(os.getpid(), signal.SIGKILL)
-            report = work_shard(folder, shard, [key])
+            report = work_shard(folder, shard, [key], attempt)
         return report
 
 
@@ -201,11 +202,11 @@ def test_different_contacts_of_one_key_stop_the_batch(jobs, collide):
     store = Store("B")
     one, other = sorted(store.results())[:2]
     made = store.new_result(one)
-    Path(made).write_bytes(Path(store.result_path(other)).read_bytes())
+    Path(made).write_bytes(Path(store.result_location(other)).read_bytes())
     with pytest.raises(DifferentContactsError, match=os.uname().nodename):
         store.keep_result(one, made)
     made = store.new_result(one)
-    Path(made).write_bytes(Path(store.result_path(one)).read_bytes())
+    Path(made).write_bytes(Path(store.result_location(one)).read_bytes())
     store.keep_result(one, made)
     assert not Path(made).exists()
 
@@ -213,7 +214,7 @@ def test_different_contacts_of_one_key_stop_the_batch(jobs, collide):
 def test_keys_depend_on_all_that_changes_contacts(jobs, collide, monkeypatch):
     def keys(folder: str) -> set[str]:
         assert collide("batch", "plan", "jobs.toml", "-o", folder).code == 0
-        return {episode.key for episode in read_plan(f"{folder}/plan.parquet").episodes}
+        return {episode.key for episode in read_plan(Store(folder)).episodes}
 
     found = [keys("A")]
     assert keys("A2") == found[0]
@@ -270,7 +271,7 @@ def test_a_faulty_job_file_is_refused(jobs, collide, text, words):
         (("verify", "B"), 2, "no contact set"),
         (("gather", "B", "-o", "x.parquet"), 2, "no contact set of"),
         (("run", "B", "--address", "tcp://127.0.0.1:1"), 2, "no effect on processes"),
-        (("plan", "jobs.toml", "-o", "scene.xml"), 3, "cannot be made"),
+        (("plan", "jobs.toml", "-o", "scene.xml"), 3, "cannot be written"),
     ],
 )
 def test_wrong_words_are_refused(jobs, collide, words, code, said):
@@ -289,7 +290,7 @@ def test_a_folder_of_another_plan_is_refused(jobs, collide):
     assert answer.code == 3
     assert "other episodes" in answer.err
     assert collide("batch", "plan", "jobs.toml", "-o", "B", "--force").code == 0
-    assert len(read_plan("B/plan.parquet").episodes) == 7
+    assert len(read_plan(Store("B")).episodes) == 7
 
 
 def test_what_a_killed_worker_leaves_is_removed(jobs, collide):
@@ -304,7 +305,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert subprocess.run([sys.executable, "-c", code]).returncode == -signal.SIGKILL
     assert len(list(Path("B").glob("collide_unfinished_*/*.h5"))) == 1
     assert collide("batch", "status", "B").code == 0
-    Path(open_store("B").result_path(read_plan("B/plan.parquet").episodes[0].key)).unlink()
+    Path(open_store("B").result_location(read_plan(Store("B")).episodes[0].key)).unlink()
     assert collide("batch", "work", "B", "--slot", "0/1").code == 0
     assert not list(Path("B").glob("collide_*"))
     assert {path.suffix for path in Path("B").rglob("*") if path.is_file()} == {".h5", ".json", ".parquet"}
@@ -317,6 +318,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 )
 def test_a_damaged_report_of_a_failure_is_named(jobs, collide, report):
     assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    Path("B/failed").mkdir()
     Path("B/failed/x.json").write_bytes(report if isinstance(report, bytes) else report.encode())
     answer = collide("batch", "status", "B")
     assert (answer.code, answer.out) == (2, "")
@@ -351,7 +353,7 @@ def test_refused_jobs_leave_no_folder(jobs, collide):
 def test_a_batch_of_failures_alone_is_gathered_as_no_rows(jobs, collide):
     assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
     store = open_store("B")
-    for episode in read_plan(store.plan_path).episodes:
+    for episode in read_plan(store).episodes:
         store.fail(Failure(episode.key, episode.job, episode.motion, "is damaged", 2, "here"))
     assert result(collide("batch", "gather", "B", "-o", "out.parquet", "--json"))["episodes"] == 0
     assert parquet.read_table("out.parquet").num_rows == 0
@@ -362,7 +364,7 @@ def test_status_lists_the_throughput_of_each_host(jobs, collide):
     state = result(collide("batch", "status", "B", "--json"))
     (host,) = state["hosts"]
     assert host["host"] == os.uname().nodename
-    assert (host["episodes"], host["shards"]) == (6, read_plan("B/plan.parquet").shard_count)
+    assert (host["episodes"], host["shards"]) == (6, read_plan(Store("B")).shard_count)
     assert host["processor"]
     assert host["instruction_set"].startswith(os.uname().machine)
     assert host["episodes_per_second"] == pytest.approx(6 / host["seconds"])
@@ -394,7 +396,7 @@ def test_the_bar_counts_by_estimated_seconds(jobs, collide, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     assert collide("batch", "plan", "jobs.toml", "-o", "B", "--shard-seconds", "1e-9").code == 0
     work_shard("B", 0)
-    plan, seen = read_plan("B/plan.parquet"), []
+    plan, seen = read_plan(Store("B")), []
 
     @contextmanager
     def bar(console, episodes: int, seconds: float):
@@ -413,12 +415,12 @@ def test_the_bar_counts_by_estimated_seconds(jobs, collide, monkeypatch):
 def test_an_internal_error_is_tried_three_times_with_less_memory(jobs, collide, monkeypatch, errors, attempts, code):
     limits, real = [], work_module.run
 
-    def run(request):
+    def run(request, cache=None):
         if request.trajectory.endswith("d2.h5"):
             limits.append(request.engine.memory_limit)
             if len(limits) <= errors:
                 raise MemoryError
-        return real(request)
+        return real(request, cache=cache)
 
     monkeypatch.setattr(work_module, "run", run)
     (jobs / "jobs.toml").write_text(JOBS.replace("gap = 0.02", 'gap = 0.02, memory-limit = "512MiB"'))
@@ -441,5 +443,37 @@ def test_a_process_killed_for_memory_is_followed_by_half_the_limit(jobs, collide
 
     monkeypatch.setattr(WorkerProcess, "call", call)
     assert collide("batch", "work", "B", "--slot", "0/1").code == 0
-    keys = [episode.key for episode in read_plan("B/plan.parquet").episodes]
+    keys = [episode.key for episode in read_plan(Store("B")).episodes]
     assert calls == [(None, 0), *(([key], attempt) for key in keys for attempt in (0, 1, 2))]
+
+
+def test_each_demonstration_is_an_episode(jobs, collide):
+    """Demonstrations of unequal lengths need no --uneven-demos; one that cannot be used does not stop the others."""
+    states = falling()
+    bad = states.copy()
+    bad[3, 2] = float("nan")
+    write_demos(jobs / "demos.hdf5", {"demo_0": states, "demo_1": states[:7], "demo_10": bad})
+    (jobs / "bad.hdf5").write_bytes(b"junk")
+    (jobs / "jobs.toml").write_text(
+        "[[job]]\nname = 'lift'\nmotion = ['demos.hdf5', 'bad.hdf5']\noptions = { gap = 0.2, device = 'cpu' }\n"
+        "[[job]]\nname = 'some'\nmotion = ['demos.hdf5']\noptions = { gap = 0.2, demos = 'demo_0..demo_1', fps = 10 }\n"
+    )
+    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    answer = collide("batch", "work", "B", "--slot", "0/1", "--json")
+    state = json.loads(answer.out)
+    assert (answer.code, state["done"], state["failed"]) == (1, 4, 2)
+    failed = {(Path(one["motion"]).name, one["demo"]): one["message"] for one in state["failures"]}
+    assert failed.keys() == {("bad.hdf5", ""), ("demos.hdf5", "demo_10")}
+    assert "demo_10" in failed["demos.hdf5", "demo_10"]
+    assert "demos.hdf5 demo_10" in collide("batch", "status", "B").out
+    assert collide("batch", "gather", "B", "-o", "all.parquet").code == 0
+    rows = parquet.read_table("all.parquet").to_pylist()
+    assert [(row["job"], row["demo"], row["frames"]) for row in rows] == [
+        ("lift", "demo_0", 12),
+        ("lift", "demo_1", 7),
+        ("some", "demo_0", 12),
+        ("some", "demo_1", 7),
+    ]
+    words = ("--demos", "demo_1", "--gap", "0.2", "--device", "cpu", "--json")
+    alone = collide("run", "-t", "demos.hdf5", *words, "-o", "one.h5")
+    assert json.loads(alone.out)["content_sha256"] == rows[1]["content_sha256"]

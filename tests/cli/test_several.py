@@ -89,7 +89,7 @@ def test_every_recording_of_a_folder_but_a_damaged_one_is_run(demos, collide):
     ],
 )
 def test_outputs_have_the_names_of_the_recordings(demos, collide, monkeypatch, words, names):
-    def no_run(request, progress=None):
+    def no_run(request, progress=None, cache=None):
         Path(request.output).touch()
         raise InputError("not run")
 
@@ -122,10 +122,10 @@ def test_existing_outputs_are_refused_before_any_run_or_skipped(demos, collide):
 def test_an_interruption_keeps_what_is_finished_and_no_part(demos, collide, monkeypatch, error):
     real = run_module.run
 
-    def run(request, progress=None):
+    def run(request, progress=None, cache=None):
         if request.trajectory == "demos/b.h5":
             raise error
-        return real(request, progress)
+        return real(request, progress, cache)
 
     monkeypatch.setattr(run_module, "run", run)
     answer = collide(*RUN, "-t", "demos", "-o", "out/")
@@ -150,10 +150,10 @@ def test_a_signal_whose_exception_a_library_replaced_ends_the_list():
 def test_an_error_in_collide_is_named_and_does_not_end_the_others(demos, collide, monkeypatch):
     real = run_module.run
 
-    def run(request, progress=None):
+    def run(request, progress=None, cache=None):
         if request.trajectory == "demos/a.h5":
             raise ZeroDivisionError("oh")
-        return real(request, progress)
+        return real(request, progress, cache)
 
     monkeypatch.setattr(run_module, "run", run)
     answer = collide(*RUN, "-t", "demos/[ab].h5", "-o", "out")
@@ -209,7 +209,7 @@ def test_scenes_are_worlds_or_with_each_runs(here, collide):
 def test_recordings_that_contain_their_scene_take_the_place_of_scenes(demos, collide, monkeypatch):
     requests = []
 
-    def run(request, progress=None):
+    def run(request, progress=None, cache=None):
         requests.append((request.scenes, request.trajectory))
         raise InputError("not run")
 

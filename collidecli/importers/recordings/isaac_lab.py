@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import h5py
@@ -121,8 +121,8 @@ class IsaacLabRecording(Recording):
     def world_count(self, options: RecordingOptions) -> int | None:
         return len(self._chosen(options))
 
-    def named_demos(self, options: RecordingOptions) -> RecordingOptions:
-        return replace(options, demos=tuple(self._chosen(options))) if options.demos else options
+    def demos(self, options: RecordingOptions) -> tuple[str, ...]:
+        return tuple(self._chosen(options))
 
     def _chosen(self, options: RecordingOptions) -> list[str]:
         where = f"{self._path}: /data"

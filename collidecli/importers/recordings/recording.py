@@ -117,9 +117,12 @@ class Recording(Protocol):
         """Number of recorded worlds; None where the recording moves whichever worlds the scene has."""
         ...
 
-    def named_demos(self, options: RecordingOptions) -> RecordingOptions:
-        """The options with the names of the demonstrations that patterns, ranges and masks of --demos select."""
-        return options
+    def demos(self, options: RecordingOptions) -> tuple[str, ...]:
+        """Names of the demonstrations that names, patterns, ranges and masks of --demos select; all without --demos.
+
+        () for a kind without demonstrations.
+        """
+        return ()
 
     def embedded_scenes(self, options: RecordingOptions) -> EmbeddedScenes | None:
         """The scenes of the recorded worlds; None for a kind that contains no scenes."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import h5py
 import numpy as np
@@ -86,8 +85,8 @@ class RobosuiteRecording(Recording):
     def world_count(self, options: RecordingOptions) -> int | None:
         return len(self._chosen(options))
 
-    def named_demos(self, options: RecordingOptions) -> RecordingOptions:
-        return replace(options, demos=tuple(self._chosen(options))) if options.demos else options
+    def demos(self, options: RecordingOptions) -> tuple[str, ...]:
+        return tuple(self._chosen(options))
 
     def embedded_scenes(self, options: RecordingOptions) -> EmbeddedScenes:
         """The distinct scenes of the chosen demonstrations. Raises InputError for one without `model_file`."""

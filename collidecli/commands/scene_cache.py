@@ -1,0 +1,59 @@
+"""The scene and the pipeline of one run, kept for the next run in the same process.
+
+Recordings of one scene then pay for its import, its model and its kernels once. A kept scene is used where its files,
+options, world count and filters are equal and no file of it has changed; a kept pipeline where the model, the options
+and the type of numbers are equal. The contacts are those of a run on its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collidecli.commands.scenes import LoadedScene
+    from collidecli.scene.model import Model
+
+FileStates = tuple[tuple[str, int, int], ...]
+
+
+@dataclass
+class SceneCache:
+    """The last scene and its last pipeline. Not for use by several threads at once."""
+
+    _scene: tuple[Hashable, FileStates, LoadedScene] | None = field(default=None, repr=False)
+    _pipeline: tuple[Model, Hashable, Any] | None = field(default=None, repr=False)
+
+    def scene(self, key: Hashable, load: Callable[[], LoadedScene]) -> LoadedScene:
+        """The kept scene of this key if its files have not changed since it was loaded, else `load()`."""
+        if self._scene is not None and self._scene[0] == key and self._scene[1] == _states(self._scene[2]):
+            return self._scene[2]
+        self._scene = self._pipeline = None  # its memory is free before another one is loaded
+        scene = load()
+        self._scene = (key, _states(scene), scene)
+        return scene
+
+    def pipeline(self, model: Model, key: Hashable, build: Callable[[], Any]) -> Any:
+        """The kept result of `build()` for this model object and key, else `build()`."""
+        if self._pipeline is not None and self._pipeline[0] is model and self._pipeline[1] == key:
+            return self._pipeline[2]
+        self._pipeline = None
+        built = build()
+        self._pipeline = (model, key, built)
+        return built
+
+
+def _states(scene: LoadedScene) -> FileStates:
+    """The state of every file of a scene."""
+    return tuple(file_state(path) for path in sorted({path for imported in scene.imports for path in imported.files}))
+
+
+def file_state(path: str) -> tuple[str, int, int]:
+    """Path, time of change and size of a file; -1 for a file that is gone."""
+    try:
+        state = os.stat(path)
+    except OSError:
+        return path, -1, -1
+    return path, state.st_mtime_ns, state.st_size

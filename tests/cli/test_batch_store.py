@@ -1,0 +1,164 @@
+"""`collide batch` with an object store: a server of the S3 protocol on this machine."""
+
+from __future__ import annotations
+
+import json
+import socket
+import urllib.request
+from pathlib import Path
+
+import pyarrow.parquet as parquet
+import pytest
+
+from collidecli.batch.files import files_at
+from collidecli.batch.plan import read_plan
+from collidecli.batch.store import DifferentContactsError, Failure, Store
+from collidecli.errors import InputError
+from tests.cli.conftest import write_motion
+from tests.cli.test_batch import JOBS, compute, dataset, result
+
+fsspec = pytest.importorskip("fsspec")
+pytest.importorskip("s3fs")
+server = pytest.importorskip("moto.server")
+URL = "s3://bucket/nightly"
+
+
+@pytest.fixture
+def endpoint(monkeypatch):
+    """The environment of a running server with an empty bucket; yields its address."""
+    running = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    running.start()
+    host, port = running.get_host_and_port()
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "user",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_MAX_ATTEMPTS": "1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    system = fsspec.filesystem("s3", skip_instance_cache=True)
+    urllib.request.urlopen(urllib.request.Request(f"http://{host}:{port}/moto-api/reset", method="POST")).close()
+    system.mkdir("bucket")
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+    yield f"http://{host}:{port}"
+    running.stop()
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+
+
+@pytest.fixture
+def jobs(here: Path) -> Path:
+    (here / "demos").mkdir()
+    for number, length in enumerate((12, 5, 9)):
+        write_motion(here / "demos" / f"d{number}.h5", length)
+    (here / "jobs.toml").write_text(JOBS)
+    return here
+
+
+def test_an_object_store_has_the_data_set_of_a_folder(endpoint, jobs, collide):
+    compute(collide, "A")
+    (jobs / "demos" / "junk.h5").write_bytes(b"junk")
+    assert collide("batch", "run", "jobs.toml", "-o", URL, "--workers", "2").code == 1
+    state = result_of(collide("batch", "status", URL, "--json"))
+    assert (state["done"], state["failed"], state["left"]) == (3, 1, 0)
+    assert "not a recording" in state["failures"][0]["message"]
+    gathered = result_of(collide("batch", "gather", URL, "-o", "s3.parquet", "--json"))
+    assert gathered["dataset_sha256"] == dataset(collide, "A")
+    rows = parquet.read_table("s3.parquet").to_pylist()
+    assert {row["file"] for row in rows} == {Store(URL).result_location(row["key"]) for row in rows}
+    before = dict.fromkeys(Store(URL).files.names("results"))
+    events = len(Store(URL).events())
+    assert collide("batch", "work", URL, "--slot", "0/1").code == 1
+    assert dict.fromkeys(Store(URL).files.names("results")) == before
+    assert len(Store(URL).events()) == events, "nothing is computed again"
+    assert result(collide("batch", "verify", URL, "--sample", "100%", "--json"))["checked"] == 3
+    assert not list(jobs.glob("s3*/")), "a URL is not a folder"
+
+
+def result_of(answer) -> dict:
+    return json.loads(answer.out)
+
+
+@pytest.mark.parametrize("location", [URL, "folder", "memory://nightly"])
+def test_a_name_keeps_its_first_file(endpoint, here, location):
+    files = files_at(location)
+    assert (files.exists("results/ab/x.h5"), list(files.names("results"))) == (False, [])
+    for content, kept in ((b"one", True), (b"two", False)):
+        made = files.new_path("results/ab/x.h5")
+        Path(made).write_bytes(content)
+        assert files.add("results/ab/x.h5", made) is kept
+        assert not Path(made).exists()
+    assert files.read("results/ab/x.h5") == b"one"
+    with files.local("results/ab/x.h5") as path:
+        assert Path(path).read_bytes() == b"one"
+    assert list(files.names("results")) == ["results/ab/x.h5"]
+    files.write("plan", b"1")
+    files.write("plan", b"2")
+    assert files.read("plan") == b"2"
+    files.remove("results/ab/x.h5")
+    files.remove("results/ab/x.h5")
+    assert list(files.names("results")) == []
+    with pytest.raises(FileNotFoundError):
+        files.read("results/ab/x.h5")
+    with pytest.raises(FileNotFoundError), files.local("results/ab/x.h5"):
+        pass
+
+
+def test_two_workers_at_once_leave_one_contact_set(endpoint, jobs, collide, monkeypatch):
+    """The file appears between the question whether it exists and the upload."""
+    compute(collide, URL)
+    store = Store(URL)
+    first, second = sorted(store.results())[:2]
+    monkeypatch.setattr(store.files, "exists", lambda name: False)
+    for key, other in ((first, first), (first, second)):
+        with store.result(other) as path:
+            content = Path(path).read_bytes()
+        made = store.new_result(key)
+        Path(made).write_bytes(content)
+        if key == other:
+            store.keep_result(key, made)
+        else:
+            with pytest.raises(DifferentContactsError):
+                store.keep_result(key, made)
+
+
+def test_records_of_failures_and_events(endpoint):
+    store = Store(URL)
+    failure = Failure("k1", "job", "m.h5", "is bad", 2, "host")
+    store.fail(failure)
+    for time in (2.0, 1.0):
+        store.log({"event": "shard", "host": "host", "done": 1, "seconds": 1.0, "time": time})
+    assert store.failures() == {"k1": failure}
+    assert [event["time"] for event in store.events()] == [1.0, 2.0]
+    store.forget_failure("k1")
+    assert not store.has_failure("k1")
+    store.files.write("failed/k2.json", b"[" * 100_000)
+    with pytest.raises(InputError, match="no report"):
+        store.failures()
+
+
+def test_stores_that_cannot_be_used(endpoint, jobs, collide, monkeypatch):
+    for url, code, words in (
+        ("s3://nobucket/run", 3, ("s3://nobucket/run", "bucket does not exist")),
+        ("qq://bucket/run", 2, ("qq://bucket/run", "qq")),
+    ):
+        answer = collide("batch", "run", "jobs.toml", "-o", url)
+        assert (answer.code, answer.out) == (code, "")
+        assert all(word in answer.err for word in words), answer.err
+    assert collide("batch", "status", URL).code == 2
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{unused.getsockname()[1]}")
+        fsspec.get_filesystem_class("s3").clear_instance_cache()
+        answer = collide("batch", "status", URL)
+    assert (answer.code, answer.out) == (2, "")
+    assert "cannot be read" in answer.err
+    assert "Traceback" not in answer.err
+
+
+def test_a_plan_in_an_object_store_is_read_back(endpoint, jobs, collide):
+    assert collide("batch", "plan", "jobs.toml", "-o", URL).code == 0
+    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    there, here = read_plan(Store(URL)), read_plan(Store("B"))
+    assert {one.key for one in there.episodes} == {one.key for one in here.episodes}
+    assert there.requests == here.requests

@@ -1,0 +1,120 @@
+"""A scene that is kept between runs: the contacts of a run on its own, and nothing kept that has changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import h5py
+import pytest
+
+from collidecli.commands import scenes
+from collidecli.commands.run import RunRequest, run
+from collidecli.commands.scene_cache import SceneCache
+from collidecli.errors import InputError
+from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
+from tests.cli.conftest import SCENE, write_motion
+from tests.cli.test_recordings import falling, write_demos
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scene.xml").write_text(SCENE)
+    for length in (20, 9):
+        write_motion(tmp_path / f"m{length}.h5", length)
+    write_motion(tmp_path / "two.h5", 12)
+    with h5py.File(tmp_path / "two.h5", "a") as file:
+        poses = file["body_q"][()].repeat(2, axis=1)
+        poses[:, 1, :, 2] += 0.05
+        del file["body_q"]
+        file["body_q"] = poses
+    return tmp_path
+
+
+@pytest.fixture
+def imported(monkeypatch) -> list[str]:
+    """Paths of the scenes that are imported, in order."""
+    found, add = [], scenes.add_scene
+    monkeypatch.setattr(
+        scenes, "add_scene", lambda builder, path, options: (found.append(path), add(builder, path, options))[1]
+    )
+    return found
+
+
+def request(trajectory: str | None, **changes) -> RunRequest:
+    made = RunRequest(
+        scenes=("scene.xml",),
+        trajectory=trajectory,
+        output="kept.h5",
+        contact=ContactOptions(gap=0.02),
+        engine=EngineOptions(threads=1, device="cpu"),
+        force=True,
+    )
+    return replace(made, **changes)
+
+
+def both(cache: SceneCache, wanted: RunRequest) -> str:
+    """Content hash of a run with the cache, which is that of a run without it; the files agree on all but times."""
+    kept, alone = run(wanted, cache=cache), run(replace(wanted, output="alone.h5"))
+    assert kept.content_sha256 == alone.content_sha256
+    assert (kept.scene_sha256, kept.scene, kept.worlds, kept.contacts) == (
+        alone.scene_sha256,
+        alone.scene,
+        alone.worlds,
+        alone.contacts,
+    )
+    return kept.content_sha256
+
+
+def test_a_scene_is_imported_once_for_recordings_in_a_row(here, imported):
+    cache = SceneCache()
+    results = [run(request(f"m{length}.h5"), cache=cache).content_sha256 for length in (20, 9, 20)]
+    assert imported == ["scene.xml"]
+    assert results[0] == results[2] != results[1]
+    assert results == [run(request(f"m{length}.h5")).content_sha256 for length in (20, 9, 20)]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"trajectory": "two.h5"},
+        {"worlds": 3},
+        {"contact": ContactOptions(gap=0.05)},
+        {"contact": ContactOptions(gap=0.02, static_pairs=True)},
+        {"contact": ContactOptions(gap=0.02, margin=0.01)},
+        {"engine": EngineOptions(threads=2, device="cpu", broad_phase="nxn")},
+        {"scene_options": SceneOptions(ground=True)},
+        {"frames": "3:9"},
+        {"columns": ("friction",)},
+    ],
+)
+def test_what_differs_is_not_taken_from_before(here, changed):
+    cache = SceneCache()
+    first = both(cache, request("m20.h5"))
+    both(cache, request(**{"trajectory": "m20.h5", **changed}))
+    assert both(cache, request("m20.h5")) == first
+
+
+def test_a_scene_whose_file_has_changed_is_imported_again(here):
+    cache = SceneCache()
+    first = both(cache, request("m20.h5"))
+    (here / "scene.xml").write_text(SCENE.replace('size="0.5"', 'size="0.51"'))
+    assert both(cache, request("m20.h5")) != first
+    (here / "scene.xml").unlink()
+    with pytest.raises(InputError, match="no such file"):
+        run(request("m20.h5"), cache=cache)
+    (here / "scene.xml").write_text(SCENE)
+    assert both(cache, request("m20.h5")) == first
+
+
+def test_demonstrations_with_their_scene_and_without_a_recording(here):
+    states = falling()
+    write_demos(here / "demos.hdf5", {"demo_0": states, "demo_1": states[:7]}, {"demo_0": SCENE, "demo_1": SCENE})
+    cache, found = SceneCache(), []
+    for name in ("demo_0", "demo_1", "demo_0"):
+        demo = request("demos.hdf5", scenes=(), recording=RecordingOptions(demos=(name,)))
+        found.append(both(cache, demo))
+    assert found[0] == found[2] != found[1]
+    both(cache, request(None))
+    both(cache, request("m20.h5"))
