@@ -30,7 +30,7 @@ def no_work(name: str, folder: str, key: str, shard: int, only: object, version:
 def main(shards: int) -> None:
     """Prints rate and memory for this number of shards."""
     with tempfile.TemporaryDirectory() as folder:
-        plan = Plan(tuple(Episode(f"{n:064x}", "job", f"{n}.h5", 1, "", 90.0, n) for n in range(shards)))
+        plan = Plan(tuple(Episode(f"{n:064x}", "job", f"{n}.h5", "", 1, "", 90.0, n) for n in range(shards)))
         cluster = Cluster(Path(folder), WORKERS, THREADS)
         scheduler, client_process = psutil.Process(cluster.scheduler.pid), psutil.Process()
         try:

@@ -56,7 +56,7 @@ def result(answer) -> dict:
 def compute(collide, folder: str) -> None:
     """Plans jobs.toml and computes it in this process."""
     assert collide("batch", "plan", "jobs.toml", "-o", folder).code == 0
-    for shard in range(read_plan(f"{folder}/plan.parquet").shard_count):
+    for shard in range(read_plan(Store(folder)).shard_count):
         work_shard(folder, shard)
 
 

@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from collidecli.batch.plan import read_plan
+from collidecli.batch.store import Store
 from tests.cli.conftest import write_motion
 from tests.support.batches import JOBS, Cluster, result_count, start, until
 
@@ -179,7 +180,7 @@ def test_the_tasks_of_a_killed_client_stop(cluster, batch, undisturbed, collide)
 
 @pytest.mark.slow
 def test_an_episode_that_kills_its_process_is_quarantined_and_bad_input_is_not_repeated(cluster, batch, collide):
-    plan = read_plan("B/plan.parquet")
+    plan = read_plan(Store("B"))
     killer = next(one for one in plan.episodes if one.motion.endswith("d3.h5"))
     Path(next(one for one in plan.episodes if one.motion.endswith("d5.h5")).motion).write_bytes(b"junk")
     write_motion(Path(killer.motion), 300_000)  # long enough to be found while it is computed

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from collidecli.batch.plan import read_plan
+from collidecli.batch.store import Store
 from collidecli.batch.work import work_shard
 from tests.cli.conftest import write_motion
 from tests.support.batches import COLLIDE, JOBS, REPOSITORY, environment, result_count, until
@@ -104,7 +105,7 @@ def test_requeued_and_killed_tasks_give_the_data_set_of_one_process(slurm, here,
     state = json.loads(collide("batch", "status", "B", "--json").out)
     assert (state["done"], state["left"]) == (EPISODES, 0)
     assert collide("batch", "plan", "jobs.toml", "-o", "A").code == 0
-    for shard in range(read_plan("A/plan.parquet").shard_count):
+    for shard in range(read_plan(Store("A")).shard_count):
         work_shard("A", shard)
     hashes = [
         json.loads(collide("batch", "gather", folder, "-o", f"{folder}.parquet", "--json").out)["dataset_sha256"]
