@@ -10,12 +10,21 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collidecli.commands.scenes import LoadedScene
+    from collidecli.importers.scene_import import SceneImport
     from collidecli.scene.model import Model
 
+
+class Imported(Protocol):
+    """A loaded scene with the results of its importers."""
+
+    @property
+    def imports(self) -> tuple[SceneImport, ...]: ...
+
+
+Scene = TypeVar("Scene", bound=Imported)
 FileStates = tuple[tuple[str, int, int], ...]
 
 
@@ -23,10 +32,10 @@ FileStates = tuple[tuple[str, int, int], ...]
 class SceneCache:
     """The last scene and its last pipeline. Not for use by several threads at once."""
 
-    _scene: tuple[Hashable, FileStates, LoadedScene] | None = field(default=None, repr=False)
+    _scene: tuple[Hashable, FileStates, Any] | None = field(default=None, repr=False)
     _pipeline: tuple[Model, Hashable, Any] | None = field(default=None, repr=False)
 
-    def scene(self, key: Hashable, load: Callable[[], LoadedScene]) -> LoadedScene:
+    def scene(self, key: Hashable, load: Callable[[], Scene]) -> Scene:
         """The kept scene of this key if its files have not changed since it was loaded, else `load()`."""
         if self._scene is not None and self._scene[0] == key and self._scene[1] == _states(self._scene[2]):
             return self._scene[2]
@@ -45,7 +54,7 @@ class SceneCache:
         return built
 
 
-def _states(scene: LoadedScene) -> FileStates:
+def _states(scene: Imported) -> FileStates:
     """The state of every file of a scene."""
     return tuple(file_state(path) for path in sorted({path for imported in scene.imports for path in imported.files}))
 

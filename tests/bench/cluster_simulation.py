@@ -66,7 +66,7 @@ def shards_of(shards_per_slot: float, slots: int) -> Plan:
     sizes = random.lognormal(0.0, 0.5, count)
     sizes *= EPISODE_SECONDS / sizes.mean()
     episodes = [
-        Episode(f"{n:016x}", "job", f"{n}.h5", bytes=round(1000 * size), motion_sha256="")
+        Episode(f"{n:016x}", "job", f"{n}.h5", "", bytes=round(1000 * size), motion_sha256="")
         for n, size in enumerate(sizes)
     ]
     return make_plan([Job("job", (), None)], {"job": episodes}, {"job": (0.0, 1e-3)}, 90.0)  # type: ignore[arg-type]
