@@ -80,18 +80,17 @@ class Store:
         """A local path for `keep_result`."""
         return self.files.new_path(self.result_name(key))
 
-    def keep_result(self, key: str, made: str) -> None:
-        """Moves a new contact set into place; removes it where an equal one is there.
+    def keep_result(self, key: str, made: str, content: str) -> None:
+        """Moves a new contact set with this content hash into place; removes it where an equal one is there.
 
         Raises DifferentContactsError where the one that is there has other contacts.
         """
-        ours = content_of(made)
         if self.files.add(self.result_name(key), made):
             return
         theirs = self.content(key)
-        if ours != theirs:
+        if content != theirs:
             raise DifferentContactsError(
-                f"was computed again, on {socket.gethostname()}, with the content {ours[:16]}, not {theirs[:16]}",
+                f"was computed again, on {socket.gethostname()}, with the content {content[:16]}, not {theirs[:16]}",
                 self.result_location(key),
                 "compare them with collide diff; /timing has the machine of each",
             )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -79,7 +78,7 @@ def work_episode(store: Store, plan: Plan, episode: Episode, attempt: int = 0) -
     made = store.new_result(episode.key)
     try:
         content = run(request_of(plan, episode, made, attempt), cache=_scenes).content_sha256
-        store.keep_result(episode.key, made)
+        store.keep_result(episode.key, made, content)
         return content
     except (OutputError, Interrupted, DifferentContactsError):
         raise
@@ -138,7 +137,7 @@ def _probe(job: Job, motion_path: str) -> tuple[float, float]:
     _, motion = scene_in_motion(request)
     frames = len(motion.time)
     motion.close()
-    with tempfile.TemporaryDirectory() as folder:
+    with TemporaryFolder("probe") as folder:
         first = replace(
             request, frames=request.frames or f"0:{PROBE_FRAMES}", output=os.path.join(folder, "probe.h5"), force=True
         )

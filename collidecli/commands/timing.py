@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
@@ -178,6 +179,12 @@ def peak_memory() -> int:
 
 def versions() -> dict[str, str]:
     """Version of each of PACKAGES and of Python; empty for a package that is not installed."""
+    return dict(_versions(len(sys.modules)))
+
+
+@lru_cache(maxsize=1)
+def _versions(loaded_modules: int) -> dict[str, str]:
+    """loaded_modules: their number; a package that is loaded states its own version."""
     found = {"python": platform.python_version()}
     for package, module in PACKAGES.items():
         try:
@@ -187,6 +194,7 @@ def versions() -> dict[str, str]:
     return found
 
 
+@cache
 def processor_name() -> str:
     """Model name of the processor."""
     try:
@@ -204,9 +212,14 @@ _CORE_NAMES = ("scipy_openblas_get_corename64_", "scipy_openblas_get_corename", 
 
 def processor_description() -> dict[str, str]:
     """Attributes of /timing: instruction_set, c_library and linear_algebra; empty if unknown."""
-    return {"instruction_set": instruction_set(), "c_library": _c_library(), "linear_algebra": _linear_algebra()}
+    return {
+        "instruction_set": instruction_set(),
+        "c_library": _c_library(),
+        "linear_algebra": _linear_algebra(len(sys.modules)),
+    }
 
 
+@cache
 def instruction_set() -> str:
     """The machine type and the supported extensions of INSTRUCTIONS."""
     try:
@@ -227,8 +240,12 @@ def _c_library() -> str:
     return " ".join([name, *hidden]).strip()
 
 
-def _linear_algebra() -> str:
-    """The processor name for which each loaded copy of OpenBLAS has chosen its kernels."""
+@lru_cache(maxsize=1)
+def _linear_algebra(loaded_modules: int) -> str:
+    """The processor name for which each loaded copy of OpenBLAS has chosen its kernels.
+
+    loaded_modules: their number; a further module may load a further copy.
+    """
     try:
         with open("/proc/self/maps") as file:
             paths = sorted({line.split(None, 5)[5].strip() for line in file if "openblas" in line.lower()})

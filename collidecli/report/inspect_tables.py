@@ -286,4 +286,6 @@ def _span(result: ResultDict, noun: str = "") -> str:
     frames = plural(result["frames"], noun) if noun else count(result["frames"])
     if not result["frames"] or result["start"] is None:
         return frames
-    return f"{frames}, from {result['start']:.6g} s to {result['end']:.6g} s"
+    # A time that is not finite is a text in the result.
+    start, end = (time if isinstance(time, str) else f"{time:.6g}" for time in (result["start"], result["end"]))
+    return f"{frames}, from {start} s to {end} s"

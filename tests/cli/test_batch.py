@@ -204,10 +204,10 @@ def test_different_contacts_of_one_key_stop_the_batch(jobs, collide):
     made = store.new_result(one)
     Path(made).write_bytes(Path(store.result_location(other)).read_bytes())
     with pytest.raises(DifferentContactsError, match=os.uname().nodename):
-        store.keep_result(one, made)
+        store.keep_result(one, made, content_of(made))
     made = store.new_result(one)
     Path(made).write_bytes(Path(store.result_location(one)).read_bytes())
-    store.keep_result(one, made)
+    store.keep_result(one, made, content_of(made))
     assert not Path(made).exists()
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from collidecli.batch.files import files_at
 from collidecli.batch.plan import read_plan
-from collidecli.batch.store import DifferentContactsError, Failure, Store
+from collidecli.batch.store import DifferentContactsError, Failure, Store, content_of
 from collidecli.errors import InputError
 from tests.cli.conftest import write_motion
 from tests.cli.test_batch import JOBS, compute, dataset, result
@@ -116,10 +116,10 @@ def test_two_workers_at_once_leave_one_contact_set(endpoint, jobs, collide, monk
         made = store.new_result(key)
         Path(made).write_bytes(content)
         if key == other:
-            store.keep_result(key, made)
+            store.keep_result(key, made, content_of(made))
         else:
             with pytest.raises(DifferentContactsError):
-                store.keep_result(key, made)
+                store.keep_result(key, made, content_of(made))
 
 
 def test_records_of_failures_and_events(endpoint):

@@ -455,3 +455,14 @@ def test_ignored_particles_change_no_contact_set_and_are_refused_for_other_recor
     refused = collide("run", "scene.xml", "--ignore-particles")
     assert refused.code == 2
     assert "--ignore-particles has no effect" in refused.err
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
+def test_times_that_are_not_finite_are_shown_as_they_are(here, collide, value):
+    states = falling()
+    states[[0, -1], 0] = value
+    write_demos(here / "demos.hdf5", {"demo_0": states})
+    answer = collide("inspect", "demos.hdf5")
+    assert (answer.code, f"from {value} s to {value} s" in answer.out) == (0, True), answer.err
+    answer = collide("run", "-t", "demos.hdf5", "-o", "out.h5")
+    assert (answer.code, f"the time is {value:g}" in answer.err) == (2, True)

@@ -1,0 +1,123 @@
+"""python -m tests.bench.batch_overhead: what a batch adds to the runs that it consists of, and large plans.
+
+python -m tests.bench.batch_overhead overhead EPISODES FRAMES   two workers against two processes that only run
+python -m tests.bench.batch_overhead plan EPISODES              a plan of many recordings: time and memory
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import h5py
+
+from collidecli.batch.gather import state_of
+from collidecli.batch.jobs import Job
+from collidecli.batch.plan import episodes_of, make_plan, read_plan, write_plan
+from collidecli.batch.store import Store
+from collidecli.commands.run import RunRequest, run
+from collidecli.commands.scene_cache import SceneCache
+from collidecli.engine.runtime.process_settings import owned_process
+from collidecli.scene.run_options import EngineOptions
+from tests.cli.conftest import SCENE, write_motion
+
+MIB = 2**20
+JOBS = '[[job]]\nname = "balls"\nscene = "scene.xml"\nmotion = ["demos"]\noptions = { device = "cpu" }\n'
+COLLIDE = (sys.executable, "-c", "from collidecli.cli.guard import command; raise SystemExit(command())")
+
+
+def overhead(episodes: int, frames: int) -> None:
+    """Prints time of a batch and of plain runs of the same recordings, in turn, and the size of a contact set."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        Path("scene.xml").write_text(SCENE)
+        Path("jobs.toml").write_text(JOBS)
+        Path("demos").mkdir()
+        for number in range(episodes):
+            path = Path("demos", f"d{number:05}.h5")
+            write_motion(path, frames)
+            with h5py.File(path, "a") as file:  # recordings of equal content are computed once
+                file["time"][...] += 1e-3 * number
+        command((*COLLIDE, "batch", "plan", "jobs.toml", "-o", "P", "--shard-seconds", "2"))
+        for turn in range(2):
+            plain = command(*((sys.executable, "-m", "tests.bench.batch_overhead", "half", k, str(turn)) for k in "01"))
+            os.rename("P", f"B{turn}")
+            batch = command((*COLLIDE, "batch", "run", f"B{turn}", "--workers", "2"))
+            os.rename(f"B{turn}", "P")
+            sizes = [path.stat().st_size for path in Path("P/results").rglob("*.h5")]
+            for name, (wall, cpu) in (("plain", plain), ("batch", batch)):
+                each = f"{1000 * wall / episodes:.1f} ms wall, {1000 * cpu / episodes:.1f} ms of processor time"
+                print(f"{name}: {wall:.1f} s, {cpu:.1f} s of processor time; an episode {each}", flush=True)
+            print(f"ratio {batch[0] / plain[0]:.3f} wall, {batch[1] / plain[1]:.3f} processor time", flush=True)
+            print(f"{sum(sizes) / len(sizes):.0f} bytes a contact set", flush=True)
+            subprocess.run(["rm", "-rf", "P/results"], check=True)
+
+
+def command(*several: tuple[str, ...]) -> tuple[float, float]:
+    """Wall and processor time of commands that run at once [s]."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    running = [subprocess.Popen(words, stdout=subprocess.DEVNULL) for words in several]
+    assert [process.wait() for process in running] == [0] * len(running)
+    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def half(which: int, turn: str) -> None:
+    """Every second recording, in one process with the scene loaded once."""
+    request = RunRequest(scenes=("scene.xml",), output="", engine=EngineOptions(threads=1, device="cpu"))
+    Path(f"plain{turn}").mkdir(exist_ok=True)
+    cache = SceneCache()
+    with owned_process():
+        for path in sorted(Path("demos").iterdir())[which::2]:
+            run(replace(request, trajectory=str(path), output=f"plain{turn}/{path.name}"), cache=cache)
+
+
+def large_plan(episodes: int) -> None:
+    """Prints time and memory to plan, read and summarise many recordings: links to a hundred small files."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        Path("scene.xml").write_text(SCENE)
+        for number in range(100):
+            write_motion(Path(f"m{number}.h5"), 5 + number)
+        for number in range(episodes):
+            if number % 1000 == 0:
+                Path(f"demos/{number // 1000:05}").mkdir(parents=True)
+            os.link(f"m{number % 100}.h5", f"demos/{number // 1000:05}/d{number:07}.h5")
+        start = time.perf_counter()
+        motions = tuple(sorted(str(path) for path in Path("demos").rglob("*.h5")))
+        step(f"{episodes} names", start)
+        job = Job("balls", motions, RunRequest(scenes=("scene.xml",), output=""))
+        start = time.perf_counter()
+        inputs = {job.name: list(episodes_of(job))}
+        step("hashes", start)
+        start = time.perf_counter()
+        write_plan(make_plan([job], inputs, {job.name: (0.06, 1e-9)}, 90.0), Store("B"))
+        step(f"plan of {os.path.getsize('B/plan.parquet') / MIB:.0f} MiB", start)
+        del inputs, motions, job
+        start = time.perf_counter()
+        plan = read_plan(Store("B"))
+        step("read", start)
+        start = time.perf_counter()
+        state = state_of(Store("B"), plan)
+        step(f"status: {state.left} left in {state.shards} shards", start)
+
+
+def step(name: str, start: float) -> None:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{name}: {time.perf_counter() - start:.1f} s, peak memory {peak:.0f} MiB", flush=True)
+
+
+if __name__ == "__main__":
+    what, *numbers = sys.argv[1:]
+    if what == "overhead":
+        overhead(*map(int, numbers))
+    elif what == "half":
+        half(int(numbers[0]), numbers[1])
+    else:
+        large_plan(int(numbers[0]))
