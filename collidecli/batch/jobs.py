@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -76,3 +77,15 @@ def _texts(value: Any, key: str, where: str) -> list[str]:
     if not isinstance(texts, list) or not all(isinstance(text, str) and text for text in texts):
         raise InputError(f"{key} is {value!r}", where, "give a path in quotes, or a list of them")
     return texts
+
+
+@contextmanager
+def named(job: Job, path: str) -> Iterator[None]:
+    """Adds the job to errors that name an option, or nothing, and no file."""
+    try:
+        yield
+    except InputError as error:
+        if error.where and not error.where.startswith(("--", "options")):
+            raise
+        where = ", ".join(filter(None, (f"{path}: job '{job.name}'", error.where)))
+        raise InputError(error.what, where, error.fix) from error

@@ -95,14 +95,17 @@ def _words(parameter: click.Option, name: str, value: Any, where: str) -> list[s
 
 def _planned(jobs: str, folder: str, shard_seconds: float, force: bool) -> tuple[Store, Plan]:
     """The plan of a job file, written to the folder; the plan that is there where it has the same episodes."""
-    from collidecli.batch.jobs import read_jobs
+    from collidecli.batch.jobs import named, read_jobs
     from collidecli.batch.plan import episodes_of, make_plan, read_plan, write_plan
     from collidecli.batch.store import Store
     from collidecli.batch.work import probe
     from collidecli.errors import OutputError
 
     found = read_jobs(jobs, _job_request)
-    inputs = {job.name: list(episodes_of(job)) for job in found}
+    inputs = {}
+    for job in found:
+        with named(job, jobs):
+            inputs[job.name] = list(episodes_of(job))
     store = Store(folder)
     if store.has_plan() and not force:
         held = read_plan(store)
@@ -111,7 +114,11 @@ def _planned(jobs: str, folder: str, shard_seconds: float, force: bool) -> tuple
         raise OutputError(
             "has the plan of other episodes", folder, "give another folder, or replace it by collide batch plan --force"
         )
-    write_plan(make_plan(found, inputs, {job.name: probe(job) for job in found}, shard_seconds), store)
+    rates = {}
+    for job in found:
+        with named(job, jobs):
+            rates[job.name] = probe(job)
+    write_plan(make_plan(found, inputs, rates, shard_seconds), store)
     return store, read_plan(store)
 
 

@@ -242,6 +242,7 @@ def test_keys_depend_on_all_that_changes_contacts(jobs, collide, monkeypatch):
         (JOBS.replace("gap = 0.02", "gap = -1"), ("job 'balls'", "gap")),
         (JOBS.replace("gap = 0.02", "force = true"), ("no option 'force'",)),
         (JOBS.replace("gap = 0.02", "gap = true"), ("gap is True",)),
+        (JOBS.replace('"cpu"', '"cpY"'), ("jobs.toml: job 'balls', --device", "no device 'cpY'")),
         (JOBS.replace("scene.xml", "gone.xml"), ("gone.xml", "no such file")),
         ("jobs = 1", ("'jobs'", "[[job]]")),
         ("", ("no job",)),
