@@ -12,6 +12,7 @@ from collidecli.batch.files import is_url
 from collidecli.batch.plan import Plan, parquet_bytes
 from collidecli.batch.store import Failure, Store
 from collidecli.batch.work import recomputed_content
+from collidecli.commands.output_paths import check_ending
 from collidecli.commands.result import Progress, Result
 from collidecli.errors import InputError, extra_module
 from collidecli.storage.atomic_output import AtomicOutput
@@ -81,12 +82,16 @@ def verify(store: Store, plan: Plan, share: float, seed: int = 0, progress: Prog
 
 @dataclass(frozen=True, kw_only=True)
 class GatherResult(Result):
-    """The output of `gather`. dataset_sha256: over the sorted keys and content hashes of all contact sets."""
+    """The output of `gather`: episodes with a row, and failed ones, which have none.
+
+    dataset_sha256: over the sorted keys and content hashes of all contact sets.
+    """
 
     SCHEMA: ClassVar[str] = "collide.batch_gather/1"
 
     output: str
     episodes: int
+    failed: int
     contacts: int
     dataset_sha256: str
 
@@ -94,15 +99,17 @@ class GatherResult(Result):
 def write_manifest(store: Store, plan: Plan, output: str, force: bool, progress: Progress = None) -> GatherResult:
     """Writes a Parquet table with a row per episode that has a contact set, in the order of job and recording.
 
-    Raises InputError where an episode has neither a contact set nor a failure, OutputError.
+    Raises InputError for another extension than .parquet, and where an episode has neither a contact set nor a failure;
+    OutputError.
     """
+    check_ending(output, (".parquet",), "a manifest")
     rows, sizes = [], {}
     episodes = sorted(plan.episodes, key=lambda episode: (episode.job, episode.motion, episode.demo))
     failures = store.failures()
     for number, episode in enumerate(episodes, 1):
-        if episode.key in failures:
-            continue
         if not store.has_result(episode.key):
+            if episode.key in failures:
+                continue
             fix = "work on it with collide batch run"
             raise InputError(f"has no contact set of {episode.motion or episode.job}", store.location, fix)
         if episode.key not in sizes:
@@ -120,7 +127,13 @@ def write_manifest(store: Store, plan: Plan, output: str, force: bool, progress:
     dataset = dataset_hash({row[0]: row[4] for row in rows})
     columns = {name: [row[number] for row in rows] for number, name in enumerate(names)}
     _write_parquet(columns, dataset, output, force)
-    return GatherResult(output=output, episodes=len(rows), contacts=sum(row[5] for row in rows), dataset_sha256=dataset)
+    return GatherResult(
+        output=output,
+        episodes=len(rows),
+        failed=len(episodes) - len(rows),
+        contacts=sum(row[5] for row in rows),
+        dataset_sha256=dataset,
+    )
 
 
 def _write_parquet(columns: dict[str, list[Any]], dataset: str, output: str, force: bool) -> None:

@@ -18,7 +18,7 @@ from collidecli.scene.allowed_pairs import allowed_pairs, explain
 from collidecli.scene.filter_rules import FilterClass
 from collidecli.scene.material import PENALTY_PARAMETERS, RULE_FIELDS
 from collidecli.scene.model import STATIC_BODY, Model
-from collidecli.scene.run_options import SceneOptions
+from collidecli.scene.run_options import GROUND, SceneOptions
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 
 MAX_COUNTED_SHAPES = 5000
@@ -145,6 +145,8 @@ def _rows(model: Model, path: str, left_out: Container[str]) -> list[int]:
     if not rows:
         close = get_close_matches(path, {*shapes.path, *bodies}, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(close)}?" if close else "collide inspect lists the scene's shapes"
+        if path == GROUND:
+            hint = "the option --ground adds it to the scene"
         raise InputError(f"there is no shape or body '{path}'", "--why", hint)
     return rows
 

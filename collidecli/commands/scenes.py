@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 USD_ENDINGS = (".usd", ".usda", ".usdc", ".usdz")
 MUJOCO_ENDINGS = (".xml", ".mjcf", ".urdf")
+_SELECT = " or one world, for example with --demos"
 
 WORLD_BYTES, POSE_BYTES = 256, 56
 """Memory of a world without bodies, and of the pose of a body."""
@@ -212,7 +213,7 @@ def _one_scene(
     worlds = request.worlds
     if worlds is None and recording is not None:
         worlds = None if recorded == 1 else recorded  # one recorded world moves every world of the scene
-        _check_environments(builder, worlds, "worlds of the recording", recording.content.path)
+        _check_environments(builder, worlds, "worlds of the recording", recording.content.path, _SELECT)
     else:
         _check_environments(builder, worlds, "worlds", "--worlds")
     _check_world_memory(builder, worlds)
@@ -253,13 +254,13 @@ def _check_same_rules(builder: ModelBuilder, first: ModelBuilder, path, first_pa
             raise InputError(what, os.fspath(path), "run scenes of different formats or axes one by one")
 
 
-def _check_environments(builder: ModelBuilder, worlds: int | None, what: str, where: str) -> None:
+def _check_environments(builder: ModelBuilder, worlds: int | None, what: str, where: str, remedy: str = "") -> None:
     """Raises InputError where the number of a scene's environments differs from the number of worlds."""
     if builder.world_count and worlds not in (None, builder.world_count):
         raise InputError(
             f"there are {worlds} {what}, and the scene has {builder.world_count} environments, each a world",
             where,
-            "give equal numbers, or import the stage as one world with --environments none",
+            f"give equal numbers{remedy}, or import the stage as one world with --environments none",
         )
 
 

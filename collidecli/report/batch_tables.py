@@ -36,9 +36,8 @@ def state_table(result: ResultDict) -> RenderableType:
     if result["failures"]:
         table = listing(("failed episode", "left"), ("reason", "left"))
         for failure in result["failures"][:FAILURES_SHOWN]:
-            table.add_row(
-                " ".join(filter(None, (failure["motion"], failure["demo"]))) or failure["job"], failure["message"]
-            )
+            name = " ".join(filter(None, (failure["motion"], failure["demo"]))) or failure["job"]
+            table.add_row(name, failure["message"].removeprefix(f"{failure['motion']}: "))
         parts.append(table)
         if len(result["failures"]) > FAILURES_SHOWN:
             parts.append(Text(f"and {count(len(result['failures']) - FAILURES_SHOWN)} more; --json lists all"))
@@ -55,11 +54,8 @@ def verify_table(result: ResultDict) -> RenderableType:
 
 def gather_table(result: ResultDict) -> RenderableType:
     """Table of collide.batch_gather/1."""
-    return name_value_table(
-        [
-            ("written", result["output"]),
-            ("episodes", count(result["episodes"])),
-            ("contacts", count(result["contacts"])),
-            ("content", result["dataset_sha256"]),
-        ]
-    )
+    rows = [("written", result["output"]), ("episodes", count(result["episodes"]))]
+    if result["failed"]:
+        rows.append(("failed", f"{count(result['failed'])}, without a row; collide batch status lists them"))
+    rows += [("contacts", count(result["contacts"])), ("content", result["dataset_sha256"])]
+    return name_value_table(rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -168,7 +169,10 @@ def test_a_bad_recording_does_not_stop_the_others(jobs, collide):
     assert collide("batch", "work", "B", "--slot", "0/1").code == 1
     write_motion(jobs / "demos" / "nan.h5", 5)
     assert collide("batch", "run", "B", "--retry-failed", "--workers", "1").code == 1
-    assert result(collide("batch", "gather", "B", "-o", "x.parquet", "--json"))["episodes"] == 7
+    status = collide("batch", "status", "B").out
+    assert status.count("junk.h5") == 1, "a recording is named once"
+    gathered = collide("batch", "gather", "B", "-o", "x.parquet")
+    assert re.search(r"episodes +7\nfailed +1, without a row", gathered.out)
 
 
 def test_an_episode_that_kills_its_worker_is_quarantined(jobs, collide, monkeypatch):
@@ -271,6 +275,7 @@ def test_a_faulty_job_file_is_refused(jobs, collide, text, words):
         (("verify", "B", "--sample", "0%"), 2, "not a share"),
         (("verify", "B"), 2, "no contact set"),
         (("gather", "B", "-o", "x.parquet"), 2, "no contact set of"),
+        (("gather", "B", "-o", "x.csv"), 2, "a manifest has the extension .parquet"),
         (("run", "B", "--address", "tcp://127.0.0.1:1"), 2, "no effect on processes"),
         (("plan", "jobs.toml", "-o", "scene.xml"), 3, "cannot be written"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,7 @@ def test_the_page_runs(tmp_path, monkeypatch, capsys):
 
 
 def test_the_recipe_of_g1_runs(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("viser")
     data = _robots()
     monkeypatch.chdir(tmp_path)
     (tmp_path / "g1.toml").write_text(CONFIGS["g1.toml"])
@@ -43,15 +45,21 @@ def test_the_recipe_of_g1_runs(tmp_path, monkeypatch, capsys):
     np.savetxt("walk1_subject1.csv", rows, delimiter=",")
     monkeypatch.setenv("ROS_PACKAGE_PATH", str(data.parents[1]))
     recipe = PAGE.split("## Unitree H1")[0]
-    commands = [line.split() for line in re.search(r"```sh\n(.*?)```", recipe, re.S)[1].splitlines()]
+    commands = [
+        shlex.split(line) for block in re.findall(r"```sh\n(.*?)```", recipe, re.S) for line in block.splitlines()
+    ]
     assert main([*commands[0][1:], "--device", "cpu", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["frames"] == FRAMES
     assert result["contacts"] > 0
-    assert main([word.strip("'") for word in commands[1][1:]]) == 0
+    for command in commands[1:]:
+        assert main(command[1:]) == 0, command
     feet = Path("feet.csv").read_text()
     assert "left_ankle_roll" in feet
     assert "right_ankle_roll" in feet
+    assert "#" not in feet, "a row per foot, not per shape of it"
+    assert "ground" not in Path("self.csv").read_text()
+    assert "37 shapes" in capsys.readouterr().out, "the page has the robot"
 
 
 def _robots() -> Path:

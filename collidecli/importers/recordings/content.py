@@ -42,7 +42,10 @@ _DAMAGE = (
 The last four are raised for headers, which NumPy parses as Python literals.
 """
 
-_PICKLED = "save it as an array of numbers: loading pickled objects would run code from the file"
+_PICKLED = (
+    "save it as an array of numbers, or names as np.array(names, dtype=str): loading pickled objects would run code "
+    "from the file"
+)
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def refuse_options(options: RecordingOptions, of_what: str, where: str, known: S
         if option.name not in known and getattr(options, option.name) not in (None, "", (), False):
             name = f"--{option.name.replace('_', '-')}"
             useful = ", ".join(f"--{known_name.replace('_', '-')}" for known_name in known)
-            fix = f"remove it; options with an effect: {useful}" if useful else "remove it"
+            fix = f"remove it; options with an effect: {useful}" if useful else "remove it, or give a recording with -t"
             raise InputError(f"{name} has no effect {of_what}", where, fix)
 
 

@@ -62,7 +62,8 @@ class RobosuiteRecording(Recording):
             models = {_model_file(self._file, name) for name in self._states}
             masks = h5_masks(self._file)
         with h5_damage(self._path):
-            time = np.asarray(first[:, 0], np.float64) if first.shape[0] and first.shape[1] else np.zeros(0)
+            longest = max(self._states.values(), key=len)
+            time = np.asarray(longest[:, 0], np.float64) if longest.shape[0] and longest.shape[1] else np.zeros(0)
         lengths = {name: states.shape[0] for name, states in self._states.items()}
         uneven = len(set(lengths.values())) > 1
         shown = ", ".join(f"{name} {length}" for name, length in list(lengths.items())[:8])

@@ -30,7 +30,7 @@ def check_composition(stage: Usd.Stage, file: str, ignore_missing: bool = False)
     broken = sorted({_text(error, written) for error in errors if error not in passed})
     if broken:
         more = f"; and {len(broken) - NAMED_ERRORS} more" if len(broken) > NAMED_ERRORS else ""
-        fix = "put the referenced file beside the scene, or correct the reference"
+        fix = "put the referenced file beside the scene, or replace the path, as written, with --asset-map"
         if all(isinstance(error, MISSING) for error in errors):
             fix += "; --ignore-missing leaves it out"
         raise InputError(f"the scene does not compose: {'; '.join(broken[:NAMED_ERRORS])}{more}", file, fix)

@@ -121,7 +121,8 @@ class BodyMatch:
             raise InputError(
                 "the body is welded to the world in the scene, but has another recorded pose",
                 self._where(path, dataset, frames, cell, row),
-                "give the body a joint or make it mocap in the scene, or leave it out of the recording",
+                "give the body a joint (--floating-base for the root of a URDF), make it mocap, or leave it out of the "
+                "recording",
             )
 
     def _where(self, path: str, dataset: str, frames: range, cell: tuple[int, int], row: int) -> str:
