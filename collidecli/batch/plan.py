@@ -30,7 +30,7 @@ from collidecli.storage.file_hash import files_sha256
 from collidecli.storage.process_activity import reading
 from collidecli.storage.reading_limit import limited_reading
 
-RESULT_EPOCH = 1
+RESULT_EPOCH = 2
 """Part of every key. To be raised by a change of the contacts that any scene and motion give."""
 SHARD_SECONDS = 90.0
 """Estimated duration of a shard: long against the start of a process, short against a lost worker."""
