@@ -23,7 +23,7 @@ VERBS = verbs_of(CONTEXT)
 OF_OTHERS = {
     *("--force-regen", "--regen-all", "--with-test-class-names", "--basetemp"),  # pytest and pytest-regressions
     *("--clock", "--into"),  # tests.bench and tests.matrix
-    *("--partition", "--for", "--timeout"),  # sbatch and kubectl
+    *("--nthreads", "--partition", "--for", "--timeout"),  # dask worker, sbatch and kubectl
 }
 
 
