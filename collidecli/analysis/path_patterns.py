@@ -24,6 +24,11 @@ def matching_paths(paths: Sequence[str], patterns: Sequence[str], option: str, o
     return matched
 
 
+def listed(patterns: str | Sequence[str]) -> tuple[str, ...]:
+    """Patterns given in Python: a text is one, or several with commas, as on the command line."""
+    return tuple(patterns.split(",")) if isinstance(patterns, str) and patterns else tuple(patterns)
+
+
 def _advice(pattern: str, paths: Sequence[str]) -> str:
     """A pattern that matches, if a path contains the text of this one, else the verb that lists the paths."""
     inner = pattern.strip("*")

@@ -134,7 +134,10 @@ def run_inputs(streams: Streams, scenes: Sequence[str], recordings: Sequence[str
     """
     for scene in scenes:
         if os.path.isdir(scene):
-            fix = f"scenes: give a pattern such as '{os.path.join(scene, '*.usda')}'; recordings: -t {scene}"
+            fix = (
+                f"for its scenes give a pattern like '{os.path.join(scene, '*.xml')}', and --each for a run of each;"
+                f" for its recordings -t {scene}"
+            )
             raise InputError("a folder is not a scene: it may contain parts of scenes", scene, fix)
     files = input_files(scenes, (), "SCENE") if any(map(is_pattern, scenes)) else None
     scenes = [file.path for file in files] if files is not None else list(scenes)

@@ -14,6 +14,7 @@ from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.schema import FORMAT
 from collidecli.storage.h5_input import format_of, open_h5
 from collidecli.storage.process_activity import reading
+from collidecli.storage.profile_files import FORMAT as PROFILE_FORMAT
 from collidecli.storage.trajectories.check import check_trajectory
 from collidecli.storage.trajectories.header import TRAJECTORY_FORMAT
 
@@ -54,6 +55,7 @@ def _check(path: str | os.PathLike[str]) -> CheckResult:
     storage = storage_of(os.fspath(path))
     kind = file_format(path) if storage == HDF5 else ""
     checks = dict(zip(CHECKED, (check_file, check_trajectory), strict=True))
+    refuse_profile(kind, path)
     if kind not in checks:
         what, fix = "is neither a contact set nor a trajectory of collide", "collide inspect shows scenes"
         if storage:
@@ -63,6 +65,13 @@ def _check(path: str | os.PathLike[str]) -> CheckResult:
     findings = checks[kind](path)
     found = [Finding(finding.where, finding.what) for finding in findings]
     return CheckResult(os.fspath(path), kind, not found, found)
+
+
+def refuse_profile(kind: str, path: str | os.PathLike[str]) -> None:
+    """Raises InputError if `kind`, the format of a file, is that of the figures of `collide profile`."""
+    if kind == PROFILE_FORMAT:
+        fix = "collide report OUT.h5 --profile FILE draws them; the .json beside the file has the same figures as text"
+        raise InputError("this file has the times of collide profile, not contacts or a motion", os.fspath(path), fix)
 
 
 def file_format(path: str | os.PathLike[str]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
@@ -9,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collidecli.analysis.path_patterns import kept_pairs, listed
 from collidecli.analysis.touch_intervals import Intervals, MergeGap, PairKeys, touches
 from collidecli.commands.event_stream import EventOptions, EventStream, interval_columns
 from collidecli.commands.events import leading
-from collidecli.commands.motions import parse_frames
+from collidecli.commands.motions import frames_text, parse_frames
 from collidecli.errors import InputError, extra_module
 from collidecli.escaping import printable
 from collidecli.exporters.rows import KINDS
@@ -137,30 +140,40 @@ class ContactSet(reader.ContactSet):
     def events(
         self,
         *,
-        threshold: float = 0.0,
+        threshold: float | str = 0.0,
         merge_gap: int = 0,
         merge_seconds: float | None = None,
         by: str = "shapes",
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        bodies: Sequence[str] = (),
-        exclude_bodies: Sequence[str] = (),
-        between: Sequence[str] = (),
+        include: str | Sequence[str] = (),
+        exclude: str | Sequence[str] = (),
+        bodies: str | Sequence[str] = (),
+        exclude_bodies: str | Sequence[str] = (),
+        between: str | Sequence[str] = (),
         worlds: Sequence[int] = (),
-        frames: str = "",
+        frames: str | int | slice = "",
     ) -> NamedColumns:
         """Intervals in which pairs touch, ordered by begin, world and pair; columns as in docs/howto/list-touches.md.
 
         The paths of a pair are in shape0 and shape1, or in body0 and body1 with by="bodies".
 
-        Args: the options of `collide events`. threshold: [m]; math.inf counts every contact. merge_gap: number of
-        frames without touch that do not end an interval; merge_seconds: in place of it, time between touches [s].
-        Raises InputError as `collide events` does.
+        Args: the options of `collide events`. threshold: [m]; "any" or math.inf counts every contact. merge_gap: number
+        of frames without touch that do not end an interval; merge_seconds: in place of it, time between touches [s].
+        include, exclude, bodies (`--body`), exclude_bodies, between: patterns, a sequence or a text with commas.
+        worlds: numbers (`--world`). frames: "A:B:S", a slice or a number. Raises InputError as `collide events` does.
         """
+        if isinstance(threshold, str):
+            if threshold != "any":
+                raise InputError(f"'{threshold}' is no distance", "threshold", 'give metres, or "any"')
+            threshold = math.inf
+        if not isinstance(merge_gap, int):
+            raise InputError(f"'{merge_gap}' is no number of frames", "merge_gap", "for a time give merge_seconds=0.02")
         if merge_gap < 0 or (merge_seconds is not None and not merge_seconds >= 0.0):
             raise InputError("a pause is at least 0", "merge_gap, merge_seconds")
         gap = MergeGap(merge_gap, merge_seconds)
-        options = EventOptions(threshold, gap, by, include, exclude, bodies, exclude_bodies, between, worlds, frames)
+        patterns = [listed(given) for given in (include, exclude, bodies, exclude_bodies)]
+        options = EventOptions(
+            threshold, gap, by, *patterns, between=listed(between), worlds=worlds, frames=frames_text(frames)
+        )
         stream = EventStream(self, options)
         for note in stream.notes:
             warnings.warn(note, stacklevel=2)
@@ -168,15 +181,22 @@ class ContactSet(reader.ContactSet):
         first = leading(found, stream.frames, "begin")
         return NamedColumns(interval_columns(first, stream.frames, stream.keys, by))
 
-    def to_pandas(self, frames: str = "") -> pandas.DataFrame:
+    def to_pandas(
+        self,
+        frames: str | int | slice = "",
+        *,
+        include: str | Sequence[str] = (),
+        exclude: str | Sequence[str] = (),
+    ) -> pandas.DataFrame:
         """A row per contact, with the columns of `collide export --to csv`, and episode if there are any.
 
         shape0, shape1, body0, body1: paths, "" is the body of a static shape. kind: point, edge, face or patch. All
-        five are categories. Vectors are name_x, name_y, name_z. frames: A:B:S; "" is all. Everything is read into
-        memory. Raises InputError without pandas.
+        five are categories. Vectors are name_x, name_y, name_z. frames: "A:B:S", a slice or a number; "" is all.
+        include, exclude: patterns of shape paths, as of `collide export`. The selected contacts are in memory. Raises
+        InputError without pandas, and for a pattern without a match.
         """
         pandas = extra_module("pandas", "tables", "to_pandas")
-        held = self._whole(frames)
+        held = self._whole(frames, include, exclude)
         data: dict[str, Any] = {name: held[name] for name in ("frame", "step", "time", "world")}
         if self.episodes is not None:
             rows = self.episodes.row(held["world"], held["frame"])
@@ -201,14 +221,20 @@ class ContactSet(reader.ContactSet):
                 data |= {f"{column.name}_{part}": values[:, n] for n, part in enumerate(parts)}
         return pandas.DataFrame(data)
 
-    def to_xarray(self, frames: str = "") -> xarray.Dataset:
+    def to_xarray(
+        self,
+        frames: str | int | slice = "",
+        *,
+        include: str | Sequence[str] = (),
+        exclude: str | Sequence[str] = (),
+    ) -> xarray.Dataset:
         """A dataset over the dimension `contact`, with the table of shapes.
 
         Coordinates are frame, world, time and, if there are any, episode. Vectors have the dimension `axis` (x, y, z).
-        Units are attributes. frames: A:B:S; "" is all. All is read into memory. Raises InputError without xarray.
+        Units are attributes. frames, include, exclude: as of `to_pandas`. Raises InputError without xarray.
         """
         xarray = extra_module("xarray", "tables", "to_xarray")
-        held = self._whole(frames)
+        held = self._whole(frames, include, exclude)
         variables: dict[str, Any] = {}
         for column in self.columns:
             more = {1: [], 3: ["axis"]}.get(column.width, [f"{column.name}_part"])
@@ -226,9 +252,24 @@ class ContactSet(reader.ContactSet):
         about = {"scene": self.scene, "content_sha256": self.content_sha256, "up_axis": self.up_axis}
         return xarray.Dataset(variables, coordinates, about)
 
-    def _whole(self, frames: str) -> dict[str, np.ndarray]:
-        """Every column, and frame, world and time of each contact."""
-        picked = parse_frames(frames, self.frame_count)
+    def export(self, to: str, output: str | os.PathLike[str] = "", **options: Any) -> str:
+        """Writes the set as another format, as `collide export` does; returns the path of the output.
+
+        to: "usd", "csv", "parquet", "npz", "newton", "genesis", "dart", "raisim" or "mujoco". output: "" is the set's
+        name with the format's extension, in the current folder. options: those of `collide export`, with underscores:
+        scene, trajectory, frames, worlds=[0, 3], include, exclude, normal_length, force=True. Raises InputError and
+        OutputError as the command does.
+        """
+        from collidecli.commands.export import export, python_request
+
+        return export(python_request(self.path, to, output, options)).output
+
+    def _whole(
+        self, frames: str | int | slice, include: str | Sequence[str], exclude: str | Sequence[str]
+    ) -> dict[str, np.ndarray]:
+        """Every column, and frame, world and time of each selected contact."""
+        picked = parse_frames(frames_text(frames), self.frame_count)
+        kept = kept_pairs(self.shapes.path, listed(include), listed(exclude), f"no shape of {self.path}")
         names = [column.name for column in self.columns]
         none = {name: self.column(name, slice(0, 0)) for name in names}
         parts = [none | {name: np.zeros(0, np.int64) for name in ("frame", "world")}]
@@ -237,9 +278,11 @@ class ContactSet(reader.ContactSet):
         for block in self.blocks(names=tuple(names), first=cells[0], last=cells[1]):
             check_shape_rows(self, block)
             cell = block.first_cell + np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
-            rows = slice(None)
-            if picked.step > 1:
-                rows = np.flatnonzero((cell // worlds - picked.start) % picked.step == 0)
+            wanted = (cell // worlds - picked.start) % picked.step == 0
+            if kept is not None:
+                side0, side1 = kept[block.columns["shape0"]], kept[block.columns["shape1"]]
+                wanted &= (side0[:, 0] | side1[:, 0]) & side0[:, 1] & side1[:, 1]
+            rows = slice(None) if wanted.all() else np.flatnonzero(wanted)
             part = {name: values[rows] for name, values in block.columns.items()}
             parts.append(part | {"frame": cell[rows] // worlds, "world": cell[rows] % worlds})
         whole = {name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])}

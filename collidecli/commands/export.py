@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from collidecli.analysis.path_patterns import kept_pairs
-from collidecli.commands.motions import parse_frames
+from collidecli.analysis.path_patterns import kept_pairs, listed
+from collidecli.commands.motions import frames_text, parse_frames
 from collidecli.commands.output_paths import check_ending, check_output
 from collidecli.commands.result import Result
 from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS, LoadedScene, load_scene, recorded_options
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import Layout
 from collidecli.exporters.selection import SelectedContacts, chosen_worlds
+from collidecli.scene.option_choices import EXPORT_FORMATS
 from collidecli.scene.run_options import SceneOptions
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -117,6 +118,26 @@ class ExportRequest:
     exclude: Sequence[str] = ()
     normal_length: float = 0.05
     force: bool = False
+
+
+def python_request(path: str, to: str, output: str | os.PathLike[str], options: Mapping[str, Any]) -> ExportRequest:
+    """The request of `ContactSet.export`. options: fields of ExportRequest; patterns also as one text, with commas.
+
+    Raises InputError for an unknown format or option.
+    """
+    if to not in EXPORT_FORMATS:
+        raise InputError(f"'{to}' is no format", "export", f"give one of: {', '.join(EXPORT_FORMATS)}")
+    known = [field.name for field in fields(ExportRequest) if field.name not in ("contacts", "to", "output")]
+    given = dict(options)
+    for name in given:
+        if name not in known:
+            raise InputError(f"'{name}' is no option of an export", "export", f"known here: {', '.join(known)}")
+    for name in {"include", "exclude"} & given.keys():
+        given[name] = listed(given[name])
+    for name in {"scene", "trajectory"} & given.keys():
+        given[name] = os.fspath(given[name])
+    given["frames"] = frames_text(given.get("frames", ""))
+    return ExportRequest(path, to, os.fspath(output), **given)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import h5py
 import numpy as np
 
-from collidecli.commands.check import file_format
+from collidecli.commands.check import file_format, refuse_profile
 from collidecli.commands.contact_totals import ColumnRanges, ContactCounts, Tally
 from collidecli.commands.inspect_scene import inspect_scene
 from collidecli.commands.result import Result
@@ -175,7 +175,9 @@ def inspect_file(
     if pairs or why:
         raise InputError("--pairs and --why are for scenes", path, "give the scene file")
     by_format = {FORMAT: inspect_contact_set, TRAJECTORY_FORMAT: inspect_trajectory}
-    return by_format.get(file_format(path) if is_h5 else "", inspect_recording)(path)
+    kind = file_format(path) if is_h5 else ""
+    refuse_profile(kind, path)
+    return by_format.get(kind, inspect_recording)(path)
 
 
 def inspect_trajectory(path: str) -> TrajectoryResult:

@@ -81,6 +81,20 @@ def parse_frames(text: str, frame_count: int) -> range:
     return picked
 
 
+def frames_text(frames: str | int | slice) -> str:
+    """Frames given in Python, a number, a slice or a text A:B:S, as the text of `parse_frames`.
+
+    Raises InputError for another type.
+    """
+    if isinstance(frames, slice):
+        return ":".join("" if number is None else str(number) for number in (frames.start, frames.stop, frames.step))
+    if isinstance(frames, str | int | np.integer) and not isinstance(frames, bool):
+        return str(frames)
+    raise InputError(
+        f"frames is a {type(frames).__name__}", "frames", 'give a text such as "0:100", a slice or a number'
+    )
+
+
 def _one_frame(index: int, frame_count: int) -> range:
     """The frame with an index, which is relative to the end if negative; empty without such a frame."""
     index += frame_count if index < 0 else 0

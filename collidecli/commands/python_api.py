@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -101,6 +101,7 @@ class Contacts:
     feature0, feature1: int32[n], vertex, edge or face of each shape; -1 without one.
     kind: uint8[n], 0 point, 1 edge, 2 face.
     columns: the requested optional columns, by name, [n] or [n, width].
+    shape_path: paths of the model's shapes; shape_path[shape0[n]] is the first shape of contact n.
     """
 
     frame_count: int
@@ -118,6 +119,7 @@ class Contacts:
     feature1: np.ndarray
     kind: np.ndarray
     columns: Mapping[str, np.ndarray] = field(default_factory=dict)
+    shape_path: tuple[str, ...] = ()
 
     @property
     def rigid_contact_count(self) -> int:
@@ -140,7 +142,9 @@ class Contacts:
         first, last = (int(row) for row in self.cell_start[cell : cell + 2])
         columns = {column.name: getattr(self, column.name)[first:last] for column in RIGID_COLUMNS}
         optional = {name: values[first:last] for name, values in self.columns.items()}
-        return Contacts(1, 1, np.array([0, last - first], np.int64), **columns, columns=optional)
+        return Contacts(
+            1, 1, np.array([0, last - first], np.int64), **columns, columns=optional, shape_path=self.shape_path
+        )
 
 
 def collide(
@@ -221,7 +225,8 @@ def contacts_in_memory(
     for note in kernel_cache_notes():
         warnings.warn(note, RuntimeWarning, stacklevel=3)
     with closing(collision.blocks(timing)) as blocks:
-        return merged_contacts(map(optional.added, blocks), len(motion.time), model.world_count)
+        merged = merged_contacts(map(optional.added, blocks), len(motion.time), model.world_count)
+    return replace(merged, shape_path=tuple(model.shapes.path))
 
 
 def open_contacts(path: str | os.PathLike[str]) -> ContactSet:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collidecli.commands.diff import DiffRequest, DiffResult, diff, limits
+from collidecli.commands.motions import frames_text
 from collidecli.errors import InputError
 from collidecli.scene.option_choices import FRAME_MATCHES
 from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
@@ -72,7 +73,7 @@ def run_request(
     del of_group["motion_layer"]
     for name, value in options.items():
         if name in OF_A_RUN:
-            own[name] = value
+            own[name] = frames_text(value) if name == "frames" else value
         elif name in of_group:
             held[of_group[name]][name] = tuple(value) if isinstance(value, list) else value
         else:

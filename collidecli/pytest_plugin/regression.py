@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import shlex
 import shutil
 import warnings
 from collections.abc import Mapping, Sequence
@@ -70,13 +71,15 @@ class ContactsRegression:
         """
         __tracebackhide__ = True
         from collidecli.commands.run import run
+        from collidecli.engine.runtime.initialization import without_messages
 
         name = self._name(basename)
         obtained = self._folder / f"{name}.obtained.h5"
         allowed = self._allowed()
         chosen = {"device": "cpu", **({"threads": 1} if "PYTEST_XDIST_WORKER" in os.environ else {}), **options}
         try:
-            result = run(run_request(scene, trajectory, self._here.parent, obtained, chosen))
+            with without_messages():  # else they follow the table of differences in pytest's output
+                result = run(run_request(scene, trajectory, self._here.parent, obtained, chosen))
         except CollideError as error:
             raise pytest.fail.Exception(f"collide cannot run this: {error}", pytrace=False) from None
         for text in result.warnings:
@@ -120,7 +123,12 @@ class ContactsRegression:
         baseline = self._baseline(name)
         if not baseline.exists() and self._written(obtained, baseline):
             if not self._asked("--regen-all"):
-                pytest.fail(f"Contact set not found beside the test, created:\n- {baseline}", pytrace=False)
+                pytest.fail(
+                    f"Contact set not found beside the test, created:\n- {baseline}\n"
+                    f"inspect it (collide inspect {shlex.quote(str(baseline))}), and commit it: the next run compares"
+                    " with it",
+                    pytrace=False,
+                )
             return
         force = self._asked("--force-regen")
         try:

@@ -117,3 +117,15 @@ def test_verbs_refuse_rows_of_shapes_that_do_not_exist(here, collide):
         answer = collide(verb[0], "a.h5", *verb[1:])
         assert (answer.code, answer.out) == (2, ""), answer.err
         assert "no row of /model/shape" in answer.err
+
+
+@pytest.mark.parametrize("verb", ["check", "inspect"])
+def test_the_times_of_profile_are_named(here, collide, verb):
+    """`check` named such a file a trajectory, and `inspect` requested one."""
+    with h5py.File(here / "scene.profile.h5", "w") as file:
+        file.attrs["format"] = "collide-profile"
+    answer = collide(verb, "scene.profile.h5")
+    assert answer.code == 2
+    assert "scene.profile.h5: this file has the times of collide profile" in answer.err
+    assert "collide report OUT.h5 --profile FILE" in answer.err
+    assert "trajectory" not in answer.err

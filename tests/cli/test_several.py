@@ -176,7 +176,7 @@ def test_an_error_in_collide_is_named_and_does_not_end_the_others(demos, collide
         ((*RUN, "-t", "demos/a.h5", "-o", "x.h5", "--skip-existing"), 2, "--skip-existing is for several runs"),
         ((*RUN, "-t", "demos/b.h5", "-t", "demos/b.npz", "-o", "out"), 2, "has the output b.contacts.h5, and so has"),
         ((*RUN, "-t", "demos", "--each", "-o", "out"), 2, "--each runs several scenes, each with one recording"),
-        (("run", "demos", "-o", "out"), 2, "recordings: -t demos"),
+        (("run", "demos", "-o", "out"), 2, "for its recordings -t demos"),
         (("run", "*.xml", "nothing*.xml", "-o", "x.h5"), 2, "'nothing*.xml' matches no file"),
         (("diff", "demos", "scene.xml"), 2, "is no folder, and demos is one"),
         (("events", "demos/a.h5", "demos/b.h5", "--graph"), 2, "--graph and --dot are for one contact set"),

@@ -6,6 +6,8 @@ import re
 import shlex
 from pathlib import Path
 
+import numpy as np
+
 import collidecli
 from collidecli.analysis.touch_intervals import Frames, Intervals, PairKeys
 from collidecli.cli import main as cli
@@ -37,8 +39,10 @@ def test_contact_sets_from_python(tmp_path, monkeypatch, capsys):
     (scene,) = [body for language, body in FENCE.findall(PAGE.read_text(encoding="utf-8")) if language == "xml"]
     Path("ball.xml").write_text(scene)
     assert cli.main(["run", "ball.xml", "-o", "out.h5", "-q"]) == 0
-    code = blocks(page("docs/reference/python.md"), "python")[1]
-    exec(compile(code, "python.md", "exec"), {"collidecli": collidecli})
+    code = "".join(blocks(page("docs/reference/python.md"), "python")[1:3])
+    exec(compile(code, "python.md", "exec"), {"collidecli": collidecli, "np": np})
+    for name in ("ball.png", "ball.parquet", "ball.usda", "ball.npz"):
+        assert Path(name).stat().st_size > 0
     said = re.findall(r"print\(.*\)  # (.*)$", code, re.M)
     assert len(said) == code.count("print(")
     assert capsys.readouterr().out.splitlines() == said

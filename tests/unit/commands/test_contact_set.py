@@ -113,6 +113,56 @@ def test_events_are_those_of_plain_python(contacts, edited):
         contacts.events(by="worlds")
 
 
+def test_patterns_are_a_text_with_commas_or_a_sequence(contacts):
+    """A text was taken for a sequence of patterns of one character each."""
+    paths = contacts.shapes.path
+    first, second = (f"*{paths[row]}" for row in (contacts.pairs()["row0"][0], contacts.pairs()["row1"][0]))
+    for name in ("include", "exclude"):
+        text, sequence = (contacts.events(**{name: value}) for value in (f"{first},{second}", [first, second]))
+        assert text.row_count == sequence.row_count != contacts.events().row_count
+    between = contacts.events(between=f"{first},{second}", threshold="any")
+    assert 0 < between.row_count == contacts.events(between=(first, second), threshold=np.inf).row_count
+    with pytest.raises(InputError, match="no distance"):
+        contacts.events(threshold="all")
+    with pytest.raises(InputError, match="merge_seconds"):
+        contacts.events(merge_gap="20ms")
+
+
+@pytest.mark.parametrize(("given", "text"), [(slice(1, 6, 2), "1:6:2"), (slice(None, 4), ":4"), (3, "3"), (-1, "-1")])
+def test_frames_are_a_slice_a_number_or_a_text(contacts, given, text):
+    assert contacts.to_pandas(given).equals(contacts.to_pandas(text))
+    assert contacts.events(frames=given).to_pandas().equals(contacts.events(frames=text).to_pandas())
+    with pytest.raises(InputError, match="frames is a float"):
+        contacts.to_pandas(3.0)
+
+
+def test_data_of_pairs_that_patterns_select(contacts):
+    whole = contacts.to_pandas()
+    wanted = str(whole.shape0.iloc[0])
+    has = (whole.shape0 == wanted) | (whole.shape1 == wanted)
+    assert 0 < has.sum() < len(whole)
+    for kept, options in ((has, {"include": wanted}), (~has, {"exclude": [wanted]})):
+        assert contacts.to_pandas(**options).equals(whole[kept].reset_index(drop=True))
+        assert contacts.to_xarray(**options).sizes["contact"] == kept.sum()
+        some = kept & (whole.frame >= 2)
+        assert contacts.to_pandas("2:", **options).equals(whole[some].reset_index(drop=True))
+    with pytest.raises(InputError, match="matches no shape"):
+        contacts.to_pandas(include="nothing")
+
+
+def test_export_is_that_of_the_command(contacts, tmp_path):
+    wanted = str(contacts.to_pandas().shape0.iloc[0])
+    written = contacts.export("csv", tmp_path / "a.csv", include=wanted, frames=slice(1, None))
+    assert written == str(tmp_path / "a.csv")
+    lines = (tmp_path / "a.csv").read_text().splitlines()
+    assert len(lines) - 1 == len(contacts.to_pandas("1:", include=wanted)) > 0
+    with pytest.raises(InputError, match=r"(?s)no format.*npz"):
+        contacts.export("xlsx")
+    with pytest.raises(InputError, match=r"(?s)'colour' is no option.*include"):
+        contacts.export("npz", tmp_path / "a.npz", colour="red")
+    assert not (tmp_path / "a.npz").exists()
+
+
 @pytest.mark.parametrize("frames", ["", "1:6:2", "3"])
 def test_frames_of_data(contacts, edited, frames):
     wanted = np.isin(edited.cell // 3, range(7)[{"": slice(None), "1:6:2": slice(1, 6, 2), "3": slice(3, 4)}[frames]])

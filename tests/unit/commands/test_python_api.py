@@ -292,7 +292,12 @@ def test_run_gives_the_contacts_of_the_command(tmp_path):
     held = collidecli.run(scene, motion, **options)
     assert isinstance(held, collidecli.Contacts)
     assert held.rigid_contact_count > 0
+    assert repr(collidecli.run(scene, motion, **options | {"frames": slice(0, 40)})) == repr(held)
+    assert repr(collidecli.run(scene, motion, **options | {"frames": 39})).endswith(
+        "frames=1 worlds=1 columns=friction>"
+    )
     with collidecli.open_contacts(output) as written:
+        assert held.shape_path == held.cell(39).shape_path == written.shapes.path
         assert (held.frame_count, held.world_count) == (written.frame_count, written.world_count) == (40, 1)
         for name in (*(column.name for column in RIGID_COLUMNS), "friction"):
             values = held.columns[name] if name == "friction" else getattr(held, name)
