@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
@@ -26,7 +27,8 @@ from collidecli.cli.settings import (
     variables_of,
     verbs_of,
 )
-from collidecli.cli.streams import Streams
+from collidecli.cli.streams import Streams, variable_of
+from collidecli.errors import InputError
 from collidecli.scene.option_choices import (
     BROAD_PHASES,
     COMPRESSIONS,
@@ -80,7 +82,13 @@ class Verb(click.Command):
                 streams_of(ctx).warn(
                     f"{name} sets no option" + (f"; did you mean {close[0]}?" if close else "; it is ignored")
                 )
-        return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            source = _source(error, ctx)
+            if not source:
+                raise
+            raise InputError(error.what, ", ".join(filter(None, (source, error.where))), error.fix) from error
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the options under the headings of their sections, in the order of declaration, common options last."""
@@ -95,6 +103,24 @@ class Verb(click.Command):
         for heading, rows in (*sections.items(), (COMMON, common)):
             with formatter.section(heading):
                 formatter.write_dl([(term.ljust(width), words) for term, words in rows], WIDEST_TERM)
+
+
+def _source(error: InputError, ctx: click.Context) -> str:
+    """The configuration file or variable that set the option of a refused value; "" for a flag, or no named option.
+
+    Errors about options are located at "options" or at the flag, and name the option.
+    """
+    if not error.where.startswith(("options", "--")):
+        return ""
+    words = set(re.findall(r"[a-z_]+", f"{error.where} {error.what}".replace("--", "").replace("-", "_")))
+    for parameter in ctx.command.params:
+        if parameter.name in words:
+            source = ctx.get_parameter_source(parameter.name)
+            if source == click.core.ParameterSource.DEFAULT_MAP:
+                return str(ctx.meta.get("collide.config", CONFIG_FILE))
+            if source == click.core.ParameterSource.ENVIRONMENT:
+                return variable_of(parameter, ctx)
+    return ""
 
 
 def streams_of(ctx: click.Context) -> Streams:

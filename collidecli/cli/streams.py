@@ -219,11 +219,11 @@ def usage_message(error: click.ClickException) -> str:
         if source == click.core.ParameterSource.DEFAULT_MAP:
             text += f"\n  the value is from {ctx.meta.get('collide.config', 'the configuration file')}"
         elif source == click.core.ParameterSource.ENVIRONMENT:
-            text += f"\n  the value is from {_variable_of(param, ctx)}"
+            text += f"\n  the value is from {variable_of(param, ctx)}"
     return f"{text}\n  {ctx.command_path} --help shows the options"
 
 
-def _variable_of(param: click.Parameter, ctx: click.Context) -> str:
+def variable_of(param: click.Parameter, ctx: click.Context) -> str:
     """Name of the environment variable that has set a parameter."""
     own = f"{ctx.auto_envvar_prefix}_{str(param.name).upper()}"
     named = [param.envvar] if isinstance(param.envvar, str) else list(param.envvar or ())

@@ -111,3 +111,22 @@ def test_the_variable_of_a_bad_value_is_named(here, collide, monkeypatch, name):
     answer = collide(*PLAIN)
     assert answer.code == 2
     assert f"\n  the value is from {name}; collide run --help" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "where"),
+    [
+        ("gap = 1e18", (), "collide.toml, options: gap is 1e+18"),
+        ('device = "cpY"', (), "collide.toml, --device: there is no device 'cpY'"),
+        ("gap = 1e18", ("--gap", "2e18"), "error: options: gap is 2e+18"),
+    ],
+)
+def test_the_source_of_a_refused_value_is_named(here, collide, monkeypatch, text, words, where):
+    """A value of the right type that no run can have is refused after the options are read."""
+    (here / "collide.toml").write_text(text)
+    answer = collide("run", "scene.xml", "-o", "out.h5", *words)
+    assert (answer.code, where in answer.err) == (2, True), answer.err
+    monkeypatch.setenv("COLLIDE_GAP", "3e18")
+    (here / "collide.toml").unlink()
+    if not words:
+        assert "COLLIDE_GAP, options: gap is 3e+18" in collide("run", "scene.xml", "-o", "out.h5").err
