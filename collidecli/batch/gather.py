@@ -1,22 +1,29 @@
-"""What a batch has computed: its state, a sample computed again, and a manifest of its contact sets."""
+"""What a batch has computed: its state, a sample computed again, and its contact sets in other formats."""
 
 from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from collidecli.batch.events import HostThroughput, dataset_hash, throughput
+from collidecli.batch.events import HostThroughput, throughput
 from collidecli.batch.files import is_url
+from collidecli.batch.gather_lerobot import write_lerobot
+from collidecli.batch.gather_merge import write_merged_shards
+from collidecli.batch.gather_parquet import write_parquet
+from collidecli.batch.gather_robomimic import write_robomimic
+from collidecli.batch.gathered import Gathered
+from collidecli.batch.output_folder import output_folder, write_record
+from collidecli.batch.pair_labels import NamedPair, named_pairs
 from collidecli.batch.plan import Plan, parquet_bytes
 from collidecli.batch.store import Failure, Store
 from collidecli.batch.work import recomputed_content
 from collidecli.commands.output_paths import check_ending
 from collidecli.commands.result import Progress, Result
-from collidecli.errors import InputError, extra_module
+from collidecli.errors import InputError, OutputError, extra_module
 from collidecli.storage.atomic_output import AtomicOutput
-from collidecli.storage.contact_sets.reader import ContactSet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,9 +89,9 @@ def verify(store: Store, plan: Plan, share: float, seed: int = 0, progress: Prog
 
 @dataclass(frozen=True, kw_only=True)
 class GatherResult(Result):
-    """The output of `gather`: episodes with a row, and failed ones, which have none.
+    """The output of `gather`. dataset_sha256: over the sorted keys and content hashes of all contact sets.
 
-    dataset_sha256: over the sorted keys and content hashes of all contact sets.
+    failed: number of episodes without a contact set, which the output lacks.
     """
 
     SCHEMA: ClassVar[str] = "collide.batch_gather/1"
@@ -96,49 +103,70 @@ class GatherResult(Result):
     dataset_sha256: str
 
 
-def write_manifest(store: Store, plan: Plan, output: str, force: bool, progress: Progress = None) -> GatherResult:
-    """Writes a Parquet table with a row per episode that has a contact set, in the order of job and recording.
+def gather(
+    store: Store, plan: Plan, to: str, output: str, force: bool, pairs: Sequence[str] = (), progress: Progress = None
+) -> GatherResult:
+    """Writes the contact sets of a batch in a format. to: MANIFEST or one of FORMATS. pairs: see `named_pairs`.
 
-    Raises InputError for another extension than .parquet, and where an episode has neither a contact set nor a failure;
-    OutputError.
+    Raises InputError where an episode has neither a contact set nor a failure, or does not fit the format;
+    OutputError for an output that cannot be written. Then no output is left, and one that was there is unchanged.
     """
-    check_ending(output, (".parquet",), "a manifest")
-    rows, sizes = [], {}
-    episodes = sorted(plan.episodes, key=lambda episode: (episode.job, episode.motion, episode.demo))
-    failures = store.failures()
-    for number, episode in enumerate(episodes, 1):
-        if not store.has_result(episode.key):
-            if episode.key in failures:
-                continue
-            fix = "work on it with collide batch run"
-            raise InputError(f"has no contact set of {episode.motion or episode.job}", store.location, fix)
-        if episode.key not in sizes:
-            with store.result(episode.key) as path, ContactSet.open(path) as contacts:
-                frames = int(contacts.episodes.frame_count.sum()) if contacts.episodes else contacts.frame_count
-                sizes[episode.key] = (contacts.content_sha256, contacts.contact_count, frames)
-        content, contact_count, frame_count = sizes[episode.key]
-        file = store.result_location(episode.key)
-        if not is_url(file):
-            file = os.path.relpath(file, os.path.dirname(os.path.abspath(output)))
-        rows.append((episode.key, episode.job, episode.motion, episode.demo, content, contact_count, frame_count, file))
-        if progress:
-            progress(number, len(episodes))
-    names = ("key", "job", "motion", "demo", "content_sha256", "contacts", "frames", "file")
-    dataset = dataset_hash({row[0]: row[4] for row in rows})
-    columns = {name: [row[number] for row in rows] for number, name in enumerate(names)}
-    _write_parquet(columns, dataset, output, force)
+    named = named_pairs(pairs)
+    if named and to not in LABELLED:
+        raise InputError("has no effect", "--pairs", f"only --to {' and '.join(LABELLED)} have columns of pairs")
+    gathered = Gathered(store, plan, progress)
+    if to == MANIFEST:
+        check_ending(output, (".parquet",), "a manifest")
+        _write_manifest(gathered, output, force)
+        return _result(gathered, output)
+    if is_url(output):
+        raise OutputError("is the URL of an object store", output, "gather to a local folder, and copy it")
+    with output_folder(output, force) as folder:
+        FORMATS[to](folder, gathered, named)
+        result = _result(gathered, output)
+        write_record(folder, {"schema": result.SCHEMA, "to": to, "dataset_sha256": result.dataset_sha256})
+    return result
+
+
+MANIFEST = "manifest"
+FORMATS: dict[str, Callable[[str, Gathered, tuple[NamedPair, ...]], None]] = {
+    "merge": lambda folder, gathered, pairs: write_merged_shards(folder, gathered),
+    "parquet": lambda folder, gathered, pairs: write_parquet(folder, gathered),
+    "lerobot": write_lerobot,
+    "robomimic": write_robomimic,
+}
+"""Functions that write a folder, by format."""
+LABELLED = ("lerobot", "robomimic")
+"""Formats with columns of named pairs."""
+
+
+def _result(gathered: Gathered, output: str) -> GatherResult:
     return GatherResult(
         output=output,
-        episodes=len(rows),
-        failed=len(episodes) - len(rows),
-        contacts=sum(row[5] for row in rows),
-        dataset_sha256=dataset,
+        episodes=len(gathered.episodes),
+        failed=gathered.failed,
+        contacts=sum(size.contacts for size in gathered.sizes),
+        dataset_sha256=gathered.dataset_sha256,
     )
 
 
-def _write_parquet(columns: dict[str, list[Any]], dataset: str, output: str, force: bool) -> None:
-    table = extra_module("pyarrow", "tables", "batch gather").table(columns)
-    content = parquet_bytes(table.replace_schema_metadata({"collide.dataset_sha256": dataset}), "batch gather")
+def _write_manifest(gathered: Gathered, output: str, force: bool) -> None:
+    """Writes a Parquet table with a row per episode that has a contact set."""
     with AtomicOutput(output, force) as file:
-        file.write(content)
+        for _ in gathered:
+            pass
+        names = ("key", "job", "motion", "demo", "content_sha256", "contacts", "frames", "file")
+        columns: dict[str, list[Any]] = {name: [] for name in names}
+        for size in gathered.sizes:
+            path = gathered.store.result_location(size.done.episode.key)
+            if not is_url(path):
+                path = os.path.relpath(path, os.path.dirname(os.path.abspath(output)))
+            for name in ("key", "job", "motion", "demo"):
+                columns[name].append(getattr(size.done.episode, name))
+            for name in ("content_sha256", "contacts", "frames"):
+                columns[name].append(getattr(size, name))
+            columns["file"].append(path)
+        table = extra_module("pyarrow", "tables", "batch gather").table(columns)
+        about = {"collide.dataset_sha256": gathered.dataset_sha256}
+        file.write(parquet_bytes(table.replace_schema_metadata(about), "batch gather"))
         file.commit()

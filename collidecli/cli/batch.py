@@ -334,15 +334,34 @@ def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
     return 1 if result.different else 0
 
 
-@verb.command("gather", cls=Verb, epilog="\b\ncollide batch gather nightly -o contacts.parquet")
+@verb.command(
+    "gather",
+    cls=Verb,
+    epilog="\b\ncollide batch gather nightly -o all.parquet\ncollide batch gather nightly --to parquet -o contacts/",
+)
 @click.argument("folder", metavar="FOLDER")
-@option("--to", type=click.Choice(("manifest",)), default="manifest", section="Output", help="What to write.")
-@option("-o", "--output", metavar="FILE", required=True, section="Output", help="The Parquet file.")
+@option(
+    "--to",
+    type=click.Choice(("manifest", "merge", "parquet", "lerobot", "robomimic")),
+    default="manifest",
+    section="Output",
+    help="manifest: a table with a row per episode. Others are folders: merge: contact sets of 64 MiB or more; "
+    "parquet: tables with a row per contact; lerobot: a row per frame; robomimic: a file per recording.",
+)
+@option("-o", "--output", metavar="PATH", required=True, section="Output", help="The file, or the folder.")
+@option(
+    "--pairs",
+    multiple=True,
+    metavar="'A B'",
+    section="Output",
+    help="Also columns of the pairs of shapes that match patterns A and B: whether they touch, and their least "
+    "distance. lerobot and robomimic only; repeat for more.",
+)
 @force_option
 @click.pass_context
-def gather_verb(ctx: click.Context, folder: str, to: str, output: str, force: bool) -> int:
-    """Write one table of all contact sets, with a hash of the whole data set."""
-    from collidecli.batch.gather import write_manifest
+def gather_verb(ctx: click.Context, folder: str, to: str, output: str, pairs: tuple[str, ...], force: bool) -> int:
+    """Write all contact sets as one table or data set, with a hash of its content."""
+    from collidecli.batch.gather import gather
     from collidecli.batch.plan import read_plan
     from collidecli.batch.store import open_store
     from collidecli.report.batch_tables import gather_table
@@ -350,6 +369,6 @@ def gather_verb(ctx: click.Context, folder: str, to: str, output: str, force: bo
     store = open_store(folder)
     streams = streams_of(ctx)
     with streams.progress("gathering", noun="episodes") as progress:
-        result = write_manifest(store, read_plan(store), output, force, progress)
+        result = gather(store, read_plan(store), to, output, force, pairs, progress)
     streams.result(result, gather_table)
     return 0

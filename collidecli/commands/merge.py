@@ -17,6 +17,7 @@ from collidecli.commands.output_paths import check_hdf5_output
 from collidecli.commands.result import Progress, Result
 from collidecli.errors import InputError
 from collidecli.scene.contacts import CONTACT_ID, ContactBlock
+from collidecli.scene.episodes import Episodes
 from collidecli.scene.run_options import recorded_option
 from collidecli.scene.text_format import count
 from collidecli.storage.contact_sets.merged_writer import (
@@ -360,8 +361,25 @@ def _refuse(one: ContactSet, first: ContactSet, what: str) -> None:
     raise InputError(f"differs from {first.path} in {what}", one.path, SAME_RUN)
 
 
-def _header(sets: Sequence[ContactSet], plan: MergePlan, worlds: bool) -> MergedHeader:
+def merge_episodes(sets: Sequence[ContactSet], plan: MergePlan, episodes: Episodes, output: str) -> None:
+    """Writes sets of one scene to one set; frames of a world after the end of its set have no contacts.
+
+    Raises InputError for sets that cannot be merged, OutputError; then no output is left.
+    """
+    for one in sets[1:]:
+        _check_alike(one, sets[0], worlds=True)
+    header = _header(sets, plan, True, episodes)
+    names = tuple(column.name for column, _ in header.columns)
+    write_merged(output, header, merged_blocks(sets, plan, names), "gzip", force=False)
+
+
+def _header(
+    sets: Sequence[ContactSet], plan: MergePlan, worlds: bool, episodes: Episodes | None = None
+) -> MergedHeader:
+    """The header of the merged set. episodes: of the set; None is those of `merged_episodes`."""
     first = sets[0]
+    if episodes is None:
+        episodes = merged_episodes(sets, plan.frame_of, plan.first_world, worlds)
     tables = model_tables(first)
     if worlds:
         templates = np.concatenate([one.world_template for one in sets])
@@ -376,7 +394,7 @@ def _header(sets: Sequence[ContactSet], plan: MergePlan, worlds: bool) -> Merged
         *tables.values(),
         StoredTable("/time/step", np.dtype("<i8"), plan.step.astype(np.int64), ""),
         StoredTable("/time/time", np.dtype("<f8"), plan.time.astype(np.float64), "s"),
-        *episode_tables(merged_episodes(sets, plan.frame_of, plan.first_world, worlds)),
+        *episode_tables(episodes),
     ]
     attributes = {
         "scene": first.scene,

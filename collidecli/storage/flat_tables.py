@@ -93,8 +93,8 @@ def parquet_table(
     The owner of the output commits it, and calls `require_pyarrow` before opening it.
     """
     pa = require_pyarrow("Parquet")
-    schema = pa.schema([_field(pa, column) for column in columns], dict(about or {}))
-    words = {column.name: pa.array(column.words, pa.string()) for column in columns if column.words is not None}
+    schema = _schema(pa, columns, about)
+    words = _words(pa, columns)
     held: list[Any] = []
 
     with pa.PythonFile(_Sink(output), mode="w") as sink, pa.parquet.ParquetWriter(sink, schema) as writer:
@@ -106,8 +106,7 @@ def parquet_table(
             output.check()
 
         def append(block: Mapping[str, np.ndarray]) -> None:
-            arrays = [_array(pa, column, block[column.name], words.get(column.name)) for column in columns]
-            held.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
+            held.append(_batch(pa, columns, schema, words, block))
             if sum(map(len, held)) >= GROUP_ROWS:
                 write_held()
 
@@ -115,6 +114,27 @@ def parquet_table(
         if held:
             write_held()
     output.check()
+
+
+def record_batch(columns: Sequence[TableColumn], block: Mapping[str, np.ndarray]) -> Any:
+    """Rows as a record batch of pyarrow, with the schema of `parquet_table`."""
+    pa = require_pyarrow("Parquet")
+    return _batch(pa, columns, _schema(pa, columns), _words(pa, columns), block)
+
+
+def _schema(pa: Any, columns: Sequence[TableColumn], about: Mapping[str, str] | None = None) -> Any:
+    return pa.schema([_field(pa, column) for column in columns], dict(about or {}))
+
+
+def _words(pa: Any, columns: Sequence[TableColumn]) -> dict[str, Any]:
+    return {column.name: pa.array(column.words, pa.string()) for column in columns if column.words is not None}
+
+
+def _batch(
+    pa: Any, columns: Sequence[TableColumn], schema: Any, words: Mapping[str, Any], block: Mapping[str, np.ndarray]
+) -> Any:
+    arrays = [_array(pa, column, block[column.name], words.get(column.name)) for column in columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _field(pa: Any, column: TableColumn) -> Any:

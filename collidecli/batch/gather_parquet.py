@@ -1,0 +1,78 @@
+"""Contacts of a batch as a folder of Parquet files, a row per contact, and a table of its episodes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from collidecli.batch.gathered import Gathered
+from collidecli.batch.parquet_parts import ParquetParts
+from collidecli.batch.plan import parquet_bytes
+from collidecli.exporters.rows import ContactRows
+from collidecli.exporters.selection import SelectedContacts
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.flat_tables import TableColumn, record_batch, require_pyarrow
+
+EPISODES = "episodes.parquet"
+_LEFT_OUT = ("episode",)
+"""Columns of a single contact set that the number of the episode replaces."""
+
+
+def write_parquet(folder: str, gathered: Gathered) -> None:
+    """Writes contacts-00000.parquet and further files, and EPISODES."""
+    with ParquetParts(lambda number: os.path.join(folder, f"contacts-{number:05d}.parquet")) as parts:
+        for done, contacts in gathered:
+            for batch in _batches(contacts, done.episode.job, done.index):
+                parts.append(batch)
+            parts.end_episode()
+    columns = {name: [row[number] for row in episode_rows(gathered)] for number, name in enumerate(EPISODE_COLUMNS)}
+    table = require_pyarrow("batch gather").table(columns)
+    with open(os.path.join(folder, EPISODES), "wb") as file:
+        file.write(parquet_bytes(table, "batch gather"))
+
+
+EPISODE_COLUMNS = ("episode_index", "key", "job", "motion", "demo", "frames", "contacts", "content_sha256")
+
+
+def episode_rows(gathered: Gathered) -> list[tuple[Any, ...]]:
+    """Values of EPISODE_COLUMNS for each gathered episode."""
+    return [
+        (
+            size.done.index,
+            size.done.episode.key,
+            size.done.episode.job,
+            size.done.episode.motion,
+            size.done.episode.demo,
+            size.frames,
+            size.contacts,
+            size.content_sha256,
+        )
+        for size in gathered.sizes
+    ]
+
+
+def _batches(contacts: ContactSet, job: str, index: int) -> Iterator[Any]:
+    """The rows of `collide export --to parquet`, with job, episode_index, and frame_index in place of frame.
+
+    The first batch has no rows, so that episodes without contacts have columns.
+    """
+    everything = SelectedContacts(contacts, range(contacts.frame_count), np.arange(contacts.world_count), None)
+    rows = ContactRows(everything)
+    columns = (
+        TableColumn("job", np.dtype(np.int32), words=(job,)),
+        TableColumn("episode_index", np.dtype(np.int64)),
+        *(
+            replace(column, name="frame_index") if column.name == "frame" else column
+            for column in rows.columns
+            if column.name not in _LEFT_OUT
+        ),
+    )
+    yield record_batch(columns, {column.name: np.zeros(0, column.dtype) for column in columns})
+    for block in rows.blocks():
+        count = len(block["frame"])
+        own = {"job": np.zeros(count, np.int32), "episode_index": np.full(count, index, np.int64)}
+        yield record_batch(columns, {**own, **block, "frame_index": block["frame"]})

@@ -1,0 +1,104 @@
+"""The episodes of a batch that have a contact set, numbered and opened in order, for every output of `gather`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from collidecli.batch.events import dataset_hash
+from collidecli.batch.plan import Episode, Plan
+from collidecli.batch.store import Store
+from collidecli.commands.result import Progress
+from collidecli.errors import InputError
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.process_activity import reading
+
+AGAIN = "work on it with collide batch run"
+
+
+@dataclass(frozen=True)
+class DoneEpisode:
+    """An episode with a contact set. index: its number in the order of job, recording and demonstration.
+
+    Episodes that failed have numbers too, so that a later computation of them changes no other number.
+    """
+
+    index: int
+    episode: Episode
+
+    @property
+    def label(self) -> str:
+        """Recording and demonstration, or the job of a scene that moves by itself."""
+        return " ".join(filter(None, (self.episode.motion, self.episode.demo))) or self.episode.job
+
+
+@dataclass(frozen=True)
+class EpisodeSize:
+    """Content hash, number of contacts and of frames of the contact set of an episode."""
+
+    done: DoneEpisode
+    content_sha256: str
+    contacts: int
+    frames: int
+
+
+class Gathered:
+    """The done episodes of a batch. sizes: of the contact sets that were opened. failed: number of failed episodes.
+
+    Raises InputError where an episode has neither a contact set nor a failure.
+    """
+
+    def __init__(self, store: Store, plan: Plan, progress: Progress = None) -> None:
+        self.store, self._progress = store, progress
+        self.sizes: list[EpisodeSize] = []
+        keys, failures = set(store.results()), store.failures()
+        done = []
+        for index, episode in enumerate(sorted(plan.episodes, key=_order)):
+            if episode.key in keys:
+                done.append(DoneEpisode(index, episode))
+            elif episode.key not in failures:
+                what = f"has no contact set of {episode.motion or episode.job}"
+                raise InputError(what, store.location, AGAIN)
+        self.episodes = tuple(done)
+        self.failed = len(plan.episodes) - len(done)
+
+    def __iter__(self) -> Iterator[tuple[DoneEpisode, ContactSet]]:
+        """Every done episode with its open contact set."""
+        for done in self.episodes:
+            with self.open(done) as contacts:
+                yield done, contacts
+
+    @contextmanager
+    def open(self, done: DoneEpisode) -> Iterator[ContactSet]:
+        """The open contact set of an episode. Raises InputError for one that is damaged or was removed meanwhile."""
+        location = self.store.result_location(done.episode.key)
+        try:
+            with self.store.result(done.episode.key) as path, reading("contact set", path):
+                contacts = ContactSet.open(path)
+                with contacts:
+                    self.sizes.append(
+                        EpisodeSize(done, contacts.content_sha256, contacts.contact_count, frames_of(contacts))
+                    )
+                    yield contacts
+        except FileNotFoundError as error:
+            raise InputError("was removed while it was gathered", location, AGAIN) from error
+        if self._progress:
+            self._progress(len(self.sizes), len(self.episodes))
+
+    @property
+    def dataset_sha256(self) -> str:
+        """Hash over the keys and content hashes of all opened contact sets."""
+        return dataset_hash({size.done.episode.key: size.content_sha256 for size in self.sizes})
+
+
+def frames_of(contacts: ContactSet) -> int:
+    """Number of recorded frames: those of all demonstrations, or of the motion."""
+    return int(contacts.episodes.frame_count.sum()) if contacts.episodes else contacts.frame_count
+
+
+def _order(episode: Episode) -> tuple[str, str, list[tuple[int, str]]]:
+    """Numbers in names of demonstrations in numeric order: demo_2 before demo_10."""
+    parts = re.split(r"(\d+)", episode.demo)
+    return episode.job, episode.motion, [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
