@@ -25,6 +25,7 @@ from collidecli.commands.run import RunRequest, result_config
 from collidecli.commands.scenes import load_scene
 from collidecli.errors import InputError, extra_module
 from collidecli.importers.recordings.kinds import kind_of, open_recording
+from collidecli.importers.recordings.lerobot import recording_files
 from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 from collidecli.storage.file_hash import files_sha256
 from collidecli.storage.process_activity import reading
@@ -136,7 +137,7 @@ def episodes_of(job: Job) -> Iterator[Episode]:
             motions = job.motions[first : first + _BLOCK]
             for motion, digest in zip(motions, pool.map(_sha256, motions), strict=True):
                 demos = demos_of(motion, request.recording) or ("",)
-                size = os.path.getsize(motion) // len(demos)
+                size = sum(map(os.path.getsize, recording_files(motion))) // len(demos)
                 for demo in demos:
                     key = _key(scene_sha256, digest, of_demo(request, demo))
                     yield Episode(key, job.name, motion, demo, size, digest)
@@ -144,7 +145,7 @@ def episodes_of(job: Job) -> Iterator[Episode]:
 
 def _sha256(path: str) -> str:
     try:
-        return files_sha256([path])
+        return files_sha256(recording_files(path))
     except OSError as error:
         raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", path) from error
 

@@ -16,6 +16,9 @@ RECORDING_ENDINGS = (*HDF5_ENDINGS, ".npz", ".npy", ".csv")
 """Extensions of the recordings of a folder. USD layers are named by a path or a pattern: a folder of them may contain
 scenes too."""
 
+DATA_SET = os.path.join("meta", "info.json")
+"""The file in a folder by which it is one recording, a LeRobot data set."""
+
 FILE_ENDINGS = (*HDF5_ENDINGS, *PAGE_ENDINGS)
 """Extensions of outputs, which the name of a folder of outputs does not have."""
 
@@ -70,6 +73,8 @@ def _files_of(word: str, endings: Sequence[str], where: str, folder: str) -> lis
             relative = f"patterns are relative to {folder}" if folder else "quote the pattern, and check its folder"
             raise InputError(f"'{word}' matches no file", where, relative)
         return files
+    if os.path.isfile(os.path.join(path, DATA_SET)):
+        return [InputFile(os.path.join(path, DATA_SET), os.path.basename(os.path.normpath(path)) + ".json")]
     if os.path.isdir(path):
         names = glob.glob("**/*", root_dir=path, recursive=True)
         names = [name for name in names if os.path.splitext(name)[1].lower() in endings]

@@ -12,10 +12,17 @@ from collidecli.errors import InputError
 from collidecli.importers.recordings.coordinates import check_world_count
 from collidecli.importers.recordings.recording import Target
 from collidecli.scene.episodes import Episodes
-from collidecli.scene.kinematics import ArticulationKinematics, JointColumns
+from collidecli.scene.kinematics import (
+    ArticulatedScene,
+    ArticulationKinematics,
+    JointColumns,
+    coordinate_names,
+    last_element,
+)
 from collidecli.scene.model import GLOBAL_TEMPLATE
 from collidecli.scene.placement import compose
 from collidecli.scene.run_options import RecordingOptions
+from collidecli.scene.text_format import some_names
 from collidecli.storage.file_hash import RecordedInFile
 from collidecli.storage.trajectories.bodies import QUATERNION_TOLERANCE, BodyMatch, normalize, pose_fault
 
@@ -165,3 +172,23 @@ def quaternion_order(stored: str, options: RecordingOptions, where: str, hint: s
             f"give --quaternion-order wxyz or xyzw{hint}",
         )
     return stored or given
+
+
+def moved_articulation(scene: ArticulatedScene, names: Sequence[str], where: str) -> ArticulationKinematics:
+    """The one articulation that has all the joints; without joints, the one articulation or free body.
+
+    Raises InputError where there is none or several.
+    """
+    candidates = [x for x in scene.articulations if x.joints] or list(scene.articulations)
+    if len(candidates) > 1:
+        wanted = {last_element(name) for name in names}
+        fitting = [x for x in candidates if wanted <= {last_element(name) for name in coordinate_names(x)}]
+        candidates = fitting or candidates
+    if len(candidates) != 1:
+        found = some_names([x.path for x in candidates]) or "none"
+        raise InputError(
+            f"the recording moves one articulation, and the scene has {found}",
+            where,
+            "name the joints by their full paths, or use a scene of one robot",
+        )
+    return candidates[0]

@@ -146,7 +146,7 @@ def _damaged(where: str, error: Exception) -> InputError:
     )
 
 
-HDF5, NPZ, NPY, USD, CSV, UNKNOWN = "HDF5", "npz", "npy", "USD", "csv", ""
+HDF5, NPZ, NPY, USD, CSV, JSON, UNKNOWN = "HDF5", "npz", "npy", "USD", "csv", "JSON", ""
 
 _HEADER_LINE = 1 << 16
 """Maximum length of the first line of a csv file [bytes]."""
@@ -156,7 +156,7 @@ _HEADER_LINE = 1 << 16
 class Content:
     """An open file by its storage format.
 
-    storage: one of HDF5, NPZ, NPY, USD, CSV, or UNKNOWN. h5: the open file, of HDF5 only.
+    storage: one of HDF5, NPZ, NPY, USD, CSV, JSON, or UNKNOWN. h5: the open file, of HDF5 only.
     arrays: headers (shape and type) of the arrays in npz by name, in npy under the name "".
     columns: names in a csv file's first line.
     """
@@ -188,6 +188,8 @@ class Content:
             return f"a {self.storage} file with {', '.join(shown) or 'no arrays'}"
         if self.storage == CSV:
             return f"text whose first line is {', '.join(self.columns[:6])!r}"
+        if self.storage == JSON:
+            return "a JSON file; of a LeRobot data set, give meta/info.json"
         return "a USD file" if self.storage == USD else "neither HDF5, npz, npy, USD nor csv"
 
 
@@ -262,6 +264,8 @@ def _storage(path: str, start: bytes, file: BinaryIO) -> str:
         return NPY
     if start.startswith((b"#usda", b"PXR-USDC")):
         return USD
+    if start.lstrip().startswith(b"{"):
+        return JSON
     if start.startswith(b"PK\x03\x04"):
         return _zip_storage(path)
     if h5py.is_hdf5(path):

@@ -11,6 +11,7 @@ from collidecli.importers.recordings.articulation_motion import (
     ORDERS,
     ArticulationMotion,
     RecordedArticulation,
+    moved_articulation,
     quaternion_order,
 )
 from collidecli.importers.recordings.content import CSV, NPZ, Content
@@ -19,8 +20,6 @@ from collidecli.importers.recordings.recording import Recording, RecordingDescri
 from collidecli.importers.recordings.times import checked_time, rate_time
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.kinematics import (
-    ArticulatedScene,
-    ArticulationKinematics,
     JointColumns,
     coordinate_names,
     last_element,
@@ -155,7 +154,7 @@ def _articulated(
             "give --joint-names in the recorded order; the scene's are "
             + (", ".join(name for articulation in jointed for name in coordinate_names(articulation)) or "none"),
         )
-    articulation = _moved_articulation(scene, names, where)
+    articulation = moved_articulation(scene, names, where)
     rows = np.asarray(root, np.float64)
     recorded = RecordedArticulation(
         articulation,
@@ -166,26 +165,6 @@ def _articulated(
         where,
     )
     return ArticulationMotion(table.path, target, [[recorded]], np.zeros((1, 3)), time, (*scene.warnings, *notes))
-
-
-def _moved_articulation(scene: ArticulatedScene, names: Sequence[str], where: str) -> ArticulationKinematics:
-    """The one articulation that has all the joints; without joints, the one articulation or free body.
-
-    Raises InputError where there is none or several.
-    """
-    candidates = [x for x in scene.articulations if x.joints] or list(scene.articulations)
-    if len(candidates) > 1:
-        wanted = {last_element(name) for name in names}
-        fitting = [x for x in candidates if wanted <= {last_element(name) for name in coordinate_names(x)}]
-        candidates = fitting or candidates
-    if len(candidates) != 1:
-        found = some_names([x.path for x in candidates]) or "none"
-        raise InputError(
-            f"the recording moves one articulation, and the scene has {found}",
-            where,
-            "name the joints by their full paths, or use a scene of one robot",
-        )
-    return candidates[0]
 
 
 def _rows(frames: range) -> slice:

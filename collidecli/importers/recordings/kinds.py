@@ -12,7 +12,7 @@ from dataclasses import fields
 from importlib import import_module
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.content import CSV, HDF5, NPY, NPZ, USD, Content, open_content
+from collidecli.importers.recordings.content import CSV, HDF5, JSON, NPY, NPZ, USD, Content, open_content
 from collidecli.importers.recordings.recording import Recording, Target
 from collidecli.scene.motion import Motion
 from collidecli.scene.run_options import RecordingOptions
@@ -25,6 +25,7 @@ _KINDS = (
     ("robosuite", "RobosuiteRecording", (HDF5,)),
     ("mujoco_states", "MujocoStatesRecording", (HDF5, NPZ, NPY)),
     ("humanoid_motion", "HumanoidRecording", (NPZ, CSV)),
+    ("lerobot", "LeRobotRecording", (JSON,)),
     ("usd_layer", "UsdLayerRecording", (USD,)),
 )
 

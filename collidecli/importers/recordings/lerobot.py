@@ -1,0 +1,218 @@
+"""LeRobot data sets: joint positions of every episode, from the Parquet files beside meta/info.json.
+
+The layout is that of `lerobot.datasets` 0.4, version v3.0 (`utils.py`, `lerobot_dataset.py`).
+"""
+
+# pyarrow ships no type stubs.
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
+from __future__ import annotations
+
+import glob
+import json
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from collidecli.errors import InputError, extra_module
+from collidecli.importers.recordings.articulation_motion import (
+    ArticulationMotion,
+    RecordedArticulation,
+    moved_articulation,
+)
+from collidecli.importers.recordings.content import JSON, Content
+from collidecli.importers.recordings.coordinates import check_world_count
+from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target
+from collidecli.importers.recordings.times import chosen_demos, rate_time, shared_length
+from collidecli.scene.episodes import Episodes
+from collidecli.scene.kinematics import JointColumns, coordinate_names
+from collidecli.scene.run_options import RecordingOptions
+from collidecli.scene.text_format import some_names
+from collidecli.storage.file_hash import files_sha256
+from collidecli.storage.reading_limit import check_size
+
+INFO = "info.json"
+STATE = "observation.state"
+VERSION = "v3."
+EPISODE = "episode_"
+"""Before the number of an episode in its name."""
+LARGE = 4.0 * np.pi
+"""A joint position beyond this is taken for one in degrees [rad]."""
+AGAIN = "copy or download the data set again"
+
+
+def recording_files(path: str) -> list[str]:
+    """The files of a recording, whose bytes identify it: the file itself, and the states of a LeRobot data set."""
+    if os.path.basename(path) != INFO:
+        return [path]
+    root = os.path.dirname(os.path.dirname(os.path.abspath(path)))
+    found = [glob.glob(os.path.join(glob.escape(root), *parts)) for parts in (_DATA, _EPISODES)]
+    return [path, *sorted(found[0]), *sorted(found[1])]
+
+
+_DATA = ("data", "*", "*.parquet")
+_EPISODES = ("meta", "episodes", "*", "*.parquet")
+
+
+class LeRobotRecording(Recording):
+    """Episodes of which each is a world; `observation.state` has the positions of joints by name."""
+
+    NAME = "lerobot"
+    LABEL = "LeRobot data sets (v3.0: meta/info.json and data/*.parquet with observation.state)"
+    OPTIONS = ("demos", "uneven_demos", "joint_names", "fps")
+
+    def __init__(self, content: Content) -> None:
+        self.content, self._path = content, content.path
+        self._parquet = extra_module("pyarrow", "tables", "LeRobot data sets", "pyarrow.parquet")
+        try:
+            with open(content.path, encoding="utf-8") as file:
+                info = json.load(file)
+            self._version, self._features = str(info["codebase_version"]), dict(info["features"])
+            self._fps = float(info["fps"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            what = f"is no description of a LeRobot data set: {type(error).__name__} {error}"
+            raise InputError(what, content.path, AGAIN) from error
+        if not self._version.startswith(VERSION):
+            fix = "convert it with lerobot.datasets.v30.convert_dataset_v21_to_v30"
+            raise InputError(f"the data set has version {self._version}, not {VERSION}0", content.path, fix)
+
+    @staticmethod
+    def recognise(content: Content) -> bool:
+        """A JSON file of the name that LeRobot gives it, in a folder meta."""
+        folder, name = os.path.split(os.path.abspath(content.path))
+        return content.storage == JSON and name == INFO and os.path.basename(folder) == "meta"
+
+    @cached_property
+    def _lengths(self) -> dict[str, int]:
+        """Frames of each episode by name. Raises InputError where no episode is listed or a file is damaged."""
+        table = self._read(_EPISODES, ("episode_index", "length"))
+        rows = sorted(zip(table["episode_index"].to_pylist(), table["length"].to_pylist(), strict=True))
+        if not rows:
+            raise InputError("the data set has no episodes", self._path, "record at least one")
+        return {f"{EPISODE}{index}": length for index, length in rows}
+
+    def _read(self, parts: Sequence[str], columns: Sequence[str], episodes: Sequence[int] | None = None) -> Any:
+        """Columns of all files of a kind, of some episodes. Raises InputError for damaged or missing ones."""
+        root = os.path.dirname(os.path.dirname(os.path.abspath(self._path)))
+        pattern = os.path.join(glob.escape(root), *parts)
+        files = sorted(glob.glob(pattern))
+        if not files:
+            raise InputError("there is no such file", os.path.join(root, *parts), AGAIN)
+        filters = None if episodes is None else [("episode_index", "in", list(episodes))]
+        tables = []
+        for file in files:
+            try:
+                tables.append(self._parquet.read_table(file, columns=list(columns), filters=filters, partitioning=None))
+            except Exception as error:  # pyarrow has errors of several types for damaged files
+                what = f"cannot be read: {str(error).splitlines()[0][:200] if str(error) else type(error).__name__}"
+                raise InputError(what, file, AGAIN) from error
+            missing = [name for name in columns if name not in tables[-1].column_names]
+            if missing:
+                raise InputError(f"has no column {some_names(missing)}", file, AGAIN)
+        return extra_module("pyarrow", "tables", "LeRobot data sets").concat_tables(tables)
+
+    def _state_names(self) -> tuple[str, ...]:
+        """Names of the columns of the state; () without names. Raises InputError where there are no numbers."""
+        feature = self._features.get(STATE)
+        if not isinstance(feature, dict):
+            what = f"has no feature {STATE}, the positions of joints; it has {some_names(list(self._features))}"
+            raise InputError(what, self._path, "use a data set with joint positions")
+        if not str(feature.get("dtype")).startswith("float") or len(feature.get("shape") or ()) != 1:
+            what = f"{STATE} is {feature.get('dtype')} of shape {feature.get('shape')}, not floats [joints]"
+            raise InputError(what, self._path, "use a data set with joint positions")
+        names = feature.get("names")
+        if isinstance(names, dict):  # {"motors": [...]}
+            names = next(iter(names.values()), None)
+        return tuple(map(str, names)) if isinstance(names, list) else ()
+
+    def describe(self) -> RecordingDescription:
+        names, frames = self._state_names(), max(self._lengths.values())
+        uneven = len(set(self._lengths.values())) > 1
+        return RecordingDescription(
+            frames=frames,
+            worlds=len(self._lengths),
+            start=0.0,
+            end=(frames - 1) / self._fps if self._fps > 0.0 else None,
+            coordinates=int(self._features[STATE]["shape"][0]),
+            needs=("--demos, or --uneven-demos: their lengths differ",) if uneven else (),
+            details=(
+                ("demonstrations", some_names(list(self._lengths))),
+                ("joints", some_names(names) if names else "without names"),
+            ),
+        )
+
+    def world_count(self, options: RecordingOptions) -> int | None:
+        return len(self._chosen(options))
+
+    def demos(self, options: RecordingOptions) -> tuple[str, ...]:
+        return tuple(self._chosen(options))
+
+    def _chosen(self, options: RecordingOptions) -> list[str]:
+        return chosen_demos(list(self._lengths), options, self._path, lambda name: None)
+
+    def motion(self, target: Target, options: RecordingOptions) -> ArticulationMotion:
+        """The chosen episodes as worlds, in order. The robot's root keeps its pose in the scene."""
+        chosen, where = self._chosen(options), f"{self._path}: {STATE}"
+        check_world_count(len(chosen), target, self._path)
+        lengths = {name: self._lengths[name] for name in chosen}
+        frames = shared_length(lengths, options, self._path)
+        states = self._states(lengths, where)
+        names = options.joint_names or self._state_names()
+        scene = target.articulated(self._path)
+        known = [name for articulation in scene.articulations for name in coordinate_names(articulation)]
+        width = states[0].shape[1]
+        if len(names) != width:
+            what = f"{width} numbers are recorded, and {len(names) or 'no'} names are given"
+            fix = f"give --joint-names in the recorded order; the scene's are {', '.join(known) or 'none'}"
+            raise InputError(what, where, fix)
+        articulation = moved_articulation(scene, names, where)
+        columns = JointColumns(articulation, names, where)
+        worlds = [
+            [RecordedArticulation(articulation, columns, None, _reader(held), where, f"{where}, {name}")]
+            for name, held in zip(chosen, states, strict=True)
+        ]
+        warnings = [*scene.warnings]
+        largest = max(float(np.nanmax(np.abs(held), initial=0.0)) for held in states)
+        if largest > LARGE:
+            warnings.append(f"{where}: a value is {largest:g}, and positions are read in radians and metres")
+        time = rate_time(frames, self._fps if options.fps is None else options.fps, self._path)
+        origins = target.model.world_pose[: len(worlds), :3]
+        episodes = Episodes.of_demonstrations(lengths, frames)
+        return LeRobotMotion(self._path, target, worlds, origins, time, warnings, self.close, episodes)
+
+    def _states(self, lengths: dict[str, int], where: str) -> list[np.ndarray]:
+        """float64[frames, joints] of each episode. Raises InputError for missing frames or ragged states."""
+        width = int(self._features[STATE]["shape"][0])
+        check_size(24 * sum(lengths.values()) * max(width, 1), "the states", where, "choose fewer with --demos")
+        numbers = [int(name.removeprefix(EPISODE)) for name in lengths]
+        table = self._read(_DATA, ("episode_index", "frame_index", STATE), numbers)
+        episode, frame = (np.asarray(table[name].to_numpy()).reshape(-1) for name in ("episode_index", "frame_index"))
+        column = table[STATE].combine_chunks()
+        values = column.flatten() if hasattr(column, "flatten") and column.type.num_fields else column
+        flat = np.asarray(values.to_numpy(zero_copy_only=False), np.float64)
+        if len(flat) != len(frame) * width:
+            raise InputError(f"has {len(flat)} numbers in {len(frame)} frames, not {width} in each", where, AGAIN)
+        found = []
+        for number, (name, length) in zip(numbers, lengths.items(), strict=True):
+            rows = np.flatnonzero(episode == number)
+            rows = rows[np.argsort(frame[rows], kind="stable")]
+            if not np.array_equal(frame[rows], np.arange(length)):
+                what = f"{name} has {len(rows)} rows, not one for each of its {length} frames"
+                raise InputError(what, where, AGAIN)
+            found.append(flat.reshape(-1, width)[rows])
+        return found
+
+
+class LeRobotMotion(ArticulationMotion):
+    """A motion of episodes; its hash is that of all files with states."""
+
+    @cached_property
+    def _sha256(self) -> str:
+        return files_sha256(recording_files(self._path))
+
+
+def _reader(states: np.ndarray):
+    """A function that returns rows of the states; frames after the end have the last row."""
+    return lambda frames: states[np.minimum(np.asarray(frames, np.intp), len(states) - 1)]
