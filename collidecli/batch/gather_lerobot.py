@@ -22,6 +22,7 @@ from collidecli.batch.plan import parquet_bytes
 from collidecli.errors import InputError
 from collidecli.exporters.rows import KINDS, ContactRows
 from collidecli.exporters.selection import SelectedContacts
+from collidecli.importers.recordings.lerobot import is_data_set
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.flat_tables import TableColumn, require_pyarrow
 
@@ -42,6 +43,10 @@ def write_lerobot(folder: str, gathered: Gathered, pairs: Sequence[NamedPair]) -
 
     Raises InputError for an episode of several worlds, other columns or another frame rate.
     """
+    source = next((done for done in gathered.episodes if is_data_set(done.episode.motion)), None)
+    if source is not None and not gathered.is_data_set:
+        what = "is a LeRobot data set beside other jobs or recordings, whose episodes have the same numbers"
+        raise InputError(what, source.episode.motion, "plan it alone, in a folder of its own")
     _Sidecar(folder, gathered, pairs).write()
 
 

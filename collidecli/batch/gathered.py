@@ -12,6 +12,7 @@ from collidecli.batch.plan import Episode, Plan
 from collidecli.batch.store import Store
 from collidecli.commands.result import Progress
 from collidecli.errors import InputError
+from collidecli.importers.recordings.lerobot import episode_number, is_data_set
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.process_activity import reading
 
@@ -22,7 +23,8 @@ AGAIN = "work on it with collide batch run"
 class DoneEpisode:
     """An episode with a contact set. index: its number in the order of job, recording and demonstration.
 
-    Episodes that failed have numbers too, so that a later computation of them changes no other number.
+    Episodes that failed have numbers too, so that a later computation of them changes no other number. In a plan of
+    one LeRobot data set, the index is that of the data set.
     """
 
     index: int
@@ -47,6 +49,8 @@ class EpisodeSize:
 class Gathered:
     """The done episodes of a batch. sizes: of the contact sets that were opened. failed: number of failed episodes.
 
+    is_data_set: whether the plan is of one job and one LeRobot data set.
+
     Raises InputError where an episode has neither a contact set nor a failure.
     """
 
@@ -55,7 +59,12 @@ class Gathered:
         self.sizes: list[EpisodeSize] = []
         keys, failures = set(store.results()), store.failures()
         done = []
-        for index, episode in enumerate(sorted(plan.episodes, key=_order)):
+        ordered = sorted(plan.episodes, key=_order)
+        self.is_data_set = len({(episode.job, episode.motion) for episode in ordered}) == 1 and all(
+            is_data_set(episode.motion) and episode.demo for episode in ordered
+        )
+        for number, episode in enumerate(ordered):
+            index = episode_number(episode.demo) if self.is_data_set else number
             if episode.key in keys:
                 done.append(DoneEpisode(index, episode))
             elif episode.key not in failures:

@@ -17,7 +17,7 @@ from collidecli.commands.inspect_scene import inspect_scene
 from collidecli.commands.result import Result
 from collidecli.commands.scenes import MUJOCO_ENDINGS
 from collidecli.errors import InputError
-from collidecli.importers.recordings.content import CSV, NPY, NPZ, USD, storage_of
+from collidecli.importers.recordings.content import CSV, JSON, NPY, NPZ, USD, storage_of
 from collidecli.importers.recordings.kinds import open_recording
 from collidecli.scene.run_options import SceneOptions
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -54,7 +54,7 @@ class RecordingResult(Result):
 
 def is_recording(path: str) -> bool:
     """Whether a file contains arrays or columns and so cannot be a scene. A USD file may be both."""
-    return Path(path).suffix.lower() not in MUJOCO_ENDINGS and storage_of(path) in (NPZ, NPY, CSV)
+    return Path(path).suffix.lower() not in MUJOCO_ENDINGS and storage_of(path) in (NPZ, NPY, CSV, JSON)
 
 
 def is_layer_alone(path: str) -> bool:

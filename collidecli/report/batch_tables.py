@@ -56,6 +56,6 @@ def gather_table(result: ResultDict) -> RenderableType:
     """Table of collide.batch_gather/1."""
     rows = [("written", result["output"]), ("episodes", count(result["episodes"]))]
     if result["failed"]:
-        rows.append(("failed", f"{count(result['failed'])}, left out; collide batch status lists them"))
+        rows.append(("failed", f"{count(result['failed'])}, without a row; collide batch status lists them"))
     rows += [("contacts", count(result["contacts"])), ("content", result["dataset_sha256"])]
     return name_value_table(rows)

@@ -43,9 +43,19 @@ LARGE = 4.0 * np.pi
 AGAIN = "copy or download the data set again"
 
 
+def is_data_set(path: str) -> bool:
+    """Whether a recording is named as a LeRobot data set."""
+    return os.path.basename(path) == INFO
+
+
+def episode_number(demo: str) -> int:
+    """LeRobot's episode_index of a demonstration."""
+    return int(demo.removeprefix(EPISODE))
+
+
 def recording_files(path: str) -> list[str]:
     """The files of a recording, whose bytes identify it: the file itself, and the states of a LeRobot data set."""
-    if os.path.basename(path) != INFO:
+    if not is_data_set(path):
         return [path]
     root = os.path.dirname(os.path.dirname(os.path.abspath(path)))
     found = [glob.glob(os.path.join(glob.escape(root), *parts)) for parts in (_DATA, _EPISODES)]
@@ -186,7 +196,7 @@ class LeRobotRecording(Recording):
         """float64[frames, joints] of each episode. Raises InputError for missing frames or ragged states."""
         width = int(self._features[STATE]["shape"][0])
         check_size(24 * sum(lengths.values()) * max(width, 1), "the states", where, "choose fewer with --demos")
-        numbers = [int(name.removeprefix(EPISODE)) for name in lengths]
+        numbers = [episode_number(name) for name in lengths]
         table = self._read(_DATA, ("episode_index", "frame_index", STATE), numbers)
         episode, frame = (np.asarray(table[name].to_numpy()).reshape(-1) for name in ("episode_index", "frame_index"))
         column = table[STATE].combine_chunks()

@@ -115,6 +115,17 @@ def test_a_batch_numbers_episodes_as_the_data_set_does(data_set, collide):  # no
     near = np.isfinite(rows["contact.pair_distance"])
     np.testing.assert_allclose(rows["contact.pair_distance"][near], heights[near], atol=1e-6)
     assert near.any()
+    Path("some.toml").write_text(job.replace("gap", "demos = 'episode_2', gap"))
+    assert collide("batch", "plan", "some.toml", "-o", "S").code == 0
+    work_shard("S", 0)
+    assert collide("batch", "gather", "S", "--to", "parquet", "-o", "some").code == 0
+    assert parquet.read_table("some/episodes.parquet")["episode_index"].to_pylist() == [2]
+    Path("two.toml").write_text(job + job.replace('"arm"\nscene', '"again"\nscene').replace("0.5", "0.4"))
+    assert collide("batch", "plan", "two.toml", "-o", "T").code == 0
+    for shard in range(read_plan(Store("T")).shard_count):
+        work_shard("T", shard)
+    answer = collide("batch", "gather", "T", "--to", "lerobot", "-o", "two")
+    assert (answer.code, "plan it alone" in answer.err) == (2, True)
     # The key of an episode depends on the states, not on info.json alone.
     keys = {one.key for one in plan.episodes}
     changed = parquet.read_table("arm/data/chunk-000/file-001.parquet")
