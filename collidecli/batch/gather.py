@@ -114,9 +114,10 @@ def gather(
     named = named_pairs(pairs)
     if named and to not in LABELLED:
         raise InputError("has no effect", "--pairs", f"only --to {' and '.join(LABELLED)} have columns of pairs")
-    gathered = Gathered(store, plan, progress)
     if to == MANIFEST:
         check_ending(output, (".parquet",), "a manifest")
+    gathered = Gathered(store, plan, progress)
+    if to == MANIFEST:
         _write_manifest(gathered, output, force)
         return _result(gathered, output)
     if is_url(output):
