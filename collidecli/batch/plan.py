@@ -11,7 +11,7 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -116,8 +116,10 @@ def make_plan(
     return Plan(tuple(numbered), {job.name: job.request for job in jobs})
 
 
-def episodes_of(job: Job) -> Iterator[Episode]:
+def episodes_of(job: Job, progress: Callable[[int], None] | None = None) -> Iterator[Episode]:
     """The episodes of a job, with hashes of their inputs and without estimates.
+
+    progress: is called with the number of recordings that are hashed.
 
     A recording that cannot be opened is one episode, which fails when it is computed. Raises InputError for a scene
     that cannot be loaded, and for a file that cannot be read.
@@ -135,7 +137,10 @@ def episodes_of(job: Job) -> Iterator[Episode]:
     with ThreadPoolExecutor() as pool:
         for first in range(0, len(job.motions), _BLOCK):
             motions = job.motions[first : first + _BLOCK]
-            for motion, digest in zip(motions, pool.map(_sha256, motions), strict=True):
+            hashed = zip(motions, pool.map(_sha256, motions), strict=True)
+            for number, (motion, digest) in enumerate(hashed, first + 1):
+                if progress:
+                    progress(number)
                 demos = demos_of(motion, request.recording) or ("",)
                 size = sum(map(os.path.getsize, recording_files(motion))) // len(demos)
                 for demo in demos:

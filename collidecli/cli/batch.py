@@ -14,11 +14,14 @@ from collidecli.cli.option_types import DURATION, WholeNumber
 from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.settings import option
 from collidecli.cli.traj import VerbGroup
+from collidecli.escaping import printable
 
 if TYPE_CHECKING:
     from collidecli.batch.events import ShardReport
+    from collidecli.batch.jobs import Job
     from collidecli.batch.plan import Episode, Plan
     from collidecli.batch.store import Store
+    from collidecli.cli.streams import Streams
     from collidecli.commands.run import RunRequest
 
 EPILOG = """\b
@@ -93,33 +96,57 @@ def _words(parameter: click.Option, name: str, value: Any, where: str) -> list[s
     return [f"--{name}={value}"]
 
 
-def _planned(jobs: str, folder: str, shard_seconds: float, force: bool) -> tuple[Store, Plan]:
+def _planned(streams: Streams, jobs: str, folder: str, shard_seconds: float, force: bool) -> tuple[Store, Plan]:
     """The plan of a job file, written to the folder; the plan that is there where it has the same episodes."""
-    from collidecli.batch.jobs import named, read_jobs
-    from collidecli.batch.plan import episodes_of, make_plan, read_plan, write_plan
+    from collidecli.batch.jobs import read_jobs
+    from collidecli.batch.plan import make_plan, read_plan, write_plan
     from collidecli.batch.store import Store
-    from collidecli.batch.work import probe
     from collidecli.errors import OutputError
 
     found = read_jobs(jobs, _job_request)
-    inputs = {}
-    for job in found:
-        with named(job, jobs):
-            inputs[job.name] = list(episodes_of(job))
+    inputs = _hashed(streams, found, jobs)
     store = Store(folder)
     if store.has_plan() and not force:
         held = read_plan(store)
-        if _named(held.episodes) == _named(one for episodes in inputs.values() for one in episodes):
-            return store, held
-        raise OutputError(
-            "has the plan of other episodes", folder, "give another folder, or replace it by collide batch plan --force"
-        )
-    rates = {}
-    for job in found:
-        with named(job, jobs):
-            rates[job.name] = probe(job)
-    write_plan(make_plan(found, inputs, rates, shard_seconds), store)
+        if _named(held.episodes) != _named(one for episodes in inputs.values() for one in episodes):
+            fix = "give another folder, or replace it by collide batch plan --force"
+            raise OutputError("has the plan of other episodes", folder, fix)
+        return store, held
+    write_plan(make_plan(found, inputs, _estimated(streams, found, jobs), shard_seconds), store)
     return store, read_plan(store)
+
+
+def _hashed(streams: Streams, jobs: Sequence[Job], path: str) -> dict[str, list[Episode]]:
+    """The episodes of each job, with a progress bar of the recordings."""
+    from collidecli.batch.jobs import named
+    from collidecli.batch.plan import episodes_of
+
+    found, total, before = {}, sum(len(job.motions) for job in jobs), 0
+    with streams.progress("hashing", before="reading scenes", noun="recordings") as progress:
+        for job in jobs:
+            first = before
+            counted = progress and (lambda done, first=first: progress(first + done, total))
+            with named(job, path):
+                found[job.name] = list(episodes_of(job, counted))
+            before += len(job.motions)
+    return found
+
+
+def _estimated(streams: Streams, jobs: Sequence[Job], path: str) -> dict[str, tuple[float, float]]:
+    """Seconds per episode and per byte of a recording of each job."""
+    from collidecli.batch.jobs import named
+    from collidecli.batch.work import probe
+    from collidecli.engine.runtime.compilation import reported_compilation
+
+    found = {}
+    for job in jobs:
+        with (
+            streams.progress(f"estimating job {printable(job.name)}") as progress,
+            reported_compilation(progress and progress.compiling),
+            named(job, path),
+        ):
+            found[job.name] = probe(job)
+    return found
 
 
 def _named(episodes: Iterable[Episode]) -> set[tuple[str, str, str, str]]:
@@ -142,8 +169,9 @@ def plan_verb(ctx: click.Context, jobs: str, folder: str, shard_seconds: float, 
     from collidecli.batch.gather import state_of
     from collidecli.report.batch_tables import state_table
 
-    store, plan = _planned(jobs, folder, shard_seconds, force)
-    streams_of(ctx).result(state_of(store, plan), state_table)
+    streams = streams_of(ctx)
+    store, plan = _planned(streams, jobs, folder, shard_seconds, force)
+    streams.result(state_of(store, plan), state_table)
     return 0
 
 
@@ -188,17 +216,17 @@ def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any)
     from collidecli.errors import InputError
     from collidecli.report.batch_tables import state_table
 
+    streams = streams_of(ctx)
     if folder is None or os.path.isdir(target) or is_url(target):
         if folder is not None:
             raise InputError("is the folder of a batch", target, "remove -o")
         store = open_store(target)
         plan = read_plan(store)
     else:
-        store, plan = _planned(target, folder, values["shard_seconds"], force=False)
+        store, plan = _planned(streams, target, folder, values["shard_seconds"], force=False)
     if values["retry_failed"]:
         for key in store.failures():
             store.forget_failure(key)
-    streams = streams_of(ctx)
     left = _left(store, plan)
     with streams.batch_progress(sum(one[0] for one in left.values()), sum(one[1] for one in left.values())) as progress:
 

@@ -58,8 +58,8 @@ class FrameProgress:
     """
 
     def __init__(self, bar: Progress, doing: str, before: str) -> None:
-        self._bar, self._doing = bar, doing
-        self._task = bar.add_task(before or doing, total=None)
+        self._bar, self._doing, self._before = bar, doing, before or doing
+        self._task = bar.add_task(self._before, total=None)
         self._begun = False
 
     def __call__(self, done: int, total: int) -> None:
@@ -72,7 +72,8 @@ class FrameProgress:
     def compiling(self, done: int, total: int) -> None:
         """Shows the numbers of compiled kernels and of all that must be compiled."""
         if not self._begun:
-            self._bar.update(self._task, description=f"{COMPILING}, {done} of {total}")
+            compiling = f"{COMPILING}, {done} of {total}"
+            self._bar.update(self._task, description=compiling if done < total else self._before)
 
 
 @contextmanager
@@ -82,7 +83,7 @@ def frame_progress(console: Console, doing: str, before: str = "", noun: str = "
     before: description of the work before the first frame, during which the bar pulses. noun: what is counted.
     """
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         LoadingTime(),
         DoneOfAll(),
