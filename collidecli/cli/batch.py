@@ -99,6 +99,7 @@ def _words(parameter: click.Option, name: str, value: Any, where: str) -> list[s
 def _planned(streams: Streams, jobs: str, folder: str, shard_seconds: float, force: bool) -> tuple[Store, Plan]:
     """The plan of a job file, written to the folder; the plan that is there where it has the same episodes."""
     from collidecli.batch.jobs import read_jobs
+    from collidecli.batch.kernels import add_kernels, has_kernels
     from collidecli.batch.plan import make_plan, read_plan, write_plan
     from collidecli.batch.store import Store
     from collidecli.errors import OutputError
@@ -111,8 +112,12 @@ def _planned(streams: Streams, jobs: str, folder: str, shard_seconds: float, for
         if _named(held.episodes) != _named(one for episodes in inputs.values() for one in episodes):
             fix = "give another folder, or replace it by collide batch plan --force"
             raise OutputError("has the plan of other episodes", folder, fix)
+        if not has_kernels(store):  # of this program and this processor
+            _estimated(streams, found, jobs)
+            add_kernels(store)
         return store, held
     write_plan(make_plan(found, inputs, _estimated(streams, found, jobs), shard_seconds), store)
+    add_kernels(store)
     return store, read_plan(store)
 
 
@@ -133,7 +138,7 @@ def _hashed(streams: Streams, jobs: Sequence[Job], path: str) -> dict[str, list[
 
 
 def _estimated(streams: Streams, jobs: Sequence[Job], path: str) -> dict[str, tuple[float, float]]:
-    """Seconds per episode and per byte of a recording of each job."""
+    """Seconds per episode and per byte of a recording of each job; their kernels are compiled then."""
     from collidecli.batch.jobs import named
     from collidecli.batch.work import probe
     from collidecli.engine.runtime.compilation import reported_compilation
@@ -228,14 +233,18 @@ def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any)
         for key in store.failures():
             store.forget_failure(key)
     left = _left(store, plan)
+    warnings: dict[str, None] = {}
     with streams.batch_progress(sum(one[0] for one in left.values()), sum(one[1] for one in left.values())) as progress:
 
         def done(report: ShardReport) -> None:
+            warnings.update(dict.fromkeys(report.warnings))
             episodes, seconds = left.pop(report.shard, (0, 0.0))
             if progress:
                 progress(seconds, episodes, min(report.failed, episodes))
 
         _execute(store, plan, values, done)
+    for warning in warnings:
+        streams.warn(warning)
     state = state_of(store, plan)
     streams.result(state, state_table)
     return 1 if state.failed or state.left else 0
@@ -299,7 +308,10 @@ def work_verb(ctx: click.Context, folder: str, slot: str, workers: int) -> int:
     plan = read_plan(store)
     reports: list[ShardReport] = []
     by_processes(store, plan, workers, reports.append, range(first, plan.shard_count, count))
-    streams_of(ctx).result(state_of(store, plan), state_table)
+    streams = streams_of(ctx)
+    for warning in dict.fromkeys(warning for report in reports for warning in report.warnings):
+        streams.warn(warning)
+    streams.result(state_of(store, plan), state_table)
     return 1 if any(report.failed for report in reports) else 0
 
 

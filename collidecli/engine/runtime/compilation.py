@@ -17,7 +17,7 @@ import warp as wp
 
 from collidecli.engine.runtime.kernel_cache import UNWRITABLE, full_disk, replace_folder
 from collidecli.engine.runtime.temporary_folders import TemporaryFolder, remove_abandoned
-from collidecli.engine.runtime.warp_internals import is_compiled, share_header_folder
+from collidecli.engine.runtime.warp_internals import compiled_files, is_compiled, share_header_folder
 from collidecli.system_resources import processor_count
 
 
@@ -46,6 +46,11 @@ def reported_compilation(listener: Callable[[int, int], None] | None) -> Iterato
 def load_kernels(kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
     """Loads the modules of these kernels on all cores, started in this order; the slowest should be first."""
     _loader(os.getpid()).load(kernels, device)
+
+
+def loaded_kernel_files() -> list[str]:
+    """Names in Warp's cache of the files of all modules that this process has loaded, each object after its others."""
+    return _loader(os.getpid()).loaded_files()
 
 
 _loaders: dict[int, _Loader] = {}
@@ -92,6 +97,11 @@ class _Loader:
             raise
         for future in loading:
             future.result()
+
+    def loaded_files(self) -> list[str]:
+        with self._lock:
+            loaded = [key for key, future in self._latest.items() if future.done() and not future.exception()]
+        return [name for module, alias in loaded for name in compiled_files(module, wp.get_device(alias))]
 
     def _loading(self, threads: Executor, module: wp.Module, device: wp.Device) -> Future[None]:
         """The load of a module that is under way, else a new one."""

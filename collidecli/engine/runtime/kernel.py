@@ -19,14 +19,18 @@ ARITHMETIC: dict[str, Any] = {"fuse_fp": False, "fast_math": False}
 """Warp's own options for separate rounding, on the CPU and on CUDA devices."""
 
 
+def target_flags() -> str:
+    """The compiler's flags for the processor: Warp's setting, by default those of the processor at hand."""
+    return "-march=native" if wp.config.cpu_compiler_flags is None else wp.config.cpu_compiler_flags
+
+
 def kernel(function: Callable[..., Any], **module_options: Any) -> wp.Kernel:
     """A kernel in a module of its own, compiled only when a scene needs it; on the CPU with Warp's flags and the above.
 
     module_options: further options of Warp for the module.
     """
-    flags = "-march=native" if wp.config.cpu_compiler_flags is None else wp.config.cpu_compiler_flags
     options = {
-        "cpu_compiler_flags": " ".join([flags, *HEADER_FLAGS, *SEPARATE_OPERATIONS]).strip(),
+        "cpu_compiler_flags": " ".join([target_flags(), *HEADER_FLAGS, *SEPARATE_OPERATIONS]).strip(),
         **module_options,
         **ARITHMETIC,
     }

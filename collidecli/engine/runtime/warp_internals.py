@@ -46,9 +46,17 @@ def is_compiled(module: wp.Module, device: wp.Device) -> bool:
     """Whether Warp's cache has the compiled code of a module; True with an unknown Warp, which does not tell."""
     if not is_known_warp():
         return True
+    return os.path.exists(os.path.join(str(wp.config.kernel_cache_dir), compiled_files(module, device)[-1]))
+
+
+def compiled_files(module: wp.Module, device: wp.Device) -> tuple[str, ...]:
+    """Names in Warp's cache of the files that Warp needs to load a module, the object last; () with an unknown Warp."""
+    if not is_known_warp():
+        return ()
     block_dim = 1 if device.is_cpu else module.options["block_dim"]
-    folder = os.path.join(str(wp.config.kernel_cache_dir), module.get_module_identifier(block_dim))
-    return os.path.exists(os.path.join(folder, module._get_compile_output_name(device, block_dim=block_dim)))
+    folder = module.get_module_identifier(block_dim)
+    names = module._get_meta_name(block_dim=block_dim), module._get_compile_output_name(device, block_dim=block_dim)
+    return tuple(f"{folder}/{name}" for name in names)
 
 
 def set_field(struct: Any, name: str, value: Any) -> None:
