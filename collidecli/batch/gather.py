@@ -55,7 +55,7 @@ def state_of(store: Store, plan: Plan) -> BatchState:
         done=len(plan.episodes) - len(left) - len(failed),
         failed=len(failed),
         left=len(left),
-        estimated_seconds_left=sum(episode.seconds for episode in left),
+        estimated_seconds_left=sum((episode.seconds for episode in left), 0.0),
         failures=[failures[key] for key in dict.fromkeys(episode.key for episode in failed)],
         hosts=throughput(store.events()),
     )

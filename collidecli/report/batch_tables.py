@@ -25,13 +25,14 @@ def state_table(result: ResultDict) -> RenderableType:
     parts: list[RenderableType] = [name_value_table(rows)]
     if result["hosts"]:
         table = listing(
-            ("host", "left"), ("processor", "left"), ("shards", "right"), ("episodes", "right"), ("hours", "right"),
-            ("episodes/s", "right"),
+            ("host", "left"), ("processor", "left"), ("shards", "right"), ("episodes", "right"),
+            ("worker time", "right"), ("episodes/s", "right"),
         )  # fmt: skip
         for host in result["hosts"]:
             speed = f"{host['episodes_per_second']:.3g}"
-            hours = f"{host['seconds'] / 3600:.2f}"
-            table.add_row(host["host"], host["processor"], count(host["shards"]), count(host["episodes"]), hours, speed)
+            spent = host["seconds"]
+            time = seconds(spent) if spent < 3600.0 else f"{spent / 3600.0:.2f} h"
+            table.add_row(host["host"], host["processor"], count(host["shards"]), count(host["episodes"]), time, speed)
         parts.append(table)
     if result["failures"]:
         table = listing(("failed episode", "left"), ("reason", "left"))

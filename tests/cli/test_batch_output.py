@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from collidecli.batch.store import Store
+from collidecli.batch.work import work_shard
 from tests.cli.conftest import write_motion
 from tests.support.batches import JOBS
 
@@ -48,3 +51,30 @@ def test_plan_shows_what_it_does(jobs, collide, monkeypatch):
         ("estimating job balls", "", "frames"),
         ("estimating job again\\x1b", "", "frames"),
     ]
+
+
+def test_tables_name_a_failed_recording_once(here, collide):
+    (here / "demos").mkdir()
+    write_motion(here / "demos" / "good.h5", 5)
+    (here / "demos" / "bad.h5").write_bytes(b"junk")
+    (here / "jobs.toml").write_text(JOBS)
+    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    work_shard("B", 0)
+    shown = collide("batch", "status", "B").out
+    assert shown.count("bad.h5") == 1, shown
+    assert "worker time" in shown
+    state = json.loads(collide("batch", "status", "B", "--json").out)
+    assert state["failures"][0]["message"].count("bad.h5") == 1
+    gathered = collide("batch", "gather", "B", "-o", "all.parquet").out
+    assert "failed    1, without a row" in gathered
+    assert json.loads(collide("batch", "gather", "B", "-o", "x.parquet", "--json").out)["failed"] == 1
+
+
+@pytest.mark.parametrize(("spent", "words"), [(5.7168, "5.72 s"), (3599.0, "3599 s"), (5400.0, "1.50 h")])
+def test_the_time_of_a_host_is_readable_for_short_and_long_batches(here, collide, spent, words):
+    (here / "demos").mkdir()
+    write_motion(here / "demos" / "good.h5", 5)
+    (here / "jobs.toml").write_text(JOBS)
+    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    Store("B").log({"event": "shard", "host": "h", "done": 3, "seconds": spent, "time": 1.0})
+    assert words in collide("batch", "status", "B").out
