@@ -39,9 +39,11 @@ format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# Programs that tests and benchmarks compare with; without them these tests are skipped.
+# Programs that tests and benchmarks compare with or talk to; without them these tests are skipped. All together take pip
+# minutes to resolve, in two steps seconds.
 peers: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev,peers]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[stores,servers]'
 
 bench: peers
 	$(BIN)/python -m tests.bench
