@@ -188,7 +188,7 @@ def test_the_verbs_keep_parts_and_list_and_clear_them(tmp_path, kept_and_counted
     (entry,) = json.loads(capsys.readouterr().out)["entries"]
     assert entry["kind"] == "parts"
     assert cli.main(["cache", "clear", "--cache-dir", str(folder)]) == 0
-    assert "0 fields, convex parts of 1 mesh removed" in capsys.readouterr().out
+    assert "fields: convex parts of 1 mesh removed, " in capsys.readouterr().out
     assert not list(folder.rglob("*.sdf"))
 
 
