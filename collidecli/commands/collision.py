@@ -23,7 +23,8 @@ from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
 from collidecli.engine.runtime.process_settings import is_owned
 from collidecli.engine.scheduler import Workers, batch_size, worker_count
 from collidecli.errors import InputError
-from collidecli.scene.contacts import RIGID_COLUMNS, Column, ContactBlock
+from collidecli.scene.columns import Column
+from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.run_options import ContactOptions, EngineOptions

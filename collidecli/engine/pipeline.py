@@ -19,6 +19,7 @@ from collidecli.engine.narrowphase.collider import Bucket, ColliderBatch, Collid
 from collidecli.engine.narrowphase.partition import count_buckets, partition, write_buckets
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
+from collidecli.scene.contact_groups import groups_of_parts
 from collidecli.scene.contacts import ContactBlock
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ def joined_parts(parts: list[ContactBlock]) -> ContactBlock:
         return parts[0]
     names = list(parts[0].columns)
     columns = {name: np.concatenate([part.columns.pop(name) for part in parts]) for name in names}
-    return ContactBlock(parts[0].first_cell, sum(part.cell_counts for part in parts), columns)
+    groups = groups_of_parts([part.groups for part in parts])
+    return ContactBlock(parts[0].first_cell, sum(part.cell_counts for part in parts), columns, groups)
 
 
 @dataclass(frozen=True)

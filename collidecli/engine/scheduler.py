@@ -26,6 +26,7 @@ from collidecli.engine.chunking import (
 from collidecli.engine.pipeline import ChunkReport, CollisionPipeline
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
 from collidecli.errors import InputError
+from collidecli.scene.contact_groups import consecutive_groups
 from collidecli.scene.contacts import ContactBlock
 from collidecli.scene.text_format import memory
 from collidecli.system_resources import processor_count
@@ -214,5 +215,6 @@ def _concatenated(
         block0.first_cell,
         np.concatenate([block0.cell_counts, block1.cell_counts]),
         {name: np.concatenate([values, block1.columns[name]]) for name, values in block0.columns.items()},
+        consecutive_groups([block0.groups, block1.groups]),
     )
     return block, report0.plus(report1)

@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-
-@dataclass(frozen=True)
-class Column:
-    """One column of a contact set. width: numbers a contact. follows_motion: has the trajectory's float type."""
-
-    name: str
-    dtype: np.dtype
-    width: int
-    unit: str
-    meaning: str
-    follows_motion: bool = False
-
-    def dtype_for(self, float_type: np.dtype) -> np.dtype:
-        return np.dtype(float_type) if self.follows_motion else self.dtype
-
-
-def _column(name: str, dtype: str, width: int, unit: str, meaning: str, follows_motion: bool = False) -> Column:
-    return Column(name, np.dtype(dtype), width, unit, meaning, follows_motion)
-
+from collidecli.scene.columns import new_column as _column
+from collidecli.scene.contact_groups import GroupRows
 
 RIGID_COLUMNS = (
     _column("shape0", "int32", 1, "", "row of /model/shape; less than shape1"),
@@ -69,11 +52,13 @@ class ContactBlock:
 
     cell_counts: int64[cells]. columns: name to array [n] or [n, width]: RIGID_COLUMNS, and the selected columns of
     OPTIONAL_COLUMNS. Those of RIGID_COLUMNS are attributes too; a column that was not read raises KeyError.
+    groups: rows of further groups of the same cells, by the group's name.
     """
 
     first_cell: int
     cell_counts: np.ndarray
     columns: dict[str, np.ndarray]
+    groups: dict[str, GroupRows] = field(default_factory=dict)
 
     @property
     def contact_count(self) -> int:
@@ -81,8 +66,8 @@ class ContactBlock:
 
     @property
     def nbytes(self) -> int:
-        """Size of all columns [bytes]."""
-        return sum(column.nbytes for column in self.columns.values())
+        """Size of all columns, with those of further groups [bytes]."""
+        return sum(array.nbytes for array in (*self.columns.values(), *self.groups.values()))
 
     @property
     def shape0(self) -> np.ndarray:

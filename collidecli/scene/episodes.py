@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from collidecli.scene.contact_groups import groups_without_cells
 from collidecli.scene.contacts import ContactBlock
 
 
@@ -113,11 +114,13 @@ class Episodes:
     def without_others(self, block: ContactBlock, world_count: int) -> ContactBlock:
         """The block without the contacts of cells outside every episode."""
         inside = self.inside(block.first_cell, len(block.cell_counts), world_count)
-        if not block.cell_counts[~inside].any():
+        counts = (block.cell_counts, *(rows.cell_counts for rows in block.groups.values()))
+        if not any(count[~inside].any() for count in counts):
             return block
         rows = np.repeat(inside, block.cell_counts)
         columns = {name: values[rows] for name, values in block.columns.items()}
-        return ContactBlock(block.first_cell, np.where(inside, block.cell_counts, 0), columns)
+        groups = groups_without_cells(block.groups, ~inside)
+        return ContactBlock(block.first_cell, np.where(inside, block.cell_counts, 0), columns, groups)
 
     def faults(self, frame_count: int, world_count: int) -> list[tuple[str, int, str]]:
         """Rules that the table breaks: (column, row, what)."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.contacts import OPTIONAL_COLUMNS, Column, ContactBlock
+from collidecli.scene.columns import Column
+from collidecli.scene.contacts import OPTIONAL_COLUMNS, ContactBlock
 from collidecli.scene.material import Materials, PairMaterials
 from collidecli.scene.model import Model
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.contacts import CONTACT_ID, FRICTION_SCALE, Column
+from collidecli.scene.columns import Column
+from collidecli.scene.contacts import CONTACT_ID, FRICTION_SCALE
 from collidecli.scene.model import Model
 from collidecli.scene.option_choices import (
     BROAD_PHASES,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from collidecli.scene.contact_groups import GROUPS_BY_NAME, groups_of_cells
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.material import Material, Materials
 from collidecli.scene.model import Bodies, Model, PairFilter, Shapes
@@ -94,12 +95,15 @@ def made_up_block(
 
 def split(block: ContactBlock, cells_per_block: int) -> list[ContactBlock]:
     """The same contacts in blocks of so many cells."""
+    if cells_per_block >= len(block.cell_counts):
+        return [block]
     start = np.concatenate([[0], np.cumsum(block.cell_counts)])
     blocks = []
     for first in range(0, len(block.cell_counts), cells_per_block):
         last = min(first + cells_per_block, len(block.cell_counts))
         columns = {name: values[start[first] : start[last]] for name, values in block.columns.items()}
-        blocks.append(ContactBlock(block.first_cell + first, block.cell_counts[first:last], columns))
+        groups = groups_of_cells(block.groups, np.arange(first, last))
+        blocks.append(ContactBlock(block.first_cell + first, block.cell_counts[first:last], columns, groups))
     return blocks
 
 
@@ -109,6 +113,7 @@ def write_contact_set(
     frame_count = len(block.cell_counts) // model.world_count
     time, step = np.arange(frame_count) * 0.01, np.arange(frame_count) * 5
     float_type = block.columns["point0"].dtype
+    options.setdefault("groups", [GROUPS_BY_NAME[name] for name in block.groups])
     with ContactWriter(path, model, frame_count, time, step, float_type, ATTRIBUTES, **options) as writer:
         for part in split(block, cells_per_block):
             writer.append(part)

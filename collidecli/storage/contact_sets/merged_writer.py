@@ -12,7 +12,8 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.contacts import Column, ContactBlock
+from collidecli.scene.columns import Column
+from collidecli.scene.contacts import ContactBlock
 from collidecli.scene.episodes import Episodes
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets import schema

@@ -15,7 +15,8 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS, Column, ContactBlock
+from collidecli.scene.columns import Column
+from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS, ContactBlock
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.material import MATERIAL_RULES, Materials, PairMaterials
 from collidecli.scene.text_format import numbered

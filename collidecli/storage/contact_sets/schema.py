@@ -7,10 +7,11 @@ from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
-from collidecli.scene.contacts import RIGID_COLUMNS, Column
+from collidecli.scene.columns import Column
+from collidecli.scene.contacts import RIGID_COLUMNS
 
 FORMAT = "collide-contacts"
-VERSION = (1, 2)
+VERSION = (1, 3)
 RIGID_GROUP = "/rigid_contacts"
 CELL_START = f"{RIGID_GROUP}/cell_start"
 

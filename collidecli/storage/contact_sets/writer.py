@@ -1,4 +1,4 @@
-"""Writer of contact sets, format `collide-contacts` 1.2 (docs/reference/file-formats.md)."""
+"""Writer of contact sets, format `collide-contacts` 1.3 (docs/reference/file-formats.md)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ import h5py
 import numpy as np
 
 from collidecli.errors import OutputError
-from collidecli.scene.contacts import RIGID_COLUMNS, Column, ContactBlock
+from collidecli.scene.columns import Column
+from collidecli.scene.contact_groups import ContactGroup
+from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets import schema
 from collidecli.storage.contact_sets.content_hash import DatasetDigest, content_hash
+from collidecli.storage.contact_sets.group_writer import GroupWriter
 from collidecli.storage.contact_sets.materials import material_values
 from collidecli.storage.h5_chunks import CHUNK_ROWS, ChunkedColumn, ChunkedColumns, NewObjects
 from collidecli.storage.h5_input import DAMAGE
@@ -50,6 +53,7 @@ class ContactWriter:
         chunk_rows: 0 is CHUNK_ROWS, or fewer if the first contacts predict a short set.
         environment: attributes of /timing that are known before the first block.
         episodes: of the motion, or None.
+        groups: of the file beside /rigid_contacts; every block has rows of all of them, and of no other.
     Raises OutputError if the file cannot be written, InputError for an unavailable compression.
     """
 
@@ -69,6 +73,7 @@ class ContactWriter:
         chunk_rows: int = 0,
         environment: Mapping[str, object] | None = None,
         episodes: Episodes | None = None,
+        groups: Sequence[ContactGroup] = (),
     ) -> None:
         if set(attributes) != set(schema.SOURCE_ATTRIBUTES):
             raise ValueError(f"attributes are {sorted(attributes)}, not {sorted(schema.SOURCE_ATTRIBUTES)}")
@@ -86,21 +91,12 @@ class ContactWriter:
             self._file = h5py.File(self._output, "w")
             self._objects = NewObjects(self._file)
             start = ChunkedColumn(self._objects, schema.CELL_START, np.dtype(np.int64), compression=compression)
-            self._columns = {
-                column.name: ChunkedColumn(
-                    self._objects,
-                    schema.column_path(column),
-                    column.dtype_for(float_type),
-                    schema.row_shape(column),
-                    column.unit,
-                    compression,
-                )
-                for column in columns
-            }
+            self._columns = self._new_columns(columns, float_type, compression)
             self._datasets = [start, *self._columns.values()]
             self._starts = ChunkedColumns([start], chunk_rows or CHUNK_ROWS)
             self._contacts = ChunkedColumns(list(self._columns.values()), chunk_rows or CHUNK_ROWS)
             self._starts.append([np.zeros(1, np.int64)])
+            self._groups = GroupWriter(self._objects, groups, float_type, compression, chunk_rows)
             self._settled = chunk_rows > 0
             self._pool = ThreadPoolExecutor(threads + 1)
             self._alone = threads == 1
@@ -111,6 +107,21 @@ class ContactWriter:
         except BaseException:
             self._abandon()
             raise
+
+    def _new_columns(
+        self, columns: Sequence[Column], float_type: np.dtype, compression: str
+    ) -> dict[str, ChunkedColumn]:
+        return {
+            column.name: ChunkedColumn(
+                self._objects,
+                schema.column_path(column),
+                column.dtype_for(float_type),
+                schema.row_shape(column),
+                column.unit,
+                compression,
+            )
+            for column in columns
+        }
 
     def _begin(self) -> None:
         """Writes the header, once."""
@@ -176,6 +187,7 @@ class ContactWriter:
 
         run = map if self._pool is None or self._alone or count < SHORT_CHUNK_ROWS else self._pool.map
         self._contacts.append([block.columns[name] for name in self._columns], run)
+        self._groups.append(block.groups, len(block.cell_counts), run)
         self._output.check()
 
     def _settle_chunks(self) -> None:
@@ -201,8 +213,9 @@ class ContactWriter:
         self._ended = True
         self._begin()
         self._starts.finish()
-        self._contacts.finish(map if self._pool is None else self._pool.map)
-        lines = [(dataset.path, dataset.digest.line()) for dataset in self._datasets]
+        run = map if self._pool is None else self._pool.map
+        self._contacts.finish(run)
+        lines = self._groups.finish(run) + [(dataset.path, dataset.digest.line()) for dataset in self._datasets]
         self.content_sha256 = content_hash(lines + self._table_lines)
         self._open_file()
         self._objects.attribute("/", "content_sha256", self.content_sha256)

@@ -68,7 +68,7 @@ def test_columns_are_read_back_and_good(made):
     path, model, columns = made
     assert check_file(path) == []
     with ContactSet.open(path) as contacts:
-        assert contacts.version == (1, 2)
+        assert contacts.version == (1, 3)
         assert contacts.optional_columns == tuple(columns)
         assert contacts.column_names[: len(RIGID_COLUMNS)] == tuple(c.name for c in RIGID_COLUMNS)
         cell = contacts.cell(2, 1)

@@ -147,7 +147,7 @@ def test_the_header_and_the_timing_report(tmp_path):
     with h5py.File(path) as file:
         assert file.attrs["format"] == "collide-contacts"
         assert file.attrs["format_version"].dtype == np.int32
-        assert list(file.attrs["format_version"]) == [1, 2]
+        assert list(file.attrs["format_version"]) == [1, 3]
         assert file.attrs["creator"].startswith("collide")
         assert file.attrs["complete"] == 1
         assert list(file["/timing/stage"].asstr()) == ["load", "write"]

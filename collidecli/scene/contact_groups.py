@@ -1,0 +1,224 @@
+"""Tables of a contact set beside /rigid_contacts: definitions, and rows of blocks of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from collidecli.scene.columns import Column
+from collidecli.scene.columns import new_column as _column
+
+
+@dataclass(frozen=True)
+class ListColumn:
+    """One list of values a row, such as the corners of a polygon.
+
+    column: of the values of all lists. start: name of the dataset int64[rows + 1] of first values; the last is the end.
+    """
+
+    column: Column
+    start: str
+
+
+@dataclass(frozen=True)
+class ContactGroup:
+    """A table of a contact set beside /rigid_contacts, whose rows are ordered by cell.
+
+    columns: a dataset each. lists: two datasets each. keys: the columns that identify a row within its cell and order
+    it; rows with equal keys are numbered in their order. references: column to the name of the group whose rows it
+    numbers; within a block counted from the block's first row, in a file from the file's. shapes: the columns that
+    number shapes. most: largest value of a column of kinds, which begin with 0.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    lists: tuple[ListColumn, ...] = ()
+    keys: tuple[str, ...] = ()
+    references: Mapping[str, str] = field(default_factory=dict)
+    shapes: tuple[str, ...] = ()
+    most: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class GroupRows:
+    """Rows of one group in a block of cells.
+
+    cell_counts: int64[cells]. columns: name to array [n] or [n, width]. lists: name to lengths int64[n] and values
+    [total] or [total, width].
+    """
+
+    cell_counts: np.ndarray
+    columns: dict[str, np.ndarray]
+    lists: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+
+    @property
+    def row_count(self) -> int:
+        return int(self.cell_counts.sum())
+
+    @property
+    def nbytes(self) -> int:
+        """Size of all columns and lists [bytes]."""
+        arrays = (*self.columns.values(), *(array for pair in self.lists.values() for array in pair))
+        return sum(array.nbytes for array in arrays)
+
+
+HYDRO_PATCHES = ContactGroup(
+    "hydro_patches",
+    (
+        _column("shape0", "int32", 1, "", "row of /model/shape; less than shape1"),
+        _column("shape1", "int32", 1, "", "row of /model/shape"),
+        _column("area", "float64", 1, "m^2", "of the contact surface"),
+        _column("force", "float64", 3, "N", "nominal force on shape1, world"),
+        _column("center", "float64", 3, "m", "centre of pressure, world", follows_motion=True),
+        _column("torque", "float64", 3, "N m", "on shape1 about the centre of pressure, world"),
+        _column("depth", "float64", 1, "m", "least separation of the faces; negative is penetration"),
+        _column("face_count", "int32", 1, "", "faces of the contact surface"),
+    ),
+    keys=("shape0", "shape1"),
+    shapes=("shape0", "shape1"),
+)
+"""Hydroelastic contact surfaces: one row per pair of shapes and cell."""
+
+HYDRO_FACES = ContactGroup(
+    "hydro_faces",
+    (
+        _column("patch", "int64", 1, "", "row of /hydro_patches"),
+        _column("centroid", "float64", 3, "m", "world", follows_motion=True),
+        _column("area", "float64", 1, "m^2", ""),
+        _column("normal", "float32", 3, "", "unit, world, from shape0 to shape1"),
+        _column("pressure", "float64", 1, "Pa", "at the centroid"),
+        _column("separation", "float64", 1, "m", "signed; negative is penetration"),
+        _column("gradient", "float64", 1, "Pa/m", "effective gradient of the pressure along the normal"),
+    ),
+    lists=(ListColumn(_column("vertices", "float64", 3, "m", "corners, world", follows_motion=True), "vertex_start"),),
+    keys=("patch",),
+    references={"patch": "hydro_patches"},
+)
+"""Faces of the contact surfaces, in the order of their patches."""
+
+SOFT_CONTACTS = ContactGroup(
+    "soft_contacts",
+    (
+        _column("kind", "uint8", 1, "", "0 vertex, 1 edge, 2 face"),
+        _column("indices", "int32", 3, "", "particles; -1 none"),
+        _column("barycentric", "float32", 3, "", "weights of the particles"),
+        _column("shape", "int32", 1, "", "row of /model/shape"),
+        _column("feature", "int32", 1, "", "feature of the shape; -1 none"),
+        _column("distance", "float32", 1, "m", "signed; negative is penetration"),
+        _column("normal", "float32", 3, "", "unit, world, from the shape to the particle"),
+        _column("point_body", "float32", 3, "m", "point of the shape's surface in the frame of its body"),
+        _column("point_world", "float64", 3, "m", "point of the shape's surface, world", follows_motion=True),
+    ),
+    keys=("kind", "indices", "shape", "feature"),
+    shapes=("shape",),
+    most={"kind": 2},
+)
+"""Contacts of particles with shapes."""
+
+SELF_CONTACTS = ContactGroup(
+    "self_contacts",
+    (
+        _column("kind", "uint8", 1, "", "0 vertex and face, 1 edge and edge"),
+        _column("indices", "int32", 4, "", "particles: a vertex and a triangle, or two edges"),
+        _column("barycentric", "float32", 4, "", "weights of the particles, of each of both features their sum is 1"),
+        _column("distance", "float32", 1, "m", "between both points, less the radii"),
+        _column("normal", "float32", 3, "", "unit, world, from the first feature to the second"),
+        _column("point0", "float64", 3, "m", "on the first feature, world", follows_motion=True),
+        _column("point1", "float64", 3, "m", "on the second feature, world", follows_motion=True),
+    ),
+    keys=("kind", "indices"),
+    most={"kind": 1},
+)
+"""Contacts of cloth and tetrahedra with themselves and each other."""
+
+GROUPS = (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS)
+"""All groups; a group follows those that it refers to."""
+
+GROUPS_BY_NAME = {group.name: group for group in GROUPS}
+
+
+def no_rows(group: ContactGroup, cell_count: int, float_type: np.dtype) -> GroupRows:
+    """Rows of `cell_count` cells without contacts."""
+
+    def empty(column: Column) -> np.ndarray:
+        return np.zeros((0, column.width) if column.width > 1 else 0, column.dtype_for(float_type))
+
+    columns = {column.name: empty(column) for column in group.columns}
+    lists = {held.column.name: (np.zeros(0, np.int64), empty(held.column)) for held in group.lists}
+    return GroupRows(np.zeros(cell_count, np.int64), columns, lists)
+
+
+def consecutive_groups(blocks: Sequence[Mapping[str, GroupRows]]) -> dict[str, GroupRows]:
+    """The groups of blocks of consecutive cells, one after the other; the columns of `blocks` are emptied.
+
+    Every block has the same groups.
+    """
+    return _joined(blocks, np.concatenate)
+
+
+def groups_of_parts(parts: Sequence[Mapping[str, GroupRows]]) -> dict[str, GroupRows]:
+    """The groups of one cell from those of parts of its pairs; the columns of `parts` are emptied.
+
+    Every part has the same groups.
+    """
+    return _joined(parts, lambda counts: np.sum(counts, axis=0))
+
+
+def _joined(
+    parts: Sequence[Mapping[str, GroupRows]], join_counts: Callable[[list[np.ndarray]], np.ndarray]
+) -> dict[str, GroupRows]:
+    joined = {}
+    for name in parts[0]:
+        rows = [part[name] for part in parts]
+        columns = {key: np.concatenate([each.columns.pop(key) for each in rows]) for key in list(rows[0].columns)}
+        for key, target in GROUPS_BY_NAME[name].references.items():
+            first = np.cumsum([0, *(part[target].row_count for part in parts[:-1])]).astype(columns[key].dtype)
+            columns[key] += np.repeat(first, [each.row_count for each in rows])
+        lists = {}
+        for key in list(rows[0].lists):
+            lengths, values = zip(*(each.lists.pop(key) for each in rows), strict=True)
+            lists[key] = np.concatenate(lengths), np.concatenate(values)
+        joined[name] = GroupRows(join_counts([each.cell_counts for each in rows]), columns, lists)
+    return joined
+
+
+def groups_of_cells(groups: Mapping[str, GroupRows], cells: np.ndarray) -> dict[str, GroupRows]:
+    """The groups of some cells of a block, each at most once, in the order of `cells` int64[n]."""
+    rows = {name: _rows_of_cells(held.cell_counts, cells) for name, held in groups.items()}
+    return _selected(groups, rows, {name: held.cell_counts[cells] for name, held in groups.items()})
+
+
+def groups_without_cells(groups: Mapping[str, GroupRows], dropped: np.ndarray) -> dict[str, GroupRows]:
+    """The groups without the rows of the cells of `dropped`, bool[cells], which then have none."""
+    rows = {name: np.flatnonzero(np.repeat(~dropped, held.cell_counts)) for name, held in groups.items()}
+    return _selected(groups, rows, {name: np.where(dropped, 0, held.cell_counts) for name, held in groups.items()})
+
+
+def _selected(
+    groups: Mapping[str, GroupRows], rows: Mapping[str, np.ndarray], cell_counts: Mapping[str, np.ndarray]
+) -> dict[str, GroupRows]:
+    """The groups with some of their rows. A row that another refers to is selected with it."""
+    found = {}
+    for name, held in groups.items():
+        taken = rows[name]
+        columns = {key: values[taken] for key, values in held.columns.items()}
+        for key, target in GROUPS_BY_NAME[name].references.items():
+            number = np.full(groups[target].row_count, -1, np.int64)
+            number[rows[target]] = np.arange(len(rows[target]))
+            columns[key] = number[columns[key]].astype(columns[key].dtype)
+        lists = {
+            key: (lengths[taken], values[_rows_of_cells(lengths, taken)])
+            for key, (lengths, values) in held.lists.items()
+        }
+        found[name] = GroupRows(cell_counts[name], columns, lists)
+    return found
+
+
+def _rows_of_cells(counts: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """int64: the rows of some cells, in their order; rows are numbered by cells with `counts` rows each."""
+    first = np.cumsum(counts) - counts
+    taken = counts[cells]
+    end = np.cumsum(taken)
+    return np.arange(int(taken.sum())) + np.repeat(first[cells] - (end - taken), taken)

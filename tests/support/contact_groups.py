@@ -1,0 +1,95 @@
+"""Rows of the groups of contact sets beside /rigid_contacts that obey every rule, made up rather than computed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from collidecli.scene.columns import Column
+from collidecli.scene.contact_groups import GROUPS, ContactGroup, GroupRows
+from collidecli.scene.contacts import ContactBlock
+from collidecli.scene.model import Model
+from tests.support.contact_sets import made_up_block
+
+PARTICLES = 9
+
+
+def with_groups(block: ContactBlock, model: Model, seed: int = 11, groups: tuple[ContactGroup, ...] = GROUPS):
+    """The block with rows of `groups`; some cells have none of a group."""
+    made = made_up_groups(model, len(block.cell_counts), block.columns["point0"].dtype, seed)
+    return replace(block, groups={group.name: made[group.name] for group in groups})
+
+
+def block_with_groups(model: Model, frame_count: int, float_type: str = "float64", seed: int = 5) -> ContactBlock:
+    """All cells in one block, with rows of all groups."""
+    return with_groups(made_up_block(model, frame_count, float_type=float_type, seed=seed), model, seed)
+
+
+def made_up_groups(model: Model, cell_count: int, float_type: np.dtype, seed: int) -> dict[str, GroupRows]:
+    rng = np.random.default_rng(seed)
+    shape_count = len(model.shapes)
+    pairs = np.array([(a, b) for a in range(shape_count) for b in range(a + 1, shape_count)])
+    patches = _keys(rng, cell_count, pairs, 3)
+    face_counts = rng.integers(0, 4, sum(map(len, patches)))
+    faces_of = np.split(face_counts, np.cumsum([len(rows) for rows in patches])[:-1])
+    soft = np.array([(0, p, -1, -1, s, f) for p in range(PARTICLES) for s in range(shape_count) for f in (-1, 2)])
+    triples = [(1, p, p + 1, -1, s, 4) for p in range(PARTICLES - 1) for s in range(shape_count)]
+    soft = np.concatenate([soft, triples])
+    self_keys = np.array([(k, p, p + 2, p + 3, p + 4) for k in (0, 1) for p in range(PARTICLES - 4)])
+    soft_rows, self_rows = _keys(rng, cell_count, soft, 5), _keys(rng, cell_count, self_keys, 2)
+    shapes, soft_key, self_key = np.concatenate(patches), np.concatenate(soft_rows), np.concatenate(self_rows)
+    given = {
+        "hydro_patches": {"shape0": shapes[:, 0], "shape1": shapes[:, 1], "face_count": face_counts},
+        "hydro_faces": {"patch": np.repeat(np.arange(len(shapes)), face_counts)},
+        "soft_contacts": {
+            "kind": soft_key[:, 0], "indices": soft_key[:, 1:4], "shape": soft_key[:, 4], "feature": soft_key[:, 5]
+        },
+        "self_contacts": {"kind": self_key[:, 0], "indices": self_key[:, 1:5]},
+    }  # fmt: skip
+    counts = {
+        "hydro_patches": [len(rows) for rows in patches],
+        "hydro_faces": [int(rows.sum()) for rows in faces_of],
+        "soft_contacts": [len(rows) for rows in soft_rows],
+        "self_contacts": [len(rows) for rows in self_rows],
+    }
+    return {
+        group.name: _rows(rng, group, np.array(counts[group.name], np.int64), given[group.name], float_type)
+        for group in GROUPS
+    }
+
+
+def _keys(rng: np.random.Generator, cell_count: int, keys: np.ndarray, most: int) -> list[np.ndarray]:
+    """Up to `most` different rows of `keys` for each cell, in ascending order."""
+    keys = keys[np.lexsort(keys.T[::-1])]
+    return [keys[np.sort(rng.choice(len(keys), rng.integers(0, most + 1), replace=False))] for _ in range(cell_count)]
+
+
+def _rows(
+    rng: np.random.Generator,
+    group: ContactGroup,
+    counts: np.ndarray,
+    given: dict[str, np.ndarray],
+    float_type: np.dtype,
+) -> GroupRows:
+    count = int(counts.sum())
+
+    def values(column: Column, rows: int) -> np.ndarray:
+        found = rng.normal(size=(rows, column.width))
+        if column.name == "normal":
+            found /= np.linalg.norm(found, axis=1, keepdims=True)
+        elif column.name == "barycentric":
+            found = np.abs(found) / np.abs(found).sum(axis=1, keepdims=True)
+        elif column.name in ("area", "pressure", "gradient"):
+            found = np.abs(found)
+        return (found if column.width > 1 else found[:, 0]).astype(column.dtype_for(float_type))
+
+    columns = {
+        column.name: given[column.name].astype(column.dtype) if column.name in given else values(column, count)
+        for column in group.columns
+    }
+    lists = {}
+    for held in group.lists:
+        lengths = rng.integers(3, 7, count)
+        lists[held.column.name] = lengths, values(held.column, int(lengths.sum()))
+    return GroupRows(counts, columns, lists)
