@@ -170,54 +170,51 @@ class ObjectFiles:
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"
 
-    def _failed(self, error: Exception, name: str) -> OutputError:
-        return OutputError(f"cannot be written: {_reason(error)}", f"{self.location}/{name}")
+    @contextmanager
+    def _errors(self, name: str, writing: bool = False) -> Iterator[None]:
+        """Raises what fsspec raises, but for a file that is missing or there, as UnreachableError or OutputError."""
+        try:
+            yield
+        except (FileExistsError, CollideError):
+            raise
+        except Exception as error:
+            if isinstance(error, FileNotFoundError) and not writing:
+                raise
+            where = f"{self.location}/{name}"
+            if writing:
+                raise OutputError(f"cannot be written: {_reason(error)}", where) from error
+            raise _unreachable(error, where) from error
 
     def exists(self, name: str) -> bool:
-        try:
+        with self._errors(name):
             self._system.invalidate_cache()
             return bool(self._system.exists(self._path(name)))
-        except Exception as error:
-            raise _unreachable(error, f"{self.location}/{name}") from error
 
     def read(self, name: str) -> bytes:
-        try:
+        with self._errors(name):
             return self._system.cat_file(self._path(name))
-        except FileNotFoundError:
-            raise
-        except Exception as error:
-            raise _unreachable(error, f"{self.location}/{name}") from error
 
     def version(self, name: str) -> str:
-        try:
+        with self._errors(name):
             self._system.invalidate_cache()
             return str(self._system.ukey(self._path(name)))
-        except FileNotFoundError:
-            raise
-        except Exception as error:
-            raise _unreachable(error, f"{self.location}/{name}") from error
 
     def write(self, name: str, content: bytes) -> None:
-        try:
+        with self._errors(name, writing=True):
             self._system.pipe_file(self._path(name), content)
-        except Exception as error:
-            raise self._failed(error, name) from error
 
     def new_path(self, name: str) -> str:
         return os.path.join(self._unfinished.name, f"{uuid.uuid4().hex}.{os.path.basename(name)}")
 
     def add(self, name: str, made: str) -> bool:
         try:
-            if self.exists(name):
+            if self.exists(name):  # for stores that cannot refuse to replace a file
                 return False
             # mode="create" becomes a PUT with If-None-Match where the store has it.
-            self._system.put_file(made, self._path(name), mode="create")
+            with self._errors(name, writing=True):
+                self._system.put_file(made, self._path(name), mode="create")
         except FileExistsError:
             return False
-        except CollideError:
-            raise
-        except Exception as error:
-            raise self._failed(error, name) from error
         finally:
             with suppress(OSError):
                 os.unlink(made)
@@ -227,7 +224,8 @@ class ObjectFiles:
     def local(self, name: str) -> Iterator[str]:
         copy = self.new_path(name)
         try:
-            self._system.get_file(self._path(name), copy)
+            with self._errors(name):
+                self._system.get_file(self._path(name), copy)
             yield copy
         finally:
             with suppress(OSError):
@@ -235,17 +233,15 @@ class ObjectFiles:
 
     def names(self, prefix: str) -> Iterator[str]:
         try:
-            self._system.invalidate_cache()
-            found: Any = self._system.find(self._path(prefix))
+            with self._errors(prefix):
+                self._system.invalidate_cache()
+                found: Any = self._system.find(self._path(prefix))
         except FileNotFoundError:
             return
-        except Exception as error:
-            raise _unreachable(error, f"{self.location}/{prefix}") from error
-        start = len(self._root) + 1
-        yield from (path.lstrip("/")[start:] if not self._root.startswith("/") else path[start:] for path in found)
+        yield from (path[path.index(self._root) + len(self._root) + 1 :] for path in found)
 
     def remove(self, name: str) -> None:
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError), self._errors(name):
             self._system.rm_file(self._path(name))
 
 

@@ -65,14 +65,10 @@ class Episode:
 
 @dataclass(frozen=True)
 class Plan:
-    """Episodes in the order of their shards, and the request of each job by name, without recording and output.
-
-    sha256: of its content; "" before it is written.
-    """
+    """Episodes in the order of their shards, and the request of each job by name, without recording and output."""
 
     episodes: tuple[Episode, ...]
     requests: Mapping[str, RunRequest] = field(default_factory=dict)
-    sha256: str = ""
 
     @cached_property
     def _by_shard(self) -> dict[int, tuple[Episode, ...]]:
@@ -223,7 +219,7 @@ def read_plan(store: Store) -> Plan:
     except (*_DAMAGE, _pyarrow().ArrowException) as error:
         words = " ".join(str(error).split())
         raise InputError(f"is not the plan of a batch: {words}", where, fix) from error
-    return Plan(tuple(Episode(*row) for row in zip(*rows.values(), strict=True)), requests, header["sha256"])
+    return Plan(tuple(Episode(*row) for row in zip(*rows.values(), strict=True)), requests)
 
 
 def _digest(rows: Mapping[str, Sequence[Any]], requests: Mapping[str, Any]) -> str:

@@ -136,14 +136,14 @@ def _probe(job: Job, motion_path: str) -> tuple[float, float]:
     request = replace(job.request, trajectory=motion_path or None, engine=replace(job.request.engine, threads=1))
     names = demos_in(motion_path, request.recording) if motion_path else ()
     request = of_demo(request, names[0] if names else "")
-    _, motion = scene_in_motion(request)
+    cache = SceneCache()
+    _, motion = scene_in_motion(request, cache)
     frames = len(motion.time)
     motion.close()
     with TemporaryFolder("probe") as folder:
         first = replace(
             request, frames=request.frames or f"0:{PROBE_FRAMES}", output=os.path.join(folder, "probe.h5"), force=True
         )
-        cache = SceneCache()
         run(first, cache=cache)  # compiles the kernels
         start = time.perf_counter()
         result: RunResult = run(first, cache=cache)

@@ -8,6 +8,7 @@ and the type of numbers are equal. The contacts are those of a run on its own.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -40,8 +41,11 @@ class SceneCache:
         if self._scene is not None and self._scene[0] == key and self._scene[1] == _states(self._scene[2]):
             return self._scene[2]
         self._scene = self._pipeline = None  # its memory is free before another one is loaded
+        start = time.time_ns()
         scene = load()
-        self._scene = (key, _states(scene), scene)
+        states = _states(scene)
+        if all(changed < start for _, changed, _ in states):  # else a file may have changed after it was read
+            self._scene = (key, states, scene)
         return scene
 
     def pipeline(self, model: Model, key: Hashable, build: Callable[[], Any]) -> Any:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 _BLOCK = 1 << 20
 
@@ -27,6 +28,27 @@ def files_sha256(paths: Iterable[str | os.PathLike[str]], texts: Iterable[str] =
     return digest.hexdigest()
 
 
+SETTLED_NS = 10**9
+"""Age of a file's last change from which its times prove that it is unchanged: file systems round them [ns]."""
+
+
+def recording_sha256(paths: Iterable[str | os.PathLike[str]]) -> str:
+    """`files_sha256` of the files of a recording; kept for files that have not changed.
+
+    The demonstrations of one file that are computed one by one, each with a run of its own, read it once for its hash.
+    """
+    states = tuple((os.fspath(path), os.stat(path)) for path in paths)
+    known = tuple((path, at.st_dev, at.st_ino, at.st_size, at.st_mtime_ns, at.st_ctime_ns) for path, at in states)
+    if any(time.time_ns() - max(at.st_mtime_ns, at.st_ctime_ns) < SETTLED_NS for _, at in states):
+        return files_sha256(path for path, _ in states)
+    return _sha256_of(known)
+
+
+@lru_cache(maxsize=64)
+def _sha256_of(states: tuple[tuple[str, int, int, int, int, int], ...]) -> str:
+    return files_sha256(path for path, *_ in states)
+
+
 class RecordedInFile:
     """Base of motions that are read from one file, `_path`."""
 
@@ -39,4 +61,4 @@ class RecordedInFile:
 
     @cached_property
     def _sha256(self) -> str:
-        return file_sha256(self._path)
+        return recording_sha256((self._path,))

@@ -28,14 +28,8 @@ from collidecli.batch.work import work_shard
 from collidecli.batch.worker_process import WorkerKilledError, WorkerProcess
 from tests.cli.conftest import write_motion
 from tests.cli.test_recordings import falling, write_demos
+from tests.support.batches import JOBS
 
-JOBS = """
-[[job]]
-name = "balls"
-scene = "scene.xml"
-motion = ["demos/*.h5"]
-options = { gap = 0.02, device = "cpu" }
-"""
 LENGTHS = (12, 5, 20, 9, 16, 7)
 
 

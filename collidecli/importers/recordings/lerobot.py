@@ -30,7 +30,7 @@ from collidecli.scene.episodes import Episodes
 from collidecli.scene.kinematics import JointColumns, coordinate_names
 from collidecli.scene.run_options import RecordingOptions
 from collidecli.scene.text_format import some_names
-from collidecli.storage.file_hash import files_sha256
+from collidecli.storage.file_hash import recording_sha256
 from collidecli.storage.reading_limit import check_size
 
 INFO = "info.json"
@@ -220,7 +220,7 @@ class LeRobotMotion(ArticulationMotion):
 
     @cached_property
     def _sha256(self) -> str:
-        return files_sha256(recording_files(self._path))
+        return recording_sha256(recording_files(self._path))
 
 
 def _reader(states: np.ndarray):

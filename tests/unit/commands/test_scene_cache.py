@@ -108,6 +108,21 @@ def test_a_scene_whose_file_has_changed_is_imported_again(here):
     assert both(cache, request("m20.h5")) == first
 
 
+def test_a_scene_whose_file_changes_while_it_is_loaded_is_imported_again(here, imported, monkeypatch):
+    counted = scenes.add_scene
+
+    def changing(builder, path, options):
+        loaded = counted(builder, path, options)
+        (here / "scene.xml").write_text(SCENE.replace('size="0.5"', 'size="0.51"'))
+        return loaded
+
+    monkeypatch.setattr(scenes, "add_scene", changing)
+    cache = SceneCache()
+    first = run(request("m20.h5"), cache=cache).content_sha256
+    assert run(request("m20.h5"), cache=cache).content_sha256 != first
+    assert imported == ["scene.xml"] * 2
+
+
 def test_demonstrations_with_their_scene_and_without_a_recording(here):
     states = falling()
     write_demos(here / "demos.hdf5", {"demo_0": states, "demo_1": states[:7]}, {"demo_0": SCENE, "demo_1": SCENE})
