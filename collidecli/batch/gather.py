@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from collidecli.batch.episodes import parquet_bytes
 from collidecli.batch.events import HostThroughput, throughput
 from collidecli.batch.files import is_url
 from collidecli.batch.gather_lerobot import write_lerobot
@@ -17,7 +18,7 @@ from collidecli.batch.gather_robomimic import write_robomimic
 from collidecli.batch.gathered import Gathered
 from collidecli.batch.output_folder import output_folder, write_record
 from collidecli.batch.pair_labels import NamedPair, named_pairs
-from collidecli.batch.plan import Plan, parquet_bytes
+from collidecli.batch.plan import Plan
 from collidecli.batch.store import Failure, Store
 from collidecli.batch.work import recomputed_content
 from collidecli.commands.output_paths import check_ending
@@ -45,18 +46,27 @@ class BatchState(Result):
 
 def state_of(store: Store, plan: Plan) -> BatchState:
     """The state of a batch, from its folder alone. Episodes of one key count each."""
-    done, failures = set(store.results()), store.failures()
-    left = [e for e in plan.episodes if e.key not in done and e.key not in failures]
-    failed = [e for e in plan.episodes if e.key in failures and e.key not in done]
+    results, failures = set(store.results()), store.failures()
+    failed: dict[str, int] = {}
+    left, seconds = 0, 0.0
+    for episode in plan.episodes:
+        if episode.key in results:
+            continue
+        if episode.key in failures:
+            failed[episode.key] = failed.get(episode.key, 0) + 1
+        else:
+            left += 1
+            seconds += episode.seconds
+    failed_count = sum(failed.values())
     return BatchState(
         folder=store.location,
         episodes=len(plan.episodes),
         shards=plan.shard_count,
-        done=len(plan.episodes) - len(left) - len(failed),
-        failed=len(failed),
-        left=len(left),
-        estimated_seconds_left=sum((episode.seconds for episode in left), 0.0),
-        failures=[failures[key] for key in dict.fromkeys(episode.key for episode in failed)],
+        done=len(plan.episodes) - left - failed_count,
+        failed=failed_count,
+        left=left,
+        estimated_seconds_left=seconds,
+        failures=[failures[key] for key in failed],
         hosts=throughput(store.events()),
     )
 
@@ -73,12 +83,13 @@ class VerifyResult(Result):
 
 def verify(store: Store, plan: Plan, share: float, seed: int = 0, progress: Progress = None) -> VerifyResult:
     """Computes a share of the contact sets again, at least one. Raises InputError where there is none."""
-    done = [episode for episode in plan.episodes if store.has_result(episode.key)]
+    keys = set(store.results())
+    done = [number for number, episode in enumerate(plan.episodes) if episode.key in keys]
     if not done:
         raise InputError("has no contact set to verify", store.location, "work on it with collide batch run")
     chosen = random.Random(seed).sample(done, max(1, round(share * len(done))))
     different = []
-    for number, episode in enumerate(chosen, 1):
+    for number, episode in enumerate((plan.episodes[row] for row in chosen), 1):
         stored, again = recomputed_content(store, plan, episode)
         if stored != again:
             different.append(store.result_location(episode.key))

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from collidecli.batch.episodes import parquet_bytes
 from collidecli.batch.gathered import DoneEpisode, Gathered
 from collidecli.batch.pair_labels import NamedPair, check_one_world, pair_labels
 from collidecli.batch.parquet_parts import ParquetParts
-from collidecli.batch.plan import parquet_bytes
 from collidecli.errors import InputError
 from collidecli.exporters.rows import KINDS, ContactRows
 from collidecli.exporters.selection import SelectedContacts

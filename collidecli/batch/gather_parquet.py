@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from collidecli.batch.episodes import parquet_bytes
 from collidecli.batch.gathered import Gathered
 from collidecli.batch.parquet_parts import ParquetParts
-from collidecli.batch.plan import parquet_bytes
 from collidecli.exporters.rows import ContactRows
 from collidecli.exporters.selection import SelectedContacts
 from collidecli.storage.contact_sets.reader import ContactSet

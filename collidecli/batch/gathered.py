@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from collidecli.batch.episodes import Episode
 from collidecli.batch.events import dataset_hash
-from collidecli.batch.plan import Episode, Plan
+from collidecli.batch.plan import Plan
 from collidecli.batch.store import Store
 from collidecli.commands.result import Progress
 from collidecli.errors import InputError

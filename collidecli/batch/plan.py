@@ -8,22 +8,22 @@ and episodes of equal content are computed once.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import cached_property
-from itertools import groupby
 from typing import Any, TypeVar
 
+import numpy as np
+
+from collidecli.batch.episodes import Episode, EpisodeTable, from_parquet, parquet_bytes, pyarrow
 from collidecli.batch.jobs import Job
 from collidecli.batch.store import PLAN, Store
 from collidecli.commands.run import RunRequest, result_config
 from collidecli.commands.scenes import load_scene
-from collidecli.errors import InputError, extra_module
+from collidecli.errors import InputError
 from collidecli.importers.recordings.kinds import kind_of, open_recording
 from collidecli.importers.recordings.lerobot import recording_files
 from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
@@ -33,11 +33,8 @@ from collidecli.storage.reading_limit import limited_reading
 
 RESULT_EPOCH = 2
 """Part of every key. To be raised by a change of the contacts that any scene and motion give."""
-SHARD_SECONDS = 90.0
-"""Estimated duration of a shard: long against the start of a process, short against a lost worker."""
-VERSION = 3
+VERSION = 4
 _DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
-_EPISODE_COLUMNS = ("key", "job", "motion", "demo", "bytes", "motion_sha256", "seconds", "shard")
 TRIED = 10
 """Number of recordings that are tried at most, until one can be used, to find out what those of a job are like."""
 _BLOCK = 10_000
@@ -46,33 +43,12 @@ _BLOCK = 10_000
 Options = TypeVar("Options", ContactOptions, EngineOptions, SceneOptions, RecordingOptions)
 
 
-@dataclass(frozen=True, slots=True)
-class Episode:
-    """A recording of a job. motion: path, "" for the scene's own motion. demo: name of a demonstration in it, or "".
-
-    bytes: its size. seconds: estimated duration. shard: number of its shard.
-    """
-
-    key: str
-    job: str
-    motion: str
-    demo: str
-    bytes: int
-    motion_sha256: str
-    seconds: float = 0.0
-    shard: int = 0
-
-
 @dataclass(frozen=True)
 class Plan:
     """Episodes in the order of their shards, and the request of each job by name, without recording and output."""
 
-    episodes: tuple[Episode, ...]
+    episodes: EpisodeTable
     requests: Mapping[str, RunRequest] = field(default_factory=dict)
-
-    @cached_property
-    def _by_shard(self) -> dict[int, tuple[Episode, ...]]:
-        return {number: tuple(held) for number, held in groupby(self.episodes, key=lambda one: one.shard)}
 
     @property
     def shard_count(self) -> int:
@@ -80,12 +56,12 @@ class Plan:
 
     def shard(self, number: int) -> tuple[Episode, ...]:
         """The episodes of a shard."""
-        return self._by_shard[number]
+        return self.episodes.of_shard(number)
 
 
 def make_plan(
     jobs: Sequence[Job],
-    inputs: Mapping[str, Sequence[Episode]],
+    inputs: Mapping[str, EpisodeTable],
     rates: Mapping[str, tuple[float, float]],
     shard_seconds: float,
 ) -> Plan:
@@ -95,21 +71,27 @@ def make_plan(
         inputs: by job, `episodes_of`. rates: by job, seconds per episode and per byte of a recording.
         shard_seconds: wanted duration of a shard.
     """
-    shards: list[list[Episode]] = []
+    longest_first = (("seconds", "descending"), ("motion", "ascending"), ("demo", "ascending"))
+    tables, durations = [], list[float]()
     for job in jobs:
         per_episode, per_byte = rates[job.name]
-        timed = [replace(one, seconds=per_episode + per_byte * one.bytes) for one in inputs[job.name]]
-        found = sorted(timed, key=lambda episode: (-episode.seconds, episode.motion, episode.demo))
-        filled = float("inf")
-        for episode in found:
-            if filled + episode.seconds > shard_seconds:
-                shards.append([])
+        timed = inputs[job.name].with_numbers("seconds", per_episode + per_byte * inputs[job.name].numbers("bytes"))
+        timed = timed.sorted_by(*longest_first)
+        shards, filled = np.zeros(len(timed), np.int64), float("inf")
+        for number, seconds in enumerate(timed.numbers("seconds").tolist()):
+            if filled + seconds > shard_seconds:
+                durations.append(0.0)
                 filled = 0.0
-            shards[-1].append(episode)
-            filled += episode.seconds
-    shards.sort(key=lambda shard: -sum(episode.seconds for episode in shard))
-    numbered = [replace(episode, shard=number) for number, shard in enumerate(shards) for episode in shard]
-    return Plan(tuple(numbered), {job.name: job.request for job in jobs})
+            filled += seconds
+            durations[-1] = filled
+            shards[number] = len(durations) - 1
+        tables.append(timed.with_numbers("shard", shards))
+    order = np.argsort(-np.array(durations), kind="stable")
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    joined = EpisodeTable.joined(tables)
+    numbered = joined.with_numbers("shard", rank[joined.numbers("shard")])
+    return Plan(numbered.sorted_by(("shard", "ascending"), *longest_first), {job.name: job.request for job in jobs})
 
 
 def episodes_of(job: Job, progress: Callable[[int], None] | None = None) -> Iterator[Episode]:
@@ -184,50 +166,31 @@ def _key(scene_sha256: str, motion_sha256: str, request: RunRequest) -> str:
 
 def write_plan(plan: Plan, store: Store) -> None:
     """Writes a plan as Parquet, its requests as metadata. Raises OutputError; then no file is left."""
-    pyarrow = _pyarrow()
-    rows = {name: [getattr(one, name) for one in plan.episodes] for name in _EPISODE_COLUMNS}
-    table = pyarrow.table(rows)
     requests = {name: asdict(request) for name, request in plan.requests.items()}
-    header = {"version": VERSION, "requests": requests, "sha256": _digest(rows, requests)}
-    content = parquet_bytes(table.replace_schema_metadata({"collide.batch": json.dumps(header)}), "batch")
-    store.files.write(PLAN, content)
-
-
-def parquet_bytes(table: Any, wanted_for: str) -> bytes:
-    """A table of pyarrow as a Parquet file."""
-    sink = _pyarrow().BufferOutputStream()
-    extra_module("pyarrow", "tables", wanted_for, "pyarrow.parquet").write_table(table, sink, compression="zstd")
-    return sink.getvalue().to_pybytes()
+    header = {"version": VERSION, "requests": requests, "sha256": plan.episodes.sha256(requests)}
+    table = plan.episodes.table.replace_schema_metadata({"collide.batch": json.dumps(header)})
+    store.files.write(PLAN, parquet_bytes(table, "batch"))
 
 
 def read_plan(store: Store) -> Plan:
     """The plan of a store. Raises InputError for a file that is missing or not a plan of this version."""
     where, fix = store.plan_location(), "make one with collide batch plan"
-    parquet = extra_module("pyarrow", "tables", "batch", "pyarrow.parquet")
     try:
         with reading("plan", where):
-            table = parquet.read_table(io.BytesIO(store.files.read(PLAN)))
+            table = from_parquet(store.files.read(PLAN))
         header = json.loads((table.schema.metadata or {})[b"collide.batch"])
         if header.get("version") != VERSION:
             raise InputError(f"is a plan of version {header.get('version')}", where, f"this program knows {VERSION}")
-        rows = {name: table.column(name).to_pylist() for name in _EPISODE_COLUMNS}
-        if header["sha256"] != _digest(rows, header["requests"]):
+        episodes = EpisodeTable(table)
+        if header["sha256"] != episodes.sha256(header["requests"]):
             raise InputError("is damaged: it was changed after it was written", where, fix)
         requests = {name: _request(values) for name, values in header["requests"].items()}
     except FileNotFoundError:
         raise InputError("there is no plan", where, fix) from None
-    except (*_DAMAGE, _pyarrow().ArrowException) as error:
+    except (*_DAMAGE, pyarrow().ArrowException) as error:
         words = " ".join(str(error).split())
         raise InputError(f"is not the plan of a batch: {words}", where, fix) from error
-    return Plan(tuple(Episode(*row) for row in zip(*rows.values(), strict=True)), requests)
-
-
-def _digest(rows: Mapping[str, Sequence[Any]], requests: Mapping[str, Any]) -> str:
-    """SHA-256 of a plan's content: Parquet itself does not notice a changed byte."""
-    digest = hashlib.sha256(json.dumps(dict(requests), sort_keys=True).encode())
-    for name in _EPISODE_COLUMNS:
-        digest.update("\0".join(map(str, (name, *rows[name]))).encode())
-    return digest.hexdigest()
+    return Plan(episodes, requests)
 
 
 def _request(values: dict[str, Any]) -> RunRequest:
@@ -249,7 +212,3 @@ def _options(kind: type[Options], values: dict[str, Any]) -> Options:
     tuples = {each.name for each in fields(kind) if isinstance(each.default, tuple)}
     found: dict[str, Any] = {name: tuple(value) if name in tuples else value for name, value in values.items()}
     return kind(**found)
-
-
-def _pyarrow() -> Any:
-    return extra_module("pyarrow", "tables", "batch")

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from collidecli.batch.episodes import Episode
 from collidecli.batch.events import ShardReport, log_shard
 from collidecli.batch.jobs import Job
 from collidecli.batch.kernels import use_kernels
-from collidecli.batch.plan import TRIED, Episode, Plan, demos_in, of_demo, read_plan
+from collidecli.batch.plan import TRIED, Plan, demos_in, of_demo, read_plan
 from collidecli.batch.store import DifferentContactsError, Failure, Store, open_store
 from collidecli.commands.run import RunRequest, RunResult, run
 from collidecli.commands.scene_cache import SceneCache

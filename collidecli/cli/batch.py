@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,10 @@ from collidecli.cli.traj import VerbGroup
 from collidecli.escaping import printable
 
 if TYPE_CHECKING:
+    from collidecli.batch.episodes import EpisodeTable
     from collidecli.batch.events import ShardReport
     from collidecli.batch.jobs import Job
-    from collidecli.batch.plan import Episode, Plan
+    from collidecli.batch.plan import Plan
     from collidecli.batch.store import Store
     from collidecli.cli.streams import Streams
     from collidecli.commands.run import RunRequest
@@ -98,6 +99,7 @@ def _words(parameter: click.Option, name: str, value: Any, where: str) -> list[s
 
 def _planned(streams: Streams, jobs: str, folder: str, shard_seconds: float, force: bool) -> tuple[Store, Plan]:
     """The plan of a job file, written to the folder; the plan that is there where it has the same episodes."""
+    from collidecli.batch.episodes import EpisodeTable
     from collidecli.batch.jobs import read_jobs
     from collidecli.batch.kernels import add_kernels, has_kernels
     from collidecli.batch.plan import make_plan, read_plan, write_plan
@@ -109,7 +111,7 @@ def _planned(streams: Streams, jobs: str, folder: str, shard_seconds: float, for
     store = Store(folder)
     if store.has_plan() and not force:
         held = read_plan(store)
-        if _named(held.episodes) != _named(one for episodes in inputs.values() for one in episodes):
+        if not held.episodes.same_recordings(EpisodeTable.joined(list(inputs.values()))):
             fix = "give another folder, or replace it by collide batch plan --force"
             raise OutputError("has the plan of other episodes", folder, fix)
         if not has_kernels(store):  # of this program and this processor
@@ -121,8 +123,9 @@ def _planned(streams: Streams, jobs: str, folder: str, shard_seconds: float, for
     return store, read_plan(store)
 
 
-def _hashed(streams: Streams, jobs: Sequence[Job], path: str) -> dict[str, list[Episode]]:
+def _hashed(streams: Streams, jobs: Sequence[Job], path: str) -> dict[str, EpisodeTable]:
     """The episodes of each job, with a progress bar of the recordings."""
+    from collidecli.batch.episodes import EpisodeTable
     from collidecli.batch.jobs import named
     from collidecli.batch.plan import episodes_of
 
@@ -132,7 +135,7 @@ def _hashed(streams: Streams, jobs: Sequence[Job], path: str) -> dict[str, list[
             first = before
             counted = progress and (lambda done, first=first: progress(first + done, total))
             with named(job, path):
-                found[job.name] = list(episodes_of(job, counted))
+                found[job.name] = EpisodeTable.of(episodes_of(job, counted))
             before += len(job.motions)
     return found
 
@@ -152,10 +155,6 @@ def _estimated(streams: Streams, jobs: Sequence[Job], path: str) -> dict[str, tu
         ):
             found[job.name] = probe(job)
     return found
-
-
-def _named(episodes: Iterable[Episode]) -> set[tuple[str, str, str, str]]:
-    return {(episode.key, episode.job, episode.motion, episode.demo) for episode in episodes}
 
 
 def plan_options(command: Callable) -> Callable:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import h5py
 
+from collidecli.batch.episodes import EpisodeTable
 from collidecli.batch.gather import state_of
 from collidecli.batch.jobs import Job
 from collidecli.batch.plan import episodes_of, make_plan, read_plan, write_plan
@@ -94,7 +95,7 @@ def large_plan(episodes: int) -> None:
         step(f"{episodes} names", start)
         job = Job("balls", motions, RunRequest(scenes=("scene.xml",), output=""))
         start = time.perf_counter()
-        inputs = {job.name: list(episodes_of(job))}
+        inputs = {job.name: EpisodeTable.of(episodes_of(job))}
         step("hashes", start)
         start = time.perf_counter()
         write_plan(make_plan([job], inputs, {job.name: (0.06, 1e-9)}, 90.0), Store("B"))

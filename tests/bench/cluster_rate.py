@@ -13,8 +13,9 @@ from pathlib import Path
 import psutil
 
 from collidecli.batch.dask_cluster import Submission, connected
+from collidecli.batch.episodes import Episode, EpisodeTable
 from collidecli.batch.events import ShardReport
-from collidecli.batch.plan import Episode, Plan
+from collidecli.batch.plan import Plan
 from collidecli.batch.store import Store
 from tests.support.batches import Cluster
 
@@ -30,7 +31,7 @@ def no_work(name: str, folder: str, key: str, shard: int, only: object, version:
 def main(shards: int) -> None:
     """Prints rate and memory for this number of shards."""
     with tempfile.TemporaryDirectory() as folder:
-        plan = Plan(tuple(Episode(f"{n:064x}", "job", f"{n}.h5", "", 1, "", 90.0, n) for n in range(shards)))
+        plan = Plan(EpisodeTable.of(Episode(f"{n:064x}", "job", f"{n}.h5", "", 1, "", 90.0, n) for n in range(shards)))
         cluster = Cluster(Path(folder), WORKERS, THREADS)
         scheduler, client_process = psutil.Process(cluster.scheduler.pid), psutil.Process()
         try:

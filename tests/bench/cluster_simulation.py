@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from collidecli.batch.episodes import Episode, EpisodeTable
 from collidecli.batch.jobs import Job
-from collidecli.batch.plan import Episode, make_plan
+from collidecli.batch.plan import make_plan
 
 if TYPE_CHECKING:
     from collidecli.batch.plan import Plan
@@ -69,7 +70,7 @@ def shards_of(shards_per_slot: float, slots: int) -> Plan:
         Episode(f"{n:016x}", "job", f"{n}.h5", "", bytes=round(1000 * size), motion_sha256="")
         for n, size in enumerate(sizes)
     ]
-    return make_plan([Job("job", (), None)], {"job": episodes}, {"job": (0.0, 1e-3)}, 90.0)  # type: ignore[arg-type]
+    return make_plan([Job("job", (), None)], {"job": EpisodeTable.of(episodes)}, {"job": (0.0, 1e-3)}, 90.0)  # type: ignore[arg-type]
 
 
 class _Cluster:

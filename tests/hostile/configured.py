@@ -52,14 +52,17 @@ def configured_groups() -> list[Group]:
 
 def _batch() -> dict[str, bytes]:
     """A plan of one episode, which has failed."""
-    from collidecli.batch.plan import Episode, Plan, write_plan
+    from collidecli.batch.episodes import Episode, EpisodeTable
+    from collidecli.batch.plan import Plan, write_plan
     from collidecli.batch.store import PLAN, Failure, Store
     from collidecli.commands.run import RunRequest
 
     key = "0" * 64
     with TemporaryDirectory() as folder:
         episodes = (Episode(key, "robot", "a.h5", "", 9, "1" * 64),)
-        write_plan(Plan(episodes, {"robot": RunRequest(scenes=("robot.xml",), output="")}), Store(folder))
+        write_plan(
+            Plan(EpisodeTable.of(episodes), {"robot": RunRequest(scenes=("robot.xml",), output="")}), Store(folder)
+        )
         plan = (Path(folder) / PLAN).read_bytes()
     failure = json.dumps(vars(Failure(key, "robot", "a.h5", "is damaged", 2, "here"))).encode()
     return {"B/plan.parquet": plan, "B/failed/x.json": failure}
