@@ -20,6 +20,7 @@ from collidecli.errors import InputError
 from collidecli.importers.recordings.content import CSV, JSON, NPY, NPZ, USD, storage_of
 from collidecli.importers.recordings.kinds import open_recording
 from collidecli.scene.run_options import SceneOptions
+from collidecli.storage.contact_sets.group_reader import GroupTable
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.rules import check_shape_rows
 from collidecli.storage.contact_sets.schema import FORMAT
@@ -137,6 +138,7 @@ class ContactSetSource(Result):
 class ContactSetResult(ContactCounts, ContactSetSource):
     """Contents of a contact set. optional_columns: range of each. timing: attributes and stages of /timing.
 
+    groups: of the tables beside /rigid_contacts, rows, cells with rows, and the range of each column of numbers.
     shape_table: path, type, body (None is static), margin and gap [m] of each shape.
     """
 
@@ -146,6 +148,7 @@ class ContactSetResult(ContactCounts, ContactSetSource):
     columns: list[str]
     material_rule: str
     optional_columns: dict[str, dict[str, list[float]]]
+    groups: dict[str, dict[str, Any]]
     shape_table: list[dict[str, Any]]
     timing: dict[str, Any]
 
@@ -215,9 +218,20 @@ def inspect_contact_set(path: str) -> ContactSetResult:
             columns=list(contacts.column_names),
             material_rule=contacts.material_rule,
             optional_columns=ranges.as_dict(),
+            groups={name: _group_summary(table) for name, table in contacts.groups.items()},
             shape_table=_shape_table(contacts),
             timing=read_timing(path),
         )
+
+
+def _group_summary(table: GroupTable) -> dict[str, Any]:
+    """Rows, cells with rows, and ranges of the columns of floating-point numbers of a group."""
+    names = [column.name for column in table.columns if column.dtype.kind == "f"]
+    ranges, cells = ColumnRanges(names), 0
+    for block in table.blocks(names=names):
+        ranges.add(block)
+        cells += int(np.count_nonzero(block.cell_counts))
+    return {"rows": table.row_count, "cells": cells, "columns": ranges.as_dict()}
 
 
 def contact_set_source(contacts: ContactSet) -> dict[str, Any]:

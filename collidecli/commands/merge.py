@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-import h5py
 import numpy as np
 
 from collidecli.commands.merged_episodes import merged_episodes
+from collidecli.commands.merged_timing import merged_timing
 from collidecli.commands.output_paths import check_hdf5_output
 from collidecli.commands.result import Progress, Result
 from collidecli.errors import InputError
+from collidecli.scene.contact_groups import GroupRows, consecutive_groups, groups_of_cells
 from collidecli.scene.contacts import CONTACT_ID, ContactBlock
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.run_options import recorded_option
@@ -30,8 +31,7 @@ from collidecli.storage.contact_sets.merged_writer import (
     write_merged,
 )
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
-from collidecli.storage.h5_input import DAMAGE, text_of
-from collidecli.storage.process_activity import reading, structure
+from collidecli.storage.process_activity import reading
 
 CELL_WINDOW = 1 << 18
 """Number of cells that are sorted together."""
@@ -158,94 +158,55 @@ def merged_blocks(
 
 
 def _frame_rows(one: ContactSet) -> np.ndarray:
-    """int64[F]: number of contacts of each frame."""
+    """int64[F]: number of contacts of each frame, those of all groups."""
+    tables = (one, *one.groups.values())
+    return np.stack([_rows_by_frame(one, table.cell_start) for table in tables]).sum(axis=0)
+
+
+def _rows_by_frame(one: ContactSet, cell_start: Callable[[slice], np.ndarray]) -> np.ndarray:
     worlds, starts = one.world_count, []
     step = max(1, CELL_WINDOW // max(1, worlds))
     for first in range(0, one.frame_count, step):
         last = min(first + step, one.frame_count)
-        starts.append(one.cell_start(slice(first * worlds, last * worlds))[::worlds])
-    ends = one.cell_start(slice(one.cell_count, one.cell_count + 1))
+        starts.append(cell_start(slice(first * worlds, last * worlds))[::worlds])
+    ends = cell_start(slice(one.cell_count, one.cell_count + 1))
     return np.diff(np.concatenate([*starts, ends]))
 
 
 def _joined(sets: Sequence[ContactSet], plan: MergePlan, first: int, last: int, names: tuple[str, ...]) -> ContactBlock:
     """Merged frames first to last - 1."""
     counts = np.zeros((last - first, plan.world_count), np.int64)
-    parts, cells = [], []
+    parts, cells, groups, numbers = [], [], [], []
     for one, frames, world in zip(sets, plan.frame_of, plan.first_world, strict=True):
         low, high = np.searchsorted(frames, (first, last))
         if low == high:
             continue
         worlds = slice(world, world + one.world_count)
-        block = one.cells(int(low) * one.world_count, int(high) * one.world_count, names)
+        block = one.cells(int(low) * one.world_count, int(high) * one.world_count, names, with_groups=True)
         counts[frames[low:high] - first, worlds] = block.cell_counts.reshape(-1, one.world_count)
         merged = (frames[low:high, None] - first) * plan.world_count + np.arange(plan.world_count)[worlds]
         cells.append(np.repeat(merged.reshape(-1), block.cell_counts))
         parts.append(block.columns)
+        numbers.append(merged.reshape(-1))
+        groups.append(block.groups)
     cell = np.concatenate(cells)
     # The rows of a cell are of one set; the stable sort keeps their order.
     order = np.argsort(cell, kind="stable") if len(parts) > 1 else slice(None)
     columns = {name: np.concatenate([part[name] for part in parts])[order] for name in names}
-    return ContactBlock(first * plan.world_count, counts.reshape(-1), columns)
+    merged_groups = _groups_in_order(groups, np.concatenate(numbers), counts.size)
+    return ContactBlock(first * plan.world_count, counts.reshape(-1), columns, merged_groups)
 
 
-STAGES = ("stage", "seconds", "calls")
-LARGEST = ("peak_memory_bytes",)
-"""Attributes whose maximum is taken; other numbers are summed."""
-SAME_KIND = ("thread_count", "chunk_cells")
-"""Numbers that are settings of a run, which are listed instead of summed."""
-
-
-def merged_timing(sets: Sequence[ContactSet]) -> dict[str, Any]:
-    """Contents of /timing of the merged set; sets without /timing are ignored.
-
-    Raises InputError for a damaged group, or datasets that differ from those of `collide run`.
-    """
-    try:
-        return _merged_timing(sets)
-    except (TypeError, ValueError, LookupError, AttributeError, *DAMAGE) as error:
-        files = ", ".join(one.path for one in sets)
-        raise InputError(f"/timing is not as a run writes it: {error}", files, "make the contact sets again") from error
-
-
-@structure()
-def _merged_timing(sets: Sequence[ContactSet]) -> dict[str, Any]:
-    groups: list[Any] = [one.file["timing"] for one in sets if isinstance(one.file.get("timing"), h5py.Group)]
-    found: dict[str, Any] = {"merged_runs": len(sets)}
-    found |= _stages([group for group in groups if all(name in group for name in STAGES)])
-    names = sorted({str(name) for group in groups for name in group.attrs} - {"false_positive_ratio", "merged_runs"})
-    for name in names:
-        found[name] = _merged(name, [group.attrs[name] for group in groups if name in group.attrs])
-    candidates, touching = found.get("candidate_count", 0), found.get("touching_pair_count", 0)
-    found["false_positive_ratio"] = 1.0 - touching / candidates if candidates else 0.0
-    chunks = [group["chunk"] for group in groups if "chunk" in group]
-    shared = sorted(set.intersection(*(set(map(str, chunk)) for chunk in chunks))) if chunks else []
-    found["chunk"] = {name: np.concatenate([chunk[name][()] for chunk in chunks]) for name in shared}
+def _groups_in_order(
+    parts: Sequence[dict[str, GroupRows]], numbers: np.ndarray, cell_count: int
+) -> dict[str, GroupRows]:
+    """The groups of the cells 0 to cell_count - 1 from parts, whose cells have `numbers`; other cells have no rows."""
+    found = groups_of_cells(consecutive_groups(parts), np.argsort(numbers))
+    for name, rows in found.items():
+        counts = np.zeros(cell_count, np.int64)
+        counts[np.sort(numbers)] = rows.cell_counts
+        found[name] = replace(rows, cell_counts=counts)
     return found
-
-
-def _stages(groups: Sequence[Any]) -> dict[str, Any]:
-    seconds: dict[str, float] = {}
-    calls: dict[str, int] = {}
-    for group in groups:
-        for name, spent, number in zip(*(group[column][()] for column in STAGES), strict=True):
-            stage = text_of(name)
-            seconds[stage] = seconds.get(stage, 0.0) + float(spent)
-            calls[stage] = calls.get(stage, 0) + int(number)
-    return {
-        "stage": list(seconds),
-        "seconds": np.array(list(seconds.values())),
-        "calls": np.array(list(calls.values()), np.int64),
-    }
-
-
-def _merged(name: str, values: Sequence[Any]) -> Any:
-    """A merged attribute: the sum or maximum of numbers; the distinct values of texts and settings."""
-    numbers = all(isinstance(value, (int, float, np.integer, np.floating)) for value in values)
-    if numbers and name not in SAME_KIND:
-        return max(values) if name in LARGEST else sum(values)
-    different = list(dict.fromkeys(values if numbers else map(str, values)))
-    return different[0] if len(different) == 1 else "; ".join(map(str, different))
 
 
 WORLD_TEMPLATE = "/model/world/template"
@@ -353,6 +314,9 @@ def _check_alike(one: ContactSet, first: ContactSet, worlds: bool) -> None:
     if one.optional_columns != first.optional_columns:
         columns = sorted(set(one.optional_columns) ^ set(first.optional_columns))
         _refuse(one, first, f"columns: {', '.join(columns)}")
+    if one.groups.keys() != first.groups.keys():
+        names = ", ".join(f"/{name}" for name in sorted(one.groups.keys() ^ first.groups.keys()))
+        _refuse(one, first, f"groups: {names}")
     if one.float_type != first.float_type:
         _refuse(one, first, f"points: {one.float_type} and {first.float_type}")
 
@@ -403,7 +367,16 @@ def _header(
         "config": json.dumps(_config(sets, worlds), sort_keys=True),
     }
     columns = [(column, column.dtype_for(first.float_type)) for column in first.columns]
-    return MergedHeader(first.version, attributes, held, model_attributes(first), columns, merged_timing(sets))
+    return MergedHeader(
+        first.version,
+        attributes,
+        held,
+        model_attributes(first),
+        columns,
+        [table.definition for table in first.groups.values()],
+        first.float_type,
+        merged_timing(sets),
+    )
 
 
 def _recording(sets: Sequence[ContactSet]) -> str:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 import h5py
@@ -14,6 +15,7 @@ import numpy as np
 
 from collidecli.analysis.contact_summary import Touches, touches_of
 from collidecli.commands.check import file_format
+from collidecli.commands.group_text import group_lines
 from collidecli.commands.result import Result
 from collidecli.escaping import printable_line
 from collidecli.scene.contacts import ContactBlock
@@ -59,7 +61,8 @@ class _Pair:
 
 
 def contact_text(path: str, decimals: int = 6, cells: bool = True) -> Iterator[str]:
-    """Lines of text: the file, its shapes by path, a line per pair, and, if `cells`, a line per pair and cell.
+    """Lines of text: the file, its shapes by path, a line per pair, and, if `cells`, a line per pair and cell;
+    then the other groups by shapes, and by shapes and cell.
 
     Shapes of a pair and pairs of a cell are sorted by path, independent of their order in the scene; a normal points
     away from the first shape. Lengths [m] are rounded to `decimals`. Another HDF5 file, such as a trajectory, gives a
@@ -81,6 +84,7 @@ def contact_text(path: str, decimals: int = 6, cells: bool = True) -> Iterator[s
         if cells:
             for touches, block in _blocks(contacts, COLUMNS):
                 yield from _cell_lines(touches, block, contacts, decimals)
+        yield from group_lines(contacts, cells, partial(_numbers, decimals=decimals))
 
 
 def textconv(path: str, decimals: int = 6, cells: bool = True) -> TextconvResult:
@@ -128,6 +132,7 @@ def _head(contacts: ContactSet) -> Iterator[str]:
         where = f"world {one['world']}  first frame {one['first_frame']}  frames {one['frame_count']}"
         yield f"episode {printable_line(one['name'])}  {where}"
     yield f"contacts {contacts.contact_count}"
+    yield from (f"{name} {table.row_count}" for name, table in contacts.groups.items())
     yield from ("", "shapes")
     shapes, lines = contacts.shapes, []
     for row in range(len(shapes)):

@@ -210,6 +210,7 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
         ("options", ", ".join(f"{name} {value}" for name, value in changed.items()) or "at their defaults"),
         ("contacts", contact_text(result)),
         ("deepest", deepest_text(result["deepest"])),
+        *((words_of(name), _group_text(held)) for name, held in result["groups"].items()),
         ("content", result["content_sha256"]),
     ]
     parts: list[RenderableType] = [name_value_table(rows)]
@@ -221,6 +222,7 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
         parts.append(Fitting(partial(_contact_shape_table, result, limit)))
     if result["optional_columns"]:
         parts.append(_ranges_table(result["optional_columns"]))
+    parts += [_ranges_table(held["columns"], name) for name, held in result["groups"].items() if held["rows"]]
     if result["timing"].get("stages"):
         parts.append(_timing_table(result["timing"]))
     return Group(*parts)
@@ -262,8 +264,19 @@ def _episode_table(episodes: Sequence[ResultDict], limit: int | None) -> Table:
     return table
 
 
-def _ranges_table(ranges: ResultDict) -> Table:
-    table = listing(("column", "left"), ("least", "left"), ("most", "left"))
+def words_of(group: str) -> str:
+    """Name of a group as words."""
+    return group.replace("_", " ")
+
+
+def _group_text(held: ResultDict) -> str:
+    return f"{plural(held['rows'], 'row')} in {plural(held['cells'], 'cell')}"
+
+
+def _ranges_table(ranges: ResultDict, group: str = "") -> Table:
+    table = listing(
+        (f"column of {words_of(group)}" if group else "column", "left"), ("least", "left"), ("most", "left")
+    )
     for name, ends in ranges.items():
         table.add_row(name, *(" ".join(f"{x:.4g}" for x in end) or "-" for end in (ends["least"], ends["most"])))
     return table

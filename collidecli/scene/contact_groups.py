@@ -16,10 +16,12 @@ class ListColumn:
     """One list of values a row, such as the corners of a polygon.
 
     column: of the values of all lists. start: name of the dataset int64[rows + 1] of first values; the last is the end.
+    least: least length of a list.
     """
 
     column: Column
     start: str
+    least: int = 0
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,8 @@ class ContactGroup:
     columns: a dataset each. lists: two datasets each. keys: the columns that identify a row within its cell and order
     it; rows with equal keys are numbered in their order. references: column to the name of the group whose rows it
     numbers; within a block counted from the block's first row, in a file from the file's. shapes: the columns that
-    number shapes. most: largest value of a column of kinds, which begin with 0.
+    number shapes. least, most: smallest and largest allowed value of columns. flipped: vectors whose sign changes if
+    shape0 and shape1 are exchanged. limit: the option below which distances are reported [m], or "".
     """
 
     name: str
@@ -38,7 +41,10 @@ class ContactGroup:
     keys: tuple[str, ...] = ()
     references: Mapping[str, str] = field(default_factory=dict)
     shapes: tuple[str, ...] = ()
+    least: Mapping[str, int] = field(default_factory=dict)
     most: Mapping[str, int] = field(default_factory=dict)
+    flipped: tuple[str, ...] = ()
+    limit: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,8 @@ HYDRO_PATCHES = ContactGroup(
     ),
     keys=("shape0", "shape1"),
     shapes=("shape0", "shape1"),
+    least={"area": 0, "face_count": 0},
+    flipped=("force", "torque"),
 )
 """Hydroelastic contact surfaces: one row per pair of shapes and cell."""
 
@@ -92,9 +100,13 @@ HYDRO_FACES = ContactGroup(
         _column("separation", "float64", 1, "m", "signed; negative is penetration"),
         _column("gradient", "float64", 1, "Pa/m", "effective gradient of the pressure along the normal"),
     ),
-    lists=(ListColumn(_column("vertices", "float64", 3, "m", "corners, world", follows_motion=True), "vertex_start"),),
+    lists=(
+        ListColumn(_column("vertices", "float64", 3, "m", "corners, world", follows_motion=True), "vertex_start", 3),
+    ),
     keys=("patch",),
     references={"patch": "hydro_patches"},
+    least={"area": 0},
+    flipped=("normal",),
 )
 """Faces of the contact surfaces, in the order of their patches."""
 
@@ -113,7 +125,9 @@ SOFT_CONTACTS = ContactGroup(
     ),
     keys=("kind", "indices", "shape", "feature"),
     shapes=("shape",),
+    least={"indices": -1, "feature": -1},
     most={"kind": 2},
+    limit="soft_gap",
 )
 """Contacts of particles with shapes."""
 
@@ -129,7 +143,9 @@ SELF_CONTACTS = ContactGroup(
         _column("point1", "float64", 3, "m", "on the second feature, world", follows_motion=True),
     ),
     keys=("kind", "indices"),
+    least={"indices": 0},
     most={"kind": 1},
+    limit="self_contacts",
 )
 """Contacts of cloth and tetrahedra with themselves and each other."""
 
@@ -148,6 +164,16 @@ def no_rows(group: ContactGroup, cell_count: int, float_type: np.dtype) -> Group
     columns = {column.name: empty(column) for column in group.columns}
     lists = {held.column.name: (np.zeros(0, np.int64), empty(held.column)) for held in group.lists}
     return GroupRows(np.zeros(cell_count, np.int64), columns, lists)
+
+
+def shapes_of(groups: Mapping[str, GroupRows], name: str) -> tuple[np.ndarray, ...]:
+    """The shapes of each row of a group, int32[n] each: its own columns, or those of the rows that it refers to."""
+    group = GROUPS_BY_NAME[name]
+    if group.shapes:
+        return tuple(groups[name].columns[column] for column in group.shapes)
+    for column, target in group.references.items():
+        return tuple(values[groups[name].columns[column]] for values in shapes_of(groups, target))
+    return ()
 
 
 def consecutive_groups(blocks: Sequence[Mapping[str, GroupRows]]) -> dict[str, GroupRows]:

@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 from collidecli.commands import merge as merging
 from collidecli.commands.check import check
 from collidecli.commands.merge import MergeRequest, merge
+from collidecli.scene.contact_groups import GROUPS, groups_of_cells
 from collidecli.scene.contacts import ContactBlock
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.writer import ContactWriter
-from tests.support.contact_sets import ATTRIBUTES, made_up_block, small_model
+from tests.support.contact_groups import block_with_groups
+from tests.support.contact_sets import ATTRIBUTES, small_model
 
 FRAMES, WORLDS = 9, 4
 STEP = 5
@@ -26,7 +28,7 @@ STEP = 5
 
 @cache
 def every_contact() -> ContactBlock:
-    return made_up_block(small_model(WORLDS), FRAMES)
+    return block_with_groups(small_model(WORLDS), FRAMES)
 
 
 def write_part(
@@ -37,12 +39,13 @@ def write_part(
     start = np.concatenate([[0], np.cumsum(block.cell_counts)])
     cells = [frame * WORLDS + world for frame in frames for world in worlds]
     rows = np.concatenate([np.arange(start[cell], start[cell + 1]) for cell in cells] or [np.zeros(0, np.intp)])
-    part = ContactBlock(0, block.cell_counts[cells], {name: values[rows] for name, values in block.columns.items()})
+    columns = {name: values[rows] for name, values in block.columns.items()}
+    groups = groups_of_cells(block.groups, np.array(cells, np.intp))
+    part = ContactBlock(0, block.cell_counts[cells], columns, groups)
     attributes = {**ATTRIBUTES, "trajectory_sha256": recording, "config": json.dumps(config or {"gap": 0.1})}
     at = np.array(frames)
-    with ContactWriter(
-        path, small_model(len(worlds)), len(frames), at * 0.01, at * STEP, np.dtype(np.float64), attributes, force=True
-    ) as writer:
+    times = at * 0.01, at * STEP, np.dtype(np.float64), attributes
+    with ContactWriter(path, small_model(len(worlds)), len(frames), *times, force=True, groups=GROUPS) as writer:
         writer.append(part)
         writer.end_contacts()
         writer.write_timing({"wall_seconds": 0.5, "contact_count": part.contact_count, "device": f"d{frames[0] % 2}"})

@@ -9,14 +9,18 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.scene.columns import Column
+from collidecli.scene.contact_groups import GROUPS
 from collidecli.scene.contacts import OPTIONAL_COLUMNS
 from collidecli.storage.contact_sets import schema
 from collidecli.storage.contact_sets.content_hash import EXCLUDED_GROUP, DatasetDigest, content_hash
+from collidecli.storage.contact_sets.group_rules import group_findings
 from collidecli.storage.contact_sets.header_rules import header_faults
 from collidecli.storage.contact_sets.materials import tables_of
 from collidecli.storage.contact_sets.reader import (
     BLOCK_ROWS,
     EPISODES_SINCE,
+    GROUPS_SINCE,
     ContactSet,
     is_complete,
     read_error,
@@ -47,7 +51,7 @@ def check_file(path: str | os.PathLike[str]) -> list[Finding]:
             with structure():
                 contacts = ContactSet(file, name)
             in_tables = table_findings(contacts)
-            return findings + (in_tables or row_findings(contacts))
+            return findings + (in_tables or row_findings(contacts) + group_findings(contacts))
     except InputError as error:
         return [Finding(error.where, error.what)]
     except DAMAGE as error:
@@ -80,8 +84,9 @@ def _type_findings(file: h5py.File, name: str) -> list[Finding]:
         expected += [(table.path, (table.dtype,), (), table.extent) for table in schema.EPISODE_TABLES]
     expected.append((schema.CELL_START, (np.dtype(np.int64),), (), "cell starts"))
     for column in (*schema.RIGID_COLUMNS, *optional):
-        types = (np.dtype(np.float32), np.dtype(np.float64)) if column.follows_motion else (column.dtype,)
-        expected.append((schema.column_path(column), types, schema.row_shape(column), "contacts"))
+        expected.append((schema.column_path(column), _types(column), schema.row_shape(column), "contacts"))
+    if require_version(file, name) >= GROUPS_SINCE:
+        expected += _group_datasets(file)
     for path, types, row_shape, extent in expected:
         where = f"{name}: {path}"
         dataset = file.get(path)
@@ -97,6 +102,27 @@ def _type_findings(file: h5py.File, name: str) -> list[Finding]:
         elif dataset.shape[0] != lengths.setdefault(extent, dataset.shape[0]):
             findings.append(Finding(where, f"it has {dataset.shape[0]} rows for {lengths[extent]} {extent}"))
     return findings
+
+
+def _types(column: Column) -> tuple[np.dtype, ...]:
+    return (np.dtype(np.float32), np.dtype(np.float64)) if column.follows_motion else (column.dtype,)
+
+
+def _group_datasets(file: h5py.File) -> list[tuple[str, tuple[np.dtype | None, ...], tuple[int, ...], str]]:
+    """(path, types, row shape, name of the extent) of each dataset of the groups that the file has."""
+    whole = (np.dtype(np.int64),)
+    found: list[tuple[str, tuple[np.dtype | None, ...], tuple[int, ...], str]] = []
+    for group in GROUPS:
+        if group.name not in file:
+            continue
+        found.append((f"/{group.name}/cell_start", whole, (), "cell starts"))
+        for column in group.columns:
+            found.append((f"/{group.name}/{column.name}", _types(column), schema.row_shape(column), f"{group.name}"))
+        for held in group.lists:
+            values = f"/{group.name}/{held.column.name}"
+            found.append((values, _types(held.column), schema.row_shape(held.column), values))
+            found.append((f"/{group.name}/{held.start}", whole, (), f"{group.name}/{held.start}"))
+    return found
 
 
 def _content_findings(file: h5py.File, name: str) -> list[Finding]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import h5py
 
+from collidecli.scene.contact_groups import GROUPS
 from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS
 from collidecli.scene.material import MATERIAL_RULES
 from collidecli.storage.attribute_rules import (
@@ -24,6 +25,11 @@ _TABLES = (*schema.MODEL_TABLES, *schema.FORCED_TABLES, *schema.TIME_TABLES)
 _UNITS = {
     **{table.path: table.unit for table in _TABLES},
     **{schema.column_path(column): column.unit for column in (*RIGID_COLUMNS, *OPTIONAL_COLUMNS)},
+    **{
+        f"/{group.name}/{column.name}": column.unit
+        for group in GROUPS
+        for column in (*group.columns, *(held.column for held in group.lists))
+    },
 }
 RULES = (
     AttributeRule("", "scene", text),

@@ -13,11 +13,13 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.scene.columns import Column
+from collidecli.scene.contact_groups import ContactGroup
 from collidecli.scene.contacts import ContactBlock
 from collidecli.scene.episodes import Episodes
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets import schema
 from collidecli.storage.contact_sets.content_hash import DatasetDigest, content_hash
+from collidecli.storage.contact_sets.group_writer import GroupWriter
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns, NewObjects
 from collidecli.storage.h5_input import DAMAGE, damaged, exact_texts
@@ -72,11 +74,13 @@ def check_groups(contacts: ContactSet) -> None:
     """Raises InputError for data that this version cannot merge."""
     columns = {"cell_start", *schema.COLUMN_NAMES, *contacts.optional_columns}
     file: Any = contacts.file
-    known = KNOWN_GROUPS if contacts.episodes is None else (*KNOWN_GROUPS, "episode")
+    known = (*KNOWN_GROUPS, *contacts.groups, *(("episode",) if contacts.episodes is not None else ()))
     unknown = [f"/{name}" for name in file if name not in known]
     if contacts.episodes is not None:
         unknown += [f"/episode/{name}" for name in file["episode"] if name not in EPISODE_NAMES]
     unknown += [f"/time/{name}" for name in file["time"] if name not in ("step", "time")]
+    for group, table in contacts.groups.items():
+        unknown += [f"/{group}/{name}" for name in file[group] if name not in table.dataset_names]
     unknown += [f"/rigid_contacts/{name}" for name in file["rigid_contacts"] if name not in columns]
     if unknown:
         raise InputError(
@@ -107,8 +111,9 @@ def _stored(file: str, path: str, dataset: h5py.Dataset) -> StoredTable:
 class MergedHeader:
     """Everything except contacts. version: of the format. attributes: of the root, by schema.SOURCE_ATTRIBUTES.
 
-    tables: of /model and /time. rules: attributes of /model. columns: each with its type. timing: of /timing; arrays
-    and lists of strings become datasets, mappings groups, other values attributes.
+    tables: of /model and /time. rules: attributes of /model. columns: each with its type. groups: beside
+    /rigid_contacts, with points of float_type. timing: of /timing; arrays and lists of strings become datasets,
+    mappings groups, other values attributes.
     """
 
     version: tuple[int, int]
@@ -116,6 +121,8 @@ class MergedHeader:
     tables: Sequence[StoredTable]
     rules: Mapping[str, Any]
     columns: Sequence[tuple[Column, np.dtype]]
+    groups: Sequence[ContactGroup]
+    float_type: np.dtype
     timing: Mapping[str, Any]
 
 
@@ -154,6 +161,7 @@ def _write(
         for column, dtype in header.columns
     }
     starts, contacts = ChunkedColumns([start]), ChunkedColumns(list(columns.values()))
+    groups = GroupWriter(objects, header.groups, header.float_type, compression)
     lines = _write_header(objects, header)
     rows = 0
     starts.append([np.zeros(1, np.int64)])
@@ -161,9 +169,11 @@ def _write(
         starts.append([rows + np.cumsum(block.cell_counts, dtype=np.int64)])
         rows += block.contact_count
         contacts.append([block.columns[name] for name in columns])
+        groups.append(block.groups, len(block.cell_counts))
         output.check()
     for grown in (starts, contacts):
         grown.finish()
+    lines += groups.finish()
     lines += [(column.path, column.digest.line()) for column in (start, *columns.values())]
     output.check()
     return content_hash(lines)

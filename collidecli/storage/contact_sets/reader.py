@@ -21,6 +21,8 @@ from collidecli.scene.episodes import Episodes
 from collidecli.scene.material import MATERIAL_RULES, Materials, PairMaterials
 from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets import schema
+from collidecli.storage.contact_sets.cell_ranges import BLOCK_ROWS, spans
+from collidecli.storage.contact_sets.group_reader import GroupTable, groups_of, rows_of_cells
 from collidecli.storage.contact_sets.header_rules import header_faults
 from collidecli.storage.contact_sets.materials import read_materials, read_pair_materials, tables_of
 from collidecli.storage.h5_input import DAMAGE, damaged, exact_texts, open_h5
@@ -30,7 +32,7 @@ from collidecli.storage.process_activity import data, structure, structure_step
 Opened = TypeVar("Opened", bound="ContactSet")
 
 EPISODES_SINCE = (1, 2)
-BLOCK_ROWS = 262144
+GROUPS_SINCE = (1, 3)
 MOST_CHUNK_BYTES = 64 << 20
 """Largest chunk that is read; this program writes chunks of a few MiB."""
 
@@ -78,6 +80,7 @@ class ContactSet:
         "mujoco" or, for a file of version 1.0, "".
     gap_rule: "max" or "sum". up_axis: "X", "Y" or "Z". time: float64[F] [s]. step: int64[F].
     episodes: of a recording that consists of demonstrations, or None.
+    groups: tables beside /rigid_contacts, by name.
     column_names: of /rigid_contacts, the required ones first. optional_columns: those of OPTIONAL_COLUMNS.
     """
 
@@ -114,6 +117,10 @@ class ContactSet:
         self._cell_start = self._dataset(schema.CELL_START)
         self._chunks: dict[str, ChunkRows] = {}
         self._check_shapes()
+        is_known = self.version >= GROUPS_SINCE
+        self.groups: dict[str, GroupTable] = (
+            groups_of(file, path, self.cell_count, self.float_type, self._read_rows) if is_known else {}
+        )
 
     @classmethod
     def open(cls: type[Opened], path: str | os.PathLike[str]) -> Opened:
@@ -267,12 +274,15 @@ class ContactSet:
             self._chunks[name] = ChunkRows(self._dataset(f"{schema.RIGID_GROUP}/{name}"))
         return self._chunks[name]
 
+    def _read_rows(self, chunks: ChunkRows, dataset: h5py.Dataset, rows: slice) -> np.ndarray:
+        try:
+            return chunks.read(rows)
+        except OSError as error:
+            raise read_error(self.path, dataset, rows, error) from error
+
     def column(self, name: str, rows: slice = slice(None)) -> np.ndarray:
         """Rows of one column, [n] or [n, width]. Raises InputError for a missing column or a wrong checksum."""
-        try:
-            return self.chunks(name).read(rows)
-        except OSError as error:
-            raise read_error(self.path, self._dataset(f"{schema.RIGID_GROUP}/{name}"), rows, error) from error
+        return self._read_rows(self.chunks(name), self._dataset(f"{schema.RIGID_GROUP}/{name}"), rows)
 
     def cell_start(self, cells: slice = slice(None)) -> np.ndarray:
         """int64: first row of each cell; the last entry is the end of the last cell."""
@@ -297,28 +307,36 @@ class ContactSet:
             raise InputError("is not ascending from 0 to the number of contacts", where, "make the contact set again")
         return start
 
-    def cells(self, first: int, last: int, names: tuple[str, ...] | None = None) -> ContactBlock:
-        """The contacts of cells first to last - 1. names: the columns to read; None is all."""
+    def cells(
+        self, first: int, last: int, names: tuple[str, ...] | None = None, with_groups: bool = False
+    ) -> ContactBlock:
+        """The contacts of cells first to last - 1, with the rows of all groups if asked for.
+
+        names: the columns to read; None is all.
+        """
         start = self.row_starts(first, last)
         rows = slice(int(start[0]), int(start[-1]))
         columns = {name: self.column(name, rows) for name in (self.column_names if names is None else names)}
-        return ContactBlock(first, np.diff(start), columns)
+        groups = rows_of_cells(self.groups, first, last) if with_groups else {}
+        return ContactBlock(first, np.diff(start), columns, groups)
 
     def blocks(
-        self, max_rows: int = BLOCK_ROWS, names: tuple[str, ...] | None = None, first: int = 0, last: int | None = None
+        self,
+        max_rows: int = BLOCK_ROWS,
+        names: tuple[str, ...] | None = None,
+        first: int = 0,
+        last: int | None = None,
+        with_groups: bool = False,
     ) -> Iterator[ContactBlock]:
         """Cells in order, in blocks of whole cells with at most `max_rows` contacts, or one cell with more.
 
         names: the columns to read; None is all. first, last: range of cells, the last excluded; all by default.
+        with_groups: of all groups too, whose rows count as contacts.
         """
-        window = max(1, max_rows)
         end = self.cell_count if last is None else min(last, self.cell_count)
-        while first < end:
-            start = self.cell_start(slice(first, min(end, first + window) + 1))
-            fitting = int(np.searchsorted(start, start[0] + max_rows, side="right")) - 1
-            following = first + max(1, fitting)
-            yield self.cells(first, following, names)
-            first = following
+        tables = self.groups.values() if with_groups else ()
+        for begin, stop in spans([self.cell_start, *(table.cell_start for table in tables)], max_rows, first, end):
+            yield self.cells(begin, stop, names, with_groups)
 
     def close(self) -> None:
         """Closes the file; tables remain readable, columns do not."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.scene.contact_groups import GroupRows
 from collidecli.scene.contacts import CONTACT_ID, FRICTION_SCALE, KIND_PATCH, OPTIONAL_COLUMNS, ContactBlock
 from collidecli.scene.material import CONTACT_DIMENSIONS, Materials, PairMaterials
 from collidecli.scene.mixing import RULE_COLUMNS, ContactMixing, pair_rows
@@ -298,6 +299,17 @@ def check_shape_rows(contacts: ContactSet, block: ContactBlock) -> None:
             last = block.first_cell + len(block.cell_counts) - 1
             where = f"{contacts.path}: /rigid_contacts/{name}, cells {block.first_cell} to {last}"
             raise InputError(f"{rows[row]} is no row of /model/shape", where, "make the contact set again")
+
+
+def check_group_shapes(contacts: ContactSet, groups: Mapping[str, GroupRows], first: int, last: int) -> None:
+    """Raises InputError for a shape of a group's rows, of cells first to last - 1, that is no row of /model/shape."""
+    for name, rows in groups.items():
+        for column in contacts.groups[name].definition.shapes:
+            broken = _outside(rows.columns[column], 0, len(contacts.shapes))
+            if broken.any():
+                where = f"{contacts.path}: /{name}/{column}, cells {first} to {last - 1}"
+                what = f"{rows.columns[column][int(np.argmax(broken))]} is no row of /model/shape"
+                raise InputError(what, where, "make the contact set again")
 
 
 def check_body_rows(contacts: ContactSet) -> None:
