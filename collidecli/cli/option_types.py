@@ -55,6 +55,9 @@ RATE = Number(
 DURATION = Number(
     "seconds", "number of seconds", "duration: it must be finite and above zero", lambda x: 0.0 < x < math.inf
 )
+AREA = Number(
+    "area", "number of square metres", "area: it must be finite and at least 0", lambda x: 0.0 <= x < math.inf
+)
 SHARE = Number("share", "number", "fraction: it must be from 0 to 1", lambda x: 0.0 <= x <= 1.0)
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import click
 
-from collidecli.cli.option_types import METRES, RATE, MemorySize, NameList, NumberList, WholeNumber
+from collidecli.cli.option_types import AREA, METRES, RATE, SHARE, MemorySize, NameList, Number, NumberList, WholeNumber
 from collidecli.cli.settings import (
     CONFIG_FILE,
     PREFIX,
@@ -34,6 +34,8 @@ from collidecli.scene.option_choices import (
     COMPRESSIONS,
     DEFAULT_BETAS,
     GAP_RULES,
+    HYDRO_CHOICES,
+    HYDRO_FALLBACKS,
     NARROW_PHASES,
     PIPELINES,
     REDUCE_PAIRS,
@@ -257,6 +259,34 @@ def contact_options(command: Callable) -> Callable:
             default="gjk",
             help="Method for convex pairs without a closed form.",
         ),
+    )
+
+
+def hydro_options(command: Callable) -> Callable:
+    """Adds options of hydroelastic contacts."""
+    add = partial(setting, section="Hydroelastic contacts")
+    stiffness = Number("K", "number", "stiffness: it must be above zero", lambda x: x > 0.0)
+    return _decorated(
+        command,
+        add(
+            "--hydro",
+            type=click.Choice(HYDRO_CHOICES),
+            default="authored",
+            help="Shapes with a pressure field: those that the scene marks, or all.",
+        ),
+        add("--hydro-stiffness", type=stiffness, help="Of shapes without their own, in N/m^3. [default: 1e10]"),
+        add("--hydro-resolution", type=WholeNumber(), help="Voxels along the longest side of a shape. [default: 64]"),
+        add("--hydro-surface", is_flag=True, help="Write the faces of the contact surfaces, /hydro_faces."),
+        add("--hydro-reduce", is_flag=True, help="Write contacts with the total force of each surface too."),
+        add(
+            "--hydro-fallback",
+            type=click.Choice(HYDRO_FALLBACKS),
+            default="point",
+            help="Open meshes have point contacts, or are refused.",
+        ),
+        add("--output-contact-surface", is_flag=True, help="Newton's name of --hydro-surface."),
+        add("--buffer-fraction", type=SHARE, help="Option of Newton; no effect."),
+        add("--margin-contact-area", type=AREA, help="Option of Newton; no effect."),
     )
 
 

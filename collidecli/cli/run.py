@@ -18,6 +18,7 @@ from collidecli.cli.options import (
     contact_options,
     default_output,
     device_options,
+    hydro_options,
     is_hdf5,
     option_group,
     recording_options,
@@ -72,6 +73,7 @@ ENDING = ".contacts.h5"
 @recording_options
 @scene_options
 @contact_options
+@hydro_options
 @setting("--columns", type=NameList(), metavar="NAME,...", section="Contacts", help=COLUMNS)
 @setting("-o", "--output", metavar="FILE|FOLDER", section="Output", help=OUTPUT)
 @compression_option

@@ -209,7 +209,7 @@ def prepare_collision(
         memory_limit=default_memory_limit() if shares is None else shares.engine_bytes,
         contact=contact,
         chunk_rows=0 if shares is None else shares.chunk_rows,
-        notes=(*fields.notes, *kernel_cache_notes()),
+        notes=(*pipeline.notes, *fields.notes, *kernel_cache_notes()),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,11 +19,12 @@ from collidecli.engine.narrowphase.collider import Bucket, ColliderBatch, Collid
 from collidecli.engine.narrowphase.partition import count_buckets, partition, write_buckets
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
-from collidecli.scene.contact_groups import groups_of_parts
+from collidecli.scene.contact_groups import HYDRO_PATCHES, ContactGroup, groups_of_parts
 from collidecli.scene.contacts import ContactBlock
 
 if TYPE_CHECKING:
     from collidecli.engine.contacts.reduction import Reduction
+    from collidecli.engine.hydroelastic.stage import HydroStage
 
 ALWAYS = (write_buckets, count_cells, count_buckets, transform_shapes)
 """Kernels of every pipeline; on the CPU also `execute_steps`."""
@@ -109,6 +110,7 @@ class CollisionPipeline:
 
     max_contacts_per_pair: 0 is no limit. reduction: None keeps all contacts. surfaces: arguments of the colliders of
     sub-pairs, by name (see pipeline_builder). field_seconds: time to build or load signed distance fields [s].
+    hydro: the hydroelastic pairs, which have no other contacts; None for none. notes: warnings about the scene.
     """
 
     device_model: DeviceModel
@@ -119,6 +121,13 @@ class CollisionPipeline:
     reduction: Reduction | None = None
     surfaces: dict[str, Any] = field(default_factory=dict)
     field_seconds: float = 0.0
+    hydro: HydroStage | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def groups(self) -> tuple[ContactGroup, ...]:
+        """The groups that the blocks have."""
+        return () if self.hydro is None else self.hydro.written
 
     def collide(self, batch: PoseBatch, workspace: Workspace) -> tuple[ContactBlock, ChunkReport]:
         """Contacts of all cells of the batch, in canonical order, and the report.
@@ -198,6 +207,10 @@ class CollisionPipeline:
     ) -> ContactBlock:
         """Contacts of `count` candidates of a chunk; completes the report."""
         report.candidate_count = count
+        split = None
+        if self.hydro is not None:
+            split = self.hydro.split(chunk, pair, count, workspace)
+            pair, count = split.others, split.other_count
         candidates = new_candidates(workspace, pair, count)
         emitted, report.inexact_count = self._narrow_phase(chunk, candidates, count, workspace)
         scale = None
@@ -217,6 +230,10 @@ class CollisionPipeline:
         report.touching_count = int(np.count_nonzero(workspace.host(candidates.count, count)))
         report.contact_count = block.contact_count
         clock.end("order")
+        if self.hydro is not None and split is not None:
+            block = replace(block, groups=self.hydro.groups(chunk, split, self.float_type, workspace))
+            report.touching_count += block.groups[HYDRO_PATCHES.name].row_count
+            clock.end("narrow_phase")
         return block
 
     def kernels(self) -> list[wp.Kernel]:
@@ -234,6 +251,7 @@ class CollisionPipeline:
             collider.region_depths for collider in self.table.colliders if collider.region_depths is not None
         )
         colliders = sorted(self.table.colliders, key=lambda collider: collider.may_be_inexact)
+        kernels += [] if self.hydro is None else self.hydro.kernels()
         return [*kernels, *self.broad_phase.kernels(), *(collider.kernel for collider in colliders)]
 
     def _narrow_phase(

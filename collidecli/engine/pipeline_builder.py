@@ -27,6 +27,7 @@ from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.sample_bounds import sample_bounds, world_offset
 from collidecli.errors import InputError
 from collidecli.scene.allowed_pairs import allowed_pairs, refuse_heightfield_pairs
+from collidecli.scene.hydroelastic import HydroShapes, hydro_shapes
 from collidecli.scene.model import Model
 from collidecli.scene.run_options import ContactOptions, EngineOptions
 from collidecli.scene.text_format import plural
@@ -35,6 +36,7 @@ if TYPE_CHECKING:  # imported where a scene needs them: defining their kernels t
     from collidecli.engine.contacts.reduction import Reduction
     from collidecli.engine.geometry.signed_distance.build import FieldStore
     from collidecli.engine.geometry.signed_distance.grid import SdfGrid
+    from collidecli.engine.hydroelastic.stage import HydroStage
 
 ENUMERATED_SHAPES = 3000
 """Templates with more shapes have no list of their pairs, except for broad phase explicit; lists take 36 MB at most."""
@@ -112,6 +114,7 @@ def build_pipeline(
     if widest <= ENUMERATED_SHAPES or wanted:
         template_pairs = [allowed_pairs(device_model.model, t) for t in range(device_model.template_count)]
     choice = choose_broad_phase(model, options, template_pairs and [len(p) for p in template_pairs])
+    hydro = hydro_shapes(device_model.model, contact_options)
     kind_pairs = _kind_pairs(device_model, template_pairs)
     table = needed_colliders(kind_pairs, contact_options.narrow_phase, device)
     surfaces, field_seconds = _surfaces(device_model, table, store)
@@ -124,6 +127,8 @@ def build_pipeline(
         _reduction(contact_options, kind_pairs, device),
         surfaces,
         field_seconds,
+        _hydro_stage(hydro, device_model, contact_options),
+        hydro.notes,
     )
     # Colliders, last in the list, compile longest: they start first, so that no core is idle at the end.
     load_kernels(pipeline.kernels()[::-1], device)
@@ -137,6 +142,14 @@ def _reduction(options: ContactOptions, kind_pairs: set[tuple[int, int]], device
     from collidecli.engine.contacts.reduction import reduction_of
 
     return reduction_of(options, types_of(kind_pairs), device)
+
+
+def _hydro_stage(hydro: HydroShapes, device_model: DeviceModel, options: ContactOptions) -> HydroStage | None:
+    if not hydro.has_pairs:
+        return None
+    from collidecli.engine.hydroelastic.stage import hydro_stage
+
+    return hydro_stage(device_model, hydro, options)
 
 
 def _surfaces(

@@ -201,7 +201,16 @@ def _shapes(
         mesh=mesh,
         heightfield=heightfield,
         sdf=sdf,
+        hydroelastic=_hydroelastic(records),
     )
+
+
+def _hydroelastic(records: list[ShapeRecord]) -> np.ndarray:
+    """`Shapes.hydroelastic`."""
+    if not any(s.cfg.is_hydroelastic or s.cfg.k_hydro is not None for s in records):
+        return np.zeros((0, 2))
+    stiffness = [np.nan if s.cfg.k_hydro is None else s.cfg.k_hydro for s in records]
+    return np.array([[float(s.cfg.is_hydroelastic) for s in records], stiffness]).T.copy()
 
 
 Geometry = TypeVar("Geometry", ConvexHull, TriangleMesh, Heightfield, SdfShape)

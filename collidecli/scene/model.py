@@ -52,6 +52,8 @@ class Shapes:
     material: of their surfaces. hull, mesh, heightfield: int32[S], index into `Model.hulls`, `Model.meshes` and
         `Model.heightfields` of a shape of that type; -1 for others. sdf: index into `Model.sdfs` of a shape of any
         type; -1 for none.
+    hydroelastic: float64[S, 2]: 1 for a shape that is marked as hydroelastic, and its stiffness [N/m^3], NaN where it
+        has none of its own; [0, 2] if no shape has either.
     """
 
     path: tuple[str, ...]
@@ -67,12 +69,23 @@ class Shapes:
     mesh: np.ndarray
     heightfield: np.ndarray
     sdf: np.ndarray
+    hydroelastic: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
 
     def __len__(self) -> int:
         return len(self.path)
 
     def types(self) -> list[ShapeType]:
         return [ShapeType(t) for t in self.type]
+
+    @property
+    def is_hydroelastic(self) -> np.ndarray:
+        """bool[S]: whether the shape is marked as hydroelastic."""
+        return self.hydroelastic[:, 0] > 0.0 if len(self.hydroelastic) else np.zeros(len(self), bool)
+
+    @property
+    def hydro_stiffness(self) -> np.ndarray:
+        """float64[S]: the shape's own stiffness [N/m^3]; NaN for none."""
+        return self.hydroelastic[:, 1] if len(self.hydroelastic) else np.full(len(self), np.nan)
 
     @property
     def friction(self) -> np.ndarray:

@@ -17,3 +17,5 @@ MOST_BETAS = 8
 CHART_KINDS = ("contacts", "depth", "pairs", "pair-depths", "depths", "stages", "phases", "differences", "deviations")
 CHART_FORMATS = ("png", "svg")
 CHART_THEMES = ("light", "dark")
+HYDRO_CHOICES = ("off", "authored", "all")
+HYDRO_FALLBACKS = ("point", "refuse")

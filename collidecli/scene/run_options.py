@@ -9,19 +9,23 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.scene.arguments import is_integer
 from collidecli.scene.columns import Column
 from collidecli.scene.contacts import CONTACT_ID, FRICTION_SCALE
+from collidecli.scene.hydro_defaults import DEFAULT_RESOLUTION, DEFAULT_STIFFNESS, LEAST_RESOLUTION, RESOLUTION_LIMIT
 from collidecli.scene.model import Model
 from collidecli.scene.option_choices import (
     BROAD_PHASES,
     DEFAULT_BETAS,
     GAP_RULES,
+    HYDRO_CHOICES,
+    HYDRO_FALLBACKS,
     MOST_BETAS,
     NARROW_PHASES,
     PIPELINES,
     REDUCE_PAIRS,
 )
-from collidecli.scene.shape_config import check_length
+from collidecli.scene.shape_config import check_length, check_stiffness
 
 REDUCTION_DEFAULTS = {
     "reduce_pairs": "meshes",
@@ -31,6 +35,11 @@ REDUCTION_DEFAULTS = {
     "anchor_contact": False,
 }
 """Fields of ContactOptions that apply only with reduce_contacts, and their defaults."""
+HYDRO_NAMES = (
+    "hydro", "hydro_stiffness", "hydro_resolution", "hydro_surface", "hydro_reduce", "hydro_fallback",
+    "output_contact_surface", "buffer_fraction", "margin_contact_area",
+)  # fmt: skip
+"""Fields of ContactOptions for hydroelastic contacts; the configuration of a set has those that are not default."""
 GROUND = "ground"
 """Name of the plane that the option `ground` adds."""
 DEFAULT_CACHE_LIMIT = 1 << 30
@@ -49,6 +58,11 @@ class ContactOptions:
     a column that scales friction.
     sticky_contacts: a contact keeps its points of the frame before if they moved no farther than this [m]; 0 disables.
     contact_ids: a column of ids that persist over frames; sticky_contacts writes it too.
+    hydro: "off", the shapes that are marked as hydroelastic ("authored"), or "all". hydro_stiffness: of shapes without
+    their own [N/m^3]. hydro_resolution: voxels along the longest side of a shape. hydro_surface: write /hydro_faces;
+    output_contact_surface is Newton's name of it. hydro_reduce: write contacts of the surfaces to /rigid_contacts.
+    hydro_fallback: open meshes have point contacts ("point"), or are refused ("refuse"). buffer_fraction,
+    margin_contact_area: options of Newton without effect.
     """
 
     narrow_phase: str = "gjk"
@@ -65,6 +79,15 @@ class ContactOptions:
     anchor_contact: bool = False
     sticky_contacts: float = 0.0
     contact_ids: bool = False
+    hydro: str = "authored"
+    hydro_stiffness: float = DEFAULT_STIFFNESS
+    hydro_resolution: int = DEFAULT_RESOLUTION
+    hydro_surface: bool = False
+    hydro_reduce: bool = False
+    hydro_fallback: str = "point"
+    output_contact_surface: bool = False
+    buffer_fraction: float | None = None
+    margin_contact_area: float | None = None
 
     def checked(self) -> ContactOptions:
         """These options. Raises InputError for an unknown choice, an invalid length or an invalid count."""
@@ -77,13 +100,28 @@ class ContactOptions:
         _check_count("max_contacts_per_pair", self.max_contacts_per_pair)
         self._check_reduction()
         check_length("sticky_contacts", self.sticky_contacts, "options")
+        self._check_hydro()
         return self
+
+    def _check_hydro(self) -> None:
+        _check_choice("hydro", self.hydro, HYDRO_CHOICES)
+        _check_choice("hydro_fallback", self.hydro_fallback, HYDRO_FALLBACKS)
+        check_stiffness("hydro_stiffness", self.hydro_stiffness, "options")
+        resolution = self.hydro_resolution
+        if not (is_integer(resolution) and LEAST_RESOLUTION <= resolution <= RESOLUTION_LIMIT):
+            fix = f"give an integer from {LEAST_RESOLUTION} to {RESOLUTION_LIMIT}"
+            raise InputError(f"hydro_resolution is {resolution!r}", "options", fix)
+
+    @property
+    def writes_surface(self) -> bool:
+        """Whether the faces of hydroelastic surfaces are written."""
+        return self.hydro_surface or self.output_contact_surface
 
     def _check_reduction(self) -> None:
         _check_choice("reduce_pairs", self.reduce_pairs, REDUCE_PAIRS)
         if not (0 < len(self.betas) <= MOST_BETAS and all(math.isfinite(beta) for beta in self.betas)):
             raise InputError(f"betas are {self.betas}", "options", f"give 1 to {MOST_BETAS} finite numbers")
-        if self.reduce_contacts:
+        if self.reduce_contacts or self.hydro_reduce:
             return
         for name, default in REDUCTION_DEFAULTS.items():
             if getattr(self, name) != default:

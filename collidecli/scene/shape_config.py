@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,13 +13,15 @@ from collidecli.scene.material import DEFAULT_MATERIAL, Material, check_material
 from collidecli.scene.shape_types import LENGTH_LIMIT
 from collidecli.scene.signed_distance import DEFAULT_BAND, DEFAULT_ITERATIONS, SdfOptions
 
-FLAGS = ("collision_filter_parent", "has_shape_collision", "has_particle_collision")
+FLAGS = ("collision_filter_parent", "has_shape_collision", "has_particle_collision", "is_hydroelastic")
 MASK_BITS = 64
 ALL_BITS = (1 << MASK_BITS) - 1
 DEFAULT_GROUP = 1
 """Bit of a moving shape under masks, both."""
 STATIC_GROUP = 1 << 63
 """Bit of a static shape under masks, both."""
+STIFFNESS_LIMIT = 1.0e30
+"""Largest finite hydroelastic stiffness [N/m^3]; infinity marks a rigid shape."""
 
 
 @dataclass
@@ -42,6 +45,8 @@ class ShapeConfig:
         of a voxel [m], an alternative. Either gives the shape a signed distance field, see docs/explanation/sdf.md.
     sdf_narrow_band_range: distances between which the field is kept in voxels (inner < 0 < outer) [m].
     edge_sdf_iter: steps of the search for the least distance along an edge.
+    is_hydroelastic: contacts with other such shapes are surfaces of equal pressure.
+    k_hydro: pressure per depth [N/m^3]; infinite for a rigid shape; None is the option hydro_stiffness.
     Masks have 64 bits; a negative number is its two's complement.
     """
 
@@ -61,6 +66,8 @@ class ShapeConfig:
     sdf_target_voxel_size: float | None = None
     sdf_narrow_band_range: tuple[float, float] = DEFAULT_BAND
     edge_sdf_iter: int = DEFAULT_ITERATIONS
+    is_hydroelastic: bool = False
+    k_hydro: float | None = None
 
     def changed(self, **values: Any) -> ShapeConfig:
         """A copy with other values, as `dataclasses.replace` makes it, in a third of its time."""
@@ -90,6 +97,8 @@ def check_config(cfg: ShapeConfig, where: str, sound: dict[int, Material]) -> No
     if cfg.disabled_rule is not None:
         check_kind("disabled_rule", cfg.disabled_rule, str, where)
     check_kind("material", cfg.material, Material, where)
+    if cfg.k_hydro is not None:
+        check_stiffness("k_hydro", cfg.k_hydro, where)
     material = resolved_material(cfg)
     if sound.get(id(material)) is not material:
         check_material(material, where)
@@ -109,6 +118,17 @@ def check_length(name: str, value: float, where: str) -> None:
         fits = False
     if not fits:
         raise InputError(f"{name} is {value!r}", where, f"{name} must be at least zero and at most {LENGTH_LIMIT:g}")
+
+
+def check_stiffness(name: str, value: float, where: str) -> None:
+    """Raises InputError for a stiffness that is not greater than zero; infinity marks a rigid shape."""
+    try:
+        fits = bool(0.0 < value <= STIFFNESS_LIMIT or value == math.inf)
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
+        fix = f"give a number greater than zero, up to {STIFFNESS_LIMIT:g} N/m^3, or inf for a rigid shape"
+        raise InputError(f"{name} is {value!r}", where, fix)
 
 
 def resolved_material(cfg: ShapeConfig) -> Material:

@@ -36,7 +36,7 @@ class Attribute:
     simulator's default: the attribute is then treated as not authored.
     length, mass: powers of the stage's metersPerUnit and kilogramsPerUnit that convert a value to SI.
     least: minimum; exclusive with `above`. choices: values of a str.
-    inherited: a prim above the collider, up to its body, may define it for its descendants.
+    inherited: a prim above the collider, up to its body, may define it for its descendants. infinite: may be inf.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Attribute:
     above: bool = False
     choices: tuple[str, ...] = ()
     inherited: bool = False
+    infinite: bool = False
 
 
 TABLE = (
@@ -66,6 +67,8 @@ TABLE = (
     Attribute("mjc:gap", "mjc_gap", length=1, least=0.0),
     Attribute("mjc:contype", "contype", int),
     Attribute("mjc:conaffinity", "conaffinity", int),
+    Attribute("newton:hydroelasticEnabled", "is_hydroelastic", bool),
+    Attribute("newton:hydroelasticStiffness", "k_hydro", length=-2, mass=1, least=0.0, above=True, infinite=True),
     Attribute("newton:maxHullVertices", KEPT, int, least=-1),
     Attribute("newton:sdfMaxResolution", KEPT, int, least=0, above=True),
     Attribute("newton:sdfTargetVoxelSize", KEPT, length=1, least=0.0, above=True),
@@ -73,8 +76,6 @@ TABLE = (
     Attribute("newton:sdfNarrowBandOuter", KEPT, length=1),
     Attribute("newton:sdfPadding", KEPT, length=1, least=0.0),
     Attribute("newton:sdfTextureFormat", KEPT, str, choices=("float32", "uint16", "uint8")),
-    Attribute("newton:hydroelasticEnabled", KEPT, bool),
-    Attribute("newton:hydroelasticStiffness", KEPT, length=-2, mass=1, least=0.0, above=True),
     Attribute("mjc:maxhullvert", KEPT, int, least=-1),
     Attribute("collide:twoSided", KEPT, bool),
     Attribute("newton:massModel", IGNORED, str),
@@ -86,6 +87,8 @@ TABLE = (
 ROWS = {row.name: row for row in TABLE}
 SOLVER_ROWS = ("contact_ke", "contact_kd", "contact_kf", "contact_ka")
 """Uses of the table that are fields of a shape's material."""
+HYDRO_ROWS = ("is_hydroelastic", "k_hydro")
+"""Uses of the table that are fields of a shape's configuration."""
 
 NAMESPACES = ("newton:", "physx", "mjc:", "collide:")
 MESH_NAMESPACES = (
@@ -138,6 +141,8 @@ def read(row: Attribute, attribute: Usd.Attribute, where: str, units: tuple[floa
         raise InputError(f"{row.name} is {value!r}", where, "give a number")
     if row.kind is int and value != int(value if math.isfinite(value) else 0):
         raise InputError(f"{row.name} is {value!r}", where, "give an integer")
+    if row.infinite and value == math.inf:
+        return value
     if not math.isfinite(value) or value < row.least or (row.above and value == row.least):
         bound = f" {'above' if row.above else 'of at least'} {row.least:g}" if math.isfinite(row.least) else ""
         raise InputError(f"{row.name} is {value:g}", where, f"give a finite number{bound}")
@@ -192,12 +197,13 @@ class ColliderAttributes:
         physics.warnings += [shared_warning(what, paths) for what, paths in self._noted.items()]
 
     def config(self, path: str, base: ShapeConfig, default_gap: float) -> ShapeConfig:
-        """`base` with the collider's margin, gap, signed group, masks and the rule that disables it."""
+        """`base` with the collider's margin, gap, signed group, masks, stiffness and the rule that disables it."""
         values = self._values[path]
         margin, gap = self._offsets[path]
         if gap is None and base.gap is None and self.adds_gaps:
             gap = 0.5 * default_gap
         changed: dict[str, Any] = {"margin": margin, "gap": gap, "collision_group": values.get("collision_group")}
+        changed |= {name: values.get(name) for name in HYDRO_ROWS}
         if self._masked:
             changed["mask_either"] = tuple(values.get(name, MASK_DEFAULT) for name in ("contype", "conaffinity"))
         changed["disabled_rule"] = self._disabled_rule(path)

@@ -145,24 +145,31 @@ int physxConvexHullCollision:hullVertexLimit = 32
 
 
 def test_what_is_kept_for_later(tmp_path):
-    """In SI: a stiffness per area and length of 100 kg / (cm s)^2 is 1e6 kg / (m s)^2."""
     scene, _ = load(tmp_path, sphere("a", SDF) + sphere("b"), header='metersPerUnit = 0.01\nupAxis = "Z"')
     (held,) = scene.kept.values()
     assert list(scene.kept) == ["/a"]
     assert held == {
         "newton:sdfMaxResolution": 64, "newton:sdfTargetVoxelSize": pytest.approx(0.02),
         "newton:sdfNarrowBandInner": pytest.approx(-0.04), "newton:sdfNarrowBandOuter": pytest.approx(0.04),
-        "newton:sdfTextureFormat": "uint8", "newton:hydroelasticEnabled": True,
-        "newton:hydroelasticStiffness": pytest.approx(1e6), "newton:maxHullVertices": -1,
+        "newton:sdfTextureFormat": "uint8", "newton:maxHullVertices": -1,
         "physxConvexHullCollision:hullVertexLimit": 32,
     }  # fmt: skip
+
+
+def test_hydroelastic_shapes(tmp_path):
+    """In SI: a stiffness per area and length of 100 kg / (cm s)^2 is 1e6 kg / (m s)^2; inf marks a rigid shape."""
+    rigid = "bool newton:hydroelasticEnabled = 1\nfloat newton:hydroelasticStiffness = inf\n"
+    text = sphere("a", SDF) + sphere("b") + sphere("c", rigid)
+    _, model = load(tmp_path, text, header='metersPerUnit = 0.01\nupAxis = "Z"')
+    assert model.shapes.is_hydroelastic.tolist() == [True, False, True]
+    np.testing.assert_allclose(model.shapes.hydro_stiffness, [1e6, np.nan, np.inf])
 
 
 def test_inspect_names_what_is_kept(tmp_path, capsys):
     scene = str(write_usda(tmp_path, sphere("a", SDF) + sphere("b", "int newton:maxHullVertices = 8")))
     assert cli.main(["inspect", scene, "--json"]) == 0
     kept = json.loads(capsys.readouterr().out)["kept_attributes"]
-    assert (len(kept), kept["newton:maxHullVertices"], kept["newton:sdfMaxResolution"]) == (9, 2, 1)
+    assert (len(kept), kept["newton:maxHullVertices"], kept["newton:sdfMaxResolution"]) == (7, 2, 1)
     assert cli.main(["inspect", scene]) == 0
     assert "newton:maxHullVertices (2)" in " ".join(capsys.readouterr().out.split())
 

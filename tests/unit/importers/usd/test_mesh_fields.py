@@ -69,7 +69,7 @@ def test_what_is_not_honoured_is_warned_of(tmp_path):
         f"uniform int {PHYSX}sdfResolution = 64\nuniform float {PHYSX}sdfMargin = 0.5\n"
         f"uniform int {PHYSX}sdfSubgridResolution = 6\nuniform bool {PHYSX}sdfEnableRemeshing = false\n"
         "uniform int newton:sdfMaxResolution = 32\nuniform float newton:sdfTargetVoxelSize = 0.5\n"
-        "uniform float newton:sdfPadding = 1\nbool newton:hydroelasticEnabled = true"
+        "uniform float newton:sdfPadding = 1"
     )
     scene, model = load(tmp_path, sdf(inside, NEWTON, "convexHull", CUBE_FACES[1:]))
     assert model.sdfs[0].voxel == 0.5
@@ -80,7 +80,6 @@ def test_what_is_not_honoured_is_warned_of(tmp_path):
         f"</m>: {PHYSX}sdfMargin is not used",
         f"</m>: {PHYSX}sdfSubgridResolution is not used",
         "</m>: newton:sdfPadding is not used",
-        "</m>: newton:hydroelasticEnabled is not used",
         "</m>: its surface is not closed; its signed distance field treats it as solid, closed at its openings",
     }
 

@@ -1,0 +1,230 @@
+"""Hydroelastic pairs of a chunk: separation from the other candidates, and their common data."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from collidecli.engine.cells import ChunkCells, Instances, row_of
+from collidecli.engine.device_model import Layout, Margins, ShapeRows
+from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.shape_codes import CAPSULE, CONE, CYLINDER, PLANE, SPHERE
+from collidecli.engine.hydroelastic.fields import PressureFields
+from collidecli.engine.pair_filter import forced_index
+from collidecli.engine.pair_query import relative_pose
+from collidecli.engine.runtime.kernel import kernel
+
+POLYTOPES = wp.constant(1)
+"""Method of a pair of convex polytopes without margins: exact clipping of cells."""
+VOXELS = wp.constant(2)
+"""Method of every other pair: sampling of the distances on a grid."""
+ROUNDING = wp.constant(Real(1.0e-9))
+"""Relative allowance for rounding in bounds."""
+
+
+@wp.struct
+class HydroPair:
+    """A hydroelastic pair. Everything is in the reference frame, that of the shape with the shorter longest side.
+
+    row0, row1: shape rows. method: POLYTOPES, VOXELS, or 0 for shapes whose boxes do not overlap. reference: 0 or 1.
+    world: pose of the reference frame in the world. pose0, pose1: of the shapes; one is the identity.
+    weight0, weight1: the surface is where weight0 phi0 = weight1 phi1; they add up to 1, and a rigid shape has 1.
+    soft: the shape whose depth gives the pressure, and stiffness its own [N/m^3]. rigid: 0, 1 or -1 for none.
+    margin0, margin1: inflation of the shapes [m]. sink: upper bound of the sum of depths on the surface [m].
+    lower, upper: box that contains the surface. size: radius of the reference shape's box [m].
+    """
+
+    row0: int
+    row1: int
+    method: int
+    reference: int
+    world: Pose
+    pose0: Pose
+    pose1: Pose
+    weight0: Real
+    weight1: Real
+    soft: int
+    stiffness: Real
+    rigid: int
+    margin0: Real
+    margin1: Real
+    sink: Real
+    lower: Vec3
+    upper: Vec3
+    size: Real
+
+
+@wp.func
+def is_hydroelastic(fields: PressureFields, row0: int, row1: int) -> bool:
+    """Whether both shapes have a pressure field and one of them is compliant."""
+    stiffness0 = fields.stiffness[row0]
+    stiffness1 = fields.stiffness[row1]
+    if stiffness0 == Real(0.0) or stiffness1 == Real(0.0):
+        return False
+    return wp.isfinite(stiffness0) or wp.isfinite(stiffness1)
+
+
+@kernel
+def mark_hydro_pairs(
+    layout: Layout, chunk: ChunkCells, fields: PressureFields, pair: wp.array[wp.vec2i], end: wp.array[wp.int32]
+):
+    """One thread a candidate: 1 for a hydroelastic pair, else 0."""
+    thread = wp.tid()
+    row0 = row_of(chunk, layout, pair[thread][0])
+    row1 = row_of(chunk, layout, pair[thread][1])
+    end[thread] = wp.where(is_hydroelastic(fields, row0, row1), 1, 0)
+
+
+@kernel
+def split_pairs(
+    pair: wp.array[wp.vec2i], end: wp.array[wp.int32], hydro: wp.array[wp.vec2i], others: wp.array[wp.vec2i]
+):
+    """One thread a candidate: writes it to one of the two lists. end: inclusive scan of the marks."""
+    thread = wp.tid()
+    before = int(0)
+    if thread > 0:
+        before = end[thread - 1]
+    if end[thread] > before:
+        hydro[before] = pair[thread]
+    else:
+        others[thread - before] = pair[thread]
+
+
+@wp.func
+def local_box(rows: ShapeRows, row: int) -> Vec3:
+    """Half extents of a shape's box [m]; infinite for a plane."""
+    kind = rows.type[row]
+    size = rows.size[row]
+    if kind == PLANE:
+        return Vec3(Real(wp.inf), Real(wp.inf), Real(wp.inf))
+    if kind == SPHERE:
+        return Vec3(size[0], size[0], size[0])
+    if kind == CAPSULE:
+        return Vec3(size[0], size[0], size[0] + size[1])
+    if kind == CYLINDER or kind == CONE:
+        return Vec3(size[0], size[0], size[1])
+    return size
+
+
+@wp.func
+def longest_side(half: Vec3) -> Real:
+    """Half of a box's longest side."""
+    return wp.max(half[0], wp.max(half[1], half[2]))
+
+
+@wp.func
+def absolute(v: Vec3) -> Vec3:
+    """Absolute values of the components."""
+    return Vec3(wp.abs(v[0]), wp.abs(v[1]), wp.abs(v[2]))
+
+
+@wp.func
+def rotated_half(pose: Pose, half: Vec3) -> Vec3:
+    """Half extents of the box around a rotated box."""
+    rotation = wp.transform_get_rotation(pose)
+    x = absolute(wp.quat_rotate(rotation, Vec3(half[0], Real(0.0), Real(0.0))))
+    y = absolute(wp.quat_rotate(rotation, Vec3(Real(0.0), half[1], Real(0.0))))
+    z = absolute(wp.quat_rotate(rotation, Vec3(Real(0.0), Real(0.0), half[2])))
+    return x + y + z
+
+
+@wp.func
+def bound_overlap(other_is_plane: int, pair: HydroPair, half: Vec3, other_half: Vec3, other: Pose) -> HydroPair:
+    """Sets the box of the surface, `sink`, and method 0 where the boxes do not overlap.
+
+    half, other_half: boxes of the reference shape and of the other, inflated by the margins. other: the other's pose.
+    """
+    result = pair
+    result.lower = -half
+    result.upper = half
+    if other_is_plane == 1:
+        normal = wp.quat_rotate(wp.transform_get_rotation(other), Vec3(Real(0.0), Real(0.0), Real(1.0)))
+        margin = wp.where(pair.reference == 0, pair.margin1, pair.margin0)
+        height = -wp.dot(normal, wp.transform_get_translation(other)) - margin
+        result.sink = wp.dot(absolute(normal), half) - height
+    else:
+        middle = wp.transform_get_translation(other)
+        reach = rotated_half(other, other_half)
+        below = middle + reach + half
+        above = half - middle + reach
+        least = wp.min(below, above)
+        result.sink = wp.min(least[0], wp.min(least[1], least[2]))
+        result.lower = wp.max(-half, middle - reach)
+        result.upper = wp.min(half, middle + reach)
+    result.sink = result.sink * (Real(1.0) + ROUNDING)
+    if result.sink <= Real(0.0):
+        result.method = 0
+    return result
+
+
+@wp.func
+def stiffness_of_pair(pair: HydroPair, stiffness0: Real, stiffness1: Real) -> HydroPair:
+    """Sets the weights, the soft and the rigid shape."""
+    result = pair
+    result.rigid = -1
+    result.soft = 0
+    result.stiffness = stiffness0
+    if wp.isinf(stiffness0):
+        result.rigid = 0
+        result.weight0 = Real(1.0)
+        result.weight1 = Real(0.0)
+    elif wp.isinf(stiffness1):
+        result.rigid = 1
+        result.weight0 = Real(0.0)
+        result.weight1 = Real(1.0)
+    else:
+        result.weight0 = stiffness0 / (stiffness0 + stiffness1)
+        result.weight1 = stiffness1 / (stiffness0 + stiffness1)
+    if stiffness1 < stiffness0:
+        result.soft = 1
+        result.stiffness = stiffness1
+    return result
+
+
+@kernel
+def prepare_pairs(
+    rows: ShapeRows,
+    margins: Margins,
+    layout: Layout,
+    chunk: ChunkCells,
+    instances: Instances,
+    fields: PressureFields,
+    pair: wp.array[wp.vec2i],
+    hydro: wp.array[HydroPair],
+):
+    """One thread a hydroelastic pair: its frame, weights, method and bounds."""
+    thread = wp.tid()
+    row0 = row_of(chunk, layout, pair[thread][0])
+    row1 = row_of(chunk, layout, pair[thread][1])
+    result = stiffness_of_pair(HydroPair(), fields.stiffness[row0], fields.stiffness[row1])
+    result.row0 = row0
+    result.row1 = row1
+    result.margin0 = margins.margin[row0]
+    result.margin1 = margins.margin[row1]
+    forced = forced_index(margins.forced_start, margins.forced, row0, row1)
+    if forced >= 0 and not wp.isnan(margins.forced_margin[wp.max(forced, 0)]):
+        result.margin0 = Real(0.5) * margins.forced_margin[forced]
+        result.margin1 = result.margin0
+    inflated = result.margin0 > Real(0.0) or result.margin1 > Real(0.0)
+    result.method = VOXELS
+    if fields.polytope[row0] >= 0 and fields.polytope[row1] >= 0 and not inflated:
+        result.method = POLYTOPES
+    half0 = local_box(rows, row0) + Vec3(result.margin0, result.margin0, result.margin0)
+    half1 = local_box(rows, row1) + Vec3(result.margin1, result.margin1, result.margin1)
+    pose0 = instances.pose[pair[thread][0]]
+    pose1 = instances.pose[pair[thread][1]]
+    identity = wp.transform_identity(dtype=Real)
+    if longest_side(half1) < longest_side(half0):
+        result.reference = 1
+        result.world = pose1
+        result.pose0 = relative_pose(pose1, pose0)
+        result.pose1 = identity
+        result.size = wp.length(half1)
+        is_plane = wp.where(rows.type[row0] == PLANE, 1, 0)
+        hydro[thread] = bound_overlap(is_plane, result, half1, half0, result.pose0)
+    else:
+        result.world = pose0
+        result.pose0 = identity
+        result.pose1 = relative_pose(pose0, pose1)
+        result.size = wp.length(half0)
+        is_plane = wp.where(rows.type[row1] == PLANE, 1, 0)
+        hydro[thread] = bound_overlap(is_plane, result, half0, half1, result.pose1)

@@ -1,0 +1,136 @@
+"""Contact patches: sums over the faces of each pair, and the rows of /hydro_patches and /hydro_faces."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.hydroelastic.pairs import HydroPair
+from collidecli.engine.hydroelastic.polygon import HydroFace
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.scene.contact_groups import HYDRO_FACES, HYDRO_PATCHES, GroupRows
+
+
+@wp.struct
+class HydroPatch:
+    """Sums over a pair's faces, in the world: see `HYDRO_PATCHES`. first, end: its range in the list of faces."""
+
+    first: int
+    end: int
+    face_count: int
+    area: Real
+    force: Vec3
+    center: Vec3
+    torque: Vec3
+    depth: Real
+
+
+@wp.func
+def faces_before(face: wp.array[HydroFace], count: int, pair: int) -> int:
+    """Number of faces of earlier pairs in a list ordered by pairs."""
+    low = int(0)
+    high = count
+    while low < high:
+        middle = (low + high) // 2
+        if face[middle].pair < pair:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def sum_faces(
+    hydro: wp.array[HydroPair],
+    method: int,
+    face: wp.array[HydroFace],
+    count: int,
+    patch: wp.array[HydroPatch],
+):
+    """One thread a pair of a method: its patch, by sums in the order of the faces."""
+    thread = wp.tid()
+    pair = hydro[thread]
+    result = HydroPatch()
+    if pair.method != method:
+        if pair.method == 0:
+            patch[thread] = result
+        return
+    result.first = faces_before(face, count, thread)
+    result.end = faces_before(face, count, thread + 1)
+    pressure = Real(0.0)
+    moment = Vec3()
+    torque = Vec3()
+    area_moment = Vec3()
+    for k in range(result.first, result.end):
+        if face[k].count > 0:
+            result.face_count += 1
+            result.area += face[k].area
+            area_moment = area_moment + face[k].area_moment
+            result.depth = wp.min(result.depth, face[k].depth)
+            pressure += face[k].pressure
+            moment = moment + face[k].pressure_moment
+            result.force = result.force + face[k].pressure * face[k].normal
+            torque = torque + wp.cross(face[k].pressure_moment, face[k].normal)
+    if result.face_count > 0:
+        center = area_moment / result.area
+        if pressure > Real(0.0):
+            center = moment / pressure
+        rotation = wp.transform_get_rotation(pair.world)
+        result.torque = wp.quat_rotate(rotation, torque - wp.cross(center, result.force))
+        result.force = wp.quat_rotate(rotation, result.force)
+        result.center = wp.transform_point(pair.world, center)
+    patch[thread] = result
+
+
+@kernel
+def move_faces(hydro: wp.array[HydroPair], face: wp.array[HydroFace]):
+    """One thread a face: its normal in the world, and in `area_moment` its centroid in the world."""
+    thread = wp.tid()
+    if face[thread].count > 0:
+        world = hydro[face[thread].pair].world
+        face[thread].area_moment = wp.transform_point(world, face[thread].area_moment / face[thread].area)
+        face[thread].normal = wp.quat_rotate(wp.transform_get_rotation(world), face[thread].normal)
+
+
+def patch_rows(
+    patch: np.ndarray, row0: np.ndarray, row1: np.ndarray, cell: np.ndarray, cell_count: int, float_type: np.dtype
+) -> GroupRows:
+    """The rows of /hydro_patches. patch: `HydroPatch` of every pair. cell: of every pair, within the block."""
+    kept = np.flatnonzero(patch["face_count"] > 0)
+    held = patch[kept]
+    columns = {name: held[name] + 0.0 for name in ("area", "force", "torque", "depth")}
+    columns |= {"shape0": row0[kept], "shape1": row1[kept], "face_count": held["face_count"].copy()}
+    columns["center"] = held["center"].astype(float_type) + np.zeros(1, float_type)
+    ordered = {column.name: columns[column.name] for column in HYDRO_PATCHES.columns}
+    return GroupRows(np.bincount(cell[kept], minlength=cell_count).astype(np.int64), ordered)
+
+
+def face_rows(
+    patch: np.ndarray,
+    lists: list[tuple[np.ndarray, np.ndarray]],
+    cell: np.ndarray,
+    cell_count: int,
+    float_type: np.dtype,
+) -> GroupRows:
+    """The rows of /hydro_faces, from lists of `HydroFace` ordered by pair, in the world, with their vertices."""
+    number = np.cumsum(patch["face_count"] > 0) - 1
+    faces = [face[face["count"] > 0] for face, _ in lists]
+    face = np.concatenate(faces)
+    corner_pair = np.concatenate([np.repeat(each["pair"], each["count"]) for each in faces])
+    vertices = np.concatenate([vertex for _, vertex in lists])[np.argsort(corner_pair, kind="stable")]
+    face = face[np.argsort(face["pair"], kind="stable")]
+    columns = {
+        "patch": number[face["pair"]].astype(np.int64),
+        "centroid": face["area_moment"].astype(float_type),
+        "area": face["area"].copy(),
+        "normal": face["normal"].astype(np.float32),
+        "pressure": face["pressure"] / face["area"],
+        "separation": face["separation"].copy(),
+        "gradient": face["gradient"].copy(),
+    }
+    columns = {column.name: columns[column.name] for column in HYDRO_FACES.columns}
+    columns = {name: values + np.zeros(1, values.dtype) for name, values in columns.items()}  # -0 becomes 0
+    counts = np.bincount(cell[face["pair"]], minlength=cell_count).astype(np.int64)
+    vertices = vertices.astype(float_type) + np.zeros(1, float_type)
+    return GroupRows(counts, columns, {"vertices": (face["count"].astype(np.int64), vertices)})

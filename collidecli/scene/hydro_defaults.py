@@ -1,0 +1,8 @@
+"""Defaults and limits of hydroelastic contacts."""
+
+DEFAULT_STIFFNESS = 1.0e10
+"""Of shapes without their own; Newton's default [N/m^3]."""
+DEFAULT_RESOLUTION = 64
+"""Voxels along the longest side of a shape."""
+LEAST_RESOLUTION = 4
+RESOLUTION_LIMIT = 512

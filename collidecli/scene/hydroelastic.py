@@ -1,0 +1,76 @@
+"""Which shapes are hydroelastic, and how stiff: authored values, options, and shapes that cannot be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.scene.model import Model
+from collidecli.scene.shape_types import ShapeType
+
+if TYPE_CHECKING:
+    from collidecli.scene.run_options import ContactOptions
+
+
+@dataclass(frozen=True)
+class HydroShapes:
+    """stiffness: float64[S] [N/m^3] of each shape; 0 for a shape without a pressure field, infinite for a rigid one.
+
+    notes: warnings about shapes that were to be hydroelastic and have no volume.
+    """
+
+    stiffness: np.ndarray
+    notes: tuple[str, ...] = ()
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether a pair of shapes can be hydroelastic: two with a field, one of them compliant."""
+        finite = (self.stiffness > 0.0) & np.isfinite(self.stiffness)
+        return bool(finite.any()) and int((self.stiffness > 0.0).sum()) > 1
+
+
+def no_effect_notes(options: ContactOptions) -> tuple[str, ...]:
+    """A note for each of Newton's options that is given and has no effect here."""
+    reasons = {
+        "buffer_fraction": "buffers have the exact size",
+        "margin_contact_area": "only overlapping shapes have a contact surface",
+    }
+    notes = [f"{name} has no effect: {why}" for name, why in reasons.items() if getattr(options, name) is not None]
+    if options.hydro_reduce and not options.reduce_contacts:
+        matched = ("normal_matching", "moment_matching", "anchor_contact")
+        why = "reduced hydroelastic contacts have the exact total force"
+        notes += [f"{name} has no effect: {why}" for name in matched if getattr(options, name)]
+    return tuple(notes)
+
+
+def hydro_shapes(model: Model, options: ContactOptions) -> HydroShapes:
+    """The hydroelastic shapes of a model by the options `hydro`, `hydro_stiffness` and `hydro_fallback`.
+
+    Raises InputError for an open mesh that is to be hydroelastic, with the fallback "refuse".
+    """
+    shapes = model.shapes
+    marked = np.zeros(len(shapes), bool) if options.hydro == "off" else shapes.is_hydroelastic
+    if options.hydro == "all":
+        marked = np.ones(len(shapes), bool)
+    if not marked.any():
+        return HydroShapes(np.zeros(len(shapes)), no_effect_notes(options))
+    open_mesh = np.array([not mesh.is_closed for mesh in model.meshes] + [False])[shapes.mesh]
+    refused = np.flatnonzero(marked & open_mesh & (shapes.type == ShapeType.MESH))
+    notes = no_effect_notes(options)
+    if len(refused):
+        path = shapes.path[refused[0]]
+        others = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
+        if options.hydro_fallback == "refuse":
+            raise InputError(
+                f"an open mesh cannot be hydroelastic: it has no inside{others}",
+                f"shape '{path}'",
+                "close the mesh, collide with its convex hull, or give --hydro-fallback point",
+            )
+        notes += (f"shape '{path}'{others} is an open mesh, which has no inside: it has point contacts",)
+    given = np.where(np.isnan(shapes.hydro_stiffness), options.hydro_stiffness, shapes.hydro_stiffness)
+    result = np.where(marked, given, 0.0)
+    result[refused] = 0.0
+    return HydroShapes(result, notes)

@@ -1,0 +1,117 @@
+"""`collide run` with hydroelastic shapes: groups in the file, options, refusals, and sets without such shapes."""
+
+from __future__ import annotations
+
+import h5py
+import numpy as np
+import pytest
+
+from collidecli.cli import main as cli
+
+SCENE = """#usda 1.0
+(
+    metersPerUnit = 1
+    upAxis = "Z"
+)
+def Plane "ground" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {
+    uniform token axis = "Z"
+    GROUND
+}
+def Cube "box" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]) {
+    double size = 0.4
+    double3 xformOp:translate = (0, 0, 0.15)
+    uniform token[] xformOpOrder = ["xformOp:translate"]
+    BOX
+}
+"""
+MARK = "bool newton:hydroelasticEnabled = true\n"
+
+
+def scene(tmp_path, ground: str = "", box: str = "") -> str:
+    path = tmp_path / "scene.usda"
+    path.write_text(SCENE.replace("GROUND", ground).replace("BOX", box))
+    return str(path)
+
+
+def run(tmp_path, path: str, *options: str, name: str = "out.h5") -> h5py.File:
+    assert cli.main(["run", path, "-o", str(tmp_path / name), "--force", *options]) == 0
+    return h5py.File(tmp_path / name, "r")
+
+
+def stiffness(value: str) -> str:
+    return f"{MARK}float newton:hydroelasticStiffness = {value}\n"
+
+
+def test_box_on_ground_from_file_to_file(tmp_path):
+    path = scene(tmp_path, stiffness("3e6"), stiffness("7e6"))
+    with run(tmp_path, path) as found:
+        patches = found["hydro_patches"]
+        assert patches["force"].shape == (1, 3)
+        side, depth, z, pressure = 0.4, 0.05, 0.015, 105000.0
+        force = pressure * (side**2 - 2 * side * z + 4 * z**2 / 3)
+        np.testing.assert_allclose(abs(patches["force"][0, 2]), force, rtol=1e-7)
+        np.testing.assert_allclose(patches["depth"][0], -depth, rtol=1e-6)
+        assert patches["cell_start"][:].tolist() == [0, 1]
+        assert len(found["rigid_contacts/distance"]) == 0
+        assert "hydro_faces" not in found
+    with run(tmp_path, path, "--hydro-surface") as found:
+        faces = found["hydro_faces"]
+        assert faces["patch"][:].tolist() == [0] * 5
+        assert faces["vertex_start"][:].tolist() == [0, 4, 8, 12, 16, 20]
+        assert faces["vertices"].shape == (20, 3)
+
+
+def test_options_select_the_shapes(tmp_path):
+    half = scene(tmp_path, "", MARK)
+    with run(tmp_path, half) as found:
+        assert "hydro_patches" not in found
+        assert len(found["rigid_contacts/distance"]) > 0
+    with run(tmp_path, half, "--hydro", "all", "--hydro-stiffness", "1e6") as found:
+        equal = found["hydro_patches/force"][0, 2]
+    with run(tmp_path, half, "--hydro", "all", "--hydro-stiffness", "2e6") as found:
+        np.testing.assert_allclose(found["hydro_patches/force"][0, 2], 2 * equal)
+    both = scene(tmp_path, MARK, MARK)
+    with run(tmp_path, both, "--hydro", "off") as found:
+        assert "hydro_patches" not in found
+        assert len(found["rigid_contacts/distance"]) > 0
+
+
+def test_sets_without_hydroelastic_shapes_are_as_before(tmp_path):
+    plain = scene(tmp_path)
+    with run(tmp_path, plain) as default, run(tmp_path, plain, "--hydro", "off", name="off.h5") as off:
+        assert default.attrs["content_sha256"] == off.attrs["content_sha256"]
+        assert "hydro" not in default.attrs["config"]
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "nan"])
+def test_stiffness_is_refused(tmp_path, capsys, value):
+    path = scene(tmp_path, MARK, MARK)
+    assert cli.main(["run", path, "-o", str(tmp_path / "out.h5"), "--hydro-stiffness", value]) == 2
+    assert "--hydro-stiffness" in capsys.readouterr().err
+    assert not (tmp_path / "out.h5").exists()
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "nan"])
+def test_authored_stiffness_is_refused(tmp_path, capsys, value):
+    path = scene(tmp_path, stiffness(value), MARK)
+    assert cli.main(["run", path, "-o", str(tmp_path / "out.h5")]) == 2
+    assert "newton:hydroelasticStiffness" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", ["0", "1.5", "3", "100000"])
+def test_resolution_is_refused(tmp_path, capsys, value):
+    path = scene(tmp_path, MARK, MARK)
+    assert cli.main(["run", path, "-o", str(tmp_path / "out.h5"), "--hydro-resolution", value]) == 2
+    assert "resolution" in capsys.readouterr().err
+
+
+def test_options_of_newton_without_effect_are_named_once(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "collide.toml").write_text(
+        "buffer-fraction = 0.5\nmargin-contact-area = 0.01\noutput-contact-surface = true\n"
+    )
+    with run(tmp_path, scene(tmp_path, MARK, MARK)) as found:
+        assert "hydro_faces" in found
+    shown = capsys.readouterr().err
+    assert shown.count("buffer_fraction has no effect") == 1
+    assert shown.count("margin_contact_area has no effect") == 1

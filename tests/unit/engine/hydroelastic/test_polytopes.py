@@ -1,0 +1,189 @@
+"""Surfaces of polytope pairs: closed forms, symmetries, brute-force quadrature, and surfaces counted once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from collidecli.scene.builder import ModelBuilder
+from tests.support.hydroelastic import RIGID, collided, moved, random_rotation, rotated, soft, surface
+
+IDENTITY = (0.0, 0.0, 0.0, 1.0)
+EXACT = {"rtol": 1e-9, "atol": 0.0}
+
+
+def box_on_half_space(side: float, depth: float, k0: float, k1: float, cube: str = "box") -> ModelBuilder:
+    builder = ModelBuilder()
+    builder.add_shape_plane(-1, cfg=soft(k0))
+    body = builder.add_body((0.3 * side, -0.1 * side, side / 2 - depth, *IDENTITY))
+    half = side / 2
+    if cube == "box":
+        builder.add_shape_box(body, hx=half, hy=half, hz=half, cfg=soft(k1))
+    else:
+        corners = half * np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+        builder.add_shape_convex_hull(body, vertices=corners, cfg=soft(k1))
+    return builder
+
+
+@pytest.mark.parametrize("cube", ["box", "hull"])
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize(("k0", "k1"), [(3e6, 7e6), (1e10, 1e10), (RIGID, 2e5), (4e7, RIGID)])
+def test_box_in_a_half_space(size, k0, k1, cube):
+    side, depth = 0.4 * size, 0.05 * size
+    found = surface(box_on_half_space(side, depth, k0, k1, cube))
+    if k1 == RIGID:  # the surface is the box's
+        pressure, area = k0 * depth, side**2 + 4 * side * depth
+        force = pressure * side**2
+    else:
+        z = depth if k0 == RIGID else depth * k0 / (k0 + k1)
+        slope = 0.0 if k0 == RIGID else k1 / k0
+        pressure = k1 * z
+        area = (side - 2 * z) ** 2 + (4 * side * z - 4 * z**2) * np.sqrt(1 + slope**2)
+        force = pressure * (side**2 - 2 * side * z + 4 * z**2 / 3)
+    np.testing.assert_allclose(found.force[2], force, **EXACT)
+    np.testing.assert_allclose(found.area, area, **EXACT)
+    np.testing.assert_allclose(found.force[:2], 0.0, atol=1e-9 * force)
+    np.testing.assert_allclose(found.center[:2], [0.3 * side, -0.1 * side], rtol=1e-9, atol=1e-12 * size)
+    np.testing.assert_allclose(found.depth, -depth, **EXACT)
+    np.testing.assert_allclose(found.torque, 0.0, atol=1e-9 * force * size)
+
+
+def test_aligned_boxes():
+    """Side faces in one plane: near the rim both pressures are equal in a volume; the surface counts once there."""
+    side, depth, k = 0.4, 0.02, 1e7
+    for seed in range(6):
+        builder = stacked(side, depth, k, k, np.random.default_rng(seed))
+        found = surface(builder)
+        z, pressure = depth / 2, k * depth / 2
+        force = pressure * (side**2 - 2 * side * z + 4 * z**2 / 3)
+        np.testing.assert_allclose(np.linalg.norm(found.force), force, rtol=1e-9)
+        np.testing.assert_allclose(found.torque, 0.0, atol=1e-9 * force * side)
+        # Flat inside, and at 45 degrees beside the volume of equal pressures.
+        np.testing.assert_allclose(
+            found.area, (side - 2 * z) ** 2 + (side**2 - (side - 2 * z) ** 2) * 2**0.5, rtol=1e-6
+        )
+
+
+def stacked(side: float, depth: float, k0: float, k1: float, rng: np.random.Generator) -> ModelBuilder:
+    """Two cubes whose faces are aligned, as a whole in a random pose; in the identity pose for seed 0."""
+    q, t = random_rotation(rng), rng.normal(size=3)
+    builder = ModelBuilder()
+    for number, stiffness in enumerate((k0, k1)):
+        body = builder.add_body(moved((0.0, 0.0, number * (side - depth), *IDENTITY), q, t))
+        builder.add_shape_box(body, hx=side / 2, hy=side / 2, hz=side / 2, cfg=soft(stiffness))
+    return builder
+
+
+def hull_points(rng: np.random.Generator, count: int) -> np.ndarray:
+    points = rng.normal(size=(count, 3))
+    return points / np.linalg.norm(points, axis=1)[:, None] * rng.uniform(0.7, 1.0, (count, 1))
+
+
+def hull_pair(seed: int, k0: float, k1: float, swap: bool = False, world=None, size: float = 1.0) -> ModelBuilder:
+    """Two random hulls that overlap by a quarter of their size; `world` moves the whole scene."""
+    rng = np.random.default_rng(seed)
+    points = [hull_points(rng, 24), hull_points(rng, 40)]
+    poses = [(0.0, 0.0, 0.0, *random_rotation(rng)), (1.3, 0.2, -0.3, *random_rotation(rng))]
+    builder = ModelBuilder()
+    for number in (1, 0) if swap else (0, 1):
+        pose = np.array(poses[number]) * np.array([size] * 3 + [1.0] * 4)
+        body = builder.add_body(pose if world is None else moved(pose, *world))
+        builder.add_shape_convex_hull(body, vertices=size * points[number], cfg=soft((k0, k1)[number]))
+    return builder
+
+
+def quadrature(builder: ModelBuilder, k0: float, k1: float, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Force on shape 1 and its moment about the origin, by the divergence theorem and a midpoint rule.
+
+    The integral of p n over the surface is that of -grad p0 over the part of the overlap where p0 < p1.
+    """
+    model = builder.finalize()
+    planes = []
+    for row in range(2):
+        hull, pose = model.hulls[model.shapes.hull[row]], model.bodies.pose[row]
+        shift = rotated(pose[3:], model.shapes.pose[row, :3]) + pose[:3]
+        normal = rotated(pose[3:], hull.face_normal)
+        offset = np.array([(hull.vertex[list(f)] @ n).max() for f, n in zip(hull.face, hull.face_normal, strict=True)])
+        planes.append((normal, offset + normal @ shift, rotated(pose[3:], hull.vertex) + shift))
+    low = np.max([p[2].min(axis=0) for p in planes], axis=0)
+    high = np.min([p[2].max(axis=0) for p in planes], axis=0)
+    grids = [low[a] + (np.arange(count) + 0.5) * (high[a] - low[a]) / count for a in range(3)]
+    force, moment = np.zeros(3), np.zeros(3)
+    for x in grids[0]:
+        points = np.stack(np.meshgrid([x], *grids[1:], indexing="ij"), axis=-1).reshape(-1, 3)
+        distance = [points @ n.T - c for n, c, _ in planes]
+        phi = [d.max(axis=1) for d in distance]
+        inside = (phi[0] < 0) & (phi[1] < 0) & (k0 * phi[0] > k1 * phi[1])
+        gradient = k0 * planes[0][0][distance[0][inside].argmax(axis=1)]
+        force += gradient.sum(axis=0)
+        moment += np.cross(points[inside], gradient).sum(axis=0)
+    volume = np.prod((high - low) / count)
+    return force * volume, moment * volume
+
+
+@pytest.mark.parametrize(("k0", "k1"), [(1e6, 1e6), (1e6, 5e6)])
+def test_hulls_against_quadrature(k0, k1):
+    builder = hull_pair(3, k0, k1)
+    found = surface(builder)
+    force, moment = quadrature(builder, k0, k1, 160)
+    np.testing.assert_allclose(found.force, force, atol=2e-3 * np.linalg.norm(force))
+    about_origin = found.torque + np.cross(found.center, found.force)
+    np.testing.assert_allclose(about_origin, moment, atol=2e-3 * np.linalg.norm(force))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_swapped_and_moved(seed):
+    found = surface(hull_pair(seed, 1e6, 4e6))
+    swapped = surface(hull_pair(seed, 1e6, 4e6, swap=True))
+    scale = np.linalg.norm(found.force)
+    np.testing.assert_allclose(swapped.force, -found.force, atol=1e-9 * scale)
+    np.testing.assert_allclose(swapped.torque, -found.torque, atol=1e-9 * scale)
+    np.testing.assert_allclose(swapped.center, found.center, atol=1e-9)
+    assert swapped.area == pytest.approx(found.area, rel=1e-9)
+    rng = np.random.default_rng(seed)
+    q, t = random_rotation(rng), rng.normal(size=3)
+    there = surface(hull_pair(seed, 1e6, 4e6, world=(q, t)))
+    np.testing.assert_allclose(there.force, rotated(q, found.force), atol=1e-9 * scale)
+    np.testing.assert_allclose(there.torque, rotated(q, found.torque), atol=1e-9 * scale)
+    np.testing.assert_allclose(there.center, rotated(q, found.center) + t, atol=1e-9)
+    assert there.area == pytest.approx(found.area, rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e3])
+def test_sizes(size):
+    """Forces scale with the cube of the size: depth times area."""
+    found, scaled = surface(hull_pair(1, 1e6, 2e6)), surface(hull_pair(1, 1e6, 2e6, size=size))
+    np.testing.assert_allclose(scaled.force, found.force * size**3, atol=1e-9 * size**3 * np.linalg.norm(found.force))
+    assert scaled.area == pytest.approx(found.area * size**2, rel=1e-9)
+
+
+def test_faces_add_up():
+    found = surface(hull_pair(2, 1e6, 3e6))
+    faces = found.faces
+    force = (faces["pressure"] * faces["area"])[:, None] * faces["normal"].astype(float)
+    np.testing.assert_allclose(force.sum(axis=0), found.force, atol=1e-6 * np.linalg.norm(found.force))
+    assert faces["area"].sum() == pytest.approx(found.area)
+    assert faces["separation"].min() >= found.depth
+    # p = k0 depth0 = k1 depth1, and the separation is the sum of both.
+    np.testing.assert_allclose(faces["pressure"], -faces["separation"] * 0.75e6, rtol=1e-9)
+
+
+def test_through_the_medial_axis():
+    """A small box sinks through a large one: the force is continuous, and vanishes by symmetry at the centre."""
+    forces, flagged = [], []
+    for height in np.linspace(0.62, 0.0, 63):
+        builder = ModelBuilder()
+        builder.add_shape_box(-1, hx=0.5, hy=0.5, hz=0.5, cfg=soft(1e6))
+        body = builder.add_body((0, 0, height, *IDENTITY))
+        builder.add_shape_box(body, hx=0.1, hy=0.1, hz=0.1, cfg=soft(1e7))
+        groups = collided(builder).groups
+        patch = groups["hydro_patches"].columns
+        forces.append(patch["force"][0] if len(patch["force"]) else np.zeros(3))
+        flagged.append(int((groups["hydro_faces"].columns["gradient"] == 0.0).sum()))
+    forces = np.array(forces)
+    assert forces[:3, 2].tolist()[:2] == [0.0, 0.0]
+    assert np.abs(np.diff(forces[:, 2])).max() < 0.12 * forces[:, 2].max()
+    assert abs(forces[-1, 2]) < 1e-9 * forces[:, 2].max()
+    np.testing.assert_allclose(forces[:, :2], 0.0, atol=1e-9 * forces[:, 2].max())
+    assert flagged[5] == 0
+    assert flagged[-20] > 0
