@@ -129,6 +129,24 @@ def match_contacts(a: Contacts, b: Contacts, shape_count: int) -> Matches:
     )
 
 
+def match_keys(
+    keys_a: Sequence[np.ndarray], keys_b: Sequence[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of A and B with equal keys, rows only in A, rows only in B: int64[n]. Rows of equal keys match in order.
+
+    keys_a, keys_b: integers [n], as many arrays of each.
+    """
+    count = len(keys_a[0])
+    if count == len(keys_b[0]) and all(np.array_equal(x, y) for x, y in zip(keys_a, keys_b, strict=True)):
+        rows = np.arange(count)
+        return rows, rows, _NONE, _NONE
+    key = _labels([np.concatenate([x, y]) for x, y in zip(keys_a, keys_b, strict=True)])
+    rows_a, rows_b = _same(key[:count], key[count:])
+    order = np.argsort(rows_a)
+    rows_a, rows_b = rows_a[order], rows_b[order]
+    return rows_a, rows_b, _without(count, rows_a), _without(len(keys_b[0]), rows_b)
+
+
 def _keys(contacts: Contacts, pair: np.ndarray) -> list[np.ndarray]:
     features = [contacts.columns[name] for name in ("feature0", "feature1") if name in contacts.columns]
     return [contacts.cell, pair, *features]

@@ -11,7 +11,10 @@ import numpy as np
 LEAST_DECADE, MOST_DECADE = -10, 0
 """The histogram's first bin is below 1e-9, its last is 1 and above; each other bin is a decade."""
 BINS = MOST_DECADE - LEAST_DECADE + 1
-POINTS = ("point0", "point1", "offset0", "offset1")
+POINTS = (
+    "point0", "point1", "offset0", "offset1", "center", "centroid", "vertices", "point_body", "point_world"
+)  # fmt: skip
+"""Columns of points; their deviation is a distance."""
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,10 @@ import numpy as np
 
 from collidecli.analysis.contact_differences import CHANGED, EXTRA, MISSING, ContactDifferences, PairTally
 from collidecli.analysis.field_comparison import BINS, LEAST_DECADE, FieldTally, Tolerances
+from collidecli.analysis.group_differences import GroupDifferences
 from collidecli.analysis.shape_alignment import FrameAlignment
 from collidecli.commands.diff_comparison import Comparison, DiffRequest, compare, limits
+from collidecli.commands.diff_groups import group_reasons, group_results, groups_alone
 from collidecli.commands.result import Progress, Result
 from collidecli.scene.text_format import count, plural
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -26,7 +28,8 @@ class DiffResult(Result):
 
     equal: no difference exceeds what is allowed; reasons: else the differences that do, as text. by_hash: the content
     hashes are equal and the contacts were not read. first: the first cell that differs. pairs, fields, differences:
-    the first so many, by pair of shapes, by column, and by contact. notes: what else a reader should consider.
+    the first so many, by pair of shapes, by column, and by contact. groups: of each table beside /rigid_contacts that
+    both files have, rows by kind of difference and fields that differ. notes: what else a reader should consider.
     """
 
     SCHEMA: ClassVar[str] = "collide.diff/1"
@@ -45,6 +48,7 @@ class DiffResult(Result):
     pairs: dict[str, Any]
     fields: list[dict[str, Any]]
     differences: list[dict[str, Any]]
+    groups: list[dict[str, Any]]
     notes: list[str]
 
 
@@ -68,7 +72,8 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
     worlds = min(a.world_count, b.world_count)
     cells = _Cells(a, compared.frames, worlds, compared.model.shapes.names)
     contacts = _contacts(compared, a, b, cells)
-    reasons = _reasons(compared, frames, a, b, contacts)
+    groups = _groups(compared, a, cells)
+    reasons = _reasons(compared, frames, a, b, contacts) + group_reasons(groups) + groups_alone(a, b)
     found = compared.contacts
     request = compared.request
     return DiffResult(
@@ -108,8 +113,25 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
         pairs=_pairs(found, cells, request.first),
         fields=[_field(tally, compared, cells) for tally in found.fields] if found is not None else [],
         differences=_differences(found, cells),
+        groups=groups,
         notes=[*compared.model.notes, *compared.notes, *_crowded(found)],
     )
+
+
+def _groups(compared: Comparison, a: ContactSet, cells: _Cells) -> list[dict[str, Any]]:
+    """Differences by group, and how many of each kind are allowed in it."""
+    request, fraction = compared.request, compared.request.allow_fraction
+    if compared.groups is None:
+        names = [(name, table.row_count) for name, table in a.groups.items()]
+        compared.groups = [GroupDifferences(name, (), compared.tolerances, -1.0, n, n, n) for name, n in names]
+    found = group_results(compared.groups, cells)
+    for group in found:
+        group["allowed"] = {
+            MISSING: max(request.max_missing, share_of(fraction, group["a"])),
+            EXTRA: max(request.max_extra, share_of(fraction, group["b"])),
+            CHANGED: share_of(fraction, group["matched"]),
+        }
+    return found
 
 
 class _Cells:

@@ -90,7 +90,7 @@ def side_by_side(a: Side, b: Side, frames: FrameAlignment, max_rows: int = BLOCK
 def _side_by_side(
     a: Side, b: Side, frames: FrameAlignment, max_rows: int, pool: ThreadPoolExecutor
 ) -> Iterator[MatchedBlock]:
-    for first, cell_a, cell_b, count in _spans(a.contacts, b.contacts, frames):
+    for first, cell_a, cell_b, count in matched_spans(a.contacts, b.contacts, frames):
         done = 0
         while done < count:
             window = min(CELL_WINDOW, count - done)
@@ -142,7 +142,7 @@ def _idle(same: set[str]) -> set[str]:
     return idle
 
 
-def _spans(a: ContactSet, b: ContactSet, frames: FrameAlignment) -> Iterator[tuple[int, int, int, int]]:
+def matched_spans(a: ContactSet, b: ContactSet, frames: FrameAlignment) -> Iterator[tuple[int, int, int, int]]:
     """(cell over matched frames, cell of A, cell of B, count) of runs of cells that are consecutive in both files."""
     worlds = min(a.world_count, b.world_count)
     follows = (np.diff(frames.a) == 1) & (np.diff(frames.b) == 1) & (a.world_count == b.world_count)

@@ -12,6 +12,7 @@ import numpy as np
 from collidecli.analysis.contact_differences import ContactDifferences
 from collidecli.analysis.contact_matching import Contacts, Matches, match_contacts
 from collidecli.analysis.field_comparison import FieldTally, Tolerances, deviations
+from collidecli.analysis.group_differences import GroupDifferences
 from collidecli.analysis.path_patterns import kept_pairs
 from collidecli.analysis.shape_alignment import (
     FrameAlignment,
@@ -22,8 +23,10 @@ from collidecli.analysis.shape_alignment import (
     align_shapes,
 )
 from collidecli.commands.diff_blocks import Side, side_by_side
+from collidecli.commands.diff_groups import GroupOptions, compare_groups, group_fields
 from collidecli.commands.result import Progress
 from collidecli.errors import InputError
+from collidecli.scene.contact_groups import GROUPS
 from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS
 from collidecli.scene.material import PENALTY_PARAMETERS, RULE_FIELDS
 from collidecli.scene.run_options import recorded_option
@@ -224,13 +227,17 @@ class DiffRequest:
 
 @dataclass
 class Comparison:
-    """All differences of two contact sets. contacts: None if equal content hashes made their comparison unnecessary."""
+    """All differences of two contact sets. contacts: None if equal content hashes made their comparison unnecessary.
+
+    groups: of the groups that both have; None as contacts.
+    """
 
     request: DiffRequest
     tolerances: Tolerances
     model: ModelComparison
     frames: FrameAlignment
     contacts: ContactDifferences | None
+    groups: list[GroupDifferences] | None = None
     notes: list[str] = field(default_factory=list)
 
 
@@ -265,7 +272,16 @@ def compare(
             found.add(block.a, block.b, match_contacts(block.a, block.b, count), block.first)
         if progress is not None and worlds:
             progress(block.first // worlds, len(frames.a))
-    compared = Comparison(request, tolerances, model, frames, found)
+    options = GroupOptions(
+        (shapes.number_a, shapes.number_b),
+        model.kept,
+        request.fields,
+        request.pairs_only,
+        request.ignore_shallow,
+        request.block_rows,
+    )
+    groups = compare_groups(a, b, frames, options, tolerances)
+    compared = Comparison(request, tolerances, model, frames, found, groups)
     if found.first_cell >= 0:
         compared.notes += _shift_notes(compared, sides, worlds)
     return compared
@@ -275,9 +291,19 @@ def _compared(request: DiffRequest, a: ContactSet, b: ContactSet) -> list[str]:
     """Names of the compared columns. Raises InputError for a column that one of the files lacks."""
     shared = [c.name for c in RIGID_COLUMNS if c.name not in ("shape0", "shape1")]
     shared += [name for name in a.optional_columns if name in b.optional_columns]
+    of_groups = [
+        field[0]
+        for group in GROUPS
+        if group.name in a.groups and group.name in b.groups
+        for field in group_fields(group)
+    ]
     for name in request.fields:
-        if name not in shared:
-            raise InputError(f"'{name}' is no column of both files", "--fields", f"both have {', '.join(shared)}")
+        if name not in (*shared, *of_groups):
+            raise InputError(
+                f"'{name}' is no column of both files",
+                "--fields",
+                f"both have {', '.join(dict.fromkeys(shared + of_groups))}",
+            )
     if request.pairs_only:
         return []
     return [name for name in shared if not request.fields or name in request.fields]
@@ -298,6 +324,7 @@ def limits(texts: Sequence[str], option: str) -> dict[str, float]:
     tolerance.
     """
     numbers = {c.name for c in (*RIGID_COLUMNS, *OPTIONAL_COLUMNS) if c.dtype.kind == "f"} | {"time", *_SHAPE_FIELDS}
+    numbers |= {name for group in GROUPS for name, _, dtype in group_fields(group) if dtype.kind == "f"}
     found: dict[str, float] = {}
     for text in texts:
         name, equals, value = text.rpartition("=")

@@ -6,8 +6,18 @@ from collections.abc import Iterable
 from xml.etree import ElementTree
 
 from collidecli.escaping import github_command, markdown_code, markdown_text, printable_values
-from collidecli.report.diff_words import KINDS, at_limit_text, cell_text, deviation, frame_lines, model_line, verdict
+from collidecli.report.diff_words import (
+    KINDS,
+    at_limit_text,
+    cell_text,
+    deviation,
+    frame_lines,
+    group_lines,
+    model_line,
+    verdict,
+)
 from collidecli.report.words import ResultDict
+from collidecli.scene.contact_groups import group_words
 from collidecli.scene.text_format import count, plural
 
 MAX_ANNOTATIONS = 5
@@ -39,6 +49,9 @@ def stages(result: ResultDict) -> list[tuple[str, list[str]]]:
                 if f["changed"]
             ]
         found.append((f"{of} {kind}", lines))
+    for group in result["groups"]:
+        over = any(group[kind] > group["allowed"][kind] for kind in KINDS)
+        found.append((group_words(group["name"]), group_lines({"groups": [group]}) if over else []))
     return found
 
 
@@ -104,6 +117,8 @@ def markdown(result: ResultDict, title: str = "collide diff") -> str:
             [f["name"], count(f["differing"]), count(f["changed"]), deviation(f["largest"], f["unit"])] for f in fields
         ]
         lines += ["", *markdown_rows(["field", "differ", "beyond tolerance", "largest"], rows)]
+    if differing := group_lines(result):
+        lines += ["", *(f"- {_cell(line.strip(), most=300)}" for line in differing)]
     if contacts["ignored_shallow"]:
         ignored = plural(contacts["ignored_shallow"], "contact")
         lines += ["", f"Ignored: {ignored} within --ignore-shallow of the gap."]

@@ -15,6 +15,7 @@ from collidecli.report.diff_words import (
     deviation,
     field_kind,
     frame_lines,
+    group_lines,
     model_line,
     verdict,
 )
@@ -43,6 +44,7 @@ def diff_table(result: ResultDict) -> RenderableType:
         histogram = [one for one in fields if one["histogram"]]
         if histogram:
             parts.append(_histogram(histogram))
+    parts += [Text(line) for line in group_lines(result)]
     if result["notes"]:
         parts += [Text(), *(Text(f"note: {note}") for note in result["notes"])]
     return Group(*parts)

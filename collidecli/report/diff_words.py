@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from collidecli.report.words import ResultDict, length
+from collidecli.scene.contact_groups import group_words
 from collidecli.scene.text_format import count, plural
 
 KINDS = ("missing", "extra", "changed")
@@ -84,6 +85,27 @@ def frame_lines(result: ResultDict) -> list[str]:
     if frames["times_changed"]:
         many = plural(frames["times_changed"], "frame")
         lines.append(f"another time in {many}, by up to {short(frames['largest_time_change'])} s")
+    return lines
+
+
+def group_lines(result: ResultDict) -> list[str]:
+    """A line for each group with differing rows, followed by one for each of its fields that differ."""
+    lines = []
+    for group in result["groups"]:
+        if not (any(group[kind] for kind in KINDS) or group["fields"] or any(group["at_limit"].values())):
+            continue
+        words = [f"{count(group[kind])} {kind}" for kind in KINDS]
+        words += [
+            f"{count(group['at_limit'][kind])} {kind} at the limit" for kind in KINDS if group["at_limit"].get(kind)
+        ]
+        first = f", first in {cell_text(group['first'])}" if group["first"] is not None else ""
+        lines.append(f"{group_words(group['name'])}: {', '.join(words)}{first}")
+        for one in group["fields"]:
+            beyond = f"{count(one['changed'])} beyond tolerance"
+            lines.append(
+                f"  {one['name']}: {count(one['differing'])} differ, {beyond}, "
+                f"by up to {deviation(one['largest'], one['unit'])}"
+            )
     return lines
 
 

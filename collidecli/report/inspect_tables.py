@@ -12,6 +12,7 @@ from rich.text import Text
 from collidecli.report.fitting import Fitting, stacked
 from collidecli.report.run_table import contact_text, deepest_text, pair_table
 from collidecli.report.words import Listing, ResultDict, listing, name_value_table, seconds, shape_counts
+from collidecli.scene.contact_groups import group_words
 from collidecli.scene.run_options import changed_options
 from collidecli.scene.text_format import count, plural
 
@@ -210,7 +211,7 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
         ("options", ", ".join(f"{name} {value}" for name, value in changed.items()) or "at their defaults"),
         ("contacts", contact_text(result)),
         ("deepest", deepest_text(result["deepest"])),
-        *((words_of(name), _group_text(held)) for name, held in result["groups"].items()),
+        *((group_words(name), _group_text(held)) for name, held in result["groups"].items()),
         ("content", result["content_sha256"]),
     ]
     parts: list[RenderableType] = [name_value_table(rows)]
@@ -264,18 +265,13 @@ def _episode_table(episodes: Sequence[ResultDict], limit: int | None) -> Table:
     return table
 
 
-def words_of(group: str) -> str:
-    """Name of a group as words."""
-    return group.replace("_", " ")
-
-
 def _group_text(held: ResultDict) -> str:
     return f"{plural(held['rows'], 'row')} in {plural(held['cells'], 'cell')}"
 
 
 def _ranges_table(ranges: ResultDict, group: str = "") -> Table:
     table = listing(
-        (f"column of {words_of(group)}" if group else "column", "left"), ("least", "left"), ("most", "left")
+        (f"column of {group_words(group)}" if group else "column", "left"), ("least", "left"), ("most", "left")
     )
     for name, ends in ranges.items():
         table.add_row(name, *(" ".join(f"{x:.4g}" for x in end) or "-" for end in (ends["least"], ends["most"])))

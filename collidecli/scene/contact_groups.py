@@ -155,6 +155,11 @@ GROUPS = (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS)
 GROUPS_BY_NAME = {group.name: group for group in GROUPS}
 
 
+def group_words(name: str) -> str:
+    """The name of a group as words."""
+    return name.replace("_", " ")
+
+
 def no_rows(group: ContactGroup, cell_count: int, float_type: np.dtype) -> GroupRows:
     """Rows of `cell_count` cells without contacts."""
 
@@ -212,7 +217,7 @@ def _joined(
 
 def groups_of_cells(groups: Mapping[str, GroupRows], cells: np.ndarray) -> dict[str, GroupRows]:
     """The groups of some cells of a block, each at most once, in the order of `cells` int64[n]."""
-    rows = {name: _rows_of_cells(held.cell_counts, cells) for name, held in groups.items()}
+    rows = {name: entries_of(held.cell_counts, cells) for name, held in groups.items()}
     return _selected(groups, rows, {name: held.cell_counts[cells] for name, held in groups.items()})
 
 
@@ -235,16 +240,13 @@ def _selected(
             number[rows[target]] = np.arange(len(rows[target]))
             columns[key] = number[columns[key]].astype(columns[key].dtype)
         lists = {
-            key: (lengths[taken], values[_rows_of_cells(lengths, taken)])
-            for key, (lengths, values) in held.lists.items()
+            key: (lengths[taken], values[entries_of(lengths, taken)]) for key, (lengths, values) in held.lists.items()
         }
         found[name] = GroupRows(cell_counts[name], columns, lists)
     return found
 
 
-def _rows_of_cells(counts: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """int64: the rows of some cells, in their order; rows are numbered by cells with `counts` rows each."""
-    first = np.cumsum(counts) - counts
-    taken = counts[cells]
-    end = np.cumsum(taken)
-    return np.arange(int(taken.sum())) + np.repeat(first[cells] - (end - taken), taken)
+def entries_of(lengths: np.ndarray, lists: np.ndarray) -> np.ndarray:
+    """int64: positions of the entries of some lists, in their order, among the entries of all lists of `lengths`."""
+    first, taken = (np.cumsum(lengths) - lengths)[lists], lengths[lists]
+    return np.arange(int(taken.sum())) + np.repeat(first - (np.cumsum(taken) - taken), taken)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.contact_groups import block_with_groups
-from tests.support.contact_sets import made_up_block, small_model, write_contact_set
+from tests.support.contact_sets import ATTRIBUTES, made_up_block, small_model, write_contact_set
 
 FRAMES = 6
 MODEL = small_model()
@@ -82,3 +82,183 @@ def test_sets_of_other_groups_are_not_merged(made, collide):
     assert answer.code == 2
     assert "groups: /hydro_faces, /hydro_patches, /self_contacts, /soft_contacts" in answer.err
     assert not (made / "ab.h5").exists()
+
+
+def changed(block, group, column, row, amount):
+    """The block with an amount added to one row of a column of a group."""
+    rows = block.groups[group]
+    values = rows.columns[column].copy()
+    values[row] += amount
+    other = replace(rows, columns={**rows.columns, column: values})
+    return replace(block, groups={**block.groups, group: other})
+
+
+def without_row(block, group, row):
+    rows = block.groups[group]
+    counts = rows.cell_counts.copy()
+    counts[int(np.searchsorted(np.cumsum(counts), row, side="right"))] -= 1
+    columns = {name: np.delete(values, row, axis=0) for name, values in rows.columns.items()}
+    return replace(block, groups={**block.groups, group: replace(rows, cell_counts=counts, columns=columns)})
+
+
+@pytest.fixture
+def differences(made, collide):
+    """(exit code, result by group) of diff of a.h5 and a changed block."""
+
+    def call(other, *options, model=MODEL):
+        write_contact_set(made / "b.h5", model, other, force=True)
+        answer = collide("diff", "a.h5", "b.h5", "--json", *options)
+        assert answer.code in (0, 1), answer.err
+        result = json.loads(answer.out)
+        assert result["equal"] == (answer.code == 0)
+        return answer.code, result, {one["name"]: one for one in result["groups"]}
+
+    return call
+
+
+def test_equal_sets_have_no_difference(differences, block):
+    rows = block.groups["soft_contacts"].row_count
+    for option in ("--full", "--pairs-only", "-q"):
+        code, result, groups = differences(block, option)
+        assert code == 0
+        assert groups["soft_contacts"]["missing"] == 0
+        if option != "--pairs-only":
+            assert groups["soft_contacts"]["matched"] == groups["soft_contacts"]["a"] == rows
+    assert result["by_hash"]
+
+
+@pytest.mark.parametrize(
+    ("group", "column", "unit"),
+    [("hydro_patches", "force", "N"), ("hydro_faces", "pressure", "Pa"), ("soft_contacts", "distance", "m"),
+     ("self_contacts", "point1", "m"), ("hydro_patches", "center", "m")],
+)  # fmt: skip
+def test_a_changed_number_is_found_within_its_tolerance(differences, collide, block, group, column, unit):
+    other = changed(block, group, column, 5, 0.25)
+    code, result, groups = differences(other)
+    assert code == 1
+    assert result["contacts"]["changed"] == 0
+    assert result["reasons"] == [f"1 row of {group.replace('_', ' ')} changed"]
+    assert {name: one["changed"] for name, one in groups.items()}[group] == 1
+    assert sum(one["changed"] for one in groups.values()) == 1
+    (field,) = groups[group]["fields"]
+    width = 3**0.5 if column in ("point1", "center") else 1.0
+    assert (field["name"], field["unit"]) == (column, unit)
+    assert field["largest"] == pytest.approx(0.25 * width, rel=1e-6)
+    cell = int(np.searchsorted(np.cumsum(block.groups[group].cell_counts), 5, side="right"))
+    assert (groups[group]["first"]["frame_a"], groups[group]["first"]["world"]) == divmod(cell, MODEL.world_count)
+    assert differences(other, "--atol", f"{column}=0.45")[0] == 0
+    assert differences(other, "--atol", f"{column}=0.2")[0] == 1
+    shown = collide("diff", "a.h5", "b.h5").out
+    assert f"{group.replace('_', ' ')}: 0 missing, 0 extra, 1 changed, first in frame" in shown
+    assert f"{column}: 1 differ, 1 beyond tolerance" in shown
+
+
+def test_vertices_of_faces_are_compared(differences, block):
+    faces = block.groups["hydro_faces"]
+    lengths, values = faces.lists["vertices"]
+    moved = values.copy()
+    moved[int(lengths[:3].sum()), 0] += 0.5
+    other = replace(faces, lists={"vertices": (lengths, moved)})
+    code, _, groups = differences(replace(block, groups={**block.groups, "hydro_faces": other}))
+    assert code == 1
+    assert groups["hydro_faces"]["changed"] == 1
+    fewer = lengths.copy()
+    row = int(np.flatnonzero(lengths > 3)[0])
+    fewer[row] -= 1
+    at = int(lengths[: row + 1].sum()) - 1
+    other = replace(faces, lists={"vertices": (fewer, np.delete(values, at, axis=0))})
+    code, _, groups = differences(replace(block, groups={**block.groups, "hydro_faces": other}), "--atol", "9")
+    assert code == 1
+    assert groups["hydro_faces"]["changed"] == 1
+
+
+def test_missing_and_extra_rows(differences, collide, made, block):
+    other = without_row(block, "soft_contacts", 4)
+    code, result, groups = differences(other)
+    assert code == 1
+    assert result["reasons"] == ["1 row of soft contacts missing"]
+    assert groups["soft_contacts"]["matched"] == block.groups["soft_contacts"].row_count - 1
+    assert differences(other, "--max-missing", "1")[0] == 0
+    back = json.loads(collide("diff", "b.h5", "a.h5", "--json").out)
+    assert back["reasons"] == ["1 row of soft contacts extra"]
+    pages = ("--junit-xml", "r.xml", "--markdown", "r.md")
+    assert collide("diff", "a.h5", "b.h5", *pages).code == 1
+    assert "soft contacts: 1 missing" in (made / "r.md").read_text()
+    assert "soft contacts: 1 missing" in (made / "r.xml").read_text()
+
+
+def test_a_row_at_the_limit_is_no_difference_within_the_tolerance(made, collide, block, monkeypatch):
+    """A tolerance of the distance covers rows whose distance is within it of the limit at which rows are reported."""
+    row = 4
+    near = changed(block, "soft_contacts", "distance", row, 0.0)
+    near.groups["soft_contacts"].columns["distance"][row] = 0.0095
+    monkeypatch.setitem(ATTRIBUTES, "config", json.dumps({"gap_rule": "max", "soft_gap": 0.01}))
+    write_contact_set(made / "near.h5", MODEL, near)
+    write_contact_set(made / "gone.h5", MODEL, without_row(near, "soft_contacts", row))
+    for atol, code in (("distance=0.001", 0), ("distance=0.0001", 1)):
+        answer = collide("diff", "near.h5", "gone.h5", "--json", "--atol", atol)
+        assert answer.code == code, answer.err
+        groups = {one["name"]: one for one in json.loads(answer.out)["groups"]}
+        assert groups["soft_contacts"]["at_limit"]["missing"] == 1 - code
+    assert collide("diff", "near.h5", "gone.h5", "--ignore-shallow", "0.001").code == 0
+
+
+def test_a_group_of_one_set_is_a_difference(differences, block):
+    code, result, _ = differences(made_up_block(MODEL, FRAMES))
+    assert code == 1
+    assert result["reasons"] == [
+        f"only A has {name}" for name in ("hydro patches", "hydro faces", "soft contacts", "self contacts")
+    ]
+
+
+def test_a_selection_of_shapes_and_of_fields(differences, block):
+    patches = block.groups["hydro_patches"].columns
+    row = int(np.flatnonzero(patches["shape1"] == 4)[0])
+    other = changed(block, "hydro_patches", "area", row, 1.0)
+    assert differences(other)[0] == 1
+    assert differences(other, "--exclude", "egg")[0] == 0
+    assert differences(other, "--include", "egg")[0] == 1
+    assert differences(other, "--fields", "depth")[0] == 0
+    assert differences(other, "--fields", "area")[0] == 1
+    assert differences(other, "--pairs-only")[0] == 0
+
+
+def test_shapes_in_another_order_are_matched_by_path(differences, block):
+    """Forces and normals are turned with the pair; faces follow their patches."""
+    order = np.array([0, 4, 3, 2, 1])  # new row of each shape
+    rows = np.argsort(order)
+    shapes = MODEL.shapes
+    fields = {name: getattr(shapes, name) for name in shapes.__dataclass_fields__}
+    turned = {
+        name: tuple(value[r] for r in rows)
+        if isinstance(value, tuple)
+        else value[rows]
+        if isinstance(value, np.ndarray) and len(value)
+        else value
+        for name, value in fields.items()
+    }
+    model = replace(MODEL, shapes=replace(shapes, **turned))
+    groups = {}
+    patches = block.groups["hydro_patches"]
+    pair = np.stack([order[patches.columns[name]] for name in ("shape0", "shape1")])
+    swapped = pair[0] > pair[1]
+    assert swapped.any()
+    sign = np.where(swapped, -1.0, 1.0)
+    columns = {
+        **patches.columns,
+        "shape0": pair.min(axis=0).astype(np.int32),
+        "shape1": pair.max(axis=0).astype(np.int32),
+    }
+    columns |= {name: columns[name] * sign[:, None] for name in ("force", "torque")}
+    groups["hydro_patches"] = replace(patches, columns=columns)
+    faces = block.groups["hydro_faces"]
+    normal = faces.columns["normal"] * sign[faces.columns["patch"]][:, None].astype(np.float32)
+    groups["hydro_faces"] = replace(faces, columns={**faces.columns, "normal": normal})
+    soft = block.groups["soft_contacts"]
+    shape = order[soft.columns["shape"]].astype(np.int32)
+    groups["soft_contacts"] = replace(soft, columns={**soft.columns, "shape": shape})
+    other = replace(block, groups={**block.groups, **groups})
+    _, result, found = differences(other, model=model)
+    for one in found.values():
+        assert (one["missing"], one["extra"], one["changed"]) == (0, 0, 0), one
+    assert any("another order" in note for note in result["notes"])
