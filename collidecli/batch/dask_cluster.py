@@ -14,6 +14,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from typing import Any
 
 from collidecli import __version__
@@ -161,10 +162,11 @@ def _work(name: str, folder: str, key: str, shard: int, only: Sequence[str] | No
     return distributed.get_worker().plugins[name].work(key, shard, only)
 
 
-def by_dask(store: Store, plan: Plan, client: Any, done: Callable[[ShardReport], None]) -> None:
-    """Works on all shards on a Dask cluster; at most IN_FLIGHT_PER_SLOT shards per thread of it are submitted at once.
+def by_dask(store: Store, plan: Plan, shards: Sequence[int], client: Any, done: Callable[[ShardReport], None]) -> None:
+    """Works on shards of a plan on a Dask cluster, in their order.
 
-    The store is one that all workers can open by its name. Raises InputError for a cluster without workers,
+    At most IN_FLIGHT_PER_SLOT shards per thread of it are submitted at once. The store is one that all workers can
+    open by its name. Raises InputError for a cluster without workers,
     ClusterLostError.
     """
     distributed = extra_module("distributed", "cluster", "--executor dask")
@@ -175,7 +177,7 @@ def by_dask(store: Store, plan: Plan, client: Any, done: Callable[[ShardReport],
         if not client.nthreads():
             raise InputError("the cluster has no workers", "--executor dask", "start dask worker with its address")
         client.register_plugin(_plugin(distributed, name, store.absolute_location))
-        Submission(store, plan, client, name).run(done)
+        Submission(store, plan, client, name).run(shards, done)
         with suppress(Exception):
             client.unregister_worker_plugin(name)
     except (OSError, distributed.client.FutureCancelledError, distributed.CancelledError) as error:
@@ -201,15 +203,14 @@ class Submission:
         self._tasks: dict[str, tuple[int, Sequence[str] | None]] = {}
         self._slots, self._looked = 0, 0.0
 
-    def run(self, done: Callable[[ShardReport], None]) -> None:
-        """Submits all shards and calls `done` with the report of each."""
+    def run(self, shards: Sequence[int], done: Callable[[ShardReport], None]) -> None:
+        """Submits shards and calls `done` with the report of each."""
         distributed = extra_module("distributed", "cluster", "--executor dask")
         waiting = distributed.as_completed()
-        following = 0
+        following = iter(shards)
         while True:
-            while following < self._plan.shard_count and waiting.count() < IN_FLIGHT_PER_SLOT * self._slot_count():
-                waiting.add(self._submit(following))
-                following += 1
+            for shard in islice(following, max(0, IN_FLIGHT_PER_SLOT * self._slot_count() - waiting.count())):
+                waiting.add(self._submit(shard))
             future = next(waiting, None)
             if future is None:
                 return

@@ -81,7 +81,8 @@ class EpisodeTable(Sequence[Episode]):
 
     def numbers(self, name: str) -> np.ndarray:
         """A column of numbers: "bytes", "seconds" or "shard"."""
-        return self.table.column(name).to_numpy()
+        chunks = [np.from_dlpack(chunk) for chunk in self.table.column(name).chunks]  # to_numpy would import pandas
+        return np.concatenate(chunks) if chunks else np.zeros(0, self.table.schema.field(name).type.to_pandas_dtype())
 
     def sorted_by(self, *keys: tuple[str, str]) -> EpisodeTable:
         """Sorted by columns, each "ascending" or "descending"; strings by code points."""
@@ -126,7 +127,8 @@ def parquet_bytes(table: Any, wanted_for: str) -> bytes:
 
 def from_parquet(content: bytes) -> Any:
     """The table of pyarrow of a Parquet file."""
-    return extra_module("pyarrow", "tables", "batch", "pyarrow.parquet").read_table(io.BytesIO(content))
+    # read_table would import pyarrow.dataset, and that pandas: a second of each process.
+    return extra_module("pyarrow", "tables", "batch", "pyarrow.parquet").ParquetFile(io.BytesIO(content)).read()
 
 
 def pyarrow() -> Any:

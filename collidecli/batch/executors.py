@@ -95,11 +95,8 @@ def merged(reports: Sequence[ShardReport]) -> ShardReport:
     )
 
 
-def by_processes(
-    store: Store, plan: Plan, workers: int, done: Callable[[ShardReport], None], shards: Sequence[int] | None = None
-) -> None:
-    """Works on shards, by default all, with `workers` processes of this machine; calls `done` after each shard."""
-    shards = range(plan.shard_count) if shards is None else shards
+def by_processes(store: Store, shards: Sequence[int], workers: int, done: Callable[[ShardReport], None]) -> None:
+    """Works on shards with `workers` processes of this machine, in their order; calls `done` after each shard."""
     slots = [Slot(store.absolute_location) for _ in range(workers)]
     own = threading.local()
     unused = iter(slots)

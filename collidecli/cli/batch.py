@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from collidecli.cli.job_options import job_request
 from collidecli.cli.option_types import DURATION, WholeNumber
 from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.settings import option
@@ -23,15 +23,12 @@ if TYPE_CHECKING:
     from collidecli.batch.plan import Plan
     from collidecli.batch.store import Store
     from collidecli.cli.streams import Streams
-    from collidecli.commands.run import RunRequest
 
 EPILOG = """\b
 collide batch run jobs.toml -o nightly
 collide batch status nightly
 collide batch gather nightly -o contacts.parquet
 """
-FIXED = ("output", "scenes", "trajectory", "each", "force", "skip_existing", "trace")
-"""Parameters of `run` that the batch sets for each episode, or that no episode has."""
 SHARD = "Estimated duration of a shard, the unit of work [s]."
 WORKERS = "Number of worker processes. [default: one per core or by CPU quota]"
 FOLDER = "The folder of the batch, or the URL of an object store: its plan and its contact sets."
@@ -47,56 +44,6 @@ def verb(ctx: click.Context) -> int:
     return 0
 
 
-def _job_request(scenes: Sequence[str], options: Mapping[str, Any], where: str) -> RunRequest:
-    """The request of a job for options of `run` by long name, parsed as the command line parses them."""
-    from collidecli.cli.run import request_of
-    from collidecli.cli.run import verb as run_verb
-    from collidecli.errors import InputError
-
-    known = {
-        name[2:]: parameter
-        for parameter in run_verb.params
-        if isinstance(parameter, click.Option) and parameter.expose_value and parameter.name not in FIXED
-        for name in parameter.opts
-        if name.startswith("--")
-    }
-    words: list[str] = []
-    for key, value in options.items():
-        name = key.replace("_", "-")
-        if name not in known:
-            close = get_close_matches(name, known, n=1)
-            raise InputError(
-                f"run has no option '{key}'", where, f"did you mean {close[0]}?" if close else "see collide run --help"
-            )
-        words += _words(known[name], name, value, where)
-    try:
-        with run_verb.make_context("run", [*words, "--", *scenes], resilient_parsing=False) as ctx:
-            values = {**ctx.params, "output": "", "trajectory": None, "force": False}
-    except click.ClickException as error:
-        raise InputError(error.format_message(), f"{where}, options") from None
-    return request_of(values.pop("scenes"), values)
-
-
-def _words(parameter: click.Option, name: str, value: Any, where: str) -> list[str]:
-    """Words of the command line for an option's value in TOML."""
-    from collidecli.errors import InputError
-
-    if parameter.is_flag:
-        if not isinstance(value, bool):
-            raise InputError(f"{name} is {value!r}", f"{where}, options", "write true or false")
-        return [f"--{name}"] if value else []
-    if isinstance(value, list):
-        texts = [str(one) for one in value]
-        return (
-            [word for text in texts for word in (f"--{name}", text)]
-            if parameter.multiple
-            else [f"--{name}", ",".join(texts)]
-        )
-    if isinstance(value, (bool, dict)):
-        raise InputError(f"{name} is {value!r}", f"{where}, options", "write a number, a text or a list")
-    return [f"--{name}={value}"]
-
-
 def _planned(streams: Streams, jobs: str, folder: str, shard_seconds: float, force: bool) -> tuple[Store, Plan]:
     """The plan of a job file, written to the folder; the plan that is there where it has the same episodes."""
     from collidecli.batch.episodes import EpisodeTable
@@ -106,7 +53,7 @@ def _planned(streams: Streams, jobs: str, folder: str, shard_seconds: float, for
     from collidecli.batch.store import Store
     from collidecli.errors import OutputError
 
-    found = read_jobs(jobs, _job_request)
+    found = read_jobs(jobs, job_request)
     inputs = _hashed(streams, found, jobs)
     store = Store(folder)
     if store.has_plan() and not force:
@@ -231,7 +178,7 @@ def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any)
     if values["retry_failed"]:
         for key in store.failures():
             store.forget_failure(key)
-    left = _left(store, plan)
+    left = _left(plan, {*store.results(), *store.failures()})
     warnings: dict[str, None] = {}
     with streams.batch_progress(sum(one[0] for one in left.values()), sum(one[1] for one in left.values())) as progress:
 
@@ -241,7 +188,7 @@ def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any)
             if progress:
                 progress(seconds, episodes, min(report.failed, episodes))
 
-        _execute(store, plan, values, done)
+        _execute(store, plan, tuple(left), values, done)
     for warning in warnings:
         streams.warn(warning)
     state = state_of(store, plan)
@@ -249,9 +196,8 @@ def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any)
     return 1 if state.failed or state.left else 0
 
 
-def _left(store: Store, plan: Plan) -> dict[int, tuple[int, float]]:
-    """Number and estimated seconds of the episodes of each shard that have neither a contact set nor a failure."""
-    known = {*store.results(), *store.failures()}
+def _left(plan: Plan, known: Container[str]) -> dict[int, tuple[int, float]]:
+    """Number and estimated seconds of the episodes without a known key, of each shard that has any, in order."""
     left: dict[int, tuple[int, float]] = {}
     for episode in plan.episodes:
         if episode.key not in known:
@@ -260,7 +206,14 @@ def _left(store: Store, plan: Plan) -> dict[int, tuple[int, float]]:
     return left
 
 
-def _execute(store: Store, plan: Plan, values: Mapping[str, Any], done: Callable[[ShardReport], None]) -> None:
+def _execute(
+    store: Store,
+    plan: Plan,
+    shards: Sequence[int],
+    values: Mapping[str, Any],
+    done: Callable[[ShardReport], None],
+) -> None:
+    """Works on the shards; starts no process where there are none."""
     from collidecli.engine.scheduler import worker_count
     from collidecli.errors import InputError
 
@@ -271,14 +224,16 @@ def _execute(store: Store, plan: Plan, values: Mapping[str, Any], done: Callable
 
         if address or scheduler_file:
             raise InputError("has no effect on processes", "--address or --scheduler-file", "give --executor dask")
-        by_processes(store, plan, workers, done)
+        if shards:
+            by_processes(store, shards, workers, done)
         return
     from collidecli.batch.dask_cluster import by_dask, connected
 
     if address and scheduler_file:
         raise InputError("both name a scheduler", "--address and --scheduler-file", "give one of them")
-    with connected(address, scheduler_file, workers) as client:
-        by_dask(store, plan, client, done)
+    if shards:
+        with connected(address, scheduler_file, workers) as client:
+            by_dask(store, plan, shards, client, done)
 
 
 @verb.command(
@@ -306,7 +261,8 @@ def work_verb(ctx: click.Context, folder: str, slot: str, workers: int) -> int:
     store = open_store(folder)
     plan = read_plan(store)
     reports: list[ShardReport] = []
-    by_processes(store, plan, workers, reports.append, range(first, plan.shard_count, count))
+    shards = tuple(shard for shard in _left(plan, set(store.results())) if shard % count == first)
+    by_processes(store, shards, workers, reports.append)
     streams = streams_of(ctx)
     for warning in dict.fromkeys(warning for report in reports for warning in report.warnings):
         streams.warn(warning)

@@ -46,7 +46,7 @@ def main(shards: int) -> None:
                     if done[0] % 2_000 == 0:
                         row(done[0], time.perf_counter() - start, scheduler, client_process, before)
 
-                Submission(Store(folder), plan, client, "bench", no_work).run(count)
+                Submission(Store(folder), plan, client, "bench", no_work).run(range(plan.shard_count), count)
                 row(done[0], time.perf_counter() - start, scheduler, client_process, before)
         finally:
             cluster.close()

@@ -174,7 +174,7 @@ def test_an_episode_that_kills_its_worker_is_quarantined(jobs, collide, monkeypa
     store, plan = open_store("B"), read_plan(Store("B"))
     bad = next(episode for episode in plan.episodes if episode.motion.endswith("d3.h5"))
     monkeypatch.setattr("collidecli.batch.executors.work_shard", KillsOn(bad.key))
-    by_processes(store, plan, 1, lambda report: None)
+    by_processes(store, range(plan.shard_count), 1, lambda report: None)
     (failure,) = store.failures().values()
     assert (failure.key, failure.attempts, failure.exit_code) == (bad.key, 3, 4)
     assert set(store.results()) == {episode.key for episode in plan.episodes} - {bad.key}
@@ -407,7 +407,15 @@ def test_the_bar_counts_by_estimated_seconds(jobs, collide, monkeypatch):
     assert collide("batch", "run", "B", "--workers", "1").code == 0
     estimates = [episode.seconds for episode in plan.episodes[1:]]
     assert seen[0] == (5, pytest.approx(sum(estimates)))
-    assert seen[1:] == [(0, 0.0, 0), *((pytest.approx(seconds), 1, 0) for seconds in estimates)]
+    assert seen[1:] == [(pytest.approx(seconds), 1, 0) for seconds in estimates], "shards that are left alone"
+
+
+@pytest.mark.usefixtures("in_process")
+def test_no_process_starts_where_nothing_is_left(jobs, collide, monkeypatch):
+    assert collide("batch", "run", "jobs.toml", "-o", "B", "--workers", "1").code == 0
+    monkeypatch.setattr(WorkerProcess, "call", lambda *_: pytest.fail("a process was started"))
+    assert collide("batch", "run", "B", "--workers", "1").code == 0
+    assert collide("batch", "work", "B", "--slot", "0/1").code == 0
 
 
 @pytest.mark.parametrize(("errors", "attempts", "code"), [(1, 0, 0), (2, 0, 0), (3, 3, 1)])
