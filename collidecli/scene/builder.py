@@ -16,6 +16,7 @@ from collidecli.scene.finalize import build_model, rows_by_template
 from collidecli.scene.heightfield import Heightfield
 from collidecli.scene.material import Material, PairMaterial, check_pair_material
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
+from collidecli.scene.particle_adders import DEFAULT_PARTICLE_RADIUS, ParticleAdders
 from collidecli.scene.placement import checked_pose
 from collidecli.scene.scene_records import (
     BodyRecord,
@@ -36,7 +37,7 @@ from collidecli.scene.triangle_mesh import TriangleMesh
 DEFAULT_GAP = 0.1
 
 
-class ModelBuilder(ShapeAdders):
+class ModelBuilder(ShapeAdders, ParticleAdders):
     """Collects a scene and finalizes it to a `Model`.
 
     Every `add_` method returns an index for the builder's own calls. It equals the row of the model if no world is
@@ -46,6 +47,7 @@ class ModelBuilder(ShapeAdders):
     one world itself. Poses are x y z [m], qx qy qz qw; a body's pose is its resting pose in world coordinates.
 
     default_shape_cfg: configuration of shapes added without one. default_gap: gap of shapes without an own gap [m].
+    default_particle_radius: of particles without an own one [m].
     gap_rule: "max" or "sum". material_rule: "combine" or "mujoco". up_axis: "X", "Y" or "Z". source: names of the
     scene's files.
     """
@@ -53,6 +55,7 @@ class ModelBuilder(ShapeAdders):
     def __init__(self) -> None:
         self.default_shape_cfg = ShapeConfig()
         self.default_gap = DEFAULT_GAP
+        self.default_particle_radius = DEFAULT_PARTICLE_RADIUS
         self.gap_rule = "max"
         self.material_rule = "combine"
         self.up_axis = "Z"
@@ -334,6 +337,7 @@ class ModelBuilder(ShapeAdders):
                 records,
                 bodies=[replace(b, template=0) for b in records.bodies],
                 shapes=[replace(s, template=0) for s in records.shapes],
+                deformables=[replace(d, template=0) for d in records.deformables],
             )
         elif world_count not in (None, self.world_count):
             raise InputError(

@@ -16,6 +16,8 @@ from collidecli.scene.heightfield import Heightfield
 from collidecli.scene.material import MATERIAL_RULES, Materials, PairMaterials
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Bodies, Model, PairFilter, Shapes
 from collidecli.scene.option_choices import GAP_RULES
+from collidecli.scene.particle_filter import particle_filter
+from collidecli.scene.particles import DeformableRecord, Particles, particles_of
 from collidecli.scene.placement import origins
 from collidecli.scene.scene_records import BodyRecord, ForcedRecord, PairRecord, SceneRecords, ShapeRecord, WorldOrigin
 from collidecli.scene.shape_config import check_length, resolved_material
@@ -61,6 +63,7 @@ def build_model(
     records = _in_row_order(records)
     _name_all(records.bodies, "body")
     _name_all(records.shapes, "shape")
+    _name_all(records.deformables, "deformable")
     hulls, hull = _stored_once([shape.hull for shape in records.shapes])
     meshes, mesh = _stored_once([shape.mesh for shape in records.shapes])
     heightfields, heightfield = _stored_once([shape.heightfield for shape in records.shapes])
@@ -83,9 +86,11 @@ def build_model(
         forced_margin=np.array([p.margin for p in records.forced_pairs], np.float64),
         forced_material=_pair_materials(records, material_rule),
         material_rule=material_rule,
+        particles=_particles(records),
     )
     for part in (
         model, model.bodies, model.shapes, model.shapes.material, model.pair_filter, model.forced_material,
+        model.particles,
     ):  # fmt: skip
         _freeze(part)
     return model
@@ -114,6 +119,7 @@ def _in_row_order(records: SceneRecords) -> SceneRecords:
         filter_pairs=[replace(p, **pair(p)) for p in records.filter_pairs],
         forced_pairs=_merged(forced, shapes),
         usd_filtered=records.usd_filtered,
+        deformables=[replace(d) for d in sorted(records.deformables, key=by_template)],
     )
 
 
@@ -135,7 +141,7 @@ def _shown(shapes: list[ShapeRecord], row: int) -> str:
     return f"'{shapes[row].key}'" if shapes[row].key is not None else str(row)
 
 
-def _name_all(records: Sequence[BodyRecord | ShapeRecord], noun: str) -> None:
+def _name_all(records: Sequence[BodyRecord | ShapeRecord | DeformableRecord], noun: str) -> None:
     """Gives every record a name that is unique in its worlds; global names are reserved in every template.
 
     Records without a key get `<noun>_<n>`, counted within their template; used names are skipped.
@@ -173,6 +179,14 @@ def _bodies(records: list[BodyRecord]) -> Bodies:
         template=np.array([b.template for b in records], np.int32),
         pose=_stacked([b.pose for b in records], 7),
     )
+
+
+def _particles(records: SceneRecords) -> Particles:
+    if not records.deformables:
+        return Particles()
+    object_class, shape_class, table = particle_filter(records)
+    found = particles_of(records.deformables)
+    return replace(found, object_class=object_class, shape_class=shape_class, class_table=table)
 
 
 def _shapes(
@@ -245,7 +259,7 @@ def _stacked(rows: list[np.ndarray], width: int) -> np.ndarray:
     return np.array(rows, np.float64).reshape(-1, width)
 
 
-def _freeze(part: Model | Bodies | Shapes | Materials | PairFilter | PairMaterials) -> None:
+def _freeze(part: Model | Bodies | Shapes | Materials | PairFilter | PairMaterials | Particles) -> None:
     assert is_dataclass(part)
     for item in fields(part):
         value = getattr(part, item.name)

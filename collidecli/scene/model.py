@@ -12,6 +12,7 @@ from collidecli.scene.convex_surface import ConvexSurface, convex_surface
 from collidecli.scene.filter_rules import FilterClass, RuleContext
 from collidecli.scene.heightfield import Heightfield
 from collidecli.scene.material import Materials, PairMaterials
+from collidecli.scene.particles import Particles
 from collidecli.scene.placement import IDENTITY_POSE, compose, first_worlds, is_identity, shift_between
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.signed_distance import SdfShape
@@ -130,7 +131,7 @@ class Model:
     forced_material: parameters of forced pairs that replace those of their surfaces; of length 0 if no pair has any.
     material_rule: "combine" or "mujoco", the rule for a contact's parameters from its two surfaces.
     hulls, meshes, heightfields: geometry of convex meshes, triangle meshes and heightfields, equal ones once. sdfs:
-        the signed distance fields of shapes.
+        the signed distance fields of shapes. particles: of deformable objects; of length 0 if there are none.
     """
 
     bodies: Bodies
@@ -150,6 +151,7 @@ class Model:
     sdfs: tuple[SdfShape, ...] = ()
     world_pose: np.ndarray = field(default_factory=lambda: np.zeros((0, 7)))
     world_path: tuple[str, ...] = ()
+    particles: Particles = field(default_factory=Particles)
 
     def __post_init__(self) -> None:
         if not len(self.world_pose):

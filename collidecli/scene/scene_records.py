@@ -11,6 +11,7 @@ from collidecli.scene.filter_rules import UsdGroup
 from collidecli.scene.heightfield import Heightfield
 from collidecli.scene.material import PairMaterial
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY
+from collidecli.scene.particles import DeformableRecord
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.signed_distance import SdfShape
@@ -96,10 +97,11 @@ class SceneRecords:
     filter_pairs: list[PairRecord] = field(default_factory=list)
     forced_pairs: list[ForcedRecord] = field(default_factory=list)
     usd_filtered: list[tuple[UsdGroup, UsdGroup]] = field(default_factory=list)
+    deformables: list[DeformableRecord] = field(default_factory=list)
 
     def lengths(self) -> tuple[int, ...]:
-        """The lengths of all lists: they change with every addition."""
-        return tuple(len(held) for held in vars(self).values())
+        """The lengths of all lists, and the number of particles: they change with every addition."""
+        return (*(len(held) for held in vars(self).values()), sum(record.count for record in self.deformables))
 
     def add_copy(self, other: SceneRecords, template: int, default_gap: float) -> None:
         """Appends all of another builder's records as `template`; its UsdPhysics groups get their own scope.
@@ -120,6 +122,9 @@ class SceneRecords:
         self.filter_pairs += [replace(p, a=p.a + shape0, b=p.b + shape0) for p in other.filter_pairs]
         self.forced_pairs += [replace(p, a=p.a + shape0, b=p.b + shape0) for p in other.forced_pairs]
         self.usd_filtered += [((scope, a), (scope, b)) for (_, a), (_, b) in other.usd_filtered]
+        self.deformables += [
+            replace(d, template=template, scope=scope, parts=list(d.parts)) for d in other.deformables
+        ]
 
 
 def may_share_world(template_a: int, template_b: int) -> bool:

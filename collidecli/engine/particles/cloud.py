@@ -1,0 +1,99 @@
+"""The particles of a model on a device, and their positions in the cells of a chunk."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.cells import Chunk, ChunkCells, PoseBatch
+from collidecli.engine.device_model import DeviceModel
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.runtime.workspace import Workspace
+from collidecli.scene.particles import EVERY_TEMPLATE
+
+
+@wp.struct
+class Cloud:
+    """Particles, by row.
+
+    width: particles of the template that has most. row: rows of each template's active particles, `width` a template,
+    ascending; -1 beyond. moves: 1 for particles that move with the origin of their world.
+    object_class, shape_class, class_table, class_count: filter classes of particles and shapes, and the pairs that may
+    touch, `class_count` a row.
+    """
+
+    width: int
+    row: wp.array[wp.int32]
+    radius: wp.array[Real]
+    moves: wp.array[wp.int32]
+    object_class: wp.array[wp.int32]
+    shape_class: wp.array[wp.int32]
+    class_count: int
+    class_table: wp.array[wp.uint8]
+
+
+@wp.struct
+class CloudCells:
+    """Recorded positions of the particles in the frames of a chunk; first: index of each cell's first particle."""
+
+    position: wp.array[Vec3]
+    first: wp.array[wp.int64]
+
+
+@wp.func
+def position_in_cell(cloud: Cloud, cells: CloudCells, chunk: ChunkCells, cell: int, particle: int) -> Vec3:
+    """World position of a particle in a cell."""
+    point = cells.position[int(cells.first[cell]) + particle]
+    if chunk.shared != 0 and cloud.moves[particle] != 0:
+        return wp.transform_point(chunk.world_shift[chunk.cell_world[cell]], point)
+    return point
+
+
+@wp.func
+def may_touch(cloud: Cloud, particle: int, shape: int) -> bool:
+    """Whether the filters let a particle touch a shape."""
+    row = cloud.object_class[particle] * cloud.class_count + cloud.shape_class[shape]
+    return cloud.class_table[row] != wp.uint8(0)
+
+
+def _put(device: wp.Device, values: np.ndarray, dtype: object) -> wp.array:
+    # Warp passes no array of length zero by pointer: one unused element instead.
+    filled = values if len(values) else np.zeros((1, *values.shape[1:]), values.dtype)
+    return wp.array(np.ascontiguousarray(filled), dtype=dtype, device=device)
+
+
+def upload_cloud(device_model: DeviceModel) -> Cloud:
+    """The particles of a model on its device."""
+    particles, put = device_model.model.particles, partial(_put, device_model.device)
+    rows = [particles.of_template(template) for template in range(device_model.template_count)]
+    rows = [held[particles.active[held]] for held in rows]
+    cloud = Cloud()
+    cloud.width = max(1, *(len(held) for held in rows))
+    padded = np.full((len(rows), cloud.width), -1, np.int32)
+    for template, held in enumerate(rows):
+        padded[template, : len(held)] = held
+    cloud.row = put(padded.ravel(), wp.int32)
+    cloud.radius = put(particles.radius, Real)
+    cloud.moves = put((particles.template[particles.owner] != EVERY_TEMPLATE).astype(np.int32), wp.int32)
+    cloud.object_class = put(particles.object_class[particles.owner], wp.int32)
+    cloud.shape_class = put(particles.shape_class, wp.int32)
+    cloud.class_count = particles.class_table.shape[1]
+    cloud.class_table = put(particles.class_table.astype(np.uint8).ravel(), wp.uint8)
+    return cloud
+
+
+def upload_positions(device_model: DeviceModel, batch: PoseBatch, chunk: Chunk, workspace: Workspace) -> CloudCells:
+    """The positions of a chunk; on the CPU they are not copied."""
+    assert batch.particle_position is not None
+    worlds = len(device_model.model.world_template)
+    _, recorded_worlds, particles = batch.particle_position.shape[:3]
+    skipped, first = divmod(batch.first_cell - batch.first_frame * worlds, worlds)
+    frame, world = np.divmod(np.arange(first, first + chunk.cell_count), worlds)
+    starts = (frame * recorded_worlds + (world if recorded_worlds > 1 else 0)) * particles
+    used = batch.particle_position[skipped : skipped + int(frame[-1]) + 1]
+    held = workspace.struct(CloudCells)
+    workspace.bind_host_array(CloudCells, "position", np.ascontiguousarray(used, np.float64).reshape(-1, 3), Vec3)
+    workspace.bind_host_array(CloudCells, "first", starts.astype(np.int64), wp.int64)
+    return held

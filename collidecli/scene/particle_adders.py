@@ -1,0 +1,199 @@
+"""Methods of the builder that add particles, cloths and soft bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.numerics.matrices import cross, dot
+from collidecli.scene.arguments import check_kind, is_number, location_of
+from collidecli.scene.material import Material
+from collidecli.scene.particles import (
+    CLOTH,
+    LOOSE,
+    SOFT,
+    DeformableRecord,
+    checked_active,
+    checked_corners,
+    checked_positions,
+    checked_radii,
+    surface_triangles,
+)
+from collidecli.scene.placement import checked_pose, compose
+from collidecli.scene.scene_records import SceneRecords
+from collidecli.scene.shape_config import ShapeConfig, check_config
+
+DEFAULT_PARTICLE_RADIUS = 0.1
+"""Radius of particles without an own one [m], as Newton has it."""
+DYNAMICS = frozenset(
+    ("tri_ke", "tri_ka", "tri_kd", "tri_drag", "tri_lift", "edge_ke", "edge_kd", "add_springs", "spring_ke", "spring_kd")
+    + ("edge_callback", "face_callback", "k_mu", "k_lambda", "k_damp")
+)
+"""Further arguments of other builders that change no contact; they have no effect."""
+
+
+class ParticleAdders:
+    """Methods that add particles and return the index of the first one.
+
+    Velocities, masses, densities and stiffnesses are accepted, as other builders have them, and have no effect: no
+    contact depends on them. Positions are those of the resting pose, in world coordinates [m]. cfg: its collision
+    group, masks, UsdPhysics groups and `has_particle_collision` apply to the particles as to a shape; None is the
+    builder's default.
+    """
+
+    default_shape_cfg: ShapeConfig
+    default_particle_radius: float
+    _records: SceneRecords
+    _open_template: int
+    _sound_materials: dict[int, Material]
+
+    @property
+    def particle_count(self) -> int:
+        """Particles added so far, in all templates."""
+        return sum(record.count for record in self._records.deformables)
+
+    def add_particle(
+        self,
+        pos: Sequence[float],
+        vel: Sequence[float] | None = None,
+        mass: float = 0.0,
+        radius: float | None = None,
+        flags: int | None = None,
+        cfg: ShapeConfig | None = None,
+        key: str | None = None,
+    ) -> int:
+        """Adds one particle; returns its index. See `add_particles`.
+
+        radius: [m]; None is `default_particle_radius`. flags: `ParticleFlags`; None is active.
+        """
+        return self.add_particles([pos], vel, mass, radius, flags, cfg, key)
+
+    def add_particles(
+        self,
+        pos: Any,
+        vel: Any = None,
+        mass: Any = None,
+        radius: Any = None,
+        flags: Any = None,
+        cfg: ShapeConfig | None = None,
+        key: str | None = None,
+    ) -> int:
+        """Adds loose particles at pos[n, 3]; returns the index of the first.
+
+        radius [m], flags: one, or one for each. Loose particles that follow each other in one world, with equal `cfg`
+        and `key`, form one object.
+        """
+        where = location_of("particles", key, len(self._records.deformables))
+        position = checked_positions(pos, where)
+        radii = checked_radii(self.default_particle_radius if radius is None else radius, len(position), where)
+        part = position, radii, checked_active(flags, len(position), where)
+        first, held = self.particle_count, self._records.deformables[-1:]
+        cfg = self._particle_cfg(cfg, where)
+        if held and (held[0].kind, held[0].template, held[0].key) == (LOOSE, self._open_template, key):
+            if held[0].cfg == cfg:
+                held[0].parts.append(part)
+                held[0].count += len(position)
+                return first
+        self._records.deformables.append(
+            DeformableRecord(key, self._open_template, LOOSE, cfg, [part], len(position))
+        )
+        return first
+
+    def add_cloth_mesh(
+        self,
+        pos: Sequence[float] = (0.0, 0.0, 0.0),
+        rot: Sequence[float] = (0.0, 0.0, 0.0, 1.0),
+        scale: float = 1.0,
+        vel: Any = None,
+        vertices: Any = (),
+        indices: Any = (),
+        density: float = 0.0,
+        particle_radius: Any = None,
+        cfg: ShapeConfig | None = None,
+        key: str | None = None,
+        **dynamics: Any,
+    ) -> int:
+        """Adds a cloth: one particle a vertex, and triangles; returns the index of its first particle.
+
+        pos, rot, scale: of the mesh, quaternion xyzw. vertices: [n, 3] [m]. indices: three vertices a triangle.
+        particle_radius: one, or one a vertex [m]. dynamics: see DYNAMICS.
+        """
+        where = location_of(CLOTH, key, len(self._records.deformables))
+        _check_dynamics(dynamics, where)
+        record = self._deformable(CLOTH, (pos, rot, scale), vertices, particle_radius, cfg, key, where)
+        record.triangle = checked_corners("triangles", indices, 3, record.count, where)
+        return self._added(record)
+
+    def add_soft_mesh(
+        self,
+        pos: Sequence[float] = (0.0, 0.0, 0.0),
+        rot: Sequence[float] = (0.0, 0.0, 0.0, 1.0),
+        scale: float = 1.0,
+        vel: Any = None,
+        vertices: Any = (),
+        indices: Any = (),
+        density: float = 0.0,
+        particle_radius: Any = None,
+        cfg: ShapeConfig | None = None,
+        key: str | None = None,
+        **dynamics: Any,
+    ) -> int:
+        """Adds a soft body: one particle a vertex, and tetrahedra; returns the index of its first particle.
+
+        indices: four vertices a tetrahedron, in either order; other arguments as of `add_cloth_mesh`. Its triangles are
+        the faces of only one tetrahedron.
+        """
+        where = location_of(SOFT, key, len(self._records.deformables))
+        _check_dynamics(dynamics, where)
+        record = self._deformable(SOFT, (pos, rot, scale), vertices, particle_radius, cfg, key, where)
+        corners = checked_corners("tetrahedra", indices, 4, record.count, where)
+        a, b, c, d = (record.parts[0][0][corners[:, k]] for k in range(4))
+        turned = dot(cross(b - a, c - a), d - a) < 0.0
+        record.tetrahedron = np.where(turned[:, None], corners[:, [0, 2, 1, 3]], corners).astype(np.int32)
+        record.triangle = surface_triangles(record.tetrahedron)
+        return self._added(record)
+
+    def _deformable(
+        self,
+        kind: str,
+        place: tuple[Sequence[float], Sequence[float], float],
+        vertices: Any,
+        radius: Any,
+        cfg: ShapeConfig | None,
+        key: str | None,
+        where: str,
+    ) -> DeformableRecord:
+        """A record without elements."""
+        pos, rot, scale = place
+        pose = checked_pose([*pos, *rot], where)
+        if not is_number(scale) or not 0.0 < abs(scale) < float("inf"):
+            raise InputError(f"scale is {scale!r}", where, "give a number that is not zero")
+        points = checked_positions(vertices, where) * scale
+        placed = np.zeros((len(points), 7))
+        placed[:, :3], placed[:, 6] = points, 1.0
+        points = checked_positions(compose(pose, placed)[:, :3], where)
+        radii = checked_radii(self.default_particle_radius if radius is None else radius, len(points), where)
+        part = points, radii, np.ones(len(points), bool)
+        return DeformableRecord(
+            key, self._open_template, kind, self._particle_cfg(cfg, where), [part], len(points)
+        )
+
+    def _added(self, record: DeformableRecord) -> int:
+        first = self.particle_count
+        self._records.deformables.append(record)
+        return first
+
+    def _particle_cfg(self, cfg: ShapeConfig | None, where: str) -> ShapeConfig:
+        cfg = self.default_shape_cfg if cfg is None else cfg
+        check_kind("cfg", cfg, ShapeConfig, where)
+        check_config(cfg, where, self._sound_materials)
+        return cfg.changed()
+
+
+def _check_dynamics(dynamics: dict[str, Any], where: str) -> None:
+    unknown = sorted(set(dynamics) - DYNAMICS)
+    if unknown:
+        raise InputError(f"there is no argument {unknown[0]}", where, "leave it out")
