@@ -26,7 +26,7 @@ from collidecli.errors import InputError
 from collidecli.scene.columns import Column
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.model import Model
-from collidecli.scene.motion import Motion, episodes_in
+from collidecli.scene.motion import Motion, episodes_in, recorded_particles
 from collidecli.scene.run_options import ContactOptions, EngineOptions
 from collidecli.scene.text_format import memory
 from collidecli.storage import native_array_loops as native_loops
@@ -37,6 +37,7 @@ from collidecli.storage.process_activity import reading
 HELD_BATCHES = 3
 """Number of chunks of poses in memory: one is read, one waits, one is computed."""
 POSE_BYTES = 7 * 8
+POSITION_BYTES = 3 * 8
 LEAST_CHUNK_ROWS = 4096
 HELD_CHUNKS = 2
 """Number of chunks of every column in memory: one is filled, one is compressed and not yet written."""
@@ -63,6 +64,7 @@ def shared_out(
     """
     worlds = model.world_count
     frame_bytes = POSE_BYTES * motion.world_count * max(1, len(model.bodies.path))
+    frame_bytes += POSITION_BYTES * motion.world_count * len(model.particles)
     row_bytes = sum(column.width * column.dtype_for(np.dtype(motion.float_type)).itemsize for column in columns)
     frames = max(1, min(-(-chunk_cells // worlds), limit // 8 // (HELD_BATCHES * frame_bytes)))
     reading = HELD_BATCHES * frames * frame_bytes
@@ -130,7 +132,7 @@ class Collision:
             tracker = ContactTracker(model, self.contact.sticky_contacts, episodes)
         held: deque[PoseBatch] = deque()
         with Workers(self.pipeline, self.workers, self.memory_limit) as pool:
-            batches = pose_batches(self.motion, world_count, self.chunk_cells, timing)
+            batches = pose_batches(self.motion, model, self.chunk_cells, timing)
             if tracker is not None:
                 batches = _append_batches(batches, held)
             results = pool.collide(batches, len(self.motion.time) * world_count)
@@ -220,13 +222,15 @@ def sample_poses(motion: Motion) -> np.ndarray:
         return np.concatenate([motion.read(range(frame, frame + 1)) for frame in picked])
 
 
-def pose_batches(motion: Motion, world_count: int, cells: int, timing: TimingReport) -> Iterator[PoseBatch]:
+def pose_batches(motion: Motion, model: Model, cells: int, timing: TimingReport) -> Iterator[PoseBatch]:
     """The motion in chunks of `cells` consecutive cells. A frame of many worlds is read once for all its chunks.
 
     The first chunk has a quarter of the cells, in whole frames, as the workers are idle until it is read.
     """
+    world_count = model.world_count
     cell_count = len(motion.time) * world_count
-    held, poses = range(0), np.zeros(0)
+    held, poses, positions = range(0), np.zeros(0), None
+    resting = model.particles.position[None, None] if len(model.particles) else None
     in_first = first_batch_cells(cells, cell_count, world_count)
     for first in (0, *range(in_first, cell_count, cells)):
         count = in_first if first == 0 else min(cells, cell_count - first)
@@ -235,5 +239,8 @@ def pose_batches(motion: Motion, world_count: int, cells: int, timing: TimingRep
             before = motion.kinematics_seconds
             with timing.stage("read"), reading("motion"):
                 held, poses = frames, motion.read(frames)
+                if resting is not None:
+                    recorded = recorded_particles(motion, frames)
+                    positions = resting if recorded is None else recorded
             timing.move("read", "kinematics", motion.kinematics_seconds - before)
-        yield PoseBatch(first, count, frames.start, poses)
+        yield PoseBatch(first, count, frames.start, poses, positions)

@@ -9,7 +9,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.model import Model
-from collidecli.scene.motion import Motion
+from collidecli.scene.motion import Motion, recorded_particles
 from collidecli.storage.trajectories.bodies import normalize, pose_fault
 
 FLOAT_TYPES = ("float32", "float64")
@@ -118,6 +118,14 @@ class SlicedMotion:
         # Frame by frame, so that the frames between two selected ones are never in memory.
         return np.concatenate([self._motion.read(range(frame, frame + 1)) for frame in picked])
 
+    def read_particles(self, frames: range) -> np.ndarray | None:
+        picked = self._frames[frames.start : frames.stop]
+        if self._frames.step == 1:
+            return recorded_particles(self._motion, picked)
+        found = [recorded_particles(self._motion, range(frame, frame + 1)) for frame in picked]
+        recorded = [each for each in found if each is not None]
+        return np.concatenate(recorded) if recorded else None
+
     @property
     def kinematics_seconds(self) -> float:
         return self._motion.kinematics_seconds
@@ -145,6 +153,16 @@ class MergedMotion:
         rest = np.broadcast_to(self._model.bodies.pose, (len(frames), 1, *self._model.bodies.pose.shape))
         parts = [rest if motion is None else motion.read(frames) for motion in self._motions]
         return np.concatenate(parts, axis=1)
+
+    def read_particles(self, frames: range) -> np.ndarray | None:
+        if not len(self._model.particles):
+            return None
+        found = [None if motion is None else recorded_particles(motion, frames) for motion in self._motions]
+        if all(each is None for each in found):
+            return None
+        rest = self._model.particles.position
+        rest = np.broadcast_to(rest, (len(frames), 1, *rest.shape))
+        return np.concatenate([rest if each is None else each for each in found], axis=1)
 
     @property
     def kinematics_seconds(self) -> float:

@@ -24,6 +24,7 @@ from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
 from collidecli.engine.scheduler import Workers, batch_size, worker_count
 from collidecli.importers.meshes.part_cache import parts_kept_in
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
+from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.run_options import EngineOptions
 from collidecli.storage.contact_sets.content_hash import DatasetDigest, content_hash
@@ -296,8 +297,8 @@ def _measure(
                 extra_since = time.perf_counter()
             for one in running if repeat % 2 else running[::-1]:
                 digest = ContactDigest(motion.float_type) if repeat == 0 else None
-                world_count = pipelines[one.name].device_model.model.world_count
-                report = _one_pass(pools[one.name], motion, world_count, cells, digest)
+                model = pipelines[one.name].device_model.model
+                report = _one_pass(pools[one.name], motion, model, cells, digest)
                 if digest is not None:
                     one.contacts_sha256 = digest.value()
                 else:
@@ -317,13 +318,11 @@ def _is_decided(running: Sequence[Measured], repeats: int, extra_since: float) -
     return len(competing) < 2 or advise(competing, BroadPhaseChoice(competing[0].name, "")).is_clear
 
 
-def _one_pass(
-    pool: Workers, motion: Motion, world_count: int, cells: int, digest: ContactDigest | None
-) -> TimingReport:
+def _one_pass(pool: Workers, motion: Motion, model: Model, cells: int, digest: ContactDigest | None) -> TimingReport:
     report = TimingReport()
     with report.span("pass") as span:
-        results = pool.collide(pose_batches(motion, world_count, cells, report), len(motion.time) * world_count)
-        for block, chunk in within_episodes(results, motion, world_count):
+        results = pool.collide(pose_batches(motion, model, cells, report), len(motion.time) * model.world_count)
+        for block, chunk in within_episodes(results, motion, model.world_count):
             report.add_chunk(chunk)
             if digest is not None:
                 digest.add(block)

@@ -35,7 +35,13 @@ from collidecli.importers.meshes.part_cache import parts_kept_in
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.mixing import OptionalColumns, check_column_names
 from collidecli.scene.motion import Motion, episodes_in
-from collidecli.scene.run_options import HYDRO_NAMES, REDUCTION_DEFAULTS, ContactOptions, EngineOptions
+from collidecli.scene.run_options import (
+    HYDRO_NAMES,
+    PARTICLE_NAMES,
+    REDUCTION_DEFAULTS,
+    ContactOptions,
+    EngineOptions,
+)
 from collidecli.storage import native_array_loops as native_loops
 from collidecli.storage.contact_sets.writer import ContactWriter
 
@@ -224,10 +230,10 @@ def inexact_warnings(timing: TimingReport) -> tuple[str, ...]:
 
 
 def result_config(request: RunRequest) -> dict[str, object]:
-    """Options that can change the contact set; the options of contact reduction only if contacts are reduced."""
-    default = asdict(ContactOptions())
+    """Options that can change the contact set; those of reduction only if contacts are reduced."""
+    default, unnamed = asdict(ContactOptions()), (*HYDRO_NAMES, *PARTICLE_NAMES)
     contact = asdict(request.contact)
-    contact = {name: value for name, value in contact.items() if name not in HYDRO_NAMES or value != default[name]}
+    contact = {name: value for name, value in contact.items() if name not in unnamed or value != default[name]}
     if not request.contact.reduce_contacts:
         contact = {name: value for name, value in contact.items() if name not in REDUCTION_DEFAULTS}
     # strict_meshes and ignore_particles only decide whether an input is refused: they change no contact.

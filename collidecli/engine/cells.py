@@ -35,12 +35,15 @@ class PoseBatch:
     first_frame: frame of body_pose[0]. body_pose: float64[frames, recorded worlds, B, 7], quaternions xyzw. One
     recorded world is used for all worlds, moved
         by their origins.
+    particle_position: float64[frames, recorded worlds, P, 3], or [1, 1, P, 3] of particles that rest; None where the
+        model has none.
     """
 
     first_cell: int
     cell_count: int
     first_frame: int
     body_pose: np.ndarray
+    particle_position: np.ndarray | None = None
 
 
 @wp.struct

@@ -19,7 +19,7 @@ from collidecli.engine.narrowphase.collider import Bucket, ColliderBatch, Collid
 from collidecli.engine.narrowphase.partition import count_buckets, partition, write_buckets
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
-from collidecli.scene.contact_groups import HYDRO_PATCHES, ContactGroup, groups_of_parts
+from collidecli.scene.contact_groups import HYDRO_PATCHES, ContactGroup, GroupRows, groups_of_parts
 from collidecli.scene.contacts import ContactBlock
 
 if TYPE_CHECKING:
@@ -38,6 +38,26 @@ class BroadPhase(Protocol):
     def name(self) -> str: ...
 
     def find(self, chunk: Chunk, workspace: Workspace) -> tuple[wp.array, int]: ...
+
+    def kernels(self) -> list[wp.Kernel]: ...
+
+
+class GroupStage(Protocol):
+    """Finds the rows of a group beside the rigid contacts, from the instances of a chunk."""
+
+    @property
+    def group(self) -> ContactGroup: ...
+
+    @property
+    def width(self) -> int:
+        """Units of a cell, such as particles, that are independent of each other."""
+        ...
+
+    def collide_part(
+        self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
+    ) -> tuple[GroupRows, int]:
+        """The rows of the units `begin` to `end` of each cell, and the number of their candidates."""
+        ...
 
     def kernels(self) -> list[wp.Kernel]: ...
 
@@ -111,6 +131,7 @@ class CollisionPipeline:
     max_contacts_per_pair: 0 is no limit. reduction: None keeps all contacts. surfaces: arguments of the colliders of
     sub-pairs, by name (see pipeline_builder). field_seconds: time to build or load signed distance fields [s].
     hydro: the hydroelastic pairs, which have no other contacts; None for none. notes: warnings about the scene.
+    group_stages: of groups beside the rigid contacts.
     """
 
     device_model: DeviceModel
@@ -123,11 +144,18 @@ class CollisionPipeline:
     field_seconds: float = 0.0
     hydro: HydroStage | None = None
     notes: tuple[str, ...] = ()
+    group_stages: tuple[GroupStage, ...] = ()
 
     @property
     def groups(self) -> tuple[ContactGroup, ...]:
         """The groups that the blocks have."""
-        return () if self.hydro is None else self.hydro.written
+        hydro = () if self.hydro is None else self.hydro.written
+        return (*hydro, *(stage.group for stage in self.group_stages))
+
+    @property
+    def cell_width(self) -> int:
+        """Instances of a cell, and units of its groups: a measure of its work."""
+        return self.device_model.layout.width + sum(stage.width for stage in self.group_stages)
 
     def collide(self, batch: PoseBatch, workspace: Workspace) -> tuple[ContactBlock, ChunkReport]:
         """Contacts of all cells of the batch, in canonical order, and the report.
@@ -140,7 +168,11 @@ class CollisionPipeline:
         clock.end("transforms")
         pair, count = self.broad_phase.find(chunk, workspace)
         clock.end("broad_phase")
-        return self._collide_pairs(chunk, pair, count, workspace, report, clock), report
+        block = self._collide_pairs(chunk, pair, count, workspace, report, clock)
+        for stage in self.group_stages:
+            block.groups[stage.group.name], _ = stage.collide_part(chunk, batch, workspace, 0, stage.width)
+            clock.end("narrow_phase")
+        return block, report
 
     def collide_in_parts(self, batch: PoseBatch, memory_limit: int) -> tuple[ContactBlock, ChunkReport]:
         """Contacts of one cell within `memory_limit` bytes of scratch and result, and the report.
@@ -171,7 +203,29 @@ class CollisionPipeline:
             report = report.plus(part_report)
             done += len(part)
             result_bytes += block.nbytes
-        return joined_parts(parts), report
+        block = joined_parts(parts)
+        for stage in self.group_stages:
+            left = memory_limit - joining_bytes(block.nbytes)
+            block.groups[stage.group.name] = self._group_in_parts(stage, batch, left)
+        return block, report
+
+    def _group_in_parts(self, stage: GroupStage, batch: PoseBatch, memory_limit: int) -> GroupRows:
+        """Rows of a group in one cell within `memory_limit` bytes of scratch and result, found in parts."""
+        parts: list[GroupRows] = []
+        done, size = 0, stage.width
+        while done < stage.width:
+            left = memory_limit - joining_bytes(sum(part.nbytes for part in parts))
+            workspace = Workspace(self.device_model.device, left, exact=True)
+            try:
+                chunk = transform_chunk(self.device_model, batch, workspace)
+                parts.append(stage.collide_part(chunk, batch, workspace, done, min(done + size, stage.width))[0])
+            except ChunkTooLarge as too_large:
+                if size == 1:
+                    raise ChunkTooLarge(memory_limit - left + too_large.needed) from None
+                size //= 2
+                continue
+            done += size
+        return groups_of_parts([{stage.group.name: part} for part in parts])[stage.group.name]
 
     def _host_pairs(self, batch: PoseBatch, memory_limit: int) -> tuple[np.ndarray, ChunkReport]:
         """The candidates of a batch on the host, int32[P, 2]; their scratch memory is free afterwards."""
@@ -252,7 +306,8 @@ class CollisionPipeline:
         )
         colliders = sorted(self.table.colliders, key=lambda collider: collider.may_be_inexact)
         kernels += [] if self.hydro is None else self.hydro.kernels()
-        return [*kernels, *self.broad_phase.kernels(), *(collider.kernel for collider in colliders)]
+        kernels += [kernel for stage in self.group_stages for kernel in stage.kernels()]
+        return [*dict.fromkeys(kernels), *self.broad_phase.kernels(), *(collider.kernel for collider in colliders)]
 
     def _narrow_phase(
         self, chunk: Chunk, candidates: Candidates, count: int, workspace: Workspace

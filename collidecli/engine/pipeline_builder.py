@@ -20,7 +20,7 @@ from collidecli.engine.broadphase.sweep_plan import plan_sweep
 from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, upload_model
 from collidecli.engine.narrowphase.collider import ColliderTable
 from collidecli.engine.narrowphase.dispatch import needed_colliders
-from collidecli.engine.pipeline import ALWAYS, BroadPhase, CollisionPipeline
+from collidecli.engine.pipeline import ALWAYS, BroadPhase, CollisionPipeline, GroupStage
 from collidecli.engine.runtime.compilation import begin_loading, load_kernels
 from collidecli.engine.runtime.initialization import initialize, one_at_a_time
 from collidecli.engine.runtime.launch_queue import execute_steps
@@ -129,11 +129,27 @@ def build_pipeline(
         field_seconds,
         _hydro_stage(hydro, device_model, contact_options),
         hydro.notes,
+        _group_stages(device_model, contact_options, sample_poses, float_type),
     )
     # Colliders, last in the list, compile longest: they start first, so that no core is idle at the end.
     load_kernels(pipeline.kernels()[::-1], device)
     _measure(surfaces, device_model)
     return pipeline, choice
+
+
+def _group_stages(
+    device_model: DeviceModel,
+    options: ContactOptions,
+    sample_poses: Callable[[], np.ndarray],
+    float_type: np.dtype,
+) -> tuple[GroupStage, ...]:
+    """The stages of the groups that the model and the options have."""
+    if not len(device_model.model.particles):
+        return ()
+    from collidecli.engine.particles.soft_contacts import soft_contacts_of
+
+    poses = sample_poses()
+    return (soft_contacts_of(device_model, options.soft_gap, poses[len(poses) // 2], float_type),)
 
 
 def _reduction(options: ContactOptions, kind_pairs: set[tuple[int, int]], device: wp.Device) -> Reduction | None:

@@ -46,7 +46,7 @@ def batch_size(pipeline: CollisionPipeline, cell_count: int, workers: int, reque
     if requested:
         return requested
     model = pipeline.device_model
-    return batch_cells(cell_count, model.model.world_count, model.layout.width, workers, model.device.is_cuda)
+    return batch_cells(cell_count, model.model.world_count, pipeline.cell_width, workers, model.device.is_cuda)
 
 
 class Workers:
@@ -63,7 +63,7 @@ class Workers:
         self._pipeline = pipeline
         self._count = count
         self._memory_limit = memory_limit
-        self._width = pipeline.device_model.layout.width
+        self._width = pipeline.cell_width
         self._worker_memory = worker_memory(memory_limit, count)
         self._largest_block = 0
         self._max_cells = probe_cells(self._width)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -44,6 +44,23 @@ class Motion(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class RecordsParticles(Protocol):
+    """A motion of particles too."""
+
+    def read_particles(self, frames: range) -> np.ndarray | None:
+        """float64[len(frames), world_count, P, 3]: world positions of the model's particles; None if they rest.
+
+        Raises InputError with dataset, frame, world and particle of a position that is not finite.
+        """
+        ...
+
+
+def recorded_particles(motion: Motion, frames: range) -> np.ndarray | None:
+    """Positions of the particles in some frames, see `RecordsParticles`; None if they rest."""
+    return motion.read_particles(frames) if isinstance(motion, RecordsParticles) else None
 
 
 def episodes_in(motion: Motion, world_count: int) -> Episodes | None:

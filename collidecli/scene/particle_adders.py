@@ -28,10 +28,8 @@ from collidecli.scene.shape_config import ShapeConfig, check_config
 
 DEFAULT_PARTICLE_RADIUS = 0.1
 """Radius of particles without an own one [m], as Newton has it."""
-DYNAMICS = frozenset(
-    ("tri_ke", "tri_ka", "tri_kd", "tri_drag", "tri_lift", "edge_ke", "edge_kd", "add_springs", "spring_ke", "spring_kd")
-    + ("edge_callback", "face_callback", "k_mu", "k_lambda", "k_damp")
-)
+DYNAMICS = frozenset(("tri_ke", "tri_ka", "tri_kd", "tri_drag", "tri_lift", "edge_ke", "edge_kd", "edge_callback"))
+DYNAMICS |= {"add_springs", "spring_ke", "spring_kd", "face_callback", "k_mu", "k_lambda", "k_damp"}
 """Further arguments of other builders that change no contact; they have no effect."""
 
 
@@ -92,14 +90,12 @@ class ParticleAdders:
         part = position, radii, checked_active(flags, len(position), where)
         first, held = self.particle_count, self._records.deformables[-1:]
         cfg = self._particle_cfg(cfg, where)
-        if held and (held[0].kind, held[0].template, held[0].key) == (LOOSE, self._open_template, key):
-            if held[0].cfg == cfg:
-                held[0].parts.append(part)
-                held[0].count += len(position)
-                return first
-        self._records.deformables.append(
-            DeformableRecord(key, self._open_template, LOOSE, cfg, [part], len(position))
-        )
+        own = LOOSE, self._open_template, key
+        if held and (held[0].kind, held[0].template, held[0].key) == own and held[0].cfg == cfg:
+            held[0].parts.append(part)
+            held[0].count += len(position)
+            return first
+        self._records.deformables.append(DeformableRecord(key, self._open_template, LOOSE, cfg, [part], len(position)))
         return first
 
     def add_cloth_mesh(
@@ -177,9 +173,7 @@ class ParticleAdders:
         points = checked_positions(compose(pose, placed)[:, :3], where)
         radii = checked_radii(self.default_particle_radius if radius is None else radius, len(points), where)
         part = points, radii, np.ones(len(points), bool)
-        return DeformableRecord(
-            key, self._open_template, kind, self._particle_cfg(cfg, where), [part], len(points)
-        )
+        return DeformableRecord(key, self._open_template, kind, self._particle_cfg(cfg, where), [part], len(points))
 
     def _added(self, record: DeformableRecord) -> int:
         first = self.particle_count

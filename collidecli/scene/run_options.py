@@ -43,6 +43,9 @@ HYDRO_NAMES = (
 GROUND = "ground"
 """Name of the plane that the option `ground` adds."""
 DEFAULT_CACHE_LIMIT = 1 << 30
+DEFAULT_SOFT_GAP = 0.01
+PARTICLE_NAMES = ("soft_gap",)
+"""Fields of ContactOptions that apply only to particles."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class ContactOptions:
     output_contact_surface is Newton's name of it. hydro_reduce: write contacts of the surfaces to /rigid_contacts.
     hydro_fallback: open meshes have point contacts ("point"), or are refused ("refuse"). buffer_fraction,
     margin_contact_area: options of Newton without effect.
+    soft_gap: largest distance of a contact of a particle with a shape [m].
     """
 
     narrow_phase: str = "gjk"
@@ -88,6 +92,7 @@ class ContactOptions:
     output_contact_surface: bool = False
     buffer_fraction: float | None = None
     margin_contact_area: float | None = None
+    soft_gap: float = DEFAULT_SOFT_GAP
 
     def checked(self) -> ContactOptions:
         """These options. Raises InputError for an unknown choice, an invalid length or an invalid count."""
@@ -101,6 +106,7 @@ class ContactOptions:
         self._check_reduction()
         check_length("sticky_contacts", self.sticky_contacts, "options")
         self._check_hydro()
+        check_length("soft_gap", self.soft_gap, "options")
         return self
 
     def _check_hydro(self) -> None:

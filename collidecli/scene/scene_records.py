@@ -122,9 +122,7 @@ class SceneRecords:
         self.filter_pairs += [replace(p, a=p.a + shape0, b=p.b + shape0) for p in other.filter_pairs]
         self.forced_pairs += [replace(p, a=p.a + shape0, b=p.b + shape0) for p in other.forced_pairs]
         self.usd_filtered += [((scope, a), (scope, b)) for (_, a), (_, b) in other.usd_filtered]
-        self.deformables += [
-            replace(d, template=template, scope=scope, parts=list(d.parts)) for d in other.deformables
-        ]
+        self.deformables += [replace(d, template=template, scope=scope, parts=list(d.parts)) for d in other.deformables]
 
 
 def may_share_world(template_a: int, template_b: int) -> bool:

@@ -59,7 +59,7 @@ class Ours:
         self.choice = made.choice
         self.frame_count = len(poses)
         self._cell_count = len(poses) * model.world_count
-        self._batches = list(pose_batches(motion, model.world_count, made.chunk_cells, timing))
+        self._batches = list(pose_batches(motion, model, made.chunk_cells, timing))
         self._workers = Workers(made.pipeline, made.workers, made.memory_limit)
         self._clock = clock
 

@@ -36,17 +36,21 @@ class Cloud:
 
 @wp.struct
 class CloudCells:
-    """Recorded positions of the particles in the frames of a chunk; first: index of each cell's first particle."""
+    """Recorded positions of the particles in the frames of a chunk. first: index of each cell's first particle.
+
+    shared: 1 where worlds with different origins have the positions of one.
+    """
 
     position: wp.array[Vec3]
     first: wp.array[wp.int64]
+    shared: int
 
 
 @wp.func
 def position_in_cell(cloud: Cloud, cells: CloudCells, chunk: ChunkCells, cell: int, particle: int) -> Vec3:
     """World position of a particle in a cell."""
     point = cells.position[int(cells.first[cell]) + particle]
-    if chunk.shared != 0 and cloud.moves[particle] != 0:
+    if cells.shared != 0 and cloud.moves[particle] != 0:
         return wp.transform_point(chunk.world_shift[chunk.cell_world[cell]], point)
     return point
 
@@ -84,16 +88,22 @@ def upload_cloud(device_model: DeviceModel) -> Cloud:
     return cloud
 
 
-def upload_positions(device_model: DeviceModel, batch: PoseBatch, chunk: Chunk, workspace: Workspace) -> CloudCells:
-    """The positions of a chunk; on the CPU they are not copied."""
+def upload_positions(
+    device_model: DeviceModel, batch: PoseBatch, chunk: Chunk, workspace: Workspace
+) -> tuple[CloudCells, tuple[np.ndarray, ...]]:
+    """The positions of a chunk, and the host arrays that must live as long; on the CPU they are not copied."""
     assert batch.particle_position is not None
     worlds = len(device_model.model.world_template)
-    _, recorded_worlds, particles = batch.particle_position.shape[:3]
+    frames, recorded_worlds, particles = batch.particle_position.shape[:3]
     skipped, first = divmod(batch.first_cell - batch.first_frame * worlds, worlds)
     frame, world = np.divmod(np.arange(first, first + chunk.cell_count), worlds)
-    starts = (frame * recorded_worlds + (world if recorded_worlds > 1 else 0)) * particles
+    if frames == 1:
+        skipped, frame = 0, np.zeros_like(frame)
+    starts = ((frame * recorded_worlds + (world if recorded_worlds > 1 else 0)) * particles).astype(np.int64)
     used = batch.particle_position[skipped : skipped + int(frame[-1]) + 1]
-    held = workspace.struct(CloudCells)
-    workspace.bind_host_array(CloudCells, "position", np.ascontiguousarray(used, np.float64).reshape(-1, 3), Vec3)
-    workspace.bind_host_array(CloudCells, "first", starts.astype(np.int64), wp.int64)
-    return held
+    used = np.ascontiguousarray(used, np.float64).reshape(-1, 3)
+    shared = recorded_worlds == 1 and device_model.model.world_shift is not None
+    held = workspace.struct(CloudCells, shared=int(shared))
+    workspace.bind_host_array(CloudCells, "position", used, Vec3)
+    workspace.bind_host_array(CloudCells, "first", starts, wp.int64)
+    return held, (used, starts)

@@ -13,7 +13,7 @@ import warp as wp
 
 from collidecli.engine.cells import Chunk, ChunkCells, Instances
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
-from collidecli.engine.geometry.bounds import INFINITE, bounding_box, rounded_down, rounded_up
+from collidecli.engine.geometry.bounds import bounding_box, rounded_down, rounded_up
 from collidecli.engine.geometry.real import Real
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
@@ -77,7 +77,7 @@ def fit_boxes(
 @wp.func
 def boxes_overlap(low: wp.vec3d, high: wp.vec3d, lower: wp.vec3f, upper: wp.vec3f) -> bool:
     """Whether a box in float64 and one in float32 have a point in common."""
-    for axis in range(3):
+    for axis in range(3):  # noqa: SIM110
         if low[axis] > Real(upper[axis]) or high[axis] < Real(lower[axis]):
             return False
     return True

@@ -5,8 +5,6 @@ the shape, less the shape's margin and the particle's radius, is below the gap. 
 written; their order is by cell, particle and shape.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +16,7 @@ import warp as wp
 from collidecli.engine.cells import Chunk, ChunkCells, Instances, PoseBatch
 from collidecli.engine.contacts.compaction import count_cells, offset_in_body
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
-from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import CONVEX_MESH, HEIGHTFIELD, MESH, PLANE
 from collidecli.engine.particles.cloud import (
     Cloud,
@@ -49,32 +47,31 @@ from collidecli.engine.particles.surfaces import (
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
-from collidecli.scene.contact_groups import SOFT_CONTACTS, GroupRows
+from collidecli.scene.contact_groups import SOFT_CONTACTS, ContactGroup, GroupRows
 
 
 @wp.struct
-class Part:
-    """Particles `begin` to `begin` + `width` of each cell, in the order of `Cloud.row`."""
-
-    begin: int
-    width: int
-
-
-@wp.struct
-class SoftQuery:
-    """The shapes and particles of a chunk. gap: largest distance of a contact [m]."""
+class SoftScene:
+    """Shapes and particles of a model. gap: largest distance of a contact [m]."""
 
     rows: ShapeRows
     layout: Layout
-    chunk: ChunkCells
-    instances: Instances
     margin: wp.array[Real]
     cloud: Cloud
-    cells: CloudCells
     tree: ShapeTree
-    boxes: NodeBoxes
-    part: Part
     gap: Real
+
+
+@wp.struct
+class SoftCells:
+    """The cells of a chunk. A thread is a particle in a cell: thread = cell * width + index, and the particle is number
+    begin + index of `Cloud.row`.
+
+    Structs of the workspace are arguments of their own: a struct inside another one is a copy.
+    """
+
+    begin: int
+    width: int
 
 
 @wp.struct
@@ -88,54 +85,80 @@ class SoftRecord:
 
 
 @wp.func
-def particle_of(query: SoftQuery, cell: int, index: int) -> int:
-    """Row of a particle of a cell; -1 for an index that its template does not use."""
-    at = query.part.begin + index
-    return query.cloud.row[query.chunk.cell_template[cell] * query.cloud.width + at]
+def particle_of(scene: SoftScene, chunk: ChunkCells, part: SoftCells, cell: int, thread: int) -> int:
+    """Row of a thread's particle; -1 for an index that its template does not use."""
+    at = part.begin + thread - cell * part.width
+    return scene.cloud.row[chunk.cell_template[cell] * scene.cloud.width + at]
 
 
 @wp.func
-def is_candidate(query: SoftQuery, cell: int, slot: int, particle: int, point: Vec3, reach: Real) -> bool:
+def is_candidate(
+    scene: SoftScene,
+    chunk: ChunkCells,
+    instances: Instances,
+    cell: int,
+    slot: int,
+    particle: int,
+    point: Vec3,
+    reach: Real,
+) -> bool:
     """Whether a shape whose box is near a particle may touch it; of a plane, whether its half space is near."""
-    row = query.layout.slot_row[query.chunk.cell_template[cell] * query.layout.width + slot]
-    if not may_touch(query.cloud, particle, row):
+    row = scene.layout.slot_row[chunk.cell_template[cell] * scene.layout.width + slot]
+    if not may_touch(scene.cloud, particle, row):
         return False
-    if query.rows.type[row] == PLANE:
-        pose = query.instances.pose[cell * query.layout.width + slot]
-        return wp.transform_point(wp.transform_inverse(pose), point)[2] < reach + query.margin[row]
+    if scene.rows.type[row] == PLANE:
+        pose = instances.pose[cell * scene.layout.width + slot]
+        return wp.transform_point(wp.transform_inverse(pose), point)[2] < reach + scene.margin[row]
     return True
 
 
 @kernel
-def count_candidates(query: SoftQuery, found: wp.array[wp.int32]):
+def count_candidates(
+    scene: SoftScene,
+    chunk: ChunkCells,
+    instances: Instances,
+    cells: CloudCells,
+    boxes: NodeBoxes,
+    part: SoftCells,
+    found: wp.array[wp.int32],
+):
     """One thread per particle and cell: the number of shapes that it may touch."""
     thread = wp.tid()
-    cell = thread // query.part.width
-    particle = particle_of(query, cell, thread - cell * query.part.width)
+    cell = thread // part.width
+    particle = particle_of(scene, chunk, part, cell, thread)
     count = int(0)
     if particle >= 0:
-        point = position_in_cell(query.cloud, query.cells, query.chunk, cell, particle)
-        reach = query.cloud.radius[particle] + query.gap
+        point = position_in_cell(scene.cloud, cells, chunk, cell, particle)
+        reach = scene.cloud.radius[particle] + scene.gap
         low = point - Vec3(reach, reach, reach)
         high = point + Vec3(reach, reach, reach)
-        template = query.chunk.cell_template[cell]
-        first = template * query.tree.width
+        template = chunk.cell_template[cell]
+        first = template * scene.tree.width
         node = int(0)
-        while node < query.tree.count[template]:
-            at = cell * query.tree.width + node
-            if boxes_overlap(low, high, query.boxes.lower[at], query.boxes.upper[at]):
-                slot = query.tree.slot[first + node]
-                if slot >= 0:
-                    if is_candidate(query, cell, slot, particle, point, reach):
+        while node < scene.tree.count[template]:
+            at = cell * scene.tree.width + node
+            if boxes_overlap(low, high, boxes.lower[at], boxes.upper[at]):
+                slot = scene.tree.slot[first + node]
+                if slot >= 0:  # noqa: SIM102
+                    if is_candidate(scene, chunk, instances, cell, slot, particle, point, reach):
                         count += 1
                 node += 1
             else:
-                node = query.tree.skip[first + node]
+                node = scene.tree.skip[first + node]
     found[thread] = count
 
 
 @kernel
-def write_candidates(query: SoftQuery, end: wp.array[wp.int32], pair: wp.array[wp.vec2i]):
+def write_candidates(
+    scene: SoftScene,
+    chunk: ChunkCells,
+    instances: Instances,
+    cells: CloudCells,
+    boxes: NodeBoxes,
+    part: SoftCells,
+    end: wp.array[wp.int32],
+    pair: wp.array[wp.vec2i],
+):
     """One thread per particle and cell: its candidates (thread, slot), ascending by slot.
 
     end: inclusive scan of their numbers.
@@ -146,22 +169,22 @@ def write_candidates(query: SoftQuery, end: wp.array[wp.int32], pair: wp.array[w
         first_pair = end[thread - 1]
     if first_pair == end[thread]:
         return
-    cell = thread // query.part.width
-    particle = particle_of(query, cell, thread - cell * query.part.width)
-    point = position_in_cell(query.cloud, query.cells, query.chunk, cell, particle)
-    reach = query.cloud.radius[particle] + query.gap
+    cell = thread // part.width
+    particle = particle_of(scene, chunk, part, cell, thread)
+    point = position_in_cell(scene.cloud, cells, chunk, cell, particle)
+    reach = scene.cloud.radius[particle] + scene.gap
     low = point - Vec3(reach, reach, reach)
     high = point + Vec3(reach, reach, reach)
-    template = query.chunk.cell_template[cell]
-    first = template * query.tree.width
+    template = chunk.cell_template[cell]
+    first = template * scene.tree.width
     node = int(0)
     written = int(first_pair)
-    while node < query.tree.count[template]:
-        at = cell * query.tree.width + node
-        if boxes_overlap(low, high, query.boxes.lower[at], query.boxes.upper[at]):
-            slot = query.tree.slot[first + node]
-            if slot >= 0:
-                if is_candidate(query, cell, slot, particle, point, reach):
+    while node < scene.tree.count[template]:
+        at = cell * scene.tree.width + node
+        if boxes_overlap(low, high, boxes.lower[at], boxes.upper[at]):
+            slot = scene.tree.slot[first + node]
+            if slot >= 0:  # noqa: SIM102
+                if is_candidate(scene, chunk, instances, cell, slot, particle, point, reach):
                     # Insertion sort.
                     place = int(written)
                     while place > first_pair and pair[wp.max(place - 1, 0)][1] > slot:
@@ -171,15 +194,14 @@ def write_candidates(query: SoftQuery, end: wp.array[wp.int32], pair: wp.array[w
                     written += 1
             node += 1
         else:
-            node = query.tree.skip[first + node]
+            node = scene.tree.skip[first + node]
 
 
 @wp.func
 def emit_sample(
-    query: SoftQuery,
+    scene: SoftScene,
+    pose: Pose,
     sample: Sample,
-    cell: int,
-    slot: int,
     inflation: Real,
     index: int,
     record: wp.array[SoftRecord],
@@ -188,10 +210,9 @@ def emit_sample(
     """Writes a candidate's record, and 1 to `kept` where its distance is below the gap. inflation: margin and
     radius."""
     distance = sample.distance - inflation
-    if sample.found == 0 or distance >= query.gap:
+    if sample.found == 0 or distance >= scene.gap:
         kept[index] = 0
         return
-    pose = query.instances.pose[cell * query.layout.width + slot]
     contact = SoftRecord()
     contact.point = wp.transform_point(pose, sample.point)
     contact.normal = wp.transform_vector(pose, sample.outward)
@@ -201,12 +222,17 @@ def emit_sample(
     kept[index] = 1
 
 
-def _kernel_of(name: str, surfaces: Any, sample_of: Any, low_type: int, high_type: int) -> wp.Kernel:
+def _kernel_of(name: str, surface_type: Any, sample_of: Any, low_type: int, high_type: int) -> wp.Kernel:
     """The kernel of the shapes of types low_type to high_type."""
 
     def sample_candidates(
-        query: SoftQuery,
-        surfaces: surfaces,
+        scene: SoftScene,
+        chunk: ChunkCells,
+        instances: Instances,
+        cells: CloudCells,
+        boxes: NodeBoxes,
+        part: SoftCells,
+        surfaces: surface_type,
         pair: wp.array[wp.vec2i],
         record: wp.array[SoftRecord],
         kept: wp.array[wp.int32],
@@ -215,20 +241,20 @@ def _kernel_of(name: str, surfaces: Any, sample_of: Any, low_type: int, high_typ
         index = wp.tid()
         thread = pair[index][0]
         slot = pair[index][1]
-        cell = thread // query.part.width
-        row = query.layout.slot_row[query.chunk.cell_template[cell] * query.layout.width + slot]
-        shape_type = query.rows.type[row]
+        cell = thread // part.width
+        row = scene.layout.slot_row[chunk.cell_template[cell] * scene.layout.width + slot]
+        shape_type = scene.rows.type[row]
         if shape_type < wp.static(low_type) or shape_type > wp.static(high_type):
             return
-        particle = particle_of(query, cell, thread - cell * query.part.width)
-        pose = query.instances.pose[cell * query.layout.width + slot]
+        particle = particle_of(scene, chunk, part, cell, thread)
+        pose = instances.pose[cell * scene.layout.width + slot]
         point = wp.transform_point(
-            wp.transform_inverse(pose), position_in_cell(query.cloud, query.cells, query.chunk, cell, particle)
+            wp.transform_inverse(pose), position_in_cell(scene.cloud, cells, chunk, cell, particle)
         )
-        radius = query.cloud.radius[particle]
-        inflation = query.margin[row] + radius
-        sample = sample_of(query.rows, surfaces, row, point, inflation + query.gap, radius)
-        emit_sample(query, sample, cell, slot, inflation, index, record, kept)
+        radius = scene.cloud.radius[particle]
+        inflation = scene.margin[row] + radius
+        sample = sample_of(scene.rows, surfaces, row, point, inflation + scene.gap, radius)
+        emit_sample(scene, pose, sample, inflation, index, record, kept)
 
     sample_candidates.__name__ = sample_candidates.__qualname__ = name
     return kernel(sample_candidates)
@@ -296,7 +322,9 @@ class SoftColumns64:
 def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
     @kernel
     def compact_soft(
-        query: SoftQuery,
+        scene: SoftScene,
+        chunk: ChunkCells,
+        part: SoftCells,
         pair: wp.array[wp.vec2i],
         record: wp.array[SoftRecord],
         kept: wp.array[wp.int32],
@@ -309,9 +337,9 @@ def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
             return
         slot = end[index] - 1
         thread = pair[index][0]
-        cell = thread // query.part.width
-        particle = particle_of(query, cell, thread - cell * query.part.width)
-        row = query.layout.slot_row[query.chunk.cell_template[cell] * query.layout.width + pair[index][1]]
+        cell = thread // part.width
+        particle = particle_of(scene, chunk, part, cell, thread)
+        row = scene.layout.slot_row[chunk.cell_template[cell] * scene.layout.width + pair[index][1]]
         contact = record[index]
         columns.kind[slot] = wp.uint8(0)
         columns.indices[slot] = wp.vec3i(particle, -1, -1)
@@ -320,7 +348,7 @@ def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
         columns.feature[slot] = contact.feature
         columns.distance[slot] = wp.float32(contact.distance) + wp.float32(0.0)
         columns.normal[slot] = wp.vec3f(contact.normal) + wp.vec3f()
-        columns.point_body[slot] = offset_in_body(query.rows, query.chunk, cell, row, contact.point) + wp.vec3f()
+        columns.point_body[slot] = offset_in_body(scene.rows, chunk, cell, row, contact.point) + wp.vec3f()
         columns.point_world[slot] = point_type(contact.point) + point_type()
 
     return compact_soft
@@ -346,15 +374,13 @@ def _elements(float_type: np.dtype) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class SoftContacts:
-    """Contacts of the particles of a model with its shapes. It has no scratch memory: any number of threads may share it.
+    """Contacts of the particles of a model with its shapes. Any number of threads may share it.
 
-    gap: largest distance of a contact [m]. samplers: kernels of the shape types of the model, with their surfaces.
+    samplers: kernels of the shape types of the model, with their surfaces.
     """
 
     device_model: DeviceModel
-    cloud: Cloud
-    tree: ShapeTree
-    gap: float
+    scene: SoftScene
     samplers: tuple[tuple[wp.Kernel, Any], ...]
     float_type: np.dtype
 
@@ -363,49 +389,49 @@ class SoftContacts:
         own = [fit_boxes, count_candidates, write_candidates, count_cells, COMPACT_SOFT[self.float_type]]
         return [*own, *(sampler for sampler, _ in self.samplers)]
 
-    def collide(self, chunk: Chunk, batch: PoseBatch, workspace: Workspace) -> tuple[GroupRows, int]:
-        """The rows of all cells of a chunk, and the number of candidates.
+    @property
+    def group(self) -> ContactGroup:
+        return SOFT_CONTACTS
 
-        Raises ChunkTooLarge when the scratch memory is too small for the chunk.
-        """
-        return self.collide_part(chunk, batch, workspace, 0, self.cloud.width)
+    @property
+    def width(self) -> int:
+        """Particles of the template that has most."""
+        return self.scene.cloud.width
 
     def collide_part(
         self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
     ) -> tuple[GroupRows, int]:
-        """The rows of the particles `begin` to `end` of each cell's, and the number of candidates."""
-        query = self._query(chunk, batch, workspace, begin, end)
-        threads = chunk.cell_count * (end - begin)
+        """The rows of the particles `begin` to `end` of each cell's, and the number of candidates.
+
+        Raises ChunkTooLarge when the scratch memory is too small.
+        """
+        cells, held = upload_positions(self.device_model, batch, chunk, workspace)
+        boxes = fitted_boxes(self.device_model, self.scene.tree, chunk, workspace)
+        width = end - begin
+        part = workspace.struct(SoftCells, begin=begin, width=width)
+        shared = [self.scene, chunk.cells, chunk.instances, cells, boxes, part]
+        threads = chunk.cell_count * width
         found = workspace.array("soft_found", threads, wp.int32)
-        workspace.launch(count_candidates, threads, [query, found])
-        if threads * self.tree.width > INDEX_LIMIT:  # the scan's int32 could overflow
+        workspace.launch(count_candidates, threads, [*shared, found])
+        if threads * self.scene.tree.width > INDEX_LIMIT:  # the scan's int32 could overflow
             total = int(workspace.host(found, threads).sum(dtype=np.int64))
             if total > INDEX_LIMIT:
                 raise ChunkTooLarge(total * 8)
         candidates = workspace.scan(found, threads)
         pair = workspace.array("soft_pair", candidates, wp.vec2i)
-        workspace.launch(write_candidates, threads if candidates else 0, [query, found, pair])
+        workspace.launch(write_candidates, threads if candidates else 0, [*shared, found, pair])
         record = workspace.array("soft_record", candidates, SoftRecord)
         kept = workspace.array("soft_kept", candidates, wp.int32)
         for sampler, surfaces in self.samplers:
-            workspace.launch(sampler, candidates, [query, surfaces, pair, record, kept])
+            workspace.launch(sampler, candidates, [*shared, surfaces, pair, record, kept])
         ends = workspace.array("soft_end", candidates, wp.int32)
         total = workspace.scan(kept, candidates, ends)
-        return self._compacted(chunk, query, (pair, record, kept, ends), candidates, total, workspace), candidates
-
-    def _query(self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int) -> SoftQuery:
-        cells = upload_positions(self.device_model, batch, chunk, workspace)
-        boxes = fitted_boxes(self.device_model, self.tree, chunk, workspace)
-        query = SoftQuery()
-        query.rows, query.layout = self.device_model.rows, self.device_model.layout
-        query.chunk, query.instances, query.margin = chunk.cells, chunk.instances, self.device_model.margins.margin
-        query.cloud, query.cells, query.tree, query.boxes = self.cloud, cells, self.tree, boxes
-        query.part.begin, query.part.width = begin, end - begin
-        query.gap = self.gap
-        return query
+        rows = self._compacted(chunk, part, width, (pair, record, kept, ends), candidates, total, workspace)
+        del held  # all launches are complete
+        return rows, candidates
 
     def _compacted(
-        self, chunk: Chunk, query: SoftQuery, found: tuple[wp.array, ...], candidates: int, total: int,
+        self, chunk: Chunk, part: SoftCells, width: int, found: tuple[wp.array, ...], candidates: int, total: int,
         workspace: Workspace,
     ) -> GroupRows:  # fmt: skip
         """The rows as exactly sized host arrays."""
@@ -413,11 +439,14 @@ class SoftContacts:
         size = sum(column.width * column.dtype_for(self.float_type).itemsize for column in SOFT_CONTACTS.columns)
         workspace.check(total * size)
         columns, arrays = workspace.table("soft", _COLUMNS[self.float_type], total, _elements(self.float_type))
-        workspace.launch(COMPACT_SOFT[self.float_type], candidates, [query, pair, record, kept, ends, columns])
+        workspace.launch(
+            COMPACT_SOFT[self.float_type], candidates,
+            [self.scene, chunk.cells, part, pair, record, kept, ends, columns],
+        )  # fmt: skip
         counts = np.zeros(chunk.cell_count, np.int64)
         if candidates:
             cell_end = workspace.array("soft_cell_end", chunk.cell_count, wp.int32)
-            arguments = [query.part.width, chunk.cell_count, candidates, pair, ends, cell_end]
+            arguments = [width, chunk.cell_count, candidates, pair, ends, cell_end]
             workspace.launch(count_cells, candidates, arguments)
             counts = np.diff(workspace.host(cell_end, chunk.cell_count), prepend=0).astype(np.int64)
         # Copies, since the next chunk reuses the scratch.
@@ -426,23 +455,19 @@ class SoftContacts:
         return GroupRows(counts, copies)
 
 
-def soft_contacts_of(
-    device_model: DeviceModel, gap: float, poses: np.ndarray, float_type: np.dtype
-) -> SoftContacts | None:
-    """The contacts of a model's particles; None if no particle may touch a shape.
+def soft_contacts_of(device_model: DeviceModel, gap: float, poses: np.ndarray, float_type: np.dtype) -> SoftContacts:
+    """The contacts of a model's particles.
 
     gap: largest distance of a contact [m]. poses: float64[recorded worlds, B, 7] of one frame.
     """
     particles, shapes = device_model.model.particles, device_model.model.shapes
-    used = np.unique(particles.object_class)
-    touched = particles.class_table[used].any(axis=0)[particles.shape_class] if len(shapes) else np.zeros(0, bool)
-    if not particles.active.any() or not touched.any():
-        return None
+    touched = particles.class_table.any(axis=0)[particles.shape_class]
+    scene = SoftScene()
+    scene.rows, scene.layout, scene.margin = device_model.rows, device_model.layout, device_model.margins.margin
+    scene.cloud, scene.tree, scene.gap = upload_cloud(device_model), build_tree(device_model, touched, poses), gap
     return SoftContacts(
         device_model,
-        upload_cloud(device_model),
-        build_tree(device_model, touched, poses),
-        gap,
+        scene,
         _samplers(device_model, shapes.type[touched]),
         np.dtype(float_type),
     )

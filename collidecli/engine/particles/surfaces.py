@@ -61,8 +61,8 @@ NAMES = wp.constant(7)
 class Sample:
     """Closest point of a shape's surface to a point, in the shape's frame.
 
-    found: 0 where the distance is at least the limit, and the rest is not set. outward: unit, from the surface outwards.
-    distance: negative inside [m]. feature: of the shape, -1 none.
+    found: 0 where the distance is at least the limit, and the rest is not set. outward: unit, from the surface
+    outwards. distance: negative inside [m]. feature: of the shape, -1 none.
     """
 
     found: int

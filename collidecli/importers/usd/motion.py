@@ -9,6 +9,7 @@ import numpy as np
 from pxr import Usd, UsdGeom
 
 from collidecli.errors import InputError
+from collidecli.importers.usd.deformables import DeformableMotion
 from collidecli.importers.usd.prim_transforms import PrimTransforms, WorldTransforms
 from collidecli.importers.usd.stage import EXPORT_AGAIN, diagnostics
 from collidecli.importers.usd.transform import (
@@ -111,7 +112,13 @@ class UsdMotion:
     """
 
     def __init__(
-        self, model: Model, stage: Usd.Stage, file: str, rest: dict[str, RestPose], metres_per_unit: float
+        self,
+        model: Model,
+        stage: Usd.Stage,
+        file: str,
+        rest: dict[str, RestPose],
+        metres_per_unit: float,
+        particles: DeformableMotion | None = None,
     ) -> None:
         known: dict[str, bool] = {}
         prims = {path: stage.GetPrimAtPath(path) for path in rest}
@@ -124,7 +131,9 @@ class UsdMotion:
         self._stage, self._transforms = stage, PrimTransforms(Usd.TimeCode.EarliestTime())
         for prim in moving.values():
             _refuse_splines(prim, file)
-        codes = {t for prim in moving.values() for x in transform_chain(prim) for t in x.GetTimeSamples()}
+        self._particles, self._particle_path = particles, model.particles.path
+        codes = set() if particles is None else particles.codes
+        codes |= {t for prim in moving.values() for x in transform_chain(prim) for t in x.GetTimeSamples()}
         self._codes = np.array(sorted(codes))
         whole = np.all((self._codes == np.rint(self._codes)) & (np.abs(self._codes) <= _MOST_STEP))
         rate = stage.GetTimeCodesPerSecond()
@@ -157,6 +166,12 @@ class UsdMotion:
         self._check(codes, matrix, columns)
         poses[:, 0, self._rows] = pose_of(rotation_of(columns), matrix[..., 3, :3] * self._metres_per_unit)
         return poses
+
+    def read_particles(self, frames: range) -> np.ndarray | None:
+        """float64[len(frames), 1, P, 3], see `scene.motion.RecordsParticles`; None without deformable prims."""
+        if self._particles is None:
+            return None
+        return self._particles.positions(self._particle_path, self._codes[np.asarray(frames, np.intp)])[:, None]
 
     def close(self) -> None:
         self._prims, self._transforms = [], PrimTransforms(Usd.TimeCode.EarliestTime())

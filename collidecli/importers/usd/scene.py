@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,13 @@ from pxr import Usd, UsdGeom, UsdPhysics
 
 from collidecli.errors import InputError
 from collidecli.importers.usd.colliders import ColliderAttributes, set_gap_rule
+from collidecli.importers.usd.deformables import (
+    Deformable,
+    DeformableMotion,
+    add_deformables,
+    deformable_prims,
+    read_deformable,
+)
 from collidecli.importers.usd.environment_search import populate
 from collidecli.importers.usd.filters import PairFilters
 from collidecli.importers.usd.geometry import HANDLED_TYPES, ShapeReader, WorldShape
@@ -57,8 +64,8 @@ class UsdImport:
     files: every layer of the stage, the scene first.
     metres_per_unit, up_axis: the stage's. warnings: for the user, one line each.
     kept: collider's path to attributes that affect no contact, in SI: those of SDF, hydroelastics and hulls.
-    articulated: forward kinematics of the stage's joints. text, left_out: empty; kinematics: None, as a stage consists
-    of files, has no generalized coordinates and loses no collider.
+    articulated: forward kinematics of the stage's joints. deformables: prims of particles, by path. text, left_out:
+    empty; kinematics: None, as a stage consists of files, has no generalized coordinates and loses no collider.
     """
 
     stage: Usd.Stage
@@ -72,6 +79,7 @@ class UsdImport:
     rest: dict[str, RestPose]
     kept: dict[str, dict[str, Any]]
     articulated: UsdKinematics
+    deformables: dict[str, Deformable] = field(default_factory=dict)
     text: str = ""
     left_out: tuple[str, ...] = ()
     kinematics: None = None
@@ -82,11 +90,13 @@ class UsdImport:
         return bool(prim) and not prim.IsInstanceProxy() and any(spec.layer.realPath for spec in prim.GetPrimStack())
 
     def motion(self, model: Model) -> UsdMotion | None:
-        """The stage's animation, of the bodies of the finalized model; None without animated bodies."""
+        """The stage's animation, of the finalized model; None without animated bodies and particles."""
         known: dict[str, bool] = {}
-        if not any(is_animated(self.stage.GetPrimAtPath(path), known) for path in self.rest):
+        particles = DeformableMotion(self.deformables, self.metres_per_unit, self.file) if self.deformables else None
+        moves = particles is not None and len(particles.codes) > 1
+        if not moves and not any(is_animated(self.stage.GetPrimAtPath(path), known) for path in self.rest):
             return None
-        return UsdMotion(model, self.stage, self.file, self.rest, self.metres_per_unit)
+        return UsdMotion(model, self.stage, self.file, self.rest, self.metres_per_unit, particles)
 
 
 def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneOptions | None = None) -> UsdImport:
@@ -117,7 +127,8 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneO
     with diagnostics(str(path)) as instancer_warnings:
         instances = expand_instancers(stage, str(path), warnings)
     warnings += instancer_warnings
-    physics = parse_physics(stage, str(path), warnings, instances, environments)
+    moving = deformable_prims(stage)
+    physics = parse_physics(stage, str(path), warnings, instances, environments, moving)
     check_joints(physics)
     with diagnostics(str(path)) as more_warnings:
         scene = _Scene(builder, physics, options.strict_meshes)
@@ -125,6 +136,7 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneO
         scene.add_bodies()
         scene.add_shapes()
         PairFilters(builder, physics, scene.shapes_of, scene.body_of, scene.owner_of).add_all()
+        deformables = scene.add_deformables(moving)
     builder.source.append(Path(path).name)
     builder.up_axis = str(UsdGeom.GetStageUpAxis(stage))
     if builder.up_axis not in UP_AXES:
@@ -140,6 +152,7 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneO
         warnings=tuple(dict.fromkeys(physics.warnings + more_warnings)),
         rest=scene.rest,
         kept=scene.attributes.kept,
+        deformables=deformables,
         articulated=UsdKinematics(physics, {p: rest.pose for p, rest in scene.rest.items()}, scene.metres_per_unit),
     )
 
@@ -159,6 +172,15 @@ class _Scene:
         self._newton_world: dict[str, int] = {}
         self._world_of: dict[str, int] = {}
         self.owner_of = {shape: self._owner(shape) for shape in physics.shapes}
+
+    def add_deformables(self, prims: dict[str, Usd.Prim]) -> dict[str, Deformable]:
+        """Adds the particles of deformable prims."""
+        file = self._physics.file
+        found = {path: read_deformable(prim, self.metres_per_unit, file) for path, prim in prims.items()}
+        if found:
+            motion = DeformableMotion(found, self.metres_per_unit, file)
+            add_deformables(self._builder, found, motion, self._physics.environments.several, file)
+        return found
 
     def add_worlds(self) -> None:
         """Adds a world for each environment; equal environments have one template."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -236,10 +236,12 @@ def parse_physics(
     warnings: list[str],
     instances: Instances | None = None,
     environments: Environments | None = None,
+    deformables: Collection[str] = (),
 ) -> Physics:
     """The stage's colliders, bodies, joints and articulations as pxr's UsdPhysics parser reads them.
 
-    instances: of its expanded point instancers. environments: those that the stage was populated for.
+    instances: of its expanded point instancers. environments: those that the stage was populated for. deformables:
+    paths of prims that are no colliders of rigid shapes.
     Raises InputError for a stage without a collider, and for a collider that the parser ignores.
     """
     with diagnostics(file) as parser_warnings:
@@ -248,8 +250,9 @@ def parse_physics(
     physics.environments = environments or Environments()
     for paths, descriptors in found.values():
         for path, descriptor in zip(paths, descriptors, strict=True):
-            _add_descriptor(physics, str(path), descriptor)
-    _check_colliders(physics)
+            if str(path) not in deformables:
+                _add_descriptor(physics, str(path), descriptor)
+    _check_colliders(physics, deformables)
     physics.warnings += [w for w in parser_warnings if "CollisionAPI applied to an unknown" not in w]
     return physics
 
@@ -272,14 +275,14 @@ def _add_descriptor(physics: Physics, path: str, descriptor: Any) -> None:
         physics.articulations[path] = descriptor
 
 
-def _check_colliders(physics: Physics) -> None:
+def _check_colliders(physics: Physics, deformables: Collection[str]) -> None:
     """Sorts shapes and bodies in the stage's order; refuses colliders that pxr ignores."""
     prims = list(physics.stage.Traverse(Usd.TraverseInstanceProxies()))
     order = [str(p.GetPath()) for p in prims]
     for prim, path in zip(prims, order, strict=True):
-        if path not in physics.shapes and prim.HasAPI(UsdPhysics.CollisionAPI):
+        if path not in physics.shapes and path not in deformables and prim.HasAPI(UsdPhysics.CollisionAPI):
             _refuse_or_warn(physics, prim)
-    if not physics.shapes:
+    if not physics.shapes and not deformables:
         raise InputError(
             "the stage has no collider", physics.file, "apply PhysicsCollisionAPI to the prims that should collide"
         )

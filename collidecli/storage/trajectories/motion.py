@@ -23,6 +23,7 @@ from collidecli.storage.file_hash import RecordedInFile
 from collidecli.storage.h5_input import DAMAGE, open_h5
 from collidecli.storage.trajectories.bodies import BodyMatch
 from collidecli.storage.trajectories.header import TrajectoryHeader, cached_dataset, header_of
+from collidecli.storage.trajectories.particles import check_positions
 
 PIECE_BYTES = 1 << 18
 """Approximate size of the ranges in which frames are read and checked: a range fits the core's cache."""
@@ -154,7 +155,9 @@ class TrajectoryMotion(RecordedInFile):
         ignore_particles: bool = False,
     ) -> None:
         self.header = header_of(file, path)
-        particles = _particle_warnings(self.header, ignore_particles)
+        particles = _particle_warnings(self.header, model, ignore_particles)
+        has_particles = self.header.particle_count > 0 and not ignore_particles
+        self._particles = FrameRows(file, cached_dataset(file, "particle_q", path)) if has_particles else None
         self.kinematics_seconds = 0.0
         self.time, self.step = self.header.time, self.header.step
         self.world_count = self.header.world_count
@@ -220,6 +223,14 @@ class TrajectoryMotion(RecordedInFile):
             self._match.check_into(part, recorded, piece, self._path, name)
         return out
 
+    def read_particles(self, frames: range) -> np.ndarray | None:
+        """float64[len(frames), W, P, 3], see `RecordsParticles`; None for a recording without particles."""
+        if self._particles is None:
+            return None
+        positions = self._rows(self._particles, frames).astype(np.float64)
+        check_positions(positions, frames, f"{self._path}: /particle_q")
+        return positions
+
     def close(self) -> None:
         self._file.close()
 
@@ -275,12 +286,18 @@ class TrajectoryMotion(RecordedInFile):
         return f"{self._path}: /{name}, frame {frames[frame]}, world {world}"
 
 
-def _particle_warnings(header: TrajectoryHeader, ignore: bool) -> tuple[str, ...]:
-    """A warning of ignored particles. Raises InputError for particles that are not to be ignored."""
-    if header.particle_count <= 0:
-        return ()
-    what = f"the recording has {header.particle_count} particles, whose contacts are not computed"
-    if not ignore:
-        fix = "give --ignore-particles to compute the contacts of the bodies alone"
-        raise InputError(what, f"{header.path}: /particle_q", fix)
-    return (f"/particle_q is ignored: {what}",)
+def _particle_warnings(header: TrajectoryHeader, model: Model, ignore: bool) -> tuple[str, ...]:
+    """A warning of ignored particles. Raises InputError for particles that the scene does not have."""
+    held, wanted = header.particle_count, len(model.particles)
+    where = f"{header.path}: /particle_q"
+    if ignore and held > 0:
+        return (f"/particle_q is ignored: the recording has {held} particles, whose contacts are not computed",)
+    if wanted and held < 0:
+        return (f"the recording has no /particle_q: the scene's {wanted} particles rest",)
+    if held > 0 and not wanted:
+        fix = "run it with the scene that it was recorded from, or give --ignore-particles"
+        raise InputError(f"the recording has {held} particles, the scene none", where, fix)
+    if held > 0 and held != wanted:
+        fix = "run it with the scene that it was recorded from"
+        raise InputError(f"the recording has {held} particles, the scene {wanted}", where, fix)
+    return ()

@@ -140,6 +140,37 @@ def test_world_counts(tmp_path):
         open_trajectory(path, model_of(worlds=2))
 
 
+def model_with_particles(count: int):
+    builder = ModelBuilder()
+    builder.add_body(key="a")
+    builder.add_particles(np.arange(3.0 * count).reshape(-1, 3))
+    return builder.finalize()
+
+
+def test_positions_of_particles_are_read_and_their_number_is_checked(tmp_path):
+    path = write(tmp_path / "m.h5", random_poses(4, 1, 1), ("a",))
+    positions = np.random.default_rng(1).normal(size=(4, 1, 5, 3)).astype(np.float32)
+    with h5py.File(path, "r+") as file:
+        file["particle_q"] = positions
+    motion = open_trajectory(path, model_with_particles(5))
+    np.testing.assert_array_equal(motion.read_particles(range(1, 3)), positions[1:3].astype(float))
+    assert motion.warnings == ()
+    motion.close()
+    with pytest.raises(InputError, match=r"m\.h5: /particle_q: the recording has 5 particles, the scene 6"):
+        open_trajectory(path, model_with_particles(6))
+    with h5py.File(path, "r+") as file:
+        file["particle_q"][2, 0, 3, 1] = np.nan
+    bad = open_trajectory(path, model_with_particles(5))
+    with pytest.raises(InputError, match=r"/particle_q, frame 2, world 0, particle 3: the position is \(.*nan"):
+        bad.read_particles(range(4))
+    bad.close()
+    with h5py.File(path, "r+") as file:
+        del file["particle_q"]
+    still = open_trajectory(path, model_with_particles(5))
+    assert still.read_particles(range(4)) is None
+    assert still.warnings == ("the recording has no /particle_q: the scene's 5 particles rest",)
+
+
 def test_particles_are_refused_unless_they_are_ignored(tmp_path):
     path = write(tmp_path / "m.h5", random_poses(4, 1, 1), ("a",))
     with h5py.File(path, "a") as file:

@@ -1,0 +1,193 @@
+"""Particles, cloths and soft bodies of a USD stage: Points, Mesh and TetMesh prims whose points move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pxr import Usd, UsdGeom, UsdPhysics
+
+from collidecli.errors import InputError
+from collidecli.importers.usd.prim_transforms import PrimTransforms
+from collidecli.importers.usd.stage import EXPORT_AGAIN, REST_TIME, diagnostics
+from collidecli.scene.builder import ModelBuilder, ShapeConfig
+from collidecli.scene.polygons import triangulated
+from collidecli.scene.shape_types import POSITION_LIMIT
+
+POINTS, CLOTH_MESH, SOFT_MESH = "Points", "Mesh", "TetMesh"
+DEFORMABLE = "collide:deformable"
+"""Attribute of collide: whether a prim is deformable, whatever else the stage has of it."""
+RADIUS = "collide:particleRadius"
+"""Attribute of collide: radius of a prim's particles, in stage units."""
+SCHEMAS = ("Deformable", "ParticleCloth", "ParticleSet")
+"""Words in the names of applied schemas of deformable prims."""
+OFFSET = "newton:particleOffset"
+"""Attribute of Newton on the mesh of a deformable body."""
+
+
+@dataclass(frozen=True)
+class Deformable:
+    """A prim of particles. triangle, tetrahedron: int64[n, 3 or 4]; of length 0 for none. radius: float64[n] [m]."""
+
+    prim: Usd.Prim
+    points: Usd.Attribute
+    count: int
+    radius: np.ndarray
+    triangle: np.ndarray
+    tetrahedron: np.ndarray
+
+    @property
+    def path(self) -> str:
+        return str(self.prim.GetPath())
+
+
+def deformable_prims(stage: Usd.Stage) -> dict[str, Usd.Prim]:
+    """The deformable prims of a stage, by path, in its order.
+
+    A prim with the attribute `collide:deformable` is what that says. Others are deformable if they have
+    `newton:particleOffset`, or an applied schema whose name contains Deformable, ParticleCloth or ParticleSet, or if
+    their points have several time samples; of a Mesh, whose points move in many stages that only show it, these count
+    only if it is a collider.
+    """
+    return {str(prim.GetPath()): prim for prim in stage.Traverse(Usd.TraverseInstanceProxies()) if is_deformable(prim)}
+
+
+def is_deformable(prim: Usd.Prim) -> bool:
+    """Whether a prim is deformable, see `deformable_prims`."""
+    kind = str(prim.GetTypeName())
+    if kind not in (POINTS, CLOTH_MESH, SOFT_MESH):
+        return False
+    marked = prim.GetAttribute(DEFORMABLE)
+    if marked and marked.HasAuthoredValue():
+        return bool(marked.Get(REST_TIME))
+    if prim.HasAttribute(OFFSET):
+        return True
+    # GetAppliedSchemas leaves out schemas of other programs, which no plugin defines.
+    applied = prim.GetPrimTypeInfo().GetAppliedAPISchemas()
+    if any(word in schema for schema in applied for word in SCHEMAS):
+        return True
+    moves = UsdGeom.PointBased(prim).GetPointsAttr().ValueMightBeTimeVarying()
+    return moves and (kind != CLOTH_MESH or prim.HasAPI(UsdPhysics.CollisionAPI))
+
+
+def read_deformable(prim: Usd.Prim, metres_per_unit: float, file: str) -> Deformable:
+    """The particles of a prim at rest. Raises InputError with the prim for missing or invalid arrays."""
+    where = f"{file} <{prim.GetPath()}>"
+    based = UsdGeom.PointBased(prim)
+    point = _array(based.GetPointsAttr(), where, 3)
+    triangle, tetrahedron = np.zeros((0, 3), np.int64), np.zeros((0, 4), np.int64)
+    if str(prim.GetTypeName()) == CLOTH_MESH:
+        mesh = UsdGeom.Mesh(prim)
+        counts, indices = (_array(a, where) for a in (mesh.GetFaceVertexCountsAttr(), mesh.GetFaceVertexIndicesAttr()))
+        if counts.sum() != len(indices) or (counts < 3).any():
+            raise InputError("faceVertexCounts and faceVertexIndices disagree", where, "correct the mesh")
+        _check_indices(indices, len(point), where)
+        triangle = triangulated(point, counts.astype(np.int32), indices.astype(np.int32), where)
+        if mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded:
+            triangle = triangle[:, ::-1]
+    elif str(prim.GetTypeName()) == SOFT_MESH:
+        tetrahedron = _array(prim.GetAttribute("tetVertexIndices"), where, 4)
+        _check_indices(tetrahedron, len(point), where)
+    radius = _radius(prim, len(point), where) * metres_per_unit
+    return Deformable(prim, based.GetPointsAttr(), len(point), radius, triangle, tetrahedron)
+
+
+def _array(attribute: Usd.Attribute, where: str, width: int = 0) -> np.ndarray:
+    value = attribute.Get(REST_TIME) if attribute else None
+    if value is None or not len(value):
+        name = attribute.GetName() if attribute else "its elements"
+        raise InputError(f"the deformable prim has no {name}", where, "give it points and elements, or leave it out")
+    array = np.array(value)
+    return array.reshape(-1, width) if width else array
+
+
+def _check_indices(indices: np.ndarray, count: int, where: str) -> None:
+    if indices.min() < 0 or indices.max() >= count:
+        raise InputError(f"an element names a point outside 0 to {count - 1}", where, "correct the indices")
+
+
+def _radius(prim: Usd.Prim, count: int, where: str) -> np.ndarray:
+    """float64[count]: `collide:particleRadius`, else half of the widths of Points, else 0, in stage units."""
+    value: Any = prim.GetAttribute(RADIUS).Get(REST_TIME) if prim.HasAttribute(RADIUS) else None
+    widths = UsdGeom.Points(prim).GetWidthsAttr() if str(prim.GetTypeName()) == POINTS else None
+    if value is None and widths is not None and widths.Get(REST_TIME):
+        value = 0.5 * np.array(widths.Get(REST_TIME), np.float64)
+        value = value[0] if len(value) == 1 else value
+    found = np.asarray(0.0 if value is None else value, np.float64)
+    if found.ndim and len(found) != count:
+        raise InputError(f"there are {len(found)} widths for {count} points", where, "give one for each, or one")
+    if not ((found >= 0.0) & np.isfinite(found)).all():
+        raise InputError(f"a particle's radius is {found.min():g}", where, "give radii and widths of at least zero")
+    return np.broadcast_to(found, (count,)).copy()
+
+
+class DeformableMotion:
+    """Positions of the particles of a stage's deformable prims at time codes, in the order of a model's particles."""
+
+    def __init__(self, deformables: dict[str, Deformable], metres_per_unit: float, file: str) -> None:
+        self._deformables, self._metres_per_unit, self._file = deformables, metres_per_unit, file
+        self._transforms = PrimTransforms(REST_TIME)
+
+    @property
+    def codes(self) -> set[float]:
+        """Time codes of the samples of all points."""
+        return {code for each in self._deformables.values() for code in each.points.GetTimeSamples()}
+
+    def positions(self, paths: tuple[str, ...], codes: np.ndarray) -> np.ndarray:
+        """float64[codes, P, 3]: world positions of the particles of the prims of `paths` [m]."""
+        held = [self._deformables[path] for path in paths]
+        with diagnostics(self._file) as warnings:
+            matrix = self._transforms.matrices_at([each.prim for each in held], codes)
+            parts = [self._points(each, matrix[:, k], codes) for k, each in enumerate(held)]
+        if warnings:
+            raise InputError(f"the time samples cannot be read ({warnings[0]})", self._file, EXPORT_AGAIN)
+        return np.concatenate(parts, axis=1)
+
+    def _points(self, held: Deformable, matrix: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        found = np.empty((len(codes), held.count, 3))
+        for frame, code in enumerate(codes):
+            where = f"{self._file} <{held.path}>, time code {code:g}"
+            value = held.points.Get(Usd.TimeCode(float(code)))
+            point = np.zeros((0, 3)) if value is None else np.array(value, np.float64)
+            if len(point) != held.count:
+                fix = "keep the number of points over time"
+                raise InputError(f"there are {len(point)} points, and {held.count} at rest", where, fix)
+            point = point[:, :1] * matrix[frame, 0, :3] + point[:, 1:2] * matrix[frame, 1, :3] + (
+                point[:, 2:] * matrix[frame, 2, :3] + matrix[frame, 3, :3]
+            )  # fmt: skip
+            point *= self._metres_per_unit
+            bad = ~(np.abs(point) <= POSITION_LIMIT).all(axis=1)
+            if bad.any():
+                row = int(np.argmax(bad))
+                shown = ", ".join(f"{x:g}" for x in point[row])
+                raise InputError(f"point {row} is at ({shown})", where, "give finite positions")
+            found[frame] = point
+        return found
+
+
+def add_deformables(
+    builder: ModelBuilder, deformables: dict[str, Deformable], motion: DeformableMotion, several_worlds: bool, file: str
+) -> None:
+    """Adds the prims' particles at rest to a builder, with the prims' paths as keys."""
+    for path, each in deformables.items():
+        if several_worlds:
+            raise InputError(
+                "a deformable prim in a stage of several environments is not handled",
+                f"{file} <{path}>",
+                "read the stage as one world with --environments none",
+            )
+        position = motion.positions((path,), np.array([REST_TIME.GetValue()]))[0]
+        enabled = each.prim.GetAttribute("physics:collisionEnabled")
+        active = not (enabled and enabled.Get(REST_TIME) is False)
+        cfg = ShapeConfig() if active else ShapeConfig(has_particle_collision=False)
+        if len(each.tetrahedron):
+            builder.add_soft_mesh(
+                vertices=position, indices=each.tetrahedron, particle_radius=each.radius, cfg=cfg, key=path
+            )
+        elif len(each.triangle):
+            builder.add_cloth_mesh(
+                vertices=position, indices=each.triangle, particle_radius=each.radius, cfg=cfg, key=path
+            )
+        else:
+            builder.add_particles(position, radius=each.radius, cfg=cfg, key=path)

@@ -1,0 +1,173 @@
+"""Signed distances of points from shapes by brute force in float64, without the engine's functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.shape_config import ShapeConfig
+from tests.support.heightfields import Terrain, rough
+from tests.support.meshes import point_distances, torus, winding
+from tests.support.open_meshes import sheet
+
+Distance = Callable[[np.ndarray], float]
+CUBE = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
+
+
+@dataclass(frozen=True)
+class Solid:
+    """A shape of about unit size, and its signed distance. places: points of special features, unit size.
+
+    add: adds it to a builder, static, at a pose, at a size, with a configuration.
+    """
+
+    name: str
+    add: Callable[[ModelBuilder, Any, float, ShapeConfig], int]
+    distance: Distance
+    places: np.ndarray
+
+
+def segment_distance(p: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
+    t = np.clip((p - a) @ (b - a) / ((b - a) @ (b - a)), 0.0, 1.0)
+    return float(np.linalg.norm(p - a - t * (b - a)))
+
+
+def of_profile(outline: list[tuple[float, float]]) -> Distance:
+    """Of the solid of revolution about z of a convex outline (r, z), counterclockwise, from the axis to the axis."""
+    points = [np.array(point) for point in outline]
+
+    def distance(point: np.ndarray) -> float:
+        flat = np.array([np.hypot(point[0], point[1]), point[2]])
+        least, inside = np.inf, True
+        for a, b in pairwise(points):
+            least = min(least, segment_distance(flat, a, b))
+            inside &= (b - a)[0] * (flat - a)[1] - (b - a)[1] * (flat - a)[0] > 0.0
+        return -least if inside else least
+
+    return distance
+
+
+def of_box(half: np.ndarray) -> Distance:
+    def distance(point: np.ndarray) -> float:
+        off = np.abs(point) - half
+        return float(np.linalg.norm(np.maximum(off, 0.0)) + min(off.max(), 0.0))
+
+    return distance
+
+
+def of_ellipsoid(half: np.ndarray) -> Distance:
+    """By bisection of the multiplier t: the closest point is half^2 y / (half^2 + t)."""
+
+    def distance(point: np.ndarray) -> float:
+        y = np.maximum(np.abs(point), 1e-14)
+        low, high = -(half.min() ** 2), np.linalg.norm(y) * half.max() * 2.0 + 1.0
+        for _ in range(200):
+            middle = 0.5 * (low + high)
+            if ((half * y / (half**2 + middle)) ** 2).sum() > 1.0:
+                low = middle
+            else:
+                high = middle
+        found = np.linalg.norm(y - half**2 * y / (half**2 + high))
+        return float(found if ((y / half) ** 2).sum() > 1.0 else -found)
+
+    return distance
+
+
+def of_triangles(corners: np.ndarray, closed: bool = True) -> Distance:
+    def distance(point: np.ndarray) -> float:
+        least = float(point_distances(corners, point).min())
+        return -least if closed and winding(corners, point) > 0.5 else least
+
+    return distance
+
+
+def hull_triangles(points: np.ndarray) -> np.ndarray:
+    from scipy.spatial import ConvexHull
+
+    hull = ConvexHull(points)
+    corners = points[hull.simplices]
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    turned = (normal * hull.equations[:, :3]).sum(axis=1) < 0.0
+    corners[turned] = corners[turned][:, [0, 2, 1]]
+    return corners
+
+
+def solids() -> list[Solid]:
+    """One of every shape type, and open meshes."""
+    rng = np.random.default_rng(5)
+    half: Any = np.array([0.9, 0.6, 0.4])
+    cloud = rng.normal(size=(20, 3)) * half
+    cloud -= 0.5 * (cloud.min(axis=0) + cloud.max(axis=0))
+    ring, ring_faces = torus()
+    flat, flat_faces = sheet(1.0)
+    field = rough(3)
+    rim = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.7, 0.7, 0.5]])
+    terrain = field.vertices()
+    return [
+        Solid("plane", lambda b, x, s, c: b.add_shape_plane(-1, x, c), lambda p: float(p[2]), rim),
+        Solid(
+            "sphere",
+            lambda b, x, s, c: b.add_shape_sphere(-1, x, 0.8 * s, c),
+            lambda p: float(np.linalg.norm(p)) - 0.8,
+            rim,
+        ),
+        Solid(
+            "capsule",
+            lambda b, x, s, c: b.add_shape_capsule(-1, x, 0.3 * s, 0.5 * s, c),
+            lambda p: segment_distance(p, np.array([0.0, 0.0, -0.5]), np.array([0.0, 0.0, 0.5])) - 0.3,
+            rim,
+        ),
+        Solid("box", lambda b, x, s, c: b.add_shape_box(-1, x, *(half * s), c), of_box(half), CUBE * half),
+        Solid(
+            "cylinder",
+            lambda b, x, s, c: b.add_shape_cylinder(-1, x, 0.7 * s, 0.4 * s, c),
+            of_profile([(0.0, -0.4), (0.7, -0.4), (0.7, 0.4), (0.0, 0.4)]),
+            np.array([[0.7, 0.0, 0.4], [0.7, 0.0, 0.0], [0.0, 0.0, 0.4], [0.3, 0.0, 0.39]]),
+        ),
+        Solid(
+            "cone",
+            lambda b, x, s, c: b.add_shape_cone(-1, x, 0.7 * s, 0.6 * s, c),
+            of_profile([(0.0, -0.6), (0.7, -0.6), (0.0, 0.6)]),
+            np.array([[0.7, 0.0, -0.6], [0.0, 0.0, 0.6], [0.35, 0.0, 0.0], [0.0, 0.0, -0.6]]),
+        ),
+        Solid(
+            "ellipsoid",
+            lambda b, x, s, c: b.add_shape_ellipsoid(-1, x, *(half * s), c),
+            of_ellipsoid(half),
+            CUBE * half / np.sqrt(3.0),
+        ),
+        Solid(
+            "convex_mesh",
+            lambda b, x, s, c: b.add_shape_convex_hull(-1, cloud * s, x, c),
+            of_triangles(hull_triangles(cloud)),
+            cloud,
+        ),
+        Solid(
+            "mesh",
+            lambda b, x, s, c: b.add_shape_mesh(-1, ring * s, ring_faces, x, c),
+            of_triangles(ring[ring_faces]),
+            ring,
+        ),
+        Solid(
+            "open_mesh",
+            lambda b, x, s, c: b.add_shape_mesh(-1, flat * s, flat_faces, x, c),
+            of_triangles(flat[flat_faces], closed=False),
+            flat,
+        ),
+        Solid(
+            "heightfield",
+            lambda b, x, s, c: b.add_shape_heightfield(-1, *_scaled(field, s), x, c),
+            field.signed_distance,
+            np.concatenate([terrain, terrain * (1.0, 1.0, 0.0) + (0.0, 0.0, field.bottom - 0.05)]),
+        ),
+    ]
+
+
+def _scaled(terrain: Terrain, size: float) -> tuple[np.ndarray, float, float, float]:
+    grown = terrain.scaled(size)
+    return grown.heights, grown.hx, grown.hy, grown.base
