@@ -99,15 +99,12 @@ def hull_triangles(points: np.ndarray) -> np.ndarray:
 
 def solids() -> list[Solid]:
     """One of every shape type, and open meshes."""
-    rng = np.random.default_rng(5)
+    return [*primitives(), *surfaces()]
+
+
+def primitives() -> list[Solid]:
     half: Any = np.array([0.9, 0.6, 0.4])
-    cloud = rng.normal(size=(20, 3)) * half
-    cloud -= 0.5 * (cloud.min(axis=0) + cloud.max(axis=0))
-    ring, ring_faces = torus()
-    flat, flat_faces = sheet(1.0)
-    field = rough(3)
     rim = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.7, 0.7, 0.5]])
-    terrain = field.vertices()
     return [
         Solid("plane", lambda b, x, s, c: b.add_shape_plane(-1, x, c), lambda p: float(p[2]), rim),
         Solid(
@@ -141,6 +138,18 @@ def solids() -> list[Solid]:
             of_ellipsoid(half),
             CUBE * half / np.sqrt(3.0),
         ),
+    ]
+
+
+def surfaces() -> list[Solid]:
+    rng = np.random.default_rng(5)
+    cloud = rng.normal(size=(20, 3)) * (0.9, 0.6, 0.4)
+    cloud -= 0.5 * (cloud.min(axis=0) + cloud.max(axis=0))
+    ring, ring_faces = torus()
+    flat, flat_faces = sheet(1.0)
+    field = rough(3)
+    terrain = field.vertices()
+    return [
         Solid(
             "convex_mesh",
             lambda b, x, s, c: b.add_shape_convex_hull(-1, cloud * s, x, c),
