@@ -95,6 +95,8 @@ def read_deformable(prim: Usd.Prim, metres_per_unit: float, file: str) -> Deform
 
 def _array(attribute: Usd.Attribute, where: str, width: int = 0) -> np.ndarray:
     value = attribute.Get(REST_TIME) if attribute else None
+    if attribute and attribute.GetName() != "points" and attribute.ValueMightBeTimeVarying():
+        raise InputError(f"{attribute.GetName()} changes over time", where, "keep the elements over time")
     if value is None or not len(value):
         name = attribute.GetName() if attribute else "its elements"
         raise InputError(f"the deformable prim has no {name}", where, "give it points and elements, or leave it out")

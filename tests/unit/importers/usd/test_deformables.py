@@ -117,6 +117,10 @@ def test_a_disabled_collider_has_no_contacts(tmp_path):
             JELLY.replace("int4[] tetVertexIndices = [(0, 1, 2, 3)]", ""),
             "</Jelly>: the deformable prim has no tetVertexIndices",
         ),
+        (
+            CLOTH.replace("faceVertexCounts = [4]", "faceVertexCounts.timeSamples = { 0: [4], 1: [3] }"),
+            "</Cloth>: faceVertexCounts changes over time",
+        ),
         (CLOTH.replace("[4]", "[3]"), "</Cloth>: faceVertexCounts and faceVertexIndices disagree"),
     ],
 )
