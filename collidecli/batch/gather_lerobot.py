@@ -20,8 +20,8 @@ from collidecli.batch.gathered import DoneEpisode, Gathered
 from collidecli.batch.pair_labels import NamedPair, check_one_world, pair_labels
 from collidecli.batch.parquet_parts import ParquetParts
 from collidecli.errors import InputError
-from collidecli.exporters.rows import KINDS, ContactRows
-from collidecli.exporters.selection import SelectedContacts
+from collidecli.exporters.rows import ContactRows
+from collidecli.exporters.selection import KINDS, SelectedContacts
 from collidecli.importers.recordings.lerobot import is_data_set
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.flat_tables import TableColumn, require_pyarrow

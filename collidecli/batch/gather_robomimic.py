@@ -12,7 +12,7 @@ import numpy as np
 from collidecli.batch.gathered import DoneEpisode, Gathered
 from collidecli.batch.pair_labels import NamedPair, check_one_world, pair_labels
 from collidecli.errors import InputError
-from collidecli.exporters.rows import KINDS
+from collidecli.exporters.selection import KINDS
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.rules import check_body_rows, check_shape_rows
 

@@ -9,15 +9,17 @@ import click
 from collidecli.cli.option_types import METRES, WorldNumbers
 from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.settings import option, repeated
-from collidecli.scene.option_choices import EXPORT_FORMATS
+from collidecli.scene.option_choices import EXPORT_FORMATS, GROUP_NAMES
 
 SELECTED, OUTPUT = "Selection", "Output"
 WORLDS = "Only these worlds. [default: all]"
 FILE = "The exported file. [default: OUT with the format's extension]"
+GROUP = "Rows of this table in place of the contacts; for csv, parquet and npz."
 RECORDING = "The run's recording, which moves the bodies of a USD layer. [default: found by its hash]"
 EPILOG = """\b
 collide export out.h5 --to usd -o contacts.usda --scene scene.usda
 collide export out.h5 --to csv -o contacts.csv --frames 0:100 --include '*/gripper/*'
+collide export out.h5 --to csv --group soft_contacts
 collide export out.h5 --to mujoco -o contacts.npz --scene robot.xml
 """
 
@@ -34,6 +36,7 @@ collide export out.h5 --to mujoco -o contacts.npz --scene robot.xml
 @option("--world", "worlds", type=WorldNumbers(), metavar="N,...", default=(), section=SELECTED, help=WORLDS)
 @repeated("--include", metavar="GLOB,...", section=SELECTED, help="Only pairs with a shape whose path matches.")
 @repeated("--exclude", metavar="GLOB,...", section=SELECTED, help="No pairs with a shape whose path matches.")
+@option("--group", type=click.Choice(GROUP_NAMES), section=SELECTED, help=GROUP)
 @option("--to", type=click.Choice(EXPORT_FORMATS), section=OUTPUT, help="The format; required.")
 @option("-o", "--output", default="", metavar="FILE", section=OUTPUT, help=FILE)
 @option("--scene", default="", metavar="FILE", section=OUTPUT, help="The scene of the run, for usd and mujoco.")
@@ -52,6 +55,7 @@ def verb(ctx: click.Context, contacts: str, **values: Any) -> int:
     streams = streams_of(ctx)
     if values["to"] is None:
         raise click.UsageError(f"Missing option '--to': one of {', '.join(EXPORT_FORMATS)}.")
+    values["group"] = values["group"] or ""
     with streams.progress("exporting"):
         result = export(ExportRequest(contacts, **values))
     streams.result(result, export_table)

@@ -18,7 +18,7 @@ from collidecli.commands.events import leading
 from collidecli.commands.motions import frames_text, parse_frames
 from collidecli.errors import InputError, extra_module
 from collidecli.escaping import printable
-from collidecli.exporters.rows import KINDS
+from collidecli.exporters.selection import KINDS
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.run_options import changed_options
 from collidecli.scene.text_format import count

@@ -17,6 +17,7 @@ from collidecli.commands.result import Result
 from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS, LoadedScene, load_scene, recorded_options
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import Layout
+from collidecli.exporters.group_selection import SelectedRows
 from collidecli.exporters.selection import SelectedContacts, chosen_worlds
 from collidecli.scene.option_choices import EXPORT_FORMATS
 from collidecli.scene.run_options import SceneOptions
@@ -95,6 +96,10 @@ def layers_under(contacts: ContactSet, path: str, output: str) -> SceneLayers:
 ENDINGS = {"usd": (".usd", ".usda", ".usdc"), "csv": (".csv",), "parquet": (".parquet",)}
 """File extensions by format, the default one first; formats of arrays have NPZ_ENDING."""
 NPZ_ENDING = (".npz",)
+GROUP_FORMATS = ("csv", "parquet", "npz")
+"""Formats of any table."""
+GROUPS_OF_FORMATS = {"newton": ("soft_contacts",), "usd": ("hydro_patches", "hydro_faces")}
+"""Groups beside the contacts that a format has."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +109,8 @@ class ExportRequest:
     scene: the scene of the run, if the format needs it. trajectory: the recording of the run, for a USD layer; "" is a
     file of its hash in the folder of the contact set, of the scene or in the current one. frames: a slice A:B:S.
     worlds: numbers; () is all.
-    include, exclude: patterns of shape paths. normal_length: length of the normals in a USD layer [m].
+    include, exclude: patterns of shape paths. group: a table beside /rigid_contacts, whose rows are exported; "" is the
+    contacts. normal_length: length of the normals in a USD layer [m].
     """
 
     contacts: str
@@ -116,6 +122,7 @@ class ExportRequest:
     worlds: Sequence[int] = ()
     include: Sequence[str] = ()
     exclude: Sequence[str] = ()
+    group: str = ""
     normal_length: float = 0.05
     force: bool = False
 
@@ -142,7 +149,10 @@ def python_request(path: str, to: str, output: str | os.PathLike[str], options: 
 
 @dataclass(frozen=True)
 class ExportResult(Result):
-    """Size of an export. left_out: fields that the layout has and the contact set lacks."""
+    """Size of an export. left_out: fields that the layout has and the contact set lacks, and groups without a layout.
+
+    contacts: exported rows; of the group, if it is not "".
+    """
 
     SCHEMA: ClassVar[str] = "collide.export/1"
 
@@ -154,6 +164,7 @@ class ExportResult(Result):
     contacts: int
     bytes: int
     left_out: tuple[str, ...]
+    group: str
 
 
 def export(request: ExportRequest) -> ExportResult:
@@ -179,8 +190,17 @@ def export(request: ExportRequest) -> ExportResult:
             worlds=selected.world_count,
             contacts=selected.contact_count,
             bytes=os.path.getsize(output),
-            left_out=tuple(left_out),
+            left_out=(*left_out, *_other_groups(request, contacts)),
+            group=request.group,
         )
+
+
+def _other_groups(request: ExportRequest, contacts: ContactSet) -> list[str]:
+    """Messages for the groups that are not in the export of the contacts."""
+    if request.group:
+        return []
+    missing = [name for name in contacts.groups if name not in GROUPS_OF_FORMATS.get(request.to, ())]
+    return [f"{name}: a table of its own; --group {name} exports it as csv, parquet or npz" for name in missing]
 
 
 def _output(request: ExportRequest) -> str:
@@ -196,7 +216,10 @@ def _output(request: ExportRequest) -> str:
 def _selected(contacts: ContactSet, request: ExportRequest) -> SelectedContacts:
     frames = parse_frames(request.frames, contacts.frame_count)
     kept = kept_pairs(contacts.shapes.path, request.include, request.exclude, f"no shape of {contacts.path}")
-    return SelectedContacts(contacts, frames, chosen_worlds(request.worlds, contacts), kept)
+    worlds = chosen_worlds(request.worlds, contacts)
+    if request.group:
+        return SelectedRows(contacts, frames, worlds, kept, request.group)
+    return SelectedContacts(contacts, frames, worlds, kept)
 
 
 def _prepare(request: ExportRequest, selected: SelectedContacts, output: str):
@@ -205,6 +228,9 @@ def _prepare(request: ExportRequest, selected: SelectedContacts, output: str):
         raise InputError(f"{request.to} needs no scene", "--scene", "leave it out")
     if request.trajectory and request.to != "usd":
         raise InputError(f"{request.to} needs no recording", "--trajectory", "leave it out")
+    if request.group and request.to not in GROUP_FORMATS:
+        what = f"{request.to} has no layout for the rows of one group"
+        raise InputError(what, "--group", f"use it with {', '.join(GROUP_FORMATS)}")
     if request.to == "usd":
         return _usd(request, selected, output)
     if request.to in ("csv", "parquet"):
@@ -290,6 +316,9 @@ def _table(request: ExportRequest, selected: SelectedContacts):
             for block in rows.blocks():
                 append(block)
 
+    if isinstance(selected, SelectedRows):
+        lists = [held.column.name for held in selected.group.lists]
+        return write, tuple(f"{name}: a list for each row; --to npz has it" for name in lists)
     return write, unknown_columns(selected)
 
 

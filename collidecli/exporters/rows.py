@@ -8,19 +8,19 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.exporters.selection import SelectedContacts
+from collidecli.scene.columns import Column
 from collidecli.storage.contact_sets.rules import check_body_rows
 from collidecli.storage.flat_tables import TableColumn
 
-KINDS = ("point", "edge", "face", "patch")
 _AXES = ("x", "y", "z")
 
 
 class ContactRows:
-    """A row for each contact. columns: in order; components of vectors are separate: normal_x, friction5_0."""
+    """A row for each contact or row of a group. columns: in order; those of vectors are normal_x, friction5_0."""
 
     def __init__(self, selected: SelectedContacts) -> None:
         self._selected = selected
-        self._stored = selected.contacts.columns
+        self._stored = selected.columns
         shapes, contacts = selected.contacts.shapes, selected.contacts
         self._episodes = contacts.episodes
         whole = np.dtype(np.int64)
@@ -32,14 +32,14 @@ class ContactRows:
             TableColumn("time", np.dtype(np.float64), "s"),
             TableColumn("world", whole),
             *([] if self._episodes is None else [TableColumn("episode", whole, words=("", *self._episodes.name))]),
-            *(TableColumn(name, np.dtype(np.int32), words=shapes.path) for name in ("shape0", "shape1")),
-            *(TableColumn(name, np.dtype(np.int32), words=bodies) for name in ("body0", "body1")),
+            *(TableColumn(name, np.dtype(np.int32), words=shapes.path) for name in selected.shape_columns),
+            *(TableColumn(_body(name), np.dtype(np.int32), words=bodies) for name in selected.shape_columns),
         ]
         for column in self._stored:
-            if column.name not in ("shape0", "shape1"):
+            if column.name not in selected.shape_columns:
                 dtype = column.dtype_for(contacts.float_type)
-                words = KINDS if column.name == "kind" else None
-                names = _flat(column.name, column.width)
+                words = selected.kinds if column.name == "kind" else None
+                names = flat_names(column)
                 columns += [TableColumn(name, dtype, column.unit, words) for name in names]
         self.columns = tuple(columns)
 
@@ -56,11 +56,10 @@ class ContactRows:
                 "step": selected.step[frame],
                 "time": selected.time[frame],
                 "world": selected.worlds[world],
-                "shape0": block.columns["shape0"],
-                "shape1": block.columns["shape1"],
-                "body0": shapes.body[block.columns["shape0"]] + 1,
-                "body1": shapes.body[block.columns["shape1"]] + 1,
             }
+            for name in selected.shape_columns:
+                rows[name] = block.columns[name]
+                rows[_body(name)] = shapes.body[block.columns[name]] + 1
             if self._episodes is not None:
                 rows["episode"] = self._episodes.row(rows["world"], rows["frame"]) + 1
             yield rows | self._stored_values(block.columns)
@@ -68,19 +67,25 @@ class ContactRows:
     def _stored_values(self, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         found = {}
         for column in self._stored:
-            if column.name in ("shape0", "shape1"):
+            if column.name in self._selected.shape_columns:
                 continue
             values = columns[column.name].reshape(-1, column.width)
-            if column.name == "kind" and len(values) and values.max() >= len(KINDS):
-                raise InputError(
-                    f"{values.max()} is no kind of a contact", f"{self._selected.contacts.path}: /rigid_contacts/kind"
-                )
-            found |= dict(zip(_flat(column.name, column.width), values.T, strict=True))
+            if column.name == "kind" and len(values) and values.max() >= len(self._selected.kinds):
+                where = f"{self._selected.contacts.path}: {self._selected.table_name}/kind"
+                raise InputError(f"{values.max()} is no kind of a contact", where)
+            found |= dict(zip(flat_names(column), values.T, strict=True))
         return found
 
 
-def _flat(name: str, width: int) -> list[str]:
-    if width == 1:
-        return [name]
-    ends = _AXES if width == 3 else [str(k) for k in range(width)]
-    return [f"{name}_{end}" for end in ends]
+def _body(shape: str) -> str:
+    """Name of the column of the body of a shape."""
+    return shape.replace("shape", "body")
+
+
+def flat_names(column: Column) -> list[str]:
+    """Names of the components of a column; of a vector in the world or a body they end with x, y and z."""
+    if column.width == 1:
+        return [column.name]
+    is_spatial = column.width == 3 and column.dtype.kind == "f" and column.name != "barycentric"
+    ends = _AXES if is_spatial else [str(k) for k in range(column.width)]
+    return [f"{column.name}_{end}" for end in ends]

@@ -8,11 +8,15 @@ from functools import cached_property
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.scene.columns import Column
+from collidecli.scene.contact_groups import GroupRows, consecutive_groups, entries_of
 from collidecli.scene.contacts import ContactBlock
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
 from collidecli.storage.contact_sets.rules import check_shape_rows
+
+KINDS = ("point", "edge", "face", "patch")
 
 
 class SelectedContacts:
@@ -23,7 +27,27 @@ class SelectedContacts:
     """
 
     def __init__(self, contacts: ContactSet, frames: range, worlds: np.ndarray, kept: np.ndarray | None) -> None:
-        self.contacts, self.frames, self.worlds, self._kept = contacts, frames, worlds, kept
+        self.contacts, self.frames, self.worlds, self.kept = contacts, frames, worlds, kept
+
+    @property
+    def table_name(self) -> str:
+        """Path of the exported table in the file."""
+        return "/rigid_contacts"
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the table that this version knows."""
+        return self.contacts.columns
+
+    @property
+    def shape_columns(self) -> tuple[str, ...]:
+        """The columns that number shapes."""
+        return "shape0", "shape1"
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Words of the column kind."""
+        return KINDS
 
     @property
     def frame_count(self) -> int:
@@ -60,7 +84,7 @@ class SelectedContacts:
 
     def blocks(self, names: Sequence[str], max_rows: int = BLOCK_ROWS) -> Iterator[ContactBlock]:
         """Every selected cell in order, in blocks of about `max_rows` rows and cells; a cell is never split."""
-        needed = tuple(dict.fromkeys((*names, *(("shape0", "shape1") if self._kept is not None else ()))))
+        needed = tuple(dict.fromkeys((*names, *(self.shape_columns if self.kept is not None else ()))))
         pending: list[ContactBlock] = []
         size = first = 0
         for piece in self._pieces(needed, max_rows):
@@ -69,7 +93,7 @@ class SelectedContacts:
                 yield _joined(first, pending)
                 first += sum(len(one.cell_counts) for one in pending)
                 pending, size = [], 0
-            pending.append(piece if self._kept is None else self._filtered(piece))
+            pending.append(piece if self.kept is None else self._filtered(piece))
             size += weight
         if pending:
             yield _joined(first, pending)
@@ -96,20 +120,40 @@ class SelectedContacts:
                 yield frame * worlds + world, count
 
     def _filtered(self, block: ContactBlock) -> ContactBlock:
-        assert self._kept is not None
-        shape0, shape1 = block.columns["shape0"], block.columns["shape1"]
-        wanted, allowed = self._kept[:, 0], self._kept[:, 1]
-        rows = (wanted[shape0] | wanted[shape1]) & allowed[shape0] & allowed[shape1]
-        cell = np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)[rows]
-        counts = np.bincount(cell, minlength=len(block.cell_counts)).astype(np.int64)
-        return ContactBlock(block.first_cell, counts, {name: values[rows] for name, values in block.columns.items()})
+        assert self.kept is not None
+        shapes = [block.columns[name] for name in self.shape_columns]
+        if shapes:
+            chosen = np.any([self.kept[shape, 0] for shape in shapes], axis=0)
+            rows = np.flatnonzero(chosen & np.all([self.kept[shape, 1] for shape in shapes], axis=0))
+        else:  # rows without a shape are of no chosen shape
+            rows = np.arange(block.contact_count if self.kept[:, 0].all() else 0)
+        return rows_of_block(block, rows)
+
+
+def rows_of_block(block: ContactBlock, rows: np.ndarray) -> ContactBlock:
+    """A block with some of its rows, and their lists."""
+    cell = np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)[rows]
+    counts = np.bincount(cell, minlength=len(block.cell_counts)).astype(np.int64)
+    columns = {name: values[rows] for name, values in block.columns.items()}
+    lists = {
+        name: GroupRows(counts, {}, {n: _entries(held, rows) for n, held in each.lists.items()})
+        for name, each in block.groups.items()
+    }
+    return ContactBlock(block.first_cell, counts, columns, lists)
 
 
 def _joined(first: int, blocks: Sequence[ContactBlock]) -> ContactBlock:
     if len(blocks) == 1:
-        return ContactBlock(first, blocks[0].cell_counts, blocks[0].columns)
+        return ContactBlock(first, blocks[0].cell_counts, blocks[0].columns, blocks[0].groups)
+    groups = consecutive_groups([block.groups for block in blocks])
     columns = {name: np.concatenate([block.columns[name] for block in blocks]) for name in blocks[0].columns}
-    return ContactBlock(first, np.concatenate([block.cell_counts for block in blocks]), columns)
+    return ContactBlock(first, np.concatenate([block.cell_counts for block in blocks]), columns, groups)
+
+
+def _entries(held: tuple[np.ndarray, np.ndarray], rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The lists of some rows."""
+    lengths, values = held
+    return lengths[rows], values[entries_of(lengths, rows)]
 
 
 def chosen_worlds(worlds: Sequence[int], contacts: ContactSet) -> np.ndarray:

@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pxr import Gf, Sdf, Usd, UsdGeom, Vt
+from pxr import Sdf, Usd, UsdGeom, Vt
 
 from collidecli.engine.runtime.temporary_folders import TemporaryFolder
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import midpoint
 from collidecli.exporters.selection import SelectedContacts
 from collidecli.exporters.usd_bodies import MovedBodies, write_bodies
+from collidecli.exporters.usd_surfaces import surface_bytes, write_surfaces
+from collidecli.exporters.usd_values import extent_of, vectors
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.system_resources import free_memory
 
@@ -30,7 +32,6 @@ BODY_BYTES = 384
 """Memory for a transform of a body: 128 bytes in the layer, and as for a contact."""
 _TOGETHER = ("metersPerUnit", "upAxis", "kilogramsPerUnit", "timeCodesPerSecond", "framesPerSecond", "defaultPrim")
 _DEEP, _APART = (0.9, 0.1, 0.1), (0.1, 0.5, 0.9)
-_NOWHERE = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ def write_usd(
     """
     samples = selected.frame_count * len(bodies.path) if bodies is not None else 0
     needed, free = selected.contact_count * CONTACT_BYTES + samples * BODY_BYTES, free_memory()
+    needed += surface_bytes(selected)
     if needed > free:
         size = f"{needed >> 20} MiB of memory, and {free >> 20} are free"
         what = f"a layer of {selected.contact_count} contacts needs {size}"
@@ -97,6 +99,7 @@ def write_usd(
     drawn = [_Drawn(stage, int(world), normal_length / scene.metres_per_unit) for world in selected.worlds]
     for frame, world, columns in _cells(selected):
         drawn[world].add(float(codes[frame]), columns, scene.metres_per_unit)
+    write_surfaces(stage, ROOT, selected, codes, scene.metres_per_unit)
     if bodies is not None:
         write_bodies(stage, bodies, codes, scene.metres_per_unit)
     del drawn, stage  # an open stage would compose the sublayers
@@ -187,27 +190,16 @@ class _Drawn:
         normal = columns["normal"]
         point = midpoint(columns).astype(np.float64) / metres_per_unit
         ends = np.stack([point, point + normal.astype(np.float64) * self._length], axis=1).reshape(-1, 3)
-        self._points.Set(_vectors(point), code)
-        self._ends.Set(_vectors(ends), code)
+        self._points.Set(vectors(point), code)
+        self._ends.Set(vectors(ends), code)
         self._counts.Set(Vt.IntArray.FromNumpy(np.full(len(point), 2, np.int32)), code)
         for attribute, shown in zip(self._extents, (point, ends), strict=True):
-            attribute.Set(_extent(shown), code)
+            attribute.Set(extent_of(shown), code)
         distance = (columns["distance"].astype(np.float64) / metres_per_unit).astype(np.float32)
         self._distance.Set(Vt.FloatArray.FromNumpy(distance), code)
-        self._normal.Set(_vectors(normal), code)
+        self._normal.Set(vectors(normal), code)
         for k, primvar in enumerate(self._shapes):
             primvar.Set(Vt.IntArray.FromNumpy(np.ascontiguousarray(columns[f"shape{k}"], np.int32)), code)
-        colour = _vectors(np.where((distance < 0.0)[:, None], _DEEP, _APART))
+        colour = vectors(np.where((distance < 0.0)[:, None], _DEEP, _APART))
         for primvar in self._colours:
             primvar.Set(colour, code)
-
-
-def _vectors(values: np.ndarray) -> Vt.Vec3fArray:
-    return Vt.Vec3fArray.FromNumpy(np.ascontiguousarray(values, np.float32).reshape(-1, 3))
-
-
-def _extent(points: np.ndarray) -> Vt.Vec3fArray:
-    """The AABB of points [n, 3]; USD's empty extent for no points."""
-    if not len(points):
-        return Vt.Vec3fArray([Gf.Vec3f(_NOWHERE), Gf.Vec3f(-_NOWHERE)])
-    return _vectors(np.stack([points.min(axis=0), points.max(axis=0)]))

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from collidecli.report.diff_words import verdict
 from collidecli.report.words import ResultDict, length, listing, name_value_table, seconds
+from collidecli.scene.contact_groups import group_words
 from collidecli.scene.text_format import count, memory, plural
 
 KEY_DIGITS = 12
@@ -73,7 +74,7 @@ def convert_table(result: ResultDict) -> Table:
 
 def export_table(result: ResultDict) -> Table:
     """Table of collide.export/1."""
-    rows = [("contacts", _contacts_of_cells(result)), ("format", result["format"])]
+    rows = [(group_words(result["group"]) or "contacts", _contacts_of_cells(result)), ("format", result["format"])]
     rows += [("left out" if k == 0 else "", text) for k, text in enumerate(result["left_out"])]
     return name_value_table([*rows, ("written", f"{result['output']}, {memory(result['bytes'])}")])
 

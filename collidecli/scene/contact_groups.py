@@ -31,8 +31,8 @@ class ContactGroup:
     columns: a dataset each. lists: two datasets each. keys: the columns that identify a row within its cell and order
     it; rows with equal keys are numbered in their order. references: column to the name of the group whose rows it
     numbers; within a block counted from the block's first row, in a file from the file's. shapes: the columns that
-    number shapes. least, most: smallest and largest allowed value of columns. flipped: vectors whose sign changes if
-    shape0 and shape1 are exchanged. limit: the option below which distances are reported [m], or "".
+    number shapes. least: smallest allowed value of columns. kinds: words of the column kind. flipped: vectors whose
+    sign changes if shape0 and shape1 are exchanged. limit: the option below which distances are reported [m], or "".
     """
 
     name: str
@@ -42,7 +42,7 @@ class ContactGroup:
     references: Mapping[str, str] = field(default_factory=dict)
     shapes: tuple[str, ...] = ()
     least: Mapping[str, int] = field(default_factory=dict)
-    most: Mapping[str, int] = field(default_factory=dict)
+    kinds: tuple[str, ...] = ()
     flipped: tuple[str, ...] = ()
     limit: str = ""
 
@@ -126,7 +126,7 @@ SOFT_CONTACTS = ContactGroup(
     keys=("kind", "indices", "shape", "feature"),
     shapes=("shape",),
     least={"indices": -1, "feature": -1},
-    most={"kind": 2},
+    kinds=("vertex", "edge", "face"),
     limit="soft_gap",
 )
 """Contacts of particles with shapes."""
@@ -144,7 +144,7 @@ SELF_CONTACTS = ContactGroup(
     ),
     keys=("kind", "indices"),
     least={"indices": 0},
-    most={"kind": 1},
+    kinds=("vertex-face", "edge-edge"),
     limit="self_contacts",
 )
 """Contacts of cloth and tetrahedra with themselves and each other."""
@@ -204,7 +204,7 @@ def _joined(
     for name in parts[0]:
         rows = [part[name] for part in parts]
         columns = {key: np.concatenate([each.columns.pop(key) for each in rows]) for key in list(rows[0].columns)}
-        for key, target in GROUPS_BY_NAME[name].references.items():
+        for key, target in GROUPS_BY_NAME[name].references.items() if columns else ():
             first = np.cumsum([0, *(part[target].row_count for part in parts[:-1])]).astype(columns[key].dtype)
             columns[key] += np.repeat(first, [each.row_count for each in rows])
         lists = {}

@@ -11,6 +11,8 @@ EVENT_COLUMNS = {"shapes": ("shape0", "shape1"), "bodies": ("body0", "body1")}
 """Names of the columns that hold the two paths of a pair, by member of EVENT_THINGS."""
 EVENT_ORDERS = ("begin", "end", "duration", "depth", "contacts")
 EXPORT_FORMATS = ("usd", "csv", "parquet", "npz", "newton", "genesis", "dart", "raisim", "mujoco")
+GROUP_NAMES = ("hydro_patches", "hydro_faces", "soft_contacts", "self_contacts")
+"""Tables of a contact set beside /rigid_contacts."""
 REDUCE_PAIRS = ("meshes", "all")
 DEFAULT_BETAS = (10.0, -0.5)
 MOST_BETAS = 8

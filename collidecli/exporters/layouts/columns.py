@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from collidecli.exporters.arrays import Array, Layout, frames_and_worlds, held, per_contact, texts
+from collidecli.exporters.arrays import Array, Layout, frames_and_worlds, held, per_contact, starts, texts
+from collidecli.exporters.group_selection import SelectedRows
 from collidecli.exporters.selection import SelectedContacts
 
 
 def unknown_columns(selected: SelectedContacts) -> tuple[str, ...]:
     """Messages for columns that are unknown to this version."""
     known = {column.name for column in selected.contacts.columns}
-    return tuple(
+    found = [
         f"{name}: a column unknown to this version" for name in selected.contacts.column_names if name not in known
-    )
+    ]
+    return tuple(found)
 
 
 def layout(selected: SelectedContacts) -> Layout:
@@ -21,10 +25,12 @@ def layout(selected: SelectedContacts) -> Layout:
     contacts = selected.contacts
     shapes = contacts.shapes
     arrays: list[Array] = [*frames_and_worlds(selected)]
-    for column in selected.contacts.columns:
+    for column in selected.columns:
         row = () if column.width == 1 else (column.width,)
         dtype = column.dtype_for(contacts.float_type).name
         arrays.append(per_contact(selected, column.name, dtype, row, (column.name,), _itself(column.name)))
+    if isinstance(selected, SelectedRows):
+        arrays += _lists(selected)
     arrays += [
         texts("shape_path", shapes.path),
         texts("shape_type", shapes.type),
@@ -35,7 +41,26 @@ def layout(selected: SelectedContacts) -> Layout:
         texts("body_path", contacts.body_path),
         held("world_template", np.asarray(contacts.world_template)[selected.worlds]),
     ]
-    return Layout(tuple(arrays), unknown_columns(selected))
+    return Layout(tuple(arrays), () if isinstance(selected, SelectedRows) else unknown_columns(selected))
+
+
+def _lists(selected: SelectedRows) -> list[Array]:
+    """Values and starts of the list columns of a group."""
+    found, group = [], selected.group.name
+    for one in selected.group.lists:
+        name, dtype = one.column.name, one.column.dtype_for(selected.contacts.float_type)
+        row = () if one.column.width == 1 else (one.column.width,)
+
+        def values(name: str = name) -> Iterator[np.ndarray]:
+            return (block.groups[group].lists[name][1] for block in selected.blocks(()))
+
+        found.append(Array(name, dtype, (selected.value_count(name), *row), values))
+        found.append(starts(one.start, selected.contact_count, (), selected, _lengths(group, name)))
+    return found
+
+
+def _lengths(group: str, name: str):
+    return lambda block: block.groups[group].lists[name][0]
 
 
 def _itself(name: str):

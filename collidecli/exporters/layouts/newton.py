@@ -3,13 +3,15 @@
 Fields are those of Newton 1.8. Newton's point of a sphere is its centre, with the radius in margin and offset; here
 every point is on the surface, with the authored margin. The separation
 dot(normal, point1 - point0) - margin0 - margin1, and point + offset on the inflated surface, are equal in both.
+`soft_contact_*`: body_pos is the point of the shape's surface in its body frame, the normal points to the particle.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from collidecli.exporters.arrays import Array, Layout, frames_and_worlds, held, per_cell, per_contact, texts
+from collidecli.exporters.arrays import Array, Layout, frames_and_worlds, held, per_cell, per_contact, starts, texts
+from collidecli.exporters.group_selection import rows_of
 from collidecli.exporters.selection import SelectedContacts
 from collidecli.exporters.surfaces import Surfaces
 
@@ -54,12 +56,41 @@ def layout(selected: SelectedContacts) -> Layout:
         arrays += [
             per_contact(selected, f"rigid_contact_offset{k}", "float32", (3,), ("shape0",), _zeros) for k in (0, 1)
         ]
+    if "soft_contacts" in contacts.groups:
+        soft, without = _soft_arrays(selected)
+        arrays += soft
+        left_out += without
     arrays += [
         texts("shape_label", contacts.shapes.path),
         held("shape_body", contacts.shapes.body),
         texts("body_label", contacts.body_path),
     ]
     return Layout(tuple(arrays), tuple(left_out))
+
+
+def _soft_arrays(selected: SelectedContacts) -> tuple[list[Array], list[str]]:
+    """The arrays `soft_contact_*` of contacts of single particles, and what is left out."""
+    every, rows = (rows_of(selected, "soft_contacts", kind) for kind in (None, 0))
+
+    def column(field: str, source: str, dtype: str, row: tuple[int, ...]) -> Array:
+        return per_contact(rows, f"soft_contact_{field}", dtype, row, (source,), lambda c: c[source])
+
+    arrays = [
+        per_cell(rows, "soft_contact_count", (), lambda block: block.cell_counts),
+        starts("soft_contact_cell_start", rows.cell_count, (), rows, lambda block: block.cell_counts),
+        per_contact(rows, "soft_contact_particle", "int32", (), ("indices",), lambda c: c["indices"][:, 0]),
+        column("shape", "shape", "int32", ()),
+        column("body_pos", "point_body", "float32", (3,)),
+        column("normal", "normal", "float32", (3,)),
+    ]
+    left_out = [
+        "soft_contact_body_vel, soft_contact_tids: velocities and threads, which a contact set does not contain"
+    ]
+    if every.contact_count > rows.contact_count:
+        left_out.append(
+            f"{every.contact_count - rows.contact_count} soft contacts of edges and faces, which have no particle"
+        )
+    return arrays, left_out
 
 
 def _zeros(columns) -> np.ndarray:

@@ -121,14 +121,11 @@ def _value_rules(table: GroupTable, rows: GroupRows) -> Iterator[tuple[str, Any]
         if column.name in definition.least:
             least = definition.least[column.name]
             yield f"{column.name} is less than {least}", (values < least).any(axis=1)
-        if column.name in definition.most:
-            yield (
-                f"{column.name} is not 0 to {definition.most[column.name]}",
-                values[:, 0] > definition.most[column.name],
-            )
+        if column.name == "kind":
+            yield f"kind is not 0 to {len(definition.kinds) - 1}", values[:, 0] >= len(definition.kinds)
         if column.name == "normal":
             with np.errstate(over="ignore", invalid="ignore"):
-                size = (values.astype(np.float64) ** 2).sum(axis=1)
+                size = np.square(values.astype(np.float64)).sum(axis=1)
                 yield "the normal has not unit length", np.abs(size - 1.0) > NORMAL_TOLERANCE
 
 
