@@ -30,7 +30,8 @@ class HydroPair:
     weight0, weight1: the surface is where weight0 phi0 = weight1 phi1; they add up to 1, and a rigid shape has 1.
     soft: the shape whose depth gives the pressure, and stiffness its own [N/m^3]. rigid: 0, 1 or -1 for none.
     margin0, margin1: inflation of the shapes [m]. sink: upper bound of the sum of depths on the surface [m].
-    lower, upper: box that contains the surface. size: radius of the reference shape's box [m].
+    lower, upper: box that contains the surface. half: half extents of the reference shape's
+    box, with its margin, and size their length [m].
     """
 
     row0: int
@@ -50,6 +51,7 @@ class HydroPair:
     sink: Real
     lower: Vec3
     upper: Vec3
+    half: Vec3
     size: Real
 
 
@@ -109,6 +111,14 @@ def local_box(rows: ShapeRows, row: int) -> Vec3:
 def longest_side(half: Vec3) -> Real:
     """Half of a box's longest side."""
     return wp.max(half[0], wp.max(half[1], half[2]))
+
+
+@wp.func
+def is_smaller(half: Vec3, other: Vec3) -> bool:
+    """Whether a box's longest side is shorter than another's; of equal ones, whether its diagonal is."""
+    if longest_side(half) != longest_side(other):
+        return longest_side(half) < longest_side(other)
+    return wp.length_sq(half) < wp.length_sq(other)
 
 
 @wp.func
@@ -213,11 +223,12 @@ def prepare_pairs(
     pose0 = instances.pose[pair[thread][0]]
     pose1 = instances.pose[pair[thread][1]]
     identity = wp.transform_identity(dtype=Real)
-    if longest_side(half1) < longest_side(half0):
+    if is_smaller(half1, half0):
         result.reference = 1
         result.world = pose1
         result.pose0 = relative_pose(pose1, pose0)
         result.pose1 = identity
+        result.half = half1
         result.size = wp.length(half1)
         is_plane = wp.where(rows.type[row0] == PLANE, 1, 0)
         hydro[thread] = bound_overlap(is_plane, result, half1, half0, result.pose0)
@@ -225,6 +236,7 @@ def prepare_pairs(
         result.world = pose0
         result.pose0 = identity
         result.pose1 = relative_pose(pose0, pose1)
+        result.half = half0
         result.size = wp.length(half0)
         is_plane = wp.where(rows.type[row1] == PLANE, 1, 0)
         hydro[thread] = bound_overlap(is_plane, result, half0, half1, result.pose1)

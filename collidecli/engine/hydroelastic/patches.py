@@ -14,10 +14,8 @@ from collidecli.scene.contact_groups import HYDRO_FACES, HYDRO_PATCHES, GroupRow
 
 @wp.struct
 class HydroPatch:
-    """Sums over a pair's faces, in the world: see `HYDRO_PATCHES`. first, end: its range in the list of faces."""
+    """Sums over a pair's faces, in the world: see `HYDRO_PATCHES`."""
 
-    first: int
-    end: int
     face_count: int
     area: Real
     force: Vec3
@@ -43,26 +41,26 @@ def faces_before(face: wp.array[HydroFace], count: int, pair: int) -> int:
 @kernel
 def sum_faces(
     hydro: wp.array[HydroPair],
-    method: int,
     face: wp.array[HydroFace],
     count: int,
+    clear: int,
     patch: wp.array[HydroPatch],
 ):
-    """One thread a pair of a method: its patch, by sums in the order of the faces."""
+    """One thread a pair: its patch, by sums in the order of the faces. clear: 1 to reset pairs without faces here."""
     thread = wp.tid()
     pair = hydro[thread]
     result = HydroPatch()
-    if pair.method != method:
-        if pair.method == 0:
+    first = faces_before(face, count, thread)
+    end = faces_before(face, count, thread + 1)
+    if first == end:
+        if clear == 1:
             patch[thread] = result
         return
-    result.first = faces_before(face, count, thread)
-    result.end = faces_before(face, count, thread + 1)
     pressure = Real(0.0)
     moment = Vec3()
     torque = Vec3()
     area_moment = Vec3()
-    for k in range(result.first, result.end):
+    for k in range(first, end):
         if face[k].count > 0:
             result.face_count += 1
             result.area += face[k].area

@@ -11,6 +11,10 @@ from collidecli.engine.contacts.compaction import COMPACT, count_cells
 from collidecli.engine.contacts.reduction import reduce_contacts
 from collidecli.engine.geometry.clearance import measure_grid
 from collidecli.engine.geometry.signed_distance.exact import fill_rows_of_mesh
+from collidecli.engine.hydroelastic.blocks import voxel_kernels
+from collidecli.engine.hydroelastic.pairs import prepare_pairs
+from collidecli.engine.hydroelastic.polytopes import clip_cells
+from collidecli.engine.hydroelastic.voxels import cut_voxels
 from collidecli.engine.narrowphase.dispatch import collider
 from collidecli.engine.narrowphase.partition import count_buckets, write_buckets
 from collidecli.engine.narrowphase.sdf.colliders import SDF
@@ -61,6 +65,10 @@ KERNELS = {
     "convex_field": collider(ShapeType.CAPSULE, ShapeType.HEIGHTFIELD, "gjk").kernel,
     "hull_field": collider(ShapeType.CONVEX_MESH, ShapeType.HEIGHTFIELD, "gjk").kernel,
     "convex": collider(ShapeType.CYLINDER, ShapeType.ELLIPSOID, "gjk").kernel,
+    "prepare_pairs": prepare_pairs,
+    "clip_cells": clip_cells,
+    "cut_voxels": cut_voxels,
+    "sample_corners": voxel_kernels(True, True).sample_corners,
 }
 
 HEAVY = {
@@ -86,6 +94,8 @@ HEAVY = {
     "deepen_on_ground",
     "settle_of_mesh",
     "settle_of_hull_in_field",
+    "cut_voxels",
+    "sample_corners",
 }
 """Take a core ten seconds to half a minute each: `make test-slow`."""
 

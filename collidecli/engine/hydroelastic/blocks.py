@@ -1,0 +1,308 @@
+"""Blocks of voxels that may contain the surface of a sampled pair, from coarse to fine.
+
+The grid is fixed to the pair's reference shape. Blocks of 4^3 voxels that cannot contain the surface are discarded by
+exact bounds: a distance changes by no more than the way, and that of a convex shape lies above its tangent plane. Below
+the resolution, a pair's blocks are divided until its patch has half of the resolution in voxels, so that the relative
+error does not grow as a patch becomes small.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import warp as wp
+
+from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.geometry.real import Pose, Real, Vec2, Vec3
+from collidecli.engine.hydroelastic.distances import Distance, Solids, distance_function
+from collidecli.engine.hydroelastic.pairs import ROUNDING, VOXELS, HydroPair
+from collidecli.engine.hydroelastic.polytopes import start_of
+from collidecli.engine.runtime.kernel import kernel
+
+SIDE = wp.constant(4)
+"""Voxels along a block's side."""
+CORNER_SIDE = wp.constant(5)
+CORNER_COUNT = wp.constant(125)
+PATCH_SHARE = wp.constant(2)
+"""A patch has a PATCH_SHARE-th of the resolution in voxels, or more, along its longest side."""
+THIN = wp.constant(Real(4.0))
+"""A voxel is at most this fraction of the reference shape's shortest side."""
+ENDED = wp.constant(-1000)
+"""Level of a pair without blocks."""
+
+
+@wp.struct
+class Block:
+    """A block of voxels of a pair's grid. likely: 1 where the shapes overlap at its centre, as far as is known."""
+
+    pair: int
+    index: wp.vec3i
+    likely: int
+
+
+@wp.struct
+class Level:
+    """A level of all pairs' grids. coarse: voxels at the resolution along a voxel's side; fine: the inverse below it.
+
+    resolution: see --hydro-resolution. number: 0 at the resolution, positive for finer voxels. last: finest for convex
+    pairs; last_other: for others.
+    """
+
+    resolution: int
+    number: int
+    scale: Real
+    last: int
+    last_other: int
+
+
+@wp.func
+def voxel_side(pair: HydroPair, level: Level) -> Real:
+    """Side of a voxel [m]."""
+    longest = wp.max(pair.half[0], wp.max(pair.half[1], pair.half[2]))
+    return Real(2.0) * longest * level.scale / Real(level.resolution)
+
+
+@wp.func
+def block_corner(pair: HydroPair, level: Level, index: wp.vec3i) -> Vec3:
+    """Low corner of a block in the reference frame."""
+    side = Real(SIDE) * voxel_side(pair, level)
+    return Vec3(Real(index[0]), Real(index[1]), Real(index[2])) * side - pair.half
+
+
+@wp.func
+def is_convex_type(rows: ShapeRows, row: int) -> bool:
+    """Whether a shape type is convex."""
+    return rows.type[row] <= wp.static(7)
+
+
+@kernel
+def count_roots(hydro: wp.array[HydroPair], end: wp.array[wp.int32]):
+    """One thread a pair: 1 for a pair that is sampled."""
+    thread = wp.tid()
+    end[thread] = wp.where(hydro[thread].method == VOXELS, 1, 0)
+
+
+@kernel
+def write_roots(end: wp.array[wp.int32], block: wp.array[Block], final_level: wp.array[wp.int32]):
+    """One thread a pair: its coarsest block, which contains the reference shape."""
+    thread = wp.tid()
+    final_level[thread] = ENDED
+    if end[thread] > start_of(end, thread):
+        root = Block()
+        root.pair = thread
+        block[start_of(end, thread)] = root
+
+
+@kernel
+def compact_blocks(end: wp.array[wp.int32], block: wp.array[Block], kept: wp.array[Block]):
+    """One thread a block: copies those that are kept."""
+    thread = wp.tid()
+    if end[thread] > start_of(end, thread):
+        kept[start_of(end, thread)] = block[thread]
+
+
+@wp.func
+def first_of_pair(block: wp.array[Block], count: int, pair: int) -> int:
+    """Number of blocks of earlier pairs in a list ordered by pairs."""
+    low = int(0)
+    high = count
+    while low < high:
+        middle = (low + high) // 2
+        if block[middle].pair < pair:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def end_levels(
+    rows: ShapeRows,
+    hydro: wp.array[HydroPair],
+    level: Level,
+    block: wp.array[Block],
+    count: int,
+    final_level: wp.array[wp.int32],
+):
+    """One thread a pair: whether this level's voxels are small enough for its patch."""
+    thread = wp.tid()
+    if level.number < 0 or final_level[thread] != ENDED:
+        return
+    first = first_of_pair(block, count, thread)
+    end = first_of_pair(block, count, thread + 1)
+    if first == end:
+        return
+    pair = hydro[thread]
+    lower = wp.vec3i(1 << 30, 1 << 30, 1 << 30)
+    upper = wp.vec3i(-1, -1, -1)
+    for k in range(first, end):
+        if block[k].likely == 1:
+            lower = wp.min(lower, block[k].index)
+            upper = wp.max(upper, block[k].index)
+    extent = upper - lower
+    longest = SIDE * (wp.max(extent[0], wp.max(extent[1], extent[2])) + 1)
+    shortest = Real(2.0) * wp.min(pair.half[0], wp.min(pair.half[1], pair.half[2]))
+    fits = PATCH_SHARE * longest >= level.resolution and THIN * voxel_side(pair, level) <= shortest
+    last = level.last_other
+    if is_convex_type(rows, pair.row0) and is_convex_type(rows, pair.row1):
+        last = level.last
+    if fits or level.number >= last:
+        final_level[thread] = level.number
+
+
+@kernel
+def count_children(
+    level: Level,
+    block: wp.array[Block],
+    final_level: wp.array[wp.int32],
+    end: wp.array[wp.int32],
+    final_end: wp.array[wp.int32],
+):
+    """One thread a block: 8 children, or 1 final block where its pair ends at this level."""
+    thread = wp.tid()
+    final = wp.where(final_level[block[thread].pair] == level.number, 1, 0)
+    final_end[thread] = final
+    end[thread] = 8 * (1 - final)
+
+
+@kernel
+def write_children(
+    block: wp.array[Block],
+    end: wp.array[wp.int32],
+    final_end: wp.array[wp.int32],
+    children: wp.array[Block],
+    final: wp.array[Block],
+):
+    """One thread a block: writes its children, or the block itself to the final ones."""
+    thread = wp.tid()
+    here = block[thread]
+    if final_end[thread] > start_of(final_end, thread):
+        final[start_of(final_end, thread)] = here
+        return
+    first = start_of(end, thread)
+    for k in range(8):
+        child = Block()
+        child.pair = here.pair
+        child.index = 2 * here.index + wp.vec3i((k >> 2) & 1, (k >> 1) & 1, k & 1)
+        children[first + k] = child
+
+
+@wp.func
+def lower_bound(distance: Distance, half: Vec3, radius: Real, convex: bool) -> Real:
+    """Lower bound of a distance within a block, from that at its centre."""
+    bound = distance.value - radius
+    if convex and wp.length_sq(distance.gradient) > Real(0.5):
+        gradient = distance.gradient
+        tangent = distance.value
+        tangent -= wp.abs(gradient[0]) * half[0] + wp.abs(gradient[1]) * half[1] + wp.abs(gradient[2]) * half[2]
+        bound = wp.max(bound, tangent)
+    return bound
+
+
+@wp.func
+def may_contain(pair: HydroPair, first: Distance, second: Distance, half: Vec3, convex0: bool, convex1: bool) -> bool:
+    """Whether a block may contain some of the surface. first, second: distances at its centre, less the margins."""
+    radius = wp.length(half) * (Real(1.0) + ROUNDING) + ROUNDING * pair.size
+    slack = ROUNDING * pair.size
+    if lower_bound(first, half, radius, convex0) > slack or lower_bound(second, half, radius, convex1) > slack:
+        return False
+    if wp.abs(pair.weight0 * first.value - pair.weight1 * second.value) > radius:
+        return False
+    total = Distance()
+    total.value = first.value + second.value
+    total.gradient = first.gradient + second.gradient
+    if convex0 and convex1 and wp.length_sq(first.gradient) > Real(0.5) and wp.length_sq(second.gradient) > Real(0.5):
+        change = wp.abs(total.gradient[0]) * half[0] + wp.abs(total.gradient[1]) * half[1]
+        change += wp.abs(total.gradient[2]) * half[2]
+        return total.value - change <= slack
+    return True
+
+
+class VoxelKernels(NamedTuple):
+    """The kernels that evaluate distances."""
+
+    test_blocks: wp.Kernel
+    sample_corners: wp.Kernel
+
+
+@cache
+def voxel_kernels(with_meshes: bool, with_heightfields: bool) -> VoxelKernels:
+    """Kernels with the distances of the types that a scene has."""
+    distance: Any = distance_function(with_meshes, with_heightfields)
+
+    @wp.func
+    def distance_at(rows: ShapeRows, solids: Solids, row: int, pose: Pose, margin: Real, point: Vec3) -> Distance:
+        rotation = wp.transform_get_rotation(pose)
+        local = wp.quat_rotate_inv(rotation, point - wp.transform_get_translation(pose))
+        result = distance(rows, solids, row, local)
+        result.value -= margin
+        result.gradient = wp.quat_rotate(rotation, result.gradient)
+        return result
+
+    return VoxelKernels(_block_kernel(distance_at), _corner_kernel(distance_at))
+
+
+def _block_kernel(distance_at: Any) -> wp.Kernel:
+    @kernel
+    def test_blocks(
+        rows: ShapeRows,
+        solids: Solids,
+        hydro: wp.array[HydroPair],
+        level: Level,
+        block: wp.array[Block],
+        end: wp.array[wp.int32],
+    ):
+        """One thread a block: 1 where it may contain some of the surface."""
+        thread = wp.tid()
+        pair = hydro[block[thread].pair]
+        side = Real(SIDE) * voxel_side(pair, level)
+        half = Vec3(side, side, side) * Real(0.5)
+        corner = block_corner(pair, level, block[thread].index)
+        slack = ROUNDING * pair.size
+        end[thread] = 0
+        for axis in range(3):
+            if corner[axis] > pair.upper[axis] + slack or corner[axis] + side < pair.lower[axis] - slack:
+                return
+        center = corner + half
+        first = distance_at(rows, solids, pair.row0, pair.pose0, pair.margin0, center)
+        second = distance_at(rows, solids, pair.row1, pair.pose1, pair.margin1, center)
+        convex0 = is_convex_type(rows, pair.row0)
+        convex1 = is_convex_type(rows, pair.row1)
+        if may_contain(pair, first, second, half, convex0, convex1):
+            end[thread] = 1
+            block[thread].likely = wp.where(first.value + second.value <= Real(0.0), 1, 0)
+
+    return test_blocks
+
+
+def _corner_kernel(distance_at: Any) -> wp.Kernel:
+    @kernel
+    def sample_corners(
+        rows: ShapeRows,
+        solids: Solids,
+        hydro: wp.array[HydroPair],
+        level: Level,
+        block: wp.array[Block],
+        value: wp.array[Vec2],
+    ):
+        """One thread a corner of a block's voxels: both distances, less the margins."""
+        thread = wp.tid()
+        here = block[thread / CORNER_COUNT]
+        number = thread % CORNER_COUNT
+        pair = hydro[here.pair]
+        offset = Vec3(
+            Real(number / (CORNER_SIDE * CORNER_SIDE)),
+            Real((number / CORNER_SIDE) % CORNER_SIDE),
+            Real(number % CORNER_SIDE),
+        )
+        index = Vec3(Real(here.index[0]), Real(here.index[1]), Real(here.index[2]))
+        point = voxel_side(pair, level) * (Real(SIDE) * index + offset) - pair.half
+        first = distance_at(rows, solids, pair.row0, pair.pose0, pair.margin0, point)
+        second = distance_at(rows, solids, pair.row1, pair.pose1, pair.margin1, point)
+        value[thread] = Vec2(first.value, second.value)
+
+    return sample_corners
+
+
+BLOCK_KERNELS = (count_roots, write_roots, compact_blocks, end_levels, count_children, write_children)

@@ -1,0 +1,131 @@
+"""Launches of the kernels of sampled pairs: blocks from coarse to fine, then the voxels of each pair's last level."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.device_model import DeviceModel
+from collidecli.engine.geometry.real import Vec2, Vec3
+from collidecli.engine.hydroelastic import blocks, voxels
+from collidecli.engine.hydroelastic.blocks import Block, Level, VoxelKernels, voxel_kernels
+from collidecli.engine.hydroelastic.clipping import FaceList, checked_total
+from collidecli.engine.hydroelastic.distances import Solids, upload_solids
+from collidecli.engine.hydroelastic.fields import UploadedFields
+from collidecli.engine.hydroelastic.polygon import HydroFace
+from collidecli.engine.runtime.workspace import Workspace
+from collidecli.scene.hydroelastic import HydroShapes
+from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.shape_types import ShapeType
+
+LEVELS_BELOW = 20
+LEVELS_BELOW_OTHERS = 4
+"""Halvings of a voxel for small patches: of convex shapes, whose bounds are tight, and of others."""
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """The sampled pairs of a model. surface: corners of the faces are needed."""
+
+    device_model: DeviceModel
+    solids: Solids
+    uploaded: UploadedFields
+    compiled: VoxelKernels
+    resolution: int
+    surface: bool
+
+    def kernels(self) -> list[wp.Kernel]:
+        """All kernels."""
+        return [*blocks.BLOCK_KERNELS, voxels.cut_voxels, *self.compiled]
+
+    def faces(self, hydro: wp.array, count: int, workspace: Workspace) -> list[FaceList]:
+        """Faces of the sampled pairs, a list for each level at which pairs end."""
+        end = workspace.array("hydro_root_end", count, wp.int32)
+        workspace.launch(blocks.count_roots, count, [hydro, end])
+        left = workspace.scan(end, count)
+        block = workspace.array("hydro_block_0", left, Block)
+        final_level = workspace.array("hydro_final_level", count, wp.int32)
+        workspace.launch(blocks.write_roots, count, [end, block, final_level])
+        number = 0
+        while int(blocks.SIDE) << -number < self.resolution:
+            number -= 1
+        lists = []
+        while left:
+            level = self._level(number)
+            block, left = self._kept(hydro, level, block, left, workspace)
+            arguments = [self.device_model.rows, hydro, level, block, left, final_level]
+            workspace.launch(blocks.end_levels, count, arguments)
+            block, left, final, final_count = self._divided(level, block, left, final_level, workspace)
+            if final_count:
+                lists.append(self._cut(hydro, level, final, final_count, len(lists), workspace))
+            number += 1
+        return lists
+
+    def _level(self, number: int) -> Level:
+        level = Level()
+        level.resolution, level.number, level.scale = self.resolution, number, math.ldexp(1.0, -number)
+        level.last, level.last_other = LEVELS_BELOW, LEVELS_BELOW_OTHERS
+        return level
+
+    def _kept(
+        self, hydro: wp.array, level: Level, block: wp.array, count: int, workspace: Workspace
+    ) -> tuple[wp.array, int]:
+        """The blocks that may contain some of the surface."""
+        end = workspace.array("hydro_block_end", count, wp.int32)
+        arguments = [self.device_model.rows, self.solids, hydro, level, block, end]
+        workspace.launch(self.compiled.test_blocks, count, arguments)
+        kept_count = workspace.scan(end, count)
+        kept = workspace.array("hydro_block_1", kept_count, Block)
+        workspace.launch(blocks.compact_blocks, count, [end, block, kept])
+        return kept, kept_count
+
+    def _divided(
+        self, level: Level, block: wp.array, count: int, final_level: wp.array, workspace: Workspace
+    ) -> tuple[wp.array, int, wp.array, int]:
+        """The children of the blocks of pairs that go on, and the blocks of pairs that end at this level."""
+        end = workspace.array("hydro_child_end", count, wp.int32)
+        final_end = workspace.array("hydro_final_end", count, wp.int32)
+        workspace.launch(blocks.count_children, count, [level, block, final_level, end, final_end])
+        checked_total(workspace, end, count)
+        child_count = workspace.scan(end, count)
+        final_count = workspace.scan(final_end, count)
+        children = workspace.array("hydro_block_0", child_count, Block)
+        final = workspace.array("hydro_block_2", final_count, Block)
+        workspace.launch(blocks.write_children, count, [block, end, final_end, children, final])
+        return children, child_count, final, final_count
+
+    def _cut(
+        self, hydro: wp.array, level: Level, block: wp.array, count: int, number: int, workspace: Workspace
+    ) -> FaceList:
+        """Faces in the voxels of blocks."""
+        corner_count, voxel_count = count * int(blocks.CORNER_COUNT), count * int(voxels.VOXEL_COUNT)
+        value = workspace.array("hydro_corner_value", corner_count, Vec2)
+        arguments = [self.device_model.rows, self.solids, hydro, level, block, value]
+        workspace.launch(self.compiled.sample_corners, corner_count, arguments)
+        end = workspace.array("hydro_voxel_end", voxel_count, wp.int32)
+        face = workspace.array(f"hydro_face_{number}", 1, HydroFace)
+        vertex = workspace.array(f"hydro_vertex_{number}", 1, Vec3)
+        arguments = [self.uploaded.fields, hydro, level, block, value, end]
+        workspace.launch(voxels.cut_voxels, voxel_count, [*arguments, face, vertex, 0])
+        face_count = workspace.scan(end, voxel_count)
+        face = workspace.array(f"hydro_face_{number}", face_count, HydroFace)
+        slots = int(voxels.FACE_CORNERS) if self.surface else 0
+        vertex = workspace.array(f"hydro_vertex_{number}", slots * face_count, Vec3)
+        workspace.launch(voxels.cut_voxels, voxel_count, [*arguments, face, vertex, 2 if self.surface else 1])
+        return FaceList(face, face_count, vertex if self.surface else None, slots * face_count, slots)
+
+
+def new_sampler(
+    device_model: DeviceModel, shapes: HydroShapes, uploaded: UploadedFields, options: ContactOptions
+) -> Sampler:
+    """The sampler of a model, with the geometry of its hydroelastic shapes on the device."""
+    kinds = device_model.model.shapes.type
+    marked = shapes.stiffness > 0.0
+    meshes = bool((marked & np.isin(kinds, (ShapeType.MESH, ShapeType.CONVEX_MESH))).any())
+    heightfields = bool((marked & (kinds == ShapeType.HEIGHTFIELD)).any())
+    solids = upload_solids(device_model, marked)
+    compiled = voxel_kernels(meshes, heightfields)
+    return Sampler(device_model, solids, uploaded, compiled, options.hydro_resolution, options.writes_surface)

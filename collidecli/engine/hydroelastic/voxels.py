@@ -1,0 +1,247 @@
+"""Contact surfaces in voxels: exact distances at their corners, linear within six tetrahedra each."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from collidecli.engine.geometry.real import Real, Vec2, Vec3
+from collidecli.engine.hydroelastic.blocks import CORNER_COUNT, CORNER_SIDE, SIDE, Block, Level, voxel_side
+from collidecli.engine.hydroelastic.fields import PressureFields
+from collidecli.engine.hydroelastic.pairs import HydroPair
+from collidecli.engine.hydroelastic.polygon import (
+    IN_PLANE,
+    Clipped,
+    HydroFace,
+    LinearField,
+    clip_polygon,
+    effective_gradient,
+    integrated,
+)
+from collidecli.engine.hydroelastic.polytopes import start_of
+from collidecli.engine.runtime.kernel import kernel
+
+Vec4 = wp.vec4d
+Mat43 = wp.types.matrix((4, 3), Real)
+
+VOXEL_COUNT = wp.constant(64)
+"""Voxels of a block."""
+FACE_CORNERS = wp.constant(5)
+"""Most corners of a face: a quadrilateral clipped once."""
+LOCAL_CORNERS = 16
+
+
+@wp.struct
+class Tetrahedron:
+    """Corners of a tetrahedron, both distances there, and weight0 phi0 - weight1 phi1.
+
+    axis: the axes along which a corner differs from the one before. side: of the voxel [m].
+    """
+
+    first: Vec4
+    second: Vec4
+    difference: Vec4
+    point: Mat43
+    axis: wp.vec3i
+    side: Real
+
+
+@wp.func
+def linear_in(tetrahedron: Tetrahedron, value: Vec4) -> LinearField:
+    """The linear function with these values at the corners."""
+    result = LinearField()
+    slope = Vec3()
+    for k in range(3):
+        slope[tetrahedron.axis[k]] = (value[k + 1] - value[k]) / tetrahedron.side
+    result.slope = slope
+    origin = Vec3(tetrahedron.point[0, 0], tetrahedron.point[0, 1], tetrahedron.point[0, 2])
+    result.value = value[0] - wp.dot(slope, origin)
+    return result
+
+
+@wp.func
+def crossing(tetrahedron: Tetrahedron, low: int, high: int) -> Vec3:
+    """The point between a negative and another corner where the difference is zero."""
+    p = Vec3(tetrahedron.point[low, 0], tetrahedron.point[low, 1], tetrahedron.point[low, 2])
+    q = Vec3(tetrahedron.point[high, 0], tetrahedron.point[high, 1], tetrahedron.point[high, 2])
+    t = tetrahedron.difference[low] / (tetrahedron.difference[low] - tetrahedron.difference[high])
+    return p + t * (q - p)
+
+
+@wp.func
+def zero_polygon(tetrahedron: Tetrahedron, corner: wp.array[Vec3], normal: Vec3) -> int:
+    """The triangle or quadrilateral where the difference is zero, counterclockwise about `normal`; its corner count.
+
+    A difference of zero counts as positive, so that a polygon in a face of two tetrahedra belongs to the one where the
+    difference is negative.
+    """
+    order = wp.vec4i(0, 0, 0, 0)
+    negative = int(0)
+    for k in range(4):
+        if tetrahedron.difference[k] < Real(0.0):
+            order[negative] = k
+            negative += 1
+    if negative == 0 or negative == 4:
+        return 0
+    at = negative
+    for k in range(4):
+        if tetrahedron.difference[k] >= Real(0.0):
+            order[at] = k
+            at += 1
+    count = int(3)
+    if negative == 1:
+        for k in range(3):
+            corner[k] = crossing(tetrahedron, order[0], order[k + 1])
+    elif negative == 3:
+        for k in range(3):
+            corner[k] = crossing(tetrahedron, order[k], order[3])
+    else:
+        corner[0] = crossing(tetrahedron, order[0], order[2])
+        corner[1] = crossing(tetrahedron, order[0], order[3])
+        corner[2] = crossing(tetrahedron, order[1], order[3])
+        corner[3] = crossing(tetrahedron, order[1], order[2])
+        count = 4
+    area = wp.cross(corner[1] - corner[0], corner[2] - corner[0])
+    if count == 4:
+        area = wp.cross(corner[2] - corner[0], corner[3] - corner[1])
+    if wp.dot(area, normal) < Real(0.0):
+        swap = corner[0]
+        corner[0] = corner[count - 1]
+        corner[count - 1] = swap
+        if count == 4:
+            swap = corner[1]
+            corner[1] = corner[2]
+            corner[2] = swap
+    return count
+
+
+@wp.func
+def face_in(fields: PressureFields, pair: HydroPair, tetrahedron: Tetrahedron, corner: wp.array[Vec3]) -> HydroFace:
+    """The surface within a tetrahedron; its corners are in `corner` from `first_corner` on."""
+    none = HydroFace()
+    phi0 = linear_in(tetrahedron, tetrahedron.first)
+    phi1 = linear_in(tetrahedron, tetrahedron.second)
+    difference = linear_in(tetrahedron, tetrahedron.difference)
+    length = wp.length(difference.slope)
+    if length == Real(0.0):
+        return none
+    normal = difference.slope / length
+    polygon = Clipped()
+    polygon.target = wp.static(LOCAL_CORNERS // 2)
+    polygon.count = zero_polygon(tetrahedron, corner, normal)
+    if polygon.count == 0:
+        return none
+    depth = phi0
+    if pair.soft == 1:
+        depth = phi1
+    polygon = clip_polygon(corner, polygon, depth.slope, -depth.value, IN_PLANE * pair.size)
+    if polygon.in_plane == 1 or polygon.count < 3:
+        return none
+    pressure = LinearField()
+    pressure.slope = -pair.stiffness * depth.slope
+    pressure.value = -pair.stiffness * depth.value
+    separation = LinearField()
+    separation.slope = phi0.slope + phi1.slope
+    separation.value = phi0.value + phi1.value
+    face = integrated(corner, polygon.source, polygon.count, normal, pressure, separation)
+    stiffness0 = pair.stiffness
+    stiffness1 = pair.stiffness
+    if pair.rigid < 0:
+        stiffness0 = fields.stiffness[pair.row0]
+        stiffness1 = fields.stiffness[pair.row1]
+    gradient0 = stiffness0 * wp.dot(phi0.slope, normal)
+    gradient1 = -stiffness1 * wp.dot(phi1.slope, normal)
+    face.gradient = effective_gradient(gradient0, gradient1, pair.rigid)
+    face.first_corner = polygon.source
+    return face
+
+
+@wp.func
+def corner_number(x: int, y: int, z: int) -> int:
+    """Number of a corner in its block."""
+    return (x * CORNER_SIDE + y) * CORNER_SIDE + z
+
+
+@wp.func
+def tetrahedron_of(
+    pair: HydroPair, level: Level, block: Block, first: int, voxel: wp.vec3i, which: int, value: wp.array[Vec2]
+) -> Tetrahedron:
+    """One of the six tetrahedra of a voxel, along the path of edges that follows the axes in one of their orders.
+
+    first: of the block's values. Source: Kuhn 1960.
+    """
+    result = Tetrahedron()
+    a = which / 2
+    b = (a + 1 + which % 2) % 3
+    result.axis = wp.vec3i(a, b, 3 - a - b)
+    result.side = voxel_side(pair, level)
+    at = voxel
+    for k in range(4):
+        here = value[first + corner_number(at[0], at[1], at[2])]
+        result.first[k] = here[0]
+        result.second[k] = here[1]
+        difference = pair.weight0 * here[0] - pair.weight1 * here[1]
+        if wp.abs(difference) <= IN_PLANE * pair.size:
+            difference = Real(0.0)
+        result.difference[k] = difference
+        for axis in range(3):
+            result.point[k, axis] = result.side * Real(SIDE * block.index[axis] + at[axis]) - pair.half[axis]
+        if k < 3:
+            at[result.axis[k]] = at[result.axis[k]] + 1
+    return result
+
+
+@wp.func
+def has_surface(pair: HydroPair, first: int, voxel: wp.vec3i, value: wp.array[Vec2]) -> bool:
+    """Whether the corners of a voxel allow a surface with pressure."""
+    positive = bool(False)
+    negative = bool(False)
+    inside = bool(False)
+    for k in range(8):
+        here = value[first + corner_number(voxel[0] + (k >> 2), voxel[1] + ((k >> 1) & 1), voxel[2] + (k & 1))]
+        difference = pair.weight0 * here[0] - pair.weight1 * here[1]
+        negative = negative or difference < -IN_PLANE * pair.size
+        positive = positive or difference >= -IN_PLANE * pair.size
+        inside = inside or wp.where(pair.soft == 0, here[0], here[1]) < Real(0.0)
+    return positive and negative and inside
+
+
+@kernel
+def cut_voxels(
+    fields: PressureFields,
+    hydro: wp.array[HydroPair],
+    level: Level,
+    block: wp.array[Block],
+    value: wp.array[Vec2],
+    end: wp.array[wp.int32],
+    face: wp.array[HydroFace],
+    vertex: wp.array[Vec3],
+    writes: int,
+):
+    """One thread a voxel: counts its faces; in the second pass writes them, and with writes 2 their corners too."""
+    thread = wp.tid()
+    number = thread / VOXEL_COUNT
+    within = thread % VOXEL_COUNT
+    voxel = wp.vec3i(within / (SIDE * SIDE), (within / SIDE) % SIDE, within % SIDE)
+    if writes > 0 and end[thread] == start_of(end, thread):
+        return
+    here = block[number]
+    pair = hydro[here.pair]
+    first = number * CORNER_COUNT
+    found = int(0)
+    if has_surface(pair, first, voxel, value):
+        corner = wp.zeros(shape=wp.static(LOCAL_CORNERS), dtype=Vec3)
+        for which in range(6):
+            tetrahedron = tetrahedron_of(pair, level, here, first, voxel, which, value)
+            part = face_in(fields, pair, tetrahedron, corner)
+            if part.count > 0:
+                if writes > 0:
+                    slot = start_of(end, thread) + found
+                    part.pair = here.pair
+                    face[slot] = part
+                    if writes == 2:
+                        for k in range(part.count):
+                            at = corner[part.first_corner + k]
+                            vertex[slot * FACE_CORNERS + k] = wp.transform_point(pair.world, at)
+                found += 1
+    if writes == 0:
+        end[thread] = found
