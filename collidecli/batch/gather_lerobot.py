@@ -22,7 +22,7 @@ from collidecli.batch.parquet_parts import ParquetParts
 from collidecli.errors import InputError
 from collidecli.exporters.rows import ContactRows
 from collidecli.exporters.selection import KINDS, SelectedContacts
-from collidecli.importers.recordings.lerobot import is_data_set
+from collidecli.importers.recordings.recording_files import is_data_set
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.flat_tables import TableColumn, require_pyarrow
 

@@ -13,7 +13,8 @@ from collidecli.batch.plan import Plan
 from collidecli.batch.store import Store
 from collidecli.commands.result import Progress
 from collidecli.errors import InputError
-from collidecli.importers.recordings.lerobot import episode_number, is_data_set
+from collidecli.importers.recordings.lerobot import episode_number
+from collidecli.importers.recordings.recording_files import is_data_set
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.process_activity import reading
 

@@ -25,7 +25,7 @@ from collidecli.commands.run import RunRequest, result_config
 from collidecli.commands.scenes import load_scene
 from collidecli.errors import InputError
 from collidecli.importers.recordings.kinds import kind_of, open_recording
-from collidecli.importers.recordings.lerobot import recording_files
+from collidecli.importers.recordings.recording_files import recording_files
 from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 from collidecli.storage.file_hash import files_sha256
 from collidecli.storage.process_activity import reading

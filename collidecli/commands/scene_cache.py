@@ -1,8 +1,9 @@
-"""The scene and the pipeline of one run, kept for the next run in the same process.
+"""The scene, the pipeline and the recording of one run, kept for the next run in the same process.
 
 Recordings of one scene then pay for its import, its model and its kernels once. A kept scene is used where its files,
 options, world count and filters are equal and no file of it has changed; a kept pipeline where the model, the options
-and the type of numbers are equal. The contacts are those of a run on its own.
+and the type of numbers are equal. A recording of demonstrations stays open, so that its structure is read once for all
+of them. The contacts are those of a run on its own.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from collidecli.importers.recordings.recording_files import recording_files
+
 if TYPE_CHECKING:
+    from collidecli.importers.recordings.recording import Recording
     from collidecli.importers.scene_import import SceneImport
     from collidecli.scene.model import Model
 
@@ -31,10 +35,11 @@ FileStates = tuple[tuple[str, int, int], ...]
 
 @dataclass
 class SceneCache:
-    """The last scene and its last pipeline. Not for use by several threads at once."""
+    """The last scene, its last pipeline and the last recording. Not for use by several threads at once."""
 
     _scene: tuple[Hashable, FileStates, Any] | None = field(default=None, repr=False)
     _pipeline: tuple[Model, Hashable, Any] | None = field(default=None, repr=False)
+    _recording: tuple[FileStates, Recording] | None = field(default=None, repr=False)
 
     def scene(self, key: Hashable, load: Callable[[], Scene]) -> Scene:
         """The kept scene of this key if its files have not changed since it was loaded, else `load()`."""
@@ -44,9 +49,27 @@ class SceneCache:
         start = time.time_ns()
         scene = load()
         states = _states(scene)
-        if all(changed < start for _, changed, _ in states):  # else a file may have changed after it was read
+        if _older(states, start):
             self._scene = (key, states, scene)
         return scene
+
+    def recording(self, path: str, load: Callable[[], Recording]) -> Recording:
+        """The kept recording of this file if it has not changed, else `load()`."""
+        states, start = tuple(map(file_state, recording_files(path))), time.time_ns()
+        if self._recording is not None and self._recording[0] == states:
+            return self._recording[1]
+        self.close()
+        recording = load()
+        if "demos" in recording.OPTIONS and _older(states, start):
+            recording.kept = True
+            self._recording = (states, recording)
+        return recording
+
+    def close(self) -> None:
+        """Closes the kept recording."""
+        if self._recording is not None:
+            self._recording[1].content.close()
+            self._recording = None
 
     def pipeline(self, model: Model, key: Hashable, build: Callable[[], Any]) -> Any:
         """The kept result of `build()` for this model object and key, else `build()`."""
@@ -61,6 +84,11 @@ class SceneCache:
 def _states(scene: Imported) -> FileStates:
     """The state of every file of a scene."""
     return tuple(file_state(path) for path in sorted({path for imported in scene.imports for path in imported.files}))
+
+
+def _older(states: FileStates, start: int) -> bool:
+    """Whether no file has changed since `start` [ns since 1970]: else it may have changed after it was read."""
+    return all(changed < start for _, changed, _ in states)
 
 
 def file_state(path: str) -> tuple[str, int, int]:

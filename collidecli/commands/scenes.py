@@ -154,7 +154,8 @@ def _loaded(request: SceneRequest, cache: SceneCache | None = None) -> LoadedSce
         from collidecli.importers.recordings.kinds import open_recording
 
         with reading("recording", request.trajectory):
-            recording = open_recording(request.trajectory)
+            path = request.trajectory
+            recording = cache.recording(path, lambda: open_recording(path)) if cache else open_recording(path)
     try:
         if request.scenes:
             return _scene_of_files(request, recording, cache)

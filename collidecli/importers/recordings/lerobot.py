@@ -25,6 +25,7 @@ from collidecli.importers.recordings.articulation_motion import (
 from collidecli.importers.recordings.content import JSON, Content
 from collidecli.importers.recordings.coordinates import check_world_count
 from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target
+from collidecli.importers.recordings.recording_files import DATA, EPISODES, INFO, recording_files
 from collidecli.importers.recordings.times import chosen_demos, rate_time, shared_length
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.kinematics import JointColumns, coordinate_names
@@ -33,7 +34,6 @@ from collidecli.scene.text_format import some_names
 from collidecli.storage.file_hash import recording_sha256
 from collidecli.storage.reading_limit import check_size
 
-INFO = "info.json"
 STATE = "observation.state"
 VERSION = "v3."
 EPISODE = "episode_"
@@ -43,27 +43,9 @@ LARGE = 4.0 * np.pi
 AGAIN = "copy or download the data set again"
 
 
-def is_data_set(path: str) -> bool:
-    """Whether a recording is named as a LeRobot data set."""
-    return os.path.basename(path) == INFO
-
-
 def episode_number(demo: str) -> int:
     """LeRobot's episode_index of a demonstration."""
     return int(demo.removeprefix(EPISODE))
-
-
-def recording_files(path: str) -> list[str]:
-    """The files of a recording, whose bytes identify it: the file itself, and the states of a LeRobot data set."""
-    if not is_data_set(path):
-        return [path]
-    root = os.path.dirname(os.path.dirname(os.path.abspath(path)))
-    found = [glob.glob(os.path.join(glob.escape(root), *parts)) for parts in (_DATA, _EPISODES)]
-    return [path, *sorted(found[0]), *sorted(found[1])]
-
-
-_DATA = ("data", "*", "*.parquet")
-_EPISODES = ("meta", "episodes", "*", "*.parquet")
 
 
 class LeRobotRecording(Recording):
@@ -97,7 +79,7 @@ class LeRobotRecording(Recording):
     @cached_property
     def _lengths(self) -> dict[str, int]:
         """Frames of each episode by name. Raises InputError where no episode is listed or a file is damaged."""
-        table = self._read(_EPISODES, ("episode_index", "length"))
+        table = self._read(EPISODES, ("episode_index", "length"))
         rows = sorted(zip(table["episode_index"].to_pylist(), table["length"].to_pylist(), strict=True))
         if not rows:
             raise InputError("the data set has no episodes", self._path, "record at least one")
@@ -197,7 +179,7 @@ class LeRobotRecording(Recording):
         width = int(self._features[STATE]["shape"][0])
         check_size(24 * sum(lengths.values()) * max(width, 1), "the states", where, "choose fewer with --demos")
         numbers = [episode_number(name) for name in lengths]
-        table = self._read(_DATA, ("episode_index", "frame_index", STATE), numbers)
+        table = self._read(DATA, ("episode_index", "frame_index", STATE), numbers)
         episode, frame = (np.asarray(table[name].to_numpy()).reshape(-1) for name in ("episode_index", "frame_index"))
         column = table[STATE].combine_chunks()
         values = column.flatten() if hasattr(column, "flatten") and column.type.num_fields else column

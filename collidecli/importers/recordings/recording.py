@@ -92,13 +92,14 @@ class Recording(Protocol):
     """An open file of one kind of recording. Each kind is a class that implements this protocol.
 
     NAME: identifier in `--json` output. LABEL: name in messages. OPTIONS: fields of `RecordingOptions` that this kind
-    uses; all others are refused. content: the open file.
+    uses; all others are refused. content: the open file. kept: `close` leaves it open, for the next motion of it.
     """
 
     NAME: ClassVar[str]
     LABEL: ClassVar[str]
     OPTIONS: ClassVar[tuple[str, ...]]
     content: Content
+    kept: bool = False
 
     def __init__(self, content: Content) -> None:
         """Scans the file's structure. Raises InputError for a malformed file."""
@@ -136,4 +137,5 @@ class Recording(Protocol):
         ...
 
     def close(self) -> None:
-        self.content.close()
+        if not self.kept:
+            self.content.close()

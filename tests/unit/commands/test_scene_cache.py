@@ -12,6 +12,7 @@ from collidecli.commands import scenes
 from collidecli.commands.run import RunRequest, run
 from collidecli.commands.scene_cache import SceneCache
 from collidecli.errors import InputError
+from collidecli.importers.recordings import kinds
 from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 from tests.cli.conftest import SCENE, write_motion
 from tests.cli.test_recordings import falling, write_demos
@@ -133,3 +134,19 @@ def test_demonstrations_with_their_scene_and_without_a_recording(here):
     assert found[0] == found[2] != found[1]
     both(cache, request(None))
     both(cache, request("m20.h5"))
+
+
+def test_a_recording_of_demonstrations_is_opened_once_unless_it_changes(here, monkeypatch):
+    states, opened, real = falling(), [], kinds.open_recording
+    monkeypatch.setattr(kinds, "open_recording", lambda path: (opened.append(path), real(path))[1])
+    write_demos(here / "demos.hdf5", {"demo_0": states, "demo_1": states[:7]}, {"demo_0": SCENE, "demo_1": SCENE})
+    cache = SceneCache()
+    demos = [request("demos.hdf5", scenes=(), recording=RecordingOptions(demos=(f"demo_{n}",))) for n in (0, 1, 0)]
+    found = [run(demo, cache=cache).content_sha256 for demo in demos]
+    assert opened == ["demos.hdf5"]
+    write_demos(here / "new.hdf5", {"demo_0": states[:9], "demo_1": states}, {"demo_0": SCENE, "demo_1": SCENE})
+    (here / "new.hdf5").replace(here / "demos.hdf5")
+    assert [run(demo, cache=cache).content_sha256 for demo in demos[:2]] != found[:2]
+    assert opened == ["demos.hdf5"] * 2
+    assert [run(demo).content_sha256 for demo in demos] == [both(cache, demo) for demo in demos]
+    cache.close()
