@@ -18,7 +18,10 @@ from collidecli.commands.events import leading
 from collidecli.commands.motions import frames_text, parse_frames
 from collidecli.errors import InputError, extra_module
 from collidecli.escaping import printable
+from collidecli.exporters.group_selection import SelectedRows
+from collidecli.exporters.rows import ContactRows
 from collidecli.exporters.selection import KINDS
+from collidecli.scene.contact_groups import group_words
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.run_options import changed_options
 from collidecli.scene.text_format import count
@@ -91,6 +94,7 @@ class ContactSet(reader.ContactSet):
             "bodies": count(len(self.body_path)),
             "options": changed or "at their defaults",
         }
+        rows |= {group_words(name): count(table.row_count) for name, table in self.groups.items()}
         if self.episodes is not None:
             rows["demonstrations"] = count(len(self.episodes))
         if optional := [column.name for column in self.columns if column not in RIGID_COLUMNS]:
@@ -187,8 +191,11 @@ class ContactSet(reader.ContactSet):
         *,
         include: str | Sequence[str] = (),
         exclude: str | Sequence[str] = (),
+        group: str = "",
     ) -> pandas.DataFrame:
         """A row per contact, with the columns of `collide export --to csv`, and episode if there are any.
+
+        group: the rows of this table instead, such as "soft_contacts", with the columns of `collide export --group`.
 
         shape0, shape1, body0, body1: paths, "" is the body of a static shape. kind: point, edge, face or patch. All
         five are categories. Vectors are name_x, name_y, name_z. frames: "A:B:S", a slice or a number; "" is all.
@@ -196,6 +203,8 @@ class ContactSet(reader.ContactSet):
         InputError without pandas, and for a pattern without a match.
         """
         pandas = extra_module("pandas", "tables", "to_pandas")
+        if group:
+            return self._group_frame(pandas, group, frames, include, exclude)
         held = self._whole(frames, include, exclude)
         data: dict[str, Any] = {name: held[name] for name in ("frame", "step", "time", "world")}
         if self.episodes is not None:
@@ -263,6 +272,25 @@ class ContactSet(reader.ContactSet):
         from collidecli.commands.export import export, python_request
 
         return export(python_request(self.path, to, output, options)).output
+
+    def _group_frame(
+        self,
+        pandas: Any,
+        group: str,
+        frames: str | int | slice,
+        include: str | Sequence[str],
+        exclude: str | Sequence[str],
+    ) -> pandas.DataFrame:
+        """The rows of a group with the columns of `collide export --group`. Raises InputError for an unknown group."""
+        picked = parse_frames(frames_text(frames), self.frame_count)
+        kept = kept_pairs(self.shapes.path, listed(include), listed(exclude), f"no shape of {self.path}")
+        rows = ContactRows(SelectedRows(self, picked, np.arange(self.world_count), kept, group))
+        parts = [{column.name: np.zeros(0, column.dtype) for column in rows.columns}, *rows.blocks()]
+        data: dict[str, Any] = {}
+        for column in rows.columns:
+            values = np.concatenate([part[column.name] for part in parts])
+            data[column.name] = values if column.words is None else _categories(pandas, column.words, values)
+        return pandas.DataFrame(data)
 
     def _whole(
         self, frames: str | int | slice, include: str | Sequence[str], exclude: str | Sequence[str]

@@ -13,6 +13,7 @@ from collidecli.analysis.path_patterns import kept_pairs, matching_paths
 from collidecli.commands.diff import DiffRequest, diff
 from collidecli.commands.inspect import ContactSetSource, contact_set_source, read_timing
 from collidecli.commands.merge import demos_of
+from collidecli.commands.report_groups import group_series
 from collidecli.commands.report_subsets import BLOCK_ROWS, COLUMNS, closest_cell, subsets
 from collidecli.commands.result import Progress, Result
 from collidecli.errors import InputError
@@ -69,7 +70,8 @@ class ReportResult(ContactSetSource):
     demonstrations: of each world of the set; empty if it has no names of them. contact_pair_cells: pairs with
     contacts, each counted in every cell.
     penetrating: number of contacts with a negative distance. depths: histogram.
-    worst: the pairs with the deepest contacts. subsets: see `report_subsets.subsets`; None if not requested.
+    worst: the pairs with the deepest contacts. groups: of `group_series`.
+    subsets: see `report_subsets.subsets`; None if not requested.
     profile: of `read_profile`. difference: a `DiffResult` as dictionary.
     output: path of the page.
     """
@@ -87,6 +89,7 @@ class ReportResult(ContactSetSource):
     pairs: dict[str, Any]
     depths: list[dict[str, Any]]
     worst: list[dict[str, Any]]
+    groups: dict[str, Any] | None
     subsets: dict[str, Any] | None
     timing: dict[str, Any]
     profile: dict[str, Any] | None
@@ -135,7 +138,7 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         series = _series(contacts, sums.frames)
         over_time = _pairs(selected, pairs, progress)
         deepest = closest_cell(selected, pairs, int(np.argmin(pairs.least))) if len(pairs.key) else None
-        worst = _worst(selected, pairs)
+        worst, groups = _worst(selected, pairs), group_series(selected)
         demonstrations = _demonstrations(contacts)
         early_ends = _early_ends(selected)
         parts = None
@@ -158,6 +161,7 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         pairs=over_time,
         depths=_depths(sums.depths),
         worst=worst,
+        groups=groups,
         subsets=parts,
         timing=timing,
         profile=profile,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from collidecli.escaping import printable_values
 from collidecli.report.chart_style import PAGE, THEMES, Canvas, drawing, file_bytes, page_svg
 from collidecli.report.words import ResultDict, length, seconds
+from collidecli.scene.contact_groups import group_words
 from collidecli.scene.text_format import count, plural
 
 if TYPE_CHECKING:
@@ -41,6 +42,27 @@ def _no_contacts(result: ResultDict) -> str:
 
 def _no_penetration(result: ResultDict) -> str:
     return "" if result["penetrating"] else "no contact penetrates"
+
+
+def _no_surfaces(result: ResultDict) -> str:
+    surfaces = (result["groups"] or {}).get("surfaces")
+    return "" if surfaces and surfaces["listed"] else "it has no hydroelastic surfaces"
+
+
+def _no_particles(result: ResultDict) -> str:
+    counts = (result["groups"] or {}).get("counts", {})
+    return "" if any(held["rows"] for held in counts.values()) else "it has no contacts of particles"
+
+
+def _of_surfaces(result: ResultDict) -> str:
+    surfaces = result["groups"]["surfaces"]
+    pairs = plural(surfaces["pairs"], "pair")
+    return f"Hydroelastic surfaces of {len(surfaces['listed'])} of {pairs} over {plural(result['frames'], 'frame')}."
+
+
+def _of_particles(result: ResultDict) -> str:
+    words = (f"{count(held['rows'])} {group_words(name)}" for name, held in result["groups"]["counts"].items())
+    return f"Contacts of particles in each of {plural(result['frames'], 'frame')}: {', '.join(words)} in all."
 
 
 def _no_stages(result: ResultDict) -> str:
@@ -102,6 +124,12 @@ KINDS = {
     "pairs": ChartKind("Pairs over time", ("charts", "pairs_chart"), _of_pairs, _no_contacts),
     "pair-depths": ChartKind("Depth of pairs over time", ("charts", "pair_depths_chart"), _of_pairs, _no_penetration),
     "depths": ChartKind("Depths", ("charts", "depths_chart"), _of_depths, _no_penetration),
+    "areas": ChartKind("Areas over time", ("group_charts", "areas_chart"), _of_surfaces, _no_surfaces),
+    "forces": ChartKind("Forces over time", ("group_charts", "forces_chart"), _of_surfaces, _no_surfaces),
+    "pressures": ChartKind("Pressures over time", ("group_charts", "pressures_chart"), _of_surfaces, _no_surfaces),
+    "particles": ChartKind(
+        "Contacts of particles over time", ("group_charts", "particles_chart"), _of_particles, _no_particles
+    ),
     "stages": ChartKind("Stages of the run", ("cost_charts", "stages_chart"), _of_stages, _no_stages),
     "phases": ChartKind(
         "Broad phases", ("cost_charts", "phases_chart"),

@@ -35,7 +35,7 @@ def contacts_chart(result: ResultDict, canvas: Canvas) -> Figure:
     axes.fill_between(times, 0, series["contacts"], color=colours["accent"], alpha=0.10, linewidth=0)
     axes.plot(times, series["contacts"], color=colours["accent"], linewidth=3.0, label="contacts")
     axes.plot(times, series["penetrating"], color=colours["warm"], linewidth=1.3, label="that penetrate")
-    _along_time(axes, times, label, canvas)
+    along_time(axes, times, label, canvas)
     axes.set_ylim(bottom=0)
     canvas.legend(axes, 2)
     for n, x in enumerate(pairwise(edges_of(times))):
@@ -52,7 +52,7 @@ def depth_chart(result: ResultDict, canvas: Canvas) -> Figure:
     factor, unit = length_unit(float(depth.max(initial=0.0)))
     axes.fill_between(times, 0, depth * factor, color=canvas.colours["warm"], alpha=0.14, linewidth=0)
     axes.plot(times, depth * factor, color=canvas.colours["warm"], linewidth=1.6)
-    _along_time(axes, times, label, canvas)
+    along_time(axes, times, label, canvas)
     axes.set_ylim(bottom=0)
     for n, x in enumerate(pairwise(edges_of(times))):
         canvas.hover(axes, x, axes.get_ylim(), f"{moment(result['series'], result['frames'], n)}: {length(depth[n])}")
@@ -166,7 +166,8 @@ def _bin_words(one: ResultDict) -> str:
     return f"{length(one['from'])} to {length(one['to'])}" if one["from"] else f"below {length(one['to'])}"
 
 
-def _along_time(axes: Axes, times: Sequence[float], label: str, canvas: Canvas) -> None:
+def along_time(axes: Axes, times: Sequence[float], label: str, canvas: Canvas) -> None:
+    """Sets the horizontal axis of a line over time, its label, and the number of labels of both axes."""
     if len(times):
         pad = 0.5 if times[0] == times[-1] else 0.0
         axes.set_xlim(times[0] - pad, times[-1] + pad)

@@ -120,6 +120,7 @@ def sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, An
         below = result["contacts"] - result["penetrating"]
         lead = f"{plural(result['penetrating'], 'contact')} penetrate; {count(below)} are within their gap."
         found.append(section("depths", "Depths", part(chart="depths"), lead=lead))
+    found += group_sections(result, charts)
     if result["worst"]:
         lead = "The deepest contact of each pair, the deepest first."
         found.append(section("worst", "Worst penetrations", part(table=_worst(result)), lead=lead))
@@ -132,6 +133,23 @@ def sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, An
             part(lines=[*result["warnings"], *result["notes"]]),
         )
     )
+    return found
+
+
+def group_sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Sections of the groups beside /rigid_contacts that have charts."""
+    found, per_bin = [], result["groups"]["frames_per_bin"] if result["groups"] else 1
+    if "areas" in charts:
+        surfaces = result["groups"]["surfaces"]
+        largest = "the largest of its frames" if per_bin > 1 else "a frame"
+        shown, pairs = len(surfaces["listed"]), plural(surfaces["pairs"], "pair")
+        lead = f"{shown} of {pairs}, the largest forces first; forces are nominal. A point is {largest}."
+        headings = {"areas": "Area [m²]", "forces": "Force [N]", "pressures": "Mean pressure, force by area [Pa]"}
+        parts = [part(chart=name, heading=heading) for name, heading in headings.items()]
+        found.append(section("surfaces", "Hydroelastic surfaces", *parts, lead=lead))
+    if "particles" in charts:
+        lead = "Contacts in a frame" + (f", mean of {per_bin} frames per point." if per_bin > 1 else ".")
+        found.append(section("particles", "Contacts of particles", part(chart="particles"), lead=lead))
     return found
 
 

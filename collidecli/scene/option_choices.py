@@ -16,7 +16,10 @@ GROUP_NAMES = ("hydro_patches", "hydro_faces", "soft_contacts", "self_contacts")
 REDUCE_PAIRS = ("meshes", "all")
 DEFAULT_BETAS = (10.0, -0.5)
 MOST_BETAS = 8
-CHART_KINDS = ("contacts", "depth", "pairs", "pair-depths", "depths", "stages", "phases", "differences", "deviations")
+CHART_KINDS = (
+    "contacts", "depth", "pairs", "pair-depths", "depths", "areas", "forces", "pressures", "particles", "stages",
+    "phases", "differences", "deviations",
+)  # fmt: skip
 CHART_FORMATS = ("png", "svg")
 CHART_THEMES = ("light", "dark")
 HYDRO_CHOICES = ("off", "authored", "all")

@@ -9,7 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from collidecli.scene.contact_groups import GROUPS
+import collidecli
+from collidecli.errors import InputError
+from collidecli.scene.contact_groups import GROUPS, groups_of_cells
 from collidecli.scene.option_choices import GROUP_NAMES
 from tests.support.contact_groups import block_with_groups
 from tests.support.contact_sets import ATTRIBUTES, made_up_block, small_model, write_contact_set
@@ -405,3 +407,70 @@ def test_surfaces_in_a_usd_layer(made, collide, block):
     answer = collide("export", "a.h5", "--to", "usd", "-o", "b.usda", "--json")
     left_out = json.loads(answer.out)["left_out"]
     assert [one.split(":")[0] for one in left_out if "table of its own" in one] == ["soft_contacts", "self_contacts"]
+
+
+def test_surfaces_and_particles_in_a_report(made, collide, block):
+    answer = collide("report", "a.h5", "-o", "r.html", "--json")
+    assert answer.code == 0, answer.err
+    groups = json.loads(answer.out)["groups"]
+    patches, soft = block.groups["hydro_patches"], block.groups["soft_contacts"]
+    frame = np.repeat(np.arange(18), patches.cell_counts) // 3
+    assert groups["frame"] == list(range(FRAMES))
+    size = np.linalg.norm(patches.columns["force"], axis=1)
+    pairs = {}
+    for row, pair in enumerate(zip(patches.columns["shape0"], patches.columns["shape1"], strict=True)):
+        pairs.setdefault(tuple(MODEL.shapes.path[shape] for shape in pair), []).append(row)
+    assert groups["surfaces"]["pairs"] == len(pairs)
+    sums = sorted((-size[rows].sum(), pair) for pair, rows in pairs.items())
+    assert [(one["shape0"], one["shape1"]) for one in groups["surfaces"]["listed"]] == [pair for _, pair in sums[:4]]
+    first = groups["surfaces"]["listed"][0]
+    rows = np.array(pairs[first["shape0"], first["shape1"]])
+    force, area = (np.bincount(frame[rows], values[rows], FRAMES) for values in (size, patches.columns["area"]))
+    assert first["force"] == pytest.approx(force.tolist())
+    assert first["area"] == pytest.approx(area.tolist())
+    assert first["pressure"] == pytest.approx((force / np.where(area > 0, area, 1)).tolist())
+    counts = soft.cell_counts.reshape(FRAMES, 3).sum(axis=1)
+    assert groups["counts"]["soft_contacts"] == {"rows": soft.row_count, "per_frame": counts.tolist()}
+    page = (made / "r.html").read_text()
+    for words in ("Hydroelastic surfaces", "Contacts of particles", "Mean pressure, force by area [Pa]"):
+        assert words in page
+    write_contact_set(made / "b.h5", MODEL, made_up_block(MODEL, FRAMES))
+    assert collide("report", "b.h5", "-o", "s.html").code == 0
+    assert "Hydroelastic surfaces" not in (made / "s.html").read_text()
+    answer = collide("plot", "b.h5", "--kind", "forces", "-o", "f.svg")
+    assert answer.code == 2
+    assert "it has no hydroelastic surfaces" in answer.err
+
+
+def test_a_force_that_is_not_finite_is_refused_in_a_report(made, collide, block):
+    write_contact_set(made / "b.h5", MODEL, changed(block, "hydro_patches", "force", 3, np.inf))
+    answer = collide("report", "b.h5", "-o", "r.html")
+    assert answer.code == 2
+    assert "b.h5: /hydro_patches/force: is not finite" in answer.err
+    assert not (made / "r.html").exists()
+
+
+def test_groups_in_python(made, block):
+    with collidecli.ContactSet.open("a.h5") as contacts:
+        cell = contacts.cell(frame=2, world=1)
+        wanted = groups_of_cells(block.groups, np.array([7]))
+        for name, rows in wanted.items():
+            found = cell.groups[name]
+            assert {key: values.tolist() for key, values in found.columns.items()} == {
+                key: values.tolist() for key, values in rows.columns.items()
+            }
+        assert contacts.groups["soft_contacts"].row_count == block.groups["soft_contacts"].row_count
+        assert contacts.groups["hydro_patches"].columns[3].unit == "N"
+        assert "<td" in contacts._repr_html_()
+        assert "soft contacts" in contacts._repr_html_()
+        pytest.importorskip("pandas")
+        frame = contacts.to_pandas(group="soft_contacts")
+        soft = block.groups["soft_contacts"].columns
+        assert frame["shape"].tolist() == [MODEL.shapes.path[shape] for shape in soft["shape"]]
+        assert frame["kind"].tolist() == [("vertex", "edge", "face")[kind] for kind in soft["kind"]]
+        assert np.array_equal(frame["point_world_x"], soft["point_world"][:, 0])
+        part = contacts.to_pandas("2:4", include="egg", group="hydro_patches")
+        assert set(part["frame"]) <= {2, 3}
+        assert ((part["shape0"] == "egg") | (part["shape1"] == "egg")).all()
+        with pytest.raises(InputError, match="there is no group 'x'"):
+            contacts.to_pandas(group="x")

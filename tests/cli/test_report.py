@@ -20,6 +20,8 @@ from collidecli.report.report_page import report_page
 from collidecli.scene.option_choices import CHART_KINDS, CHART_THEMES
 from collidecli.storage.profile_files import write_json, write_profile_h5
 from tests.support.contact_edits import made_up
+from tests.support.contact_groups import block_with_groups
+from tests.support.contact_sets import small_model, write_contact_set
 
 HOSTILE = '<script>alert("x")</script>&amp;'
 SAMPLE = Path(__file__).parents[2] / "samples" / "03_regression_tests" / "tests" / "test_contacts" / "fall.h5"
@@ -303,8 +305,11 @@ def test_a_profile(moved, here, collide, no_charts):
 
 def test_every_kind_of_chart(moved, collide):
     a, b = moved
+    model = small_model()
+    write_contact_set(Path("groups.h5"), model, block_with_groups(model, 6))
     for number, kind in enumerate(CHART_KINDS):
         source = [str(SAMPLE)] if kind in ("stages", "phases") else [b, "--against", a]
+        source = ["groups.h5"] if kind in ("areas", "forces", "pressures", "particles") else source
         theme = CHART_THEMES[number % 2]
         answer = collide("plot", *source, "--kind", kind, "-o", f"{kind}.svg", "--theme", theme, "--json")
         assert answer.code == 0, answer.err

@@ -289,7 +289,7 @@ class ContactSet:
         return self.column("cell_start", cells).astype(np.int64, copy=False)
 
     def cell(self, frame: int, world: int = 0) -> ContactBlock:
-        """The contacts of one cell. Raises InputError for a frame or world out of range."""
+        """The contacts of one cell and the rows of its groups. Raises InputError for a frame or world out of range."""
         if not (0 <= frame < self.frame_count and 0 <= world < self.world_count):
             raise InputError(
                 f"frame {frame}, world {world} is not there",
@@ -297,7 +297,7 @@ class ContactSet:
                 f"it has {numbered(self.frame_count, 'frame')} and {numbered(self.world_count, 'world')}",
             )
         cell = frame * self.world_count + world
-        return self.cells(cell, cell + 1)
+        return self.cells(cell, cell + 1, with_groups=True)
 
     def row_starts(self, first: int, last: int) -> np.ndarray:
         """int64: first rows of cells first to last. Raises InputError if they are not ascending or out of range."""
