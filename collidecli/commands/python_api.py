@@ -19,7 +19,9 @@ from collidecli.engine.pipeline_builder import find_device
 from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
 from collidecli.errors import InputError
 from collidecli.scene import builder as model_builder
+from collidecli.scene.contact_groups import GroupRows, consecutive_groups, groups_of_cells
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
+from collidecli.scene.hydro_defaults import DEFAULT_RESOLUTION, DEFAULT_STIFFNESS
 from collidecli.scene.mixing import OptionalColumns
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, RestingMotion
@@ -102,6 +104,7 @@ class Contacts:
     kind: uint8[n], 0 point, 1 edge, 2 face.
     columns: the requested optional columns, by name, [n] or [n, width].
     shape_path: paths of the model's shapes; shape_path[shape0[n]] is the first shape of contact n.
+    groups: tables beside these contacts, such as "hydro_patches", as `GroupRows` (docs/reference/file-formats.md).
     """
 
     frame_count: int
@@ -120,6 +123,7 @@ class Contacts:
     kind: np.ndarray
     columns: Mapping[str, np.ndarray] = field(default_factory=dict)
     shape_path: tuple[str, ...] = ()
+    groups: Mapping[str, GroupRows] = field(default_factory=dict)
 
     @property
     def rigid_contact_count(self) -> int:
@@ -143,8 +147,9 @@ class Contacts:
         columns = {column.name: getattr(self, column.name)[first:last] for column in RIGID_COLUMNS}
         optional = {name: values[first:last] for name, values in self.columns.items()}
         return Contacts(
-            1, 1, np.array([0, last - first], np.int64), **columns, columns=optional, shape_path=self.shape_path
-        )
+            1, 1, np.array([0, last - first], np.int64), **columns, columns=optional, shape_path=self.shape_path,
+            groups=groups_of_cells(self.groups, np.array([cell])),
+        )  # fmt: skip
 
 
 def collide(
@@ -164,6 +169,12 @@ def collide(
     anchor_contact: bool = False,
     sticky_contacts: float = 0.0,
     contact_ids: bool = False,
+    hydro: str = "authored",
+    hydro_stiffness: float = DEFAULT_STIFFNESS,
+    hydro_resolution: int = DEFAULT_RESOLUTION,
+    hydro_surface: bool = False,
+    hydro_reduce: bool = False,
+    hydro_fallback: str = "point",
     columns: Sequence[str] | str = (),
     pipeline: str = "unified",
     broad_phase: str = "auto",
@@ -187,6 +198,8 @@ def collide(
             includes hulls, or "all". betas, normal_matching, moment_matching, anchor_contact: options of the reduction.
         sticky_contacts: contacts that moved less than this keep their previous position [m]. contact_ids: add a
             column of persistent ids (docs/howto/follow-contacts.md).
+        hydro: "off", "authored" or "all"; hydro_stiffness [N/m^3], hydro_resolution [voxels], hydro_surface,
+            hydro_reduce, hydro_fallback: of hydroelastic contacts (docs/explanation/hydroelastic.md).
         columns: names of optional columns, such as ["friction"], or one name; see docs/reference/file-formats.md.
         pipeline, broad_phase, device, threads, memory_limit [bytes], chunk_cells: affect the speed, not the contacts;
             "" or 0 lets the engine choose.
@@ -200,7 +213,9 @@ def collide(
         narrow_phase, gap, margin, gap_rule, max_contacts_per_pair=max_contacts_per_pair,
         reduce_contacts=reduce_contacts, reduce_pairs=reduce_pairs, betas=tuple(betas),
         normal_matching=normal_matching, moment_matching=moment_matching, anchor_contact=anchor_contact,
-        sticky_contacts=sticky_contacts, contact_ids=contact_ids,
+        sticky_contacts=sticky_contacts, contact_ids=contact_ids, hydro=hydro, hydro_stiffness=hydro_stiffness,
+        hydro_resolution=hydro_resolution, hydro_surface=hydro_surface, hydro_reduce=hydro_reduce,
+        hydro_fallback=hydro_fallback,
     ).checked()  # fmt: skip
     engine = EngineOptions(
         pipeline, broad_phase, device, threads, memory_limit, chunk_cells, cache_dir, cache_limit
@@ -268,10 +283,12 @@ def _motion_of(model: Model, body_q: np.ndarray | Motion | None) -> Motion:
 def merged_contacts(blocks: Iterable[ContactBlock], frame_count: int, world_count: int) -> Contacts:
     """Contacts of all cells from blocks in the order of cells; the blocks are consumed."""
     held = list(blocks)
+    groups = consecutive_groups([block.groups for block in held])
     counts = np.concatenate([block.cell_counts for block in held])
     columns = {}
     for name in list(held[0].columns):
         # Columns are removed from the blocks one by one, so that at most one column is in memory twice.
         columns[name] = np.concatenate([block.columns.pop(name) for block in held])
     required = {column.name: columns.pop(column.name) for column in RIGID_COLUMNS}
-    return Contacts(frame_count, world_count, np.concatenate([[0], np.cumsum(counts)]), **required, columns=columns)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    return Contacts(frame_count, world_count, starts, **required, columns=columns, groups=groups)

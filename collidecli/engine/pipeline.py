@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -285,7 +285,8 @@ class CollisionPipeline:
         report.contact_count = block.contact_count
         clock.end("order")
         if self.hydro is not None and split is not None:
-            block = replace(block, groups=self.hydro.groups(chunk, split, self.float_type, workspace))
+            block = self.hydro.add_to(block, chunk, split, workspace)
+            report.contact_count = block.contact_count
             report.touching_count += block.groups[HYDRO_PATCHES.name].row_count
             clock.end("narrow_phase")
         return block

@@ -115,7 +115,7 @@ def build_pipeline(
         template_pairs = [allowed_pairs(device_model.model, t) for t in range(device_model.template_count)]
     choice = choose_broad_phase(model, options, template_pairs and [len(p) for p in template_pairs])
     hydro = hydro_shapes(device_model.model, contact_options)
-    kind_pairs = _kind_pairs(device_model, template_pairs)
+    kind_pairs = _kind_pairs(device_model, template_pairs, hydro)
     table = needed_colliders(kind_pairs, contact_options.narrow_phase, device)
     surfaces, field_seconds = _surfaces(device_model, table, store)
     pipeline = CollisionPipeline(
@@ -161,7 +161,7 @@ def _reduction(options: ContactOptions, kind_pairs: set[tuple[int, int]], device
 
 
 def _hydro_stage(hydro: HydroShapes, device_model: DeviceModel, options: ContactOptions) -> HydroStage | None:
-    if not hydro.has_pairs:
+    if not hydro.has_pairs and not options.hydro_reduce:
         return None
     from collidecli.engine.hydroelastic.stage import hydro_stage
 
@@ -243,12 +243,17 @@ def types_of(kind_pairs: set[tuple[int, int]]) -> set[tuple[int, int]]:
     return {(int(type_of_kind(a)), int(type_of_kind(b))) for a, b in kind_pairs}
 
 
-def _kind_pairs(device_model: DeviceModel, template_pairs: list[np.ndarray] | None) -> set[tuple[int, int]]:
-    """Pairs of kinds of shapes that may touch; without lists of pairs, those that the filter classes allow."""
+def _kind_pairs(
+    device_model: DeviceModel, template_pairs: list[np.ndarray] | None, hydro: HydroShapes
+) -> set[tuple[int, int]]:
+    """Pairs of kinds of shapes that may touch, other than hydroelastic pairs.
+
+    Without lists of pairs, those that the filter classes allow.
+    """
     model = device_model.model
     kinds, pair_filter = kinds_of(model), model.pair_filter
     if template_pairs is not None:
-        used = np.concatenate([kinds[pairs] for pairs in template_pairs])
+        used = np.concatenate([kinds[pairs[~hydro.is_pair(pairs)]] for pairs in template_pairs])
     else:
         used = np.unique(np.stack([pair_filter.shape_class, kinds], axis=1), axis=0)
         may = pair_filter.class_table[used[:, None, 0], used[None, :, 0]]

@@ -81,6 +81,7 @@ HYDRO_PATCHES = ContactGroup(
         _column("torque", "float64", 3, "N m", "on shape1 about the centre of pressure, world"),
         _column("depth", "float64", 1, "m", "least separation of the faces; negative is penetration"),
         _column("face_count", "int32", 1, "", "faces of the contact surface"),
+        _column("torque_error", "float64", 1, "N m", "of the reduced contacts about the centre; 0 without them"),
     ),
     keys=("shape0", "shape1"),
     shapes=("shape0", "shape1"),

@@ -26,6 +26,11 @@ RIGID_COLUMNS = (
 
 CONTACT_ID = _column("contact_id", "int64", 1, "", "of its world; a contact that goes on has that of the frame before")
 FRICTION_SCALE = _column("friction_scale", "float32", 1, "", "factor of friction, where moments are matched")
+REDUCED_COLUMNS = (
+    _column("stiffness", "float64", 1, "N/m", "of a reduced hydroelastic contact: force / -distance; 0 of others"),
+    _column("area", "float64", 1, "m^2", "of a reduced hydroelastic contact; 0 of others"),
+)
+"""Columns of reduced hydroelastic contacts."""
 OPTIONAL_COLUMNS = (
     _column("friction", "float32", 1, "", "dynamic friction coefficient"),
     _column("static_friction", "float32", 1, "", "static friction coefficient"),
@@ -40,6 +45,7 @@ OPTIONAL_COLUMNS = (
     _column("margin1", "float32", 1, "m", "margin of shape1; of a forced pair, half of its own"),
     FRICTION_SCALE,
     CONTACT_ID,
+    *REDUCED_COLUMNS,
 )
 """Columns of /rigid_contacts that an option selects, in the order of the file."""
 

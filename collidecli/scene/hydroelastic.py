@@ -31,6 +31,11 @@ class HydroShapes:
         finite = (self.stiffness > 0.0) & np.isfinite(self.stiffness)
         return bool(finite.any()) and int((self.stiffness > 0.0).sum()) > 1
 
+    def is_pair(self, rows: np.ndarray) -> np.ndarray:
+        """bool[n]: whether pairs of shapes int[n, 2] are hydroelastic."""
+        first, second = self.stiffness[rows[:, 0]], self.stiffness[rows[:, 1]]
+        return (first > 0.0) & (second > 0.0) & (np.isfinite(first) | np.isfinite(second))
+
 
 def no_effect_notes(options: ContactOptions) -> tuple[str, ...]:
     """A note for each of Newton's options that is given and has no effect here."""

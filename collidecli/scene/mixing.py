@@ -29,7 +29,12 @@ RULE_COLUMNS = {
 }  # fmt: skip
 """The optional columns that each material rule defines."""
 
-BROUGHT_BY = {"friction_scale": "--moment-matching", "contact_id": "--contact-ids"}
+BROUGHT_BY = {
+    "friction_scale": "--moment-matching",
+    "contact_id": "--contact-ids",
+    "stiffness": "--hydro-reduce",
+    "area": "--hydro-reduce",
+}
 """Optional columns that do not follow from two surfaces, and the option that writes them."""
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.scene.arguments import is_integer
 from collidecli.scene.columns import Column
-from collidecli.scene.contacts import CONTACT_ID, FRICTION_SCALE
+from collidecli.scene.contacts import CONTACT_ID, FRICTION_SCALE, REDUCED_COLUMNS
 from collidecli.scene.hydro_defaults import DEFAULT_RESOLUTION, DEFAULT_STIFFNESS, LEAST_RESOLUTION, RESOLUTION_LIMIT
 from collidecli.scene.model import Model
 from collidecli.scene.option_choices import (
@@ -140,8 +140,9 @@ class ContactOptions:
     @property
     def columns(self) -> tuple[Column, ...]:
         """The optional columns that these options add."""
-        scale = (FRICTION_SCALE,) if self.moment_matching else ()
-        return (*scale, CONTACT_ID) if self.tracks_contacts else scale
+        columns = (FRICTION_SCALE,) if self.moment_matching and self.reduce_contacts else ()
+        columns += (CONTACT_ID,) if self.tracks_contacts else ()
+        return (*columns, *REDUCED_COLUMNS) if self.hydro_reduce else columns
 
     @property
     def tracks_contacts(self) -> bool:

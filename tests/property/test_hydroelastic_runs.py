@@ -13,7 +13,7 @@ from collidecli.scene.run_options import ContactOptions
 from tests.support.engine_runs import pipeline_of
 from tests.support.hydroelastic import random_rotation, soft
 
-OPTIONS = ContactOptions(hydro_surface=True, hydro_resolution=16)
+OPTIONS = ContactOptions(hydro_surface=True, hydro_reduce=True, hydro_resolution=16)
 WORLDS, FRAMES = 3, 4
 
 
@@ -51,7 +51,11 @@ def groups_of(pipeline, motion: np.ndarray, step: int, threads: int, memory: int
     cells = WORLDS * FRAMES
     batches = [PoseBatch(first, min(step, cells - first), 0, motion) for first in range(0, cells, step)]
     with Workers(pipeline, threads, memory) as pool:
-        return consecutive_groups([block.groups for block, _ in pool.collide(batches)])
+        blocks = [block for block, _ in pool.collide(batches)]
+    names = blocks[0].columns
+    columns = {name: np.concatenate([block.columns[name] for block in blocks]) for name in names}
+    rigid = GroupRows(np.concatenate([block.cell_counts for block in blocks]), columns)
+    return {**consecutive_groups([block.groups for block in blocks]), "rigid_contacts": rigid}
 
 
 def assert_equal(one: dict[str, GroupRows], other: dict[str, GroupRows]) -> None:

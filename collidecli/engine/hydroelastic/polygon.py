@@ -75,7 +75,7 @@ class HydroFace:
     pair: number of its pair. first_corner: of its polygon in the scratch array. count: corners; 0 for a face that does
     not exist. normal: unit, from shape 0 to shape 1.
     area, area_moment: integrals of 1 and of the position. pressure, pressure_moment: integrals of the pressure and of
-    pressure times position.
+    pressure times position. pressure_slope: gradient of the pressure.
     separation: at the centroid [m]. depth: least separation of the corners, at most 0 [m].
     gradient: effective pressure gradient along the normal [N/m^3]; 0 beyond the medial axis, where a shape's pressure
     does not increase into it along the normal.
@@ -89,6 +89,7 @@ class HydroFace:
     area_moment: Vec3
     pressure: Real
     pressure_moment: Vec3
+    pressure_slope: Vec3
     separation: Real
     depth: Real
     gradient: Real
@@ -115,6 +116,7 @@ def integrated(
     """The face of a polygon with a linear pressure and separation; exact. gradient is not set; count 0 without area."""
     face = HydroFace()
     face.normal = normal
+    face.pressure_slope = pressure.slope
     origin = corner[first]
     pressure0 = value_at(pressure, origin)
     for k in range(1, count - 1):

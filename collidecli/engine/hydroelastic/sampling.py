@@ -128,4 +128,5 @@ def new_sampler(
     heightfields = bool((marked & (kinds == ShapeType.HEIGHTFIELD)).any())
     solids = upload_solids(device_model, marked)
     compiled = voxel_kernels(meshes, heightfields)
-    return Sampler(device_model, solids, uploaded, compiled, options.hydro_resolution, options.writes_surface)
+    corners = options.writes_surface or options.hydro_reduce
+    return Sampler(device_model, solids, uploaded, compiled, options.hydro_resolution, corners)

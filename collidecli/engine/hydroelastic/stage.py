@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,11 +10,14 @@ import warp as wp
 
 from collidecli.engine.cells import Chunk
 from collidecli.engine.device_model import DeviceModel
+from collidecli.engine.geometry.real import Vec3
 from collidecli.engine.hydroelastic import pairs, patches
-from collidecli.engine.hydroelastic.clipping import POLYTOPE_KERNELS, clip_polytopes
+from collidecli.engine.hydroelastic.clipping import POLYTOPE_KERNELS, FaceList, clip_polytopes
 from collidecli.engine.hydroelastic.fields import UploadedFields, upload_fields
+from collidecli.engine.hydroelastic.reduction import ReducedContacts, contact_columns, reduced_contacts
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.contact_groups import HYDRO_FACES, HYDRO_PATCHES, ContactGroup, GroupRows
+from collidecli.scene.contact_groups import HYDRO_FACES, HYDRO_PATCHES, ContactGroup
+from collidecli.scene.contacts import REDUCED_COLUMNS, ContactBlock
 from collidecli.scene.hydroelastic import HydroShapes
 from collidecli.scene.model import Model
 from collidecli.scene.run_options import ContactOptions
@@ -35,12 +38,21 @@ class SplitPairs:
 
 @dataclass(frozen=True)
 class HydroStage:
-    """The hydroelastic pairs of a model. surface: write the faces. sampler: None where all pairs are of polytopes."""
+    """The hydroelastic pairs of a model.
+
+    surface: write the faces. reduce: add contacts to the others. sampler: None where all pairs are of polytopes.
+    """
 
     device_model: DeviceModel
     uploaded: UploadedFields
     surface: bool
+    reduce: bool
     sampler: Sampler | None
+
+    @property
+    def needs_corners(self) -> bool:
+        """Whether the corners of faces are needed."""
+        return self.surface or self.reduce
 
     @property
     def written(self) -> tuple[ContactGroup, ...]:
@@ -50,7 +62,8 @@ class HydroStage:
     def kernels(self) -> list[wp.Kernel]:
         """Kernels of this stage."""
         kernels = [pairs.mark_hydro_pairs, pairs.split_pairs, pairs.prepare_pairs, patches.sum_faces]
-        kernels += [patches.move_faces] if self.surface else []
+        kernels += [patches.move_faces] if self.needs_corners else []
+        kernels += [patches.find_offsets] if self.reduce else []
         return [*kernels, *POLYTOPE_KERNELS, *(self.sampler.kernels() if self.sampler else ())]
 
     def split(self, chunk: Chunk, pair: wp.array, count: int, workspace: Workspace) -> SplitPairs:
@@ -64,32 +77,87 @@ class HydroStage:
         workspace.launch(pairs.split_pairs, count, [pair, end, hydro, others])
         return SplitPairs(hydro, hydro_count, others, count - hydro_count)
 
-    def groups(
-        self, chunk: Chunk, split: SplitPairs, float_type: np.dtype, workspace: Workspace
-    ) -> dict[str, GroupRows]:
-        """Rows of the hydroelastic groups of a chunk."""
+    def add_to(self, block: ContactBlock, chunk: Chunk, split: SplitPairs, workspace: Workspace) -> ContactBlock:
+        """The block with the hydroelastic groups of a chunk, and with reduced contacts if they are requested."""
+        float_type = block.columns["point0"].dtype
+        hydro, patch, lists = self._patches(chunk, split, workspace)
+        count, cell_count = split.hydro_count, chunk.cell_count
+        cell = workspace.host(split.hydro, count)[:, 0] // self.device_model.layout.width
+        rows = (hydro["row0"], hydro["row1"])
+        torque_error = None
+        groups = {}
+        if self.needs_corners:
+            face, vertices = patches.joined_faces([faces.on_host(workspace) for faces in lists])
+            if self.surface:
+                groups[HYDRO_FACES.name] = patches.face_rows(patch, face, vertices, cell, cell_count, float_type)
+            if self.reduce:
+                contacts = reduced_contacts(patch, face, vertices)
+                torque_error = contacts.torque_error
+                block = self._with_contacts(block, chunk, contacts, cell, rows, workspace)
+        groups[HYDRO_PATCHES.name] = patches.patch_rows(patch, *rows, cell, cell_count, float_type, torque_error)
+        return replace(block, groups={group.name: groups[group.name] for group in self.written})
+
+    def _patches(
+        self, chunk: Chunk, split: SplitPairs, workspace: Workspace
+    ) -> tuple[np.ndarray, np.ndarray, list[FaceList]]:
+        """`HydroPair` and `HydroPatch` of every hydroelastic pair on the host, and the lists of faces."""
         model, count = self.device_model, split.hydro_count
         hydro = workspace.array("hydro_pair", count, pairs.HydroPair)
         arguments = [model.rows, model.margins, model.layout, chunk.cells, chunk.instances, self.uploaded.fields]
         workspace.launch(pairs.prepare_pairs, count, [*arguments, split.hydro, hydro])
         patch = workspace.array("hydro_patch", count, patches.HydroPatch)
-        lists = [clip_polytopes(self.uploaded, hydro, count, self.surface, workspace)]
+        lists = [clip_polytopes(self.uploaded, hydro, count, self.needs_corners, workspace)]
         if self.sampler is not None:
             lists += self.sampler.faces(hydro, count, workspace)
         for number, faces in enumerate(lists):
             arguments = [hydro, faces.face, faces.count, int(number == 0), patch]
             workspace.launch(patches.sum_faces, count, arguments)
-            if self.surface:
+            if self.needs_corners:
                 workspace.launch(patches.move_faces, faces.count, [hydro, faces.face])
-        patch_values = workspace.host(patch, count)
-        hydro_values = workspace.host(hydro, count)
-        cell = workspace.host(split.hydro, count)[:, 0] // model.layout.width
-        rows = (hydro_values["row0"], hydro_values["row1"])
-        groups = {HYDRO_PATCHES.name: patches.patch_rows(patch_values, *rows, cell, chunk.cell_count, float_type)}
-        if self.surface:
-            held = [faces.on_host(workspace) for faces in lists]
-            groups[HYDRO_FACES.name] = patches.face_rows(patch_values, held, cell, chunk.cell_count, float_type)
-        return groups
+        return workspace.host(hydro, count), workspace.host(patch, count), lists
+
+    def _with_contacts(
+        self,
+        block: ContactBlock,
+        chunk: Chunk,
+        contacts: ReducedContacts,
+        cell: np.ndarray,
+        rows: tuple[np.ndarray, np.ndarray],
+        workspace: Workspace,
+    ) -> ContactBlock:
+        """The block with reduced contacts among its others, in canonical order."""
+        added = contact_columns(contacts)
+        own_cell = cell[contacts.pair]
+        for side in range(2):
+            added[f"shape{side}"] = rows[side][contacts.pair]
+            added[f"offset{side}"] = self._offsets(
+                chunk, own_cell, added[f"shape{side}"], added[f"point{side}"], workspace
+            )
+        columns = {**block.columns}
+        columns |= {column.name: np.zeros(block.contact_count, column.dtype) for column in REDUCED_COLUMNS}
+        count = len(block.cell_counts)
+        cells = np.concatenate([np.repeat(np.arange(count), block.cell_counts), own_cell])
+        keys = [np.concatenate([columns[name], added[name]]) for name in ("shape0", "shape1")]
+        order = np.lexsort((keys[1], keys[0], cells))
+        joined = {
+            name: np.concatenate([values, added.get(name, np.zeros(0, values.dtype)).astype(values.dtype)])[order]
+            for name, values in columns.items()
+        }
+        return replace(block, cell_counts=np.bincount(cells, minlength=count).astype(np.int64), columns=joined)
+
+    def _offsets(
+        self, chunk: Chunk, cell: np.ndarray, row: np.ndarray, point: np.ndarray, workspace: Workspace
+    ) -> np.ndarray:
+        """float32[n, 3]: points in the frames of the shapes' bodies."""
+        device, count = workspace.device, len(cell)
+        if not count:
+            return np.zeros((0, 3), np.float32)
+        offset = workspace.array("hydro_offset", count, wp.vec3f)
+        cells, rows = (wp.array(values.astype(np.int32), dtype=int, device=device) for values in (cell, row))
+        points = wp.array(np.ascontiguousarray(point), dtype=Vec3, device=device)
+        arguments = [self.device_model.rows, chunk.cells, cells, rows, points, offset]
+        workspace.launch(patches.find_offsets, count, arguments)
+        return workspace.host(offset, count).copy()
 
 
 def hydro_stage(device_model: DeviceModel, shapes: HydroShapes, options: ContactOptions) -> HydroStage:
@@ -100,7 +168,7 @@ def hydro_stage(device_model: DeviceModel, shapes: HydroShapes, options: Contact
         from collidecli.engine.hydroelastic.sampling import new_sampler
 
         sampler = new_sampler(device_model, shapes, uploaded, options)
-    return HydroStage(device_model, uploaded, options.writes_surface, sampler)
+    return HydroStage(device_model, uploaded, options.writes_surface, options.hydro_reduce, sampler)
 
 
 def _needs_samples(model: Model, shapes: HydroShapes, uploaded: UploadedFields) -> bool:

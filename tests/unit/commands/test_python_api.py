@@ -214,6 +214,10 @@ def test_a_bad_pose_is_named():
         {"chunk_cells": -2},
         {"device": "abacus"},
         {"pipeline": "standard", "broad_phase": "sap"},
+        {"hydro": "some"},
+        {"hydro_stiffness": 0.0},
+        {"hydro_resolution": 0},
+        {"hydro_fallback": "box"},
     ],
 )
 def test_options_that_are_none_are_refused_by_name(options):
@@ -357,3 +361,15 @@ def test_every_method_for_files_takes_an_asset_map(tmp_path, form):
         builder = collidecli.ModelBuilder()
         getattr(builder, add)(tmp_path / name, asset_map=given)
         assert len(builder.finalize().shapes.path) == 1, name
+
+
+def test_hydroelastic_surfaces_in_memory():
+    builder = ModelBuilder()
+    builder.add_ground_plane(cfg=ShapeConfig(is_hydroelastic=True, k_hydro=float("inf")))
+    cfg = ShapeConfig(is_hydroelastic=True, k_hydro=1e6)
+    builder.add_shape_box(builder.add_body((0.0, 0.0, 0.45, 0.0, 0.0, 0.0, 1.0)), cfg=cfg)
+    contacts = collidecli.collide(builder.finalize(), hydro_surface=True)
+    patches = contacts.groups["hydro_patches"]
+    # p is 1e6 N/m^3 times the depth of 0.05 m, and falls to 0 at the rim.
+    np.testing.assert_allclose(patches.columns["force"], [[0.0, 0.0, 5e4 * (1 - 0.1 + 0.01 / 3)]], atol=1e-6)
+    assert contacts.cell(0).groups["hydro_faces"].row_count == contacts.groups["hydro_faces"].row_count == 5
