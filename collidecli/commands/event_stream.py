@@ -12,7 +12,9 @@ from collidecli.analysis.path_patterns import matching_paths
 from collidecli.analysis.touch_intervals import Frames, Intervals, IntervalTracker, MergeGap, PairKeys, touches
 from collidecli.commands.motions import parse_frames
 from collidecli.commands.result import Progress
+from collidecli.commands.touching_blocks import touching_blocks
 from collidecli.errors import InputError
+from collidecli.scene.contact_groups import HYDRO_PATCHES
 from collidecli.scene.contacts import ContactBlock
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.option_choices import EVENT_COLUMNS, EVENT_THINGS
@@ -123,7 +125,8 @@ class EventStream:
     """Intervals of a contact set, ordered by last frame, then world and pair.
 
     keys: pairs of the intervals' keys. frames: frames of the intervals' indices. worlds: selected worlds.
-    contact_count: contacts of the selected pairs, worlds and frames; touching_count: those that touch. notes: warnings.
+    contact_count: contacts and hydroelastic surfaces of the selected pairs, worlds and frames; touching_count: those
+    that touch. notes: warnings.
 
     Raises InputError for a threshold beyond the gap of every pair, for patterns, worlds and frames that are not in the
     set, and for unsorted times if the merge gap depends on them.
@@ -135,6 +138,8 @@ class EventStream:
         if math.isnan(options.threshold):
             raise InputError("the threshold is no number", "--threshold")
         self.notes = _limits_of_threshold(contacts, options.threshold)
+        if options.threshold > 0.0 and HYDRO_PATCHES.name in contacts.groups:
+            self.notes.append("hydroelastic surfaces are there only where shapes overlap: the threshold adds none")
         check_body_rows(contacts)
         self._contacts, self._options = contacts, options
         picked = parse_frames(options.frames, contacts.frame_count)
@@ -158,8 +163,7 @@ class EventStream:
         worlds, count = self._contacts.world_count, len(self.frames)
         if count and worlds:
             first, last = int(self.frames.number[0]) * worlds, (int(self.frames.number[-1]) + 1) * worlds
-            names = ("shape0", "shape1", "distance")
-            for block in read_ahead(self._contacts.blocks(self._options.block_rows, names, first, last)):
+            for block in read_ahead(touching_blocks(self._contacts, self._options.block_rows, first, last)):
                 following = self._index((block.first_cell + len(block.cell_counts)) // worlds)
                 yield self._tracker.add(self._touches(block), following)
                 if progress is not None:

@@ -12,18 +12,22 @@ import numpy as np
 import pytest
 
 from collidecli.commands.timing import TimingReport
+from collidecli.scene.contact_groups import HYDRO_FACES, HYDRO_PATCHES, SOFT_CONTACTS
 from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.material import Material, Materials, PairMaterial, PairMaterials
 from collidecli.storage.contact_sets.writer import ContactWriter
 from collidecli.storage.profile_files import write_profile_h5
 from collidecli.storage.trajectories.writer import TrajectoryWriter
+from tests.support.contact_groups import with_groups
 from tests.support.contact_sets import ATTRIBUTES, made_up_block, small_model
 from tests.unit.test_docs import page
 
 TEXT = page("docs/reference/file-formats.md")
 READ_ONLY = {"/particle_q"}
 """Written by other programs; tests/unit/storage/trajectories/test_trajectory.py writes it."""
+GROUPS = (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS)
+"""Groups that a run writes."""
 ONE = np.zeros(1, np.int64)
 EPISODES = Episodes(("a",), ONE.astype(np.int32), ONE, ONE + 2)
 
@@ -34,14 +38,14 @@ def write_contacts(path: Path, rule: str) -> None:
     pairs = PairMaterials.of([PairMaterial(condim=3), None] if rule == "mujoco" else [None, None])
     shapes = replace(model.shapes, material=Materials.of([material] * len(model.shapes)))
     model = replace(model, shapes=shapes, material_rule=rule, forced_material=pairs)
-    block = made_up_block(model, 2)
+    block = with_groups(made_up_block(model, 2), model, groups=GROUPS)
     columns = (*RIGID_COLUMNS, *OPTIONAL_COLUMNS)
     for column in OPTIONAL_COLUMNS:
         shape = (block.contact_count,) if column.width == 1 else (block.contact_count, column.width)
         block.columns[column.name] = np.zeros(shape, column.dtype)
     time, kind = np.arange(2.0), np.dtype(np.float64)
     with ContactWriter(
-        path, model, 2, time, np.arange(2), kind, ATTRIBUTES, columns=columns, episodes=EPISODES
+        path, model, 2, time, np.arange(2), kind, ATTRIBUTES, columns=columns, episodes=EPISODES, groups=GROUPS
     ) as writer:
         writer.append(block)
         writer.write_timing(TimingReport().as_tables())
