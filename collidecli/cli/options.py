@@ -252,6 +252,13 @@ def contact_options(command: Callable) -> Callable:
         add("--moment-matching", is_flag=True, help="Add an anchor contact, and a column friction_scale."),
         add("--anchor-contact", is_flag=True, help="Add a contact that represents all contacts of a pair."),
         add("--soft-gap", type=METRES, help="Report contacts of particles up to this distance. [default: 0.01]"),
+        add("--self-contacts", type=METRES, help="Find contacts of cloths and soft bodies up to this distance."),
+        add("--self-contact-rings", type=WholeNumber(least=0), help="Skip elements within N edges. [default: 1]"),
+        add(
+            "--self-contact-rest",
+            type=METRES,
+            help="Skip elements nearer than this at rest. [default: as --self-contacts]",
+        ),
         add("--sticky-contacts", type=METRES, help="Keep the previous position of contacts that moved less than this."),
         add("--contact-ids", is_flag=True, help="Add a column of ids that persist from frame to frame."),
         add(

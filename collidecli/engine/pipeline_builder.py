@@ -149,7 +149,14 @@ def _group_stages(
     from collidecli.engine.particles.soft_contacts import soft_contacts_of
 
     poses = sample_poses()
-    return (soft_contacts_of(device_model, options.soft_gap, poses[len(poses) // 2], float_type),)
+    soft = soft_contacts_of(device_model, options.soft_gap, poses[len(poses) // 2], float_type)
+    if not options.self_contacts:
+        return (soft,)
+    from collidecli.engine.particles.self_contacts import self_contacts_of
+
+    rest = options.self_contacts if options.self_contact_rest is None else options.self_contact_rest
+    own = self_contacts_of(device_model, options.self_contacts, options.self_contact_rings, rest, float_type)
+    return soft, own
 
 
 def _reduction(options: ContactOptions, kind_pairs: set[tuple[int, int]], device: wp.Device) -> Reduction | None:

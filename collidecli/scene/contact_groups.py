@@ -138,7 +138,7 @@ SELF_CONTACTS = ContactGroup(
         _column("kind", "uint8", 1, "", "0 vertex and face, 1 edge and edge"),
         _column("indices", "int32", 4, "", "particles: a vertex and a triangle, or two edges"),
         _column("barycentric", "float32", 4, "", "weights of the particles, of each of both features their sum is 1"),
-        _column("distance", "float32", 1, "m", "between both points, less the radii"),
+        _column("distance", "float32", 1, "m", "between both points"),
         _column("normal", "float32", 3, "", "unit, world, from the first feature to the second"),
         _column("point0", "float64", 3, "m", "on the first feature, world", follows_motion=True),
         _column("point1", "float64", 3, "m", "on the second feature, world", follows_motion=True),

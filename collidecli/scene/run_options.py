@@ -44,7 +44,9 @@ GROUND = "ground"
 """Name of the plane that the option `ground` adds."""
 DEFAULT_CACHE_LIMIT = 1 << 30
 DEFAULT_SOFT_GAP = 0.01
-PARTICLE_NAMES = ("soft_gap",)
+DEFAULT_RINGS = 1
+MOST_RINGS = 16
+PARTICLE_NAMES = ("soft_gap", "self_contacts", "self_contact_rings", "self_contact_rest")
 """Fields of ContactOptions that apply only to particles."""
 
 
@@ -67,6 +69,9 @@ class ContactOptions:
     hydro_fallback: open meshes have point contacts ("point"), or are refused ("refuse"). buffer_fraction,
     margin_contact_area: options of Newton without effect.
     soft_gap: largest distance of a contact of a particle with a shape [m].
+    self_contacts: largest distance of a contact of cloths and soft bodies with themselves and each other [m]; 0 finds
+    none. self_contact_rings: elements within this number of edges of each other have none. self_contact_rest: elements
+    of one object that are nearer than this at rest have none [m]; None is self_contacts.
     """
 
     narrow_phase: str = "gjk"
@@ -93,6 +98,9 @@ class ContactOptions:
     buffer_fraction: float | None = None
     margin_contact_area: float | None = None
     soft_gap: float = DEFAULT_SOFT_GAP
+    self_contacts: float = 0.0
+    self_contact_rings: int = DEFAULT_RINGS
+    self_contact_rest: float | None = None
 
     def checked(self) -> ContactOptions:
         """These options. Raises InputError for an unknown choice, an invalid length or an invalid count."""
@@ -106,8 +114,22 @@ class ContactOptions:
         self._check_reduction()
         check_length("sticky_contacts", self.sticky_contacts, "options")
         self._check_hydro()
-        check_length("soft_gap", self.soft_gap, "options")
+        self._check_particles()
         return self
+
+    def _check_particles(self) -> None:
+        for name in ("soft_gap", "self_contacts", "self_contact_rest"):
+            if getattr(self, name) is not None:
+                check_length(name, getattr(self, name), "options")
+        _check_count("self_contact_rings", self.self_contact_rings)
+        if self.self_contact_rings > MOST_RINGS:
+            raise InputError(
+                f"self_contact_rings is {self.self_contact_rings}", "options", f"give {MOST_RINGS} at most"
+            )
+        if not self.self_contacts and (self.self_contact_rings != DEFAULT_RINGS or self.self_contact_rest is not None):
+            name = "self_contact_rest" if self.self_contact_rest is not None else "self_contact_rings"
+            fix = "give --self-contacts METRES (in Python self_contacts=METRES) too"
+            raise InputError(f"{name} applies to contacts of objects with themselves, which are off", "options", fix)
 
     def _check_hydro(self) -> None:
         _check_choice("hydro", self.hydro, HYDRO_CHOICES)

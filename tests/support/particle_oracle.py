@@ -119,7 +119,12 @@ def primitives() -> list[Solid]:
             lambda p: segment_distance(p, np.array([0.0, 0.0, -0.5]), np.array([0.0, 0.0, 0.5])) - 0.3,
             rim,
         ),
-        Solid("box", lambda b, x, s, c: b.add_shape_box(-1, x, *(half * s), c), of_box(half), CUBE * half),
+        Solid(
+            "box",
+            lambda b, x, s, c: b.add_shape_box(-1, x, half[0] * s, half[1] * s, half[2] * s, c),
+            of_box(half),
+            CUBE * half,
+        ),
         Solid(
             "cylinder",
             lambda b, x, s, c: b.add_shape_cylinder(-1, x, 0.7 * s, 0.4 * s, c),
@@ -134,7 +139,7 @@ def primitives() -> list[Solid]:
         ),
         Solid(
             "ellipsoid",
-            lambda b, x, s, c: b.add_shape_ellipsoid(-1, x, *(half * s), c),
+            lambda b, x, s, c: b.add_shape_ellipsoid(-1, x, half[0] * s, half[1] * s, half[2] * s, c),
             of_ellipsoid(half),
             CUBE * half / np.sqrt(3.0),
         ),

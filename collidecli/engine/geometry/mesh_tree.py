@@ -33,17 +33,37 @@ def mesh_tree(mesh: TriangleMesh, chosen: np.ndarray | None = None) -> MeshTree:
     """
     corners = mesh.vertex[mesh.face]
     low, high = corners.min(axis=1), corners.max(axis=1)
-    middle = 0.5 * (low + high)
-    order = np.arange(len(low)) if chosen is None else chosen
+    skip, face, inner = split_tree(0.5 * (low + high), np.arange(len(low)) if chosen is None else chosen)
+    lower, upper = np.zeros((len(skip), 3)), np.zeros((len(skip), 3))
+    leaves = face >= 0
+    lower[leaves], upper[leaves] = low[face[leaves]], high[face[leaves]]
+    for parent, right in reversed(inner):
+        lower[parent] = np.minimum(lower[parent + 1], lower[right])
+        upper[parent] = np.maximum(upper[parent + 1], upper[right])
+    grown = WIDENING * float(mesh.half_extents.max())
+    return MeshTree(lower - grown, upper + grown, skip, face)
+
+
+def split_tree(
+    middle: np.ndarray, chosen: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
+    """A BVH with one item a leaf, by median splits of the items' centres along the longest side of the centres' box.
+
+    middle: float64[n, 3], centres of all items [m]. chosen: int64, items to include, at least one.
+    Returns:
+        skip and item of each node, see `MeshTree`; and of each level the inner nodes and their second children, the
+        first child being the next node.
+    """
+    order = chosen
     count = 2 * len(order) - 1
-    skip, face = np.zeros(count, np.int32), np.full(count, -1, np.int32)
+    skip, item = np.zeros(count, np.int32), np.full(count, -1, np.int32)
     first, size, node = np.zeros(1, np.int64), np.array([len(order)]), np.zeros(1, np.int64)
     inner: list[tuple[np.ndarray, np.ndarray]] = []
     while len(first):
-        # A subtree of n triangles has 2 n - 1 nodes, so the counts alone determine each node's index.
+        # A subtree of n items has 2 n - 1 nodes, so the counts alone determine each node's index.
         skip[node] = node + 2 * size - 1
         leaf = size == 1
-        face[node[leaf]] = order[first[leaf]]
+        item[node[leaf]] = order[first[leaf]]
         first, size, node = first[~leaf], size[~leaf], node[~leaf]
         if not len(first):
             break
@@ -55,26 +75,19 @@ def mesh_tree(mesh: TriangleMesh, chosen: np.ndarray | None = None) -> MeshTree:
             np.stack(pair, axis=1).reshape(-1)
             for pair in ((first, first + left), (left, size - left), (node + 1, right_node))
         )
-    lower, upper = np.zeros((count, 3)), np.zeros((count, 3))
-    leaves = face >= 0
-    lower[leaves], upper[leaves] = low[face[leaves]], high[face[leaves]]
-    for parent, right in reversed(inner):
-        lower[parent] = np.minimum(lower[parent + 1], lower[right])
-        upper[parent] = np.maximum(upper[parent + 1], upper[right])
-    grown = WIDENING * float(mesh.half_extents.max())
-    return MeshTree(lower - grown, upper + grown, skip, face)
+    return skip, item, inner
 
 
 def _halved(order: np.ndarray, middle: np.ndarray, first: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """`order` with each group's slots sorted by triangle centre along the group's longest side."""
+    """`order` with each group's slots sorted by item centre along the group's longest side."""
     slots = np.concatenate([np.arange(f, f + s) for f, s in zip(first, size, strict=True)])
     group = np.repeat(np.arange(len(first)), size)
     starts = np.concatenate([[0], np.cumsum(size)[:-1]])
-    faces = order[slots]
-    points = middle[faces]
+    items = order[slots]
+    points = middle[items]
     extent = np.maximum.reduceat(points, starts) - np.minimum.reduceat(points, starts)
     along = points[np.arange(len(points)), np.argmax(extent, axis=1)[group]]
     result = order.copy()
-    # Ties are broken by the triangle's index.
-    result[slots] = faces[np.lexsort((faces, along, group))]
+    # Ties are broken by the item's index.
+    result[slots] = items[np.lexsort((items, along, group))]
     return result

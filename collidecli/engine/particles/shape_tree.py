@@ -14,6 +14,7 @@ import warp as wp
 from collidecli.engine.cells import Chunk, ChunkCells, Instances
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box, rounded_down, rounded_up
+from collidecli.engine.geometry.mesh_tree import split_tree
 from collidecli.engine.geometry.real import Real
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
@@ -92,32 +93,16 @@ class HostTree:
 
 
 def tree_of(centers: np.ndarray, slots: np.ndarray, planes: np.ndarray) -> HostTree:
-    """The tree of shapes by median splits along the longest side of their centres' box; equal centres by slot.
+    """The tree of shapes, see `split_tree`, followed by the planes.
 
     centers: float64[n, 3] of `slots`, int[n] [m]. planes: slots of planes.
     """
-    skip: list[int] = []
-    slot: list[int] = []
-    pending = [np.arange(len(slots))] if len(slots) else []
-    order: list[tuple[int, np.ndarray]] = []
-    while pending:
-        members = pending.pop()
-        order.append((len(members), members))
-        if len(members) == 1:
-            continue
-        points = centers[members]
-        axis = int(np.argmax(points.max(axis=0) - points.min(axis=0)))
-        ranked = members[np.lexsort((slots[members], points[:, axis]))]
-        half = len(ranked) // 2
-        pending += [ranked[half:], ranked[:half]]
-    for node, (size, members) in enumerate(order):
-        # A subtree of n shapes has 2 n - 1 nodes.
-        skip.append(node + 2 * size - 1)
-        slot.append(int(slots[members[0]]) if size == 1 else -1)
-    for plane in planes:
-        skip.append(len(skip) + 1)
-        slot.append(int(plane))
-    return HostTree(np.array(skip, np.int32), np.array(slot, np.int32))
+    skip, slot = np.zeros(0, np.int32), np.zeros(0, np.int32)
+    if len(slots):
+        skip, item, _ = split_tree(centers, np.arange(len(slots)))
+        slot = np.where(item >= 0, slots[item], -1).astype(np.int32)
+    after = len(skip) + 1 + np.arange(len(planes), dtype=np.int32)
+    return HostTree(np.append(skip, after).astype(np.int32), np.append(slot, planes).astype(np.int32))
 
 
 def build_tree(device_model: DeviceModel, touched: np.ndarray, poses: np.ndarray) -> ShapeTree:

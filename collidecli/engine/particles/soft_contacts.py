@@ -13,280 +13,39 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.cells import Chunk, ChunkCells, Instances, PoseBatch
+from collidecli.engine.cells import Chunk, ChunkCells, PoseBatch
 from collidecli.engine.contacts.compaction import count_cells, offset_in_body
-from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
-from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.geometry.shape_codes import CONVEX_MESH, HEIGHTFIELD, MESH, PLANE
+from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.particles.cloud import (
-    Cloud,
-    CloudCells,
-    may_touch,
-    position_in_cell,
     upload_cloud,
     upload_positions,
 )
 from collidecli.engine.particles.shape_tree import (
-    NodeBoxes,
-    ShapeTree,
-    boxes_overlap,
     build_tree,
     fit_boxes,
     fitted_boxes,
 )
+from collidecli.engine.particles.soft_queries import (
+    SAMPLE_GRIDS,
+    SAMPLE_POLYGONS,
+    SAMPLE_PRIMITIVES,
+    NoSurfaces,
+    SoftCells,
+    SoftRecord,
+    SoftScene,
+    count_candidates,
+    particle_of,
+    write_candidates,
+)
 from collidecli.engine.particles.surfaces import (
     GridSurfaces,
-    PolygonSurfaces,
-    Sample,
     families,
-    sample_grid_surface,
-    sample_polygons,
-    sample_primitive,
     upload_polygons,
 )
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
 from collidecli.scene.contact_groups import SOFT_CONTACTS, ContactGroup, GroupRows
-
-
-@wp.struct
-class SoftScene:
-    """Shapes and particles of a model. gap: largest distance of a contact [m]."""
-
-    rows: ShapeRows
-    layout: Layout
-    margin: wp.array[Real]
-    cloud: Cloud
-    tree: ShapeTree
-    gap: Real
-
-
-@wp.struct
-class SoftCells:
-    """The cells of a chunk. A thread is a particle in a cell: thread = cell * width + index, and the particle is number
-    begin + index of `Cloud.row`.
-
-    Structs of the workspace are arguments of their own: a struct inside another one is a copy.
-    """
-
-    begin: int
-    width: int
-
-
-@wp.struct
-class SoftRecord:
-    """A contact before compaction: point and normal in the world. distance: +inf for none [m]."""
-
-    point: Vec3
-    normal: Vec3
-    distance: Real
-    feature: int
-
-
-@wp.func
-def particle_of(scene: SoftScene, chunk: ChunkCells, part: SoftCells, cell: int, thread: int) -> int:
-    """Row of a thread's particle; -1 for an index that its template does not use."""
-    at = part.begin + thread - cell * part.width
-    return scene.cloud.row[chunk.cell_template[cell] * scene.cloud.width + at]
-
-
-@wp.func
-def is_candidate(
-    scene: SoftScene,
-    chunk: ChunkCells,
-    instances: Instances,
-    cell: int,
-    slot: int,
-    particle: int,
-    point: Vec3,
-    reach: Real,
-) -> bool:
-    """Whether a shape whose box is near a particle may touch it; of a plane, whether its half space is near."""
-    row = scene.layout.slot_row[chunk.cell_template[cell] * scene.layout.width + slot]
-    if not may_touch(scene.cloud, particle, row):
-        return False
-    if scene.rows.type[row] == PLANE:
-        pose = instances.pose[cell * scene.layout.width + slot]
-        return wp.transform_point(wp.transform_inverse(pose), point)[2] < reach + scene.margin[row]
-    return True
-
-
-@kernel
-def count_candidates(
-    scene: SoftScene,
-    chunk: ChunkCells,
-    instances: Instances,
-    cells: CloudCells,
-    boxes: NodeBoxes,
-    part: SoftCells,
-    found: wp.array[wp.int32],
-):
-    """One thread per particle and cell: the number of shapes that it may touch."""
-    thread = wp.tid()
-    cell = thread // part.width
-    particle = particle_of(scene, chunk, part, cell, thread)
-    count = int(0)
-    if particle >= 0:
-        point = position_in_cell(scene.cloud, cells, chunk, cell, particle)
-        reach = scene.cloud.radius[particle] + scene.gap
-        low = point - Vec3(reach, reach, reach)
-        high = point + Vec3(reach, reach, reach)
-        template = chunk.cell_template[cell]
-        first = template * scene.tree.width
-        node = int(0)
-        while node < scene.tree.count[template]:
-            at = cell * scene.tree.width + node
-            if boxes_overlap(low, high, boxes.lower[at], boxes.upper[at]):
-                slot = scene.tree.slot[first + node]
-                if slot >= 0:  # noqa: SIM102
-                    if is_candidate(scene, chunk, instances, cell, slot, particle, point, reach):
-                        count += 1
-                node += 1
-            else:
-                node = scene.tree.skip[first + node]
-    found[thread] = count
-
-
-@kernel
-def write_candidates(
-    scene: SoftScene,
-    chunk: ChunkCells,
-    instances: Instances,
-    cells: CloudCells,
-    boxes: NodeBoxes,
-    part: SoftCells,
-    end: wp.array[wp.int32],
-    pair: wp.array[wp.vec2i],
-):
-    """One thread per particle and cell: its candidates (thread, slot), ascending by slot.
-
-    end: inclusive scan of their numbers.
-    """
-    thread = wp.tid()
-    first_pair = int(0)
-    if thread > 0:
-        first_pair = end[thread - 1]
-    if first_pair == end[thread]:
-        return
-    cell = thread // part.width
-    particle = particle_of(scene, chunk, part, cell, thread)
-    point = position_in_cell(scene.cloud, cells, chunk, cell, particle)
-    reach = scene.cloud.radius[particle] + scene.gap
-    low = point - Vec3(reach, reach, reach)
-    high = point + Vec3(reach, reach, reach)
-    template = chunk.cell_template[cell]
-    first = template * scene.tree.width
-    node = int(0)
-    written = int(first_pair)
-    while node < scene.tree.count[template]:
-        at = cell * scene.tree.width + node
-        if boxes_overlap(low, high, boxes.lower[at], boxes.upper[at]):
-            slot = scene.tree.slot[first + node]
-            if slot >= 0:  # noqa: SIM102
-                if is_candidate(scene, chunk, instances, cell, slot, particle, point, reach):
-                    # Insertion sort.
-                    place = int(written)
-                    while place > first_pair and pair[wp.max(place - 1, 0)][1] > slot:
-                        pair[place] = pair[place - 1]
-                        place -= 1
-                    pair[place] = wp.vec2i(thread, slot)
-                    written += 1
-            node += 1
-        else:
-            node = scene.tree.skip[first + node]
-
-
-@wp.func
-def emit_sample(
-    scene: SoftScene,
-    pose: Pose,
-    sample: Sample,
-    inflation: Real,
-    index: int,
-    record: wp.array[SoftRecord],
-    kept: wp.array[wp.int32],
-):
-    """Writes a candidate's record, and 1 to `kept` where its distance is below the gap. inflation: margin and
-    radius."""
-    distance = sample.distance - inflation
-    if sample.found == 0 or distance >= scene.gap:
-        kept[index] = 0
-        return
-    contact = SoftRecord()
-    contact.point = wp.transform_point(pose, sample.point)
-    contact.normal = wp.transform_vector(pose, sample.outward)
-    contact.distance = distance
-    contact.feature = sample.feature
-    record[index] = contact
-    kept[index] = 1
-
-
-def _kernel_of(name: str, surface_type: Any, sample_of: Any, low_type: int, high_type: int) -> wp.Kernel:
-    """The kernel of the shapes of types low_type to high_type."""
-
-    def sample_candidates(
-        scene: SoftScene,
-        chunk: ChunkCells,
-        instances: Instances,
-        cells: CloudCells,
-        boxes: NodeBoxes,
-        part: SoftCells,
-        surfaces: surface_type,
-        pair: wp.array[wp.vec2i],
-        record: wp.array[SoftRecord],
-        kept: wp.array[wp.int32],
-    ):
-        """One thread per candidate: its contact, if there is one."""
-        index = wp.tid()
-        thread = pair[index][0]
-        slot = pair[index][1]
-        cell = thread // part.width
-        row = scene.layout.slot_row[chunk.cell_template[cell] * scene.layout.width + slot]
-        shape_type = scene.rows.type[row]
-        if shape_type < wp.static(low_type) or shape_type > wp.static(high_type):
-            return
-        particle = particle_of(scene, chunk, part, cell, thread)
-        pose = instances.pose[cell * scene.layout.width + slot]
-        point = wp.transform_point(
-            wp.transform_inverse(pose), position_in_cell(scene.cloud, cells, chunk, cell, particle)
-        )
-        radius = scene.cloud.radius[particle]
-        inflation = scene.margin[row] + radius
-        sample = sample_of(scene.rows, surfaces, row, point, inflation + scene.gap, radius)
-        emit_sample(scene, pose, sample, inflation, index, record, kept)
-
-    sample_candidates.__name__ = sample_candidates.__qualname__ = name
-    return kernel(sample_candidates)
-
-
-@wp.struct
-class NoSurfaces:
-    """Primitives have no arrays of their own."""
-
-    unused: int
-
-
-@wp.func
-def _of_primitive(rows: ShapeRows, surfaces: NoSurfaces, row: int, point: Vec3, limit: Real, radius: Real) -> Sample:
-    return sample_primitive(rows.type[row], rows.size[row], point)
-
-
-@wp.func
-def _of_polygons(
-    rows: ShapeRows, surfaces: PolygonSurfaces, row: int, point: Vec3, limit: Real, radius: Real
-) -> Sample:
-    return sample_polygons(surfaces, row, rows.size[row], point, limit, radius)
-
-
-@wp.func
-def _of_grid(rows: ShapeRows, surfaces: GridSurfaces, row: int, point: Vec3, limit: Real, radius: Real) -> Sample:
-    return sample_grid_surface(surfaces, row, rows.size[row], point, limit)
-
-
-SAMPLE_PRIMITIVES = _kernel_of("sample_primitives", NoSurfaces, _of_primitive, int(PLANE), int(CONVEX_MESH) - 1)
-SAMPLE_POLYGONS = _kernel_of("sample_polygon_shapes", PolygonSurfaces, _of_polygons, int(CONVEX_MESH), int(MESH))
-SAMPLE_GRIDS = _kernel_of("sample_heightfields", GridSurfaces, _of_grid, int(HEIGHTFIELD), int(HEIGHTFIELD))
 
 
 @wp.struct
