@@ -18,7 +18,7 @@ from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Bodies, Model, 
 from collidecli.scene.option_choices import GAP_RULES
 from collidecli.scene.particle_filter import particle_filter
 from collidecli.scene.particles import DeformableRecord, Particles, particles_of
-from collidecli.scene.placement import origins
+from collidecli.scene.placement import compose, inverse, origins
 from collidecli.scene.scene_records import BodyRecord, ForcedRecord, PairRecord, SceneRecords, ShapeRecord, WorldOrigin
 from collidecli.scene.shape_config import check_length, resolved_material
 from collidecli.scene.signed_distance import SdfShape
@@ -119,7 +119,10 @@ def _in_row_order(records: SceneRecords) -> SceneRecords:
         filter_pairs=[replace(p, **pair(p)) for p in records.filter_pairs],
         forced_pairs=_merged(forced, shapes),
         usd_filtered=records.usd_filtered,
-        deformables=[replace(d) for d in sorted(records.deformables, key=by_template)],
+        deformables=[
+            replace(d, body=None if d.body is None else np.array([body(k) for k in d.body], np.int32))
+            for d in sorted(records.deformables, key=by_template)
+        ],
     )
 
 
@@ -186,6 +189,12 @@ def _particles(records: SceneRecords) -> Particles:
         return Particles()
     object_class, shape_class, table = particle_filter(records)
     found = particles_of(records.deformables)
+    held = np.flatnonzero(found.body >= 0)
+    if len(held):
+        placed = np.zeros((len(held), 7))
+        placed[:, :3], placed[:, 6] = found.position[held], 1.0
+        poses = _stacked([body.pose for body in records.bodies], 7)[found.body[held]]
+        found.local[held] = compose(inverse(poses), placed)[:, :3]
     return replace(found, object_class=object_class, shape_class=shape_class, class_table=table)
 
 

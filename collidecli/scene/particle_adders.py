@@ -9,8 +9,9 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import cross, dot
-from collidecli.scene.arguments import check_kind, is_number, location_of
+from collidecli.scene.arguments import check_index, check_kind, is_number, location_of
 from collidecli.scene.material import Material
+from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY
 from collidecli.scene.particles import (
     CLOTH,
     LOOSE,
@@ -39,7 +40,8 @@ class ParticleAdders:
     Velocities, masses, densities and stiffnesses are accepted, as other builders have them, and have no effect: no
     contact depends on them. Positions are those of the resting pose, in world coordinates [m]. cfg: its collision
     group, masks, UsdPhysics groups and `has_particle_collision` apply to the particles as to a shape; None is the
-    builder's default.
+    builder's default. bodies: the body that each particle moves with, its world's or a global one, -1 for none; the
+    particle has no contact with the shapes of its body.
     """
 
     default_shape_cfg: ShapeConfig
@@ -78,6 +80,7 @@ class ParticleAdders:
         flags: Any = None,
         cfg: ShapeConfig | None = None,
         key: str | None = None,
+        bodies: Any = None,
     ) -> int:
         """Adds loose particles at pos[n, 3]; returns the index of the first.
 
@@ -91,12 +94,13 @@ class ParticleAdders:
         first, held = self.particle_count, self._records.deformables[-1:]
         cfg = self._particle_cfg(cfg, where)
         own = LOOSE, self._open_template, key
-        if held and (held[0].kind, held[0].template, held[0].key) == own and held[0].cfg == cfg:
+        grows = held and (held[0].kind, held[0].template, held[0].key) == own and held[0].cfg == cfg
+        if grows and bodies is None and held[0].body is None:
             held[0].parts.append(part)
             held[0].count += len(position)
             return first
-        self._records.deformables.append(DeformableRecord(key, self._open_template, LOOSE, cfg, [part], len(position)))
-        return first
+        record = DeformableRecord(key, self._open_template, LOOSE, cfg, [part], len(position))
+        return self._added(record, bodies, where)
 
     def add_cloth_mesh(
         self,
@@ -110,6 +114,7 @@ class ParticleAdders:
         particle_radius: Any = None,
         cfg: ShapeConfig | None = None,
         key: str | None = None,
+        bodies: Any = None,
         **dynamics: Any,
     ) -> int:
         """Adds a cloth: one particle a vertex, and triangles; returns the index of its first particle.
@@ -121,7 +126,7 @@ class ParticleAdders:
         _check_dynamics(dynamics, where)
         record = self._deformable(CLOTH, (pos, rot, scale), vertices, particle_radius, cfg, key, where)
         record.triangle = checked_corners("triangles", indices, 3, record.count, where)
-        return self._added(record)
+        return self._added(record, bodies, where)
 
     def add_soft_mesh(
         self,
@@ -135,6 +140,7 @@ class ParticleAdders:
         particle_radius: Any = None,
         cfg: ShapeConfig | None = None,
         key: str | None = None,
+        bodies: Any = None,
         **dynamics: Any,
     ) -> int:
         """Adds a soft body: one particle a vertex, and tetrahedra; returns the index of its first particle.
@@ -150,7 +156,7 @@ class ParticleAdders:
         turned = dot(cross(b - a, c - a), d - a) < 0.0
         record.tetrahedron = np.where(turned[:, None], corners[:, [0, 2, 1, 3]], corners).astype(np.int32)
         record.triangle = surface_triangles(record.tetrahedron)
-        return self._added(record)
+        return self._added(record, bodies, where)
 
     def _deformable(
         self,
@@ -175,10 +181,24 @@ class ParticleAdders:
         part = points, radii, np.ones(len(points), bool)
         return DeformableRecord(key, self._open_template, kind, self._particle_cfg(cfg, where), [part], len(points))
 
-    def _added(self, record: DeformableRecord) -> int:
+    def _added(self, record: DeformableRecord, bodies: Any, where: str) -> int:
         first = self.particle_count
+        if bodies is not None:
+            record.body = self._checked_bodies(bodies, record.count, where)
         self._records.deformables.append(record)
         return first
+
+    def _checked_bodies(self, bodies: Any, count: int, where: str) -> np.ndarray:
+        """int32[count] of one body for all or one for each."""
+        found = np.broadcast_to(np.asarray(bodies), (count,)) if np.ndim(bodies) == 0 else np.asarray(bodies)
+        if found.shape != (count,):
+            raise InputError(f"there are {len(found)} bodies for {count} particles", where, "give one for each")
+        for body in np.unique(found).tolist():
+            check_index(body, len(self._records.bodies), "body", where, lowest=STATIC_BODY)
+            template = GLOBAL_TEMPLATE if body == STATIC_BODY else self._records.bodies[body].template
+            if template not in (GLOBAL_TEMPLATE, self._open_template):
+                raise InputError(f"body {body} is in another world", where, "add the particles in its body's world")
+        return found.astype(np.int32)
 
     def _particle_cfg(self, cfg: ShapeConfig | None, where: str) -> ShapeConfig:
         cfg = self.default_shape_cfg if cfg is None else cfg

@@ -15,6 +15,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.scene.arguments import float_array, is_integer
+from collidecli.scene.placement import compose
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import LENGTH_LIMIT, POSITION_LIMIT
 
@@ -39,7 +40,8 @@ class Particles:
     path: of each object, unique within a template. kind: "particles", "cloth" or "soft". template: int32[O]; -1 is in
     every world. first: int64[O + 1], first particle of each object, and the number of particles.
     position: float64[P, 3], rest position in the first world of the object's template [m]. radius: float64[P] [m].
-    active: bool[P], whether the particle has contacts.
+    active: bool[P], whether the particle has contacts. body: int32[P], row of the body that the particle moves with,
+    with whose shapes it has no contact; -1 for none. local: float64[P, 3], its position in the body's frame [m].
     triangle: int32[T, 3], of cloths and of the surfaces of soft bodies. tetrahedron: int32[K, 4]. Both number
     particles, those of one object.
     object_class, shape_class: int32[O], int32[S], filter classes; class_table: bool[classes of objects, classes of
@@ -53,6 +55,8 @@ class Particles:
     position: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
     radius: np.ndarray = field(default_factory=lambda: np.zeros(0))
     active: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
+    body: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+    local: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
     triangle: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int32))
     tetrahedron: np.ndarray = field(default_factory=lambda: np.zeros((0, 4), np.int32))
     object_class: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
@@ -78,6 +82,21 @@ class Particles:
         held = (self.template == template) | (self.template == EVERY_TEMPLATE)
         return np.flatnonzero(held[self.owner]).astype(np.int32)
 
+    def attached_to(self, poses: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """float64[F, W, P, 3]: `positions` with the particles that move with bodies at the bodies' poses.
+
+        poses: float64[F, W, B, 7]. positions: [F, W, P, 3], or [1, 1, P, 3] for all. The argument itself if no particle
+        moves with a body.
+        """
+        held = np.flatnonzero(self.body >= 0)
+        if not len(held):
+            return positions
+        local = np.zeros((len(held), 7))
+        local[:, :3], local[:, 6] = self.local[held], 1.0
+        found = np.broadcast_to(positions, (*poses.shape[:2], len(self), 3)).copy()
+        found[:, :, held] = compose(poses[:, :, self.body[held]], local)[..., :3]
+        return found
+
     def may_touch(self, owner: int, shape: int) -> bool:
         """Whether the filters let particles of an object touch a shape."""
         return bool(self.class_table[self.object_class[owner], self.shape_class[shape]])
@@ -88,7 +107,7 @@ class DeformableRecord:
     """An object before it is finalized. key: None is named at finalize. scope: scene of its UsdPhysics groups.
 
     parts: position float64[n, 3], radius float64[n] and active bool[n] of particles that were added together. count: of
-    all. triangle, tetrahedron: int32, counted within the object.
+    all. body: of each particle, int32[count]; None for none. triangle, tetrahedron: int32, counted within the object.
     """
 
     key: str | None
@@ -97,6 +116,7 @@ class DeformableRecord:
     cfg: ShapeConfig
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
     count: int
+    body: np.ndarray | None = None
     triangle: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int32))
     tetrahedron: np.ndarray = field(default_factory=lambda: np.zeros((0, 4), np.int32))
     scope: int = 0
@@ -176,6 +196,10 @@ def surface_triangles(tetrahedron: np.ndarray) -> np.ndarray:
     return faces[np.sort(first[count == 1])].astype(np.int32)
 
 
+def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate([np.zeros(0), *parts]).astype(np.int32)
+
+
 def particles_of(records: Sequence[DeformableRecord]) -> Particles:
     """The particles of named records in row order, without filter classes."""
     first = np.cumsum([0, *(record.count for record in records)], dtype=np.int64)
@@ -195,6 +219,8 @@ def particles_of(records: Sequence[DeformableRecord]) -> Particles:
         position=np.concatenate([np.zeros((0, 3)), *(part[0] for part in parts)]),
         radius=np.concatenate([np.zeros(0), *(part[1] for part in parts)]),
         active=np.concatenate([np.zeros(0, bool), *(part[2] for part in parts)]),
+        body=_joined([np.full(record.count, -1) if record.body is None else record.body for record in records]),
+        local=np.zeros((int(first[-1]), 3)),
         triangle=elements("triangle", 3),
         tetrahedron=elements("tetrahedron", 4),
     )

@@ -122,7 +122,9 @@ class SceneRecords:
         self.filter_pairs += [replace(p, a=p.a + shape0, b=p.b + shape0) for p in other.filter_pairs]
         self.forced_pairs += [replace(p, a=p.a + shape0, b=p.b + shape0) for p in other.forced_pairs]
         self.usd_filtered += [((scope, a), (scope, b)) for (_, a), (_, b) in other.usd_filtered]
-        self.deformables += [replace(d, template=template, scope=scope, parts=list(d.parts)) for d in other.deformables]
+        for d in other.deformables:
+            own = None if d.body is None else np.where(d.body == STATIC_BODY, STATIC_BODY, d.body + body0)
+            self.deformables.append(replace(d, template=template, scope=scope, parts=list(d.parts), body=own))
 
 
 def may_share_world(template_a: int, template_b: int) -> bool:

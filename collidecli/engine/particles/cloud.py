@@ -20,14 +20,15 @@ class Cloud:
 
     width: particles of the template that has most. row: rows of each template's active particles, `width` a template,
     ascending; -1 beyond. moves: 1 for particles that move with the origin of their world.
-    object_class, shape_class, class_table, class_count: filter classes of particles and shapes, and the pairs that may
-    touch, `class_count` a row.
+    body: row of the body that each moves with, or -1. object_class, shape_class, class_table, class_count: filter
+    classes of particles and shapes, and the pairs that may touch, `class_count` a row.
     """
 
     width: int
     row: wp.array[wp.int32]
     radius: wp.array[Real]
     moves: wp.array[wp.int32]
+    body: wp.array[wp.int32]
     object_class: wp.array[wp.int32]
     shape_class: wp.array[wp.int32]
     class_count: int
@@ -56,8 +57,10 @@ def position_in_cell(cloud: Cloud, cells: CloudCells, chunk: ChunkCells, cell: i
 
 
 @wp.func
-def may_touch(cloud: Cloud, particle: int, shape: int) -> bool:
-    """Whether the filters let a particle touch a shape."""
+def may_touch(cloud: Cloud, particle: int, shape: int, body: int) -> bool:
+    """Whether the filters let a particle touch a shape of a body."""
+    if body >= 0 and cloud.body[particle] == body:
+        return False
     row = cloud.object_class[particle] * cloud.class_count + cloud.shape_class[shape]
     return cloud.class_table[row] != wp.uint8(0)
 
@@ -81,6 +84,7 @@ def upload_cloud(device_model: DeviceModel) -> Cloud:
     cloud.row = put(padded.ravel(), wp.int32)
     cloud.radius = put(particles.radius, Real)
     cloud.moves = put((particles.template[particles.owner] != EVERY_TEMPLATE).astype(np.int32), wp.int32)
+    cloud.body = put(particles.body, wp.int32)
     cloud.object_class = put(particles.object_class[particles.owner], wp.int32)
     cloud.shape_class = put(particles.shape_class, wp.int32)
     cloud.class_count = particles.class_table.shape[1]

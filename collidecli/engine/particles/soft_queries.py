@@ -84,7 +84,7 @@ def is_candidate(
 ) -> bool:
     """Whether a shape whose box is near a particle may touch it; of a plane, whether its half space is near."""
     row = scene.layout.slot_row[chunk.cell_template[cell] * scene.layout.width + slot]
-    if not may_touch(scene.cloud, particle, row):
+    if not may_touch(scene.cloud, particle, row, scene.rows.body[row]):
         return False
     if scene.rows.type[row] == PLANE:
         pose = instances.pose[cell * scene.layout.width + slot]

@@ -26,6 +26,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.importers.mujoco.compile import CompiledScene, compile_mjcf
+from collidecli.importers.mujoco.flexes import add_flexes
 from collidecli.importers.mujoco.geoms import (
     LEFT_OUT,
     add_geoms,
@@ -79,8 +80,8 @@ def add_mjcf(builder: ModelBuilder, path: str | os.PathLike[str], options: Scene
     """Adds the bodies, geoms and pair rules of an MJCF or URDF file to `builder`.
 
     Sets the builder's `gap_rule` to "sum" and its `material_rule` to "mujoco".
-    Raises InputError: a file that MuJoCo cannot compile; an hfield or sdf geom or a flex that may collide; a
-    colliding mesh without volume.
+    Raises InputError: a file that MuJoCo cannot compile; an hfield or sdf geom that may collide; a colliding mesh
+    without volume; an interpolated flex.
     """
     options = options or SceneOptions()
     compiled = compile_mjcf(path, options=options)
@@ -93,7 +94,6 @@ def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneO
     mj_model, location = compiled.mj_model, compiled.location
     rules = read_srdf(options.disabled_pairs) if options.disabled_pairs else None
     names = urdf_shape_names(mj_model) if compiled.urdf else None
-    _check_flexes(mj_model, location)
     _set_gap_rule(builder, location)
 
     data = mujoco.MjData(mj_model)
@@ -105,6 +105,7 @@ def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneO
             pose = (*data.xpos[body], *data.xquat[body][WXYZ_TO_XYZW])
             body_row[body] = builder.add_body(xform=pose, key=body_name(mj_model, body))
         shape_row, left_out = add_geoms(builder, mj_model, data, static, body_row, location, names)
+        add_flexes(builder, mj_model, body_row, location)
         disabled = disabled_pairs(rules, _shapes_of_links(mj_model, shape_row)) if rules else NOTHING
         warnings = [
             *compiled.warnings,
@@ -165,18 +166,6 @@ def static_bodies(mj_model: mujoco.MjModel) -> np.ndarray:
         elif static[body]:
             static[body] = static[mj_model.body_parentid[body]]
     return static
-
-
-def _check_flexes(mj_model: mujoco.MjModel, location: str) -> None:
-    for flex in range(mj_model.nflex):
-        collides = mj_model.flex_contype[flex] | mj_model.flex_conaffinity[flex]
-        if collides | mj_model.flex_selfcollide[flex]:
-            name = mujoco.mj_id2name(mj_model, mujoco.mjtObj.mjOBJ_FLEX, flex) or f"flex#{flex}"
-            raise InputError(
-                f"flex '{name}' may collide, and flexes are not handled",
-                location,
-                'give it contype="0" conaffinity="0" selfcollide="none", or remove it',
-            )
 
 
 class KeyframeMotion:

@@ -186,13 +186,6 @@ def test_an_hfield_has_its_elevations_over_its_base(tmp_path):
     assert field.bottom + field.center == -0.25
 
 
-def test_colliding_flex_is_refused_by_name(tmp_path):
-    text = """<mujoco><worldbody><body name="cloth"><flexcomp name="sheet" type="grid" count="3 3 1"
-    spacing="0.1 0.1 0.1" radius="0.01" dim="2" mass="1"/></body></worldbody></mujoco>"""
-    with pytest.raises(InputError, match="flex 'sheet'"):
-        load(tmp_path, text)
-
-
 @pytest.mark.parametrize(
     "text", ["<mujoco><worldbody><geom size=", '<mujoco><worldbody><geom type="cone"/></worldbody>']
 )

@@ -1,0 +1,55 @@
+"""Flexes of an MJCF scene as particles, cloths and soft bodies, whose vertices move with their bodies."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.shape_config import ShapeConfig
+
+TRIANGLES, TETRAHEDRA = 2, 3
+"""Dimensions of a flex; one of lines has dimension 1."""
+
+
+def add_flexes(builder: ModelBuilder, mj_model: mujoco.MjModel, body_row: np.ndarray, location: str) -> None:
+    """Adds the flexes of a compiled model that may collide: one particle a vertex, with the flex's radius and masks.
+
+    body_row: the builder's body of each body of the model; the static world is -1. A flex of lines has particles alone.
+    Raises InputError for a flex whose vertices are interpolated between nodes.
+    """
+    if not mj_model.nflex:
+        return
+    data = mujoco.MjData(mj_model)
+    mujoco.mj_kinematics(mj_model, data)
+    mujoco.mj_comPos(mj_model, data)
+    mujoco.mj_flex(mj_model, data)
+    for flex in range(mj_model.nflex):
+        masks = int(mj_model.flex_contype[flex]), int(mj_model.flex_conaffinity[flex])
+        if not (any(masks) or mj_model.flex_selfcollide[flex]):
+            continue
+        name = mujoco.mj_id2name(mj_model, mujoco.mjtObj.mjOBJ_FLEX, flex) or f"flex#{flex}"
+        if mj_model.flex_interp[flex]:
+            what = f"the vertices of flex '{name}' are interpolated between nodes, which is not handled"
+            raise InputError(what, location, 'give it dof="full", or contype="0" conaffinity="0" selfcollide="none"')
+        first, count = int(mj_model.flex_vertadr[flex]), int(mj_model.flex_vertnum[flex])
+        position = np.array(data.flexvert_xpos[first : first + count])
+        place = {
+            "cfg": ShapeConfig(mask_either=masks),
+            "key": name,
+            "bodies": body_row[mj_model.flex_vertbodyid[first : first + count]],
+        }
+        radius, dimension = float(mj_model.flex_radius[flex]), int(mj_model.flex_dim[flex])
+        if dimension in (TRIANGLES, TETRAHEDRA):
+            add = builder.add_cloth_mesh if dimension == TRIANGLES else builder.add_soft_mesh
+            add(vertices=position, indices=_elements(mj_model, flex), particle_radius=radius, **place)
+        else:
+            builder.add_particles(position, radius=radius, **place)
+
+
+def _elements(mj_model: mujoco.MjModel, flex: int) -> np.ndarray:
+    """int32[n, dimension + 1]: vertices of each element, counted within the flex."""
+    width = int(mj_model.flex_dim[flex]) + 1
+    first, count = int(mj_model.flex_elemdataadr[flex]), int(mj_model.flex_elemnum[flex])
+    return np.array(mj_model.flex_elem[first : first + count * width]).reshape(count, width)
