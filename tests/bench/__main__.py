@@ -27,6 +27,7 @@ BENCHES = (
     "heightfield",
     "meshes",
     "depths",
+    "hydroelastic",
 )
 
 

@@ -10,7 +10,7 @@ from collidecli.engine.contacts.compaction import offset_in_body
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.hydroelastic.pairs import HydroPair
-from collidecli.engine.hydroelastic.polygon import HydroFace
+from collidecli.engine.hydroelastic.polygon import HydroFace, PatchSums, with_face, with_sums
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.contact_groups import HYDRO_FACES, HYDRO_PATCHES, GroupRows
 
@@ -41,47 +41,60 @@ def faces_before(face: wp.array[HydroFace], count: int, pair: int) -> int:
     return low
 
 
-@kernel
-def sum_faces(
-    hydro: wp.array[HydroPair],
-    face: wp.array[HydroFace],
-    count: int,
-    clear: int,
-    patch: wp.array[HydroPatch],
-):
-    """One thread a pair: its patch, by sums in the order of the faces. clear: 1 to reset pairs without faces here."""
-    thread = wp.tid()
-    pair = hydro[thread]
+@wp.func
+def sums_before(sums: wp.array[PatchSums], count: int, pair: int) -> int:
+    """Number of sums of earlier pairs in a list ordered by pairs."""
+    low = int(0)
+    high = count
+    while low < high:
+        middle = (low + high) // 2
+        if sums[middle].pair < pair:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@wp.func
+def patch_of(pair: HydroPair, sums: PatchSums) -> HydroPatch:
+    """The patch of a pair, in the world."""
     result = HydroPatch()
-    first = faces_before(face, count, thread)
-    end = faces_before(face, count, thread + 1)
-    if first == end:
-        if clear == 1:
-            patch[thread] = result
-        return
-    pressure = Real(0.0)
-    moment = Vec3()
-    torque = Vec3()
-    area_moment = Vec3()
-    for k in range(first, end):
-        if face[k].count > 0:
-            result.face_count += 1
-            result.area += face[k].area
-            area_moment = area_moment + face[k].area_moment
-            result.depth = wp.min(result.depth, face[k].depth)
-            pressure += face[k].pressure
-            moment = moment + face[k].pressure_moment
-            result.force = result.force + face[k].pressure * face[k].normal
-            torque = torque + wp.cross(face[k].pressure_moment, face[k].normal)
-    if result.face_count > 0:
-        center = area_moment / result.area
-        if pressure > Real(0.0):
-            center = moment / pressure
+    result.face_count = sums.face_count
+    result.area = sums.area
+    result.depth = sums.depth
+    if sums.face_count > 0:
+        center = sums.area_moment / sums.area
+        if sums.pressure > Real(0.0):
+            center = sums.pressure_moment / sums.pressure
         rotation = wp.transform_get_rotation(pair.world)
-        result.torque = wp.quat_rotate(rotation, torque - wp.cross(center, result.force))
-        result.force = wp.quat_rotate(rotation, result.force)
+        result.torque = wp.quat_rotate(rotation, sums.torque - wp.cross(center, sums.force))
+        result.force = wp.quat_rotate(rotation, sums.force)
         result.center = wp.transform_point(pair.world, center)
-    patch[thread] = result
+    return result
+
+
+@kernel
+def sum_faces(hydro: wp.array[HydroPair], face: wp.array[HydroFace], count: int, patch: wp.array[HydroPatch]):
+    """One thread a pair: its patch, by sums in the order of the faces."""
+    thread = wp.tid()
+    sums = PatchSums()
+    for k in range(faces_before(face, count, thread), faces_before(face, count, thread + 1)):
+        sums = with_face(sums, face[k])
+    patch[thread] = patch_of(hydro[thread], sums)
+
+
+@kernel
+def sum_parts(hydro: wp.array[HydroPair], part: wp.array[PatchSums], count: int, patch: wp.array[HydroPatch]):
+    """One thread a pair: its patch, by sums in the order of its parts; unchanged if it has none."""
+    thread = wp.tid()
+    first = sums_before(part, count, thread)
+    end = sums_before(part, count, thread + 1)
+    if first == end:
+        return
+    sums = PatchSums()
+    for k in range(first, end):
+        sums = with_sums(sums, part[k])
+    patch[thread] = patch_of(hydro[thread], sums)
 
 
 @kernel

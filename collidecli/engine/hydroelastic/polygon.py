@@ -154,3 +154,52 @@ def effective_gradient(gradient0: Real, gradient1: Real, rigid: int) -> Real:
     if gradient0 <= Real(0.0) or gradient1 <= Real(0.0):
         return Real(0.0)
     return gradient0 * gradient1 / (gradient0 + gradient1)
+
+
+@wp.struct
+class PatchSums:
+    """Sums over faces of one pair, in its reference frame: see `HydroFace`.
+
+    force: of the pressure along the normals. torque: of this force about the origin.
+    """
+
+    pair: int
+    face_count: int
+    area: Real
+    area_moment: Vec3
+    pressure: Real
+    pressure_moment: Vec3
+    force: Vec3
+    torque: Vec3
+    depth: Real
+
+
+@wp.func
+def with_face(sums: PatchSums, face: HydroFace) -> PatchSums:
+    """Sums with one more face."""
+    result = sums
+    if face.count > 0:
+        result.face_count += 1
+        result.area += face.area
+        result.area_moment = result.area_moment + face.area_moment
+        result.pressure += face.pressure
+        result.pressure_moment = result.pressure_moment + face.pressure_moment
+        result.force = result.force + face.pressure * face.normal
+        result.torque = result.torque + wp.cross(face.pressure_moment, face.normal)
+        result.depth = wp.min(result.depth, face.depth)
+    return result
+
+
+@wp.func
+def with_sums(sums: PatchSums, other: PatchSums) -> PatchSums:
+    """Both sums together."""
+    result = sums
+    result.face_count += other.face_count
+    result.area += other.area
+    result.area_moment = result.area_moment + other.area_moment
+    result.pressure += other.pressure
+    result.pressure_moment = result.pressure_moment + other.pressure_moment
+    result.force = result.force + other.force
+    result.torque = result.torque + other.torque
+    result.depth = wp.min(result.depth, other.depth)
+    return result

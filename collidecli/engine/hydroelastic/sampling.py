@@ -10,12 +10,12 @@ import warp as wp
 
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.geometry.real import Vec2, Vec3
-from collidecli.engine.hydroelastic import blocks, voxels
+from collidecli.engine.hydroelastic import blocks, patches, voxels
 from collidecli.engine.hydroelastic.blocks import Block, Level, VoxelKernels, voxel_kernels
 from collidecli.engine.hydroelastic.clipping import FaceList, checked_total
 from collidecli.engine.hydroelastic.distances import Solids, upload_solids
 from collidecli.engine.hydroelastic.fields import UploadedFields
-from collidecli.engine.hydroelastic.polygon import HydroFace
+from collidecli.engine.hydroelastic.polygon import HydroFace, PatchSums
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.hydroelastic import HydroShapes
 from collidecli.scene.run_options import ContactOptions
@@ -28,21 +28,25 @@ LEVELS_BELOW_OTHERS = 4
 
 @dataclass(frozen=True)
 class Sampler:
-    """The sampled pairs of a model. surface: corners of the faces are needed."""
+    """The sampled pairs of a model. corners: the faces and their corners are needed."""
 
     device_model: DeviceModel
     solids: Solids
     uploaded: UploadedFields
     compiled: VoxelKernels
     resolution: int
-    surface: bool
+    corners: bool
 
     def kernels(self) -> list[wp.Kernel]:
         """All kernels."""
-        return [*blocks.BLOCK_KERNELS, voxels.cut_voxels, *self.compiled]
+        cutting = (voxels.cut_voxels,) if self.corners else ()
+        return [*blocks.BLOCK_KERNELS, voxels.sum_blocks, patches.sum_parts, *cutting, *self.compiled]
 
-    def faces(self, hydro: wp.array, count: int, workspace: Workspace) -> list[FaceList]:
-        """Faces of the sampled pairs, a list for each level at which pairs end."""
+    def sample(self, hydro: wp.array, count: int, patch: wp.array, workspace: Workspace) -> list[FaceList]:
+        """Sets the patches of the sampled pairs; returns their faces, a list for each level at which pairs end.
+
+        Without need for corners there are no lists.
+        """
         end = workspace.array("hydro_root_end", count, wp.int32)
         workspace.launch(blocks.count_roots, count, [hydro, end])
         left = workspace.scan(end, count)
@@ -60,7 +64,9 @@ class Sampler:
             workspace.launch(blocks.end_levels, count, arguments)
             block, left, final, final_count = self._divided(level, block, left, final_level, workspace)
             if final_count:
-                lists.append(self._cut(hydro, level, final, final_count, len(lists), workspace))
+                last = (final, final_count)
+                faces = self._cut(hydro, count, level, last, patch, len(lists), workspace)
+                lists += [] if faces is None else [faces]
             number += 1
         return lists
 
@@ -98,24 +104,37 @@ class Sampler:
         return children, child_count, final, final_count
 
     def _cut(
-        self, hydro: wp.array, level: Level, block: wp.array, count: int, number: int, workspace: Workspace
-    ) -> FaceList:
-        """Faces in the voxels of blocks."""
+        self,
+        hydro: wp.array,
+        pair_count: int,
+        level: Level,
+        blocks_of_level: tuple[wp.array, int],
+        patch: wp.array,
+        number: int,
+        workspace: Workspace,
+    ) -> FaceList | None:
+        """Sets the patches of the pairs whose last blocks these are; returns the faces if corners are needed."""
+        block, count = blocks_of_level
         corner_count, voxel_count = count * int(blocks.CORNER_COUNT), count * int(voxels.VOXEL_COUNT)
         value = workspace.array("hydro_corner_value", corner_count, Vec2)
         arguments = [self.device_model.rows, self.solids, hydro, level, block, value]
         workspace.launch(self.compiled.sample_corners, corner_count, arguments)
+        shared = [self.uploaded.fields, hydro, level, block, value]
+        sums = workspace.array("hydro_block_sums", count, PatchSums)
+        workspace.launch(voxels.sum_blocks, count, [*shared, sums])
+        workspace.launch(patches.sum_parts, pair_count, [hydro, sums, count, patch])
+        if not self.corners:
+            return None
         end = workspace.array("hydro_voxel_end", voxel_count, wp.int32)
         face = workspace.array(f"hydro_face_{number}", 1, HydroFace)
         vertex = workspace.array(f"hydro_vertex_{number}", 1, Vec3)
-        arguments = [self.uploaded.fields, hydro, level, block, value, end]
-        workspace.launch(voxels.cut_voxels, voxel_count, [*arguments, face, vertex, 0])
+        workspace.launch(voxels.cut_voxels, voxel_count, [*shared, end, face, vertex, 0])
         face_count = workspace.scan(end, voxel_count)
         face = workspace.array(f"hydro_face_{number}", face_count, HydroFace)
-        slots = int(voxels.FACE_CORNERS) if self.surface else 0
+        slots = int(voxels.FACE_CORNERS)
         vertex = workspace.array(f"hydro_vertex_{number}", slots * face_count, Vec3)
-        workspace.launch(voxels.cut_voxels, voxel_count, [*arguments, face, vertex, 2 if self.surface else 1])
-        return FaceList(face, face_count, vertex if self.surface else None, slots * face_count, slots)
+        workspace.launch(voxels.cut_voxels, voxel_count, [*shared, end, face, vertex, 1])
+        return FaceList(face, face_count, vertex, slots * face_count, slots)
 
 
 def new_sampler(

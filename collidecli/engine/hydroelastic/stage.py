@@ -106,14 +106,14 @@ class HydroStage:
         arguments = [model.rows, model.margins, model.layout, chunk.cells, chunk.instances, self.uploaded.fields]
         workspace.launch(pairs.prepare_pairs, count, [*arguments, split.hydro, hydro])
         patch = workspace.array("hydro_patch", count, patches.HydroPatch)
-        lists = [clip_polytopes(self.uploaded, hydro, count, self.needs_corners, workspace)]
+        faces = clip_polytopes(self.uploaded, hydro, count, self.needs_corners, workspace)
+        workspace.launch(patches.sum_faces, count, [hydro, faces.face, faces.count, patch])
+        lists = [faces]
         if self.sampler is not None:
-            lists += self.sampler.faces(hydro, count, workspace)
-        for number, faces in enumerate(lists):
-            arguments = [hydro, faces.face, faces.count, int(number == 0), patch]
-            workspace.launch(patches.sum_faces, count, arguments)
-            if self.needs_corners:
-                workspace.launch(patches.move_faces, faces.count, [hydro, faces.face])
+            lists += self.sampler.sample(hydro, count, patch, workspace)
+        if self.needs_corners:
+            for each in lists:
+                workspace.launch(patches.move_faces, each.count, [hydro, each.face])
         return workspace.host(hydro, count), workspace.host(patch, count), lists
 
     def _with_contacts(

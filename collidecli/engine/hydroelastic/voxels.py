@@ -13,9 +13,11 @@ from collidecli.engine.hydroelastic.polygon import (
     Clipped,
     HydroFace,
     LinearField,
+    PatchSums,
     clip_polygon,
     effective_gradient,
     integrated,
+    with_face,
 )
 from collidecli.engine.hydroelastic.polytopes import start_of
 from collidecli.engine.runtime.kernel import kernel
@@ -206,6 +208,32 @@ def has_surface(pair: HydroPair, first: int, voxel: wp.vec3i, value: wp.array[Ve
 
 
 @kernel
+def sum_blocks(
+    fields: PressureFields,
+    hydro: wp.array[HydroPair],
+    level: Level,
+    block: wp.array[Block],
+    value: wp.array[Vec2],
+    sums: wp.array[PatchSums],
+):
+    """One thread a block: sums over its faces, in the order of voxels and tetrahedra."""
+    thread = wp.tid()
+    here = block[thread]
+    pair = hydro[here.pair]
+    first = thread * CORNER_COUNT
+    result = PatchSums()
+    result.pair = here.pair
+    corner = wp.zeros(shape=wp.static(LOCAL_CORNERS), dtype=Vec3)
+    for within in range(VOXEL_COUNT):
+        voxel = wp.vec3i(within / (SIDE * SIDE), (within / SIDE) % SIDE, within % SIDE)
+        if has_surface(pair, first, voxel, value):
+            for which in range(6):
+                tetrahedron = tetrahedron_of(pair, level, here, first, voxel, which, value)
+                result = with_face(result, face_in(fields, pair, tetrahedron, corner))
+    sums[thread] = result
+
+
+@kernel
 def cut_voxels(
     fields: PressureFields,
     hydro: wp.array[HydroPair],
@@ -217,7 +245,7 @@ def cut_voxels(
     vertex: wp.array[Vec3],
     writes: int,
 ):
-    """One thread a voxel: counts its faces; in the second pass writes them, and with writes 2 their corners too."""
+    """One thread a voxel: counts its faces; in the second pass writes them and their corners."""
     thread = wp.tid()
     number = thread / VOXEL_COUNT
     within = thread % VOXEL_COUNT
@@ -238,10 +266,9 @@ def cut_voxels(
                     slot = start_of(end, thread) + found
                     part.pair = here.pair
                     face[slot] = part
-                    if writes == 2:
-                        for k in range(part.count):
-                            at = corner[part.first_corner + k]
-                            vertex[slot * FACE_CORNERS + k] = wp.transform_point(pair.world, at)
+                    for k in range(part.count):
+                        at = corner[part.first_corner + k]
+                        vertex[slot * FACE_CORNERS + k] = wp.transform_point(pair.world, at)
                 found += 1
     if writes == 0:
         end[thread] = found
