@@ -10,7 +10,9 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
+from collidecli.batch.episodes import Episode
 from collidecli.batch.store import Store
+from collidecli.commands.run import RunResult
 from collidecli.commands.timing import instruction_set, processor_name
 
 
@@ -43,9 +45,43 @@ class HostThroughput:
     last: float
 
 
-def log_shard(store: Store, report: ShardReport, contents: Mapping[str, str]) -> None:
-    """Records a shard that computed something. contents: content hash of each new contact set, by key."""
-    store.log({**asdict(report), **_machine(), "event": "shard", "time": time.time(), "sha256": dataset_hash(contents)})
+@dataclass(frozen=True)
+class RunWarning:
+    """A warning of the runs of a batch. episodes: number of those that gave it. motion: recording of one of them."""
+
+    message: str
+    episodes: int
+    motion: str
+
+
+def log_shard(store: Store, report: ShardReport, done: Mapping[Episode, RunResult]) -> None:
+    """Records a shard that computed something, with the warnings of its runs. done: its new contact sets."""
+    warned: dict[str, list[tuple[str, str]]] = {}
+    for episode, result in done.items():
+        for message in dict.fromkeys(result.warnings):
+            text = message.removeprefix(f"{episode.motion}: ") if episode.motion else message
+            warned.setdefault(text, []).append((episode.key, episode.motion))
+    contents = {episode.key: result.content_sha256 for episode, result in done.items()}
+    store.log(
+        {
+            **asdict(report),
+            **_machine(),
+            "event": "shard",
+            "time": time.time(),
+            "sha256": dataset_hash(contents),
+            "run_warnings": warned,
+        }
+    )
+
+
+def run_warnings(events: Iterable[Mapping[str, Any]]) -> list[RunWarning]:
+    """The distinct warnings of all runs, those of most episodes first."""
+    found: dict[str, dict[str, str]] = {}
+    for event in events:
+        for message, episodes in event.get("run_warnings", {}).items():
+            found.setdefault(message, {}).update(episodes)
+    warnings = (RunWarning(text, len(held), next(iter(held.values()))) for text, held in found.items())
+    return sorted(warnings, key=lambda one: (-one.episodes, one.message))
 
 
 def dataset_hash(contents: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from collidecli.batch.episodes import parquet_bytes
-from collidecli.batch.events import HostThroughput, throughput
+from collidecli.batch.events import HostThroughput, RunWarning, run_warnings, throughput
 from collidecli.batch.files import is_url
 from collidecli.batch.gather_lerobot import write_lerobot
 from collidecli.batch.gather_merge import write_merged_shards
@@ -29,7 +29,7 @@ from collidecli.storage.atomic_output import AtomicOutput
 
 @dataclass(frozen=True, kw_only=True)
 class BatchState(Result):
-    """Counts of episodes, the seconds that the plan estimates for those that are left, failures, and hosts."""
+    """Counts of episodes, the seconds that the plan estimates for those that are left, failures, hosts and warnings."""
 
     SCHEMA: ClassVar[str] = "collide.batch/1"
 
@@ -42,12 +42,13 @@ class BatchState(Result):
     estimated_seconds_left: float
     failures: list[Failure]
     hosts: list[HostThroughput]
+    run_warnings: list[RunWarning]
 
 
 def state_of(store: Store, plan: Plan) -> BatchState:
     """The state of a batch, from its folder alone. Episodes of one key count each."""
     results, failures = set(store.results()), store.failures()
-    failed: dict[str, int] = {}
+    failed, events = dict[str, int](), store.events()
     left, seconds = 0, 0.0
     for episode in plan.episodes:
         if episode.key in results:
@@ -67,7 +68,8 @@ def state_of(store: Store, plan: Plan) -> BatchState:
         left=left,
         estimated_seconds_left=seconds,
         failures=[failures[key] for key in failed],
-        hosts=throughput(store.events()),
+        hosts=throughput(events),
+        run_warnings=run_warnings(events),
     )
 
 

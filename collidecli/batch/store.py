@@ -141,6 +141,9 @@ class Store:
                 raise self._no_record(name, "it lacks numbers for time, done or seconds")
             if not event.get("host"):
                 raise self._no_record(name, "it has no host")
+            warned = event.get("run_warnings", {})
+            if not isinstance(warned, dict) or not all(map(_is_pairs, warned.values())):
+                raise self._no_record(name, "its run_warnings are not keys and recordings by message")
             found.append(event)
         return sorted(found, key=lambda event: event["time"])
 
@@ -165,6 +168,17 @@ class Store:
 
     def _write(self, name: str, value: object) -> None:
         self.files.write(name, json.dumps(value).encode())
+
+
+def _is_pairs(value: object) -> bool:
+    """Whether a value of JSON is a list of pairs of texts, and not empty."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(
+            isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) for text in pair) for pair in value
+        )
+    )
 
 
 def content_of(path: str) -> str:

@@ -41,7 +41,7 @@ def work_shard(location: str, shard: int, only: Sequence[str] | None = None, att
     Raises OutputError and DifferentContactsError; an episode that cannot be used is recorded as failed.
     """
     store, plan = open_store(location), planned(location)
-    start, report, contents = time.perf_counter(), ShardReport(shard), dict[str, str]()
+    start, report, done = time.perf_counter(), ShardReport(shard), dict[Episode, RunResult]()
     with owned_process():
         report = replace(report, warnings=use_kernels(store))
         for episode in plan.shard(shard):
@@ -52,12 +52,14 @@ def work_shard(location: str, shard: int, only: Sequence[str] | None = None, att
             elif store.has_failure(episode.key):
                 report = replace(report, failed=report.failed + 1)
             else:
-                content = work_episode(store, plan, episode, attempt)
-                contents.update({episode.key: content} if content else {})
-                report = replace(report, done=report.done + bool(content), failed=report.failed + (not content))
+                result = work_episode(store, plan, episode, attempt)
+                if result is None:
+                    report = replace(report, failed=report.failed + 1)
+                else:
+                    report, done[episode] = replace(report, done=report.done + 1), result
     report = replace(report, seconds=time.perf_counter() - start)
     if report.done:
-        log_shard(store, report, contents)
+        log_shard(store, report, done)
     return report
 
 
@@ -73,27 +75,27 @@ def planned(location: str) -> Plan:
     return _plans[location][1]
 
 
-def work_episode(store: Store, plan: Plan, episode: Episode, attempt: int = 0) -> str:
-    """Computes one episode; the content hash of its contact set, "" for a failure, which is recorded.
+def work_episode(store: Store, plan: Plan, episode: Episode, attempt: int = 0) -> RunResult | None:
+    """Computes one episode; None for a failure, which is recorded.
 
     attempt: number of attempts before that were out of memory or ended in an internal error.
     """
     made = store.new_result(episode.key)
     try:
-        content = run(request_of(plan, episode, made, attempt), cache=_scenes).content_sha256
-        store.keep_result(episode.key, made, content)
-        return content
+        result = run(request_of(plan, episode, made, attempt), cache=_scenes)
+        store.keep_result(episode.key, made, result.content_sha256)
+        return result
     except (OutputError, Interrupted, DifferentContactsError):
         raise
     except CollideError as error:
         store.fail(_failure(episode, "; ".join(line.strip() for line in str(error).splitlines()), error.exit_code))
-        return ""
+        return None
     except Exception as error:
         if attempt + 1 < ATTEMPTS:
             return work_episode(store, plan, episode, attempt + 1)
         message = f"internal error: {type(error).__name__}: {error}"
         store.fail(replace(_failure(episode, message, INTERNAL_ERROR), attempts=ATTEMPTS))
-        return ""
+        return None
     finally:
         with suppress(FileNotFoundError):
             os.unlink(made)

@@ -9,6 +9,7 @@ from collidecli.report.words import ResultDict, listing, name_value_table, secon
 from collidecli.scene.text_format import count, plural
 
 FAILURES_SHOWN = 20
+WARNINGS_SHOWN = 10
 
 
 def state_table(result: ResultDict) -> RenderableType:
@@ -34,6 +35,13 @@ def state_table(result: ResultDict) -> RenderableType:
             time = seconds(spent) if spent < 3600.0 else f"{spent / 3600.0:.2f} h"
             table.add_row(host["host"], host["processor"], count(host["shards"]), count(host["episodes"]), time, speed)
         parts.append(table)
+    if result["run_warnings"]:
+        table = listing(("episodes", "right"), ("warning", "left"), ("first", "left"))
+        for warning in result["run_warnings"][:WARNINGS_SHOWN]:
+            table.add_row(count(warning["episodes"]), warning["message"], warning["motion"])
+        parts.append(table)
+        if len(result["run_warnings"]) > WARNINGS_SHOWN:
+            parts.append(Text(f"and {count(len(result['warnings']) - WARNINGS_SHOWN)} more; --json lists all"))
     if result["failures"]:
         table = listing(("failed episode", "left"), ("reason", "left"))
         for failure in result["failures"][:FAILURES_SHOWN]:

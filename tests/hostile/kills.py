@@ -61,6 +61,10 @@ VICTIMS = (
     Victim("batch run", ("batch", "run", "jobs.toml", "-o", "nightly", "--workers", "2"), ("nightly",), ()),
     Victim("batch plan", ("batch", "plan", "jobs.toml", "-o", "nightly"), ("nightly",)),
     Victim("batch gather", ("batch", "gather", "done", "-o", "out.parquet"), ("out.parquet",)),
+    *(
+        Victim(f"batch gather {to}", ("batch", "gather", "done", "--to", to, "-o", "gathered"), ("gathered",))
+        for to in ("parquet", "merge")
+    ),
     Victim("batch verify", ("batch", "verify", "done", "--sample", "100%"), (), ()),
     Victim("record", ("record", "robot.xml", "--frames", "2000", "-o", "out.motion.h5"), ("out.motion.h5",)),
     Victim(
@@ -216,6 +220,12 @@ def _output_faults(ground: Ground, victim: Victim, before: dict[str, bytes], com
         elif not path.exists():
             if complete or name in before:
                 yield f"{name} is missing"
+        elif path.is_dir():  # of `gather`, whole or not there
+            files = [held for held in path.rglob("*") if held.is_file()]
+            if not {"gather.json"} < {held.name for held in files}:
+                yield f"{name} has only {[held.name for held in files]}"
+            faults = ((held, VALID[held.suffix](held)) for held in files)
+            yield from (f"{held.name} is half written: {fault}" for held, fault in faults if fault)
         elif path.read_bytes() != before.get(name):
             fault = VALID[path.suffix](path)
             if fault:
@@ -241,7 +251,7 @@ def _left(ground: Ground, victim: Victim) -> list[str]:
     left = sorted(set(os.listdir(ground.here)) - allowed) + [f"TMPDIR/{name}" for name in os.listdir(ground.temporary)]
     for folder in ("nightly", "done"):
         for path in (ground.here / folder).rglob("*"):
-            if path.is_file() and (path.name.startswith(".") or path.suffix not in (".h5", ".json", ".parquet")):
+            if path.is_file() and (path.name.startswith(".") or path.suffix not in (".h5", ".json", ".parquet", ".zip")):
                 left.append(str(path.relative_to(ground.here)))
     return left
 
