@@ -180,6 +180,7 @@ def recording_options(command: Callable) -> Callable:
             metavar="NAME,...",
             help="Joint names of the recorded positions, in order.",
         ),
+        add("--joint-units", type=click.Choice(("radians", "degrees")), help="Unit of the recorded joint angles."),
         add("--body-names", type=NameList(), metavar="NAME,...", help="Body names of the recorded poses, in order."),
         add("--quaternion-order", type=click.Choice(("wxyz", "xyzw")), help="Order of the recorded quaternions."),
         add("--state-spec", metavar="NAME", help="Layout of MuJoCo states, such as FULLPHYSICS or time,qpos,qvel."),

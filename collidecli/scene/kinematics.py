@@ -50,11 +50,13 @@ class NamedJoint:
 
     path: of the joint. axes: one name a coordinate; ("",) for a single one, ("x", "y", "z", "w") for a quaternion.
     required: a recording with any joint must contain this one; other joints may keep the scene's coordinates.
+    angles: numbers of the coordinates that are angles.
     """
 
     path: str
     axes: tuple[str, ...]
     required: bool = False
+    angles: tuple[int, ...] = ()
 
     @property
     def is_quaternion(self) -> bool:
@@ -158,6 +160,13 @@ class JointColumns:
             )
         if zero:
             self.warnings.append(f"{where}: not in the recording and taken as 0: {some_names(zero)}")
+
+    def angles(self) -> np.ndarray:
+        """int[k]: the columns that are angles."""
+        pairs = zip(self._joints, self.of_joint, strict=True)
+        found = [columns[list(joint.angles)] for joint, columns in pairs if columns is not None and joint.angles]
+        held = np.concatenate(found) if found else np.zeros(0, np.intp)
+        return held[held >= 0]
 
     def first_fault(self, joint_position: np.ndarray, tolerance: float) -> tuple[int, str] | None:
         """Row and error of the first row of joint_position[n, k] that is no valid configuration; None if all are."""

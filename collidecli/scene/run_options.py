@@ -250,15 +250,16 @@ class RecordingOptions:
     """Properties of a recording that its file lacks; empty where the file has them.
 
     demos: names of the demonstrations to read, in order, one world each; () is all. joint_names: of the columns of
-    joint positions. body_names: of the recorded bodies. quaternion_order: "wxyz" or "xyzw". state_spec: MuJoCo's name
-    of the state's layout. fps: frames a second. uneven_demos: demonstrations of unequal lengths are refused (""),
-    "cut" to the shortest, or kept whole ("hold"), without contacts after their ends. ignore_particles: warn of recorded
-    particles instead of refusing them.
+    joint positions. joint_units: of recorded angles, "radians" (also "") or "degrees". body_names: of the recorded
+    bodies. quaternion_order: "wxyz" or "xyzw". state_spec: MuJoCo's name of the state's layout. fps: frames a second.
+    uneven_demos: demonstrations of unequal lengths are refused (""), "cut" to the shortest, or kept whole ("hold"),
+    without contacts after their ends. ignore_particles: warn of recorded particles instead of refusing them.
     """
 
     demos: tuple[str, ...] = ()
     uneven_demos: str = ""
     joint_names: tuple[str, ...] = ()
+    joint_units: str = ""
     body_names: tuple[str, ...] = ()
     quaternion_order: str = ""
     state_spec: str = ""

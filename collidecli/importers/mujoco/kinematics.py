@@ -99,7 +99,8 @@ def _joints(mj_model: mujoco.MjModel, root: int) -> tuple[tuple[NamedJoint, ...]
             free = start
             continue
         axes = QUATERNION_AXES if kind == int(kinds.mjJNT_BALL) else ("",)
-        joints.append(NamedJoint(mj_model.joint(joint).name or f"joint#{joint}", axes))
+        angles = (0,) if kind == int(kinds.mjJNT_HINGE) else ()
+        joints.append(NamedJoint(mj_model.joint(joint).name or f"joint#{joint}", axes, angles=angles))
         starts.append(start)
     return tuple(joints), starts, free
 

@@ -38,8 +38,9 @@ STATE = "observation.state"
 VERSION = "v3."
 EPISODE = "episode_"
 """Before the number of an episode in its name."""
+DEGREES = "degrees"
 LARGE = 4.0 * np.pi
-"""A joint position beyond this is taken for one in degrees [rad]."""
+"""A warning is given of a joint position beyond this: it is no angle in radians [rad]."""
 AGAIN = "copy or download the data set again"
 
 
@@ -53,7 +54,7 @@ class LeRobotRecording(Recording):
 
     NAME = "lerobot"
     LABEL = "LeRobot data sets (v3.0: meta/info.json and data/*.parquet with observation.state)"
-    OPTIONS = ("demos", "uneven_demos", "joint_names", "fps")
+    OPTIONS = ("demos", "uneven_demos", "joint_names", "joint_units", "fps")
 
     def __init__(self, content: Content) -> None:
         self.content, self._path = content, content.path
@@ -161,6 +162,9 @@ class LeRobotRecording(Recording):
             raise InputError(what, where, fix)
         articulation = moved_articulation(scene, names, where)
         columns = JointColumns(articulation, names, where)
+        if options.joint_units == DEGREES:
+            for held in states:
+                held[:, columns.angles()] *= np.pi / 180.0
         worlds = [
             [RecordedArticulation(articulation, columns, None, _reader(held), where, f"{where}, {name}")]
             for name, held in zip(chosen, states, strict=True)
@@ -168,7 +172,8 @@ class LeRobotRecording(Recording):
         warnings = [*scene.warnings]
         largest = max(float(np.nanmax(np.abs(held), initial=0.0)) for held in states)
         if largest > LARGE:
-            warnings.append(f"{where}: a value is {largest:g}, and positions are read in radians and metres")
+            said = "in degrees and metres" if options.joint_units == DEGREES else "in radians and metres"
+            warnings.append(f"{where}: a value is {largest:g}, and positions are read {said}; see --joint-units")
         time = rate_time(frames, self._fps if options.fps is None else options.fps, self._path)
         origins = target.model.world_pose[: len(worlds), :3]
         episodes = Episodes.of_demonstrations(lengths, frames)

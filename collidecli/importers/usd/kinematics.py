@@ -97,7 +97,13 @@ class UsdArticulation:
             if len(edge.steps) > 1 and not _rests_at_zero(edge):
                 needed |= {joint.path for joint in link.joints}
         self.joints = tuple(
-            NamedJoint(j.path, ("",) if len(j.axes) == 1 else j.axes, bool(j.mimic) or j.path in needed) for j in joints
+            NamedJoint(
+                j.path,
+                ("",) if len(j.axes) == 1 else j.axes,
+                bool(j.mimic) or j.path in needed,
+                tuple(k for k, axis in enumerate(j.axes) if axis.startswith("rot")),
+            )
+            for j in joints
         )
         self.root_is_jointed = any(e.parent < 0 and any(s.joint >= 0 for s in e.steps) for e in self._edges)
 

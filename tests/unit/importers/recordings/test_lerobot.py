@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import mujoco
@@ -95,6 +96,23 @@ def test_an_episode_moves_the_joints_of_its_states(data_set, collide):  # noqa: 
                 rows = rows or [k for k, row in enumerate(cell.shape0) if "tip" in contacts.shapes.path[row]]
                 if height < 0.5:
                     assert min(cell.distance[rows]) == pytest.approx(height, abs=1e-6)
+
+
+@pytest.mark.parametrize("elbow", ["hinge", "slide"])
+def test_angles_in_degrees(data_set, collide, monkeypatch, elbow):  # noqa: F811
+    Path("arm.xml").write_text(ARM.replace('name="elbow" type="hinge"', f'name="elbow" type="{elbow}"'))
+    in_radians, least = states(), {}
+    factor = np.degrees((1.0, 1.0 if elbow == "hinge" else np.radians(1.0)))
+    for units, recorded in (("radians", in_radians), ("degrees", [one * factor for one in in_radians])):
+        monkeypatch.setitem(globals(), "states", lambda recorded=recorded: recorded)
+        shutil.rmtree("arm")
+        write_data_set(Path("arm"))
+        answer = collide(*RUN, "--uneven-demos", "hold", "--joint-units", units, "--force")
+        assert answer.code == 0, answer.err
+        with ContactSet.open("out.h5") as contacts:
+            least[units] = [block.distance for block in contacts.blocks()]
+    np.testing.assert_allclose(np.concatenate(least["degrees"]), np.concatenate(least["radians"]), atol=1e-6)
+    assert len(least["radians"][0]) > 3
 
 
 def test_a_batch_numbers_episodes_as_the_data_set_does(data_set, collide):  # noqa: F811
