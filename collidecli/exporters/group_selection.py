@@ -19,7 +19,7 @@ from collidecli.storage.contact_sets.rules import check_group_shapes
 
 
 class SelectedRows(SelectedContacts):
-    """The rows of a group of some frames and worlds, as `SelectedContacts`; lists are in the blocks' groups.
+    """The rows of a group of some frames and worlds, as `SelectedContacts`; lists are in the blocks' groups, if named.
 
     Rows that refer to a row with shapes have these in shape0 and shape1, and the number of that row in the file.
     """
@@ -47,8 +47,9 @@ class SelectedRows(SelectedContacts):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        shapes = [column for column in RIGID_COLUMNS if column.name in self.shape_columns]
-        return (*shapes, *(column for column in self.group.columns if column.name not in self.shape_columns))
+        own = {column.name for column in self.group.columns}
+        shapes = [column for column in RIGID_COLUMNS if column.name in self.shape_columns and column.name not in own]
+        return (*shapes, *self.group.columns)
 
     @cached_property
     def shape_columns(self) -> tuple[str, ...]:
@@ -62,17 +63,19 @@ class SelectedRows(SelectedContacts):
 
     def value_count(self, name: str) -> int:
         """Number of values of the selected lists of a list column."""
-        return sum(len(block.groups[self.group.name].lists[name][1]) for block in self.blocks(()))
+        return sum(len(block.groups[self.group.name].lists[name][1]) for block in self.blocks((name,)))
 
     def _pieces(self, names: tuple[str, ...], max_rows: int) -> Iterator[ContactBlock]:
         starts = [table.cell_start for table in self._needed.values()]
+        read = self._read(names)
         for cell, count in self._spans():
             for first, last in spans(starts, max_rows, cell, cell + count):
-                groups = rows_of_cells(self._needed, first, last)
+                groups = rows_of_cells(self._needed, first, last, read)
                 check_group_shapes(self.contacts, groups, first, last)
                 rows = groups[self.group.name]
-                columns = dict(zip(self.shape_columns, shapes_of(groups, self.group.name), strict=True))
-                columns |= {name: values for name, values in rows.columns.items() if name in names}
+                columns = {name: values for name, values in rows.columns.items() if name in names}
+                if any(name in names for name in self.shape_columns):
+                    columns |= dict(zip(self.shape_columns, shapes_of(groups, self.group.name), strict=True))
                 for name, target in self.group.references.items():
                     if name in columns:
                         columns[name] = columns[name] + int(self._needed[target].row_starts(first, first)[0])
@@ -81,6 +84,17 @@ class SelectedRows(SelectedContacts):
                 if self._kind is not None:
                     block = rows_of_block(block, np.flatnonzero(rows.columns["kind"] == self._kind))
                 yield block
+
+    def _read(self, names: tuple[str, ...]) -> dict[str, list[str]]:
+        """Columns and lists to read of each group, for the columns and lists `names` of the rows."""
+        own = [column.name for column in self.group.columns] + [held.column.name for held in self.group.lists]
+        wanted = [name for name in own if name in names]
+        wanted += ["kind"] if self._kind is not None and "kind" not in wanted else []
+        if not any(name in names for name in self.shape_columns):
+            return {name: [] for name in self._needed} | {self.group.name: wanted}
+        wanted += [name for name in (*self.group.shapes, *self.group.references) if name not in wanted]
+        found = {name: list(table.definition.shapes) for name, table in self._needed.items()}
+        return found | {self.group.name: wanted}
 
 
 def rows_of(selected: SelectedContacts, group: str, kind: int | None = None) -> SelectedRows:

@@ -52,7 +52,7 @@ def write_surfaces(
 
 def _cells(rows: SelectedRows) -> Iterator[tuple[int, int, ContactBlock]]:
     """(frame, world, rows) of each selected cell, numbered in the selection."""
-    names = (*_SHAPES, *(_FACES if rows.group.name == "hydro_faces" else _PATCHES))
+    names = (*_SHAPES, *((*_FACES, "vertices") if rows.group.name == "hydro_faces" else _PATCHES))
     for block in rows.blocks(names):
         start = np.concatenate([[0], np.cumsum(block.cell_counts)])
         lists = {}

@@ -8,7 +8,7 @@ from typing import Any
 
 from collidecli.report.chart_words import time_axis
 from collidecli.report.cost_charts import BEFORE, phases_of
-from collidecli.report.diff_words import KINDS, cell_text, deviation, frame_lines, model_line, verdict
+from collidecli.report.diff_words import KINDS, cell_text, deviation, frame_lines, group_lines, model_line, verdict
 from collidecli.report.words import ResultDict, length, percent, rate, seconds
 from collidecli.scene.run_options import changed_options
 from collidecli.scene.text_format import count, memory, plural
@@ -234,7 +234,7 @@ def _difference(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
             ],
         )
         parts += [part(heading="By field", chart="deviations" if "deviations" in charts else ""), part(table=of_fields)]
-    parts.append(part(lines=found["notes"]))
+    parts.append(part(lines=[*group_lines(found), *found["notes"]]))
     return section("difference", "Compared with the baseline", *parts)
 
 

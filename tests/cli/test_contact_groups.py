@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 
 import collidecli
+from collidecli.commands.merge import MergePlan, merge_episodes
 from collidecli.errors import InputError
 from collidecli.scene.contact_groups import groups_of_cells
+from collidecli.scene.episodes import Episodes
+from collidecli.storage.contact_sets.check import check_file
+from collidecli.storage.contact_sets.reader import ContactSet
 from tests.support.contact_groups import block_with_groups
 from tests.support.contact_sets import ATTRIBUTES, made_up_block, small_model, write_contact_set
 
@@ -362,3 +366,39 @@ def test_hydroelastic_pairs_have_events(made, collide, block):
     answer = collide("events", "c.h5")
     assert answer.code == 2
     assert "/hydro_patches/shape1" in answer.err
+
+
+def test_differences_of_groups_in_a_report(made, collide, block):
+    write_contact_set(made / "b.h5", MODEL, changed(block, "soft_contacts", "distance", 3, 1.0))
+    assert collide("report", "b.h5", "--against", "a.h5", "-o", "r.html").code == 0
+    page = (made / "r.html").read_text()
+    assert "soft contacts: 0 missing, 0 extra, 1 changed" in page
+    assert "distance: 1 differ, 1 beyond tolerance, by up to 1 m" in page
+
+
+def test_episodes_of_other_lengths_are_merged_with_their_groups(made):
+    """The worlds of the shorter set have no rows after its end; those of the longer one are unchanged."""
+    short = block_with_groups(MODEL, 4, seed=8)
+    write_contact_set(made / "short.h5", MODEL, short)
+    with ContactSet.open("a.h5") as a, ContactSet.open("short.h5") as b:
+        plan = MergePlan((np.arange(6), np.arange(4)), (0, 3), 6, a.step, a.time)
+        worlds = np.arange(6, dtype=np.int32)
+        names = tuple(f"e{world}" for world in worlds)
+        frames = np.array([6, 6, 6, 4, 4, 4])
+        merge_episodes([a, b], plan, Episodes(names, worlds, np.zeros(6, np.int64), frames), "m.h5")
+        with ContactSet.open("m.h5") as merged:
+            for name, table in merged.groups.items():
+                assert table.row_count == a.groups[name].row_count + b.groups[name].row_count
+            for frame in range(6):
+                for world in range(6):
+                    found = merged.cell(frame, world).groups
+                    source = a if world < 3 else b
+                    if frame >= source.frame_count:
+                        assert all(rows.row_count == 0 for rows in found.values())
+                        continue
+                    for name, rows in source.cell(frame, world % 3).groups.items():
+                        for key, values in rows.columns.items():
+                            assert np.array_equal(found[name].columns[key], values)
+                        for key, pair in rows.lists.items():
+                            assert all(np.array_equal(*both) for both in zip(found[name].lists[key], pair, strict=True))
+    assert check_file("m.h5") == []

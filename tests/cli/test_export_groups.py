@@ -89,6 +89,15 @@ def test_a_group_as_npz_has_its_lists(made, collide, block):
     assert np.array_equal(part["vertices"], values[np.repeat(inside, lengths)])
 
 
+@pytest.mark.parametrize("name", GROUP_NAMES)
+def test_npz_has_every_column(made, collide, block, name):
+    assert collide("export", "a.h5", "--to", "npz", "--group", name, "-o", "g.npz").code == 0
+    arrays, held = np.load(made / "g.npz"), block.groups[name]
+    for column, values in held.columns.items():
+        assert arrays[column].dtype == values.dtype
+        assert np.array_equal(arrays[column], values), column
+
+
 def test_a_group_as_parquet(made, collide, block):
     parquet = pytest.importorskip("pyarrow.parquet")
     args = ("--to", "parquet", "--group", "hydro_patches", "-o", "p.parquet")

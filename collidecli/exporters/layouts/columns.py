@@ -52,10 +52,10 @@ def _lists(selected: SelectedRows) -> list[Array]:
         row = () if one.column.width == 1 else (one.column.width,)
 
         def values(name: str = name) -> Iterator[np.ndarray]:
-            return (block.groups[group].lists[name][1] for block in selected.blocks(()))
+            return (block.groups[group].lists[name][1] for block in selected.blocks((name,)))
 
         found.append(Array(name, dtype, (selected.value_count(name), *row), values))
-        found.append(starts(one.start, selected.contact_count, (), selected, _lengths(group, name)))
+        found.append(starts(one.start, selected.contact_count, (name,), selected, _lengths(group, name)))
     return found
 
 

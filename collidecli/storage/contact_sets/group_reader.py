@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import h5py
 import numpy as np
@@ -163,15 +163,20 @@ def groups_of(
     return found
 
 
-def rows_of_cells(tables: dict[str, GroupTable], first: int, last: int) -> dict[str, GroupRows]:
+def rows_of_cells(
+    tables: Mapping[str, GroupTable], first: int, last: int, names: Mapping[str, Iterable[str]] | None = None
+) -> dict[str, GroupRows]:
     """The rows of cells first to last - 1 of all groups, references counted from the first row of these cells.
 
-    Raises InputError for a row that refers to another cell than its own.
+    names: the columns of each group to read; None is all. Raises InputError for a row that refers to another cell than
+    its own.
     """
     found: dict[str, GroupRows] = {}
     for name, table in tables.items():
-        rows = found[name] = table.rows(first, last)
+        rows = found[name] = table.rows(first, last, None if names is None else names[name])
         for column, target in table.definition.references.items():
+            if column not in rows.columns:
+                continue
             begin = int(tables[target].row_starts(first, first)[0])
             numbers = rows.columns[column].astype(np.int64) - begin
             check_references(table, column, numbers, rows.cell_counts, found[target].cell_counts, first)

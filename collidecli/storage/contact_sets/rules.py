@@ -302,9 +302,14 @@ def check_shape_rows(contacts: ContactSet, block: ContactBlock) -> None:
 
 
 def check_group_shapes(contacts: ContactSet, groups: Mapping[str, GroupRows], first: int, last: int) -> None:
-    """Raises InputError for a shape of a group's rows, of cells first to last - 1, that is no row of /model/shape."""
+    """Raises InputError for a shape that is no row of /model/shape, in rows of groups of cells first to last - 1.
+
+    Only columns that were read are checked.
+    """
     for name, rows in groups.items():
         for column in contacts.groups[name].definition.shapes:
+            if column not in rows.columns:
+                continue
             broken = _outside(rows.columns[column], 0, len(contacts.shapes))
             if broken.any():
                 where = f"{contacts.path}: /{name}/{column}, cells {first} to {last - 1}"
