@@ -14,6 +14,7 @@ from collidecli.analysis.group_differences import GroupDifferences, KeyedRows
 from collidecli.analysis.shape_alignment import FrameAlignment
 from collidecli.commands.diff_blocks import matched_spans
 from collidecli.scene.contact_groups import GROUPS, ContactGroup, GroupRows, entries_of, group_words, shapes_of
+from collidecli.scene.run_options import recorded_option
 from collidecli.scene.text_format import count, plural
 from collidecli.storage.contact_sets.cell_ranges import spans
 from collidecli.storage.contact_sets.group_reader import rows_of_cells
@@ -93,7 +94,7 @@ def _keyed(
 
 
 def _limit(contacts: ContactSet, group: ContactGroup) -> float | None:
-    value = contacts.config.get(group.limit) if group.limit else None
+    value = recorded_option(contacts.config, group.limit) if group.limit else None
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 

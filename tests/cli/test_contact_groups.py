@@ -16,7 +16,7 @@ from collidecli.scene.episodes import Episodes
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
 from tests.support.contact_groups import block_with_groups
-from tests.support.contact_sets import ATTRIBUTES, made_up_block, small_model, write_contact_set
+from tests.support.contact_sets import made_up_block, small_model, write_contact_set
 
 FRAMES = 6
 MODEL = small_model()
@@ -194,12 +194,12 @@ def test_missing_and_extra_rows(differences, collide, made, block):
     assert "soft contacts: 1 missing" in (made / "r.xml").read_text()
 
 
-def test_a_row_at_the_limit_is_no_difference_within_the_tolerance(made, collide, block, monkeypatch):
+def test_a_row_at_the_limit_is_no_difference_within_the_tolerance(made, collide, block):
     """A tolerance of the distance covers rows whose distance is within it of the limit at which rows are reported."""
     row = 4
     near = changed(block, "soft_contacts", "distance", row, 0.0)
     near.groups["soft_contacts"].columns["distance"][row] = 0.0095
-    monkeypatch.setitem(ATTRIBUTES, "config", json.dumps({"gap_rule": "max", "soft_gap": 0.01}))
+    # An option at its default is not recorded: the limit is then 0.01 m.
     write_contact_set(made / "near.h5", MODEL, near)
     write_contact_set(made / "gone.h5", MODEL, without_row(near, "soft_contacts", row))
     for atol, code in (("distance=0.001", 0), ("distance=0.0001", 1)):

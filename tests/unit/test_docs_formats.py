@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from collidecli.commands.timing import TimingReport
-from collidecli.scene.contact_groups import HYDRO_FACES, HYDRO_PATCHES, SOFT_CONTACTS
+from collidecli.scene.contact_groups import GROUPS
 from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.material import Material, Materials, PairMaterial, PairMaterials
@@ -26,8 +26,6 @@ from tests.unit.test_docs import page
 TEXT = page("docs/reference/file-formats.md")
 READ_ONLY = {"/particle_q"}
 """Written by other programs; tests/unit/storage/trajectories/test_trajectory.py writes it."""
-GROUPS = (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS)
-"""Groups that a run writes."""
 ONE = np.zeros(1, np.int64)
 EPISODES = Episodes(("a",), ONE.astype(np.int32), ONE, ONE + 2)
 
