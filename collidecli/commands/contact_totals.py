@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -79,7 +80,7 @@ def shape_name(model: Model | ContactSet, row: int) -> str:
 class Tally:
     """Counts of contacts and touching contacts of shape pairs, and the deepest contact, accumulated block by block.
 
-    deepest: (distance, shape0, shape1, cell), or None without a contact.
+    deepest: (distance, shape0, shape1, cell), or None without a contact. group_rows: rows of each group.
     """
 
     def __init__(self, shape_count: int) -> None:
@@ -90,9 +91,11 @@ class Tally:
         self._added_rows = 0
         self.contact_pair_cells = self.touching_pair_cells = 0
         self.deepest: tuple[float, int, int, int] | None = None
+        self.group_rows: Counter[str] = Counter()
 
     def add(self, block: ContactBlock) -> None:
         """Adds the contacts of a block."""
+        self.group_rows.update({name: rows.row_count for name, rows in block.groups.items()})
         if not block.contact_count:
             return
         columns = block.columns

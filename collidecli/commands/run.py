@@ -74,11 +74,12 @@ class RunResult(ContactCounts, Result):
     """Result of a run. Lengths [m], times [s].
 
     shapes, bodies, worlds, frames: counts. candidates: pairs that the broad phase found, over all cells.
-    false_positive_ratio: fraction of them without a contact.
+    false_positive_ratio: fraction of them without a contact. group_rows: rows of each group beside /rigid_contacts;
+    None without groups.
     """
 
     SCHEMA: ClassVar[str] = "collide.run/1"
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("trace",)
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("trace", "group_rows")
 
     scene: str
     scene_sha256: str
@@ -102,6 +103,7 @@ class RunResult(ContactCounts, Result):
     content_sha256: str
     warnings: tuple[str, ...]
     trace: str | None = None
+    group_rows: dict[str, int] | None = None
 
 
 def run(request: RunRequest, progress: Progress = None, cache: SceneCache | None = None) -> RunResult:
@@ -219,6 +221,7 @@ def _result(
         output=os.fspath(request.output),
         content_sha256=content,
         trace=request.trace or None,
+        group_rows=dict(tally.group_rows) if collision.pipeline.groups else None,
         warnings=(*scene.warnings, *motion.warnings, *collision.notes, *inexact_warnings(timing)),
     )
 

@@ -78,6 +78,7 @@ def _overview(result: ResultDict) -> list[tuple[str, str]]:
         ("candidates", candidate_text(result)),
         ("contacts", contact_text(result)),
         ("deepest", deepest_text(result["deepest"])),
+        *((name.replace("_", " "), plural(rows, "row")) for name, rows in result.get("group_rows", {}).items()),
     ]
 
 

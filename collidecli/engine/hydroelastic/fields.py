@@ -43,6 +43,11 @@ class UploadedFields:
     polytope: np.ndarray
     most_neighbors: int
 
+    @property
+    def has_polytope_pairs(self) -> bool:
+        """Whether two hydroelastic shapes are polytopes."""
+        return int((self.polytope >= 0).sum()) > 1
+
 
 def upload_fields(device_model: DeviceModel, shapes: HydroShapes) -> UploadedFields:
     """Device arrays of the pressure fields of the hydroelastic shapes of a model."""

@@ -14,6 +14,7 @@ from collidecli.engine.geometry.real import Vec3
 from collidecli.engine.hydroelastic import pairs, patches
 from collidecli.engine.hydroelastic.clipping import POLYTOPE_KERNELS, FaceList, clip_polytopes
 from collidecli.engine.hydroelastic.fields import UploadedFields, upload_fields
+from collidecli.engine.hydroelastic.polygon import HydroFace
 from collidecli.engine.hydroelastic.reduction import ReducedContacts, contact_columns, reduced_contacts
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.contact_groups import HYDRO_FACES, HYDRO_PATCHES, ContactGroup
@@ -64,7 +65,8 @@ class HydroStage:
         kernels = [pairs.mark_hydro_pairs, pairs.split_pairs, pairs.prepare_pairs, patches.sum_faces]
         kernels += [patches.move_faces] if self.needs_corners else []
         kernels += [patches.find_offsets] if self.reduce else []
-        return [*kernels, *POLYTOPE_KERNELS, *(self.sampler.kernels() if self.sampler else ())]
+        kernels += POLYTOPE_KERNELS if self.uploaded.has_polytope_pairs else ()
+        return [*kernels, *(self.sampler.kernels() if self.sampler else ())]
 
     def split(self, chunk: Chunk, pair: wp.array, count: int, workspace: Workspace) -> SplitPairs:
         """Separates the hydroelastic candidates from the others."""
@@ -106,7 +108,9 @@ class HydroStage:
         arguments = [model.rows, model.margins, model.layout, chunk.cells, chunk.instances, self.uploaded.fields]
         workspace.launch(pairs.prepare_pairs, count, [*arguments, split.hydro, hydro])
         patch = workspace.array("hydro_patch", count, patches.HydroPatch)
-        faces = clip_polytopes(self.uploaded, hydro, count, self.needs_corners, workspace)
+        faces = FaceList(workspace.array("hydro_polytope_face", 1, HydroFace), 0)
+        if self.uploaded.has_polytope_pairs:
+            faces = clip_polytopes(self.uploaded, hydro, count, self.needs_corners, workspace)
         workspace.launch(patches.sum_faces, count, [hydro, faces.face, faces.count, patch])
         lists = [faces]
         if self.sampler is not None:
