@@ -15,6 +15,7 @@ from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, RestingMotion
+from collidecli.scene.particles import Particles
 from collidecli.scene.run_options import GROUND, ContactOptions, RecordingOptions, SceneOptions
 from collidecli.storage.file_hash import files_sha256
 from collidecli.storage.process_activity import reading
@@ -115,6 +116,8 @@ def scene_in_motion(request: SceneRequest, cache: SceneCache | None = None) -> t
     with limited_reading(request.memory_limit):
         scene = _loaded(request, cache)
         motion = scene.motion(request.recording)
+    if request.recording.ignore_particles:
+        scene = replace(scene, model=replace(scene.model, particles=Particles()))
     where = request.trajectory or scene.name
     check_worlds(motion, scene.model, where, f"run with --worlds {motion.world_count}")
     if not request.frames:

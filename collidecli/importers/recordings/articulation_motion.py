@@ -10,6 +10,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.importers.recordings.coordinates import check_world_count
+from collidecli.importers.recordings.deformable_states import DeformableStates
 from collidecli.importers.recordings.recording import Target
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.kinematics import (
@@ -68,6 +69,7 @@ class ArticulationMotion(RecordedInFile):
         warnings: Sequence[str] = (),
         close: Callable[[], None] | None = None,
         episodes: Episodes | None = None,
+        particles: DeformableStates | None = None,
     ) -> None:
         check_world_count(len(worlds), target, path)
         self.time, self.step = time, np.arange(len(time), dtype=np.int64)
@@ -99,7 +101,9 @@ class ArticulationMotion(RecordedInFile):
         }
         unused = [f"{where}: not used: joints position '{name}' in the scene" for where, name in jointed.items()]
         noted = [note for world in worlds for item in world for note in item.columns.warnings]
-        self.warnings = tuple(dict.fromkeys([*warnings, *unused, *noted, *self._match.warnings]))
+        resting = () if particles is None else particles.warnings
+        self._particles = particles
+        self.warnings = tuple(dict.fromkeys([*warnings, *unused, *noted, *self._match.warnings, *resting]))
 
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), W, B, 7], see `Motion.read`."""
@@ -110,6 +114,10 @@ class ArticulationMotion(RecordedInFile):
             columns = np.array([self._column[body] for body in bodies], np.intp)
             recorded[:, np.array(group)[:, None], columns] = self._poses(index, group, frames)
         return self._match.checked(recorded, frames, self._path, "articulations")
+
+    def read_particles(self, frames: range) -> np.ndarray | None:
+        """float64[len(frames), W, P, 3], see `RecordsParticles`; None for a scene without particles."""
+        return None if self._particles is None else self._particles.read(frames)
 
     def close(self) -> None:
         if self._close is not None:

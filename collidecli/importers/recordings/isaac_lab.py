@@ -19,6 +19,7 @@ from collidecli.importers.recordings.articulation_motion import (
 )
 from collidecli.importers.recordings.content import Content, h5_damage, h5_mask, h5_masks
 from collidecli.importers.recordings.coordinates import check_world_count
+from collidecli.importers.recordings.deformable_states import DEFORMABLE, DeformableStates
 from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target
 from collidecli.importers.recordings.times import chosen_demos, in_order, rate_time, shared_length
 from collidecli.scene.episodes import Episodes
@@ -142,19 +143,26 @@ class IsaacLabRecording(Recording):
             lengths = {name: demo.length for name, demo in demos.items()}
             frames = shared_length(lengths, options, f"{path}: /data")
             order = quaternion_order(_file_order(file, path), options, path)
-            scene = target.articulated(path)
+            scene, has_particles = target.articulated(path), len(target.model.particles) > 0
             worlds = [
                 _world(demo, _world_scene(scene, target, world), ORDERS[order], options, path)
                 for world, demo in enumerate(demos.values())
             ]
             warnings = [
                 *scene.warnings,
-                *(f"{path}: {group}: not used" for demo in demos.values() for group in demo.unused),
+                *(
+                    f"{path}: {group}: not used"
+                    for demo in demos.values()
+                    for group in demo.unused
+                    if not (has_particles and group.endswith(f"/{DEFORMABLE}"))
+                ),
             ]
             time = rate_time(frames, _rate(file) if options.fps is None else options.fps, path)
-        origins = target.model.world_pose[: len(worlds), :3]
+            origins = target.model.world_pose[: len(worlds), :3]
+            states = [_state_groups(file[f"data/{name}"]) for name in names]
+            particles = DeformableStates(states, target.model, origins, path) if has_particles else None
         episodes = Episodes.of_demonstrations(lengths, frames)
-        return ArticulationMotion(path, target, worlds, origins, time, warnings, self.close, episodes)
+        return ArticulationMotion(path, target, worlds, origins, time, warnings, self.close, episodes, particles)
 
 
 @dataclass(frozen=True)
@@ -277,7 +285,7 @@ def _demo(file: h5py.File, path: str, name: str) -> _Demo:
     structure_step()
     demo = file[f"data/{name}"]
     assert isinstance(demo, h5py.Group)
-    groups = [group for key in GROUPS if isinstance(group := demo.get(key), h5py.Group)]
+    groups = _state_groups(demo)
     where = f"{path}: {demo.name}"
     if not groups:
         raise InputError("the demonstration has no states", where, "record states with Isaac Lab's recorder")
@@ -300,6 +308,11 @@ def _demo(file: h5py.File, path: str, name: str) -> _Demo:
     if not assets:
         raise InputError("neither articulations nor rigid objects are recorded", where, "record the scene's state")
     return _Demo(assets, sum(next(iter(lengths))), tuple(unused))
+
+
+def _state_groups(demo: Any) -> list[h5py.Group]:
+    """The groups of states of a demonstration, in the order of time."""
+    return [group for key in GROUPS if isinstance(group := demo.get(key), h5py.Group)]
 
 
 def _asset(name: str, parts: list[h5py.Group], path: str) -> _Asset:

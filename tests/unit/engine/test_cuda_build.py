@@ -23,11 +23,26 @@ from collidecli.engine.narrowphase.triangles.heightfield_colliders import HEIGHT
 from collidecli.engine.narrowphase.triangles.heightfield_mesh import MESH_HEIGHTFIELD
 from collidecli.engine.narrowphase.triangles.mesh_colliders import MESH
 from collidecli.engine.narrowphase.triangles.mesh_mesh import MESHES
+from collidecli.engine.particles import self_queries, soft_queries
+from collidecli.engine.particles.self_contacts import WRITE_COLUMNS
+from collidecli.engine.particles.shape_tree import fit_boxes
+from collidecli.engine.particles.soft_contacts import COMPACT_SOFT
 from collidecli.engine.pipeline_builder import find_device
 from collidecli.scene.shape_types import ShapeType
 
 ARCHITECTURE = 90
 KERNELS = {
+    "fit_boxes": fit_boxes,
+    "count_candidates": soft_queries.count_candidates,
+    "write_candidates": soft_queries.write_candidates,
+    "sample_primitives": soft_queries.SAMPLE_PRIMITIVES,
+    "sample_polygons": soft_queries.SAMPLE_POLYGONS,
+    "sample_heightfields": soft_queries.SAMPLE_GRIDS,
+    "compact_soft": next(iter(COMPACT_SOFT.values())),
+    "fit_element_boxes": self_queries.fit_element_boxes,
+    "count_self_contacts": self_queries.count_self_contacts,
+    "write_self_contacts": self_queries.write_self_contacts,
+    "write_self_columns": next(iter(WRITE_COLUMNS.values())),
     "transform_shapes": transform_shapes,
     "count_buckets": count_buckets,
     "write_buckets": write_buckets,

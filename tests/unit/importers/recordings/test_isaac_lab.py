@@ -179,6 +179,73 @@ def test_what_is_left_out_is_told(tmp_path, twins):
     assert any("'/World/puck'" in warning for warning in motion.warnings)
 
 
+SHEET = """
+def Mesh "Sheet" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+{
+    bool collide:deformable = 1
+    point3f[] points = [(0, 0, 5), (1, 0, 5), (0, 1, 5)]
+    int[] faceVertexCounts = [3]
+    int[] faceVertexIndices = [0, 1, 2]
+}
+"""
+
+
+def write_nodes(path, nodes: np.ndarray, name: str = "sheet") -> None:
+    """Adds nodal positions [frames, n, 3]; the first frame is that of the initial state."""
+    with h5py.File(path, "a") as file:
+        for group, rows in (("initial_state", nodes[:1]), ("states", nodes[1:])):
+            file[f"data/demo_0/{group}/deformable_object/{name}/nodal_position"] = rows
+
+
+def positions_in(motion, frames: range) -> np.ndarray:
+    found = motion.read_particles(frames)
+    assert found is not None
+    return found
+
+
+def test_nodes_of_deformable_objects_move_the_particles_of_the_scene(tmp_path, twins):
+    twins.usd.write_text(twins.usd.read_text() + SHEET)
+    demo = stepped(twins, FRAMES)
+    path = write_isaac_lab(tmp_path / "m.hdf5", [demo], 1)
+    nodes = np.random.default_rng(4).normal(size=(FRAMES, 3, 3)).astype(np.float32)
+    write_nodes(path, nodes)
+    motion = opened(path, target_of(twins.usd), joint_names=demo.names)
+    assert motion.warnings == ()
+    np.testing.assert_array_equal(positions_in(motion, range(FRAMES))[:, 0], nodes.astype(float))
+    np.testing.assert_array_equal(positions_in(motion, range(2, 6, 3))[:, 0], nodes[2:6:3].astype(float))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "name", "message"),
+    [
+        (np.zeros((FRAMES, 4, 3), np.float32), "sheet", r"not floats \[frames, 3, 3\]"),
+        (np.zeros((FRAMES, 3, 3), np.float32), "towel", "the scene has no deformable objects 'towel'"),
+    ],
+)
+def test_deformable_objects_that_the_scene_does_not_have_are_refused(tmp_path, twins, nodes, name, message):
+    twins.usd.write_text(twins.usd.read_text() + SHEET)
+    demo = stepped(twins, FRAMES)
+    path = write_isaac_lab(tmp_path / "m.hdf5", [demo], 1)
+    write_nodes(path, nodes, name)
+    with pytest.raises(InputError, match=message):
+        opened(path, target_of(twins.usd), joint_names=demo.names)
+
+
+def test_an_object_that_is_not_recorded_rests_with_a_warning_and_nan_is_refused(tmp_path, twins):
+    twins.usd.write_text(twins.usd.read_text() + SHEET)
+    demo = stepped(twins, FRAMES)
+    path = write_isaac_lab(tmp_path / "m.hdf5", [demo], 1)
+    motion = opened(path, target_of(twins.usd), joint_names=demo.names)
+    assert any("no positions of" in warning for warning in motion.warnings)
+    assert positions_in(motion, range(2))[1, 0, 0].tolist() == [0.0, 0.0, 5.0]
+    motion.close()
+    nodes = np.zeros((FRAMES, 3, 3), np.float32)
+    nodes[3, 1, 2] = np.nan
+    write_nodes(path, nodes)
+    with pytest.raises(InputError, match="frame 3, world 0, particle 1"):
+        opened(path, target_of(twins.usd), joint_names=demo.names).read_particles(range(FRAMES))
+
+
 ENVIRONMENTS = """#usda 1.0
 (
     metersPerUnit = 1

@@ -1,0 +1,69 @@
+"""Makes cloth.usda: a cloth falls over a ball and folds over itself; drops beside it fall to the ground. By formula."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from pxr import Sdf, Usd, UsdGeom, UsdPhysics, Vt
+
+FRAMES, RATE, CELLS = 25, 24.0, 16
+BALL, THICK, DROP = 0.3, 0.01, 0.02
+"""Radius of the ball, whose centre is at the origin, of the cloth's particles, and of the drops [m]."""
+GROUND, FOLD = -0.3, 0.375
+"""Height of the ground; x from which the cloth is folded [m]."""
+
+
+def cloth(frame: int) -> np.ndarray:
+    """Vertices of the cloth in a frame [m]: it falls until it lies on the ball, then its edge turns over."""
+    line = np.linspace(-0.5, 0.5, CELLS + 1)
+    x, y = (axis.reshape(-1) for axis in np.meshgrid(line, line, indexing="ij"))
+    time = frame / (FRAMES - 1)
+    beside = (BALL + THICK) ** 2 - x**2 - y**2
+    dome = np.where(beside > 0.0, np.sqrt(np.maximum(beside, 0.0)), GROUND)
+    z = np.maximum(0.5 - 0.5 * min(1.0, 2.0 * time), dome)
+    angle = np.pi * 0.97 * max(0.0, 2.0 * time - 1.0)
+    over = np.maximum(x - FOLD, 0.0)
+    return np.stack([np.minimum(x, FOLD) + over * np.cos(angle), y, z + over * np.sin(angle)], axis=1)
+
+
+def drops(frame: int) -> np.ndarray:
+    """Drops that fall to the ground and stay there [m]."""
+    start = np.random.default_rng(6).uniform((0.6, -0.4, 0.0), (0.9, 0.4, 0.8), (40, 3))
+    time = frame / RATE
+    start[:, 2] = np.maximum(start[:, 2] - 4.9 * time * time, GROUND + DROP)
+    return start
+
+
+def main() -> None:
+    stage = Usd.Stage.CreateInMemory()
+    UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.z)
+    UsdGeom.SetStageMetersPerUnit(stage, 1.0)
+    stage.SetTimeCodesPerSecond(RATE)
+    stage.SetStartTimeCode(0)
+    stage.SetEndTimeCode(FRAMES - 1)
+    ball = UsdGeom.Sphere.Define(stage, "/World/ball")
+    ball.CreateRadiusAttr(BALL)
+    ground = UsdGeom.Plane.Define(stage, "/World/ground")
+    ground.CreateAxisAttr(UsdGeom.Tokens.z)
+    ground.AddTranslateOp().Set((0.0, 0.0, GROUND))
+    sheet = UsdGeom.Mesh.Define(stage, "/World/cloth")
+    corner = np.arange((CELLS + 1) ** 2).reshape(CELLS + 1, CELLS + 1)
+    a, b, c, d = corner[:-1, :-1], corner[1:, :-1], corner[1:, 1:], corner[:-1, 1:]
+    faces = np.stack([a, b, c, a, c, d], axis=-1).reshape(-1)
+    sheet.CreateFaceVertexCountsAttr(Vt.IntArray([3] * (len(faces) // 3)))
+    sheet.CreateFaceVertexIndicesAttr(Vt.IntArray(faces.tolist()))
+    sheet.GetPrim().CreateAttribute("collide:particleRadius", Sdf.ValueTypeNames.Float).Set(THICK)
+    rain = UsdGeom.Points.Define(stage, "/World/drops")
+    rain.CreateWidthsAttr([2.0 * DROP])
+    for frame in range(FRAMES):
+        for prim, points in ((sheet, cloth(frame)), (rain, drops(frame))):
+            values = np.round(points, 5).astype(np.float32)
+            prim.CreatePointsAttr().Set(Vt.Vec3fArray.FromNumpy(values), frame)
+    for prim in (ball, ground, sheet):
+        UsdPhysics.CollisionAPI.Apply(prim.GetPrim())
+    stage.GetRootLayer().Export(str(Path(__file__).parent / "cloth.usda"))
+
+
+if __name__ == "__main__":
+    main()
