@@ -28,6 +28,7 @@ BENCHES = (
     "meshes",
     "depths",
     "hydroelastic",
+    "particles",
 )
 
 
