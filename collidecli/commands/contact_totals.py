@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collidecli.analysis.contact_summary import touches_of
+from collidecli.scene.contact_groups import shapes_of
 from collidecli.scene.contacts import ContactBlock
 from collidecli.scene.episodes import Episodes
 
@@ -70,6 +70,28 @@ class ContactCounts:
     top_pairs: list[PairContacts]
 
 
+@dataclass(frozen=True)
+class DeepestRow:
+    """The row of a group with the least distance, `depth` of a surface [m]; negative is penetration. See
+    `DeepestContact`; shape0, shape1: "" for particles and for a group without them."""
+
+    distance: float
+    frame: int
+    world: int
+    episode: str
+    shape0: str
+    shape1: str
+
+
+@dataclass(frozen=True)
+class GroupCounts:
+    """Rows of a table of contacts beside /rigid_contacts, cells with rows, and the deepest row, None without rows."""
+
+    rows: int
+    cells: int
+    deepest: DeepestRow | None
+
+
 def shape_name(model: Model | ContactSet, row: int) -> str:
     """A shape's path; in a model of several templates with the number of its template, as the path may be ambiguous."""
     path, template = model.shapes.path[row], int(model.shapes.template[row])
@@ -80,7 +102,7 @@ def shape_name(model: Model | ContactSet, row: int) -> str:
 class Tally:
     """Counts of contacts and touching contacts of shape pairs, and the deepest contact, accumulated block by block.
 
-    deepest: (distance, shape0, shape1, cell), or None without a contact. group_rows: rows of each group.
+    deepest: (distance, shape0, shape1, cell), or None without a contact.
     """
 
     def __init__(self, shape_count: int) -> None:
@@ -91,11 +113,9 @@ class Tally:
         self._added_rows = 0
         self.contact_pair_cells = self.touching_pair_cells = 0
         self.deepest: tuple[float, int, int, int] | None = None
-        self.group_rows: Counter[str] = Counter()
 
     def add(self, block: ContactBlock) -> None:
         """Adds the contacts of a block."""
-        self.group_rows.update({name: rows.row_count for name, rows in block.groups.items()})
         if not block.contact_count:
             return
         columns = block.columns
@@ -178,6 +198,45 @@ class Tally:
         frame, world = divmod(cell, model.world_count)
         episode = "" if episodes is None else episodes.name_at(world, frame)
         return DeepestContact(distance, shape_name(model, shape0), shape_name(model, shape1), frame, world, episode)
+
+
+class GroupTally:
+    """Counts of the rows of the groups of blocks, by name."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, list[int]] = {}
+        self._deepest: dict[str, tuple[float, int, tuple[int, ...]]] = {}
+
+    def add(self, block: ContactBlock) -> None:
+        """Adds the groups of a block."""
+        for name, held in block.groups.items():
+            counts = self._counts.setdefault(name, [0, 0])
+            counts[0] += held.row_count
+            counts[1] += int(np.count_nonzero(held.cell_counts))
+            depths = held.columns.get("depth", held.columns.get("distance"))
+            if depths is None or not len(depths):
+                continue
+            row = int(np.argmin(depths))
+            if name not in self._deepest or depths[row] < self._deepest[name][0]:
+                cell = block.first_cell + int(np.searchsorted(np.cumsum(held.cell_counts), row, side="right"))
+                shapes = tuple(int(column[row]) for column in shapes_of(block.groups, name))
+                self._deepest[name] = float(depths[row]), cell, shapes
+
+    def counts(self, model: Model | ContactSet, episodes: Episodes | None) -> dict[str, GroupCounts]:
+        """The counts of all added blocks. model: for the names of the shapes."""
+        return {
+            name: GroupCounts(rows, cells, self._deepest_row(name, model, episodes))
+            for name, (rows, cells) in self._counts.items()
+        }
+
+    def _deepest_row(self, name: str, model: Model | ContactSet, episodes: Episodes | None) -> DeepestRow | None:
+        if name not in self._deepest:
+            return None
+        distance, cell, shapes = self._deepest[name]
+        frame, world = divmod(cell, model.world_count)
+        episode = "" if episodes is None else episodes.name_at(world, frame)
+        names = [shape_name(model, shape) for shape in shapes]
+        return DeepestRow(distance, frame, world, episode, *(*names, "", "")[:2])
 
 
 class ColumnRanges:

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import ClassVar
 
 from collidecli.commands.collision import Collision, prepare_collision
-from collidecli.commands.contact_totals import ContactCounts, Tally
+from collidecli.commands.contact_totals import ContactCounts, GroupCounts, GroupTally, Tally
 from collidecli.commands.output_paths import check_hdf5_output, check_trace
 from collidecli.commands.result import Progress, Result
 from collidecli.commands.scene_cache import SceneCache
@@ -74,12 +74,12 @@ class RunResult(ContactCounts, Result):
     """Result of a run. Lengths [m], times [s].
 
     shapes, bodies, worlds, frames: counts. candidates: pairs that the broad phase found, over all cells.
-    false_positive_ratio: fraction of them without a contact. group_rows: rows of each group beside /rigid_contacts;
-    None without groups.
+    false_positive_ratio: fraction of them without a contact. groups: counts of each table beside /rigid_contacts;
+    None without them.
     """
 
     SCHEMA: ClassVar[str] = "collide.run/1"
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("trace", "group_rows")
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("trace", "groups")
 
     scene: str
     scene_sha256: str
@@ -103,7 +103,7 @@ class RunResult(ContactCounts, Result):
     content_sha256: str
     warnings: tuple[str, ...]
     trace: str | None = None
-    group_rows: dict[str, int] | None = None
+    groups: dict[str, GroupCounts] | None = None
 
 
 def run(request: RunRequest, progress: Progress = None, cache: SceneCache | None = None) -> RunResult:
@@ -147,7 +147,7 @@ def _run(
     columns = (*RIGID_COLUMNS, *optional.columns, *request.contact.columns)
     with scene.named():
         collision = prepare_collision(model, motion, request.contact, request.engine, device, timing, columns, cache)
-    tally = Tally(len(model.shapes))
+    tally, group_tally = Tally(len(model.shapes)), GroupTally()
     attributes = {
         "scene": scene.name,
         "scene_sha256": scene.sha256,
@@ -170,6 +170,7 @@ def _run(
         for block in blocks:
             sink.put(optional.added(block))
             tally.add(block)
+            group_tally.add(block)
             if progress:
                 progress((block.first_cell + len(block.cell_counts)) // model.world_count, len(motion.time))
         sink.drain()
@@ -184,7 +185,9 @@ def _run(
         timing.spans.append(Span("run", threading.current_thread().name, start, timing.wall_seconds))
         write_trace(request.trace, {"collide run": [timing]}, request.force)
     device = str(environment["device"])
-    return _result(request, scene, motion, collision, device, timing, tally, content)
+    episodes = episodes_in(motion, model.world_count)
+    counts = tally.counts(model, episodes), group_tally.counts(model, episodes)
+    return _result(request, scene, motion, collision, device, timing, counts, content)
 
 
 def _result(
@@ -194,12 +197,13 @@ def _result(
     collision: Collision,
     device: str,
     timing: TimingReport,
-    tally: Tally,
+    counts: tuple[ContactCounts, dict[str, GroupCounts]],
     content: str,
 ) -> RunResult:
     model = scene.model
     return RunResult(
-        **vars(tally.counts(model, episodes_in(motion, model.world_count))),
+        **vars(counts[0]),
+        groups=counts[1] or None,
         scene=scene.name,
         scene_sha256=scene.sha256,
         trajectory=request.trajectory,
@@ -221,7 +225,6 @@ def _result(
         output=os.fspath(request.output),
         content_sha256=content,
         trace=request.trace or None,
-        group_rows=dict(tally.group_rows) if collision.pipeline.groups else None,
         warnings=(*scene.warnings, *motion.warnings, *collision.notes, *inexact_warnings(timing)),
     )
 

@@ -6,6 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from collidecli.report.words import ResultDict, length, listing, name_value_table, percent, rate, seconds
+from collidecli.scene.contact_groups import group_words
 from collidecli.scene.text_format import count, memory, plural
 
 OUTSIDE_RUN = ("load", "compile")
@@ -60,6 +61,21 @@ def contact_text(result: ResultDict) -> str:
     return text
 
 
+def group_text(held: ResultDict) -> str:
+    """Rows of a group, the cells that have any, and the deepest one, as text."""
+    if not held["rows"]:
+        return "none"
+    text = f"{count(held['rows'])} in {plural(held['cells'], 'cell')}"
+    deepest = held["deepest"]
+    if deepest is None:
+        return text
+    distance = deepest["distance"]
+    what = f"{length(-distance)} deep" if distance < 0.0 else f"{length(distance)} apart"
+    names = " and ".join(filter(None, (deepest["shape0"], deepest["shape1"])))
+    when = f"frame {deepest['frame']}, world {world_text(deepest['world'], deepest['episode'])}"
+    return f"{text}; {what}, {when}" + (f": {names}" if names else "")
+
+
 def candidate_text(result: ResultDict) -> str:
     """Number of pairs that were tested exactly, and the fraction without contacts, as text."""
     without = f", {percent(result['false_positive_ratio'])} without contact" if result["candidates"] else ""
@@ -78,7 +94,7 @@ def _overview(result: ResultDict) -> list[tuple[str, str]]:
         ("candidates", candidate_text(result)),
         ("contacts", contact_text(result)),
         ("deepest", deepest_text(result["deepest"])),
-        *((name.replace("_", " "), plural(rows, "row")) for name, rows in result.get("group_rows", {}).items()),
+        *((group_words(name), group_text(held)) for name, held in (result.get("groups") or {}).items()),
     ]
 
 

@@ -72,7 +72,7 @@ def test_the_result_does_not_depend_on_threads_chunks_and_memory(tmp_path, colli
         run = collide("run", str(SCENE), "--self-contacts", "0.02", "-o", str(tmp_path / f"{k}.h5"), "--json", *words)
         assert run.code == 0, run.err
         result = json.loads(run.out)
-        assert result["group_rows"]["soft_contacts"] > 1000
+        assert result["groups"]["soft_contacts"]["rows"] > 1000
         hashes.add(result["content_sha256"])
     assert len(hashes) == 1
 

@@ -127,3 +127,9 @@ def test_reduced_contacts_are_rows_with_stiffness_and_area(tmp_path):
         assert rows["area"].attrs["unit"] == "m^2"
         assert found["hydro_patches/torque_error"][0] < 1e-3
     assert cli.main(["check", str(tmp_path / "out.h5")]) == 0
+
+
+def test_the_summary_of_a_run_counts_surfaces(tmp_path, capsys):
+    run(tmp_path, scene(tmp_path, stiffness("3e6"), stiffness("7e6"))).close()
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "hydro patches 1 in 1 cell; 50 mm deep, frame 0, world 0: /ground and /box" in shown

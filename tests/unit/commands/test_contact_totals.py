@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from collidecli.commands import contact_totals as tally_module
-from collidecli.commands.contact_totals import MAX_TABLE_SIZE, Tally
+from collidecli.commands.contact_totals import MAX_TABLE_SIZE, GroupTally, Tally, shape_name
 from collidecli.report.run_table import contact_text
+from collidecli.scene.contact_groups import groups_of_cells
 from collidecli.scene.contacts import ContactBlock
+from tests.support.contact_groups import block_with_groups
 from tests.support.contact_sets import small_model
 
 
@@ -67,3 +71,30 @@ def test_touching_and_near_contacts_are_told_apart():
 
 def test_both_ways_are_tried():
     assert 256**2 <= MAX_TABLE_SIZE < 257**2
+
+
+def test_counts_of_groups_do_not_depend_on_the_blocks():
+    model = small_model()
+    block = block_with_groups(model, 6)
+    cells = len(block.cell_counts)
+    tallies = []
+    for edges in ((0, cells), (0, 1, 4, cells)):
+        tally = GroupTally()
+        for first, end in pairwise(edges):
+            tally.add(replace(block, first_cell=first, groups=groups_of_cells(block.groups, np.arange(first, end))))
+        tallies.append(tally.counts(model, None))
+    assert tallies[0] == tallies[1]
+    for name, held in block.groups.items():
+        found = tallies[0][name]
+        assert (found.rows, found.cells) == (held.row_count, np.count_nonzero(held.cell_counts))
+        if name == "hydro_faces":
+            assert found.deepest is None
+            continue
+        column = held.columns["depth" if name == "hydro_patches" else "distance"]
+        row = int(np.argmin(column))
+        cell = int(np.repeat(np.arange(cells), held.cell_counts)[row])
+        deepest = found.deepest
+        assert (deepest.distance, deepest.frame, deepest.world) == (column[row], *divmod(cell, model.world_count))
+        shapes = [held.columns[key][row] for key in ("shape0", "shape1", "shape") if key in held.columns]
+        names = [shape_name(model, shape) for shape in shapes]
+        assert [name for name in (deepest.shape0, deepest.shape1) if name] == names
