@@ -187,3 +187,28 @@ def test_through_the_medial_axis():
     np.testing.assert_allclose(forces[:, :2], 0.0, atol=1e-9 * forces[:, 2].max())
     assert flagged[5] == 0
     assert flagged[-20] > 0
+
+
+def test_gradients_are_in_series_along_the_normal():
+    """On the flat part k0 k1 / (k0 + k1); on the oblique parts of the components of both gradients along the normal."""
+    k0, k1 = 3e6, 7e6
+    faces = surface(box_on_half_space(0.4, 0.05, k0, k1)).faces
+    normal = faces["normal"].astype(float)
+    flat = normal[:, 2] > 0.999
+    assert flat.sum() == 1
+    np.testing.assert_allclose(faces["gradient"][flat], k0 * k1 / (k0 + k1), rtol=1e-12)
+    g0, g1 = k0 * normal[~flat, 2], k1 * np.hypot(normal[~flat, 0], normal[~flat, 1])
+    np.testing.assert_allclose(faces["gradient"][~flat], g0 * g1 / (g0 + g1), rtol=1e-6)
+    # In the cells of the box's sides the pressure does not change along the rigid plane's normal.
+    rigid = surface(box_on_half_space(0.4, 0.05, RIGID, k1)).faces
+    np.testing.assert_allclose(np.sort(rigid["gradient"]), [0.0, 0.0, 0.0, 0.0, k1], atol=1e-6)
+
+
+def test_sampled_gradients_of_a_sphere():
+    """Under a sphere's centre both gradients are along the normal."""
+    from tests.unit.engine.hydroelastic.test_voxels import in_half_space, sphere
+
+    k0, k1 = 3e6, 7e6
+    found = surface(in_half_space(0.02, k0, k1, sphere(0.5), 0.5))
+    nearest = np.linalg.norm(found.faces["centroid"] - found.center, axis=1).argsort()[:20]
+    np.testing.assert_allclose(found.faces["gradient"][nearest], k0 * k1 / (k0 + k1), rtol=1e-3)
