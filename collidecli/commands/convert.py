@@ -15,7 +15,7 @@ from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motio
 from collidecli.errors import InputError
 from collidecli.scene.body_names import local_names
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
-from collidecli.scene.motion import episodes_in
+from collidecli.scene.motion import episodes_in, recorded_particles
 from collidecli.storage.process_activity import reading
 from collidecli.storage.trajectories.writer import TrajectoryWriter
 
@@ -63,11 +63,14 @@ def convert(
     with closing(motion):
         bodies = _Bodies(scene, motion.world_count)
         frames = len(motion.time)
-        block = max(1, _BLOCK_BYTES // max(1, 8 * 7 * bodies.world_count * len(bodies.names)))
+        moving = recorded_particles(motion, range(1)) if len(scene.model.particles) else None
+        particles = 0 if moving is None else len(scene.model.particles)
+        block = max(1, _BLOCK_BYTES // max(1, 8 * bodies.world_count * (7 * len(bodies.names) + 3 * particles)))
         with TrajectoryWriter(
             output,
             world_count=bodies.world_count,
             body_names=bodies.names,
+            particle_count=particles,
             compression=compression,
             frames_expected=frames,
             creator=f"collide traj convert ({kind})",
@@ -79,7 +82,10 @@ def convert(
                 rows = slice(taken.start, taken.stop)
                 with reading("motion"):
                     poses = motion.read(taken)
-                writer.append(motion.time[rows], motion.step[rows], body_q=bodies.columns(poses))
+                    positions = recorded_particles(motion, taken) if particles else None
+                held = None if positions is None else bodies.positions(positions)
+                columns = bodies.columns(poses)
+                writer.append(motion.time[rows], motion.step[rows], body_q=columns, particle_q=held)
                 if progress is not None:
                     progress(taken.stop, frames)
         warnings = (*scene.warnings, *motion.warnings)
@@ -108,13 +114,20 @@ class _Bodies:
         first_path = dict(zip(local[::-1], model.bodies.path[::-1], strict=True))
         held = {name: first_path[name] for name in dict.fromkeys(local) if first_path[name] not in still}
         self.names = tuple(held.values())
-        if not self.names:
+        if not self.names and not len(model.particles):
             raise InputError("the scene has no body that can move", scene.name, "run it without a trajectory")
         differ = model.world_shift is not None or len(set(model.world_template.tolist())) > 1
         self.world_count = model.world_count if differ else recorded_worlds
         rows = {t: _rows(model, local, tuple(held), t) for t in set(model.world_template.tolist())}
         self._rows = [rows[template] for template in model.world_template[: self.world_count].tolist()]
         self._alike = len(rows) == 1 and bool((self._rows[0] >= 0).all())
+
+    def positions(self, positions: np.ndarray) -> np.ndarray:
+        """float64[n, W, P, 3] of a motion's positions of particles[n, W, P, 3]."""
+        if positions.shape[1] != self.world_count:
+            positions = self._model.particles_moved_with_worlds(positions)
+            positions = np.broadcast_to(positions, (len(positions), self.world_count, *positions.shape[2:]))
+        return positions
 
     def columns(self, poses: np.ndarray) -> np.ndarray:
         """float64[n, W, names, 7] of a motion's poses[n, W, B, 7]; a body that a world lacks has the identity."""

@@ -192,6 +192,19 @@ class Model:
         moved = compose(self.world_shift[:, None], poses)
         return np.where((self.bodies.template == GLOBAL_TEMPLATE)[:, None], poses, moved)
 
+    def particles_moved_with_worlds(self, positions: np.ndarray) -> np.ndarray:
+        """float64[..., W, P, 3] from positions[..., 1, P, 3] of particles in the first world of their template.
+
+        The argument itself if all worlds of a template have equal origins.
+        """
+        if self.world_shift is None:
+            return positions
+        placed = np.zeros((*positions.shape[:-1], 7))
+        placed[..., :3], placed[..., 6] = positions, 1.0
+        moved = compose(self.world_shift[:, None], placed)[..., :3]
+        held = self.particles.template[self.particles.owner] == GLOBAL_TEMPLATE
+        return np.where(held[:, None], positions, moved)
+
     def template_shapes(self, template: int) -> np.ndarray:
         """Rows of the shapes of a world of `template`, global ones included, ascending."""
         owner = self.shapes.template

@@ -107,6 +107,17 @@ def test_bad_input_is_refused_in_one_message(tmp_path, collide, count, value, wo
     assert not (tmp_path / "c.h5").exists()
 
 
+def test_a_converted_recording_keeps_the_positions_of_particles(tmp_path, collide):
+    source = tmp_path / "m.h5"
+    write_recording(source, 329)
+    run = collide("traj", "convert", str(source), "-o", str(tmp_path / "n.h5"), "--scene", str(SCENE))
+    assert run.code == 0, run.err
+    with h5py.File(tmp_path / "n.h5") as file:
+        positions: Any = file["particle_q"]
+        assert positions.shape == (2, 1, 329, 3)
+    assert collide("check", str(tmp_path / "n.h5")).code == 0
+
+
 def test_recorded_particles_move_those_of_the_scene_and_can_be_ignored(tmp_path, collide):
     write_recording(tmp_path / "m.h5", 329)
     run = collide("run", str(SCENE), "-t", str(tmp_path / "m.h5"), "-o", str(tmp_path / "c.h5"))

@@ -44,6 +44,7 @@ class TrajectoryWriter:
         body_names: tuple[str, ...] | None = None,
         coordinate_count: int = 0,
         mocap_count: int = 0,
+        particle_count: int = 0,
         float_type: np.dtype | str = "float64",
         compression: str = "none",
         frames_expected: int = 0,
@@ -66,6 +67,9 @@ class TrajectoryWriter:
             self._datasets = self._create(
                 world_count, body_names, coordinate_count, mocap_count, np.dtype(float_type), creator
             )
+            if particle_count:
+                row_shape = world_count, particle_count, 3
+                self._datasets["particle_q"] = self._dataset("particle_q", row_shape, np.dtype(np.float64), unit="m")
             if episodes is not None:
                 self._write_episodes(episodes)
         except BaseException:
@@ -85,12 +89,15 @@ class TrajectoryWriter:
         body_q: np.ndarray | None = None,
         joint_q: np.ndarray | None = None,
         mocap_q: np.ndarray | None = None,
+        particle_q: np.ndarray | None = None,
     ) -> None:
-        """Appends n frames: time[n], step[n], and body_q[n, W, B, 7], or joint_q[n, W, nq] and mocap_q[n, W, M, 7].
+        """Appends n frames: time[n], step[n], and body_q[n, W, B, 7], or joint_q[n, W, nq] and mocap_q[n, W, M, 7];
+        and particle_q[n, W, P, 3] of a recording with particles.
 
         Raises OutputError for data that the reader refuses: descending times, invalid poses, wrong shapes.
         """
         given = {"time": time, "step": step, "body_q": body_q, "joint_q": joint_q, "mocap_q": mocap_q}
+        given["particle_q"] = particle_q
         blocks = {name: np.asarray(block) for name, block in given.items() if block is not None}
         if set(blocks) != set(self._datasets):
             raise OutputError(f"the arrays are {', '.join(blocks)}, not {', '.join(self._datasets)}", self._path)
@@ -204,6 +211,9 @@ class TrajectoryWriter:
                 )
         if "joint_q" in blocks:
             self._check_cells(~np.isfinite(blocks["joint_q"]), "joint_q", "a coordinate is not finite")
+        if "particle_q" in blocks:
+            bad = (~np.isfinite(blocks["particle_q"])).any(axis=-1)
+            self._check_cells(bad, "particle_q", "a position is not finite")
         if count:
             self._last_time = float(times[-1])
 
