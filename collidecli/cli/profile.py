@@ -17,6 +17,7 @@ from collidecli.cli.options import (
     default_output,
     device_options,
     force_option,
+    hydro_options,
     motion_options,
     option_group,
     recording_options,
@@ -40,6 +41,7 @@ collide profile robot.xml -t motion.h5 --frames 0:200 --threads 1
 @recording_options
 @scene_options
 @contact_options
+@hydro_options
 @option("-o", "--output", metavar="FILE", section="Output", help="The results as HDF5. [default: <scene>.profile.h5]")
 @option(
     "--json-out",

@@ -143,9 +143,13 @@ def _sums(group: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.stack([np.bincount(group, values[:, k], count) for k in range(values.shape[1])], axis=1)
 
 
-def contact_columns(contacts: ReducedContacts) -> dict[str, np.ndarray]:
-    """The columns of /rigid_contacts that follow from the contacts alone; points without their types."""
-    half = 0.5 * contacts.distance.astype(np.float64)[:, None] * contacts.normal
+def contact_columns(contacts: ReducedContacts, margin: np.ndarray) -> dict[str, np.ndarray]:
+    """The columns of /rigid_contacts without shapes and offsets; points in float64.
+
+    margin: float64[pairs], sum of both shapes' margins [m]: the points are on the surfaces without margins.
+    """
+    between = contacts.distance.astype(np.float64) + margin[contacts.pair]
+    half = 0.5 * between[:, None] * contacts.normal
     return {
         "distance": contacts.distance,
         "normal": contacts.normal.astype(np.float32) + np.float32(0.0),

@@ -15,10 +15,10 @@ from collidecli.engine.hydroelastic import pairs, patches
 from collidecli.engine.hydroelastic.clipping import POLYTOPE_KERNELS, FaceList, clip_polytopes
 from collidecli.engine.hydroelastic.fields import UploadedFields, upload_fields
 from collidecli.engine.hydroelastic.polygon import HydroFace
-from collidecli.engine.hydroelastic.reduction import ReducedContacts, contact_columns, reduced_contacts
+from collidecli.engine.hydroelastic.reduction import contact_columns, reduced_contacts
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.contact_groups import HYDRO_FACES, HYDRO_PATCHES, ContactGroup
-from collidecli.scene.contacts import REDUCED_COLUMNS, ContactBlock
+from collidecli.scene.contacts import FRICTION_SCALE, REDUCED_COLUMNS, ContactBlock
 from collidecli.scene.hydroelastic import HydroShapes
 from collidecli.scene.model import Model
 from collidecli.scene.run_options import ContactOptions
@@ -95,7 +95,9 @@ class HydroStage:
             if self.reduce:
                 contacts = reduced_contacts(patch, face, vertices)
                 torque_error = contacts.torque_error
-                block = self._with_contacts(block, chunk, contacts, cell, rows, workspace)
+                added = contact_columns(contacts, hydro["margin0"] + hydro["margin1"])
+                added |= {f"shape{side}": rows[side][contacts.pair] for side in range(2)}
+                block = self._with_contacts(block, chunk, added, cell[contacts.pair], workspace)
         groups[HYDRO_PATCHES.name] = patches.patch_rows(patch, *rows, cell, cell_count, float_type, torque_error)
         return replace(block, groups={group.name: groups[group.name] for group in self.written})
 
@@ -124,28 +126,24 @@ class HydroStage:
         self,
         block: ContactBlock,
         chunk: Chunk,
-        contacts: ReducedContacts,
-        cell: np.ndarray,
-        rows: tuple[np.ndarray, np.ndarray],
+        added: dict[str, np.ndarray],
+        own_cell: np.ndarray,
         workspace: Workspace,
     ) -> ContactBlock:
-        """The block with reduced contacts among its others, in canonical order."""
-        added = contact_columns(contacts)
-        own_cell = cell[contacts.pair]
+        """The block with reduced contacts among its others, in canonical order. own_cell: of each, within the block."""
         for side in range(2):
-            added[f"shape{side}"] = rows[side][contacts.pair]
-            added[f"offset{side}"] = self._offsets(
-                chunk, own_cell, added[f"shape{side}"], added[f"point{side}"], workspace
-            )
+            row, point = added[f"shape{side}"], added[f"point{side}"]
+            added[f"offset{side}"] = self._offsets(chunk, own_cell, row, point, workspace)
         columns = {**block.columns}
         columns |= {column.name: np.zeros(block.contact_count, column.dtype) for column in REDUCED_COLUMNS}
         count = len(block.cell_counts)
         cells = np.concatenate([np.repeat(np.arange(count), block.cell_counts), own_cell])
         keys = [np.concatenate([columns[name], added[name]]) for name in ("shape0", "shape1")]
         order = np.lexsort((keys[1], keys[0], cells))
+        if FRICTION_SCALE.name in columns:
+            added[FRICTION_SCALE.name] = np.ones(len(own_cell))
         joined = {
-            name: np.concatenate([values, added.get(name, np.zeros(0, values.dtype)).astype(values.dtype)])[order]
-            for name, values in columns.items()
+            name: np.concatenate([values, added[name].astype(values.dtype)])[order] for name, values in columns.items()
         }
         return replace(block, cell_counts=np.bincount(cells, minlength=count).astype(np.int64), columns=joined)
 

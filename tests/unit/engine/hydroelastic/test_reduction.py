@@ -85,3 +85,11 @@ def test_a_scene_without_hydroelastic_shapes_has_the_columns():
     block = collided(builder, hydro_reduce=True)
     assert block.columns["stiffness"].tolist() == [0.0]
     assert block.groups["hydro_patches"].row_count == 0
+
+
+def test_friction_is_not_scaled():
+    options = {"reduce_contacts": True, "reduce_pairs": "all", "moment_matching": True}
+    block = collided(pile(0), hydro_reduce=True, **options)
+    scale = block.columns["friction_scale"]
+    assert len(scale) == block.contact_count
+    assert (scale[block.columns["kind"] == 3] == 1.0).any()
