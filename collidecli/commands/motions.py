@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.scene.arguments import float_array
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, recorded_particles
 from collidecli.storage.trajectories.bodies import normalize, pose_fault
+from collidecli.storage.trajectories.particles import check_positions
 
 FLOAT_TYPES = ("float32", "float64")
 
@@ -20,11 +22,11 @@ class PoseArray:
 
     Args:
         poses: float32 or float64[frames, worlds, bodies, 7], x y z then qx qy qz qw.
-        body_path: paths of the model's bodies.
+        body_path: paths of the model's bodies. particles: a result of `checked_particles`; None if they rest.
     Raises InputError for another shape or type. An invalid pose raises InputError when its frame is read.
     """
 
-    def __init__(self, poses: np.ndarray, body_path: Sequence[str]) -> None:
+    def __init__(self, poses: np.ndarray, body_path: Sequence[str], particles: np.ndarray | None = None) -> None:
         wanted = ("frames", "worlds", len(body_path), 7)
         if poses.ndim != 4 or poses.shape[2:] != wanted[2:]:
             raise InputError(
@@ -32,7 +34,10 @@ class PoseArray:
             )
         if poses.dtype.name not in FLOAT_TYPES:
             raise InputError(f"is of type {poses.dtype}", "body_q", f"give {' or '.join(FLOAT_TYPES)}")
-        self._poses, self._body_path = poses, body_path
+        if particles is not None and len(particles) != len(poses):
+            what = f"has {len(particles)} frames, and body_q {len(poses)}"
+            raise InputError(what, "particle_q", "give as many of both")
+        self._poses, self._body_path, self._particles = poses, body_path, particles
         self.time = np.arange(len(poses), dtype=np.float64)
         self.step = np.arange(len(poses))
         self.world_count, self.float_type, self.sha256 = poses.shape[1], poses.dtype, ""
@@ -53,8 +58,23 @@ class PoseArray:
             )
         return poses
 
+    def read_particles(self, frames: range) -> np.ndarray | None:
+        """float64[len(frames), worlds or 1, particles, 3], see `RecordsParticles`; None if they rest."""
+        return None if self._particles is None else self._particles[frames.start : frames.stop]
+
     def close(self) -> None:
         pass
+
+
+def checked_particles(particle_q: np.ndarray, model: Model) -> np.ndarray:
+    """float64[frames, worlds or 1, particles, 3]. Raises InputError for another shape and a position not finite."""
+    found = float_array("particle_q", particle_q, "particle_q")
+    count = len(model.particles)
+    if found.ndim != 4 or found.shape[2:] != (count, 3) or found.shape[1] not in (1, model.world_count):
+        wanted = f"(frames, {' or '.join(map(str, sorted({1, model.world_count})))}, {count}, 3)"
+        raise InputError(f"has shape {found.shape}", "particle_q", f"give {wanted}: a position for each particle")
+    check_positions(found, range(len(found)), "particle_q")
+    return found
 
 
 def parse_frames(text: str, frame_count: int) -> range:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from collidecli.commands.collision import prepare_collision
-from collidecli.commands.motions import PoseArray, check_worlds
+from collidecli.commands.motions import PoseArray, check_worlds, checked_particles
 from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.pipeline_builder import find_device
@@ -26,7 +26,14 @@ from collidecli.scene.mixing import OptionalColumns
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, RestingMotion
 from collidecli.scene.option_choices import DEFAULT_BETAS
-from collidecli.scene.run_options import DEFAULT_CACHE_LIMIT, ContactOptions, EngineOptions, SceneOptions
+from collidecli.scene.run_options import (
+    DEFAULT_CACHE_LIMIT,
+    DEFAULT_RINGS,
+    DEFAULT_SOFT_GAP,
+    ContactOptions,
+    EngineOptions,
+    SceneOptions,
+)
 from collidecli.scene.text_format import numbered
 
 if TYPE_CHECKING:
@@ -175,6 +182,11 @@ def collide(
     hydro_surface: bool = False,
     hydro_reduce: bool = False,
     hydro_fallback: str = "point",
+    particle_q: np.ndarray | None = None,
+    soft_gap: float = DEFAULT_SOFT_GAP,
+    self_contacts: float = 0.0,
+    self_contact_rings: int = DEFAULT_RINGS,
+    self_contact_rest: float | None = None,
     columns: Sequence[str] | str = (),
     pipeline: str = "unified",
     broad_phase: str = "auto",
@@ -200,6 +212,9 @@ def collide(
             column of persistent ids (docs/howto/follow-contacts.md).
         hydro: "off", "authored" or "all"; hydro_stiffness [N/m^3], hydro_resolution [voxels], hydro_surface,
             hydro_reduce, hydro_fallback: of hydroelastic contacts (docs/explanation/hydroelastic.md).
+        particle_q: positions of the model's particles [frames, worlds or 1, particles, 3], of as many frames as body_q
+            [m]; None lets them rest. soft_gap, self_contacts, self_contact_rings, self_contact_rest: of contacts of
+            particles, in `groups` (docs/explanation/particles.md).
         columns: names of optional columns, such as ["friction"], or one name; see docs/reference/file-formats.md.
         pipeline, broad_phase, device, threads, memory_limit [bytes], chunk_cells: affect the speed, not the contacts;
             "" or 0 lets the engine choose.
@@ -215,12 +230,13 @@ def collide(
         normal_matching=normal_matching, moment_matching=moment_matching, anchor_contact=anchor_contact,
         sticky_contacts=sticky_contacts, contact_ids=contact_ids, hydro=hydro, hydro_stiffness=hydro_stiffness,
         hydro_resolution=hydro_resolution, hydro_surface=hydro_surface, hydro_reduce=hydro_reduce,
-        hydro_fallback=hydro_fallback,
+        hydro_fallback=hydro_fallback, soft_gap=soft_gap, self_contacts=self_contacts,
+        self_contact_rings=self_contact_rings, self_contact_rest=self_contact_rest,
     ).checked()  # fmt: skip
     engine = EngineOptions(
         pipeline, broad_phase, device, threads, memory_limit, chunk_cells, cache_dir, cache_limit
     ).checked()
-    return contacts_in_memory(model, body_q, contact, engine, columns)
+    return contacts_in_memory(model, body_q, contact, engine, columns, particle_q)
 
 
 def contacts_in_memory(
@@ -229,13 +245,14 @@ def contacts_in_memory(
     contact: ContactOptions,
     engine: EngineOptions,
     columns: Sequence[str] | str,
+    particle_q: np.ndarray | None = None,
 ) -> Contacts:
     """See `collide`."""
     if not isinstance(model, Model):
         raise InputError(f"model is a {type(model).__name__}", "collide", "give a result of ModelBuilder.finalize()")
     names = (columns,) if isinstance(columns, str) else columns
     optional = OptionalColumns.of(contact.apply(model), names)
-    motion, timing = _motion_of(model, body_q), TimingReport()
+    motion, timing = _motion_of(model, body_q, particle_q), TimingReport()
     collision = prepare_collision(model, motion, contact, engine, find_device(engine.device), timing)
     for note in kernel_cache_notes():
         warnings.warn(note, RuntimeWarning, stacklevel=3)
@@ -267,7 +284,14 @@ def _check_extension(path: str | os.PathLike[str], endings: tuple[str, ...], wha
         raise InputError(f"is {what} by its extension", os.fspath(path), f"{method} reads it")
 
 
-def _motion_of(model: Model, body_q: np.ndarray | Motion | None) -> Motion:
+def _motion_of(model: Model, body_q: np.ndarray | Motion | None, particle_q: np.ndarray | None) -> Motion:
+    if particle_q is not None:
+        if hasattr(body_q, "read"):
+            raise InputError("body_q is a motion", "particle_q", "give the poses as an array")
+        rest = np.tile(model.bodies.pose, (len(particle_q), 1, 1, 1))
+        body_q = PoseArray(
+            rest if body_q is None else np.asarray(body_q), model.bodies.path, checked_particles(particle_q, model)
+        )
     if body_q is None:
         return RestingMotion(model.bodies.pose[None])
     if hasattr(body_q, "read"):

@@ -212,7 +212,7 @@ class TrajectoryWriter:
         if "joint_q" in blocks:
             self._check_cells(~np.isfinite(blocks["joint_q"]), "joint_q", "a coordinate is not finite")
         if "particle_q" in blocks:
-            bad = (~np.isfinite(blocks["particle_q"])).any(axis=-1)
+            bad = np.asarray((~np.isfinite(blocks["particle_q"])).any(axis=-1))
             self._check_cells(bad, "particle_q", "a position is not finite")
         if count:
             self._last_time = float(times[-1])
