@@ -254,7 +254,7 @@ def contacts_in_memory(
     optional = OptionalColumns.of(contact.apply(model), names)
     motion, timing = _motion_of(model, body_q, particle_q), TimingReport()
     collision = prepare_collision(model, motion, contact, engine, find_device(engine.device), timing)
-    for note in kernel_cache_notes():
+    for note in (*collision.pipeline.notes, *kernel_cache_notes()):
         warnings.warn(note, RuntimeWarning, stacklevel=3)
     with closing(collision.blocks(timing)) as blocks:
         merged = merged_contacts(map(optional.added, blocks), len(motion.time), model.world_count)

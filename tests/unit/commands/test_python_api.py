@@ -373,3 +373,15 @@ def test_hydroelastic_surfaces_in_memory():
     # p is 1e6 N/m^3 times the depth of 0.05 m, and falls to 0 at the rim.
     np.testing.assert_allclose(patches.columns["force"], [[0.0, 0.0, 5e4 * (1 - 0.1 + 0.01 / 3)]], atol=1e-6)
     assert contacts.cell(0).groups["hydro_faces"].row_count == contacts.groups["hydro_faces"].row_count == 5
+
+
+def test_an_open_mesh_that_cannot_be_hydroelastic_is_warned_of():
+    builder = ModelBuilder()
+    cfg = ShapeConfig(is_hydroelastic=True)
+    builder.add_ground_plane(cfg=cfg)
+    body = builder.add_body()
+    builder.add_shape_mesh(body, np.eye(3), np.array([[0, 1, 2]]), cfg=cfg, key="sheet")
+    with pytest.warns(RuntimeWarning, match="'sheet' is an open mesh"):
+        collidecli.collide(builder.finalize())
+    with pytest.raises(InputError, match="sheet"):
+        collidecli.collide(builder.finalize(), hydro_fallback="refuse")
