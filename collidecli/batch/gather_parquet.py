@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,27 +14,37 @@ import numpy as np
 from collidecli.batch.episodes import parquet_bytes
 from collidecli.batch.gathered import Gathered
 from collidecli.batch.parquet_parts import ParquetParts
+from collidecli.exporters.group_selection import rows_of
 from collidecli.exporters.rows import ContactRows
 from collidecli.exporters.selection import SelectedContacts
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.flat_tables import TableColumn, record_batch, require_pyarrow
 
+CONTACTS = "contacts"
 EPISODES = "episodes.parquet"
 _LEFT_OUT = ("episode",)
 """Columns of a single contact set that the number of the episode replaces."""
 
 
 def write_parquet(folder: str, gathered: Gathered) -> None:
-    """Writes contacts-00000.parquet and further files, and EPISODES."""
-    with ParquetParts(lambda number: os.path.join(folder, f"contacts-{number:05d}.parquet")) as parts:
+    """Writes contacts-00000.parquet and further files, such files of every other group of contacts, and EPISODES."""
+    tables: dict[str, ParquetParts] = {}
+    with ExitStack() as stack:
         for done, contacts in gathered:
-            for batch in _batches(contacts, done.episode.job, done.index):
-                parts.append(batch)
-            parts.end_episode()
+            for name in (CONTACTS, *contacts.groups):
+                if name not in tables:
+                    tables[name] = stack.enter_context(ParquetParts(partial(_part, folder, name)))
+                for batch in _batches(contacts, name, done.episode.job, done.index):
+                    tables[name].append(batch)
+                tables[name].end_episode()
     columns = {name: [row[number] for row in episode_rows(gathered)] for number, name in enumerate(EPISODE_COLUMNS)}
     table = require_pyarrow("batch gather").table(columns)
     with open(os.path.join(folder, EPISODES), "wb") as file:
         file.write(parquet_bytes(table, "batch gather"))
+
+
+def _part(folder: str, name: str, number: int) -> str:
+    return os.path.join(folder, f"{name}-{number:05d}.parquet")
 
 
 EPISODE_COLUMNS = ("episode_index", "key", "job", "motion", "demo", "frames", "contacts", "content_sha256")
@@ -55,13 +67,14 @@ def episode_rows(gathered: Gathered) -> list[tuple[Any, ...]]:
     ]
 
 
-def _batches(contacts: ContactSet, job: str, index: int) -> Iterator[Any]:
-    """The rows of `collide export --to parquet`, with job, episode_index, and frame_index in place of frame.
+def _batches(contacts: ContactSet, name: str, job: str, index: int) -> Iterator[Any]:
+    """The rows of `collide export --to parquet`, of CONTACTS or of the group `name`.
 
-    The first batch has no rows, so that episodes without contacts have columns.
+    job and episode_index are added; frame_index is in place of frame. The first batch has no rows, so that episodes
+    without contacts have columns.
     """
     everything = SelectedContacts(contacts, range(contacts.frame_count), np.arange(contacts.world_count), None)
-    rows = ContactRows(everything)
+    rows = ContactRows(everything if name == CONTACTS else rows_of(everything, name))
     columns = (
         TableColumn("job", np.dtype(np.int32), words=(job,)),
         TableColumn("episode_index", np.dtype(np.int64)),

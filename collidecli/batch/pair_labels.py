@@ -9,8 +9,10 @@ import numpy as np
 
 from collidecli.analysis.path_patterns import matching_paths
 from collidecli.errors import InputError
+from collidecli.scene.contact_groups import HYDRO_FACES, HYDRO_PATCHES, group_words
 from collidecli.storage.contact_sets.reader import ContactSet
 
+HYDRO_NAMES = (HYDRO_PATCHES.name, HYDRO_FACES.name)
 BLOCK_COLUMNS = ("shape0", "shape1", "distance")
 
 
@@ -64,3 +66,9 @@ def check_one_world(contacts: ContactSet, label: str, to: str) -> None:
     if contacts.config.get("frames"):
         what = f"is of some frames ({contacts.config['frames']}), and {to} has one row for each recorded frame"
         raise InputError(what, label, "run it without --frames, or use --to parquet")
+    reduced = HYDRO_NAMES if contacts.config.get("hydro_reduce") else ()
+    left = [name for name, table in contacts.groups.items() if table.row_count and name not in reduced]
+    if left:
+        what = f"has {' and '.join(map(group_words, left))}, and {to} writes contacts of rigid shapes alone"
+        hydro = ", or run it with --hydro-reduce or --hydro off" if set(left) <= set(HYDRO_NAMES) else ""
+        raise InputError(what, label, f"use --to parquet or --to merge{hydro}")
