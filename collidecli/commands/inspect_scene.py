@@ -18,6 +18,7 @@ from collidecli.scene.allowed_pairs import allowed_pairs, explain
 from collidecli.scene.filter_rules import FilterClass
 from collidecli.scene.material import PENALTY_PARAMETERS, RULE_FIELDS
 from collidecli.scene.model import STATIC_BODY, Model
+from collidecli.scene.particles import Particles
 from collidecli.scene.run_options import GROUND, SceneOptions
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 
@@ -32,10 +33,11 @@ class SceneResult(Result):
     allowed_pair_count: pairs of shapes that may touch; None if not counted. pair_count: all pairs of shapes that are in
     a world together, each template once. excluded_pairs: count by rule.
     kept_attributes: count of shapes with each attribute that is read but affects no contact. pairs, why: if requested.
+    deformables: path, kind, template, particles, triangles and tetrahedra of each object of particles; None without.
     """
 
     SCHEMA: ClassVar[str] = "collide.inspect.scene/1"
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("pairs", "why")
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("pairs", "why", "deformables")
 
     file: str
     sha256: str
@@ -56,6 +58,23 @@ class SceneResult(Result):
     warnings: tuple[str, ...]
     pairs: list[list[str]] | None = None
     why: dict[str, Any] | None = None
+    deformables: list[dict[str, Any]] | None = None
+
+
+def _deformables(particles: Particles) -> list[dict[str, Any]]:
+    triangles = np.bincount(particles.owner[particles.triangle[:, 0]], minlength=len(particles.path))
+    tetrahedra = np.bincount(particles.owner[particles.tetrahedron[:, 0]], minlength=len(particles.path))
+    return [
+        {
+            "path": path,
+            "kind": particles.kind[row],
+            "template": int(particles.template[row]),
+            "particles": int(particles.first[row + 1] - particles.first[row]),
+            "triangles": int(triangles[row]),
+            "tetrahedra": int(tetrahedra[row]),
+        }
+        for row, path in enumerate(particles.path)
+    ]
 
 
 def inspect_scene(
@@ -92,6 +111,7 @@ def inspect_scene(
         warnings=scene.warnings,
         pairs=[[paths[a], paths[b]] for a, b in _union(listed)] if pairs and listed is not None else None,
         why=explain_pair(model, *why, left_out) if why is not None else None,
+        deformables=_deformables(model.particles) if len(model.particles) else None,
     )
 
 

@@ -63,6 +63,17 @@ def _why_lines(why: ResultDict, limit: int | None) -> list[Text]:
     return [Text(line) for line in [*lines, *([f"and {count(more)} more, which --all lists"] if more else [])]]
 
 
+def _particle_rows(objects: list[ResultDict]) -> list[tuple[str, str]]:
+    """One row an object of particles, the first five; none without particles."""
+    shown = [
+        f"{count(each['particles'])}: {each['kind']} {each['path']}"
+        + (f", {plural(each['triangles'], 'triangle')}" if each["triangles"] else "")
+        for each in objects[:5]
+    ]
+    shown += [f"and {plural(len(objects) - 5, 'more object')}"] if len(objects) > 5 else []
+    return [("particles" if row == 0 else "", text) for row, text in enumerate(shown)]
+
+
 def _whole_scene(result: ResultDict, limit: int | None) -> RenderableType:
     shapes, bodies = result["shapes"], result["bodies"]
     pairs = result["allowed_pair_count"]
@@ -70,6 +81,7 @@ def _whole_scene(result: ResultDict, limit: int | None) -> RenderableType:
         ("scene", result["file"]),
         ("shapes", f"{count(len(shapes))}: {shape_counts(result['shape_types'])}" if shapes else "none"),
         ("bodies", count(len(bodies))),
+        *_particle_rows(result.get("deformables") or []),
         ("worlds", _worlds(result)),
         ("motion", _span(result["motion"], "frame") if result["motion"]["frames"] > 1 else "none: one resting pose"),
         ("up axis", result["up_axis"]),

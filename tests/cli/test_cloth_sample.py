@@ -107,6 +107,13 @@ def test_bad_input_is_refused_in_one_message(tmp_path, collide, count, value, wo
     assert not (tmp_path / "c.h5").exists()
 
 
+def test_inspect_lists_the_objects_of_particles(collide):
+    shown = collide("inspect", str(SCENE))
+    assert "289: cloth /World/cloth, 512 triangles" in shown.out
+    objects = json.loads(collide("inspect", str(SCENE), "--json").out)["deformables"]
+    assert [(each["path"], each["particles"]) for each in objects] == [("/World/cloth", 289), ("/World/drops", 40)]
+
+
 def test_a_converted_recording_keeps_the_positions_of_particles(tmp_path, collide):
     source = tmp_path / "m.h5"
     write_recording(source, 329)
