@@ -6,25 +6,24 @@ import mujoco
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.numerics.pose_products import WXYZ_TO_XYZW
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.placement import compose
 from collidecli.scene.shape_config import ShapeConfig
 
 TRIANGLES, TETRAHEDRA = 2, 3
 """Dimensions of a flex; one of lines has dimension 1."""
 
 
-def add_flexes(builder: ModelBuilder, mj_model: mujoco.MjModel, body_row: np.ndarray, location: str) -> None:
+def add_flexes(
+    builder: ModelBuilder, mj_model: mujoco.MjModel, data: mujoco.MjData, body_row: np.ndarray, location: str
+) -> None:
     """Adds the flexes of a compiled model that may collide: one particle a vertex, with the flex's radius and masks.
 
-    body_row: the builder's body of each body of the model; the static world is -1. A flex of lines has particles alone.
+    data: poses of the bodies at rest. body_row: the builder's body of each body of the model; the static world is -1. A
+    flex of lines has particles alone.
     Raises InputError for a flex whose vertices are interpolated between nodes.
     """
-    if not mj_model.nflex:
-        return
-    data = mujoco.MjData(mj_model)
-    mujoco.mj_kinematics(mj_model, data)
-    mujoco.mj_comPos(mj_model, data)
-    mujoco.mj_flex(mj_model, data)
     for flex in range(mj_model.nflex):
         masks = int(mj_model.flex_contype[flex]), int(mj_model.flex_conaffinity[flex])
         if not (any(masks) or mj_model.flex_selfcollide[flex]):
@@ -34,7 +33,7 @@ def add_flexes(builder: ModelBuilder, mj_model: mujoco.MjModel, body_row: np.nda
             what = f"the vertices of flex '{name}' are interpolated between nodes, which is not handled"
             raise InputError(what, location, 'give it dof="full", or contype="0" conaffinity="0" selfcollide="none"')
         first, count = int(mj_model.flex_vertadr[flex]), int(mj_model.flex_vertnum[flex])
-        position = np.array(data.flexvert_xpos[first : first + count])
+        position = _positions(mj_model, data, flex, slice(first, first + count))
         place = {
             "cfg": ShapeConfig(mask_either=masks),
             "key": name,
@@ -46,6 +45,17 @@ def add_flexes(builder: ModelBuilder, mj_model: mujoco.MjModel, body_row: np.nda
             add(vertices=position, indices=_elements(mj_model, flex), particle_radius=radius, **place)
         else:
             builder.add_particles(position, radius=radius, **place)
+
+
+def _positions(mj_model: mujoco.MjModel, data: mujoco.MjData, flex: int, held: slice) -> np.ndarray:
+    """float64[n, 3]: vertices `held` of a flex in the world, from the frames of their bodies [m]."""
+    body = mj_model.flex_vertbodyid[held]
+    local = np.zeros((len(body), 7))
+    local[:, 6] = 1.0
+    if not mj_model.flex_centered[flex]:
+        local[:, :3] = mj_model.flex_vert[held]
+    pose = np.concatenate([data.xpos[body], data.xquat[body][:, WXYZ_TO_XYZW]], axis=1)
+    return compose(pose, local)[:, :3]
 
 
 def _elements(mj_model: mujoco.MjModel, flex: int) -> np.ndarray:

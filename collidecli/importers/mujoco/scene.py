@@ -105,7 +105,7 @@ def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneO
             pose = (*data.xpos[body], *data.xquat[body][WXYZ_TO_XYZW])
             body_row[body] = builder.add_body(xform=pose, key=body_name(mj_model, body))
         shape_row, left_out = add_geoms(builder, mj_model, data, static, body_row, location, names)
-        add_flexes(builder, mj_model, body_row, location)
+        add_flexes(builder, mj_model, data, body_row, location)
         disabled = disabled_pairs(rules, _shapes_of_links(mj_model, shape_row)) if rules else NOTHING
         warnings = [
             *compiled.warnings,
