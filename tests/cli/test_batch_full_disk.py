@@ -1,4 +1,4 @@
-"""A batch whose disk gets full ends with exit code 3, keeps what is whole, and goes on where there is room again."""
+"""A batch whose disk gets full ends with exit code 3, keeps what is whole, and goes on where there is space again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def mount(*words: str) -> bool:
 
 @pytest.fixture
 def small(here: Path):
-    """A file system of its own in the folder small, with too little room for the batch of jobs.toml."""
+    """A file system of its own in the folder small, with too little space for the batch of jobs.toml."""
     (here / "demos").mkdir()
     for number in range(COUNT):
         write_motion(here / "demos" / f"d{number}.h5", 5 + number)
@@ -38,7 +38,7 @@ def small(here: Path):
     subprocess.run(["umount", "-l", "small"], cwd=here, check=True)
 
 
-def test_a_full_disk_ends_a_batch_which_goes_on_where_there_is_room(small, collide):
+def test_a_full_disk_ends_a_batch_which_goes_on_where_there_is_space(small, collide):
     assert collide("batch", "run", "jobs.toml", "-o", "whole", "--workers", "1").code == 0
     assert collide("batch", "plan", "jobs.toml", "-o", "small/B", "--shard-seconds", "1e-9").code == 0
     full = collide("batch", "run", "small/B", "--workers", "2")
