@@ -1,8 +1,11 @@
-"""The manifests of samples/07_cluster/kubernetes: Kubernetes' own schema, and command lines that `collide` accepts."""
+"""The files of samples/07_cluster/kubernetes: the schema of Kubernetes, command lines of `collide`, and `wait.sh`."""
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +56,58 @@ def test_the_slots_are_the_completions():
     assert held["args"][held["args"].index("--workers") + 1] == held["resources"]["limits"]["cpu"]
     (rule,) = (rule for rule in spec["podFailurePolicy"]["rules"] if rule["action"] == "FailIndex")
     assert rule["onExitCodes"]["values"] == [1, 2, 3], "exit codes that a repetition would give again"
+
+
+def wait(folder: Path, kubectl: str) -> subprocess.CompletedProcess[str]:
+    """wait.sh with this `kubectl`, and a `sleep` that counts its calls in `slept`."""
+    for name, text in (("kubectl", kubectl), ("sleep", f"echo >> {folder}/slept")):
+        (folder / name).write_text(f"#!/bin/bash\n{text}\n")
+        (folder / name).chmod(0o755)
+    return subprocess.run(
+        ["bash", FOLDER / "wait.sh", "collide-work"],
+        env={"PATH": f"{folder}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize(
+    ("conditions", "code"), [("SuccessCriteriaMet Complete", 0), ("FailureTarget Failed", 1), ("Failed", 1)]
+)
+def test_waiting_ends_when_a_job_has_completed_or_failed(tmp_path, conditions, code):
+    """First the server does not answer, then the Job has not ended and its last condition is only announced."""
+    slept = tmp_path / "slept"
+    done = wait(
+        tmp_path,
+        f"""case $(cat {slept} 2>/dev/null | wc -l) in
+        0) echo refused >&2; exit 1 ;;
+        1) echo -n "collide-work  " ;;
+        2) echo -n "collide-work FailureTarget " ;;
+        *) echo -n "collide-work {conditions} " ;;
+        esac""",
+    )
+    assert (done.returncode, len(slept.read_text().splitlines())) == (code, 3)
+    assert done.stderr.startswith("refused")
+
+
+def test_waiting_for_no_job_is_refused(tmp_path):
+    done = wait(tmp_path, "exit 0")
+    assert (done.returncode, "collide-work: no Job of this name" in done.stderr) == (2, True)
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_kubectl_prints_the_conditions_that_hold(tmp_path):
+    job = read(FOLDER / "work.yaml")
+    held = {"Suspended": "False", "FailureTarget": "True", "Failed": "True"}
+    job["status"] = {"conditions": [{"type": name, "status": state} for name, state in held.items()]}
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(job))
+    template = re.search(r"^true_conditions='(.*)'$", (FOLDER / "wait.sh").read_text(encoding="utf-8"), re.M)
+    assert template is not None
+    local = ["kubectl", "patch", "--local", "-f", tmp_path / "job.yaml", "--type", "merge", "-p", '{"metadata": {}}']
+    done = subprocess.run([*local, "-o", f"jsonpath={template[1]}"], capture_output=True, text=True, check=True)
+    assert done.stdout == "collide-work FailureTarget Failed "
 
 
 @pytest.mark.slow

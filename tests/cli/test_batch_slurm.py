@@ -18,6 +18,7 @@ import pytest
 from collidecli.batch.plan import read_plan
 from collidecli.batch.store import Store
 from collidecli.batch.work import work_shard
+from collidecli.cli.batch import verb
 from tests.cli.conftest import write_motion
 from tests.support.batches import COLLIDE, JOBS, REPOSITORY, environment, result_count, until
 from tests.support.slurm import Slurm, missing_programs
@@ -61,6 +62,87 @@ def test_only_a_killed_task_is_queued_again(tmp_path, code, restarts, requeued):
         assert (tmp_path / "queued").read_text().split() == ["requeue", "7_5"]
 
 
+def task(folder: Path, *words: str, first: int = 0, last: int = 7, number: int = 0) -> subprocess.CompletedProcess[str]:
+    """work.sbatch as a task of an array of 8, with a `collide` that writes its words to `words`."""
+    (folder / "collide").write_text(f'#!/bin/bash\necho "$@" > {folder}/words\n')
+    (folder / "collide").chmod(0o755)
+    variables = {
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        "SLURM_ARRAY_TASK_ID": str(number),
+        "SLURM_ARRAY_TASK_MIN": str(first),
+        "SLURM_ARRAY_TASK_MAX": str(last),
+        "SLURM_ARRAY_TASK_COUNT": "8",
+    }
+    return subprocess.run(
+        ["bash", SCRIPTS / "work.sbatch", *words], env=variables, capture_output=True, text=True, check=False
+    )
+
+
+def test_further_words_of_a_task_are_options_of_work(tmp_path):
+    assert task(tmp_path, "/shared/B", "--retry-failed").returncode == 0
+    written = (tmp_path / "words").read_text().split()
+    assert written == ["batch", "work", "/shared/B", "--slot", "0/8", "--workers", "1", "--retry-failed"]
+    verb.commands["work"].make_context("work", ["B", *written[3:-1]])
+
+
+def test_arrays_with_gaps_are_refused(tmp_path):
+    done = task(tmp_path, "/shared/B", first=10, last=24, number=24)
+    assert (done.returncode, "gaps" in done.stderr) == (2, True)
+    assert not (tmp_path / "words").exists()
+    assert task(tmp_path, "/shared/B", first=10, last=17, number=17).returncode == 0
+    assert "7/8" in (tmp_path / "words").read_text().split()
+
+
+@pytest.mark.parametrize("script", ["submit.sh", "plan.sbatch", "work.sbatch", "gather.sbatch"])
+def test_too_few_words_give_the_usage(script):
+    done = subprocess.run(["bash", SCRIPTS / script], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert f"usage: {script} " in done.stderr
+
+
+def submit(folder: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], list[list[str]]]:
+    """submit.sh with an `sbatch` that prints 1, 2, 3; its result, and the words of each call."""
+    log = folder / "calls"
+    (folder / "sbatch").write_text(f'#!/bin/bash\necho "$@" >> {log}\necho "$(wc -l < {log});main"\n')
+    (folder / "sbatch").chmod(0o755)
+    (folder / "jobs.toml").write_text(JOBS)
+    done = subprocess.run(
+        ["bash", SCRIPTS / "submit.sh", *words],
+        env={"PATH": f"{folder}:{os.environ['PATH']}"},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done, [line.split() for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def test_submitted_jobs_depend_on_the_plan(tmp_path):
+    done, (plan, work, gather) = submit(tmp_path, "jobs.toml", "/shared/B", "20", "--cpus-per-task=4")
+    assert done.stdout == "plan 1, work 2, gather 3; collide batch status /shared/B --watch\n"
+    assert plan[1:] == [str(SCRIPTS / "plan.sbatch"), "jobs.toml", "/shared/B"]
+    assert {"--dependency=afterok:1", "--kill-on-invalid-dep=yes", "--array=0-19", "--cpus-per-task=4"} <= set(work)
+    assert {"--dependency=afterok:1,afterany:2", "--kill-on-invalid-dep=yes"} <= set(gather)
+    assert "--cpus-per-task=4" not in plan + gather
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("none.toml", "/shared/B", "20"), "none.toml: no file that can be read"),
+        ((".", "/shared/B", "20"), ".: no file that can be read"),
+        (("jobs.toml", "/shared/B", "--partition=main"), "TASKS is '--partition=main'"),
+        (("jobs.toml", "/shared/B", "0"), "TASKS is '0'"),
+        (("jobs.toml", "/shared/B"), "usage: submit.sh"),
+    ],
+)
+def test_nothing_is_submitted_with_words_that_cannot_be_used(tmp_path, words, message):
+    done, calls = submit(tmp_path, *words)
+    assert done.returncode != 0
+    assert message in done.stderr
+    assert calls == []
+
+
 @pytest.fixture
 def slurm() -> Iterator[Slurm]:
     """A Slurm whose jobs find `collide`."""
@@ -82,6 +164,19 @@ def slurm() -> Iterator[Slurm]:
 
 def ended(slurm: Slurm, job: str) -> bool:
     return not {"PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "REQUEUED"} & set(slurm.state(job))
+
+
+@pytest.mark.slow
+def test_the_table_of_an_earlier_plan_stays_where_planning_fails(slurm, here):
+    (here / "jobs.toml").write_text("no job file")
+    (here / "B").mkdir()
+    (here / "B" / "contacts.parquet").write_text("earlier")
+    printed = slurm.run(str(SCRIPTS / "submit.sh"), "jobs.toml", "B", "2")
+    plan, work, gather = re.findall(r"\d+", printed.split(";")[0])
+    until(lambda: all(ended(slurm, job) for job in (plan, work, gather)), 300, every=1.0)
+    assert slurm.state(plan) == ["FAILED"]
+    assert set(slurm.state(work)) == set(slurm.state(gather)) == {"CANCELLED"}
+    assert (here / "B" / "contacts.parquet").read_text() == "earlier"
 
 
 @pytest.mark.slow

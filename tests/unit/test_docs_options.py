@@ -23,7 +23,7 @@ VERBS = verbs_of(CONTEXT)
 OF_OTHERS = {
     *("--force-regen", "--regen-all", "--with-test-class-names", "--basetemp"),  # pytest and pytest-regressions
     *("--clock", "--into"),  # tests.bench and tests.matrix
-    *("--nthreads", "--partition", "--for", "--timeout"),  # dask worker, sbatch and kubectl
+    *("--nthreads", "--cpus-per-task", "--mem-per-cpu", "--array"),  # dask worker and sbatch
 }
 
 
