@@ -92,6 +92,8 @@ def _address_in(scheduler_file: str) -> str:
 def _require_answer(address: str, where: str) -> None:
     """Raises InputError where a TCP address does not answer as Dask does, which itself tries for minutes."""
     protocol, _, place = address.rpartition("://")
+    if protocol in ("http", "https", "ws", "wss"):  # the address of the dashboard
+        raise InputError("is not the address of a scheduler", where, "write it as tcp://HOST:PORT")
     if protocol not in ("", "tcp", "tls") or not address:
         return
     host, _, port = place.rpartition(":")

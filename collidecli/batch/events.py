@@ -69,18 +69,23 @@ def log_shard(store: Store, report: ShardReport, done: Mapping[Episode, RunResul
             "event": "shard",
             "time": time.time(),
             "sha256": dataset_hash(contents),
+            "keys": list(contents),
             "run_warnings": warned,
         }
     )
 
 
-def run_warnings(events: Iterable[Mapping[str, Any]]) -> list[RunWarning]:
-    """The distinct warnings of all runs, those of most episodes first."""
+def run_warnings(events: Iterable[Mapping[str, Any]], planned: Mapping[str, int]) -> list[RunWarning]:
+    """The distinct warnings of the runs, those of most episodes first. planned: number of episodes of each key."""
     found: dict[str, dict[str, str]] = {}
     for event in events:
         for message, episodes in event.get("run_warnings", {}).items():
-            found.setdefault(message, {}).update(episodes)
-    warnings = (RunWarning(text, len(held), next(iter(held.values()))) for text, held in found.items())
+            held = {key: motion for key, motion in episodes if key in planned}
+            if held:
+                found.setdefault(message, {}).update(held)
+    warnings = (
+        RunWarning(text, sum(planned[key] for key in held), next(iter(held.values()))) for text, held in found.items()
+    )
     return sorted(warnings, key=lambda one: (-one.episodes, one.message))
 
 
@@ -94,15 +99,19 @@ def _machine() -> dict[str, str]:
     return {"host": socket.gethostname(), "processor": processor_name(), "instruction_set": instruction_set()}
 
 
-def throughput(events: Iterable[Mapping[str, Any]]) -> list[HostThroughput]:
-    """The throughput of each host, the one with most episodes first."""
+def throughput(events: Iterable[Mapping[str, Any]], planned: Mapping[str, int]) -> list[HostThroughput]:
+    """The throughput of each host, the one with most episodes first.
+
+    planned: number of episodes of each key; shards that computed none of them are those of an earlier plan.
+    """
     hosts: dict[str, list[Mapping[str, Any]]] = {}
     for event in events:
-        if event.get("event") == "shard":
+        if event.get("event") == "shard" and any(key in planned for key in event["keys"]):
             hosts.setdefault(str(event["host"]), []).append(event)
     found = []
     for host, shards in hosts.items():
-        seconds, episodes = sum(one["seconds"] for one in shards), sum(one["done"] for one in shards)
+        keys = {key for one in shards for key in one["keys"]}
+        seconds, episodes = sum(one["seconds"] for one in shards), sum(planned.get(key, 0) for key in keys)
         last = max(shards, key=lambda one: one["time"])
         found.append(
             HostThroughput(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -29,9 +30,13 @@ from collidecli.storage.atomic_output import AtomicOutput
 
 @dataclass(frozen=True, kw_only=True)
 class BatchState(Result):
-    """Counts of episodes, the seconds that the plan estimates for those that are left, failures, hosts and warnings."""
+    """Counts of episodes, the seconds that the plan estimates for those that are left, failures, hosts and warnings.
+
+    computed: number of contact sets that the command computed; None for a command that computes none.
+    """
 
     SCHEMA: ClassVar[str] = "collide.batch/1"
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("computed",)
 
     folder: str
     episodes: int
@@ -43,11 +48,13 @@ class BatchState(Result):
     failures: list[Failure]
     hosts: list[HostThroughput]
     run_warnings: list[RunWarning]
+    computed: int | None = None
 
 
-def state_of(store: Store, plan: Plan) -> BatchState:
-    """The state of a batch, from its folder alone. Episodes of one key count each."""
+def state_of(store: Store, plan: Plan, computed: int | None = None) -> BatchState:
+    """The state of a batch, from its folder alone. Episodes of one key count each. computed: see `BatchState`."""
     results, failures = set(store.results()), store.failures()
+    planned = Counter(episode.key for episode in plan.episodes)
     failed, events = dict[str, int](), store.events()
     left, seconds = 0, 0.0
     for episode in plan.episodes:
@@ -67,9 +74,10 @@ def state_of(store: Store, plan: Plan) -> BatchState:
         failed=failed_count,
         left=left,
         estimated_seconds_left=seconds,
+        computed=computed,
         failures=[failures[key] for key in failed],
-        hosts=throughput(events),
-        run_warnings=run_warnings(events),
+        hosts=throughput(events, planned),
+        run_warnings=run_warnings(events, planned),
     )
 
 

@@ -40,7 +40,7 @@ def write_robomimic(folder: str, gathered: Gathered, pairs: Sequence[NamedPair])
 
 
 def folder_name(job: str) -> str:
-    """The name of a job as that of a folder. Raises InputError for a name that cannot be one."""
+    """The name of a job as that of a folder. Raises InputError for a name that cannot be one, in a changed plan."""
     if os.path.basename(job) != job or job in (".", "..") or "\0" in job:
         raise InputError(f"the job '{job}' cannot be the name of a folder", "name", "give the job another name")
     return job

@@ -35,7 +35,7 @@ class DoneEpisode:
     @property
     def label(self) -> str:
         """Recording and demonstration, or the job of a scene that moves by itself."""
-        return " ".join(filter(None, (self.episode.motion, self.episode.demo))) or self.episode.job
+        return _label(self.episode)
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,14 @@ class Gathered:
         self.is_data_set = len({(episode.job, episode.motion) for episode in ordered}) == 1 and all(
             is_data_set(episode.motion) and episode.demo for episode in ordered
         )
+        left = [episode for episode in ordered if episode.key not in keys and episode.key not in failures]
+        if left:
+            what = f"{len(left)} of {len(ordered)} episodes have no contact set; the first is {_label(left[0])}"
+            raise InputError(what, store.location, f"compute them with collide batch run {store.location}")
         for number, episode in enumerate(ordered):
             index = episode_number(episode.demo) if self.is_data_set else number
             if episode.key in keys:
                 done.append(DoneEpisode(index, episode))
-            elif episode.key not in failures:
-                what = f"has no contact set of {episode.motion or episode.job}"
-                raise InputError(what, store.location, AGAIN)
         self.episodes = tuple(done)
         self.failed = len(plan.episodes) - len(done)
 
@@ -102,6 +103,10 @@ class Gathered:
     def dataset_sha256(self) -> str:
         """Hash over the keys and content hashes of all opened contact sets."""
         return dataset_hash({size.done.episode.key: size.content_sha256 for size in self.sizes})
+
+
+def _label(episode: Episode) -> str:
+    return " ".join(filter(None, (episode.motion, episode.demo))) or episode.job
 
 
 def frames_of(contacts: ContactSet) -> int:

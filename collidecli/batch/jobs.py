@@ -34,17 +34,19 @@ def read_jobs(path: str, request_of: Callable[[Sequence[str], Mapping[str, Any],
     Raises InputError for a file that is not TOML, an unknown key, a name that is given twice, a pattern that matches
     no file, or an option that `run` does not have.
     """
-    found = read_toml(path)
+    found = read_toml(path, "see docs/howto/batch.md for a job file")
     entries = found.pop("job", None)
     if found:
         raise InputError(f"has the unknown key '{next(iter(found))}'", path, "each job is a table [[job]]")
+    if isinstance(entries, dict):
+        raise InputError("job is a single table", path, "write [[job]] in place of [job]")
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise InputError("has no job", path, "write each job as a table [[job]] with name, scene and motion")
     jobs: list[Job] = []
     for number, entry in enumerate(entries, 1):
         job = _job(entry, number, path, request_of)
         if job.name in [other.name for other in jobs]:
-            raise InputError(f"two jobs have the name '{job.name}'", path, "names are unique")
+            raise InputError(f"two jobs have the name '{job.name}'", path, "rename one of them")
         jobs.append(job)
     return jobs
 
@@ -59,8 +61,13 @@ def _job(entry: dict[str, Any], number: int, path: str, request_of: Callable[...
     if not isinstance(name, str) or not name:
         raise InputError("has no name", f"{path}: job {number}", 'write name = "..."')
     where = f"{path}: job '{name}'"
+    if os.path.basename(name) != name or name in (".", "..") or "\0" in name:
+        raise InputError(f"the name '{name}' cannot be that of a folder", f"{path}: job {number}", "write it without /")
     folder = os.path.dirname(os.path.abspath(path))
     scenes = [os.path.join(folder, scene) for scene in _texts(entry.get("scene", []), "scene", where)]
+    for scene in scenes:
+        if not os.path.exists(scene):
+            raise InputError(f"there is no scene {scene}", where, "correct the path")
     patterns = _texts(entry.get("motion", []), "motion", where)
     if not patterns and not scenes:
         raise InputError("has neither a scene nor a motion", where, "give the recordings, or the scene, or both")

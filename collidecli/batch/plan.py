@@ -33,6 +33,8 @@ from collidecli.storage.reading_limit import limited_reading
 
 RESULT_EPOCH = 2
 """Part of every key. To be raised by a change of the contacts that any scene and motion give."""
+SHARD_SECONDS = 90.0
+"""Wanted duration of a shard by default: long against the start of a process, short against a lost worker [s]."""
 VERSION = 4
 _DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 TRIED = 10
@@ -45,10 +47,14 @@ Options = TypeVar("Options", ContactOptions, EngineOptions, SceneOptions, Record
 
 @dataclass(frozen=True)
 class Plan:
-    """Episodes in the order of their shards, and the request of each job by name, without recording and output."""
+    """Episodes in the order of their shards, and the request of each job by name, without recording and output.
+
+    shard_seconds: the wanted duration of a shard [s].
+    """
 
     episodes: EpisodeTable
     requests: Mapping[str, RunRequest] = field(default_factory=dict)
+    shard_seconds: float = SHARD_SECONDS
 
     @property
     def shard_count(self) -> int:
@@ -91,7 +97,8 @@ def make_plan(
     rank[order] = np.arange(len(order))
     joined = EpisodeTable.joined(tables)
     numbered = joined.with_numbers("shard", rank[joined.numbers("shard")])
-    return Plan(numbered.sorted_by(("shard", "ascending"), *longest_first), {job.name: job.request for job in jobs})
+    in_order = numbered.sorted_by(("shard", "ascending"), *longest_first)
+    return Plan(in_order, {job.name: job.request for job in jobs}, shard_seconds)
 
 
 def episodes_of(job: Job, progress: Callable[[int], None] | None = None) -> Iterator[Episode]:
@@ -167,7 +174,12 @@ def _key(scene_sha256: str, motion_sha256: str, request: RunRequest) -> str:
 def write_plan(plan: Plan, store: Store) -> None:
     """Writes a plan as Parquet, its requests as metadata. Raises OutputError; then no file is left."""
     requests = {name: asdict(request) for name, request in plan.requests.items()}
-    header = {"version": VERSION, "requests": requests, "sha256": plan.episodes.sha256(requests)}
+    header = {
+        "version": VERSION,
+        "shard_seconds": plan.shard_seconds,
+        "requests": requests,
+        "sha256": plan.episodes.sha256(requests),
+    }
     table = plan.episodes.table.replace_schema_metadata({"collide.batch": json.dumps(header)})
     store.files.write(PLAN, parquet_bytes(table, "batch"))
 
@@ -184,13 +196,14 @@ def read_plan(store: Store) -> Plan:
         episodes = EpisodeTable(table)
         if header["sha256"] != episodes.sha256(header["requests"]):
             raise InputError("is damaged: it was changed after it was written", where, fix)
+        seconds = float(header["shard_seconds"])
         requests = {name: _request(values) for name, values in header["requests"].items()}
     except FileNotFoundError:
         raise InputError("there is no plan", where, fix) from None
     except (*_DAMAGE, pyarrow().ArrowException) as error:
         words = " ".join(str(error).split())
         raise InputError(f"is not the plan of a batch: {words}", where, fix) from error
-    return Plan(episodes, requests)
+    return Plan(episodes, requests, seconds)
 
 
 def _request(values: dict[str, Any]) -> RunRequest:

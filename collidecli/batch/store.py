@@ -141,6 +141,9 @@ class Store:
                 raise self._no_record(name, "it lacks numbers for time, done or seconds")
             if not event.get("host"):
                 raise self._no_record(name, "it has no host")
+            keys = event.get("keys")
+            if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+                raise self._no_record(name, "it lacks the keys of its episodes")
             warned = event.get("run_warnings", {})
             if not isinstance(warned, dict) or not all(map(_is_pairs, warned.values())):
                 raise self._no_record(name, "its run_warnings are not keys and recordings by message")

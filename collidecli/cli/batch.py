@@ -29,7 +29,8 @@ collide batch run jobs.toml -o nightly
 collide batch status nightly
 collide batch gather nightly -o contacts.parquet
 """
-SHARD = "Estimated duration of a shard, the unit of work [s]."
+SHARD = "Estimated duration of a shard, the unit of work. [default: 90 s]"
+AGAIN = "Also compute the episodes that failed before."
 WORKERS = "Number of worker processes. [default: one per core or by CPU quota]"
 FOLDER = "The folder of the batch, or the URL of an object store: its plan and its contact sets."
 
@@ -44,12 +45,12 @@ def verb(ctx: click.Context) -> int:
     return 0
 
 
-def _planned(streams: Streams, jobs: str, folder: str, shard_seconds: float, force: bool) -> tuple[Store, Plan]:
+def _planned(streams: Streams, jobs: str, folder: str, shard_seconds: float | None, force: bool) -> tuple[Store, Plan]:
     """The plan of a job file, written to the folder; the plan that is there where it has the same episodes."""
     from collidecli.batch.episodes import EpisodeTable
     from collidecli.batch.jobs import read_jobs
     from collidecli.batch.kernels import add_kernels, has_kernels
-    from collidecli.batch.plan import make_plan, read_plan, write_plan
+    from collidecli.batch.plan import SHARD_SECONDS, make_plan, read_plan, write_plan
     from collidecli.batch.store import Store
     from collidecli.errors import OutputError
 
@@ -60,14 +61,25 @@ def _planned(streams: Streams, jobs: str, folder: str, shard_seconds: float, for
         held = read_plan(store)
         if not held.episodes.same_recordings(EpisodeTable.joined(list(inputs.values()))):
             fix = "give another folder, or replace it by collide batch plan --force"
-            raise OutputError("has the plan of other episodes", folder, fix)
+            raise OutputError("has the plan of other recordings or options", folder, fix)
+        _check_shards(held, shard_seconds, folder)
         if not has_kernels(store):  # of this program and this processor
             _estimated(streams, found, jobs)
             add_kernels(store)
         return store, held
-    write_plan(make_plan(found, inputs, _estimated(streams, found, jobs), shard_seconds), store)
+    seconds = shard_seconds or SHARD_SECONDS
+    write_plan(make_plan(found, inputs, _estimated(streams, found, jobs), seconds), store)
     add_kernels(store)
     return store, read_plan(store)
+
+
+def _check_shards(plan: Plan, shard_seconds: float | None, folder: str) -> None:
+    """Raises InputError where another duration of shards is asked for than that of the plan."""
+    from collidecli.errors import InputError
+
+    if shard_seconds not in (None, plan.shard_seconds):
+        what = f"is {shard_seconds:g} s, and the shards of the plan in {folder} are of {plan.shard_seconds:g} s"
+        raise InputError(what, "--shard-seconds", "leave it out, or replace the plan by collide batch plan --force")
 
 
 def _hashed(streams: Streams, jobs: Sequence[Job], path: str) -> dict[str, EpisodeTable]:
@@ -106,7 +118,7 @@ def _estimated(streams: Streams, jobs: Sequence[Job], path: str) -> dict[str, tu
 
 def plan_options(command: Callable) -> Callable:
     """Adds the options of a plan."""
-    command = option("--shard-seconds", type=DURATION, default=90.0, section="Plan", help=SHARD)(command)
+    command = option("--shard-seconds", type=DURATION, section="Plan", help=SHARD)(command)
     return option("-o", "--output", "folder", metavar="FOLDER", required=True, section="Output", help=FOLDER)(command)
 
 
@@ -115,7 +127,7 @@ def plan_options(command: Callable) -> Callable:
 @plan_options
 @force_option
 @click.pass_context
-def plan_verb(ctx: click.Context, jobs: str, folder: str, shard_seconds: float, force: bool) -> int:
+def plan_verb(ctx: click.Context, jobs: str, folder: str, shard_seconds: float | None, force: bool) -> int:
     """Expand the patterns, hash the inputs, estimate the cost, and write FOLDER/plan.parquet."""
     from collidecli.batch.gather import state_of
     from collidecli.report.batch_tables import state_table
@@ -133,7 +145,7 @@ def plan_verb(ctx: click.Context, jobs: str, folder: str, shard_seconds: float, 
 )
 @click.argument("target", metavar="FOLDER|JOBS.TOML")
 @option("-o", "--output", "folder", metavar="FOLDER", section="Output", help=f"{FOLDER} Only with JOBS.TOML.")
-@option("--shard-seconds", type=DURATION, default=90.0, section="Plan", help=f"{SHARD} Only with JOBS.TOML.")
+@option("--shard-seconds", type=DURATION, section="Plan", help=SHARD)
 @option("--workers", type=WholeNumber(0), default=0, show_default=False, section="Execution", help=WORKERS)
 @option(
     "--executor",
@@ -156,7 +168,7 @@ def plan_verb(ctx: click.Context, jobs: str, folder: str, shard_seconds: float, 
     section="Execution",
     help="File with the address of a Dask scheduler.",
 )
-@option("--retry-failed", is_flag=True, section="Execution", help="Also compute the episodes that failed before.")
+@option("--retry-failed", is_flag=True, section="Execution", help=AGAIN)
 @click.pass_context
 def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any) -> int:
     """Compute every episode that has no contact set yet. JOBS.TOML is planned first."""
@@ -168,11 +180,15 @@ def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any)
     from collidecli.report.batch_tables import state_table
 
     streams = streams_of(ctx)
+    _check_executor(values)
     if folder is None or os.path.isdir(target) or is_url(target):
         if folder is not None:
             raise InputError("is the folder of a batch", target, "remove -o")
+        if os.path.isfile(target):
+            raise InputError("is a job file", target, "add -o FOLDER, for its plan and its contact sets")
         store = open_store(target)
         plan = read_plan(store)
+        _check_shards(plan, values["shard_seconds"], target)
     else:
         store, plan = _planned(streams, target, folder, values["shard_seconds"], force=False)
     if values["retry_failed"]:
@@ -180,9 +196,12 @@ def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any)
             store.forget_failure(key)
     left = _left(plan, {*store.results(), *store.failures()})
     warnings: dict[str, None] = {}
+    computed = 0
     with streams.batch_progress(sum(one[0] for one in left.values()), sum(one[1] for one in left.values())) as progress:
 
         def done(report: ShardReport) -> None:
+            nonlocal computed
+            computed += report.done
             warnings.update(dict.fromkeys(report.warnings))
             episodes, seconds = left.pop(report.shard, (0, 0.0))
             if progress:
@@ -191,9 +210,32 @@ def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any)
         _execute(store, plan, tuple(left), values, done)
     for warning in warnings:
         streams.warn(warning)
-    state = state_of(store, plan)
+    state = state_of(store, plan, computed)
     streams.result(state, state_table)
+    _tell_failures(streams, state.failed, state.episodes, store)
     return 1 if state.failed or state.left else 0
+
+
+def _tell_failures(streams: Streams, failed: int, episodes: int, store: Store) -> None:
+    """With --quiet, which hides the table, an error about failed episodes."""
+    from collidecli.errors import CollideError
+
+    if failed and streams.quiet:
+        fix = f"collide batch status {store.location} lists them"
+        streams.failure(CollideError(f"{failed} of {episodes} episodes failed", store.location, fix))
+
+
+def _check_executor(values: Mapping[str, Any]) -> None:
+    """Raises InputError for options of Dask without Dask, and for two schedulers."""
+    from collidecli.errors import InputError
+
+    address = values["address"] or values["scheduler_file"]
+    if values["executor"] == "processes" and address:
+        raise InputError("has no effect on processes", "--address or --scheduler-file", "give --executor dask")
+    if values["address"] and values["scheduler_file"]:
+        raise InputError("both name a scheduler", "--address and --scheduler-file", "give one of them")
+    if address and values["workers"]:
+        raise InputError("has no effect on a running cluster", "--workers", "start it with as many threads")
 
 
 def _left(plan: Plan, known: Container[str]) -> dict[int, tuple[int, float]]:
@@ -215,35 +257,33 @@ def _execute(
 ) -> None:
     """Works on the shards; starts no process where there are none."""
     from collidecli.engine.scheduler import worker_count
-    from collidecli.errors import InputError
 
-    address, scheduler_file = values["address"], values["scheduler_file"]
     workers = worker_count(values["workers"], False)
+    if not shards:
+        return
     if values["executor"] == "processes":
         from collidecli.batch.executors import by_processes
 
-        if address or scheduler_file:
-            raise InputError("has no effect on processes", "--address or --scheduler-file", "give --executor dask")
-        if shards:
-            by_processes(store, shards, workers, done)
+        by_processes(store, shards, workers, done)
         return
     from collidecli.batch.dask_cluster import by_dask, connected
 
-    if address and scheduler_file:
-        raise InputError("both name a scheduler", "--address and --scheduler-file", "give one of them")
-    if shards:
-        with connected(address, scheduler_file, workers) as client:
-            by_dask(store, plan, shards, client, done)
+    with connected(values["address"], values["scheduler_file"], workers) as client:
+        by_dask(store, plan, shards, client, done)
 
 
 @verb.command(
-    "work", cls=Verb, epilog="\b\ncollide batch work nightly --slot $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT"
+    "work",
+    cls=Verb,
+    epilog="\b\ncollide batch work nightly --slot 3/8\n"
+    "collide batch work nightly --slot $((SLURM_ARRAY_TASK_ID - SLURM_ARRAY_TASK_MIN))/$SLURM_ARRAY_TASK_COUNT",
 )
 @click.argument("folder", metavar="FOLDER")
 @option("--slot", required=True, metavar="K/N", section="Execution", help="Slot K of N, from 0: shards K, K + N, ...")
 @option("--workers", type=WholeNumber(1), default=1, section="Execution", help="Processes of this slot.")
+@option("--retry-failed", is_flag=True, section="Execution", help=AGAIN)
 @click.pass_context
-def work_verb(ctx: click.Context, folder: str, slot: str, workers: int) -> int:
+def work_verb(ctx: click.Context, folder: str, slot: str, workers: int, retry_failed: bool) -> int:
     """Compute the shards of one slot: a task of a Slurm array or of a Kubernetes indexed Job."""
     from collidecli.batch.executors import by_processes
     from collidecli.batch.gather import state_of
@@ -260,14 +300,22 @@ def work_verb(ctx: click.Context, folder: str, slot: str, workers: int) -> int:
         raise InputError(f"'{slot}' is not a slot", "--slot", "write K/N with K from 0 to N - 1") from None
     store = open_store(folder)
     plan = read_plan(store)
-    reports: list[ShardReport] = []
-    shards = tuple(shard for shard in _left(plan, set(store.results())) if shard % count == first)
-    by_processes(store, shards, workers, reports.append)
     streams = streams_of(ctx)
+    reports: list[ShardReport] = []
+    if first >= plan.shard_count:
+        streams.warn(f"slot {slot} has no shard: the plan has {plan.shard_count}")
+    shards = tuple(shard for shard in _left(plan, set(store.results())) if shard % count == first)
+    if retry_failed:
+        for key in {episode.key for shard in shards for episode in plan.shard(shard)} & set(store.failures()):
+            store.forget_failure(key)
+    if shards:
+        by_processes(store, shards, workers, reports.append)
     for warning in dict.fromkeys(warning for report in reports for warning in report.warnings):
         streams.warn(warning)
-    streams.result(state_of(store, plan), state_table)
-    return 1 if any(report.failed for report in reports) else 0
+    state, failed = state_of(store, plan, sum(report.done for report in reports)), sum(one.failed for one in reports)
+    streams.result(state, state_table)
+    _tell_failures(streams, failed, state.episodes, store)
+    return 1 if failed else 0
 
 
 @verb.command("status", cls=Verb, epilog="\b\ncollide batch status nightly\ncollide batch status nightly --watch")
@@ -279,12 +327,16 @@ def status_verb(ctx: click.Context, folder: str, watch: bool, interval: float) -
     """Show how many episodes are done, failed and left, and what each host computed, from the folder alone."""
     from collidecli.batch.gather import state_of
     from collidecli.batch.plan import read_plan
-    from collidecli.batch.store import open_store
+    from collidecli.batch.store import Store, open_store
     from collidecli.report.batch_tables import state_table
 
+    streams = streams_of(ctx)
+    if watch and not Store(folder).has_plan():
+        streams.warn(f"{folder} has no plan of a batch yet; waiting for it")
+        while not Store(folder).has_plan():
+            time.sleep(interval)
     store = open_store(folder)
     plan = read_plan(store)
-    streams = streams_of(ctx)
     state = state_of(store, plan)
     with streams.live() as show:
         while watch and state.left:

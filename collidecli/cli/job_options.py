@@ -31,6 +31,8 @@ def job_request(scenes: Sequence[str], options: Mapping[str, Any], where: str) -
     words: list[str] = []
     for key, value in options.items():
         name = key.replace("_", "-")
+        if name.replace("-", "_") in FIXED:
+            raise InputError(f"the option '{key}' cannot be set in a job file", where, "remove it")
         if name not in known:
             close = get_close_matches(name, known, n=1)
             raise InputError(

@@ -18,9 +18,11 @@ def state_table(result: ResultDict) -> RenderableType:
         ("folder", result["folder"]),
         ("episodes", f"{count(result['episodes'])} in {plural(result['shards'], 'shard')}"),
         ("done", count(result["done"])),
-        ("failed", count(result["failed"])),
+        ("failed", _failed_text(result["failed"])),
         ("left", count(result["left"])),
     ]
+    if result.get("computed") is not None:
+        rows.append(("computed now", count(result["computed"])))
     if result["left"]:
         rows.append(("estimated time left", f"{seconds(result['estimated_seconds_left'])} of one core"))
     parts: list[RenderableType] = [name_value_table(rows)]
@@ -51,6 +53,10 @@ def state_table(result: ResultDict) -> RenderableType:
         if len(result["failures"]) > FAILURES_SHOWN:
             parts.append(Text(f"and {count(len(result['failures']) - FAILURES_SHOWN)} more; --json lists all"))
     return Group(*parts)
+
+
+def _failed_text(failed: int) -> str:
+    return f"{count(failed)}; --retry-failed of run and work tries again" if failed else "0"
 
 
 def verify_table(result: ResultDict) -> RenderableType:

@@ -238,11 +238,13 @@ def test_keys_depend_on_all_that_changes_contacts(jobs, collide, monkeypatch):
         (JOBS + JOBS, ("two jobs", "'balls'")),
         (JOBS.replace("gap", "gpa"), ("job 'balls'", "no option 'gpa'", "did you mean gap")),
         (JOBS.replace("gap = 0.02", "gap = -1"), ("job 'balls'", "gap")),
-        (JOBS.replace("gap = 0.02", "force = true"), ("no option 'force'",)),
+        (JOBS.replace("gap = 0.02", "force = true"), ("'force' cannot be set in a job file",)),
         (JOBS.replace("gap = 0.02", "gap = true"), ("gap is True",)),
         (JOBS.replace('"cpu"', '"cpY"'), ("jobs.toml: job 'balls', --device", "no device 'cpY'")),
-        (JOBS.replace("scene.xml", "gone.xml"), ("gone.xml", "no such file")),
+        (JOBS.replace("scene.xml", "gone.xml"), ("job 'balls'", "gone.xml", "there is no scene")),
         ("jobs = 1", ("'jobs'", "[[job]]")),
+        (JOBS.replace("[[job]]", "[job]"), ("write [[job]]",)),
+        (JOBS.replace('"balls"', '"../balls"'), ("cannot be that of a folder",)),
         ("", ("no job",)),
         ("[[job]", ("not TOML",)),
         ("name = " + "[" * 100_000, ("nested too deep", "jobs.toml")),
@@ -263,12 +265,19 @@ def test_a_faulty_job_file_is_refused(jobs, collide, text, words):
     ("words", "code", "said"),
     [
         (("status", "nothing"), 2, "no plan"),
-        (("run", "jobs.toml"), 2, "no plan"),
+        (("run", "jobs.toml"), 2, "is a job file"),
+        (("run", "B", "--shard-seconds", "5"), 2, "the shards of the plan in B are of 90 s"),
+        (("plan", "jobs.toml", "-o", "B", "--shard-seconds", "5"), 2, "the shards of the plan in B are of 90 s"),
+        (
+            ("run", "jobs.toml", "-o", "N", "--scheduler-file", "x", "--workers", "1", "--executor", "dask"),
+            2,
+            "--workers",
+        ),
         (("work", "B", "--slot", "3/3"), 2, "not a slot"),
         (("work", "B", "--slot", "x"), 2, "not a slot"),
         (("verify", "B", "--sample", "0%"), 2, "not a share"),
         (("verify", "B"), 2, "no contact set"),
-        (("gather", "B", "-o", "x.parquet"), 2, "no contact set of"),
+        (("gather", "B", "-o", "x.parquet"), 2, "have no contact set"),
         (("gather", "B", "-o", "x.csv"), 2, "a manifest has the extension .parquet"),
         (("run", "B", "--address", "tcp://127.0.0.1:1"), 2, "no effect on processes"),
         (("plan", "jobs.toml", "-o", "scene.xml"), 3, "cannot be written"),
@@ -288,7 +297,7 @@ def test_a_folder_of_another_plan_is_refused(jobs, collide):
     write_motion(jobs / "demos" / "more.h5", 5)
     answer = collide("batch", "plan", "jobs.toml", "-o", "B")
     assert answer.code == 3
-    assert "other episodes" in answer.err
+    assert "other recordings or options" in answer.err
     assert collide("batch", "plan", "jobs.toml", "-o", "B", "--force").code == 0
     assert len(read_plan(Store("B")).episodes) == 7
 
@@ -372,8 +381,10 @@ def test_status_lists_the_throughput_of_each_host(jobs, collide):
     assert event["sha256"] == dataset(collide, "B"), "one shard is the whole data set"
     store = open_store("B")
     store.log({**event, "host": "other", "done": 30, "seconds": 10.0})
+    store.log({**event, "host": "of an earlier plan", "keys": ["0" * 64]})
     hosts = result(collide("batch", "status", "B", "--json"))["hosts"]
-    assert (hosts[0]["host"], hosts[0]["episodes_per_second"]) == ("other", 3.0)
+    assert {one["host"]: one["episodes"] for one in hosts} == {"other": 6, os.uname().nodename: 6}
+    assert next(one["episodes_per_second"] for one in hosts if one["host"] == "other") == 0.6
     table = collide("batch", "status", "B").out
     assert "episodes/s" in table
     assert "other" in table

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from collidecli.batch.plan import read_plan
 from collidecli.batch.store import Store
 from collidecli.batch.work import work_shard
 from tests.cli.conftest import write_motion
@@ -76,5 +79,41 @@ def test_the_time_of_a_host_is_readable_for_short_and_long_batches(here, collide
     write_motion(here / "demos" / "good.h5", 5)
     (here / "jobs.toml").write_text(JOBS)
     assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
-    Store("B").log({"event": "shard", "host": "h", "done": 3, "seconds": spent, "time": 1.0})
+    (episode,) = read_plan(Store("B")).episodes
+    keys = {"keys": [episode.key, "of another plan"]}
+    Store("B").log({"event": "shard", "host": "h", "done": 3, "seconds": spent, "time": 1.0, **keys})
     assert words in collide("batch", "status", "B").out
+
+
+def test_a_command_says_what_it_computed(jobs, collide):
+    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    assert "computed now" not in collide("batch", "status", "B").out
+    for computed in (6, 0):
+        answer = collide("batch", "work", "B", "--slot", "0/1", "--json")
+        assert (answer.code, json.loads(answer.out)["computed"]) == (0, computed)
+    answer = collide("batch", "work", "B", "--slot", "7/8")
+    assert re.search(r"computed now +0", answer.out)
+    assert "slot 7/8 has no shard: the plan has 2" in answer.err
+
+
+def test_failures_are_told_with_quiet_too_and_tried_again_on_request(jobs, collide):
+    (jobs / "demos" / "bad.h5").write_bytes(b"junk")
+    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    answer = collide("batch", "work", "B", "--slot", "0/1", "--quiet")
+    assert (answer.code, answer.out) == (1, "")
+    assert "2 of 8 episodes failed" in answer.err
+    write_motion(jobs / "demos" / "bad.h5", 4)
+    assert collide("batch", "work", "B", "--slot", "0/1").code == 1
+    again = collide("batch", "work", "B", "--slot", "0/1", "--retry-failed", "--json")
+    assert (again.code, json.loads(again.out)["computed"]) == (0, 2)
+
+
+def test_a_watcher_waits_for_the_plan(jobs, collide):
+    assert collide("batch", "plan", "jobs.toml", "-o", "A").code == 0
+    for shard in range(2):
+        work_shard("A", shard)
+    planner = threading.Timer(0.5, lambda: Path("A").rename("B"))
+    planner.start()
+    state = collide("batch", "status", "B", "--watch", "--interval", "0.1", "--json")
+    assert json.loads(state.out)["left"] == 0
+    assert "waiting for it" in state.err

@@ -128,7 +128,7 @@ def test_records_of_failures_and_events(endpoint):
     failure = Failure("k1", "job", "m.h5", "is bad", 2, "host")
     store.fail(failure)
     for time in (2.0, 1.0):
-        store.log({"event": "shard", "host": "host", "done": 1, "seconds": 1.0, "time": time})
+        store.log({"event": "shard", "host": "host", "done": 1, "seconds": 1.0, "time": time, "keys": []})
     assert store.failures() == {"k1": failure}
     assert [event["time"] for event in store.events()] == [1.0, 2.0]
     store.forget_failure("k1")

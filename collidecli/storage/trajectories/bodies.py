@@ -56,8 +56,8 @@ class BodyMatch:
         missing = [path for path in dict.fromkeys(model.bodies.path) if path in carrying and path not in recorded]
         if missing:
             self.warnings.append(
-                f"{len(missing)} of the scene's bodies are not in the recording and keep their scene pose: "
-                + some_names(missing)
+                f"{len(missing)} of the scene's bodies {'is' if len(missing) == 1 else 'are'} not in the recording and "
+                f"{'keeps its' if len(missing) == 1 else 'keep their'} scene pose: " + some_names(missing)
             )
 
     def is_straight(self, world_count: int) -> bool:
