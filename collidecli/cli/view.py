@@ -84,6 +84,8 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
         if export:
             with streams.progress("recording") as progress:
                 result = export_view(view, export, world or (0,), force, progress)
+            for note in result.notes[len(view.result.notes) :]:
+                streams.warn(note)
             streams.result(result, view_table)
             return 0
         served = serve_view(view, host, port)

@@ -15,7 +15,7 @@ from collidecli.commands.output_paths import write_output
 from collidecli.commands.result import Progress, Result
 from collidecli.commands.view_sources import Sources, ViewFrames, find_sources
 from collidecli.errors import InputError
-from collidecli.report.view.page import view_page
+from collidecli.report.view.page import page_frames, view_page
 from collidecli.report.view.server import Served, serve
 from collidecli.report.view.shape_meshes import coarse_heightfields
 from collidecli.report.view.touch_list import TouchList
@@ -88,6 +88,7 @@ def opened_view(request: ViewRequest, progress: Progress = None) -> Iterator[Vie
             frames = ViewFrames(contacts, sources, request.frames)
             stream = EventStream(contacts, EventOptions(frames=request.frames))
             touches = TouchList(Intervals.chained(*stream.batches(progress)), stream.keys)
+            touches.deepest = max(touches.deepest, frames.soft_depth)
             result = _result(request, contacts, sources, frames, touches)
             yield View(frames, touches, Path(request.file).name, contacts.up_axis, result)
         finally:
@@ -124,9 +125,10 @@ def export_view(view: View, path: str, worlds: Sequence[int], force: bool, progr
         if not world < view.frames.world_count:
             held = numbered(view.frames.world_count, "world")
             raise InputError(f"world {world} does not exist", "--world", f"the contact set has {held}")
-    page = view_page(view.frames, view.touches, view.title, view.up_axis, worlds, progress).encode()
+    frames, notes = page_frames(view.frames, worlds)
+    page = view_page(frames, view.touches, view.title, view.up_axis, worlds, progress).encode()
     write_output(path, page, force)
-    return replace(view.result, written=path, written_bytes=len(page))
+    return replace(view.result, written=path, written_bytes=len(page), notes=[*view.result.notes, *notes])
 
 
 def wait(served: Served) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 from collections.abc import Iterable, Sequence
@@ -12,9 +13,11 @@ import numpy as np
 
 from collidecli.commands.motions import parse_frames
 from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS, LoadedScene, load_scene, recorded_options
+from collidecli.commands.view_groups import FACES, soft_depth, surface_scale, surfaces_of_cell, with_soft_contacts
 from collidecli.errors import InputError
+from collidecli.report.view.surfaces import Surfaces, SurfaceScale
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
-from collidecli.scene.motion import Motion
+from collidecli.scene.motion import Motion, recorded_particles
 from collidecli.scene.placement import compose
 from collidecli.scene.run_options import RecordingOptions, SceneOptions
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -167,8 +170,8 @@ def _motion(
     contacts: ContactSet, scene: LoadedScene, motion_file: str, allow_mismatch: bool
 ) -> tuple[Motion, list[str]]:
     options = recorded_options(contacts.config, RecordingOptions, contacts.path)
-    holds_particles = scene.recording is not None and "ignore_particles" in scene.recording.OPTIONS
-    motion = scene.motion(replace(options, ignore_particles=holds_particles))
+    may_ignore = scene.recording is not None and "ignore_particles" in scene.recording.OPTIONS
+    motion = scene.motion(replace(options, ignore_particles=may_ignore and not len(scene.model.particles)))
     found = motion.sha256 if motion_file else ""
     if found == contacts.trajectory_sha256:
         return motion, list(motion.warnings)
@@ -197,12 +200,16 @@ def _frames(contacts: ContactSet, motion: Motion, where: str) -> Sequence[int]:
 COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1")
 AHEAD = 16
 """Number of frames that are read together, as a recording is compressed in chunks of many frames."""
+UNTURNED = (0.0, 0.0, 0.0, 1.0)
 KEPT = 8
 """Number of such groups of frames in memory."""
 
 
 class ViewFrames:
     """The selected frames of a contact set. number: int64[K], frame numbers. time: float64[K] [s].
+
+    surface_scale: of hydroelastic surfaces; None in a contact set without them. soft_depth: greatest depth of the
+    contacts of particles [m]. has_particles: whether the scene has some.
 
     Poses and contacts of a frame index are read in any order; the methods are thread-safe.
     """
@@ -217,17 +224,77 @@ class ViewFrames:
         self._frame_of = np.asarray(sources.frame_of, int)[self.number]
         self._read: dict[int, np.ndarray] = {}
         self._lock = threading.Lock()
+        self.has_particles = self.model is not None and len(self.model.particles) > 0
+        self._positions: dict[int, np.ndarray] = {}
+        first, last = (int(self.number.min()), int(self.number.max())) if len(self.number) else (0, -1)
+        self._cells = first * self.world_count, (last + 1) * self.world_count
+        with reading("contact set", contacts.path):
+            self.surface_scale: SurfaceScale | None = surface_scale(contacts, *self._cells)
+            self.soft_depth = soft_depth(contacts, *self._cells)
 
     def __len__(self) -> int:
         return len(self.number)
 
     def contacts(self, index: int, world: int) -> dict[str, np.ndarray]:
-        """COLUMNS of the contacts of a cell."""
-        cell = int(self.number[index]) * self.world_count + world
+        """COLUMNS of the contacts of a cell, then of those of its particles, whose shape1 is -1."""
+        cell = self._cell(index, world)
         with self._lock, reading("contact set", self._contacts.path):
             block = self._contacts.cells(cell, cell + 1, COLUMNS)
-        check_shape_rows(self._contacts, block)
-        return block.columns
+            check_shape_rows(self._contacts, block)
+            return with_soft_contacts(self._contacts, cell, block.columns)
+
+    def _cell(self, index: int, world: int) -> int:
+        return int(self.number[index]) * self.world_count + world
+
+    def surfaces(self, index: int, world: int) -> Surfaces:
+        """The hydroelastic surfaces of a cell, with their faces if the view draws them."""
+        with_faces = self.surface_scale is not None and self.surface_scale.has_faces
+        with self._lock, reading("contact set", self._contacts.path):
+            return surfaces_of_cell(self._contacts, self._cell(index, world), with_faces)
+
+    def face_count(self, worlds: Sequence[int]) -> int:
+        """Number of faces of the surfaces of some worlds in all frames."""
+        if self.surface_scale is None or not self.surface_scale.has_faces:
+            return 0
+        with self._lock, reading("contact set", self._contacts.path):
+            start = self._contacts.groups[FACES].cell_start()
+        cells = (self.number[:, None] * self.world_count + np.asarray(worlds)).ravel()
+        return int((start[cells + 1] - start[cells]).sum())
+
+    def without(self, faces: bool = False, particles: bool = False) -> ViewFrames:
+        """These frames with forces instead of the faces of surfaces, or without particles."""
+        found = copy.copy(self)
+        if faces:
+            with self._lock, reading("contact set", self._contacts.path):
+                found.surface_scale = surface_scale(self._contacts, *self._cells, faces=False)
+        found.has_particles = self.has_particles and not particles
+        return found
+
+    def particles(self, index: int, world: int) -> np.ndarray:
+        """float64[P, 3]: world positions of the model's particles; those of other templates are anywhere."""
+        model, motion = self.model, self._motion
+        assert model is not None
+        assert motion is not None
+        frame = int(self._frame_of[index])
+        with self._lock, reading("motion"):
+            if frame not in self._positions:
+                held = recorded_particles(motion, range(frame, frame + 1))
+                resting = model.particles.position[None, None]
+                if held is None and not (model.particles.body >= 0).any():
+                    held = resting
+                else:
+                    poses = motion.read(range(frame, frame + 1))
+                    held = model.particles.attached_to(poses, resting if held is None else held)
+                self._positions = {frame: held[0]}
+            positions = self._positions[frame]
+        placed = positions[world if len(positions) > 1 else 0]
+        if model.world_shift is None or len(positions) > 1:
+            return placed
+        shifted = compose(
+            model.world_shift[world], np.concatenate([placed, np.tile(UNTURNED, (len(placed), 1))], axis=1)
+        )[:, :3]
+        stays = model.particles.template[model.particles.owner] == GLOBAL_TEMPLATE
+        return np.where(stays[:, None], placed, shifted)
 
     def ended(self, index: int, world: int) -> bool:
         """Whether a cell is outside every demonstration: it repeats the last recorded pose, and has no contacts."""

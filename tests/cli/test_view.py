@@ -18,8 +18,9 @@ import pytest
 
 from collidecli.commands.view import ViewRequest, opened_view
 from collidecli.errors import InputError
+from collidecli.report.view.look import Look
 from collidecli.report.view.server import start_server
-from collidecli.report.view.stage import Look, Stage
+from collidecli.report.view.stage import Stage
 from tests.support.contact_edits import made_up
 
 ROOT = Path(__file__).parents[2]

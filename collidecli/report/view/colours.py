@@ -20,6 +20,8 @@ PICKED = ((29, 90, 200), (12, 140, 110))
 """Colours of the two shapes of the selected pair."""
 GAP = (20, 190, 235)
 """Colour of contacts within the gap."""
+PARTICLES = (168, 158, 226)
+"""Colour of particles, cloths and soft bodies."""
 DEPTHS = ((255, 214, 64), (250, 140, 30), (226, 55, 40), (146, 10, 70))
 """Colour gradient of touching contacts, from depth 0 to the greatest depth of all."""
 

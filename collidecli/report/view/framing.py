@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from collidecli.report.view.surfaces import Surfaces, SurfaceScale
 from collidecli.scene.model import Model
 from collidecli.scene.placement import compose
 from collidecli.scene.shape_types import ShapeType
 
 SAMPLED_FRAMES = 9
+SAMPLED_PARTICLES = 10_000
 NEAR_UP = 0.99
 """Least cosine between the normal of a plane and up, for a plane that is a floor."""
 
 
 class Frames(Protocol):
-    """Poses and contacts by frame index and world; see `commands.view_sources.ViewFrames`."""
+    """Poses and contacts by frame index and world; see `commands.view_sources.ViewFrames`.
+
+    surface_scale: None in a contact set without hydroelastic surfaces. has_particles: whether the scene has some.
+    """
 
     model: Model | None
     world_count: int
     number: np.ndarray
     time: np.ndarray
+    surface_scale: SurfaceScale | None
+    has_particles: bool
 
     def __len__(self) -> int: ...
     def rows(self, world: int) -> np.ndarray: ...
@@ -30,6 +38,10 @@ class Frames(Protocol):
     def ended(self, index: int, world: int) -> bool: ...
     def world_name(self, world: int) -> str: ...
     def contacts(self, index: int, world: int) -> dict[str, np.ndarray]: ...
+    def surfaces(self, index: int, world: int) -> Surfaces: ...
+    def particles(self, index: int, world: int) -> np.ndarray: ...
+    def face_count(self, worlds: Sequence[int]) -> int: ...
+    def without(self, faces: bool = False, particles: bool = False) -> Frames: ...
 
 
 @dataclass(frozen=True)
@@ -67,6 +79,8 @@ def extent_of(frames: Frames, world: int, up: int) -> Extent:
     """Extent of the moving shapes of a world in some frames, or of the contacts without a scene."""
     sampled = np.unique(np.linspace(0, len(frames) - 1, SAMPLED_FRAMES).astype(int)).tolist() if len(frames) else []
     touched = [frames.contacts(index, world)["point0"].astype(float) for index in sampled]
+    if frames.surface_scale is not None:
+        touched += [frames.surfaces(index, world).center for index in sampled]
     points = np.concatenate(touched) if touched else np.zeros((0, 3))
     floor = float(points[:, up].min()) if len(points) else 0.0
     if frames.model is None:
@@ -83,13 +97,31 @@ def extent_of(frames: Frames, world: int, up: int) -> Extent:
     if travels:
         places = [place - moved for place, moved in zip(places, travel, strict=True)]
     found = np.concatenate(places) if places else np.zeros((0, 3))
-    center, radius = _ball(found, np.tile(size, len(places)))
+    found, sizes = _with_particles(
+        frames, world, sampled, found, np.tile(size, len(places)), travel if travels else None
+    )
+    center, radius = _ball(found, sizes)
     planes = _floor_planes(frames.model, frames.rows(world), poses[0], up) if poses else np.zeros(0)
     if len(planes):
         floor = float(planes.max())
     elif not len(points) and len(found):
-        floor = float((found[:, up] - np.tile(size, len(places))).min())
+        floor = float((found[:, up] - sizes).min())
     return Extent(center, radius, floor, len(planes) > 0, travels)
+
+
+def _with_particles(
+    frames: Frames, world: int, sampled: list[int], found: np.ndarray, size: np.ndarray, travel: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and sizes with those of at most SAMPLED_PARTICLES particles in each sampled frame."""
+    if not frames.has_particles:
+        return found, size
+    assert frames.model is not None
+    particles = frames.model.particles
+    rows = particles.of_template(int(frames.model.world_template[world]))
+    rows = rows[:: -(-len(rows) // SAMPLED_PARTICLES) or 1]
+    moved = np.zeros((len(sampled), 3)) if travel is None else travel
+    positions = [frames.particles(index, world)[rows] - by for index, by in zip(sampled, moved, strict=True)]
+    return np.concatenate([found, *positions]), np.concatenate([size, np.tile(particles.radius[rows], len(sampled))])
 
 
 def _ball(points: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, float]:

@@ -15,17 +15,26 @@ import numpy as np
 from collidecli.escaping import script_json
 from collidecli.report.view import colours
 from collidecli.report.view.framing import Frames
+from collidecli.report.view.group_nodes import FORCE_LENGTH, SHEET_OPACITY
+from collidecli.report.view.look import OPACITY, Look
 from collidecli.report.view.page_data import world_arrays
 from collidecli.report.view.panel import SPEEDS, ended_words, legend, pair_words
 from collidecli.report.view.player import MAX_RATE, seconds_between
 from collidecli.report.view.server import start_server
-from collidecli.report.view.stage import CONTACT_SIZE, FAINT, OPACITY, GroupNode, Look, Stage
+from collidecli.report.view.stage import CONTACT_SIZE, FAINT, GroupNode, Stage
+from collidecli.report.view.surfaces import LEVELS
 from collidecli.report.view.touch_list import MAX_LISTED, TouchingPair, TouchList, touch_label
-from collidecli.scene.text_format import plural
+from collidecli.scene.text_format import count, plural
 
 HERE = Path(__file__).parent
 LOCAL = "127.0.0.1"
 SCRIPTS = ("page_scene.js", "page_controls.js")
+GROUP_SCRIPT = "page_groups.js"
+"""Only on pages with surfaces or particles."""
+MAX_FACES = 300_000
+"""Largest number of faces of surfaces on a page, which is about 6 MiB of it."""
+MAX_POSITIONS = 2_000_000
+"""Largest number of positions of particles on a page: particles times frames and worlds."""
 
 
 def view_page(
@@ -44,9 +53,9 @@ def view_page(
         }
         for number, world in enumerate(worlds):
 
-            def read(count: int, done: int = number * len(frames)) -> None:
+            def read(read_count: int, done: int = number * len(frames)) -> None:
                 if progress is not None:
-                    progress(done + count, len(worlds) * len(frames))
+                    progress(done + read_count, len(worlds) * len(frames))
 
             template = _template(frames, world)
             data["worlds"].append(
@@ -55,7 +64,36 @@ def view_page(
         page = server.get_scene_serializer().as_html()
     finally:
         server.stop()
-    return _with_panel(page, data, title, touches.deepest)
+    return _with_panel(page, data, title, legend(touches.deepest, frames.surface_scale), _boxes(stage))
+
+
+def _boxes(stage: Stage) -> list[str]:
+    """The checkboxes of what the contact set has beside rigid contacts."""
+    return [name for name in ("surfaces", "particles") if getattr(stage, name) is not None]
+
+
+def page_frames(frames: Frames, worlds: Sequence[int]) -> tuple[Frames, list[str]]:
+    """The frames without what exceeds the limits of a page, and a note of each."""
+    notes = []
+    faces = frames.face_count(worlds)
+    if faces > MAX_FACES:
+        notes.append(
+            f"the page has arrows of the forces instead of surfaces: they have {count(faces)} faces, more than "
+            f"{count(MAX_FACES)}; for surfaces, export at most one in {-(-faces // MAX_FACES)} of these frames "
+            "with --frames"
+        )
+    positions = 0
+    if frames.has_particles:
+        assert frames.model is not None
+        templates = frames.model.world_template[np.asarray(worlds)]
+        positions = sum(len(frames.model.particles.of_template(int(each))) for each in templates) * len(frames)
+    if positions > MAX_POSITIONS:
+        notes.append(
+            f"the page has no particles, only their contacts: they have {count(positions)} positions, more than "
+            f"{count(MAX_POSITIONS)}; for particles, export at most one in {-(-positions // MAX_POSITIONS)} of these "
+            "frames with --frames"
+        )
+    return frames.without(faces > MAX_FACES, positions > MAX_POSITIONS) if notes else frames, notes
 
 
 def _template(frames: Frames, world: int) -> int:
@@ -96,11 +134,13 @@ def _world(
     }
 
 
-def _summary(count: int) -> str:
-    if not count:
+def _summary(number: int) -> str:
+    if not number:
         return "No pair touches."
     return (
-        f"The {MAX_LISTED} deepest of {plural(count, 'pair')}." if count > MAX_LISTED else f"{plural(count, 'pair')}."
+        f"The {MAX_LISTED} deepest of {plural(number, 'pair')}."
+        if number > MAX_LISTED
+        else f"{plural(number, 'pair')}."
     )
 
 
@@ -128,7 +168,29 @@ def _constants(frames: Frames, stage: Stage, up_axis: str, worlds: Sequence[int]
         "picked": colours.PICKED,
         "gap": colours.GAP,
         "depths": colours.depth_colours(np.arange(255.0), 254.0).ravel().tolist(),
+        **_group_constants(frames, stage, worlds),
     }
+
+
+def _group_constants(frames: Frames, stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if stage.surfaces is not None:
+        scale = stage.surfaces.scale
+        found["surfaces"] = {"faces": scale.has_faces, "greatest": scale.greatest, "length": FORCE_LENGTH}
+        found["surfaces"]["levels"] = LEVELS if scale.has_faces else 0
+    if stage.particles is not None:
+        templates = {_template(frames, world): stage.particles.drawn(world) for world in worlds}
+        found["particles"] = {
+            template: {
+                "points": len(drawn.points),
+                "diameter": drawn.diameter,
+                "triangles": drawn.triangle.ravel().tolist(),
+            }
+            for template, drawn in templates.items()
+        }
+        found["sheet_opacity"] = SHEET_OPACITY
+        found["particle_colour"] = colours.PARTICLES
+    return found
 
 
 def _group(node: GroupNode) -> dict[str, Any]:
@@ -159,17 +221,22 @@ def _pair(frames: Frames, stage: Stage, pair: TouchingPair) -> dict[str, Any]:
     }
 
 
-def _with_panel(page: str, data: dict[str, Any], title: str, deepest: float) -> str:
+def _with_panel(page: str, data: dict[str, Any], title: str, legend_html: str, boxes: Sequence[str]) -> str:
     panel = (HERE / "page_panel.html").read_text(encoding="utf-8")
-    script = "".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    names = (SCRIPTS[0], GROUP_SCRIPT, *SCRIPTS[1:]) if boxes else SCRIPTS
+    script = "".join((HERE / name).read_text(encoding="utf-8") for name in names)
     parts = {
         "TITLE": escape(title),
-        "LEGEND": legend(deepest),
+        "LEGEND": legend_html,
+        "BOXES": "".join(
+            f'\n      <label><input type="checkbox" id="collide-{name}" checked> {name.capitalize()}</label>'
+            for name in boxes
+        ),
         "SCRIPT": script,
         "DATA": script_json(json.dumps(data, separators=(",", ":"))),
     }
     # In one pass, as a title may contain $DATA.
-    panel = re.sub(r"\$(TITLE|LEGEND|SCRIPT|DATA)\b", lambda found: parts[found[1]], panel)
+    panel = re.sub(r"\$(TITLE|LEGEND|BOXES|SCRIPT|DATA)\b", lambda found: parts[found[1]], panel)
     page = page.replace("<title>Viser</title>", f"<title>{escape(title)}</title>", 1)
     end = page.rindex("</body>")
     return page[:end] + panel + page[end:]

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from collidecli.report.view.framing import Frames
-from collidecli.report.view.stage import GroupNode, Look, Stage
+from collidecli.report.view.look import Look
+from collidecli.report.view.stage import GroupNode, Stage
 from collidecli.report.view.touch_list import TouchingPair
 
 POSITION_STEP = 1e-6
@@ -49,6 +50,7 @@ def world_arrays(
         contacts.append(frames.contacts(index, world))
         progress(index + 1)
     radius = stage.extent.radius
+    groups_held = _group_arrays(frames, stage, world, CONTACT_STEP * radius, pairs)
     moving = np.flatnonzero((poses != poses[:1]).any(axis=(0, 2)))
     step = max(POSITION_STEP * radius, float(np.abs(poses[..., :3]).max(initial=0.0)) / MOST_STEPS)
     arrays = {
@@ -58,8 +60,10 @@ def world_arrays(
         "rotation": _changes(poses[:, moving, 3:], 1.0 / ROTATION_STEPS, np.int16),
         "travel": travel,
         **_contact_arrays(contacts, stage.zero(world), CONTACT_STEP * radius, pairs, deepest),
+        **groups_held,
     }
-    return {"position_step": step, "contact_step": CONTACT_STEP * radius, **_packed(arrays)}
+    stored = {"particle_frames": groups_held["particle"].shape[-1]} if "particle" in groups_held else {}
+    return {"position_step": step, "contact_step": CONTACT_STEP * radius, **stored, **_packed(arrays)}
 
 
 def _changes(values: np.ndarray, step: float, kind: type) -> np.ndarray:
@@ -92,6 +96,43 @@ def _contact_arrays(
         "normal": np.rint(127.0 * held["normal"].T).astype(np.int8),
         "depth": np.where(held["distance"] <= 0.0, 1 + np.rint(254.0 * depth), 0).astype(np.uint8),
     }
+
+
+def _group_arrays(
+    frames: Frames, stage: Stage, world: int, step: float, pairs: Sequence[TouchingPair]
+) -> dict[str, np.ndarray]:
+    """Arrays of surfaces and of particles, of contact sets and scenes that have them.
+
+    surface_start: first surface of each frame. Per surface: surface_pair, number of a listed pair; center and force
+    [n, 3], or face_count. Per face: face_level, colour; face_corners, their number. corner: [3, n].
+    particle: [n, 3, F], with one frame if none moves.
+    """
+    arrays: dict[str, np.ndarray] = {}
+    zero = stage.zero(world)
+    if stage.surfaces is not None:
+        held = [frames.surfaces(index, world) for index in range(len(frames))]
+        number_of = {pair.shapes: number for number, pair in enumerate(pairs)}
+        names = [tuple(row) for surfaces in held for row in surfaces.pair.tolist()]
+        arrays["surface_start"] = np.cumsum([0, *map(len, held)]).astype(np.int32)
+        arrays["surface_pair"] = np.array([number_of.get(name, NO_PAIR) for name in names], np.uint16)
+        if stage.surfaces.scale.has_faces:
+            counts = [np.bincount(surfaces.faces.patch, minlength=len(surfaces)) for surfaces in held]
+            arrays["face_count"] = np.concatenate(counts).astype(np.int32)
+            level = [stage.surfaces.scale.level(surfaces.faces.pressure) for surfaces in held]
+            arrays["face_level"] = np.concatenate(level)
+            arrays["face_corners"] = np.concatenate([surfaces.faces.lengths for surfaces in held]).astype(np.uint16)
+            corner = np.concatenate([surfaces.faces.corner for surfaces in held]) - zero
+            steps = np.clip(np.rint(corner.T / step), -MOST_STEPS, MOST_STEPS).astype(np.int64)
+            arrays["corner"] = np.diff(steps, axis=-1, prepend=0).astype(np.int32)
+        else:
+            arrays["center"] = np.concatenate([surfaces.center for surfaces in held]).astype(np.float64) - zero
+            arrays["center"] = arrays["center"].astype(np.float32)
+            arrays["force"] = np.concatenate([surfaces.force for surfaces in held]).astype(np.float32)
+    if stage.particles is not None:
+        rows = stage.particles.drawn(world).rows
+        places = np.array([frames.particles(index, world)[rows] - zero for index in range(len(frames))])
+        arrays["particle"] = _changes(places[:1] if (places == places[:1]).all() else places, step, np.int32)
+    return arrays
 
 
 def _packed(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:

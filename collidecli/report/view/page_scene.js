@@ -21,6 +21,7 @@ const unpack = async (world) => {
   sum(held.position, frames);
   sum(held.rotation, frames);
   sum(held.point, held.depth.length);
+  sum(held.corner ?? [], (held.corner?.length ?? 0) / 3);
   return held;
 };
 
@@ -32,6 +33,7 @@ class Scene {
     this.clicked = () => {};
     this.drawn = null;
     this.shown = new Map();
+    this.parts = [];
     viser.sendMessage = (message) => this.received(message);
     for (const group of Object.values(data.groups).flat())
       this.send({
@@ -91,7 +93,8 @@ class Scene {
       for (const group of groups) this.visible(group.name, Number(template) === world.template && !ended);
     this.showShapes(world, frame, look, travel);
     this.showFloor(travel);
-    return this.showContacts(world, frame, look, travel);
+    const counts = this.parts.map((part) => part.show(world, frame, look, travel));
+    return Object.assign(this.showContacts(world, frame, look, travel), ...counts);
   }
 
   showShapes(world, frame, look, travel) {

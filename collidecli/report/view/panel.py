@@ -12,6 +12,7 @@ from collidecli.report.view.colours import GAP, PICKED, css, depth_gradient
 from collidecli.report.view.framing import Frames
 from collidecli.report.view.player import Player
 from collidecli.report.view.stage import Stage
+from collidecli.report.view.surfaces import SurfaceScale
 from collidecli.report.view.touch_bar import touch_bar
 from collidecli.report.view.touch_list import MAX_LISTED, Touch, TouchingPair, TouchList, pair_words, touch_label
 from collidecli.report.words import length
@@ -42,7 +43,7 @@ class Panel:
             self._add_pairs()
         with self._gui.add_folder("Drawn"):
             self._add_look()
-        self._gui.add_html(legend(touches.deepest))
+        self._gui.add_html(legend(touches.deepest, frames.surface_scale))
         self._list_pairs()
         stage.clicked = self._shape_clicked
         server.on_client_connect(self._connected)
@@ -88,6 +89,10 @@ class Panel:
             "arrows": self._gui.add_checkbox("Normals", look.arrows),
             "gaps": self._gui.add_checkbox("Contacts in the gap", look.gaps),
         }
+        if self._stage.surfaces is not None:
+            controls["surfaces"] = self._gui.add_checkbox("Surfaces", look.surfaces)
+        if self._stage.particles is not None:
+            controls["particles"] = self._gui.add_checkbox("Particles", look.particles)
         if self._stage.follows:
             controls["follow"] = self._gui.add_checkbox("Follow", look.follow, hint="Move with the moving shapes.")
 
@@ -203,6 +208,8 @@ class Panel:
             parts.append(escape(ended_words(frames.world_name(player.world))))
         else:
             parts.append(f"{plural(touching, 'contact')} touching" + (f", {near} in the gap" if near else ""))
+            if self._stage.surfaces is not None:
+                parts.append(plural(self._stage.surface_count, "surface"))
         self._status.content = f'<div id="collide-status" style="{SMALL}; font-size: 0.95em">{" · ".join(parts)}</div>'
 
 
@@ -211,15 +218,18 @@ def ended_words(name: str) -> str:
     return f"ended: {name} has no recorded frame here"
 
 
-def legend(deepest: float) -> str:
+def legend(deepest: float, surfaces: SurfaceScale | None = None) -> str:
     """Legend of the colours, as HTML."""
+    found = f'<div style="{SMALL}; padding-bottom: 0.75em">{_gradient("depth", length(deepest))}'
+    if surfaces is not None:
+        found += _gradient(f"{surfaces.quantity} of surfaces", f"{surfaces.greatest:.4g} {surfaces.unit}")
+    return found + f'<div><span style="{_swatch(css(GAP))}"></span>in the gap: not touching</div></div>'
+
+
+def _gradient(name: str, end: str) -> str:
     bar = f"height: 0.7em; border-radius: 0.2em; background: {depth_gradient()}"
-    ends = f"<span>0</span><span>depth</span><span>{length(deepest)}</span>"
-    return (
-        f'<div style="{SMALL}; padding-bottom: 0.75em"><div style="{bar}"></div>'
-        f'<div style="display: flex; justify-content: space-between">{ends}</div>'
-        f'<div><span style="{_swatch(css(GAP))}"></span>in the gap: not touching</div></div>'
-    )
+    ends = f"<span>0</span><span>{name}</span><span>{end}</span>"
+    return f'<div style="{bar}"></div><div style="display: flex; justify-content: space-between">{ends}</div>'
 
 
 def _swatch(colour: str) -> str:

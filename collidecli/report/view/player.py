@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from collidecli.report.view.framing import Frames
-from collidecli.report.view.stage import Look, Stage
+from collidecli.report.view.look import Look
+from collidecli.report.view.stage import Stage
 
 MAX_RATE = 30.0
 """Largest number of frames per second; a motion with a higher frame rate is shown with skipped frames."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from collidecli.report.view.colours import GAP, PICKED, depth_colours, shape_colours
 from collidecli.report.view.framing import Extent, Frames, extent_of, middle_of, moving_rows
+from collidecli.report.view.group_nodes import ParticleNodes, SurfaceNodes
+from collidecli.report.view.look import OPACITY, Look
 from collidecli.report.view.shape_meshes import ShapeGroup, shape_groups
 from collidecli.scene.model import Model
 from collidecli.scene.placement import compose
@@ -17,7 +18,6 @@ from collidecli.scene.placement import compose
 if TYPE_CHECKING:
     import viser
 
-OPACITY = 0.45
 FIELD_OF_VIEW = float(np.radians(45.0))
 CONTACT_SIZE = 0.18
 """Length of the unit of points and arrows, relative to the radius of the scene at the first distance of the camera."""
@@ -30,25 +30,6 @@ DOT = np.zeros((1, 3), np.float32)
 NO_ARROW = np.array([[[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]], np.float32)
 
 
-@dataclass(frozen=True)
-class Look:
-    """Drawing options. pair: the selected shapes. only_pair: draw only its contacts.
-
-    opacity: of shapes. size: of points and arrows, relative to a default for the window. distance: of the camera,
-    relative to its first one; points and arrows grow with it. gaps: draw contacts within the gap. arrows: draw normals.
-    follow: move the view with the moving shapes.
-    """
-
-    pair: tuple[int, int] | None = None
-    opacity: float = OPACITY
-    gaps: bool = True
-    arrows: bool = True
-    only_pair: bool = False
-    size: float = 1.0
-    distance: float = 1.0
-    follow: bool = True
-
-
 class Stage:
     """The nodes of a viser scene. All worlds are drawn at the position of the first drawn world.
 
@@ -56,7 +37,8 @@ class Stage:
     deepest: greatest depth of all contacts, for the last colour [m].
 
     cell: distance of the thick lines of the grid [m]. seen: number of touching contacts and of contacts within the gap
-    in the last drawn frame. clicked(path): called when a client clicks on a shape.
+    in the last drawn frame. surface_count: number of surfaces in it. surfaces, particles: their nodes; None without
+    them. clicked(path): called when a client clicks on a shape.
     """
 
     def __init__(self, server: viser.ViserServer, frames: Frames, up_axis: str, deepest: float, first: int = 0) -> None:
@@ -69,7 +51,7 @@ class Stage:
             self._start = middle_of(frames.shape_poses(0, first), moving_rows(frames, first), self._up)
         self._origin = self.extent.center if np.linalg.norm(self.extent.center) > FAR else np.zeros(3)
         self._aside = self._followed = np.zeros(3)
-        self.seen = (0, 0)
+        self.seen, self.surface_count = (0, 0), 0
         self.clicked: Callable[[str], None] = lambda path: None
         self._groups: list[GroupNode] = []
         self._world = self._template = -1
@@ -90,6 +72,9 @@ class Stage:
             for name in ("/contacts/touching", "/contacts/gap")
         )
         self._arrows = scene.add_arrows("/contacts/normals", NO_ARROW, GAP, visible=False)
+        scale = frames.surface_scale
+        self.surfaces = None if scale is None else SurfaceNodes(server, scale)
+        self.particles = ParticleNodes(server, frames, self.extent.radius) if frames.has_particles else None
         self._aim()
 
     def _add_floor(self) -> None:
@@ -152,9 +137,12 @@ class Stage:
         """Centre of the contacts of a pair as drawn, and a distance for the camera [m]; None without contacts."""
         held = self._frames.contacts(index, world)
         rows = (held["shape0"] == pair[0]) & (held["shape1"] == pair[1])
-        if not rows.any():
-            return None
         points = 0.5 * (held["point0"][rows].astype(float) + held["point1"][rows])
+        if self.surfaces is not None:
+            surfaces = self._frames.surfaces(index, world)
+            points = np.concatenate([points, surfaces.center[surfaces.of_pair(pair)]])
+        if not len(points):
+            return None
         size, shift = np.zeros(1), self._world_shift(world)
         if self._frames.model is not None:
             shift = shift + self.travel(self._frames.shape_poses(index, world), world, look)
@@ -187,6 +175,19 @@ class Stage:
                     group.show(poses, look, drawn_at_zero, self.extent.center + self._aside + self._followed)
             self._move_floor()
             self._show_contacts(self._frames.contacts(index, world), look)
+            self._show_groups(index, world, look)
+
+    def _show_groups(self, index: int, world: int, look: Look) -> None:
+        zero = self._origin + self._aside + self._followed
+        if self.surfaces is not None:
+            surfaces = self._frames.surfaces(index, world)
+            self.surface_count = len(surfaces)
+            self.surfaces.show(surfaces, look, zero, self._contact_size(look))
+        if self.particles is not None:
+            self.particles.show(index, world, look, zero)
+
+    def _contact_size(self, look: Look) -> float:
+        return CONTACT_SIZE * self.extent.radius * look.size * look.distance
 
     def _set_world(self, world: int) -> None:
         model = self._frames.model
@@ -225,7 +226,7 @@ class Stage:
         zero = self._origin + self._aside + self._followed
         at = (0.5 * (held["point0"].astype(float) + held["point1"]) - zero).astype(np.float32)
         colours = depth_colours(-held["distance"], self._deepest)
-        size = CONTACT_SIZE * self.extent.radius * look.size * look.distance
+        size = self._contact_size(look)
         self._points.point_size = 0.2 * size
         self._gaps.point_size = 0.13 * size
         _set_points(self._points, at[touch], colours[touch])

@@ -9,9 +9,10 @@ import pytest
 
 from collidecli import ModelBuilder
 from collidecli.report.view.framing import extent_of
+from collidecli.report.view.look import Look
 from collidecli.report.view.player import Player
 from collidecli.report.view.server import start_server
-from collidecli.report.view.stage import CONTACT_SIZE, Look, Stage
+from collidecli.report.view.stage import CONTACT_SIZE, Stage
 from collidecli.report.view.touch_bar import touch_bar
 from collidecli.report.view.touch_list import Touch
 
@@ -31,6 +32,8 @@ class Walk:
         self.model = builder.finalize()
         self.world_count, self.speed, self.end = 1, speed, frames
         self.number, self.time = np.arange(frames), np.arange(frames) / 10.0
+
+    surface_scale, has_particles = None, False
 
     def __len__(self) -> int:
         return len(self.number)

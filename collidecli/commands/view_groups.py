@@ -1,0 +1,81 @@
+"""The further groups of a contact set for a view: hydroelastic surfaces, and contacts of particles as contacts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from collidecli.report.view.surfaces import Faces, Surfaces, SurfaceScale
+from collidecli.scene.contact_groups import HYDRO_FACES, HYDRO_PATCHES, SOFT_CONTACTS, GroupRows
+from collidecli.storage.contact_sets.group_reader import rows_of_cells
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.rules import check_group_shapes
+
+PATCHES, FACES, SOFT = HYDRO_PATCHES.name, HYDRO_FACES.name, SOFT_CONTACTS.name
+READ = {
+    PATCHES: ("shape0", "shape1", "center", "force"),
+    FACES: ("patch", "pressure", "vertices"),
+    SOFT: ("shape", "distance", "normal", "point_world"),
+}
+NO_SHAPE = -1
+"""shape1 of the contact of a particle."""
+
+
+def _rows(contacts: ContactSet, names: tuple[str, ...], cell: int) -> dict[str, GroupRows]:
+    tables = {name: contacts.groups[name] for name in names if name in contacts.groups}
+    found = rows_of_cells(tables, cell, cell + 1, READ)
+    check_group_shapes(contacts, found, cell, cell + 1)
+    return found
+
+
+def surface_scale(contacts: ContactSet, first: int, last: int, faces: bool = True) -> SurfaceScale | None:
+    """What the surfaces of cells first to last - 1 are coloured by; None without surfaces. faces: use theirs."""
+    if PATCHES not in contacts.groups:
+        return None
+    has_faces = faces and FACES in contacts.groups
+    column = "pressure" if has_faces else "force"
+    greatest = 0.0
+    for block in contacts.groups[FACES if has_faces else PATCHES].blocks(names=(column,), first=first, last=last):
+        values = block.columns[column]
+        values = values if has_faces else np.linalg.norm(values, axis=1)
+        greatest = max(greatest, float(values.max(initial=0.0)))
+    return SurfaceScale(greatest, has_faces)
+
+
+def soft_depth(contacts: ContactSet, first: int, last: int) -> float:
+    """Greatest depth of the contacts of particles in cells first to last - 1 [m]."""
+    if SOFT not in contacts.groups:
+        return 0.0
+    blocks = contacts.groups[SOFT].blocks(names=("distance",), first=first, last=last)
+    return max((-float(block.columns["distance"].min(initial=0.0)) for block in blocks), default=0.0)
+
+
+def surfaces_of_cell(contacts: ContactSet, cell: int, with_faces: bool) -> Surfaces:
+    """The surfaces of a cell. Raises InputError for rows that do not exist."""
+    found = _rows(contacts, (PATCHES, FACES) if with_faces else (PATCHES,), cell)
+    if PATCHES not in found:
+        return Surfaces()
+    patches = found[PATCHES].columns
+    pair = np.stack([patches["shape0"], patches["shape1"]], axis=1)
+    faces = Faces()
+    if FACES in found:
+        rows = found[FACES]
+        lengths, corner = rows.lists["vertices"]
+        faces = Faces(rows.columns["patch"], rows.columns["pressure"], lengths, corner.astype(float))
+    return Surfaces(pair, patches["center"].astype(float), patches["force"], faces)
+
+
+def with_soft_contacts(contacts: ContactSet, cell: int, rigid: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The contacts of a cell with those of its particles, whose shape1 is NO_SHAPE."""
+    if SOFT not in contacts.groups:
+        return rigid
+    soft = _rows(contacts, (SOFT,), cell)[SOFT].columns
+    point, normal = soft["point_world"], soft["normal"]
+    columns = {
+        "shape0": soft["shape"],
+        "shape1": np.full(len(point), NO_SHAPE, np.int32),
+        "distance": soft["distance"],
+        "normal": normal,
+        "point0": point,
+        "point1": point + soft["distance"][:, None] * normal,
+    }
+    return {name: np.concatenate([values, columns[name]]) for name, values in rigid.items()}
