@@ -43,7 +43,7 @@ def state_table(result: ResultDict) -> RenderableType:
             table.add_row(count(warning["episodes"]), warning["message"], warning["motion"])
         parts.append(table)
         if len(result["run_warnings"]) > WARNINGS_SHOWN:
-            parts.append(Text(f"and {count(len(result['warnings']) - WARNINGS_SHOWN)} more; --json lists all"))
+            parts.append(Text(f"and {count(len(result['run_warnings']) - WARNINGS_SHOWN)} more; --json lists all"))
     if result["failures"]:
         table = listing(("failed episode", "left"), ("reason", "left"))
         for failure in result["failures"][:FAILURES_SHOWN]:

@@ -56,7 +56,7 @@ def answered(collide, *args):
 def test_no_contact_is_beyond_the_end(demos, collide):
     assert table("out.h5") == [("demo_0", 0, 0, LONG), ("demo_1", 1, 0, SHORT)]
     with collidecli.ContactSet.open("out.h5") as contacts:
-        assert contacts.version == (1, 2)
+        assert contacts.version == (1, 3)
         counts = np.diff(contacts.cell_start()).reshape(LONG, 2)
     assert counts[:, 0].tolist() == [1] * LONG
     assert counts[:, 1].tolist() == [1] * SHORT + [0] * (LONG - SHORT)

@@ -52,6 +52,7 @@ RESULT = {
     "series": SERIES,
     "pairs": PAIRS,
     "depths": DEPTHS,
+    "groups": None,
     "deepest": {"distance": -0.004, "frame": 1},
     "timing": {
         "stages": [
@@ -358,9 +359,13 @@ def test_a_description_has_the_numbers_of_the_chart(kind):
         "phases": "Candidates, touching pairs and contacts of each broad phase.",
         "differences": "Contacts missing, extra and changed, by pair of shapes.",
         "deviations": "Number of contacts by field and deviation.",
+        **dict.fromkeys(("areas", "forces", "pressures"), "Hydroelastic surfaces of 1 of 3 pairs over 4 frames."),
+        "particles": "Contacts of particles in each of 4 frames: 7 soft contacts, 0 self contacts in all.",
     }
-    assert KINDS[kind].words(RESULT) == words[kind]
-    assert bool(KINDS[kind].missing(RESULT)) is (kind in ("differences", "deviations"))
+    counts = {"soft_contacts": {"rows": 7}, "self_contacts": {"rows": 0}}
+    result = {**RESULT, "groups": {"surfaces": {"pairs": 3, "listed": [{}]}, "counts": counts}}
+    assert KINDS[kind].words(result) == words[kind]
+    assert bool(KINDS[kind].missing(result)) is (kind in ("differences", "deviations"))
 
 
 def test_what_has_no_data_is_named():
@@ -369,6 +374,8 @@ def test_what_has_no_data_is_named():
     assert missing["contacts"] == missing["pairs"] == "it has no contacts"
     assert missing["depth"] == missing["depths"] == missing["pair-depths"] == "no contact penetrates"
     assert missing["stages"] == "it has no timing of stages"
+    assert missing["areas"] == missing["forces"] == missing["pressures"] == "it has no hydroelastic surfaces"
+    assert missing["particles"] == "it has no contacts of particles"
     assert missing["phases"] == "it has no count of candidates"
     same = {**RESULT, "difference": {"pairs": {"listed": []}, "fields": [{"histogram": []}]}}
     assert KINDS["differences"].missing(same) == "no pair differs"
