@@ -18,7 +18,7 @@ from collidecli.exporters.arrays import midpoint
 from collidecli.exporters.selection import SelectedContacts
 from collidecli.exporters.usd_bodies import MovedBodies, write_bodies
 from collidecli.exporters.usd_surfaces import surface_bytes, write_surfaces
-from collidecli.exporters.usd_values import extent_of, mark_as_drawing, vectors
+from collidecli.exporters.usd_values import extent_of, vectors
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.system_resources import free_memory
 
@@ -176,7 +176,6 @@ class _Drawn:
         self._counts = normals.CreateCurveVertexCountsAttr()
         self._extents = (points.CreateExtentAttr(), normals.CreateExtentAttr())
         kinds, each = Sdf.ValueTypeNames, UsdGeom.Tokens.vertex
-        mark_as_drawing(points.GetPrim())
         primvars = UsdGeom.PrimvarsAPI(points.GetPrim())
         self._distance = primvars.CreatePrimvar("distance", kinds.FloatArray, each)
         self._shapes = [primvars.CreatePrimvar(f"shape{k}", kinds.IntArray, each) for k in (0, 1)]

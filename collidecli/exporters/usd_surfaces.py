@@ -9,7 +9,7 @@ from pxr import Sdf, Usd, UsdGeom, Vt
 
 from collidecli.exporters.group_selection import SelectedRows, rows_of
 from collidecli.exporters.selection import SelectedContacts
-from collidecli.exporters.usd_values import extent_of, mark_as_drawing, vectors
+from collidecli.exporters.usd_values import extent_of, vectors
 from collidecli.scene.contacts import ContactBlock
 
 FACE_BYTES, VERTEX_BYTES = 192, 64
@@ -106,7 +106,6 @@ class _Patches:
 
     def __init__(self, stage: Usd.Stage, path: str, metres_per_unit: float) -> None:
         points, kinds, each = UsdGeom.Points.Define(stage, path), Sdf.ValueTypeNames, UsdGeom.Tokens.vertex
-        mark_as_drawing(points.GetPrim())
         primvars = UsdGeom.PrimvarsAPI(points.GetPrim())
         self._scale = 1.0 / metres_per_unit
         self._points, self._extent = points.CreatePointsAttr(), points.CreateExtentAttr()

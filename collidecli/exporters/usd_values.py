@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from pxr import Gf, Sdf, Usd, Vt
+from pxr import Gf, Vt
 
 _NOWHERE = float(np.finfo(np.float32).max)
 
@@ -18,8 +18,3 @@ def extent_of(points: np.ndarray) -> Vt.Vec3fArray:
     if not len(points):
         return Vt.Vec3fArray([Gf.Vec3f(_NOWHERE), Gf.Vec3f(-_NOWHERE)])
     return vectors(np.stack([points.min(axis=0), points.max(axis=0)]))
-
-
-def mark_as_drawing(prim: Usd.Prim) -> None:
-    """Marks points that move and are no particles, for a run of the layer."""
-    prim.CreateAttribute("collide:deformable", Sdf.ValueTypeNames.Bool).Set(False)

@@ -60,7 +60,7 @@ def main() -> None:
         for prim, points in ((sheet, cloth(frame)), (rain, drops(frame))):
             values = np.round(points, 5).astype(np.float32)
             prim.CreatePointsAttr().Set(Vt.Vec3fArray.FromNumpy(values), frame)
-    for prim in (ball, ground, sheet):
+    for prim in (ball, ground, sheet, rain):
         UsdPhysics.CollisionAPI.Apply(prim.GetPrim())
     stage.GetRootLayer().Export(str(Path(__file__).parent / "cloth.usda"))
 

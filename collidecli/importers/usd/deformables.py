@@ -47,8 +47,7 @@ def deformable_prims(stage: Usd.Stage) -> dict[str, Usd.Prim]:
 
     A prim with the attribute `collide:deformable` is what that says. Others are deformable if they have
     `newton:particleOffset`, or an applied schema whose name contains Deformable, ParticleCloth or ParticleSet, or if
-    their points have several time samples; of a Mesh, whose points move in many stages that only show it, these count
-    only if it is a collider.
+    they are colliders whose points have several time samples: in many stages points move that only show something.
     """
     return {str(prim.GetPath()): prim for prim in stage.Traverse(Usd.TraverseInstanceProxies()) if is_deformable(prim)}
 
@@ -68,7 +67,7 @@ def is_deformable(prim: Usd.Prim) -> bool:
     if any(word in schema for schema in applied for word in SCHEMAS):
         return True
     moves = UsdGeom.PointBased(prim).GetPointsAttr().ValueMightBeTimeVarying()
-    return moves and (kind != CLOTH_MESH or prim.HasAPI(UsdPhysics.CollisionAPI))
+    return moves and prim.HasAPI(UsdPhysics.CollisionAPI)
 
 
 def read_deformable(prim: Usd.Prim, metres_per_unit: float, file: str) -> Deformable:

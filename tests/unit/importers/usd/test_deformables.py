@@ -20,7 +20,7 @@ def Cube "Box" (prepend apiSchemas = ["PhysicsCollisionAPI"])
     double size = 1
 }
 """
-DROPS = """def Points "Drops"
+DROPS = """def Points "Drops" (prepend apiSchemas = ["PhysicsCollisionAPI"])
 {
     point3f[] points.timeSamples = { 0: [(0, 0, 60), (20, 0, 90)], 2: [(0, 0, 50), (20, 0, 70)] }
     float[] widths = [2, 4]
@@ -93,7 +93,8 @@ def test_a_collider_whose_points_move_is_a_cloth_and_a_tetmesh_a_soft_body(tmp_p
     "prim",
     [
         CLOTH.replace('(prepend apiSchemas = ["PhysicsCollisionAPI"])', ""),
-        DROPS.replace("{\n", "{\n    bool collide:deformable = 0\n", 1),
+        JELLY.replace("{\n", "{\n    bool collide:deformable = 0\n", 1),
+        DROPS.replace('(prepend apiSchemas = ["PhysicsCollisionAPI"])', ""),
         JELLY.replace('(prepend apiSchemas = ["PhysxDeformableBodyAPI"])', ""),
     ],
 )
