@@ -54,10 +54,11 @@ class BatchState(Result):
 def state_of(store: Store, plan: Plan, computed: int | None = None) -> BatchState:
     """The state of a batch, from its folder alone. Episodes of one key count each. computed: see `BatchState`."""
     results, failures = set(store.results()), store.failures()
-    planned = Counter(episode.key for episode in plan.episodes)
+    planned: Counter[str] = Counter()
     failed, events = dict[str, int](), store.events()
     left, seconds = 0, 0.0
     for episode in plan.episodes:
+        planned[episode.key] += 1
         if episode.key in results:
             continue
         if episode.key in failures:

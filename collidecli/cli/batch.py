@@ -331,9 +331,10 @@ def status_verb(ctx: click.Context, folder: str, watch: bool, interval: float) -
     from collidecli.report.batch_tables import state_table
 
     streams = streams_of(ctx)
-    if watch and not Store(folder).has_plan():
+    store = Store(folder)
+    if watch and not store.has_plan():
         streams.warn(f"{folder} has no plan of a batch yet; waiting for it")
-        while not Store(folder).has_plan():
+        while not store.has_plan():
             time.sleep(interval)
     store = open_store(folder)
     plan = read_plan(store)

@@ -128,6 +128,8 @@ def run(request: RunRequest, progress: Progress = None, cache: SceneCache | None
         if scene.recording is not None and request.recording.demos:  # a merge compares the names of demonstrations
             named = replace(request.recording, demos=scene.recording.demos(request.recording))
             request = replace(request, recording=named)
+        if not scene.ignores_particles:  # the option then changes no contact
+            request = replace(request, recording=replace(request.recording, ignore_particles=False))
         return _run(request, scene, motion, device, timing, progress, cache)
     finally:
         motion.close()
@@ -242,11 +244,8 @@ def result_config(request: RunRequest) -> dict[str, object]:
     contact = {name: value for name, value in contact.items() if name not in unnamed or value != default[name]}
     if not request.contact.reduce_contacts:
         contact = {name: value for name, value in contact.items() if name not in REDUCTION_DEFAULTS}
-    # strict_meshes and ignore_particles only decide whether an input is refused: they change no contact.
-    importing = {
-        **asdict(replace(request.scene_options, strict_meshes=False)),
-        **asdict(replace(request.recording, ignore_particles=False)),
-    }
+    # strict_meshes only decides whether an input is refused: it changes no contact.
+    importing = {**asdict(replace(request.scene_options, strict_meshes=False)), **asdict(request.recording)}
     given = {name: value for name, value in {**importing, "columns": request.columns}.items() if value}
     return {**contact, **given, "frames": request.frames, "worlds": request.worlds}
 

@@ -61,6 +61,7 @@ class LoadedScene:
     name: file names, joined with a space. sha256: of every file of the scene, in order.
     imports: importer's result of each scene. world_import: index of each world's scene in `imports`.
     recording: open recording, which the motion closes; None for the scene's own animation or resting pose.
+    ignores_particles: the scene has particles, which were taken from the model on request.
     """
 
     model: Model
@@ -70,6 +71,7 @@ class LoadedScene:
     warnings: tuple[str, ...]
     world_import: tuple[int, ...] = ()
     recording: Recording | None = None
+    ignores_particles: bool = False
 
     @contextmanager
     def named(self) -> Iterator[None]:
@@ -116,8 +118,8 @@ def scene_in_motion(request: SceneRequest, cache: SceneCache | None = None) -> t
     with limited_reading(request.memory_limit):
         scene = _loaded(request, cache)
         motion = scene.motion(request.recording)
-    if request.recording.ignore_particles:
-        scene = replace(scene, model=replace(scene.model, particles=Particles()))
+    if request.recording.ignore_particles and len(scene.model.particles):
+        scene = replace(scene, model=replace(scene.model, particles=Particles()), ignores_particles=True)
     where = request.trajectory or scene.name
     check_worlds(motion, scene.model, where, f"run with --worlds {motion.world_count}")
     if not request.frames:

@@ -171,7 +171,8 @@ def _motion(
 ) -> tuple[Motion, list[str]]:
     options = recorded_options(contacts.config, RecordingOptions, contacts.path)
     may_ignore = scene.recording is not None and "ignore_particles" in scene.recording.OPTIONS
-    motion = scene.motion(replace(options, ignore_particles=may_ignore and not len(scene.model.particles)))
+    ignored = may_ignore and (options.ignore_particles or not len(scene.model.particles))
+    motion = scene.motion(replace(options, ignore_particles=ignored))
     found = motion.sha256 if motion_file else ""
     if found == contacts.trajectory_sha256:
         return motion, list(motion.warnings)

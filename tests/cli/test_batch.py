@@ -220,6 +220,8 @@ def test_keys_depend_on_all_that_changes_contacts(jobs, collide, monkeypatch):
     found.append(keys("B"))
     (jobs / "jobs.toml").write_text(JOBS.replace("gap = 0.02", 'gap = 0.02, broad-phase = "sap", threads = 2'))
     assert keys("C") == found[0], "options that change no contact change no key"
+    (jobs / "jobs.toml").write_text(JOBS.replace("gap = 0.02", "gap = 0.02, ignore-particles = true"))
+    found.append(keys("F"))
     (jobs / "jobs.toml").write_text(JOBS)
     monkeypatch.setattr(plan_module, "RESULT_EPOCH", 99)
     found.append(keys("D"))
@@ -227,7 +229,7 @@ def test_keys_depend_on_all_that_changes_contacts(jobs, collide, monkeypatch):
     monkeypatch.chdir(jobs)
     (jobs / "scene.xml").write_text((jobs / "scene.xml").read_text().replace('size="0.5"', 'size="0.51"'))
     found.append(keys("E"))
-    assert len(set.union(*found)) == 4 * 6
+    assert len(set.union(*found)) == 5 * 6
 
 
 @pytest.mark.parametrize(
