@@ -38,7 +38,7 @@ def measure(repeats: int, clock: str) -> BenchTable:
         _time(table, f"pile of {count} boxes", pile(count, "box"), repeats)
         _time(table, f"pile of {count} spheres", pile(count, "sphere"), repeats)
     for resolution in RESOLUTIONS:
-        ours, newton = (error(resolution) for error in (_error, _error_of_clamped_cubes))
+        ours, newton = error(resolution), error_of_clamped_cubes(resolution)
         table.notes.append(
             f"{resolution} voxels: error of the force {ours:.1e}; marching cubes, clamp {CLAMP:g}: {newton:.1e}"
         )
@@ -98,16 +98,20 @@ def _truth() -> float:
     return np.pi / 3 * (K1 * (RADIUS**3 - q**3) - K0 * (q**3 - c**3))
 
 
-def _error(resolution: int) -> float:
+def error(resolution: int, k0: float = K0, truth: float | None = None) -> float:
+    """Relative error of the force of a sphere in a half-space. truth: of that force; None for stiffness K0."""
     builder = ModelBuilder()
-    builder.add_shape_plane(-1, cfg=soft(K0))
+    builder.add_shape_plane(-1, cfg=soft(k0))
     body = builder.add_body((*CENTER, 0.0, 0.0, 0.0, 1.0))
     builder.add_shape_sphere(body, radius=RADIUS, cfg=soft(K1))
-    return abs(surface(builder, hydro_resolution=resolution).force[2] / _truth() - 1.0)
+    return abs(surface(builder, hydro_resolution=resolution).force[2] / (truth or _truth()) - 1.0)
 
 
-def _error_of_clamped_cubes(resolution: int) -> float:
-    """As Newton 1.8 does, on exact distances: marching cubes, t clamped, depth at centroids."""
+def error_of_clamped_cubes(resolution: int) -> float:
+    """Relative error of the force in the half-space as Newton 1.8 computes it, on exact distances.
+
+    Marching cubes, ends of faces clamped, depth at centroids.
+    """
     from warp.geometry import IsoSurfaceMarchingCubes as Tables
 
     offsets = np.array(Tables.CUBE_CORNER_OFFSETS)

@@ -17,7 +17,7 @@ from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Pose, Real, Vec2, Vec3
 from collidecli.engine.hydroelastic.distances import Distance, Solids, distance_function
 from collidecli.engine.hydroelastic.pairs import ROUNDING, VOXELS, HydroPair
-from collidecli.engine.hydroelastic.polytopes import start_of
+from collidecli.engine.hydroelastic.ranges import first_of_pair, start_of
 from collidecli.engine.runtime.kernel import kernel
 
 SIDE = wp.constant(4)
@@ -100,20 +100,6 @@ def compact_blocks(end: wp.array[wp.int32], block: wp.array[Block], kept: wp.arr
     thread = wp.tid()
     if end[thread] > start_of(end, thread):
         kept[start_of(end, thread)] = block[thread]
-
-
-@wp.func
-def first_of_pair(block: wp.array[Block], count: int, pair: int) -> int:
-    """Number of blocks of earlier pairs in a list ordered by pairs."""
-    low = int(0)
-    high = count
-    while low < high:
-        middle = (low + high) // 2
-        if block[middle].pair < pair:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @kernel

@@ -11,6 +11,7 @@ from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.hydroelastic.pairs import HydroPair
 from collidecli.engine.hydroelastic.polygon import HydroFace, PatchSums, with_face, with_sums
+from collidecli.engine.hydroelastic.ranges import first_of_pair
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.contact_groups import HYDRO_FACES, HYDRO_PATCHES, GroupRows
 
@@ -25,34 +26,6 @@ class HydroPatch:
     center: Vec3
     torque: Vec3
     depth: Real
-
-
-@wp.func
-def faces_before(face: wp.array[HydroFace], count: int, pair: int) -> int:
-    """Number of faces of earlier pairs in a list ordered by pairs."""
-    low = int(0)
-    high = count
-    while low < high:
-        middle = (low + high) // 2
-        if face[middle].pair < pair:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@wp.func
-def sums_before(sums: wp.array[PatchSums], count: int, pair: int) -> int:
-    """Number of sums of earlier pairs in a list ordered by pairs."""
-    low = int(0)
-    high = count
-    while low < high:
-        middle = (low + high) // 2
-        if sums[middle].pair < pair:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @wp.func
@@ -78,7 +51,7 @@ def sum_faces(hydro: wp.array[HydroPair], face: wp.array[HydroFace], count: int,
     """One thread a pair: its patch, by sums in the order of the faces."""
     thread = wp.tid()
     sums = PatchSums()
-    for k in range(faces_before(face, count, thread), faces_before(face, count, thread + 1)):
+    for k in range(first_of_pair(face, count, thread), first_of_pair(face, count, thread + 1)):
         sums = with_face(sums, face[k])
     patch[thread] = patch_of(hydro[thread], sums)
 
@@ -87,8 +60,8 @@ def sum_faces(hydro: wp.array[HydroPair], face: wp.array[HydroFace], count: int,
 def sum_parts(hydro: wp.array[HydroPair], part: wp.array[PatchSums], count: int, patch: wp.array[HydroPatch]):
     """One thread a pair: its patch, by sums in the order of its parts; unchanged if it has none."""
     thread = wp.tid()
-    first = sums_before(part, count, thread)
-    end = sums_before(part, count, thread + 1)
+    first = first_of_pair(part, count, thread)
+    end = first_of_pair(part, count, thread + 1)
     if first == end:
         return
     sums = PatchSums()

@@ -11,15 +11,9 @@ import warp as wp
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.hydroelastic.fields import PressureFields
 from collidecli.engine.hydroelastic.pairs import POLYTOPES, ROUNDING, HydroPair, rotated_half
-from collidecli.engine.hydroelastic.polygon import (
-    IN_PLANE,
-    Clipped,
-    HydroFace,
-    LinearField,
-    clip_polygon,
-    effective_gradient,
-    integrated,
-)
+from collidecli.engine.hydroelastic.polygon import IN_PLANE, Clipped, HydroFace, LinearField, clip_polygon
+from collidecli.engine.hydroelastic.pressure_face import clip_by_depth, face_of_polygon
+from collidecli.engine.hydroelastic.ranges import range_with, start_of
 from collidecli.engine.runtime.kernel import kernel
 
 PARALLEL = wp.constant(Real(1.0e-12))
@@ -70,28 +64,6 @@ def count_faces(fields: PressureFields, hydro: wp.array[HydroPair], end: wp.arra
         faces0 = face_range(fields, hydro[thread].row0)
         faces1 = face_range(fields, hydro[thread].row1)
         end[thread] = faces0[1] - faces0[0] + faces1[1] - faces1[0]
-
-
-@wp.func
-def range_with(end: wp.array[wp.int32], count: int, index: int) -> int:
-    """The range that contains an index, where end[k] is the end of range k."""
-    low = int(0)
-    high = count
-    while low < high:
-        middle = (low + high) // 2
-        if end[middle] <= index:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@wp.func
-def start_of(end: wp.array[wp.int32], index: int) -> int:
-    """Start of a range, where end[k] is the end of range k."""
-    if index > 0:
-        return end[index - 1]
-    return 0
 
 
 @wp.func
@@ -251,33 +223,14 @@ def polygon_of_cells(
     corner[result.source + 1] = height * normal + u - v
     corner[result.source + 2] = height * normal + u + v
     corner[result.source + 3] = height * normal - u + v
-    depth = plane0
-    if pair.soft == 1:
-        depth = plane1
-    result = clip_polygon(corner, result, depth.slope, -depth.value, IN_PLANE * pair.size)
-    if result.in_plane == 1 or result.count < 3:
+    result = clip_by_depth(pair, plane0, plane1, corner, result)
+    if result.count < 3:
         return none
     result = clip_by_cell(fields, pair, 0, face0, plane0, difference, corner, result)
     result = clip_by_cell(fields, pair, 1, face1, plane1, difference, corner, result)
     if result.count < 3:
         return none
-    pressure = LinearField()
-    pressure.slope = -pair.stiffness * depth.slope
-    pressure.value = -pair.stiffness * depth.value
-    separation = LinearField()
-    separation.slope = plane0.slope + plane1.slope
-    separation.value = plane0.value + plane1.value
-    face = integrated(corner, result.source, result.count, normal, pressure, separation)
-    stiffness0 = pair.stiffness
-    stiffness1 = pair.stiffness
-    if pair.rigid < 0:
-        stiffness0 = fields.stiffness[pair.row0]
-        stiffness1 = fields.stiffness[pair.row1]
-    gradient0 = stiffness0 * wp.dot(plane0.slope, normal)
-    gradient1 = -stiffness1 * wp.dot(plane1.slope, normal)
-    face.gradient = effective_gradient(gradient0, gradient1, pair.rigid)
-    face.first_corner = result.source
-    return face
+    return face_of_polygon(fields, pair, plane0, plane1, normal, corner, result)
 
 
 @kernel

@@ -8,18 +8,9 @@ from collidecli.engine.geometry.real import Real, Vec2, Vec3
 from collidecli.engine.hydroelastic.blocks import CORNER_COUNT, CORNER_SIDE, SIDE, Block, Level, voxel_side
 from collidecli.engine.hydroelastic.fields import PressureFields
 from collidecli.engine.hydroelastic.pairs import HydroPair
-from collidecli.engine.hydroelastic.polygon import (
-    IN_PLANE,
-    Clipped,
-    HydroFace,
-    LinearField,
-    PatchSums,
-    clip_polygon,
-    effective_gradient,
-    integrated,
-    with_face,
-)
-from collidecli.engine.hydroelastic.polytopes import start_of
+from collidecli.engine.hydroelastic.polygon import IN_PLANE, Clipped, HydroFace, LinearField, PatchSums, with_face
+from collidecli.engine.hydroelastic.pressure_face import clip_by_depth, face_of_polygon
+from collidecli.engine.hydroelastic.ranges import start_of
 from collidecli.engine.runtime.kernel import kernel
 
 Vec4 = wp.vec4d
@@ -132,29 +123,10 @@ def face_in(fields: PressureFields, pair: HydroPair, tetrahedron: Tetrahedron, c
     polygon.count = zero_polygon(tetrahedron, corner, normal)
     if polygon.count == 0:
         return none
-    depth = phi0
-    if pair.soft == 1:
-        depth = phi1
-    polygon = clip_polygon(corner, polygon, depth.slope, -depth.value, IN_PLANE * pair.size)
-    if polygon.in_plane == 1 or polygon.count < 3:
+    polygon = clip_by_depth(pair, phi0, phi1, corner, polygon)
+    if polygon.count < 3:
         return none
-    pressure = LinearField()
-    pressure.slope = -pair.stiffness * depth.slope
-    pressure.value = -pair.stiffness * depth.value
-    separation = LinearField()
-    separation.slope = phi0.slope + phi1.slope
-    separation.value = phi0.value + phi1.value
-    face = integrated(corner, polygon.source, polygon.count, normal, pressure, separation)
-    stiffness0 = pair.stiffness
-    stiffness1 = pair.stiffness
-    if pair.rigid < 0:
-        stiffness0 = fields.stiffness[pair.row0]
-        stiffness1 = fields.stiffness[pair.row1]
-    gradient0 = stiffness0 * wp.dot(phi0.slope, normal)
-    gradient1 = -stiffness1 * wp.dot(phi1.slope, normal)
-    face.gradient = effective_gradient(gradient0, gradient1, pair.rigid)
-    face.first_corner = polygon.source
-    return face
+    return face_of_polygon(fields, pair, phi0, phi1, normal, corner, polygon)
 
 
 @wp.func

@@ -102,6 +102,38 @@ def test_unequal_spheres_against_quadrature():
     assert found.force[2] == pytest.approx(abs(truth), rel=1e-3)
 
 
+def force_between_spheres(apart: float, outer: float, inner: float, k0: float, k1: float) -> float:
+    """Force along the line of centres on a sphere that is `apart` from another's centre, by a midpoint rule.
+
+    The integral of p n over the surface is that of -grad p0 over the part of the overlap where p0 < p1.
+    """
+    count = 120
+    axis = ((np.arange(count) + 0.5) / count * 2.0 - 1.0) * inner
+    x, y, z = np.meshgrid(axis, axis, axis + apart, indexing="ij")
+    radius = np.sqrt(x**2 + y**2 + z**2)
+    phi1 = np.sqrt(x**2 + y**2 + (z - apart) ** 2) - inner
+    kept = (phi1 < 0) & (radius < outer)
+    if k1 != RIGID:
+        kept &= k0 * (radius - outer) > k1 * phi1
+    return k0 * (z / radius)[kept].sum() * (2.0 * inner / count) ** 3
+
+
+@pytest.mark.parametrize("k1", [4e6, RIGID])
+def test_a_sphere_through_the_medial_axis_of_another(k1):
+    """From the rim to the centre of a larger one, where the pressure's gradient changes its direction at a point."""
+    found, truth = [], []
+    for apart in (0.6, 0.5, 0.35, 0.2, 0.15, 0.1, 0.05, 0.01, 0.0):
+        builder = ModelBuilder()
+        builder.add_shape_sphere(-1, radius=0.5, cfg=soft(1e6))
+        builder.add_shape_sphere(builder.add_body((0.0, 0.0, apart, *IDENTITY)), radius=0.15, cfg=soft(k1))
+        found.append(surface(builder).force)
+        truth.append(force_between_spheres(apart, 0.5, 0.15, 1e6, k1))
+    found, truth = np.array(found), np.array(truth)
+    np.testing.assert_allclose(found[:, 2], truth, rtol=1e-2, atol=1e-3 * truth.max())
+    np.testing.assert_allclose(found[:, :2], 0.0, atol=1e-3 * truth.max())
+    assert abs(found[-1, 2]) < 1e-9 * truth.max()
+
+
 def test_upright_cylinder_in_a_rigid_plane():
     radius, half, x, k = 0.3, 0.4, 0.05, 1e6
     truth = np.pi * k * x * (radius**2 - radius * x + x**2 / 3)
