@@ -18,12 +18,14 @@ class KeyedRows:
     """Rows of some cells. keys: integers [n] that identify a row, the first is its cell, ascending.
 
     columns: by name. lists: by name, lengths [n] and values. limit: of reported distances [m]; None is unknown.
+    objects: numbers [n] of the particle objects of a row.
     """
 
     keys: Sequence[np.ndarray]
     columns: Mapping[str, np.ndarray]
     lists: Mapping[str, tuple[np.ndarray, np.ndarray]]
     limit: float | None = None
+    objects: Sequence[np.ndarray] = ()
 
     def __len__(self) -> int:
         return len(self.keys[0])
@@ -36,7 +38,7 @@ class GroupDifferences:
     fields: of each compared column; of a list column, counted by value. rows_a, rows_b, matched: numbers of rows.
     counts: of rows by kind. at_limit: missing and extra rows whose distance is within its tolerance of the limit at
     which it is reported; they are no differences. shallow: those within this of the limit are ignored [m]; -1 none.
-    first_cell: that differs, -1 without any.
+    first_cell: that differs, -1 without any. by_object: rows by kind, of each combination of particle objects.
     """
 
     name: str
@@ -50,6 +52,7 @@ class GroupDifferences:
     at_limit: dict[str, int] = field(default_factory=lambda: {MISSING: 0, EXTRA: 0})
     ignored_shallow: int = 0
     first_cell: int = -1
+    by_object: dict[tuple[int, ...], dict[str, int]] = field(default_factory=dict)
 
     def add(self, a: KeyedRows, b: KeyedRows, first_cell: int) -> None:
         """Adds a block of cells, in order. first_cell: the first of the block, counted over matched frames."""
@@ -59,11 +62,19 @@ class GroupDifferences:
         self.matched += len(rows_a)
         changed = self._changed(a, b, rows_a, rows_b)
         missing, extra = self._deep(MISSING, a, missing), self._deep(EXTRA, b, extra)
-        for kind, rows in ((MISSING, missing), (EXTRA, extra), (CHANGED, changed)):
+        for kind, side, rows in ((MISSING, a, missing), (EXTRA, b, extra), (CHANGED, a, rows_a[changed])):
             self.counts[kind] += len(rows)
+            self._count_objects(kind, side, rows)
         cells = np.concatenate([a.keys[0][missing], b.keys[0][extra], a.keys[0][rows_a[changed]]])
         if len(cells) and self.first_cell < 0:
             self.first_cell = first_cell + int(cells.min())
+
+    def _count_objects(self, kind: str, side: KeyedRows, rows: np.ndarray) -> None:
+        if not side.objects or not len(rows):
+            return
+        keys, counts = np.unique(np.stack([each[rows] for each in side.objects]), axis=1, return_counts=True)
+        for key, count in zip(keys.T.tolist(), counts.tolist(), strict=True):
+            self.by_object.setdefault(tuple(key), dict.fromkeys(KINDS, 0))[kind] += count
 
     def _changed(self, a: KeyedRows, b: KeyedRows, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
         """Indices into the matched rows whose columns or lists differ beyond the tolerances."""

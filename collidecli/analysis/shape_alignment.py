@@ -146,10 +146,7 @@ def align_shapes(a: ShapeRecords, b: ShapeRecords, renames: Sequence[tuple[str, 
 def _rows_by_template(shapes: ShapeRecords, renames: Sequence[tuple[str, str]]) -> dict[int, dict[str, int]]:
     tables: dict[int, dict[str, int]] = {GLOBAL: {}}
     for row, (path, template) in enumerate(zip(shapes.path, shapes.template.tolist(), strict=True)):
-        for old, new in renames:
-            if path.startswith(old):
-                path = new + path[len(old) :]
-                break
+        path = renamed_path(path, renames)
         table = tables.setdefault(template, {})
         if path in table or (template != GLOBAL and path in tables[GLOBAL]):
             raise InputError(
@@ -157,6 +154,14 @@ def _rows_by_template(shapes: ShapeRecords, renames: Sequence[tuple[str, str]]) 
             )
         table[path] = row
     return tables
+
+
+def renamed_path(path: str, renames: Sequence[tuple[str, str]]) -> str:
+    """The path with its start replaced by the first of `renames` that fits."""
+    for old, new in renames:
+        if path.startswith(old):
+            return new + path[len(old) :]
+    return path
 
 
 def _scopes(

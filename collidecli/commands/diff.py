@@ -124,7 +124,7 @@ def _groups(compared: Comparison, a: ContactSet, cells: _Cells) -> list[dict[str
     if compared.groups is None:
         names = [(name, table.row_count) for name, table in a.groups.items()]
         compared.groups = [GroupDifferences(name, (), compared.tolerances, -1.0, n, n, n) for name, n in names]
-    found = group_results(compared.groups, cells)
+    found = group_results(compared.groups, cells, compared.model.particles.names)
     for group in found:
         group["allowed"] = {
             MISSING: max(request.max_missing, share_of(fraction, group["a"])),

@@ -13,6 +13,7 @@ from collidecli.analysis.contact_differences import ContactDifferences
 from collidecli.analysis.contact_matching import Contacts, Matches, match_contacts
 from collidecli.analysis.field_comparison import FieldTally, Tolerances, deviations
 from collidecli.analysis.group_differences import GroupDifferences
+from collidecli.analysis.particle_alignment import ParticleAlignment, align_particles
 from collidecli.analysis.path_patterns import kept_pairs
 from collidecli.analysis.shape_alignment import (
     FrameAlignment,
@@ -42,6 +43,7 @@ class ModelComparison:
     """Differences of two models. kept: bool[numbers, 2], see `kept_pairs`; None is all shapes."""
 
     shapes: ShapeAlignment
+    particles: ParticleAlignment
     differences: list[ShapeDifference]
     kept: np.ndarray | None
     notes: list[str] = field(default_factory=list)
@@ -62,13 +64,14 @@ def compare_models(
     alignment = align_shapes(_shape_columns(a), _shape_columns(b), renames)
     kept = kept_pairs(alignment.names, include, exclude, EITHER)
     number = {name: n for n, name in enumerate(alignment.names)}
-    found = [*alignment.differences, *_forced(a, b, alignment), *_rules(a, b)]
+    particles = align_particles(a.particle_objects, b.particle_objects, renames)
+    found = [*alignment.differences, *particles.differences, *_forced(a, b, alignment), *_rules(a, b)]
     differences = [
         one
         for one in found
         if _beyond(one, tolerances) and (kept is None or one.path not in number or kept[number[one.path]].all())
     ]
-    return ModelComparison(alignment, differences, kept, _notes(a, b, alignment))
+    return ModelComparison(alignment, particles, differences, kept, _notes(a, b, alignment))
 
 
 def _shape_columns(contacts: ContactSet) -> ShapeRecords:
@@ -274,6 +277,7 @@ def compare(
             progress(block.first // worlds, len(frames.a))
     options = GroupOptions(
         (shapes.number_a, shapes.number_b),
+        model.particles,
         model.kept,
         request.fields,
         request.pairs_only,

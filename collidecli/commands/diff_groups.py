@@ -11,6 +11,7 @@ import numpy as np
 from collidecli.analysis.contact_differences import KINDS
 from collidecli.analysis.field_comparison import FieldTally, Tolerances
 from collidecli.analysis.group_differences import GroupDifferences, KeyedRows
+from collidecli.analysis.particle_alignment import ParticleAlignment
 from collidecli.analysis.shape_alignment import FrameAlignment
 from collidecli.commands.diff_blocks import matched_spans
 from collidecli.scene.contact_groups import GROUPS, ContactGroup, GroupRows, entries_of, group_words, shapes_of
@@ -19,7 +20,7 @@ from collidecli.scene.text_format import count, plural
 from collidecli.storage.contact_sets.cell_ranges import spans
 from collidecli.storage.contact_sets.group_reader import rows_of_cells
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.rules import check_group_shapes
+from collidecli.storage.contact_sets.rules import check_group_rows, objects_of
 
 UNMATCHED = ("feature",)
 """Keys that are compared: a row whose feature changed is the same contact."""
@@ -34,12 +35,15 @@ def group_fields(group: ContactGroup) -> list[tuple[str, str, np.dtype]]:
 
 @dataclass(frozen=True)
 class GroupOptions:
-    """What is compared. numbers: common numbers of the shapes of A and of B. kept: see `kept_pairs`.
+    """What is compared. numbers: common numbers of the shapes of A and of B. particles: of their particles.
+
+    kept: see `kept_pairs`.
 
     The others are those of DiffRequest.
     """
 
     numbers: tuple[np.ndarray, np.ndarray]
+    particles: ParticleAlignment
     kept: np.ndarray | None
     fields: Sequence[str]
     pairs_only: bool
@@ -62,8 +66,8 @@ def compare_groups(
     for first, cell_a, cell_b, cells in matched_spans(a, b, frames) if shared else ():
         for done, stop in spans(_starts(a, shared, cell_a) + _starts(b, shared, cell_b), options.block_rows, 0, cells):
             sides = [
-                _keyed(one, shared, (cell + done, cell + stop), numbers, options.kept, options.pairs_only)
-                for one, cell, numbers in ((a, cell_a, options.numbers[0]), (b, cell_b, options.numbers[1]))
+                _keyed(one, shared, (cell + done, cell + stop), options, side)
+                for side, (one, cell) in enumerate(((a, cell_a), (b, cell_b)))
             ]
             for name, differences in found.items():
                 differences.add(sides[0][name], sides[1][name], first + done)
@@ -83,14 +87,21 @@ def _keyed(
     contacts: ContactSet,
     shared: Sequence[ContactGroup],
     cells: tuple[int, int],
-    numbers: np.ndarray,
-    kept: np.ndarray | None,
-    pairs_only: bool,
+    options: GroupOptions,
+    side: int,
 ) -> dict[str, KeyedRows]:
-    """The rows of cells by group, numbered from 0, with common shape numbers, the lower one first."""
+    """The rows of cells by group, numbered from 0; common numbers of shapes, the lower one first, and of particles.
+
+    side: 0 is A, 1 is B.
+    """
     groups = rows_of_cells({group.name: contacts.groups[group.name] for group in shared}, *cells)
-    check_group_shapes(contacts, groups, *cells)
-    return {group.name: _rows(group, groups, numbers, kept, pairs_only, _limit(contacts, group)) for group in shared}
+    check_group_rows(contacts, groups, *cells)
+    found = {}
+    for group in shared:
+        owners = objects_of(contacts, group.name, groups[group.name])
+        objects = [options.particles.objects[side][owner] for owner in owners]
+        found[group.name] = _rows(group, groups, objects, options, side, _limit(contacts, group))
+    return found
 
 
 def _limit(contacts: ContactSet, group: ContactGroup) -> float | None:
@@ -101,15 +112,17 @@ def _limit(contacts: ContactSet, group: ContactGroup) -> float | None:
 def _rows(
     group: ContactGroup,
     groups: dict[str, GroupRows],
-    numbers: np.ndarray,
-    kept: np.ndarray | None,
-    pairs_only: bool,
+    objects: Sequence[np.ndarray],
+    options: GroupOptions,
+    side: int,
     limit: float | None,
 ) -> KeyedRows:
-    held = groups[group.name]
+    held, kept, pairs_only = groups[group.name], options.kept, options.pairs_only
     cell = np.repeat(np.arange(len(held.cell_counts)), held.cell_counts)
-    shapes = [numbers[shape] for shape in shapes_of(groups, group.name)]
+    shapes = [options.numbers[side][shape] for shape in shapes_of(groups, group.name)]
     columns = dict(held.columns)
+    if group.objects:
+        columns["indices"] = options.particles.numbers[side][columns["indices"]]
     if len(shapes) == 2:
         swapped = shapes[0] > shapes[1]
         shapes = [np.minimum(*shapes), np.maximum(*shapes)]
@@ -118,16 +131,16 @@ def _rows(
             columns[name] = np.where(swapped.reshape(-1, *(1,) * (values.ndim - 1)), -values, values)
     rows = np.arange(len(cell)) if kept is None else np.flatnonzero(_wanted(shapes, kept, len(cell)))
     if pairs_only and len(rows):
-        keys = np.stack([key[rows] for key in (cell, *shapes)])
+        keys = np.stack([key[rows] for key in (cell, *shapes, *objects)])
         rows = rows[np.sort(np.unique(keys, axis=1, return_index=True)[1])]
     others = [] if pairs_only else [name for name in group.keys if name not in (*group.shapes, *group.references)]
-    keys = [cell, *shapes]
+    keys = [cell, *shapes, *(objects if pairs_only else ())]
     for name in others:
         if name not in UNMATCHED:
             keys += list(columns[name].reshape(len(cell), -1).T)
     lists = {name: (size[rows], values[entries_of(size, rows)]) for name, (size, values) in held.lists.items()}
     found = {name: values[rows] for name, values in columns.items()}
-    return KeyedRows([key[rows] for key in keys], found, lists, limit)
+    return KeyedRows([key[rows] for key in keys], found, lists, limit, [each[rows] for each in objects])
 
 
 def _wanted(shapes: Sequence[np.ndarray], kept: np.ndarray, count: int) -> np.ndarray:
@@ -160,8 +173,10 @@ def group_reasons(results: Sequence[Mapping[str, Any]]) -> list[str]:
     return reasons
 
 
-def group_results(found: Sequence[GroupDifferences], cells: Callable[[int], dict[str, Any]]) -> list[dict[str, Any]]:
-    """The differences of groups for results. cells: describes a cell."""
+def group_results(
+    found: Sequence[GroupDifferences], cells: Callable[[int], dict[str, Any]], objects: Sequence[str]
+) -> list[dict[str, Any]]:
+    """The differences of groups for results. cells: describes a cell. objects: paths of the particle objects."""
     return [
         {
             "name": one.name,
@@ -172,6 +187,9 @@ def group_results(found: Sequence[GroupDifferences], cells: Callable[[int], dict
             "at_limit": dict(one.at_limit),
             "ignored_shallow": one.ignored_shallow,
             "first": cells(one.first_cell) if one.first_cell >= 0 else None,
+            "objects": [
+                {"paths": [objects[row] for row in rows], **counts} for rows, counts in sorted(one.by_object.items())
+            ],
             "fields": [
                 {
                     "name": tally.name,

@@ -12,7 +12,7 @@ from collidecli.scene.contact_groups import ContactGroup, GroupRows, shapes_of
 from collidecli.storage.contact_sets.cell_ranges import BLOCK_ROWS, spans
 from collidecli.storage.contact_sets.group_reader import rows_of_cells
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.rules import check_group_shapes
+from collidecli.storage.contact_sets.rules import check_group_rows, objects_of
 
 Number = Callable[[np.ndarray], str]
 """Rounded text of numbers."""
@@ -20,7 +20,10 @@ Number = Callable[[np.ndarray], str]
 
 @dataclass(frozen=True)
 class _Rows:
-    """Consecutive rows of one cell with the same shapes. paths: of these, sorted. turned: they were exchanged."""
+    """Rows of one cell with the same shapes and particle objects. paths: of these, sorted.
+
+    turned: the shapes were exchanged.
+    """
 
     cell: int
     paths: tuple[str, ...]
@@ -29,7 +32,8 @@ class _Rows:
 
 
 def group_lines(contacts: ContactSet, cells: bool, number: Number) -> Iterator[str]:
-    """For each group its rows by shapes, and, if `cells`, a line per shapes and cell with the mean of each column.
+    """For each group its rows by shapes and particle objects, and, if `cells`, a line for these in each cell with the
+    mean of each column.
 
     Raises InputError for unreadable rows, references to other cells and unknown shapes.
     """
@@ -83,21 +87,24 @@ def _blocks(contacts: ContactSet, name: str) -> Iterator[tuple[GroupRows, Iterat
     starts = [table.cell_start for table in needed.values()]
     for first, last in spans(starts, BLOCK_ROWS, 0, contacts.cell_count):
         groups = rows_of_cells(needed, first, last)
-        check_group_shapes(contacts, groups, first, last)
+        check_group_rows(contacts, groups, first, last)
         yield groups[name], _parts(contacts, groups, name, first)
 
 
 def _parts(contacts: ContactSet, groups: dict[str, GroupRows], name: str, first: int) -> Iterator[_Rows]:
     held, shapes = groups[name], shapes_of(groups, name)
+    objects = objects_of(contacts, name, held)
     cell = first + np.repeat(np.arange(len(held.cell_counts)), held.cell_counts)
     if not len(cell):
         return
-    order = np.lexsort((*shapes[::-1], cell))
-    keys = np.stack([key[order] for key in (cell, *shapes)])
+    order = np.lexsort((*objects[::-1], *shapes[::-1], cell))
+    keys = np.stack([key[order] for key in (cell, *shapes, *objects)])
     begins = np.flatnonzero(np.concatenate([[True], (np.diff(keys, axis=1) != 0).any(axis=0)]))
     for rows in np.split(order, begins[1:]):
         paths = [printable_line(contacts.shapes.path[int(shape[rows[0]])]) for shape in shapes]
-        yield _Rows(int(cell[rows[0]]), tuple(sorted(paths)), paths != sorted(paths), rows)
+        turned = paths != sorted(paths)
+        paths += [printable_line(contacts.particle_objects.path[int(owner[rows[0]])]) for owner in objects]
+        yield _Rows(int(cell[rows[0]]), tuple(sorted(paths)), turned, rows)
 
 
 def _shapes(paths: tuple[str, ...]) -> str:

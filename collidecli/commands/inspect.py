@@ -140,6 +140,7 @@ class ContactSetResult(ContactCounts, ContactSetSource):
 
     groups: of the tables beside /rigid_contacts, rows, cells with rows, and the range of each column of numbers.
     shape_table: path, type, body (None is static), margin and gap [m] of each shape.
+    particle_objects: path, kind, template, first_particle, particle_count of each cloth, soft body, set of points.
     """
 
     SCHEMA: ClassVar[str] = "collide.inspect.contacts/1"
@@ -150,6 +151,7 @@ class ContactSetResult(ContactCounts, ContactSetSource):
     optional_columns: dict[str, dict[str, list[float]]]
     groups: dict[str, dict[str, Any]]
     shape_table: list[dict[str, Any]]
+    particle_objects: list[dict[str, Any]]
     timing: dict[str, Any]
 
 
@@ -220,6 +222,7 @@ def inspect_contact_set(path: str) -> ContactSetResult:
             optional_columns=ranges.as_dict(),
             groups={name: _group_summary(table) for name, table in contacts.groups.items()},
             shape_table=_shape_table(contacts),
+            particle_objects=_object_table(contacts),
             timing=read_timing(path),
         )
 
@@ -266,6 +269,11 @@ def _shape_table(contacts: ContactSet) -> list[dict[str, Any]]:
     columns = (shapes.path, shapes.type, bodies, shapes.template.tolist(), shapes.margin.tolist(), shapes.gap.tolist())
     names = ("path", "type", "body", "template", "margin", "gap")
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _object_table(contacts: ContactSet) -> list[dict[str, Any]]:
+    columns = {name: np.asarray(values).tolist() for name, values in vars(contacts.particle_objects).items()}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 @structure()

@@ -26,6 +26,7 @@ from collidecli.scene.mixing import OptionalColumns
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, RestingMotion
 from collidecli.scene.option_choices import DEFAULT_BETAS
+from collidecli.scene.particle_objects import ParticleObjects
 from collidecli.scene.run_options import (
     DEFAULT_CACHE_LIMIT,
     DEFAULT_RINGS,
@@ -111,6 +112,7 @@ class Contacts:
     kind: uint8[n], 0 point, 1 edge, 2 face.
     columns: the requested optional columns, by name, [n] or [n, width].
     shape_path: paths of the model's shapes; shape_path[shape0[n]] is the first shape of contact n.
+    particle_objects: the objects of the model's particles, `ParticleObjects`.
     groups: tables beside these contacts, such as "hydro_patches", as `GroupRows` (docs/reference/file-formats.md).
     """
 
@@ -130,6 +132,7 @@ class Contacts:
     kind: np.ndarray
     columns: Mapping[str, np.ndarray] = field(default_factory=dict)
     shape_path: tuple[str, ...] = ()
+    particle_objects: ParticleObjects = field(default_factory=ParticleObjects)
     groups: Mapping[str, GroupRows] = field(default_factory=dict)
 
     @property
@@ -155,7 +158,7 @@ class Contacts:
         optional = {name: values[first:last] for name, values in self.columns.items()}
         return Contacts(
             1, 1, np.array([0, last - first], np.int64), **columns, columns=optional, shape_path=self.shape_path,
-            groups=groups_of_cells(self.groups, np.array([cell])),
+            particle_objects=self.particle_objects, groups=groups_of_cells(self.groups, np.array([cell])),
         )  # fmt: skip
 
 
@@ -258,7 +261,8 @@ def contacts_in_memory(
         warnings.warn(note, RuntimeWarning, stacklevel=3)
     with closing(collision.blocks(timing)) as blocks:
         merged = merged_contacts(map(optional.added, blocks), len(motion.time), model.world_count)
-    return replace(merged, shape_path=tuple(model.shapes.path))
+    objects = ParticleObjects.of_scene(model.particles)
+    return replace(merged, shape_path=tuple(model.shapes.path), particle_objects=objects)
 
 
 def open_contacts(path: str | os.PathLike[str]) -> ContactSet:

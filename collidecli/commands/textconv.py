@@ -142,6 +142,15 @@ def _head(contacts: ContactSet) -> Iterator[str]:
         sizes = f"margin {shapes.margin[row]:.6g}  gap {shapes.gap[row]:.6g}"
         lines.append(f"  {printable_line(shapes.path[row])}  {printable_line(shapes.type[row])}  {on}  {sizes}{of}")
     yield from sorted(lines)
+    objects = contacts.particle_objects
+    if len(objects):
+        yield from ("", "particle objects")
+        rows = zip(objects.path, objects.kind, objects.particle_count.tolist(), objects.template.tolist(), strict=True)
+        yield from sorted(
+            f"  {printable_line(path)}  {printable_line(kind)}  {_number(count, 'particle')}"
+            + (f"  template {template}" if template > 0 else "")
+            for path, kind, count, template in rows
+        )
 
 
 def _blocks(contacts: ContactSet, names: tuple[str, ...]) -> Iterator[tuple[Touches, ContactBlock]]:

@@ -9,7 +9,7 @@ import numpy as np
 from collidecli.scene.contact_groups import HYDRO_PATCHES
 from collidecli.scene.contacts import ContactBlock
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.rules import check_group_shapes
+from collidecli.storage.contact_sets.rules import check_group_rows
 
 COLUMNS = ("shape0", "shape1", "distance")
 PATCH_COLUMNS = ("shape0", "shape1", "depth")
@@ -28,7 +28,7 @@ def touching_blocks(contacts: ContactSet, max_rows: int, first: int, last: int) 
             continue
         end = block.first_cell + len(block.cell_counts)
         rows = patches.rows(block.first_cell, end, PATCH_COLUMNS)
-        check_group_shapes(contacts, {HYDRO_PATCHES.name: rows}, block.first_cell, end)
+        check_group_rows(contacts, {HYDRO_PATCHES.name: rows}, block.first_cell, end)
         cell = np.concatenate(
             [np.repeat(np.arange(len(counts)), counts) for counts in (block.cell_counts, rows.cell_counts)]
         )

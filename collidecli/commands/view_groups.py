@@ -8,7 +8,7 @@ from collidecli.report.view.surfaces import Faces, Surfaces, SurfaceScale
 from collidecli.scene.contact_groups import HYDRO_FACES, HYDRO_PATCHES, SOFT_CONTACTS, GroupRows
 from collidecli.storage.contact_sets.group_reader import rows_of_cells
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.rules import check_group_shapes
+from collidecli.storage.contact_sets.rules import check_group_rows
 
 PATCHES, FACES, SOFT = HYDRO_PATCHES.name, HYDRO_FACES.name, SOFT_CONTACTS.name
 READ = {
@@ -23,7 +23,7 @@ NO_SHAPE = -1
 def _rows(contacts: ContactSet, names: tuple[str, ...], cell: int) -> dict[str, GroupRows]:
     tables = {name: contacts.groups[name] for name in names if name in contacts.groups}
     found = rows_of_cells(tables, cell, cell + 1, READ)
-    check_group_shapes(contacts, found, cell, cell + 1)
+    check_group_rows(contacts, found, cell, cell + 1)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +15,7 @@ from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.storage.contact_sets.cell_ranges import spans
 from collidecli.storage.contact_sets.group_reader import rows_of_cells
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.rules import check_group_shapes
+from collidecli.storage.contact_sets.rules import check_group_rows
 
 
 class SelectedRows(SelectedContacts):
@@ -58,6 +58,10 @@ class SelectedRows(SelectedContacts):
         return self.group.shapes
 
     @property
+    def object_columns(self) -> Mapping[str, int]:
+        return self.group.objects
+
+    @property
     def kinds(self) -> tuple[str, ...]:
         return self.group.kinds
 
@@ -71,7 +75,7 @@ class SelectedRows(SelectedContacts):
         for cell, count in self._spans():
             for first, last in spans(starts, max_rows, cell, cell + count):
                 groups = rows_of_cells(self._needed, first, last, read)
-                check_group_shapes(self.contacts, groups, first, last)
+                check_group_rows(self.contacts, groups, first, last)
                 rows = groups[self.group.name]
                 columns = {name: values for name, values in rows.columns.items() if name in names}
                 if any(name in names for name in self.shape_columns):

@@ -34,6 +34,7 @@ class ContactRows:
             *([] if self._episodes is None else [TableColumn("episode", whole, words=("", *self._episodes.name))]),
             *(TableColumn(name, np.dtype(np.int32), words=shapes.path) for name in selected.shape_columns),
             *(TableColumn(_body(name), np.dtype(np.int32), words=bodies) for name in selected.shape_columns),
+            *(TableColumn(name, whole, words=contacts.particle_objects.path) for name in selected.object_columns),
         ]
         for column in self._stored:
             if column.name not in selected.shape_columns:
@@ -60,6 +61,8 @@ class ContactRows:
             for name in selected.shape_columns:
                 rows[name] = block.columns[name]
                 rows[_body(name)] = shapes.body[block.columns[name]] + 1
+            for name, entry in selected.object_columns.items():
+                rows[name] = selected.contacts.particle_objects.of(block.columns["indices"][:, entry])
             if self._episodes is not None:
                 rows["episode"] = self._episodes.row(rows["world"], rows["frame"]) + 1
             yield rows | self._stored_values(block.columns)

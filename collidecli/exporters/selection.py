@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -43,6 +43,11 @@ class SelectedContacts:
     def shape_columns(self) -> tuple[str, ...]:
         """The columns that number shapes."""
         return "shape0", "shape1"
+
+    @property
+    def object_columns(self) -> Mapping[str, int]:
+        """Names of the particle objects of a row, and the entries of the column indices with their particles."""
+        return {}
 
     @property
     def kinds(self) -> tuple[str, ...]:

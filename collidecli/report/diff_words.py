@@ -101,6 +101,9 @@ def group_lines(result: ResultDict) -> list[str]:
         ]
         first = f", first in {cell_text(group['first'])}" if group["first"] is not None else ""
         lines.append(f"{group_words(group['name'])}: {', '.join(words)}{first}")
+        for one in group["objects"]:
+            words = [f"{count(one[kind])} {kind}" for kind in KINDS if one[kind]]
+            lines.append(f"  {' and '.join(dict.fromkeys(one['paths']))}: {', '.join(words)}")
         for one in group["fields"]:
             beyond = f"{count(one['changed'])} beyond tolerance"
             lines.append(

@@ -233,6 +233,8 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
         parts.append(pair_table(result["top_pairs"], result["contact_pair_count"]))
     if result["shape_table"]:
         parts.append(Fitting(partial(_contact_shape_table, result, limit)))
+    if result["particle_objects"]:
+        parts.append(_object_table(result["particle_objects"], limit))
     if result["optional_columns"]:
         parts.append(_ranges_table(result["optional_columns"]))
     parts += [_ranges_table(held["columns"], name) for name, held in result["groups"].items() if held["rows"]]
@@ -252,6 +254,14 @@ def _contact_shape_table(result: ResultDict, limit: int | None, narrow: int) -> 
     ]
     table = listing(*(column[:2] for column in columns))
     _add_rows(table, [[value(shape) for _, _, value in columns] for shape in shapes[:limit]], len(shapes))
+    return table
+
+
+def _object_table(objects: Sequence[ResultDict], limit: int | None) -> Listing:
+    """Table of the particle objects of a contact set."""
+    table = listing(("particle object", "left"), ("kind", "left"), ("particles", "right"))
+    rows = [[one["path"], one["kind"], count(one["particle_count"])] for one in objects[:limit]]
+    _add_rows(table, rows, len(objects))
     return table
 
 

@@ -31,7 +31,8 @@ class ContactGroup:
     columns: a dataset each. lists: two datasets each. keys: the columns that identify a row within its cell and order
     it; rows with equal keys are numbered in their order. references: column to the name of the group whose rows it
     numbers; within a block counted from the block's first row, in a file from the file's. shapes: the columns that
-    number shapes. least: smallest allowed value of columns. kinds: words of the column kind. flipped: vectors whose
+    number shapes. objects: name of a particle object of each row to the entry of the column indices with one of its
+    particles. least: smallest allowed value of columns. kinds: words of the column kind. flipped: vectors whose
     sign changes if shape0 and shape1 are exchanged. limit: the option below which distances are reported [m], or "".
     """
 
@@ -41,6 +42,7 @@ class ContactGroup:
     keys: tuple[str, ...] = ()
     references: Mapping[str, str] = field(default_factory=dict)
     shapes: tuple[str, ...] = ()
+    objects: Mapping[str, int] = field(default_factory=dict)
     least: Mapping[str, int] = field(default_factory=dict)
     kinds: tuple[str, ...] = ()
     flipped: tuple[str, ...] = ()
@@ -126,6 +128,7 @@ SOFT_CONTACTS = ContactGroup(
     ),
     keys=("kind", "indices", "shape", "feature"),
     shapes=("shape",),
+    objects={"object": 0},
     least={"indices": -1, "feature": -1},
     kinds=("vertex", "edge", "face"),
     limit="soft_gap",
@@ -144,6 +147,7 @@ SELF_CONTACTS = ContactGroup(
         _column("point1", "float64", 3, "m", "on the second feature, world", follows_motion=True),
     ),
     keys=("kind", "indices"),
+    objects={"object0": 0, "object1": 3},
     least={"indices": 0},
     kinds=("vertex-face", "edge-edge"),
     limit="self_contacts",

@@ -15,7 +15,7 @@ from collidecli.scene.contact_groups import groups_of_cells
 from collidecli.scene.episodes import Episodes
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
-from tests.support.contact_groups import block_with_groups
+from tests.support.contact_groups import block_with_groups, changed, differences_from
 from tests.support.contact_sets import made_up_block, small_model, write_contact_set
 
 FRAMES = 6
@@ -91,15 +91,6 @@ def test_sets_of_other_groups_are_not_merged(made, collide):
     assert not (made / "ab.h5").exists()
 
 
-def changed(block, group, column, row, amount):
-    """The block with an amount added to one row of a column of a group."""
-    rows = block.groups[group]
-    values = rows.columns[column].copy()
-    values[row] += amount
-    other = replace(rows, columns={**rows.columns, column: values})
-    return replace(block, groups={**block.groups, group: other})
-
-
 def without_row(block, group, row):
     rows = block.groups[group]
     counts = rows.cell_counts.copy()
@@ -110,17 +101,8 @@ def without_row(block, group, row):
 
 @pytest.fixture
 def differences(made, collide):
-    """(exit code, result by group) of diff of a.h5 and a changed block."""
-
-    def call(other, *options, model=MODEL):
-        write_contact_set(made / "b.h5", model, other, force=True)
-        answer = collide("diff", "a.h5", "b.h5", "--json", *options)
-        assert answer.code in (0, 1), answer.err
-        result = json.loads(answer.out)
-        assert result["equal"] == (answer.code == 0)
-        return answer.code, result, {one["name"]: one for one in result["groups"]}
-
-    return call
+    """(exit code, result, result by group) of diff of a.h5 and a changed block."""
+    return differences_from(made / "a.h5", MODEL, collide)
 
 
 def test_equal_sets_have_no_difference(differences, block):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +14,7 @@ from collidecli.scene.columns import Column
 from collidecli.scene.contact_groups import GROUPS, ContactGroup, GroupRows
 from collidecli.scene.contacts import ContactBlock
 from collidecli.scene.model import Model
-from tests.support.contact_sets import made_up_block
-
-PARTICLES = 9
+from tests.support.contact_sets import made_up_block, write_contact_set
 
 
 def with_groups(block: ContactBlock, model: Model, seed: int = 11, groups: tuple[ContactGroup, ...] = GROUPS):
@@ -33,10 +35,12 @@ def made_up_groups(model: Model, cell_count: int, float_type: np.dtype, seed: in
     patches = _keys(rng, cell_count, pairs, 3)
     face_counts = rng.integers(0, 4, sum(map(len, patches)))
     faces_of = np.split(face_counts, np.cumsum([len(rows) for rows in patches])[:-1])
-    soft = np.array([(0, p, -1, -1, s, f) for p in range(PARTICLES) for s in range(shape_count) for f in (-1, 2)])
-    triples = [(1, p, p + 1, -1, s, 4) for p in range(PARTICLES - 1) for s in range(shape_count)]
+    total, (cloth, _) = int(model.particles.first[-1]), np.diff(model.particles.first)
+    soft = np.array([(0, p, -1, -1, s, f) for p in range(total) for s in range(shape_count) for f in (-1, 2)])
+    triples = [(1, p, p + 1, -1, s, 4) for p in range(cloth - 1) for s in range(shape_count)]
     soft = np.concatenate([soft, triples])
-    self_keys = np.array([(k, p, p + 2, p + 3, p + 4) for k in (0, 1) for p in range(PARTICLES - 4)])
+    faces = [(0, p, cloth, cloth + 1, cloth + 2) for p in range(cloth)]
+    self_keys = np.array([*faces, *((1, p, p + 1, cloth + 1, cloth + 2) for p in range(cloth - 1))])
     soft_rows, self_rows = _keys(rng, cell_count, soft, 5), _keys(rng, cell_count, self_keys, 2)
     shapes, soft_key, self_key = np.concatenate(patches), np.concatenate(soft_rows), np.concatenate(self_rows)
     given = {
@@ -93,3 +97,29 @@ def _rows(
         lengths = rng.integers(3, 7, count)
         lists[held.column.name] = lengths, values(held.column, int(lengths.sum()))
     return GroupRows(counts, columns, lists)
+
+
+def changed(block, group, column, row, amount):
+    """The block with an amount added to one row of a column of a group."""
+    rows = block.groups[group]
+    values = rows.columns[column].copy()
+    values[row] += amount
+    other = replace(rows, columns={**rows.columns, column: values})
+    return replace(block, groups={**block.groups, group: other})
+
+
+def differences_from(path: Path, model: Model, collide: Callable[..., Any]):
+    """A function that returns (exit code, result, result by group) of diff of `path` and a changed block.
+
+    The changed set is b.h5 in the same folder. collide: calls the command line.
+    """
+
+    def call(other: ContactBlock, *options: str, model: Model = model) -> tuple[int, dict, dict]:
+        write_contact_set(path.parent / "b.h5", model, other, force=True)
+        answer = collide("diff", str(path), str(path.parent / "b.h5"), "--json", *options)
+        assert answer.code in (0, 1), answer.err
+        result = json.loads(answer.out)
+        assert result["equal"] == (answer.code == 0)
+        return answer.code, result, {one["name"]: one for one in result["groups"]}
+
+    return call

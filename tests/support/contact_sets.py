@@ -11,6 +11,7 @@ from collidecli.scene.contact_groups import GROUPS_BY_NAME, groups_of_cells
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.material import Material, Materials
 from collidecli.scene.model import Bodies, Model, PairFilter, Shapes
+from collidecli.scene.particles import CLOTH, SOFT, Particles
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.contact_sets.writer import ContactWriter
 
@@ -22,8 +23,27 @@ ATTRIBUTES = {
 }
 
 
+PARTICLES = Particles(
+    path=("/cloth", "gel"),
+    kind=(CLOTH, SOFT),
+    template=np.array([-1, 0], np.int32),
+    first=np.array([0, 6, 9]),
+    position=np.zeros((9, 3)),
+    radius=np.zeros(9),
+    active=np.ones(9, bool),
+    body=np.full(9, -1, np.int32),
+    local=np.zeros((9, 3)),
+    object_class=np.zeros(2, np.int32),
+    shape_class=np.zeros(5, np.int32),
+    class_table=np.ones((1, 1), bool),
+)
+"""A cloth of every world and a soft body of template 0, without elements."""
+
+
 def small_model(world_count: int = 3, forced: bool = False) -> Model:
-    """A global plane and four moving shapes of template 0; pair (1, 2) is forced with a margin of 0.5 if asked."""
+    """A global plane and four moving shapes of template 0, and PARTICLES; pair (1, 2) is forced with a margin of 0.5
+    if asked.
+    """
     shape_count, body_count = 5, 4
     pairs = np.array([[1, 2], [2, 4]], np.int32) if forced else np.zeros((0, 2), np.int32)
     return Model(
@@ -47,6 +67,7 @@ def small_model(world_count: int = 3, forced: bool = False) -> Model:
         np.zeros(world_count, np.int32),
         forced_gap=np.array([np.nan, 0.3]) if forced else np.zeros(0),
         forced_margin=np.array([0.5, np.nan]) if forced else np.zeros(0),
+        particles=PARTICLES,
     )
 
 

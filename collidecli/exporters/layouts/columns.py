@@ -39,9 +39,24 @@ def layout(selected: SelectedContacts) -> Layout:
         held("shape_margin", shapes.margin),
         held("shape_gap", shapes.gap),
         texts("body_path", contacts.body_path),
+        *_objects(selected),
         held("world_template", np.asarray(contacts.world_template)[selected.worlds]),
     ]
     return Layout(tuple(arrays), () if isinstance(selected, SelectedRows) else unknown_columns(selected))
+
+
+def _objects(selected: SelectedContacts) -> list[Array]:
+    """The table of particle objects, for rows that have particles."""
+    objects = selected.contacts.particle_objects
+    if not selected.object_columns:
+        return []
+    return [
+        texts("particle_object_path", objects.path),
+        texts("particle_object_kind", objects.kind),
+        held("particle_object_template", objects.template),
+        held("particle_object_first_particle", objects.first_particle),
+        held("particle_object_particle_count", objects.particle_count),
+    ]
 
 
 def _lists(selected: SelectedRows) -> list[Array]:

@@ -82,6 +82,8 @@ def _type_findings(file: h5py.File, name: str) -> list[Finding]:
         expected += [(table.path, (table.dtype,), (), table.extent) for table in schema.FORCED_TABLES]
     if schema.EPISODE_GROUP in file and require_version(file, name) >= EPISODES_SINCE:
         expected += [(table.path, (table.dtype,), (), table.extent) for table in schema.EPISODE_TABLES]
+    if schema.PARTICLE_GROUP in file and require_version(file, name) >= GROUPS_SINCE:
+        expected += [(table.path, (table.dtype,), (), table.extent) for table in schema.PARTICLE_TABLES]
     expected.append((schema.CELL_START, (np.dtype(np.int64),), (), "cell starts"))
     for column in (*schema.RIGID_COLUMNS, *optional):
         expected.append((schema.column_path(column), _types(column), schema.row_shape(column), "contacts"))
@@ -94,7 +96,7 @@ def _type_findings(file: h5py.File, name: str) -> list[Finding]:
             findings.append(Finding(where, "the dataset is missing"))
             continue
         found = None if h5py.check_string_dtype(dataset.dtype) else dataset.dtype.newbyteorder("=")
-        if found not in types:
+        if str(found) not in map(str, types):  # a comparison with None would be one with float64
             wanted = " or ".join("string" if one is None else str(one) for one in types)
             findings.append(Finding(where, f"the type is {'string' if found is None else found}, not {wanted}"))
         if dataset.ndim != 1 + len(row_shape) or dataset.shape[1:] != row_shape:

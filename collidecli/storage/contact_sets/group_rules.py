@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.contact_groups import GroupRows, shapes_of
+from collidecli.scene.contact_groups import SELF_CONTACTS, ContactGroup, GroupRows, shapes_of
 from collidecli.storage.contact_sets.cell_ranges import BLOCK_ROWS, spans
 from collidecli.storage.contact_sets.group_reader import GroupTable, rows_of_cells
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -96,6 +96,8 @@ def _rules(
     for shape in shapes:
         own = contacts.shapes.template[shape]
         yield "a shape is not in this world", (own != -1) & (own != template)
+    if definition.objects:
+        yield from _object_rules(contacts, definition, rows, template)
     strict = not definition.references
     order = ", ".join(("cell", *definition.keys))
     once = ", each row once" if strict else ""
@@ -110,6 +112,26 @@ def _rules(
     if name == "hydro_patches" and "hydro_faces" in groups:
         faces = np.bincount(groups["hydro_faces"].columns["patch"], minlength=len(cell))
         yield "face_count is not the number of faces", rows.columns["face_count"] != faces
+
+
+def _object_rules(
+    contacts: ContactSet, definition: ContactGroup, rows: GroupRows, template: np.ndarray
+) -> Iterator[tuple[str, Any]]:
+    """Rules for particles: those of an element are of one object, which is in the world. template: of each row."""
+    objects, indices = contacts.particle_objects, rows.columns["indices"]
+    outside = indices >= objects.total
+    yield "a particle is of no object", outside.any(axis=1)
+    is_there = (indices >= 0) & ~outside
+    yield "a row has no particle", ~is_there[:, list(definition.objects.values())].all(axis=1)
+    row = objects.of(np.where(is_there, indices, 0))
+    expected = np.repeat(row[:, :1], indices.shape[1], axis=1)
+    if definition.name == SELF_CONTACTS.name:  # a vertex and a triangle, or two edges
+        expected[:, 1] = np.where(rows.columns["kind"] == 1, row[:, 0], row[:, 3])
+        expected[:, 2] = row[:, 3]
+        expected[:, 3] = row[:, 3]
+    yield "the particles of an element are of several objects", (is_there & (row != expected)).any(axis=1)
+    own = np.append(objects.template, -1)[row]
+    yield "a particle is not in this world", (is_there & (own != -1) & (own != template[:, None])).any(axis=1)
 
 
 def _value_rules(table: GroupTable, rows: GroupRows) -> Iterator[tuple[str, Any]]:

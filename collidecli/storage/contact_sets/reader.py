@@ -19,6 +19,7 @@ from collidecli.scene.columns import Column
 from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS, ContactBlock
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.material import MATERIAL_RULES, Materials, PairMaterials
+from collidecli.scene.particle_objects import ParticleObjects
 from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets import schema
 from collidecli.storage.contact_sets.cell_ranges import BLOCK_ROWS, spans
@@ -80,7 +81,7 @@ class ContactSet:
         "mujoco" or, for a file of version 1.0, "".
     gap_rule: "max" or "sum". up_axis: "X", "Y" or "Z". time: float64[F] [s]. step: int64[F].
     episodes: of a recording that consists of demonstrations, or None.
-    groups: tables beside /rigid_contacts, by name.
+    particle_objects: ParticleObjects, of a scene with particles. groups: tables beside /rigid_contacts, by name.
     column_names: of /rigid_contacts, the required ones first. optional_columns: those of OPTIONAL_COLUMNS.
     """
 
@@ -121,6 +122,7 @@ class ContactSet:
         self.groups: dict[str, GroupTable] = (
             groups_of(file, path, self.cell_count, self.float_type, self._read_rows) if is_known else {}
         )
+        self.particle_objects = self._particle_objects()
 
     @classmethod
     def open(cls: type[Opened], path: str | os.PathLike[str]) -> Opened:
@@ -182,6 +184,16 @@ class ContactSet:
         found = Episodes(*self._tables(schema.EPISODE_TABLES).values())
         for column, row, what in found.faults(self.frame_count, self.world_count):
             raise InputError(what, f"{self.path}: {schema.EPISODE_GROUP}/{column}, row {row}", "make it again")
+        return found
+
+    def _particle_objects(self) -> ParticleObjects:
+        """Raises InputError for a missing table if a group has particles, and for rows that are not consecutive."""
+        are_needed = any(table.definition.objects for table in self.groups.values())
+        if self.version < GROUPS_SINCE or not (are_needed or schema.PARTICLE_GROUP in self._file):
+            return ParticleObjects()
+        found = ParticleObjects(*self._tables(schema.PARTICLE_TABLES).values())
+        for column, row, what in found.faults(int(self.world_template.max(initial=-1)) + 1):
+            raise InputError(what, f"{self.path}: {schema.PARTICLE_GROUP}/{column}, row {row}", "make it again")
         return found
 
     def _material_rule(self) -> str:

@@ -301,8 +301,9 @@ def check_shape_rows(contacts: ContactSet, block: ContactBlock) -> None:
             raise InputError(f"{rows[row]} is no row of /model/shape", where, "make the contact set again")
 
 
-def check_group_shapes(contacts: ContactSet, groups: Mapping[str, GroupRows], first: int, last: int) -> None:
-    """Raises InputError for a shape that is no row of /model/shape, in rows of groups of cells first to last - 1.
+def check_group_rows(contacts: ContactSet, groups: Mapping[str, GroupRows], first: int, last: int) -> None:
+    """Raises InputError for a shape that is no row of /model/shape, and for a particle of no object, in rows of groups
+    of cells first to last - 1.
 
     Only columns that were read are checked.
     """
@@ -315,6 +316,23 @@ def check_group_shapes(contacts: ContactSet, groups: Mapping[str, GroupRows], fi
                 where = f"{contacts.path}: /{name}/{column}, cells {first} to {last - 1}"
                 what = f"{rows.columns[column][int(np.argmax(broken))]} is no row of /model/shape"
                 raise InputError(what, where, "make the contact set again")
+        if contacts.groups[name].definition.objects and "indices" in rows.columns:
+            total, indices = contacts.particle_objects.total, rows.columns["indices"]
+            least = contacts.groups[name].definition.least["indices"]
+            broken = _outside(indices, least, total).any(axis=1)
+            for entry in contacts.groups[name].definition.objects.values():
+                broken |= indices[:, entry] < 0
+            if broken.any():
+                where = f"{contacts.path}: /{name}/indices, cells {first} to {last - 1}"
+                shown = ", ".join(map(str, indices[int(np.argmax(broken))].tolist()))
+                what = f"({shown}) are not particles of the scene, which has {total}"
+                raise InputError(what, where, "make the contact set again")
+
+
+def objects_of(contacts: ContactSet, name: str, rows: GroupRows) -> tuple[np.ndarray, ...]:
+    """The particle objects of each row of a group, int64[n] each; the rows must have passed `check_group_rows`."""
+    entries = contacts.groups[name].definition.objects.values()
+    return tuple(contacts.particle_objects.of(rows.columns["indices"][:, entry]) for entry in entries)
 
 
 def check_body_rows(contacts: ContactSet) -> None:

@@ -54,6 +54,16 @@ FORCED_TABLES = (
 )
 """Present only if the model has forced pairs. NaN: the pair has its shapes' margin or gap."""
 
+PARTICLE_GROUP = "/model/particle_object"
+PARTICLE_TABLES = (
+    _table(f"{PARTICLE_GROUP}/path", None, "particle objects"),
+    _table(f"{PARTICLE_GROUP}/kind", None, "particle objects"),
+    _table(f"{PARTICLE_GROUP}/template", "int32", "particle objects"),
+    _table(f"{PARTICLE_GROUP}/first_particle", "int64", "particle objects"),
+    _table(f"{PARTICLE_GROUP}/particle_count", "int64", "particle objects"),
+)
+"""Present only if the model has particles; since 1.3. In the order of `ParticleObjects`."""
+
 TIME_TABLES = (
     _table("/time/step", "int64", "frames"),
     _table("/time/time", "float64", "frames", "s"),

@@ -18,6 +18,7 @@ from collidecli.scene.contact_groups import ContactGroup
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.model import Model
+from collidecli.scene.particle_objects import ParticleObjects
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets import schema
@@ -145,7 +146,7 @@ class ContactWriter:
         for name in schema.SOURCE_ATTRIBUTES:
             objects.attribute("/", name, attributes[name])
         values = {"/time/step": step, "/time/time": time, **_model_values(model)}
-        for table in (*schema.MODEL_TABLES, *schema.TIME_TABLES, *schema.FORCED_TABLES):
+        for table in (*schema.MODEL_TABLES, *schema.TIME_TABLES, *schema.FORCED_TABLES, *schema.PARTICLE_TABLES):
             if table.path in values:
                 self._write_table(table, values[table.path])
         for table in schema.EPISODE_TABLES if episodes is not None else ():
@@ -291,4 +292,7 @@ def _model_values(model: Model) -> dict[str, np.ndarray | Sequence[str]]:
             "/model/forced_pair/margin": model.forced_margin if len(model.forced_margin) else own,
             "/model/forced_pair/gap": model.forced_gap if len(model.forced_gap) else own,
         }
+    if len(model.particles.path):
+        objects = ParticleObjects.of_scene(model.particles)
+        values |= {table.path: getattr(objects, table.path.rpartition("/")[2]) for table in schema.PARTICLE_TABLES}
     return values

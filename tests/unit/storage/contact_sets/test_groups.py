@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -13,11 +14,13 @@ import pytest
 
 from collidecli.errors import InputError
 from collidecli.scene.contact_groups import GROUPS, shapes_of
+from collidecli.scene.particle_objects import ParticleObjects
+from collidecli.scene.particles import Particles
 from collidecli.storage.contact_sets.check import _digest, _hashed_datasets, check_file
 from collidecli.storage.contact_sets.content_hash import content_hash
 from collidecli.storage.contact_sets.reader import ContactSet
 from tests.support.contact_groups import block_with_groups
-from tests.support.contact_sets import small_model, split, write_contact_set
+from tests.support.contact_sets import made_up_block, small_model, split, write_contact_set
 
 FRAMES = 20
 MODEL = small_model()
@@ -128,6 +131,24 @@ def replaced(name, values):
         (put("soft_contacts/cell_start", -1, 3), "cell_start.* is less than|ends with"),
         (put("self_contacts/indices", 0, [9, 9, 9, -9]), "indices is less than 0"),
         (put("self_contacts/distance", 0, math.inf), "distance is not finite"),
+        (put("soft_contacts/indices", 0, [9, -1, -1]), "a particle is of no object"),
+        (put("soft_contacts/indices", 0, [-1, 2, 3]), "a row has no particle"),
+        (put("soft_contacts/indices", 0, [5, 6, -1]), "the particles of an element are of several objects"),
+        (put("self_contacts/indices", 0, [0, 5, 6, 7]), "the particles of an element are of several objects"),
+        (put("model/particle_object/template", 0, 5), "/model/particle_object/template, row 0: is the template of no"),
+        (put("model/particle_object/template", 0, -7), "/model/particle_object/template, row 0: is below -1"),
+        (put("model/particle_object/kind", 1, "cloths"), "kind, row 1: is not particles, cloth or soft"),
+        (put("model/particle_object/first_particle", 1, 4), "first_particle, row 1: is not the end of the object"),
+        (put("model/particle_object/first_particle", 0, 1), "first_particle, row 0: is not the end of the object"),
+        (put("model/particle_object/particle_count", 1, -2), "particle_count, row 1: is less than 0"),
+        (put("model/particle_object/particle_count", 0, 2**62), "first_particle, row 1: is not the end of the object"),
+        (drop("model/particle_object/kind"), "/model/particle_object/kind: the dataset is missing"),
+        (drop("model/particle_object"), "/model/particle_object/path: the dataset is missing"),
+        (
+            replaced("model/particle_object/particle_count", np.zeros(3, np.int64)),
+            "it has 3 rows for 2 particle objects",
+        ),
+        (replaced("model/particle_object/path", np.zeros(2)), "particle_object/path: the type is float64, not string"),
         (drop("hydro_faces/vertex_start"), "hydro_faces/vertex_start: the dataset is missing"),
         (drop("soft_contacts/cell_start"), "soft_contacts/cell_start: the dataset is missing"),
         (replaced("soft_contacts/kind", np.zeros(3, np.float32)), "soft_contacts/kind: the type is float32"),
@@ -141,6 +162,35 @@ def test_a_broken_rule_is_found(path, tmp_path, change, words):
     made = edit(path, tmp_path / "b.h5", change)
     found = "\n".join(map(str, check_file(made)))
     assert re.search(words, found), found
+
+
+def test_an_object_of_another_world_is_found(tmp_path):
+    """gel is in the worlds of template 0 alone."""
+    model = replace(small_model(), world_template=np.array([0, 1, 0], np.int32))
+    write_contact_set(tmp_path / "a.h5", model, block_with_groups(model, FRAMES))
+    found = "\n".join(map(str, check_file(tmp_path / "a.h5")))
+    assert re.search("/self_contacts, frame .*, world 1, .*a particle is not in this world", found), found
+    assert not re.search("world [02], .*a particle is not in this world", found)
+
+
+def test_the_object_of_each_particle(path):
+    with ContactSet.open(path) as contacts:
+        objects = contacts.particle_objects
+        assert (objects.path, objects.kind) == (("/cloth", "gel"), ("cloth", "soft"))
+        assert (objects.template.tolist(), len(objects), objects.total) == ([-1, 0], 2, 9)
+        assert objects.of(np.arange(9)).tolist() == [0] * 6 + [1] * 3
+    assert ParticleObjects(("a", "b", "c"), (), np.zeros(3), np.array([0, 2, 2]), np.array([2, 0, 1])).of(
+        np.arange(3)
+    ).tolist() == [0, 0, 2]
+
+
+def test_a_scene_without_particles_has_no_table(tmp_path):
+    model = replace(small_model(), particles=Particles())
+    write_contact_set(tmp_path / "a.h5", model, made_up_block(model, 4))
+    with h5py.File(tmp_path / "a.h5") as file:
+        assert "particle_object" not in file["model"]
+    with ContactSet.open(tmp_path / "a.h5") as contacts:
+        assert len(contacts.particle_objects) == contacts.particle_objects.total == 0
 
 
 def test_rows_out_of_order_and_repeated_are_found(path, tmp_path):

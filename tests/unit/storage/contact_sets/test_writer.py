@@ -135,7 +135,7 @@ def test_the_hash_is_what_the_format_says(tmp_path):
             else:
                 kind, data = values.dtype.str, values.tobytes()
             lines.append(f"{name}\t{kind}\t{shape}\t{hashlib.sha256(data).hexdigest()}\n")
-        assert len(lines) == 2 + 8 + 7 + 4 + 1 + len(RIGID_COLUMNS)
+        assert len(lines) == 2 + 8 + 7 + 4 + 5 + 1 + len(RIGID_COLUMNS)
         assert file.attrs["content_sha256"] == hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
