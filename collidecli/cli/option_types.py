@@ -15,20 +15,21 @@ _UNITS |= {f"{letter}{end}": 1024**power for power, letter in enumerate("KMGT", 
 
 
 class WholeNumber(click.ParamType):
-    """A whole number, at least `least`."""
+    """A whole number, at least `least` and, if `most` is given, at most that."""
 
     name = "n"
 
-    def __init__(self, least: int = 1) -> None:
-        self._least = least
+    def __init__(self, least: int = 1, most: int | None = None) -> None:
+        self._least, self._most = least, most
+        self._range = f"of at least {least}" if most is None else f"from {least} to {most}"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         try:
             number = int(value)
         except ValueError:
             number = None
-        if number is None or number < self._least:
-            self.fail(f"{value} is not a whole number of at least {self._least}", param, ctx)
+        if number is None or number < self._least or (self._most is not None and number > self._most):
+            self.fail(f"{value} is not a whole number {self._range}", param, ctx)
         return number
 
 

@@ -29,6 +29,7 @@ from collidecli.cli.settings import (
 )
 from collidecli.cli.streams import Streams, variable_of
 from collidecli.errors import InputError
+from collidecli.scene.hydro_defaults import LEAST_RESOLUTION, RESOLUTION_LIMIT
 from collidecli.scene.option_choices import (
     BROAD_PHASES,
     COMPRESSIONS,
@@ -283,8 +284,16 @@ def hydro_options(command: Callable) -> Callable:
             default="authored",
             help="Shapes with a pressure field: those that the scene marks, or all.",
         ),
-        add("--hydro-stiffness", type=stiffness, help="Of shapes without their own, in N/m^3. [default: 1e10]"),
-        add("--hydro-resolution", type=WholeNumber(), help="Voxels along the longest side of a shape. [default: 64]"),
+        add(
+            "--hydro-stiffness",
+            type=stiffness,
+            help="Of shapes without their own, in N/m^3; inf is rigid. [default: 1e10]",
+        ),
+        add(
+            "--hydro-resolution",
+            type=WholeNumber(LEAST_RESOLUTION, RESOLUTION_LIMIT),
+            help="Voxels along the longest side of a shape, 4 to 512. [default: 64]",
+        ),
         add("--hydro-surface", is_flag=True, help="Write the faces of the contact surfaces, /hydro_faces."),
         add("--hydro-reduce", is_flag=True, help="Write contacts with the total force of each surface too."),
         add(

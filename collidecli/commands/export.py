@@ -17,7 +17,7 @@ from collidecli.commands.result import Result
 from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS, LoadedScene, load_scene, recorded_options
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import Layout
-from collidecli.exporters.group_selection import SelectedRows
+from collidecli.exporters.group_selection import SINGLE_PARTICLE, SelectedRows, rows_of
 from collidecli.exporters.selection import SelectedContacts, chosen_worlds
 from collidecli.scene.option_choices import EXPORT_FORMATS
 from collidecli.scene.run_options import SceneOptions
@@ -98,8 +98,11 @@ ENDINGS = {"usd": (".usd", ".usda", ".usdc"), "csv": (".csv",), "parquet": (".pa
 NPZ_ENDING = (".npz",)
 GROUP_FORMATS = ("csv", "parquet", "npz")
 """Formats of any table."""
-GROUPS_OF_FORMATS = {"newton": ("soft_contacts",), "usd": ("hydro_patches", "hydro_faces")}
-"""Groups beside the contacts that a format has."""
+GROUPS_OF_FORMATS: dict[str, dict[str, int | None]] = {
+    "newton": {"soft_contacts": SINGLE_PARTICLE},
+    "usd": {"hydro_patches": None, "hydro_faces": None},
+}
+"""Groups beside the contacts that a format has, and the kind of their rows; None is every kind."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +154,8 @@ def python_request(path: str, to: str, output: str | os.PathLike[str], options: 
 class ExportResult(Result):
     """Size of an export. left_out: fields that the layout has and the contact set lacks, and groups without a layout.
 
-    contacts: exported rows; of the group, if it is not "".
+    contacts: exported rows; of the group, if it is not "". group_rows: exported rows of tables beside the contacts, by
+    name.
     """
 
     SCHEMA: ClassVar[str] = "collide.export/1"
@@ -162,6 +166,7 @@ class ExportResult(Result):
     frames: int
     worlds: int
     contacts: int
+    group_rows: dict[str, int]
     bytes: int
     left_out: tuple[str, ...]
     group: str
@@ -189,17 +194,25 @@ def export(request: ExportRequest) -> ExportResult:
             frames=selected.frame_count,
             worlds=selected.world_count,
             contacts=selected.contact_count,
+            group_rows={} if request.group else _group_rows(request, selected),
             bytes=os.path.getsize(output),
             left_out=(*left_out, *_other_groups(request, contacts)),
             group=request.group,
         )
 
 
+def _group_rows(request: ExportRequest, selected: SelectedContacts) -> dict[str, int]:
+    """Exported rows of the groups that the format has."""
+    kinds = GROUPS_OF_FORMATS.get(request.to, {})
+    held = [name for name in selected.contacts.groups if name in kinds]
+    return {name: rows_of(selected, name, kinds[name]).contact_count for name in held}
+
+
 def _other_groups(request: ExportRequest, contacts: ContactSet) -> list[str]:
     """Messages for the groups that are not in the export of the contacts."""
     if request.group:
         return []
-    missing = [name for name in contacts.groups if name not in GROUPS_OF_FORMATS.get(request.to, ())]
+    missing = [name for name in contacts.groups if name not in GROUPS_OF_FORMATS.get(request.to, {})]
     return [f"{name}: a table of its own; --group {name} exports it as csv, parquet or npz" for name in missing]
 
 

@@ -239,9 +239,17 @@ def _shape(model: Model, row: int) -> dict[str, Any]:
         "template": int(shapes.template[row]),
         "margin": float(shapes.margin[row]),
         "gap": float(shapes.gap[row]),
+        "hydroelastic": bool(shapes.is_hydroelastic[row]),
+        "k_hydro": _stiffness(model, row),
         "material": _material(model, row),
         "filter": _filter_words(model, row),
     }
+
+
+def _stiffness(model: Model, row: int) -> float | None:
+    """Authored stiffness of a shape with a pressure field [N/m^3]; infinite for a rigid one, None without one."""
+    value = float(model.shapes.hydro_stiffness[row])
+    return None if np.isnan(value) else value
 
 
 def _material(model: Model, row: int) -> dict[str, Any]:

@@ -231,7 +231,8 @@ class MergeRequest:
 
 @dataclass(frozen=True)
 class MergeResult(Result):
-    """Merged files and size of the output. parted_by: "worlds" or "frames". recordings: number of different ones."""
+    """Merged files and size of the output. parted_by: "worlds" or "frames". group_rows: rows of each
+    table beside /rigid_contacts, by name. recordings: number of different ones."""
 
     SCHEMA: ClassVar[str] = "collide.merge/1"
 
@@ -241,6 +242,7 @@ class MergeResult(Result):
     frames: int
     worlds: int
     contacts: int
+    group_rows: dict[str, int]
     recordings: int
     content_sha256: str
 
@@ -277,6 +279,7 @@ def merge(request: MergeRequest, progress: Progress = None) -> MergeResult:
             frames=plan.frame_count,
             worlds=plan.world_count,
             contacts=sum(one.contact_count for one in sets),
+            group_rows={name: sum(one.group_rows[name] for one in sets) for name in sets[0].groups},
             recordings=len({one.trajectory_sha256 for one in sets}),
             content_sha256=sha,
         )

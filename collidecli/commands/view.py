@@ -43,8 +43,8 @@ class ViewRequest:
 class ViewResult(Result):
     """Contents of a view. scene: its files; None without a scene. trajectory: None without a recording.
 
-    shapes: drawn ones. touching_pairs: pairs that touch in any frame. written, written_bytes: of the page, if it is
-    written; url: if it is served.
+    shapes: drawn ones. group_rows: rows of each table beside /rigid_contacts, by name. touching_pairs: pairs that touch
+    in any frame. written, written_bytes: of the page, if it is written; url: if it is served.
     """
 
     SCHEMA: ClassVar[str] = "collide.view/1"
@@ -57,6 +57,7 @@ class ViewResult(Result):
     frames: int
     worlds: int
     contacts: int
+    group_rows: dict[str, int]
     touching_pairs: int
     notes: list[str]
     written: str | None = None
@@ -109,6 +110,7 @@ def _result(
         frames=len(frames),
         worlds=contacts.world_count,
         contacts=contacts.contact_count,
+        group_rows=contacts.group_rows,
         touching_pairs=len({pair.shapes for pair in touches}),
         notes=notes,
     )

@@ -29,6 +29,7 @@ from collidecli.errors import InputError
 from collidecli.scene.allowed_pairs import allowed_pairs, refuse_heightfield_pairs
 from collidecli.scene.hydroelastic import HydroShapes, hydro_shapes
 from collidecli.scene.model import Model
+from collidecli.scene.option_notes import no_effect_notes
 from collidecli.scene.run_options import ContactOptions, EngineOptions
 from collidecli.scene.text_format import plural
 
@@ -128,7 +129,7 @@ def build_pipeline(
         surfaces,
         field_seconds,
         _hydro_stage(hydro, device_model, contact_options),
-        hydro.notes,
+        (*no_effect_notes(device_model.model, contact_options, hydro), *hydro.notes),
         _group_stages(device_model, contact_options, sample_poses, float_type),
     )
     # Colliders, last in the list, compile longest: they start first, so that no core is idle at the end.

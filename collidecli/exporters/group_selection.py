@@ -17,6 +17,9 @@ from collidecli.storage.contact_sets.group_reader import rows_of_cells
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.rules import check_group_rows
 
+SINGLE_PARTICLE = 0
+"""Kind of the rows of /soft_contacts that are of one particle each."""
+
 
 class SelectedRows(SelectedContacts):
     """The rows of a group of some frames and worlds, as `SelectedContacts`; lists are in the blocks' groups, if named.

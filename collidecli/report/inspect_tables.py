@@ -12,7 +12,7 @@ from rich.text import Text
 from collidecli.report.fitting import Fitting, stacked
 from collidecli.report.run_table import contact_text, deepest_text, pair_table
 from collidecli.report.words import Listing, ResultDict, listing, name_value_table, seconds, shape_counts
-from collidecli.scene.contact_groups import group_words
+from collidecli.scene.contact_groups import GROUPS_BY_NAME, group_words
 from collidecli.scene.run_options import changed_options
 from collidecli.scene.text_format import count, plural
 
@@ -125,6 +125,8 @@ def _shape_table(result: ResultDict, limit: int | None, narrow: int) -> Listing:
     if result["templates"] > 1:
         columns.append(("template", "right", lambda s: "all" if s["template"] < 0 else str(s["template"])))
     columns += _length_columns(shapes)
+    if any(s.get("hydroelastic") for s in shapes):
+        columns.append(("k hydro [N/m^3]", "right", _stiffness_text))
     if len({s["material"]["friction"] for s in shapes}) > 1:
         columns.append(("friction", "right", lambda s: f"{s['material']['friction']:.4g}"))
     if any(s.get("repairs") for s in shapes):
@@ -139,6 +141,17 @@ def _shape_table(result: ResultDict, limit: int | None, narrow: int) -> Listing:
 def _on_its_body(shape: ResultDict) -> str:
     body = "static" if shape["body"] is None else f"on {shape['body']}" if shape["body"] != shape["path"] else ""
     return stacked(shape["path"], f"  {body}" if body else "")
+
+
+def _stiffness_text(shape: ResultDict) -> str:
+    """Stiffness of a hydroelastic shape, as text; nothing for a shape with point contacts."""
+    if not shape["hydroelastic"]:
+        return ""
+    stiffness = shape["k_hydro"]
+    if stiffness is None:
+        return "by option"
+    # An infinite stiffness is a text in the result.
+    return "rigid" if isinstance(stiffness, str) or stiffness == float("inf") else f"{stiffness:.4g}"
 
 
 def _repairs_text(shape: ResultDict) -> str:
@@ -295,8 +308,10 @@ def _ranges_table(ranges: ResultDict, group: str = "") -> Table:
     table = listing(
         (f"column of {group_words(group)}" if group else "column", "left"), ("least", "left"), ("most", "left")
     )
+    units = {column.name: column.unit for column in GROUPS_BY_NAME[group].columns} if group else {}
     for name, ends in ranges.items():
-        table.add_row(name, *(" ".join(f"{x:.4g}" for x in end) or "-" for end in (ends["least"], ends["most"])))
+        unit = f" [{units[name]}]" if units.get(name) else ""
+        table.add_row(name + unit, *(" ".join(f"{x:.4g}" for x in end) or "-" for end in (ends["least"], ends["most"])))
     return table
 
 

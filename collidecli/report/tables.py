@@ -75,6 +75,7 @@ def convert_table(result: ResultDict) -> Table:
 def export_table(result: ResultDict) -> Table:
     """Table of collide.export/1."""
     rows = [(group_words(result["group"]) or "contacts", _contacts_of_cells(result)), ("format", result["format"])]
+    rows[1:1] = _group_lines(result)
     rows += [("left out" if k == 0 else "", text) for k, text in enumerate(result["left_out"])]
     return name_value_table([*rows, ("written", f"{result['output']}, {memory(result['bytes'])}")])
 
@@ -82,11 +83,16 @@ def export_table(result: ResultDict) -> Table:
 def merge_table(result: ResultDict) -> Table:
     """Table of collide.merge/1."""
     rows = [("merged" if k == 0 else "", path) for k, path in enumerate(result["files"])]
-    rows += [("contacts", _contacts_of_cells(result)), ("written", result["output"])]
+    rows += [("contacts", _contacts_of_cells(result)), *_group_lines(result), ("written", result["output"])]
     rows.append(("content", result["content_sha256"]))
     if result["parted_by"] == "frames" and result["recordings"] > 1:
         rows.append(("note", f"the frames are of {result['recordings']} recordings"))
     return name_value_table(rows)
+
+
+def _group_lines(result: ResultDict) -> list[tuple[str, str]]:
+    """A line for each table beside the contacts: its number of rows."""
+    return [(group_words(name), count(rows)) for name, rows in result["group_rows"].items()]
 
 
 def _contacts_of_cells(result: ResultDict) -> str:
@@ -113,6 +119,10 @@ def report_table(result: ResultDict) -> Table:
         ("contacts", f"{count(result['contacts'])} in {plural(result['frames'], 'frame')}"),
         ("pairs", f"{count(result['pairs']['count'])} with contacts"),
     ]
+    groups = result["groups"] or {"surfaces": None, "counts": {}}
+    if groups["surfaces"] is not None:
+        rows.append(("surfaces", f"hydroelastic, of {plural(groups['surfaces']['pairs'], 'pair')}"))
+    rows += [(group_words(name), count(held["rows"])) for name, held in groups["counts"].items()]
     deepest: dict[str, Any] | None = result["deepest"]
     if deepest is not None and deepest["distance"] < 0.0:
         depth, pair = length(-deepest["distance"]), f"{deepest['shape0']} and {deepest['shape1']}"
@@ -129,7 +139,7 @@ def plot_table(result: ResultDict) -> Table:
 
 def view_table(result: ResultDict) -> Table:
     """Table of collide.view/1, printed before the view is served or after a page is written."""
-    rows = [("contacts", f"{count(result['contacts'])} in {plural(result['frames'], 'frame')}")]
+    rows = [("contacts", f"{count(result['contacts'])} in {plural(result['frames'], 'frame')}"), *_group_lines(result)]
     if result["worlds"] > 1:
         rows.append(("worlds", count(result["worlds"])))
     if result["scene"] is not None:

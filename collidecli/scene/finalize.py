@@ -157,7 +157,8 @@ def _name_all(records: Sequence[BodyRecord | ShapeRecord | DeformableRecord], no
     for template, names in given.items():
         for name, uses in names.items():
             if uses > 1 or (template != GLOBAL_TEMPLATE and name in everywhere):
-                raise InputError(f"two of the {noun} names of one world are '{name}'", fix="give each its own key")
+                what = f"two {noun} names of one world are '{name}'"
+                raise InputError(what, fix="give each its own key")
     all_names = set().union(*given.values())
     taken: dict[int, set[str]] = {GLOBAL_TEMPLATE: all_names}
     next_number: dict[int, int] = defaultdict(int)

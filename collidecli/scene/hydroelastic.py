@@ -37,20 +37,6 @@ class HydroShapes:
         return (first > 0.0) & (second > 0.0) & (np.isfinite(first) | np.isfinite(second))
 
 
-def no_effect_notes(options: ContactOptions) -> tuple[str, ...]:
-    """A note for each of Newton's options that is given and has no effect here."""
-    reasons = {
-        "buffer_fraction": "buffers have the exact size",
-        "margin_contact_area": "only overlapping shapes have a contact surface",
-    }
-    notes = [f"{name} has no effect: {why}" for name, why in reasons.items() if getattr(options, name) is not None]
-    if options.hydro_reduce and not options.reduce_contacts:
-        matched = ("normal_matching", "moment_matching", "anchor_contact")
-        why = "reduced hydroelastic contacts have the exact total force"
-        notes += [f"{name} has no effect: {why}" for name in matched if getattr(options, name)]
-    return tuple(notes)
-
-
 def hydro_shapes(model: Model, options: ContactOptions) -> HydroShapes:
     """The hydroelastic shapes of a model by the options `hydro`, `hydro_stiffness` and `hydro_fallback`.
 
@@ -61,10 +47,10 @@ def hydro_shapes(model: Model, options: ContactOptions) -> HydroShapes:
     if options.hydro == "all":
         marked = np.ones(len(shapes), bool)
     if not marked.any():
-        return HydroShapes(np.zeros(len(shapes)), no_effect_notes(options))
+        return HydroShapes(np.zeros(len(shapes)))
     open_mesh = np.array([not mesh.is_closed for mesh in model.meshes] + [False])[shapes.mesh]
     refused = np.flatnonzero(marked & open_mesh & (shapes.type == ShapeType.MESH))
-    notes = no_effect_notes(options)
+    notes: tuple[str, ...] = ()
     if len(refused):
         path = shapes.path[refused[0]]
         others = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""

@@ -67,7 +67,7 @@ class ParticleAdders:
     ) -> int:
         """Adds one particle; returns its index. See `add_particles`.
 
-        radius: [m]; None is `default_particle_radius`. flags: `ParticleFlags`; None is active.
+        radius: [m]; None is `default_particle_radius`. flags: bit 0 is set for an active particle; None is active.
         """
         return self.add_particles([pos], vel, mass, radius, flags, cfg, key)
 
@@ -85,7 +85,8 @@ class ParticleAdders:
         """Adds loose particles at pos[n, 3]; returns the index of the first.
 
         radius [m], flags: one, or one for each. Loose particles that follow each other in one world, with equal `cfg`
-        and `key`, form one object.
+        and `key`, form one object. vel, mass: accepted and without effect. cfg: its collision group, masks, UsdPhysics
+        groups and `has_particle_collision` apply, its margin and gap do not. bodies: as of `add_cloth_mesh`.
         """
         where = location_of("particles", key, len(self._records.deformables))
         position = checked_positions(pos, where)
@@ -120,7 +121,9 @@ class ParticleAdders:
         """Adds a cloth: one particle a vertex, and triangles; returns the index of its first particle.
 
         pos, rot, scale: of the mesh, quaternion xyzw. vertices: [n, 3] [m]. indices: three vertices a triangle.
-        particle_radius: one, or one a vertex [m]. dynamics: see DYNAMICS.
+        particle_radius: one, or one a vertex [m]; None is `default_particle_radius`. bodies: body that each vertex
+        moves with, or one for all; None for none. cfg: as of `add_particles`. vel, density and dynamics
+        (`tri_ke`, `edge_kd`, `k_mu` and the like of Newton's builder): accepted and without effect.
         """
         where = location_of(CLOTH, key, len(self._records.deformables))
         _check_dynamics(dynamics, where)

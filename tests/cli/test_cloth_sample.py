@@ -77,6 +77,18 @@ def test_the_result_does_not_depend_on_threads_chunks_and_memory(tmp_path, colli
     assert len(hashes) == 1
 
 
+def test_parts_of_the_motion_are_merged_into_the_whole(tmp_path, collide, contacts):
+    parts = [str(tmp_path / "a.h5"), str(tmp_path / "b.h5")]
+    for part, frames in zip(parts, ("0:12", "12:"), strict=True):
+        run = collide("run", str(SCENE), "--self-contacts", "0.02", "--frames", frames, "-o", part, "-q")
+        assert run.code == 0, run.err
+    merged = collide("merge", *parts, "-o", str(tmp_path / "c.h5"), "--json")
+    rows = {name: int(held["cell_start"][-1]) for name, held in contacts.items()}
+    assert json.loads(merged.out)["group_rows"] == rows
+    viewed = collide("view", str(tmp_path / "c.h5"), "--points-only", "--export", str(tmp_path / "c.html"))
+    assert f"soft contacts  {rows['soft_contacts']:,}".replace(",", " ") in viewed.out
+
+
 def write_recording(path: Path, count: int, value: float = 0.0) -> None:
     with h5py.File(path, "w") as file:
         file.attrs["format"] = "collide-trajectory"

@@ -48,6 +48,20 @@ def test_check_and_inspect(made, collide, block):
     shown = collide("inspect", "a.h5").out
     assert f"hydro patches  {patches.row_count} rows in {held['cells']} cells" in shown
     assert "column of soft contacts" in shown
+    assert " area [m^2] " in shown
+
+
+def test_export_and_report_count_the_rows_of_groups(made, collide, block):
+    rows = {name: held.row_count for name, held in block.groups.items()}
+    report = collide("report", "a.h5").out
+    assert f"soft contacts  {rows['soft_contacts']}\n" in report
+    assert "surfaces       hydroelastic, of " in report
+    exported = json.loads(collide("export", "a.h5", "--to", "usd", "-o", "a.usda", "--json").out)
+    assert exported["group_rows"] == {name: rows[name] for name in ("hydro_patches", "hydro_faces")}
+    single = int((block.groups["soft_contacts"].columns["kind"] == 0).sum())
+    exported = collide("export", "a.h5", "--to", "newton", "-o", "a.npz").out
+    assert f"soft contacts  {single}\n" in exported
+    assert json.loads(collide("export", "a.h5", "--to", "csv", "--json").out)["group_rows"] == {}
 
 
 def test_lines_of_text_change_where_a_group_does(made, collide, block):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import h5py
 import numpy as np
 import pytest
@@ -95,14 +97,49 @@ def test_stiffness_is_refused(tmp_path, capsys, value):
 def test_authored_stiffness_is_refused(tmp_path, capsys, value):
     path = scene(tmp_path, stiffness(value), MARK)
     assert cli.main(["run", path, "-o", str(tmp_path / "out.h5")]) == 2
-    assert "newton:hydroelasticStiffness" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "newton:hydroelasticStiffness" in said
+    assert "give a finite number above 0, or inf" in said
 
 
 @pytest.mark.parametrize("value", ["0", "1.5", "3", "100000"])
 def test_resolution_is_refused(tmp_path, capsys, value):
     path = scene(tmp_path, MARK, MARK)
     assert cli.main(["run", path, "-o", str(tmp_path / "out.h5"), "--hydro-resolution", value]) == 2
-    assert "resolution" in capsys.readouterr().err
+    assert f"{value} is not a whole number from 4 to 512" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("mark", "options", "warned"),
+    [
+        ("", ("--hydro-surface", "--hydro-stiffness", "1e6"), ["hydro_stiffness", "hydro_surface"]),
+        (MARK, ("--hydro-reduce",), ["hydro_reduce"]),
+        (MARK, ("--hydro", "off", "--hydro-resolution", "8"), ["hydro_resolution"]),
+        ("", ("--self-contacts", "0.01"), ["self_contacts"]),
+        ("", ("--hydro", "all", "--hydro-resolution", "8", "--hydro-surface"), []),
+    ],
+)
+def test_options_without_effect_on_the_scene_are_named(tmp_path, capsys, mark, options, warned):
+    run(tmp_path, scene(tmp_path, "", mark), *options).close()
+    said = capsys.readouterr().err
+    assert [line.split()[1] for line in said.splitlines() if "has no effect" in line] == warned
+
+
+def test_inspect_shows_the_authored_stiffness(tmp_path, capsys):
+    path = scene(tmp_path, stiffness("inf"), stiffness("7e6"))
+    assert cli.main(["inspect", path, "--json"]) == 0
+    shapes = {one["path"]: one for one in json.loads(capsys.readouterr().out)["shapes"]}
+    assert [(one["hydroelastic"], one["k_hydro"]) for one in shapes.values()] == [(True, "inf"), (True, 7e6)]
+    for ground, box, words in (
+        (stiffness("inf"), stiffness("7e6"), ["rigid", "7e+06"]),
+        (MARK, "", ["by option"]),
+    ):
+        assert cli.main(["inspect", scene(tmp_path, ground, box)]) == 0
+        shown = capsys.readouterr().out
+        assert "k hydro [N/m^3]" in shown
+        assert all(f" {word}\n" in shown for word in words)
+    assert cli.main(["inspect", scene(tmp_path)]) == 0
+    assert "hydro" not in capsys.readouterr().out
 
 
 def test_options_of_newton_without_effect_are_named_once(tmp_path, capsys, monkeypatch):

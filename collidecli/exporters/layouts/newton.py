@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from collidecli.exporters.arrays import Array, Layout, frames_and_worlds, held, per_cell, per_contact, starts, texts
-from collidecli.exporters.group_selection import rows_of
+from collidecli.exporters.group_selection import SINGLE_PARTICLE, rows_of
 from collidecli.exporters.selection import SelectedContacts
 from collidecli.exporters.surfaces import Surfaces
 
@@ -70,7 +70,7 @@ def layout(selected: SelectedContacts) -> Layout:
 
 def _soft_arrays(selected: SelectedContacts) -> tuple[list[Array], list[str]]:
     """The arrays `soft_contact_*` of contacts of single particles, and what is left out."""
-    every, rows = (rows_of(selected, "soft_contacts", kind) for kind in (None, 0))
+    every, rows = (rows_of(selected, "soft_contacts", kind) for kind in (None, SINGLE_PARTICLE))
 
     def column(field: str, source: str, dtype: str, row: tuple[int, ...]) -> Array:
         return per_contact(rows, f"soft_contact_{field}", dtype, row, (source,), lambda c: c[source])

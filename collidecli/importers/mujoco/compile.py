@@ -100,7 +100,7 @@ def collected_messages() -> Iterator[list[str]]:
     messages: list[str] = []
 
     def collect(message: str) -> None:
-        text = message.strip()
+        text = "; ".join(message.strip().splitlines())
         if text not in messages:
             messages.append(text)
 

@@ -145,7 +145,8 @@ def read(row: Attribute, attribute: Usd.Attribute, where: str, units: tuple[floa
         return value
     if not math.isfinite(value) or value < row.least or (row.above and value == row.least):
         bound = f" {'above' if row.above else 'of at least'} {row.least:g}" if math.isfinite(row.least) else ""
-        raise InputError(f"{row.name} is {value:g}", where, f"give a finite number{bound}")
+        or_inf = ", or inf" if row.infinite else ""
+        raise InputError(f"{row.name} is {value:g}", where, f"give a finite number{bound}{or_inf}")
     if row.kind is int:
         return int(value)
     return value * integer_power(units[0], row.length) * integer_power(units[1], row.mass)

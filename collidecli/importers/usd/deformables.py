@@ -42,24 +42,33 @@ class Deformable:
         return str(self.prim.GetPath())
 
 
-def deformable_prims(stage: Usd.Stage) -> dict[str, Usd.Prim]:
+def deformable_prims(stage: Usd.Stage, file: str) -> dict[str, Usd.Prim]:
     """The deformable prims of a stage, by path, in its order.
 
     A prim with the attribute `collide:deformable` is what that says. Others are deformable if they have
     `newton:particleOffset`, or an applied schema whose name contains Deformable, ParticleCloth or ParticleSet, or if
     they are colliders whose points have several time samples: in many stages points move that only show something.
+    Raises InputError for `collide:deformable` on a prim of another type.
     """
-    return {str(prim.GetPath()): prim for prim in stage.Traverse(Usd.TraverseInstanceProxies()) if is_deformable(prim)}
+    prims = stage.Traverse(Usd.TraverseInstanceProxies())
+    return {str(prim.GetPath()): prim for prim in prims if is_deformable(prim, file)}
 
 
-def is_deformable(prim: Usd.Prim) -> bool:
-    """Whether a prim is deformable, see `deformable_prims`."""
+def is_deformable(prim: Usd.Prim, file: str) -> bool:
+    """Whether a prim of a file is deformable, see `deformable_prims`."""
     kind = str(prim.GetTypeName())
-    if kind not in (POINTS, CLOTH_MESH, SOFT_MESH):
-        return False
+    where = f"{file} <{prim.GetPath()}>"
     marked = prim.GetAttribute(DEFORMABLE)
-    if marked and marked.HasAuthoredValue():
-        return bool(marked.Get(REST_TIME))
+    value = marked.Get(REST_TIME) if marked and marked.HasAuthoredValue() else None
+    if value not in (None, False, True):
+        raise InputError(f"{DEFORMABLE} is {value!r}", where, "give a bool")
+    if kind not in (POINTS, CLOTH_MESH, SOFT_MESH):
+        if value:
+            what = f"{DEFORMABLE} is set on a prim of type {kind or 'none'}"
+            raise InputError(what, where, f"set it on {POINTS}, {CLOTH_MESH} or {SOFT_MESH}")
+        return False
+    if value is not None:
+        return bool(value)
     if prim.HasAttribute(OFFSET):
         return True
     # GetAppliedSchemas leaves out schemas of other programs, which no plugin defines.
@@ -74,7 +83,8 @@ def read_deformable(prim: Usd.Prim, metres_per_unit: float, file: str) -> Deform
     """The particles of a prim at rest. Raises InputError with the prim for missing or invalid arrays."""
     where = f"{file} <{prim.GetPath()}>"
     based = UsdGeom.PointBased(prim)
-    point = _array(based.GetPointsAttr(), where, 3)
+    point = _array(based.GetPointsAttr(), where, 3).astype(np.float64)
+    _check_points(point * metres_per_unit, where)
     triangle, tetrahedron = np.zeros((0, 3), np.int64), np.zeros((0, 4), np.int64)
     if str(prim.GetTypeName()) == CLOTH_MESH:
         mesh = UsdGeom.Mesh(prim)
@@ -103,9 +113,21 @@ def _array(attribute: Usd.Attribute, where: str, width: int = 0) -> np.ndarray:
     return array.reshape(-1, width) if width else array
 
 
+def _check_points(point: np.ndarray, where: str) -> None:
+    good = (np.abs(point) <= POSITION_LIMIT).all(axis=1)
+    if not good.all():
+        row = int(np.argmin(good))
+        shown = ", ".join(f"{x:g}" for x in point[row])
+        raise InputError(
+            f"point {row} is at ({shown})", where, f"give finite positions of at most {POSITION_LIMIT:g} m"
+        )
+
+
 def _check_indices(indices: np.ndarray, count: int, where: str) -> None:
-    if indices.min() < 0 or indices.max() >= count:
-        raise InputError(f"an element names a point outside 0 to {count - 1}", where, "correct the indices")
+    wrong = np.flatnonzero((indices < 0) | (indices >= count))
+    if len(wrong):
+        value = int(indices.flat[wrong[0]])
+        raise InputError(f"an index is {value}, and the points are 0 to {count - 1}", where, "correct the indices")
 
 
 def _radius(prim: Usd.Prim, count: int, where: str) -> np.ndarray:
@@ -158,11 +180,7 @@ class DeformableMotion:
                 point[:, 2:] * matrix[frame, 2, :3] + matrix[frame, 3, :3]
             )  # fmt: skip
             point *= self._metres_per_unit
-            bad = ~(np.abs(point) <= POSITION_LIMIT).all(axis=1)
-            if bad.any():
-                row = int(np.argmax(bad))
-                shown = ", ".join(f"{x:g}" for x in point[row])
-                raise InputError(f"point {row} is at ({shown})", where, "give finite positions")
+            _check_points(point, where)
             found[frame] = point
         return found
 

@@ -127,7 +127,7 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneO
     with diagnostics(str(path)) as instancer_warnings:
         instances = expand_instancers(stage, str(path), warnings)
     warnings += instancer_warnings
-    moving = deformable_prims(stage)
+    moving = deformable_prims(stage, str(path))
     physics = parse_physics(stage, str(path), warnings, instances, environments, moving)
     check_joints(physics)
     with diagnostics(str(path)) as more_warnings:

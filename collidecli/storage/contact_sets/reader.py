@@ -138,6 +138,11 @@ class ContactSet:
             file.close()
             raise
 
+    @property
+    def group_rows(self) -> dict[str, int]:
+        """Number of rows of each table beside /rigid_contacts, by name."""
+        return {name: table.row_count for name, table in self.groups.items()}
+
     def _dataset(self, path: str) -> h5py.Dataset:
         if not self._file:
             raise InputError("the contact set is closed", self.path, "read it within its with block")

@@ -289,11 +289,17 @@ class TrajectoryMotion(RecordedInFile):
 def _particle_warnings(header: TrajectoryHeader, model: Model, ignore: bool) -> tuple[str, ...]:
     """A warning of ignored particles. Raises InputError for particles that the scene does not have."""
     held, wanted = header.particle_count, len(model.particles)
+    owner = model.particles.owner
+    with_bodies = np.unique(
+        owner[model.particles.body >= 0]
+    )  # objects such as flexes, some vertices of which are fixed
+    free = int((~np.isin(owner, with_bodies)).sum())
     where = f"{header.path}: /particle_q"
     if ignore and held > 0:
         return (f"/particle_q is ignored: the recording has {held} particles, whose contacts are not computed",)
-    if wanted and held < 0:
-        return (f"the recording has no /particle_q: the scene's {wanted} particles rest",)
+    if free and held < 0:
+        of_all = f"{free} of " if free < wanted else ""
+        return (f"the recording has no /particle_q: {of_all}the scene's {wanted} particles rest",)
     if held > 0 and not wanted:
         fix = "run it with the scene that it was recorded from, or give --ignore-particles"
         raise InputError(f"the recording has {held} particles, the scene none", where, fix)

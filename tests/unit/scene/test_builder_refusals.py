@@ -166,14 +166,14 @@ def test_a_replica_is_not_added_to(builder):
 def test_names_that_are_not_unique(builder):
     builder.add_body(key="cart")
     builder.add_body(key="cart", world=0)
-    with pytest.raises(InputError, match="body names of one world are 'cart'"):
+    with pytest.raises(InputError, match="two body names of one world are 'cart'"):
         builder.finalize()
     with pytest.raises(InputError, match="key is ''"):
         builder.add_body(key="")
     twice = ModelBuilder()
     for _ in range(2):
         twice.add_ground_plane()
-    with pytest.raises(InputError, match="shape names of one world are 'ground_plane'"):
+    with pytest.raises(InputError, match="two shape names of one world are 'ground_plane'"):
         twice.finalize()
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+
+import h5py
 import mujoco
 import numpy as np
 import pytest
@@ -9,9 +12,11 @@ import pytest
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.errors import InputError
+from collidecli.importers.mujoco.compile import collected_messages
 from collidecli.importers.mujoco.scene import add_mjcf
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.run_options import ContactOptions
+from collidecli.storage.trajectories.motion import open_trajectory
 from tests.support.engine_runs import pipeline_of
 
 SCENE = """<mujoco><worldbody><geom name="floor" type="plane" size="0 0 1"/>
@@ -115,3 +120,24 @@ def test_an_interpolated_flex_is_refused_by_name(tmp_path):
     dim="3" mass="1" dof="trilinear"/></worldbody></mujoco>"""
     with pytest.raises(InputError, match="flex 'jelly' are interpolated"):
         loaded(tmp_path, text)
+
+
+def test_a_recording_of_the_bodies_moves_all_particles_of_flexes(tmp_path):
+    _, model = loaded(tmp_path)
+    path = tmp_path / "m.h5"
+    with h5py.File(path, "w") as file:
+        file.attrs["format"] = "collide-trajectory"
+        file.attrs["format_version"] = np.array([1, 1], np.int32)
+        file.attrs["creator"] = "test"
+        file["time"] = [0.0]
+        file["body_name"] = list(model.bodies.path)
+        file["body_q"] = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (1, 1, len(model.bodies.path), 1))
+    motion = open_trajectory(path, model)
+    assert motion.warnings == ()
+    motion.close()
+
+
+def test_a_warning_of_mujoco_has_one_line():
+    with collected_messages() as messages:
+        warnings.warn("flex 'jelly' has no forces\nElement name 'jelly', id 1", UserWarning, stacklevel=1)
+    assert messages == ["flex 'jelly' has no forces; Element name 'jelly', id 1"]

@@ -113,7 +113,7 @@ def test_a_disabled_collider_has_no_contacts(tmp_path):
     [
         (DROPS.replace("[2, 4]", "[2, 4, 5]"), "</Drops>: there are 3 widths for 2 points"),
         (DROPS.replace("[2, 4]", "[-2, 4]"), "</Drops>: a particle's radius is -1"),
-        (JELLY.replace("(0, 1, 2, 3)", "(0, 1, 2, 4)"), "</Jelly>: an element names a point outside 0 to 3"),
+        (JELLY.replace("(0, 1, 2, 3)", "(0, 1, 2, 4)"), "</Jelly>: an index is 4, and the points are 0 to 3"),
         (
             JELLY.replace("int4[] tetVertexIndices = [(0, 1, 2, 3)]", ""),
             "</Jelly>: the deformable prim has no tetVertexIndices",
@@ -123,6 +123,12 @@ def test_a_disabled_collider_has_no_contacts(tmp_path):
             "</Cloth>: faceVertexCounts changes over time",
         ),
         (CLOTH.replace("[4]", "[3]"), "</Cloth>: faceVertexCounts and faceVertexIndices disagree"),
+        (CLOTH.replace("0: [(0, 0, 1)", "0: [(0, inf, 1)"), "</Cloth>: point 0 is at (0, inf, 0.01)"),
+        (CLOTH.replace("{\n", "{\n    string collide:deformable = 'no'\n", 1), "</Cloth>: collide:deformable is 'no'"),
+        (
+            'def Sphere "Ball"\n{\n    bool collide:deformable = 1\n}\n',
+            "</Ball>: collide:deformable is set on a prim of type Sphere",
+        ),
     ],
 )
 def test_invalid_prims_are_refused_by_name(tmp_path, prim, what):
