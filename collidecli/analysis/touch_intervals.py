@@ -194,7 +194,9 @@ class IntervalTracker:
 
 @dataclass(frozen=True)
 class PairKeys:
-    """Keys of pairs of items. paths: of the items. kinds: "shape" or "body". number: int64[S], item of each shape."""
+    """Keys of pairs of items. paths, kinds: of the items. number: int64[n], the item of each shape, and of each of
+    further rows.
+    """
 
     paths: tuple[str, ...]
     kinds: tuple[str, ...]
@@ -214,9 +216,16 @@ class PairKeys:
         names = (*body_paths, *(path for path, row in zip(paths, body, strict=True) if row < 0))
         return cls(names, ("body",) * len(body_paths) + ("shape",) * len(static), number)._fitting(worlds)
 
+    def with_more(self, paths: Sequence[str], kinds: Sequence[str], worlds: int) -> PairKeys:
+        """Keys with further rows, each of which is an item."""
+        number = np.concatenate([self.number, len(self.paths) + np.arange(len(paths))])
+        return PairKeys((*self.paths, *paths), (*self.kinds, *kinds), number)._fitting(worlds)
+
     def _fitting(self, worlds: int) -> PairKeys:
         if worlds * len(self.paths) ** 2 >= 2**63:
-            raise InputError(f"{worlds} worlds of {len(self.paths)} shapes and bodies are too many", "events")
+            raise InputError(
+                f"{worlds} worlds of {len(self.paths)} shapes, bodies and particles are too many", "events"
+            )
         return self
 
     def key(self, world: np.ndarray, shape0: np.ndarray, shape1: np.ndarray) -> np.ndarray:

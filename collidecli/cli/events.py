@@ -54,10 +54,20 @@ collide events 'runs/*.h5' --csv touches.csv
     type=click.Choice(EVENT_THINGS),
     default=EVENT_THINGS[0],
     section=TOUCH,
-    help="Pairs of shapes or of bodies.",
+    help="Pairs of shapes, of bodies, or of particles with either.",
 )
-@repeated("--include", metavar="GLOB,...", section=SELECTED, help="Only pairs with a shape whose path matches.")
-@repeated("--exclude", metavar="GLOB,...", section=SELECTED, help="No pairs with a shape whose path matches.")
+@repeated(
+    "--include",
+    metavar="GLOB,...",
+    section=SELECTED,
+    help="Only pairs with a shape or particle object whose path matches.",
+)
+@repeated(
+    "--exclude",
+    metavar="GLOB,...",
+    section=SELECTED,
+    help="No pairs with a shape or particle object whose path matches.",
+)
 @repeated("--body", metavar="GLOB,...", section=SELECTED, help="Only pairs with a body whose path matches.")
 @repeated("--exclude-body", metavar="GLOB,...", section=SELECTED, help="No pairs with a body whose path matches.")
 @repeated(
@@ -88,11 +98,13 @@ collide events 'runs/*.h5' --csv touches.csv
 def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> int:
     """List when pairs of shapes begin and stop touching, how long they touch, and how deep.
 
+    A cloth, soft body or set of points is in a pair as a shape is.
+
     Several contact sets, a folder or a pattern such as 'runs/*.h5': a row for each, and one CSV or Parquet table of
     all, with a column of the file.
     """
     from collidecli.analysis.touch_intervals import MergeGap
-    from collidecli.commands.event_stream import EventOptions
+    from collidecli.commands.event_selection import EventOptions
     from collidecli.commands.events import EventsRequest
     from collidecli.commands.output_paths import check_output
     from collidecli.storage.contact_sets.schema import FORMAT

@@ -13,7 +13,8 @@ import numpy as np
 
 from collidecli.analysis.path_patterns import kept_pairs, listed
 from collidecli.analysis.touch_intervals import Intervals, MergeGap, PairKeys, touches
-from collidecli.commands.event_stream import EventOptions, EventStream, interval_columns
+from collidecli.commands.event_selection import EventOptions
+from collidecli.commands.event_stream import EventStream, interval_columns
 from collidecli.commands.events import leading
 from collidecli.commands.motions import frames_text, parse_frames
 from collidecli.errors import InputError, extra_module

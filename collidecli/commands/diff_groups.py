@@ -15,7 +15,7 @@ from collidecli.analysis.particle_alignment import ParticleAlignment
 from collidecli.analysis.shape_alignment import FrameAlignment
 from collidecli.commands.diff_blocks import matched_spans
 from collidecli.scene.contact_groups import GROUPS, ContactGroup, GroupRows, entries_of, group_words, shapes_of
-from collidecli.scene.run_options import recorded_option
+from collidecli.scene.run_options import recorded_number
 from collidecli.scene.text_format import count, plural
 from collidecli.storage.contact_sets.cell_ranges import spans
 from collidecli.storage.contact_sets.group_reader import rows_of_cells
@@ -100,13 +100,8 @@ def _keyed(
     for group in shared:
         owners = objects_of(contacts, group.name, groups[group.name])
         objects = [options.particles.objects[side][owner] for owner in owners]
-        found[group.name] = _rows(group, groups, objects, options, side, _limit(contacts, group))
+        found[group.name] = _rows(group, groups, objects, options, side, recorded_number(contacts.config, group.limit))
     return found
-
-
-def _limit(contacts: ContactSet, group: ContactGroup) -> float | None:
-    value = recorded_option(contacts.config, group.limit) if group.limit else None
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def _rows(

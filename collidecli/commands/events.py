@@ -12,8 +12,8 @@ import numpy as np
 
 from collidecli.analysis.touch_graph import TouchGraph
 from collidecli.analysis.touch_intervals import Frames, Intervals
+from collidecli.commands.event_selection import EventOptions
 from collidecli.commands.event_stream import (
-    EventOptions,
     EventStream,
     interval_columns,
     interval_rows,
@@ -29,6 +29,8 @@ from collidecli.storage.flat_tables import Append, TableColumn, csv_table, parqu
 from collidecli.storage.process_activity import reading
 
 MAX_WORLDS_LISTED = 20
+FILE = "file"
+"""Name of the column of a table of intervals with the path of the contact set."""
 KeepRows = Callable[[dict[str, np.ndarray], EventStream], None]
 """Function of rows of intervals and their stream."""
 
@@ -120,7 +122,7 @@ def events(request: EventsRequest, progress: Progress = None, keep: KeepRows | N
                 totals.add(found, stream.frames)
                 rows = interval_rows(found, stream.frames, stream.keys, request.options.by) if tables or keep else {}
                 for append in tables:
-                    append(rows)
+                    append({FILE: np.zeros(len(found), np.int64), **rows})
                 if keep is not None:
                     keep(rows, stream)
         return _result(request, contacts, stream, totals, graph)
@@ -129,7 +131,8 @@ def events(request: EventsRequest, progress: Progress = None, keep: KeepRows | N
 @contextmanager
 def _tables(request: EventsRequest, stream: EventStream) -> Iterator[list[Append]]:
     """Functions that append rows to the requested files; both files appear when the block ends without an error."""
-    columns = interval_table(stream.keys, stream.frames.episodes, request.options.by)
+    file = TableColumn(FILE, np.dtype(np.int64), words=(request.path,))
+    columns = (file, *interval_table(stream.keys, stream.frames.episodes, request.options.by))
     with written_tables(request.csv, request.parquet, request.force, columns) as tables:
         yield tables
 

@@ -8,14 +8,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from collidecli.commands.event_stream import EventOptions, EventStream, interval_table
-from collidecli.commands.events import EventsRequest, EventsResult, events, written_tables
+from collidecli.commands.event_selection import EventOptions
+from collidecli.commands.event_stream import EventStream, interval_table
+from collidecli.commands.events import FILE, EventsRequest, EventsResult, events, written_tables
 from collidecli.commands.result import Progress
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.flat_tables import Append, TableColumn
 from collidecli.storage.process_activity import reading
 
-FILE, WORLD, EPISODE = "file", "world", "episode"
+WORLD, EPISODE = "world", "episode"
 
 
 class IntervalTable:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.analysis.contact_summary import PairMap, PairTotals, Touches, time_bins, touches_of
+from collidecli.commands.report_subset_groups import group_sums, worlds_and_shapes_with_rows
 from collidecli.exporters.selection import SelectedContacts
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.rules import check_body_rows
@@ -46,7 +47,7 @@ class _Subset:
 def subsets(
     selected: SelectedContacts, pairs: PairTotals, world_least: np.ndarray, demonstrations: list[str]
 ) -> dict[str, Any]:
-    """Contacts and depth over time of single worlds, bodies and static shapes, the deepest if there are many.
+    """Contacts, rows of groups, and depth over time of single worlds, bodies and static shapes: the deepest of many.
 
     pairs: totals of all selected contacts. world_least: float64[W], least distance in each selected world, inf without
     contacts. Reads the contacts twice. listed is empty if there is no choice; left_out are numbers of those not listed.
@@ -54,12 +55,14 @@ def subsets(
     contacts = selected.contacts
     bin_of = time_bins(selected.frame_count, MAX_BINS)
     bins = int(bin_of[-1]) + 1 if len(bin_of) else 0
-    worlds, more_worlds = _deepest(world_least, MAX_WORLDS)
+    world_rows, shape_rows = worlds_and_shapes_with_rows(selected)
+    worlds, more_worlds = _deepest(_present(world_least, world_rows), MAX_WORLDS)
     owners = _owners(contacts)
     owner_least = np.full(len(owners), np.inf)
     for shape in np.divmod(pairs.key, len(contacts.shapes)):
         np.minimum.at(owner_least, _owner_of(contacts)[shape], pairs.least)
-    bodies, more_bodies = _deepest(owner_least, MAX_BODIES)
+    owner_rows = np.bincount(_owner_of(contacts)[shape_rows], minlength=len(owners)) > 0
+    bodies, more_bodies = _deepest(_present(owner_least, owner_rows), MAX_BODIES)
 
     def empty(kind: str, name: str, row: int, world: int, shapes: np.ndarray | None) -> _Subset:
         return _Subset(kind, name, row, world, shapes, np.zeros(bins, np.int64), np.full(bins, np.inf))
@@ -78,7 +81,14 @@ def subsets(
         "frame": starts.tolist(),
         "time": contacts.time[starts].tolist(),
         "left_out": {"worlds": more_worlds, "bodies": more_bodies},
-        "listed": _listed(selected, found, bin_of),
+        "listed": [
+            {**one, "groups": groups}
+            for one, groups in zip(
+                _listed(selected, found, bin_of),
+                group_sums(selected, [(one.world, one.shapes) for one in found], bin_of),
+                strict=True,
+            )
+        ],
     }
 
 
@@ -119,6 +129,11 @@ def _deepest(least: np.ndarray, most: int) -> tuple[list[int], int]:
         return [], 0
     kept = filled[np.argsort(least[filled], kind="stable")[:most]]
     return np.sort(kept).tolist(), len(filled) - len(kept)
+
+
+def _present(least: np.ndarray, has_rows: np.ndarray) -> np.ndarray:
+    """Least distances; those without contacts that have rows of groups come after all others."""
+    return np.where(np.isinf(least) & has_rows, np.finfo(np.float64).max, least)
 
 
 def _blocks(selected: SelectedContacts) -> Iterator[Touches]:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from collidecli.analysis.touch_intervals import Intervals
-from collidecli.commands.event_stream import EventOptions, EventStream
+from collidecli.commands.event_selection import EventOptions
+from collidecli.commands.event_stream import EventStream
 from collidecli.commands.output_paths import write_output
 from collidecli.commands.result import Progress, Result
 from collidecli.commands.view_sources import Sources, ViewFrames, find_sources
@@ -87,7 +88,7 @@ def opened_view(request: ViewRequest, progress: Progress = None) -> Iterator[Vie
         sources = find_sources(contacts, request.scene, request.trajectory, request.allow_mismatch, request.points_only)
         try:
             frames = ViewFrames(contacts, sources, request.frames)
-            stream = EventStream(contacts, EventOptions(frames=request.frames))
+            stream = EventStream(contacts, EventOptions(frames=request.frames, with_particles=False))
             touches = TouchList(Intervals.chained(*stream.batches(progress)), stream.keys)
             touches.deepest = max(touches.deepest, frames.soft_depth)
             result = _result(request, contacts, sources, frames, touches)

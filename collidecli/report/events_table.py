@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Any
 
@@ -117,7 +118,7 @@ def _pair(result: ResultDict, one: ResultDict) -> tuple[str, str]:
 
 
 def _pair_headings(result: ResultDict) -> list[str]:
-    return [f"{name[:-1]} {name[-1]}" for name in EVENT_COLUMNS[result["options"]["by"]]]
+    return [re.sub(r"(\d)$", r" \1", name) for name in EVENT_COLUMNS[result["options"]["by"]]]
 
 
 def _span(one: ResultDict) -> str:

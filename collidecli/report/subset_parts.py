@@ -13,6 +13,7 @@ from typing import Any
 from collidecli.report.chart_words import moment
 from collidecli.report.short_names import pair_labels, short_names
 from collidecli.report.words import ResultDict, length
+from collidecli.scene.contact_groups import group_words
 from collidecli.scene.text_format import count, plural
 
 LEAST_OPACITY = 0.14
@@ -60,6 +61,7 @@ def _choice(result: ResultDict, found: ResultDict, number: int, one: ResultDict)
         ("contacts", count(one["contacts"]), ""),
         ("pairs of shapes", count(one["pair_count"]), ""),
         ("deepest", length(deepest), _where(result, pairs[0]) if pairs else ""),
+        *((group_words(name), count(held["rows"]), "") for name, held in one["groups"].items()),
     ]
     if one["kind"] == "world":
         figures += [
@@ -92,6 +94,7 @@ def _choice(result: ResultDict, found: ResultDict, number: int, one: ResultDict)
                 if deepest
                 else []
             ),
+            *_group_steps(one["groups"], mean, series, frames),
         ],
         "ends": [f"{series['time'][0]:.4g} s", f"{result['end']:.4g} s"] if bins else ["", ""],
         "pairs_title": of_pairs or plural(len(pairs), "pair").capitalize(),
@@ -116,6 +119,20 @@ def _steps(
     runs = _runs(texts, series, frames)
     heights = [f"V{100.0 * (1.0 - 0.96 * values[run['x']] / top):.1f}h{run['width']}" for run in runs]
     return {"kind": kind, "title": title, "path": f"M0 100{''.join(heights)}V100z", "runs": runs}
+
+
+def _group_steps(groups: ResultDict, mean: str, series: ResultDict, frames: int) -> list[dict[str, Any]]:
+    """Charts of the rows of each group, and of the force of hydroelastic surfaces."""
+    charts = []
+    for name, held in groups.items():
+        words, values = group_words(name), held["per_frame"]
+        title = f"{words.capitalize()} in a frame{mean}, at most {max(values):.4g}"
+        charts.append(_steps("contacts", title, values, [f"{value:.4g} {words}" for value in values], series, frames))
+        if "force" in held:
+            values = held["force"]
+            title = f"Sum of nominal forces in a frame{mean}, at most {max(values):.4g} N"
+            charts.append(_steps("depth", title, values, [f"{value:.4g} N" for value in values], series, frames))
+    return charts
 
 
 def _runs(texts: Sequence[str], series: ResultDict, frames: int) -> list[dict[str, Any]]:

@@ -6,8 +6,8 @@ NARROW_PHASES = ("gjk", "mpr")
 GAP_RULES = ("max", "sum")
 COMPRESSIONS = ("gzip", "none", "lzf", "zstd")
 FRAME_MATCHES = ("step", "time", "index")
-EVENT_THINGS = ("shapes", "bodies")
-EVENT_COLUMNS = {"shapes": ("shape0", "shape1"), "bodies": ("body0", "body1")}
+EVENT_THINGS = ("shapes", "bodies", "particles")
+EVENT_COLUMNS = {"shapes": ("shape0", "shape1"), "bodies": ("body0", "body1"), "particles": ("shape", "particle")}
 """Names of the columns that hold the two paths of a pair, by member of EVENT_THINGS."""
 EVENT_ORDERS = ("begin", "end", "duration", "depth", "contacts")
 EXPORT_FORMATS = ("usd", "csv", "parquet", "npz", "newton", "genesis", "dart", "raisim", "mujoco")

@@ -276,6 +276,12 @@ def recorded_option(config: Mapping[str, object], name: str) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
+def recorded_number(config: Mapping[str, object], name: str) -> float | None:
+    """An option of a run as a number; None for another value, and for "" in place of a name."""
+    value = recorded_option(config, name) if name else None
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
 def changed_options(config: Mapping[str, object]) -> dict[str, object]:
     """The options of a run, from its contact set's configuration, that differ from their defaults."""
     return {name: value for name, value in config.items() if recorded_option(config, name) != recorded_option({}, name)}

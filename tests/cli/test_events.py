@@ -172,6 +172,7 @@ def test_files(events, here):
     for table in tables:
         rows = [{**row, "end_time": row["end_time"] if row["end_known"] else None} for row in table.to_dict("records")]
         for row, said in zip(ordered(rows), ordered(result["listed"]), strict=True):
+            assert row.pop("file") == result["file"]
             # A text of a float32 has the digits that make it again as float32.
             assert np.float32(row.pop("least_distance")) == np.float32(said.pop("least_distance"))
             assert row == said
@@ -185,7 +186,7 @@ def test_a_set_without_a_touch(here, collide):
     touching_set([], 3, 1).write(here / "none.h5")
     answer = collide("events", "none.h5", "--graph", "--csv", "none.csv", "--parquet", "none.parquet")
     assert answer.code == 0
-    assert Path("none.csv").read_text().startswith("world,shape0,shape1,begin_frame")
+    assert Path("none.csv").read_text().startswith("file,world,shape0,shape1,begin_frame")
     assert len(pandas.read_parquet("none.parquet")) == 0
 
 

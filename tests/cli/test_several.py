@@ -254,7 +254,7 @@ def test_events_of_several_sets_are_one_table(sets, collide):
     for name in ("runs/a.h5", "runs/b.h5", "runs/sub/a.h5"):
         assert collide("events", name, "--csv", "one.csv", "--force").code == 0
         alone = list(csv.DictReader(Path("one.csv").read_text().splitlines()))
-        assert [{"file": name, **row} for row in alone] == [row for row in rows if row["file"] == name]
+        assert alone == [row for row in rows if row["file"] == name]
         assert len(alone) == items[name]["result"]["intervals"]["count"]
     parquet = pytest.importorskip("pyarrow.parquet").read_table("all.parquet").to_pylist()
     assert [(row["file"], row["shape0"]) for row in parquet] == [(row["file"], row["shape0"]) for row in rows]

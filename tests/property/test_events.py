@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collidecli.analysis.touch_intervals import MergeGap
-from collidecli.commands.event_stream import EventOptions
+from collidecli.commands.event_selection import EventOptions
 from collidecli.commands.events import EventsRequest, events
 from tests.support.touch_oracle import Touch, intervals, ordered, touching_set
 

@@ -109,7 +109,7 @@ def test_events_are_those_of_plain_python(contacts, edited):
     assert contacts.events(worlds=[9 % 3], frames="2:5")["world"].max() == 0
     with pytest.raises(InputError, match="at least 0"):
         contacts.events(merge_seconds=-1.0)
-    with pytest.raises(InputError, match="neither shapes nor bodies"):
+    with pytest.raises(InputError, match="none of shapes, bodies, particles"):
         contacts.events(by="worlds")
 
 
