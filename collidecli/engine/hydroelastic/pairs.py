@@ -29,6 +29,7 @@ class HydroPair:
     world: pose of the reference frame in the world. pose0, pose1: of the shapes; one is the identity.
     weight0, weight1: the surface is where weight0 phi0 = weight1 phi1; they add up to 1, and a rigid shape has 1.
     soft: the shape whose depth gives the pressure, and stiffness its own [N/m^3]. rigid: 0, 1 or -1 for none.
+    stiffness0, stiffness1: of both shapes; those of a pair with a rigid shape are equal to `stiffness` [N/m^3].
     margin0, margin1: inflation of the shapes [m]. sink: upper bound of the sum of depths on the surface [m].
     lower, upper: box that contains the surface. half: half extents of the reference shape's
     box, with its margin, and size their length [m].
@@ -46,6 +47,8 @@ class HydroPair:
     soft: int
     stiffness: Real
     rigid: int
+    stiffness0: Real
+    stiffness1: Real
     margin0: Real
     margin1: Real
     sink: Real
@@ -187,6 +190,11 @@ def stiffness_of_pair(pair: HydroPair, stiffness0: Real, stiffness1: Real) -> Hy
     if stiffness1 < stiffness0:
         result.soft = 1
         result.stiffness = stiffness1
+    result.stiffness0 = result.stiffness
+    result.stiffness1 = result.stiffness
+    if result.rigid < 0:
+        result.stiffness0 = stiffness0
+        result.stiffness1 = stiffness1
     return result
 
 

@@ -230,7 +230,7 @@ def polygon_of_cells(
     result = clip_by_cell(fields, pair, 1, face1, plane1, difference, corner, result)
     if result.count < 3:
         return none
-    return face_of_polygon(fields, pair, plane0, plane1, normal, corner, result)
+    return face_of_polygon(pair, plane0, plane1, normal, corner, result)
 
 
 @kernel

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warp as wp
 
 from collidecli.engine.geometry.real import Vec3
-from collidecli.engine.hydroelastic.fields import PressureFields
 from collidecli.engine.hydroelastic.pairs import HydroPair
 from collidecli.engine.hydroelastic.polygon import (
     IN_PLANE,
@@ -40,7 +39,6 @@ def clip_by_depth(
 
 @wp.func
 def face_of_polygon(
-    fields: PressureFields,
     pair: HydroPair,
     phi0: LinearField,
     phi1: LinearField,
@@ -60,15 +58,10 @@ def face_of_polygon(
     separation.slope = phi0.slope + phi1.slope
     separation.value = phi0.value + phi1.value
     face = integrated(corner, polygon.source, polygon.count, normal, pressure, separation)
-    stiffness0 = pair.stiffness
-    stiffness1 = pair.stiffness
-    if pair.rigid < 0:
-        stiffness0 = fields.stiffness[pair.row0]
-        stiffness1 = fields.stiffness[pair.row1]
     if face.depth > -IN_PLANE * pair.size:  # slivers where surfaces touch
         face.count = 0
-    gradient0 = stiffness0 * wp.dot(phi0.slope, normal)
-    gradient1 = -stiffness1 * wp.dot(phi1.slope, normal)
+    gradient0 = pair.stiffness0 * wp.dot(phi0.slope, normal)
+    gradient1 = -pair.stiffness1 * wp.dot(phi1.slope, normal)
     face.gradient = effective_gradient(gradient0, gradient1, pair.rigid)
     face.first_corner = polygon.source
     return face

@@ -14,7 +14,6 @@ from collidecli.engine.hydroelastic import blocks, patches, voxels
 from collidecli.engine.hydroelastic.blocks import Block, Level, VoxelKernels, voxel_kernels
 from collidecli.engine.hydroelastic.clipping import FaceList, checked_total
 from collidecli.engine.hydroelastic.distances import Solids, upload_solids
-from collidecli.engine.hydroelastic.fields import UploadedFields
 from collidecli.engine.hydroelastic.polygon import HydroFace, PatchSums
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.hydroelastic import HydroShapes
@@ -32,7 +31,6 @@ class Sampler:
 
     device_model: DeviceModel
     solids: Solids
-    uploaded: UploadedFields
     compiled: VoxelKernels
     resolution: int
     corners: bool
@@ -119,7 +117,7 @@ class Sampler:
         value = workspace.array("hydro_corner_value", corner_count, Vec2)
         arguments = [self.device_model.rows, self.solids, hydro, level, block, value]
         workspace.launch(self.compiled.sample_corners, corner_count, arguments)
-        shared = [self.uploaded.fields, hydro, level, block, value]
+        shared = [hydro, level, block, value]
         sums = workspace.array("hydro_block_sums", count, PatchSums)
         workspace.launch(voxels.sum_blocks, count, [*shared, sums])
         workspace.launch(patches.sum_parts, pair_count, [hydro, sums, count, patch])
@@ -137,9 +135,7 @@ class Sampler:
         return FaceList(face, face_count, vertex, slots * face_count, slots)
 
 
-def new_sampler(
-    device_model: DeviceModel, shapes: HydroShapes, uploaded: UploadedFields, options: ContactOptions
-) -> Sampler:
+def new_sampler(device_model: DeviceModel, shapes: HydroShapes, options: ContactOptions) -> Sampler:
     """The sampler of a model, with the geometry of its hydroelastic shapes on the device."""
     kinds = device_model.model.shapes.type
     marked = shapes.stiffness > 0.0
@@ -148,4 +144,4 @@ def new_sampler(
     solids = upload_solids(device_model, marked)
     compiled = voxel_kernels(meshes, heightfields)
     corners = options.writes_surface or options.hydro_reduce
-    return Sampler(device_model, solids, uploaded, compiled, options.hydro_resolution, corners)
+    return Sampler(device_model, solids, compiled, options.hydro_resolution, corners)

@@ -169,7 +169,7 @@ def hydro_stage(device_model: DeviceModel, shapes: HydroShapes, options: Contact
     if _needs_samples(device_model.model, shapes, uploaded):
         from collidecli.engine.hydroelastic.sampling import new_sampler
 
-        sampler = new_sampler(device_model, shapes, uploaded, options)
+        sampler = new_sampler(device_model, shapes, options)
     return HydroStage(device_model, uploaded, options.writes_surface, options.hydro_reduce, sampler)
 
 

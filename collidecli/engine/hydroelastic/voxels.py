@@ -6,7 +6,6 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec2, Vec3
 from collidecli.engine.hydroelastic.blocks import CORNER_COUNT, CORNER_SIDE, SIDE, Block, Level, voxel_side
-from collidecli.engine.hydroelastic.fields import PressureFields
 from collidecli.engine.hydroelastic.pairs import HydroPair
 from collidecli.engine.hydroelastic.polygon import IN_PLANE, Clipped, HydroFace, LinearField, PatchSums, with_face
 from collidecli.engine.hydroelastic.pressure_face import clip_by_depth, face_of_polygon
@@ -27,27 +26,39 @@ LOCAL_CORNERS = 16
 class Tetrahedron:
     """Corners of a tetrahedron, both distances there, and weight0 phi0 - weight1 phi1.
 
-    axis: the axes along which a corner differs from the one before. side: of the voxel [m].
+    step: of each axis the number of the step along it, from corner `step` to the next. side: of the voxel [m].
     """
 
     first: Vec4
     second: Vec4
     difference: Vec4
     point: Mat43
-    axis: wp.vec3i
+    step: wp.vec3i
     side: Real
+
+
+@wp.func
+def change_along(tetrahedron: Tetrahedron, value: Vec4, step: int) -> Real:
+    """Derivative of a linear function along the axis of a step. Without a variable index, which stalls a processor."""
+    change = value[1] - value[0]
+    if step == 1:
+        change = value[2] - value[1]
+    elif step == 2:
+        change = value[3] - value[2]
+    return change / tetrahedron.side
 
 
 @wp.func
 def linear_in(tetrahedron: Tetrahedron, value: Vec4) -> LinearField:
     """The linear function with these values at the corners."""
     result = LinearField()
-    slope = Vec3()
-    for k in range(3):
-        slope[tetrahedron.axis[k]] = (value[k + 1] - value[k]) / tetrahedron.side
-    result.slope = slope
+    result.slope = Vec3(
+        change_along(tetrahedron, value, tetrahedron.step[0]),
+        change_along(tetrahedron, value, tetrahedron.step[1]),
+        change_along(tetrahedron, value, tetrahedron.step[2]),
+    )
     origin = Vec3(tetrahedron.point[0, 0], tetrahedron.point[0, 1], tetrahedron.point[0, 2])
-    result.value = value[0] - wp.dot(slope, origin)
+    result.value = value[0] - wp.dot(result.slope, origin)
     return result
 
 
@@ -108,9 +119,13 @@ def zero_polygon(tetrahedron: Tetrahedron, corner: wp.array[Vec3], normal: Vec3)
 
 
 @wp.func
-def face_in(fields: PressureFields, pair: HydroPair, tetrahedron: Tetrahedron, corner: wp.array[Vec3]) -> HydroFace:
+def face_in(pair: HydroPair, tetrahedron: Tetrahedron, corner: wp.array[Vec3]) -> HydroFace:
     """The surface within a tetrahedron; its corners are in `corner` from `first_corner` on."""
     none = HydroFace()
+    lowest = wp.min(tetrahedron.difference)
+    highest = wp.max(tetrahedron.difference)
+    if lowest >= Real(0.0) or highest < Real(0.0):
+        return none
     phi0 = linear_in(tetrahedron, tetrahedron.first)
     phi1 = linear_in(tetrahedron, tetrahedron.second)
     difference = linear_in(tetrahedron, tetrahedron.difference)
@@ -126,13 +141,19 @@ def face_in(fields: PressureFields, pair: HydroPair, tetrahedron: Tetrahedron, c
     polygon = clip_by_depth(pair, phi0, phi1, corner, polygon)
     if polygon.count < 3:
         return none
-    return face_of_polygon(fields, pair, phi0, phi1, normal, corner, polygon)
+    return face_of_polygon(pair, phi0, phi1, normal, corner, polygon)
 
 
 @wp.func
 def corner_number(x: int, y: int, z: int) -> int:
     """Number of a corner in its block."""
     return (x * CORNER_SIDE + y) * CORNER_SIDE + z
+
+
+@wp.func
+def step_along(first: int, second: int, axis: int) -> int:
+    """Number of the step along an axis, where the first two steps are along `first` and `second`."""
+    return wp.where(axis == first, 0, wp.where(axis == second, 1, 2))
 
 
 @wp.func
@@ -146,10 +167,12 @@ def tetrahedron_of(
     result = Tetrahedron()
     a = which / 2
     b = (a + 1 + which % 2) % 3
-    result.axis = wp.vec3i(a, b, 3 - a - b)
+    result.step = wp.vec3i(step_along(a, b, 0), step_along(a, b, 1), step_along(a, b, 2))
     result.side = voxel_side(pair, level)
-    at = voxel
     for k in range(4):
+        at = voxel + wp.vec3i(
+            wp.where(result.step[0] < k, 1, 0), wp.where(result.step[1] < k, 1, 0), wp.where(result.step[2] < k, 1, 0)
+        )
         here = value[first + corner_number(at[0], at[1], at[2])]
         result.first[k] = here[0]
         result.second[k] = here[1]
@@ -159,8 +182,6 @@ def tetrahedron_of(
         result.difference[k] = difference
         for axis in range(3):
             result.point[k, axis] = result.side * Real(SIDE * block.index[axis] + at[axis]) - pair.half[axis]
-        if k < 3:
-            at[result.axis[k]] = at[result.axis[k]] + 1
     return result
 
 
@@ -181,7 +202,6 @@ def has_surface(pair: HydroPair, first: int, voxel: wp.vec3i, value: wp.array[Ve
 
 @kernel
 def sum_blocks(
-    fields: PressureFields,
     hydro: wp.array[HydroPair],
     level: Level,
     block: wp.array[Block],
@@ -196,18 +216,18 @@ def sum_blocks(
     result = PatchSums()
     result.pair = here.pair
     corner = wp.zeros(shape=wp.static(LOCAL_CORNERS), dtype=Vec3)
+    tetrahedra = int(6)  # a variable: the loop is not unrolled
     for within in range(VOXEL_COUNT):
         voxel = wp.vec3i(within / (SIDE * SIDE), (within / SIDE) % SIDE, within % SIDE)
         if has_surface(pair, first, voxel, value):
-            for which in range(6):
+            for which in range(tetrahedra):
                 tetrahedron = tetrahedron_of(pair, level, here, first, voxel, which, value)
-                result = with_face(result, face_in(fields, pair, tetrahedron, corner))
+                result = with_face(result, face_in(pair, tetrahedron, corner))
     sums[thread] = result
 
 
 @kernel
 def cut_voxels(
-    fields: PressureFields,
     hydro: wp.array[HydroPair],
     level: Level,
     block: wp.array[Block],
@@ -228,11 +248,12 @@ def cut_voxels(
     pair = hydro[here.pair]
     first = number * CORNER_COUNT
     found = int(0)
+    tetrahedra = int(6)  # a variable: the loop is not unrolled
     if has_surface(pair, first, voxel, value):
         corner = wp.zeros(shape=wp.static(LOCAL_CORNERS), dtype=Vec3)
-        for which in range(6):
+        for which in range(tetrahedra):
             tetrahedron = tetrahedron_of(pair, level, here, first, voxel, which, value)
-            part = face_in(fields, pair, tetrahedron, corner)
+            part = face_in(pair, tetrahedron, corner)
             if part.count > 0:
                 if writes > 0:
                     slot = start_of(end, thread) + found
