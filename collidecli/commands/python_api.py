@@ -261,6 +261,8 @@ def contacts_in_memory(
         warnings.warn(note, RuntimeWarning, stacklevel=3)
     with closing(collision.blocks(timing)) as blocks:
         merged = merged_contacts(map(optional.added, blocks), len(motion.time), model.world_count)
+    for note in timing.missed_surfaces(model.shapes.path):
+        warnings.warn(note, RuntimeWarning, stacklevel=3)
     objects = ParticleObjects.of_scene(model.particles)
     return replace(merged, shape_path=tuple(model.shapes.path), particle_objects=objects)
 

@@ -36,6 +36,7 @@ NUMBERS = (
     "touching_pair_count",
     "contact_count",
     "inexact_pair_count",
+    "missed_surface_count",
     "peak_memory_bytes",
 )
 
@@ -147,6 +148,8 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
     timing, warnings = _timing(request.file)
     if inexact := timing.get("inexact_pair_count", 0):
         warnings.insert(0, f"{inexact} depths are upper bounds: the search for them hit its limit")
+    if missed := timing.get("missed_surface_count", 0):
+        warnings.insert(0, f"{missed} hydroelastic overlaps have no surface: it was thinner than the finest voxels")
     if profile is not None and profile["scene_sha256"] != source["scene_sha256"]:
         warnings.insert(0, f"{request.profile} profiles another scene than this one")
     return ReportResult(

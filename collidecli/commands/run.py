@@ -227,14 +227,15 @@ def _result(
         output=os.fspath(request.output),
         content_sha256=content,
         trace=request.trace or None,
-        warnings=(*scene.warnings, *motion.warnings, *collision.notes, *inexact_warnings(timing)),
+        warnings=(*scene.warnings, *motion.warnings, *collision.notes, *search_warnings(timing, model.shapes.path)),
     )
 
 
-def inexact_warnings(timing: TimingReport) -> tuple[str, ...]:
-    """A warning if some depths are only upper bounds, else nothing."""
+def search_warnings(timing: TimingReport, paths: Sequence[str]) -> tuple[str, ...]:
+    """Warnings if some depths are only upper bounds, or if surfaces were not found. paths: of the shapes."""
     count = timing.inexact_count
-    return (f"{count} pairs hit the limit of the depth search; their depth is an upper bound",) if count else ()
+    inexact = (f"{count} pairs hit the limit of the depth search; their depth is an upper bound",) if count else ()
+    return (*inexact, *timing.missed_surfaces(paths))
 
 
 def result_config(request: RunRequest) -> dict[str, object]:

@@ -14,7 +14,7 @@ import resource
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -23,6 +23,7 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 
 from collidecli.engine.pipeline import STAGES, ChunkReport
+from collidecli.scene.text_format import plural
 
 RUN_STAGES = (
     "load",
@@ -130,6 +131,26 @@ class TimingReport:
         return sum(chunk.inexact_count for chunk in self.chunks)
 
     @property
+    def missed_count(self) -> int:
+        """Hydroelastic pairs that overlap and whose surface was not found."""
+        return sum(chunk.missed_count for chunk in self.chunks)
+
+    def missed_surfaces(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """A warning that names the first of the hydroelastic pairs whose surface was not found, else nothing.
+
+        paths: of the shapes, by row.
+        """
+        pairs = [chunk.missed_pair for chunk in self.chunks if chunk.missed_pair is not None]
+        if not pairs:
+            return ()
+        row0, row1 = min(pairs)
+        return (
+            f"no surface was found in {plural(self.missed_count, 'hydroelastic overlap')}, the first of '{paths[row0]}'"
+            f" and '{paths[row1]}': they are thinner than the finest voxels, or both pressures are equal everywhere;"
+            " raise --hydro-resolution, or use point contacts (--hydro off)",
+        )
+
+    @property
     def compute_seconds(self) -> float:
         """Seconds of the engine's stages, summed over its workers."""
         return sum(self.seconds[stage] for stage in STAGES)
@@ -158,6 +179,7 @@ class TimingReport:
             "touching_pair_count": self.touching_count,
             "contact_count": self.contact_count,
             "inexact_pair_count": self.inexact_count,
+            "missed_surface_count": self.missed_count,
             "false_positive_ratio": self.false_positive_ratio,
             "peak_memory_bytes": peak_memory(),
         }

@@ -66,9 +66,10 @@ class GroupStage(Protocol):
 class ChunkReport:
     """Counts and times of a chunk. seconds: per stage of STAGES. touching_count: candidates with a contact.
 
-    inexact_count: candidates whose depth is an upper bound, since an iteration limit ended the search. start: when the
-    chunk began [s], as of time.perf_counter, and thread: the name of its thread; its stages follow each other. parts:
-    the reports of which this is the sum, empty if it is of one chunk.
+    inexact_count: candidates whose depth is an upper bound, since an iteration limit ended the search. missed_count:
+    hydroelastic pairs that overlap and whose surface was not found; missed_pair: the shape rows of the first of them.
+    start: when the chunk began [s], as of time.perf_counter, and thread: the name of its thread; its stages follow each
+    other. parts: the reports of which this is the sum, empty if it is of one chunk.
     """
 
     cell_count: int = 0
@@ -77,6 +78,8 @@ class ChunkReport:
     contact_count: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
     inexact_count: int = 0
+    missed_count: int = 0
+    missed_pair: tuple[int, int] | None = None
     start: float = field(default=0.0, compare=False)
     thread: str = field(default="", compare=False)
     parts: tuple[ChunkReport, ...] = field(default=(), compare=False)
@@ -90,6 +93,8 @@ class ChunkReport:
             contact_count=self.contact_count + other.contact_count,
             seconds={stage: seconds + other.seconds[stage] for stage, seconds in self.seconds.items()},
             inexact_count=self.inexact_count + other.inexact_count,
+            missed_count=self.missed_count + other.missed_count,
+            missed_pair=min((pair for pair in (self.missed_pair, other.missed_pair) if pair), default=None),
             parts=(*(self.parts or (self,)), *(other.parts or (other,))),
         )
 
@@ -289,7 +294,9 @@ class CollisionPipeline:
         report.contact_count = block.contact_count
         clock.end("order")
         if self.hydro is not None and split is not None:
-            block = self.hydro.add_to(block, chunk, split, workspace)
+            block, missed = self.hydro.add_to(block, chunk, split, workspace)
+            report.missed_count = len(missed)
+            report.missed_pair = min(map(tuple, missed.tolist()), default=None)
             report.contact_count = block.contact_count
             report.touching_count += block.groups[HYDRO_PATCHES.name].row_count
             clock.end("narrow_phase")

@@ -16,7 +16,9 @@ import warp as wp
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Pose, Real, Vec2, Vec3
 from collidecli.engine.hydroelastic.distances import Distance, Solids, distance_function
+from collidecli.engine.hydroelastic.overlap_search import overlap_function
 from collidecli.engine.hydroelastic.pairs import ROUNDING, VOXELS, HydroPair
+from collidecli.engine.hydroelastic.patches import HydroPatch
 from collidecli.engine.hydroelastic.ranges import first_of_pair, start_of
 from collidecli.engine.runtime.kernel import kernel
 
@@ -30,6 +32,10 @@ THIN = wp.constant(Real(4.0))
 """A voxel is at most this fraction of the reference shape's shortest side."""
 ENDED = wp.constant(-1000)
 """Level of a pair without blocks."""
+FEW = wp.constant(512)
+"""Blocks of a pair, up to which it is divided to the last level of convex pairs, whatever its shapes are."""
+MOST_REOPENED = wp.constant(2048)
+"""Blocks of a pair, above which it is not divided further for a surface that was not found."""
 
 
 @wp.struct
@@ -46,7 +52,7 @@ class Level:
     """A level of all pairs' grids. coarse: voxels at the resolution along a voxel's side; fine: the inverse below it.
 
     resolution: see --hydro-resolution. number: 0 at the resolution, positive for finer voxels. last: finest for convex
-    pairs; last_other: for others.
+    pairs and those with few blocks; last_other: for others.
     """
 
     resolution: int
@@ -84,10 +90,18 @@ def count_roots(hydro: wp.array[HydroPair], end: wp.array[wp.int32]):
 
 
 @kernel
-def write_roots(end: wp.array[wp.int32], block: wp.array[Block], final_level: wp.array[wp.int32]):
-    """One thread a pair: its coarsest block, which contains the reference shape."""
+def write_roots(
+    end: wp.array[wp.int32],
+    block: wp.array[Block],
+    final_level: wp.array[wp.int32],
+    overlaps: wp.array[wp.int32],
+    missed: wp.array[wp.int32],
+):
+    """One thread a pair: its coarsest block, which contains the reference shape; sets all marks of the pair."""
     thread = wp.tid()
     final_level[thread] = ENDED
+    overlaps[thread] = 0
+    missed[thread] = 0
     if end[thread] > start_of(end, thread):
         root = Block()
         root.pair = thread
@@ -131,47 +145,60 @@ def end_levels(
     shortest = Real(2.0) * wp.min(pair.half[0], wp.min(pair.half[1], pair.half[2]))
     fits = PATCH_SHARE * longest >= level.resolution and THIN * voxel_side(pair, level) <= shortest
     last = level.last_other
-    if is_convex_type(rows, pair.row0) and is_convex_type(rows, pair.row1):
+    if end - first <= FEW or (is_convex_type(rows, pair.row0) and is_convex_type(rows, pair.row1)):
         last = level.last
     if fits or level.number >= last:
         final_level[thread] = level.number
 
 
 @kernel
-def count_children(
-    level: Level,
-    block: wp.array[Block],
-    final_level: wp.array[wp.int32],
-    end: wp.array[wp.int32],
-    final_end: wp.array[wp.int32],
-):
-    """One thread a block: 8 children, or 1 final block where its pair ends at this level."""
+def count_final(level: Level, block: wp.array[Block], final_level: wp.array[wp.int32], end: wp.array[wp.int32]):
+    """One thread a block: 1 where its pair ends at this level."""
     thread = wp.tid()
-    final = wp.where(final_level[block[thread].pair] == level.number, 1, 0)
-    final_end[thread] = final
-    end[thread] = 8 * (1 - final)
+    end[thread] = wp.where(final_level[block[thread].pair] == level.number, 1, 0)
 
 
 @kernel
-def write_children(
+def reopen_pairs(
+    level: Level,
     block: wp.array[Block],
-    end: wp.array[wp.int32],
-    final_end: wp.array[wp.int32],
-    children: wp.array[Block],
-    final: wp.array[Block],
+    count: int,
+    patch: wp.array[HydroPatch],
+    overlaps: wp.array[wp.int32],
+    final_level: wp.array[wp.int32],
+    missed: wp.array[wp.int32],
 ):
-    """One thread a block: writes its children, or the block itself to the final ones."""
+    """One thread a pair: one that overlaps and has no faces goes on, or is marked in `missed` at the limits."""
     thread = wp.tid()
-    here = block[thread]
-    if final_end[thread] > start_of(final_end, thread):
-        final[start_of(final_end, thread)] = here
+    if final_level[thread] != level.number or overlaps[thread] == 0 or patch[thread].face_count > 0:
         return
+    overlaps[thread] = 0
+    size = first_of_pair(block, count, thread + 1) - first_of_pair(block, count, thread)
+    if level.number < level.last and size <= MOST_REOPENED:
+        final_level[thread] = ENDED
+    else:
+        missed[thread] = 1
+
+
+@kernel
+def count_children(block: wp.array[Block], final_level: wp.array[wp.int32], end: wp.array[wp.int32]):
+    """One thread a block: 8 children where its pair goes on."""
+    thread = wp.tid()
+    end[thread] = wp.where(final_level[block[thread].pair] == ENDED, 8, 0)
+
+
+@kernel
+def write_children(block: wp.array[Block], end: wp.array[wp.int32], children: wp.array[Block]):
+    """One thread a block: writes its children."""
+    thread = wp.tid()
     first = start_of(end, thread)
-    for k in range(8):
-        child = Block()
-        child.pair = here.pair
-        child.index = 2 * here.index + wp.vec3i((k >> 2) & 1, (k >> 1) & 1, k & 1)
-        children[first + k] = child
+    if end[thread] > first:
+        here = block[thread]
+        for k in range(8):
+            child = Block()
+            child.pair = here.pair
+            child.index = 2 * here.index + wp.vec3i((k >> 2) & 1, (k >> 1) & 1, k & 1)
+            children[first + k] = child
 
 
 @wp.func
@@ -230,6 +257,8 @@ def voxel_kernels(with_meshes: bool, with_heightfields: bool) -> VoxelKernels:
 
 
 def _block_kernel(distance_at: Any) -> wp.Kernel:
+    overlaps_near: Any = overlap_function(distance_at)
+
     @kernel
     def test_blocks(
         rows: ShapeRows,
@@ -238,19 +267,30 @@ def _block_kernel(distance_at: Any) -> wp.Kernel:
         level: Level,
         block: wp.array[Block],
         end: wp.array[wp.int32],
+        patch: wp.array[HydroPatch],
+        overlaps: wp.array[wp.int32],
+        searches: int,
     ):
-        """One thread a block: 1 where it may contain some of the surface."""
+        """One thread a block: 1 in `end` where it may contain some of the surface.
+
+        searches: 1 to set `overlaps` instead, of a pair without faces that overlaps near the block.
+        """
         thread = wp.tid()
-        pair = hydro[block[thread].pair]
+        number = block[thread].pair
+        pair = hydro[number]
         side = Real(SIDE) * voxel_side(pair, level)
         half = Vec3(side, side, side) * Real(0.5)
         corner = block_corner(pair, level, block[thread].index)
+        center = corner + half
+        if searches == 1:
+            if patch[number].face_count == 0 and overlaps_near(rows, solids, pair, center, side):
+                overlaps[number] = 1
+            return
         slack = ROUNDING * pair.size
         end[thread] = 0
         for axis in range(3):
             if corner[axis] > pair.upper[axis] + slack or corner[axis] + side < pair.lower[axis] - slack:
                 return
-        center = corner + half
         first = distance_at(rows, solids, pair.row0, pair.pose0, pair.margin0, center)
         second = distance_at(rows, solids, pair.row1, pair.pose1, pair.margin1, center)
         convex0 = is_convex_type(rows, pair.row0)
@@ -291,4 +331,6 @@ def _corner_kernel(distance_at: Any) -> wp.Kernel:
     return sample_corners
 
 
-BLOCK_KERNELS = (count_roots, write_roots, compact_blocks, end_levels, count_children, write_children)
+BLOCK_KERNELS = (
+    count_roots, write_roots, compact_blocks, end_levels, count_final, reopen_pairs, count_children, write_children
+)  # fmt: skip

@@ -40,33 +40,43 @@ class Sampler:
         cutting = (voxels.cut_voxels,) if self.corners else ()
         return [*blocks.BLOCK_KERNELS, voxels.sum_blocks, patches.sum_parts, *cutting, *self.compiled]
 
-    def sample(self, hydro: wp.array, count: int, patch: wp.array, workspace: Workspace) -> list[FaceList]:
+    def sample(
+        self, hydro: wp.array, count: int, patch: wp.array, workspace: Workspace
+    ) -> tuple[list[FaceList], np.ndarray]:
         """Sets the patches of the sampled pairs; returns their faces, a list for each level at which pairs end.
 
-        Without need for corners there are no lists.
+        Without need for corners there are no lists. The second result is int32[pairs], 1 for a pair that overlaps and
+        for which no face was found at the finest level.
         """
         end = workspace.array("hydro_root_end", count, wp.int32)
         workspace.launch(blocks.count_roots, count, [hydro, end])
         left = workspace.scan(end, count)
         block = workspace.array("hydro_block_0", left, Block)
-        final_level = workspace.array("hydro_final_level", count, wp.int32)
-        workspace.launch(blocks.write_roots, count, [end, block, final_level])
+        marks = [
+            workspace.array(name, count, wp.int32) for name in ("hydro_final_level", "hydro_overlaps", "hydro_missed")
+        ]
+        workspace.launch(blocks.write_roots, count, [end, block, *marks])
+        final_level, overlaps, missed = marks
         number = 0
         while int(blocks.SIDE) << -number < self.resolution:
             number -= 1
         lists = []
         while left:
             level = self._level(number)
-            block, left = self._kept(hydro, level, block, left, workspace)
+            block, left = self._kept(hydro, level, block, left, patch, workspace)
             arguments = [self.device_model.rows, hydro, level, block, left, final_level]
             workspace.launch(blocks.end_levels, count, arguments)
-            block, left, final, final_count = self._divided(level, block, left, final_level, workspace)
+            final, final_count = self._final(level, block, left, final_level, workspace)
             if final_count:
                 last = (final, final_count)
                 faces = self._cut(hydro, count, level, last, patch, len(lists), workspace)
                 lists += [] if faces is None else [faces]
+                self._test(hydro, level, last, patch, overlaps, 1, workspace)
+                marked = [patch, overlaps, final_level, missed]
+                workspace.launch(blocks.reopen_pairs, count, [level, final, final_count, *marked])
+            block, left = self._children(block, left, final_level, workspace)
             number += 1
-        return lists
+        return lists, workspace.host(missed, count)
 
     def _level(self, number: int) -> Level:
         level = Level()
@@ -74,32 +84,54 @@ class Sampler:
         level.last, level.last_other = LEVELS_BELOW, LEVELS_BELOW_OTHERS
         return level
 
+    def _test(
+        self,
+        hydro: wp.array,
+        level: Level,
+        blocks_of_level: tuple[wp.array, int],
+        patch: wp.array,
+        result: wp.array,
+        searches: int,
+        workspace: Workspace,
+    ) -> None:
+        """Tests blocks for some of the surface, result by block; or searches for overlap, result by pair."""
+        block, count = blocks_of_level
+        arguments = [self.device_model.rows, self.solids, hydro, level, block, result, patch, result, searches]
+        workspace.launch(self.compiled.test_blocks, count, arguments)
+
     def _kept(
-        self, hydro: wp.array, level: Level, block: wp.array, count: int, workspace: Workspace
+        self, hydro: wp.array, level: Level, block: wp.array, count: int, patch: wp.array, workspace: Workspace
     ) -> tuple[wp.array, int]:
         """The blocks that may contain some of the surface."""
         end = workspace.array("hydro_block_end", count, wp.int32)
-        arguments = [self.device_model.rows, self.solids, hydro, level, block, end]
-        workspace.launch(self.compiled.test_blocks, count, arguments)
+        self._test(hydro, level, (block, count), patch, end, 0, workspace)
         kept_count = workspace.scan(end, count)
         kept = workspace.array("hydro_block_1", kept_count, Block)
         workspace.launch(blocks.compact_blocks, count, [end, block, kept])
         return kept, kept_count
 
-    def _divided(
+    def _final(
         self, level: Level, block: wp.array, count: int, final_level: wp.array, workspace: Workspace
-    ) -> tuple[wp.array, int, wp.array, int]:
-        """The children of the blocks of pairs that go on, and the blocks of pairs that end at this level."""
+    ) -> tuple[wp.array, int]:
+        """The blocks of pairs that end at this level."""
+        end = workspace.array("hydro_final_end", count, wp.int32)
+        workspace.launch(blocks.count_final, count, [level, block, final_level, end])
+        final_count = workspace.scan(end, count)
+        final = workspace.array("hydro_block_2", final_count, Block)
+        workspace.launch(blocks.compact_blocks, count, [end, block, final])
+        return final, final_count
+
+    def _children(
+        self, block: wp.array, count: int, final_level: wp.array, workspace: Workspace
+    ) -> tuple[wp.array, int]:
+        """The children of the blocks of pairs that go on."""
         end = workspace.array("hydro_child_end", count, wp.int32)
-        final_end = workspace.array("hydro_final_end", count, wp.int32)
-        workspace.launch(blocks.count_children, count, [level, block, final_level, end, final_end])
+        workspace.launch(blocks.count_children, count, [block, final_level, end])
         checked_total(workspace, end, count)
         child_count = workspace.scan(end, count)
-        final_count = workspace.scan(final_end, count)
         children = workspace.array("hydro_block_0", child_count, Block)
-        final = workspace.array("hydro_block_2", final_count, Block)
-        workspace.launch(blocks.write_children, count, [block, end, final_end, children, final])
-        return children, child_count, final, final_count
+        workspace.launch(blocks.write_children, count, [block, end, children])
+        return children, child_count
 
     def _cut(
         self,

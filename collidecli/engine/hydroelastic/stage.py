@@ -79,10 +79,16 @@ class HydroStage:
         workspace.launch(pairs.split_pairs, count, [pair, end, hydro, others])
         return SplitPairs(hydro, hydro_count, others, count - hydro_count)
 
-    def add_to(self, block: ContactBlock, chunk: Chunk, split: SplitPairs, workspace: Workspace) -> ContactBlock:
-        """The block with the hydroelastic groups of a chunk, and with reduced contacts if they are requested."""
+    def add_to(
+        self, block: ContactBlock, chunk: Chunk, split: SplitPairs, workspace: Workspace
+    ) -> tuple[ContactBlock, np.ndarray]:
+        """The block with the hydroelastic groups of a chunk, and with reduced contacts if they are requested.
+
+        The second result is int32[missed, 2]: rows of the shapes of each pair that overlaps and has no surface, since
+        it is too thin for the finest voxels.
+        """
         float_type = block.columns["point0"].dtype
-        hydro, patch, lists = self._patches(chunk, split, workspace)
+        hydro, patch, lists, missed = self._patches(chunk, split, workspace)
         count, cell_count = split.hydro_count, chunk.cell_count
         cell = workspace.host(split.hydro, count)[:, 0] // self.device_model.layout.width
         rows = (hydro["row0"], hydro["row1"])
@@ -99,12 +105,14 @@ class HydroStage:
                 added |= {f"shape{side}": rows[side][contacts.pair] for side in range(2)}
                 block = self._with_contacts(block, chunk, added, cell[contacts.pair], workspace)
         groups[HYDRO_PATCHES.name] = patches.patch_rows(patch, *rows, cell, cell_count, float_type, torque_error)
-        return replace(block, groups={group.name: groups[group.name] for group in self.written})
+        block = replace(block, groups={group.name: groups[group.name] for group in self.written})
+        return block, np.column_stack(rows)[missed]
 
     def _patches(
         self, chunk: Chunk, split: SplitPairs, workspace: Workspace
-    ) -> tuple[np.ndarray, np.ndarray, list[FaceList]]:
-        """`HydroPair` and `HydroPatch` of every hydroelastic pair on the host, and the lists of faces."""
+    ) -> tuple[np.ndarray, np.ndarray, list[FaceList], np.ndarray]:
+        """`HydroPair` and `HydroPatch` of every hydroelastic pair on the host, the lists of faces, and bool[pairs]:
+        which overlap and have no surface."""
         model, count = self.device_model, split.hydro_count
         hydro = workspace.array("hydro_pair", count, pairs.HydroPair)
         arguments = [model.rows, model.margins, model.layout, chunk.cells, chunk.instances, self.uploaded.fields]
@@ -114,13 +122,14 @@ class HydroStage:
         if self.uploaded.has_polytope_pairs:
             faces = clip_polytopes(self.uploaded, hydro, count, self.needs_corners, workspace)
         workspace.launch(patches.sum_faces, count, [hydro, faces.face, faces.count, patch])
-        lists = [faces]
+        lists, missed = [faces], np.zeros(count, bool)
         if self.sampler is not None:
-            lists += self.sampler.sample(hydro, count, patch, workspace)
+            sampled, marks = self.sampler.sample(hydro, count, patch, workspace)
+            lists, missed = [*lists, *sampled], marks.astype(bool)
         if self.needs_corners:
             for each in lists:
                 workspace.launch(patches.move_faces, each.count, [hydro, each.face])
-        return workspace.host(hydro, count), workspace.host(patch, count), lists
+        return workspace.host(hydro, count), workspace.host(patch, count), lists, missed
 
     def _with_contacts(
         self,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from collidecli.commands.run import inexact_warnings
+from collidecli.commands.run import search_warnings
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.narrowphase.primitive.convex_convex import MAX_CONTACTS
@@ -63,8 +63,8 @@ def test_the_pipeline_counts_them_and_keeps_their_contacts():
 
 def test_the_report_sums_them_and_the_run_warns():
     timing = TimingReport()
-    assert inexact_warnings(timing) == ()
+    assert search_warnings(timing, []) == ()
     for count in (2, 0, 3):
         timing.add_chunk(ChunkReport(inexact_count=count))
     assert timing.as_tables()["inexact_pair_count"] == 5
-    assert inexact_warnings(timing) == ("5 pairs hit the limit of the depth search; their depth is an upper bound",)
+    assert search_warnings(timing, []) == ("5 pairs hit the limit of the depth search; their depth is an upper bound",)

@@ -1,0 +1,60 @@
+"""Search for a point inside both shapes of a sampled pair."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import warp as wp
+
+from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.hydroelastic.distances import Distance, Solids
+from collidecli.engine.hydroelastic.pairs import ROUNDING, HydroPair
+
+SEARCH_STEPS = wp.constant(16)
+"""Projections in the search for a point inside both shapes."""
+DIFFERENCE = wp.constant(Real(1.0e-3))
+"""Step of differences for a gradient, as a fraction of a block's side."""
+
+
+def overlap_function(distance_at: Any) -> Any:
+    """overlaps_near(rows, solids, pair, start, side) -> bool, for the distances of the types that a scene has."""
+
+    @wp.func
+    def gradient_at(
+        rows: ShapeRows, solids: Solids, row: int, pose: Pose, margin: Real, point: Vec3, here: Distance, step: Real
+    ) -> Vec3:
+        """Direction in which a distance increases; by differences where the distance has no gradient."""
+        if wp.length_sq(here.gradient) > Real(0.5):
+            return here.gradient
+        slope = Vec3()
+        for axis in range(3):
+            off = Vec3()
+            off[axis] = step
+            above = distance_at(rows, solids, row, pose, margin, point + off)
+            below = distance_at(rows, solids, row, pose, margin, point - off)
+            slope[axis] = above.value - below.value
+        return wp.normalize(slope)
+
+    @wp.func
+    def overlaps_near(rows: ShapeRows, solids: Solids, pair: HydroPair, start: Vec3, side: Real) -> bool:
+        """Whether projections onto both surfaces in turn, from a point on, lead to a point inside both shapes."""
+        point = start
+        for number in range(SEARCH_STEPS):
+            first = distance_at(rows, solids, pair.row0, pair.pose0, pair.margin0, point)
+            second = distance_at(rows, solids, pair.row1, pair.pose1, pair.margin1, point)
+            outer = wp.max(first.value, second.value)
+            if outer < -ROUNDING * pair.size:
+                return True
+            step = DIFFERENCE * side
+            gradient = Vec3()
+            if first.value >= second.value:
+                gradient = gradient_at(rows, solids, pair.row0, pair.pose0, pair.margin0, point, first, step)
+            else:
+                gradient = gradient_at(rows, solids, pair.row1, pair.pose1, pair.margin1, point, second, step)
+            # Every second step is too long, to get inside where the surfaces are at a small angle.
+            length = wp.where(number % 2 == 0, outer, Real(1.5) * outer) + Real(2.0) * ROUNDING * pair.size
+            point = point - length * gradient
+        return False
+
+    return overlaps_near
