@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: setup run test test-slow lint lint-style lint-types lint-imports format peers bench docs docs-serve docs-links docs-figures clean
+.PHONY: setup run test test-slow lint lint-style lint-types lint-imports format peers bench docs docs-serve docs-links docs-figures docs-pictures clean
 
 setup: $(READY)
 
@@ -60,6 +60,9 @@ docs-links: docs
 
 docs-figures: $(READY)
 	$(BIN)/python docs/figures/make_figures.py
+
+docs-pictures: $(READY)
+	$(BIN)/python docs/images/make_pictures.py
 
 clean:
 	rm -rf $(VENV) build dist out docs/_build *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -162,6 +162,10 @@ def _rows(model: Model, path: str, left_out: Container[str]) -> list[int]:
             "--why",
             "name two shapes that collide",
         )
+    if not rows and path in model.particles.path:
+        kind = model.particles.kind[model.particles.path.index(path)]
+        what = f"'{path}' is no shape: it consists of particles ({kind})"
+        raise InputError(what, "--why", "name two shapes; docs/explanation/particles.md has the filters of particles")
     if not rows:
         close = get_close_matches(path, {*shapes.path, *bodies}, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(close)}?" if close else "collide inspect lists the scene's shapes"

@@ -5,16 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from collidecli.report.view.surfaces import Faces, Surfaces, SurfaceScale
-from collidecli.scene.contact_groups import HYDRO_FACES, HYDRO_PATCHES, SOFT_CONTACTS, GroupRows
+from collidecli.scene.contact_groups import HYDRO_FACES, HYDRO_PATCHES, SELF_CONTACTS, SOFT_CONTACTS, GroupRows
 from collidecli.storage.contact_sets.group_reader import rows_of_cells
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.rules import check_group_rows
 
-PATCHES, FACES, SOFT = HYDRO_PATCHES.name, HYDRO_FACES.name, SOFT_CONTACTS.name
+PATCHES, FACES, SOFT, SELF = (each.name for each in (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS))
 READ = {
     PATCHES: ("shape0", "shape1", "center", "force"),
     FACES: ("patch", "pressure", "vertices"),
     SOFT: ("shape", "distance", "normal", "point_world"),
+    SELF: ("point0", "point1"),
 }
 NO_SHAPE = -1
 """shape1 of the contact of a particle."""
@@ -62,6 +63,14 @@ def surfaces_of_cell(contacts: ContactSet, cell: int, with_faces: bool) -> Surfa
         lengths, corner = rows.lists["vertices"]
         faces = Faces(rows.columns["patch"], rows.columns["pressure"], lengths, corner.astype(float))
     return Surfaces(pair, patches["center"].astype(float), patches["force"], faces)
+
+
+def self_contact_points(contacts: ContactSet, cell: int) -> np.ndarray:
+    """float64[n, 3]: the middle of the closest points of each contact of a cloth or soft body with one [m]."""
+    if SELF not in contacts.groups:
+        return np.zeros((0, 3))
+    columns = _rows(contacts, (SELF,), cell)[SELF].columns
+    return 0.5 * (columns["point0"].astype(float) + columns["point1"])
 
 
 def with_soft_contacts(contacts: ContactSet, cell: int, rigid: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -13,7 +13,15 @@ import numpy as np
 
 from collidecli.commands.motions import parse_frames
 from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS, LoadedScene, load_scene, recorded_options
-from collidecli.commands.view_groups import FACES, soft_depth, surface_scale, surfaces_of_cell, with_soft_contacts
+from collidecli.commands.view_groups import (
+    FACES,
+    SELF,
+    self_contact_points,
+    soft_depth,
+    surface_scale,
+    surfaces_of_cell,
+    with_soft_contacts,
+)
 from collidecli.errors import InputError
 from collidecli.report.view.surfaces import Surfaces, SurfaceScale
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
@@ -211,6 +219,7 @@ class ViewFrames:
 
     surface_scale: of hydroelastic surfaces; None in a contact set without them. soft_depth: greatest depth of the
     contacts of particles [m]. has_particles: whether the scene has some.
+    has_self_contacts: whether the set has contacts of cloths and soft bodies with themselves.
 
     Poses and contacts of a frame index are read in any order; the methods are thread-safe.
     """
@@ -226,6 +235,7 @@ class ViewFrames:
         self._read: dict[int, np.ndarray] = {}
         self._lock = threading.Lock()
         self.has_particles = self.model is not None and len(self.model.particles) > 0
+        self.has_self_contacts = SELF in contacts.groups
         self._positions: dict[int, np.ndarray] = {}
         first, last = (int(self.number.min()), int(self.number.max())) if len(self.number) else (0, -1)
         self._cells = first * self.world_count, (last + 1) * self.world_count
@@ -249,26 +259,41 @@ class ViewFrames:
 
     def surfaces(self, index: int, world: int) -> Surfaces:
         """The hydroelastic surfaces of a cell, with their faces if the view draws them."""
-        with_faces = self.surface_scale is not None and self.surface_scale.has_faces
         with self._lock, reading("contact set", self._contacts.path):
-            return surfaces_of_cell(self._contacts, self._cell(index, world), with_faces)
+            return surfaces_of_cell(self._contacts, self._cell(index, world), self.has_faces)
+
+    @property
+    def has_faces(self) -> bool:
+        """Whether the view draws faces of hydroelastic surfaces."""
+        return self.surface_scale is not None and self.surface_scale.has_faces
+
+    def self_contacts(self, index: int, world: int) -> np.ndarray:
+        """float64[n, 3]: places of the contacts of cloths and soft bodies with themselves in a cell [m]."""
+        with self._lock, reading("contact set", self._contacts.path):
+            return self_contact_points(self._contacts, self._cell(index, world))
+
+    def self_contact_count(self, worlds: Sequence[int]) -> int:
+        """Number of these contacts of some worlds in all frames."""
+        return self._row_count(SELF, worlds) if self.has_self_contacts else 0
 
     def face_count(self, worlds: Sequence[int]) -> int:
         """Number of faces of the surfaces of some worlds in all frames."""
-        if self.surface_scale is None or not self.surface_scale.has_faces:
-            return 0
+        return self._row_count(FACES, worlds) if self.has_faces else 0
+
+    def _row_count(self, group: str, worlds: Sequence[int]) -> int:
         with self._lock, reading("contact set", self._contacts.path):
-            start = self._contacts.groups[FACES].cell_start()
+            start = self._contacts.groups[group].cell_start()
         cells = (self.number[:, None] * self.world_count + np.asarray(worlds)).ravel()
         return int((start[cells + 1] - start[cells]).sum())
 
-    def without(self, faces: bool = False, particles: bool = False) -> ViewFrames:
-        """These frames with forces instead of the faces of surfaces, or without particles."""
+    def without(self, faces: bool = False, particles: bool = False, self_contacts: bool = False) -> ViewFrames:
+        """These frames with forces instead of the faces of surfaces, without particles or without self-contacts."""
         found = copy.copy(self)
         if faces:
             with self._lock, reading("contact set", self._contacts.path):
                 found.surface_scale = surface_scale(self._contacts, *self._cells, faces=False)
         found.has_particles = self.has_particles and not particles
+        found.has_self_contacts = self.has_self_contacts and not self_contacts
         return found
 
     def particles(self, index: int, world: int) -> np.ndarray:

@@ -40,6 +40,14 @@ def length(metres: float) -> str:
     return "0 m" if metres == 0.0 else f"{metres:.3g} m"
 
 
+def with_prefix(value: float, unit: str) -> str:
+    """A quantity of at least zero with four significant digits and a prefix of its unit: 200 kPa."""
+    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m")):
+        if value >= 0.99995 * factor:
+            return f"{value / factor:.4g} {prefix}{unit}"
+    return f"{value:.4g} {unit}"
+
+
 def rate(value: float) -> str:
     """A rate with three significant digits, as a whole number above a hundred."""
     return f"{value:.3g}" if value < 99.95 else count(round(value))

@@ -1,4 +1,4 @@
-"""Makes cloth.usda: a cloth falls over a ball and folds over itself; drops beside it fall to the ground. By formula."""
+"""Makes cloth.usda: a cloth falls on a ball, hangs down and folds over itself; drops fall beside it. By formula."""
 
 from __future__ import annotations
 
@@ -11,27 +11,33 @@ FRAMES, RATE, CELLS = 25, 24.0, 16
 BALL, THICK, DROP = 0.3, 0.01, 0.02
 """Radius of the ball, whose centre is at the origin, of the cloth's particles, and of the drops [m]."""
 GROUND, FOLD = -0.3, 0.375
-"""Height of the ground; x from which the cloth is folded [m]."""
+"""Height of the ground; distance from the middle at which one edge of the cloth is folded [m]."""
 
 
 def cloth(frame: int) -> np.ndarray:
-    """Vertices of the cloth in a frame [m]: it falls until it lies on the ball, then its edge turns over."""
+    """Vertices of the cloth in a frame [m]: it falls flat, then hangs down around the ball while an edge turns over."""
     line = np.linspace(-0.5, 0.5, CELLS + 1)
     x, y = (axis.reshape(-1) for axis in np.meshgrid(line, line, indexing="ij"))
     time = frame / (FRAMES - 1)
-    beside = (BALL + THICK) ** 2 - x**2 - y**2
-    dome = np.where(beside > 0.0, np.sqrt(np.maximum(beside, 0.0)), GROUND)
-    z = np.maximum(0.5 - 0.5 * min(1.0, 2.0 * time), dome)
-    angle = np.pi * 0.97 * max(0.0, 2.0 * time - 1.0)
-    over = np.maximum(x - FOLD, 0.0)
-    return np.stack([np.minimum(x, FOLD) + over * np.cos(angle), y, z + over * np.sin(angle)], axis=1)
+    later = max(0.0, 2.0 * time - 1.0)
+    turned, over = np.pi * 0.97 * later, np.maximum(-FOLD - x, 0.0)
+    x, height = np.maximum(x, -FOLD) - over * np.cos(turned), over * np.sin(turned)
+    # The middle lies on a sphere up to an angle; the rest goes straight on, in pleats.
+    sphere, widest = BALL + 0.9 * THICK, 0.5 * np.pi * later
+    away, around = np.hypot(x, y), np.arctan2(y, x)
+    angle = np.minimum(away / sphere, widest)
+    beyond = away - sphere * angle
+    pleat = 1.0 + 0.12 * later * beyond / 0.3 * np.cos(8.0 * around)
+    out = ((sphere + height) * np.sin(angle) + beyond * np.cos(angle)) * pleat
+    z = (sphere + height) * np.cos(angle) - beyond * np.sin(angle) + 0.3 * max(0.0, 1.0 - 2.0 * time)
+    return np.stack([out * np.cos(around), out * np.sin(around), z], axis=1)
 
 
 def drops(frame: int) -> np.ndarray:
     """Drops that fall to the ground and stay there [m]."""
-    start = np.random.default_rng(6).uniform((0.6, -0.4, 0.0), (0.9, 0.4, 0.8), (40, 3))
+    start = np.random.default_rng(6).uniform((-0.4, 0.45, 0.0), (0.4, 0.7, 0.8), (40, 3))
     time = frame / RATE
-    start[:, 2] = np.maximum(start[:, 2] - 4.9 * time * time, GROUND + DROP)
+    start[:, 2] = np.maximum(start[:, 2] - 4.9 * time * time, GROUND + 0.95 * DROP)
     return start
 
 

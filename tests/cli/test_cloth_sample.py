@@ -122,6 +122,9 @@ def test_bad_input_is_refused_in_one_message(tmp_path, collide, count, value, wo
 def test_inspect_lists_the_objects_of_particles(collide):
     shown = collide("inspect", str(SCENE))
     assert "289: cloth /World/cloth, 512 triangles" in shown.out
+    why = collide("inspect", str(SCENE), "--why", "/World/cloth", "/World/ball")
+    assert why.code == 2
+    assert "'/World/cloth' is no shape: it consists of particles (cloth)" in why.err
     objects = json.loads(collide("inspect", str(SCENE), "--json").out)["deformables"]
     assert [(each["path"], each["particles"]) for each in objects] == [("/World/cloth", 289), ("/World/drops", 40)]
 

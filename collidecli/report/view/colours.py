@@ -22,6 +22,8 @@ GAP = (20, 190, 235)
 """Colour of contacts within the gap."""
 PARTICLES = (168, 158, 226)
 """Colour of particles, cloths and soft bodies."""
+SELF = (22, 150, 76)
+"""Colour of contacts of cloths and soft bodies with themselves, which have no depth."""
 DEPTHS = ((255, 214, 64), (250, 140, 30), (226, 55, 40), (146, 10, 70))
 """Colour gradient of touching contacts, from depth 0 to the greatest depth of all."""
 

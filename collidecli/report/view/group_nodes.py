@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collidecli.report.view.colours import PARTICLES, depth_colours
+from collidecli.report.view.colours import PARTICLES, SELF, depth_colours
 from collidecli.report.view.framing import Frames
 from collidecli.report.view.look import Look
 from collidecli.report.view.surfaces import LEVELS, Surfaces, SurfaceScale, level_meshes
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 FORCE_LENGTH = 2.0
 """Length of the arrow of the greatest force, in units of the size of contacts."""
-SHEET_OPACITY = 2.0
+SELF_SIZE = 0.13
+"""Diameter of points of self-contacts, in units of the size of contacts."""
+SHEET_OPACITY = 1.1
 """Opacity of cloths and soft bodies relative to that of shapes: the shading of a faint sheet cannot be seen."""
 LEAST_POINT = 0.01
 """Diameter of points of particles without a radius, relative to the radius of the scene."""
@@ -124,6 +126,13 @@ class ParticleNodes:
             visible=False,
         )
 
+    def spacing(self, world: int) -> float:
+        """Median length at rest of the first edges of the drawn triangles of a world [m]; infinite without any."""
+        drawn, model = self.drawn(world), self._frames.model
+        assert model is not None
+        corner = model.particles.position[drawn.corners[drawn.triangle[:, :2].astype(int)]]
+        return float(np.median(np.linalg.norm(corner[:, 1] - corner[:, 0], axis=1))) if len(corner) else np.inf
+
     def drawn(self, world: int) -> DrawnParticles:
         """The drawn particles of a world."""
         if self._drawn is None or self._world != world:
@@ -148,6 +157,26 @@ class ParticleNodes:
         self._points.visible = len(drawn.points) > 0
         self._mesh.opacity = min(1.0, SHEET_OPACITY * look.opacity)
         _set_mesh(self._mesh, position[drawn.corners] - zero, drawn.triangle)
+
+
+class SelfContactNode:
+    """Contacts of cloths and soft bodies with themselves, as points. count: of the last drawn frame."""
+
+    def __init__(self, server: viser.ViserServer, frames: Frames) -> None:
+        self._frames, self.count = frames, 0
+        self._points = server.scene.add_point_cloud(
+            "/contacts/self", CORNERS[:1], SELF, point_size=1.0, point_shape="circle", precision="float32",
+            visible=False,
+        )  # fmt: skip
+
+    def show(self, index: int, world: int, look: Look, zero: np.ndarray, size: float) -> None:
+        """Draws those of a cell. zero: point drawn at 0 [m]. size: of contacts [m]."""
+        points = self._frames.self_contacts(index, world)
+        self.count = len(points)
+        self._points.visible = drawn = look.self_contacts and len(points) > 0
+        if drawn:
+            self._points.points = (points - zero).astype(np.float32)
+            self._points.colors, self._points.point_size = np.array(SELF, np.uint8), SELF_SIZE * size
 
 
 def _set_mesh(node: viser.MeshHandle, corner: np.ndarray, triangle: np.ndarray) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-OPACITY = 0.45
+OPACITY, OPACITY_OVER_FACES = 0.45, 0.25
+"""Initial opacity of shapes; with faces of surfaces, whose colours are seen through the shapes."""
 
 
 @dataclass(frozen=True)
@@ -13,7 +14,7 @@ class Look:
 
     opacity: of shapes. size: of points and arrows, relative to a default for the window. distance: of the camera,
     relative to its first one; points and arrows grow with it. gaps: draw contacts within the gap. arrows: draw normals.
-    follow: move the view with the moving shapes. surfaces, particles: draw them.
+    follow: move the view with the moving shapes. surfaces, particles, self_contacts: draw them.
     """
 
     pair: tuple[int, int] | None = None
@@ -26,3 +27,9 @@ class Look:
     follow: bool = True
     surfaces: bool = True
     particles: bool = True
+    self_contacts: bool = True
+
+
+def first_look(has_faces: bool) -> Look:
+    """The initial options. has_faces: the set has faces of hydroelastic surfaces."""
+    return Look(opacity=OPACITY_OVER_FACES if has_faces else OPACITY)

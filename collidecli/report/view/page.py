@@ -15,13 +15,13 @@ import numpy as np
 from collidecli.escaping import script_json
 from collidecli.report.view import colours
 from collidecli.report.view.framing import Frames
-from collidecli.report.view.group_nodes import FORCE_LENGTH, SHEET_OPACITY
-from collidecli.report.view.look import OPACITY, Look
+from collidecli.report.view.group_nodes import FORCE_LENGTH, SELF_SIZE, SHEET_OPACITY
+from collidecli.report.view.look import OPACITY, Look, first_look
 from collidecli.report.view.page_data import world_arrays
 from collidecli.report.view.panel import SPEEDS, ended_words, legend, pair_words
 from collidecli.report.view.player import MAX_RATE, seconds_between
 from collidecli.report.view.server import start_server
-from collidecli.report.view.stage import CONTACT_SIZE, FAINT, GroupNode, Stage
+from collidecli.report.view.stage import FAINT, GroupNode, Stage
 from collidecli.report.view.surfaces import LEVELS
 from collidecli.report.view.touch_list import MAX_LISTED, TouchingPair, TouchList, touch_label
 from collidecli.scene.text_format import count, plural
@@ -31,10 +31,14 @@ LOCAL = "127.0.0.1"
 SCRIPTS = ("page_scene.js", "page_controls.js")
 GROUP_SCRIPT = "page_groups.js"
 """Only on pages with surfaces or particles."""
+BOXES = {"surfaces": "Surfaces", "particles": "Particles", "self_contacts": "Self-contacts"}
+"""Labels of the checkboxes of what a set may have, by the field of `Look` and of `Stage`."""
 MAX_FACES = 300_000
 """Largest number of faces of surfaces on a page, which is about 6 MiB of it."""
 MAX_POSITIONS = 2_000_000
 """Largest number of positions of particles on a page: particles times frames and worlds."""
+MAX_SELF_CONTACTS = 1_000_000
+"""Largest number of self-contacts on a page."""
 
 
 def view_page(
@@ -64,12 +68,12 @@ def view_page(
         page = server.get_scene_serializer().as_html()
     finally:
         server.stop()
-    return _with_panel(page, data, title, legend(touches.deepest, frames.surface_scale), _boxes(stage))
+    return _with_panel(page, data, title, legend(touches.deepest, frames), _boxes(stage))
 
 
 def _boxes(stage: Stage) -> list[str]:
     """The checkboxes of what the contact set has beside rigid contacts."""
-    return [name for name in ("surfaces", "particles") if getattr(stage, name) is not None]
+    return [name for name in BOXES if getattr(stage, name) is not None]
 
 
 def page_frames(frames: Frames, worlds: Sequence[int]) -> tuple[Frames, list[str]]:
@@ -93,7 +97,15 @@ def page_frames(frames: Frames, worlds: Sequence[int]) -> tuple[Frames, list[str
             f"{count(MAX_POSITIONS)}; for particles, export at most one in {-(-positions // MAX_POSITIONS)} of these "
             "frames with --frames"
         )
-    return frames.without(faces > MAX_FACES, positions > MAX_POSITIONS) if notes else frames, notes
+    near = frames.self_contact_count(worlds)
+    if near > MAX_SELF_CONTACTS:
+        notes.append(
+            f"the page has no self-contacts: they are {count(near)}, more than {count(MAX_SELF_CONTACTS)}; for these, "
+            f"export at most one in {-(-near // MAX_SELF_CONTACTS)} of these frames with --frames"
+        )
+    if notes:
+        frames = frames.without(faces > MAX_FACES, positions > MAX_POSITIONS, near > MAX_SELF_CONTACTS)
+    return frames, notes
 
 
 def _template(frames: Frames, world: int) -> int:
@@ -136,7 +148,7 @@ def _world(
 
 def _summary(number: int) -> str:
     if not number:
-        return "No pair touches."
+        return "No pair of shapes touches."
     return (
         f"The {MAX_LISTED} deepest of {plural(number, 'pair')}."
         if number > MAX_LISTED
@@ -162,8 +174,9 @@ def _constants(frames: Frames, stage: Stage, up_axis: str, worlds: Sequence[int]
         "distance": stage.distance,
         "follows": stage.follows,
         "paths": {} if model is None else {row: model.shapes.path[row] for row in sorted(rows)},
-        "size": CONTACT_SIZE,
-        "opacity": OPACITY,
+        "unit": stage.unit,
+        "opacity": first_look(frames.has_faces).opacity,
+        "picked_opacity": OPACITY,
         "faint": FAINT,
         "picked": colours.PICKED,
         "gap": colours.GAP,
@@ -174,6 +187,8 @@ def _constants(frames: Frames, stage: Stage, up_axis: str, worlds: Sequence[int]
 
 def _group_constants(frames: Frames, stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
     found: dict[str, Any] = {}
+    if stage.self_contacts is not None:
+        found["self_contacts"] = {"colour": colours.SELF, "size": SELF_SIZE}
     if stage.surfaces is not None:
         scale = stage.surfaces.scale
         found["surfaces"] = {"faces": scale.has_faces, "greatest": scale.greatest, "length": FORCE_LENGTH}
@@ -229,7 +244,7 @@ def _with_panel(page: str, data: dict[str, Any], title: str, legend_html: str, b
         "TITLE": escape(title),
         "LEGEND": legend_html,
         "BOXES": "".join(
-            f'\n      <label><input type="checkbox" id="collide-{name}" checked> {name.capitalize()}</label>'
+            f'\n      <label><input type="checkbox" id="collide-{name}" checked> {BOXES[name]}</label>'
             for name in boxes
         ),
         "SCRIPT": script,

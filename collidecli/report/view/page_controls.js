@@ -3,7 +3,7 @@ const get = (name) => document.getElementById(`collide-${name}`);
 const data = JSON.parse(get("data").textContent);
 const { worlds, frames, times } = data;
 const last = frames.length - 1;
-const look = { pair: null, number: -1, opacity: data.opacity, size: 1, gaps: true, arrows: true, only: false, follow: data.follows, surfaces: true, particles: true };
+const look = { pair: null, number: -1, opacity: data.opacity, size: 1, gaps: true, arrows: true, only: false, follow: data.follows, surfaces: true, particles: true, self_contacts: true };
 let scene = null;
 let world = worlds[0];
 let pairs = [];
@@ -33,11 +33,12 @@ const showMarks = () => {
 
 const show = () => {
   if (!scene || !world.held) return;
-  const { touching, near, surfaces } = scene.show(world, frame, look);
+  const { touching, near, surfaces, selves } = scene.show(world, frame, look);
   get("frame").value = frame;
   get("play").textContent = playing ? "Pause" : "Play";
   const contacts = `${touching} contact${touching === 1 ? "" : "s"} touching${near ? `, ${near} in the gap` : ""}`;
-  const more = surfaces === undefined ? "" : ` · ${surfaces} surface${surfaces === 1 ? "" : "s"}`;
+  const counted = (number, noun) => (number === undefined ? "" : ` · ${number} ${noun}${number === 1 ? "" : "s"}`);
+  const more = counted(surfaces, "surface") + counted(selves, "self-contact");
   const state = world.ended[frame] ? world.ended_words : contacts + more;
   const time = `${Number(data.clock[frame].toPrecision(4))} s`;
   get("now").textContent = `frame ${frames[frame]} of ${frames[last]} · ${time} · ${state}`;
@@ -145,7 +146,7 @@ for (const name of ["opacity", "size"])
     look[name] = slider.valueAsNumber;
     show();
   });
-for (const name of ["arrows", "gaps", "only", "follow", "surfaces", "particles"].filter(get))
+for (const name of ["arrows", "gaps", "only", "follow", "surfaces", "particles", "self_contacts"].filter(get))
   bind(name, "change", (box) => {
     look[name] = box.checked;
     show();
@@ -173,6 +174,7 @@ const start = async () => {
     };
     if (data.surfaces) scene.parts.push(new Surfaces(scene));
     if (data.particles) scene.parts.push(new Particles(scene));
+    if (data.self_contacts) scene.parts.push(new SelfContacts(scene));
     viser.sendCamera?.();
     await enter(0);
     requestAnimationFrame(tick);

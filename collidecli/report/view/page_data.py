@@ -101,11 +101,11 @@ def _contact_arrays(
 def _group_arrays(
     frames: Frames, stage: Stage, world: int, step: float, pairs: Sequence[TouchingPair]
 ) -> dict[str, np.ndarray]:
-    """Arrays of surfaces and of particles, of contact sets and scenes that have them.
+    """Arrays of surfaces, particles and self-contacts, of contact sets and scenes that have them.
 
     surface_start: first surface of each frame. Per surface: surface_pair, number of a listed pair; center and force
     [n, 3], or face_count. Per face: face_level, colour; face_corners, their number. corner: [3, n].
-    particle: [n, 3, F], with one frame if none moves.
+    particle: [n, 3, F], with one frame if none moves. self_start: first self-contact of each frame. self_point: [3, n].
     """
     arrays: dict[str, np.ndarray] = {}
     zero = stage.zero(world)
@@ -132,6 +132,11 @@ def _group_arrays(
         rows = stage.particles.drawn(world).rows
         places = np.array([frames.particles(index, world)[rows] - zero for index in range(len(frames))])
         arrays["particle"] = _changes(places[:1] if (places == places[:1]).all() else places, step, np.int32)
+    if stage.self_contacts is not None:
+        near = [frames.self_contacts(index, world) for index in range(len(frames))]
+        arrays["self_start"] = np.cumsum([0, *map(len, near)]).astype(np.int32)
+        steps = np.clip(np.rint((np.concatenate(near) - zero).T / step), -MOST_STEPS, MOST_STEPS).astype(np.int64)
+        arrays["self_point"] = np.diff(steps, axis=-1, prepend=0).astype(np.int32)
     return arrays
 
 

@@ -54,7 +54,7 @@ class Surfaces {
     const name = "/surfaces/forces";
     this.scene.visible(name, rows.length > 0);
     if (!rows.length) return;
-    const size = data.size * data.radius * look.size * this.scene.distance;
+    const size = data.unit * look.size * this.scene.distance;
     const longest = (data.surfaces.length * size) / (data.surfaces.greatest || 1);
     const points = new Float32Array(6 * rows.length);
     const colors = new Uint8Array(3 * rows.length);
@@ -106,5 +106,30 @@ class Particles {
         opacity: Math.min(1, this.scene.data.sheet_opacity * look.opacity),
       });
     return {};
+  }
+}
+
+// Contacts of cloths and soft bodies with themselves, as points.
+class SelfContacts {
+  constructor(scene) {
+    this.scene = scene;
+  }
+
+  show(world, frame, look, travel) {
+    const { held } = world;
+    const { data } = this.scene;
+    const [first, end] = [held.self_start[frame], held.self_start[frame + 1]];
+    const drawn = look.self_contacts && end > first;
+    this.scene.visible("/contacts/self", drawn);
+    if (drawn) {
+      const count = held.self_point.length / 3;
+      const points = new Float32Array(3 * (end - first));
+      for (let n = first; n < end; n += 1)
+        for (let k = 0; k < 3; k += 1) points[3 * (n - first) + k] = held.self_point[k * count + n] * world.contact_step - travel[k];
+      const colors = Uint8Array.from(points, (_, n) => data.self_contacts.colour[n % 3]);
+      const size = data.unit * look.size * this.scene.distance;
+      this.scene.update("/contacts/self", { points, colors, point_size: data.self_contacts.size * size });
+    }
+    return { selves: end - first };
   }
 }

@@ -22,6 +22,7 @@ const unpack = async (world) => {
   sum(held.rotation, frames);
   sum(held.point, held.depth.length);
   sum(held.corner ?? [], (held.corner?.length ?? 0) / 3);
+  sum(held.self_point ?? [], (held.self_point?.length ?? 0) / 3);
   return held;
 };
 
@@ -135,7 +136,7 @@ class Scene {
       const n = group.rows.indexOf(shape);
       if (n < 0) return;
       colours.set(this.data.picked[side], 3 * n);
-      opacities[n] = Math.max(look.opacity, this.data.opacity);
+      opacities[n] = Math.max(look.opacity, this.data.picked_opacity);
     });
     return { batched_colors: colours, batched_opacities: opacities };
   }
@@ -159,7 +160,7 @@ class Scene {
       if (held.depth[n] && wanted) found.touching.push(n);
       if (!held.depth[n] && wanted && look.gaps) found.gap.push(n);
     }
-    const size = this.data.size * this.data.radius * look.size * this.distance;
+    const size = this.data.unit * look.size * this.distance;
     const point = (n) => travel.map((moved, k) => held.point[k * count + n] * world.contact_step - moved);
     const colour = (n) => (held.depth[n] ? this.data.depths.slice(3 * (held.depth[n] - 1), 3 * held.depth[n]) : this.data.gap);
     for (const [name, share] of [["touching", 0.2], ["gap", 0.13]]) {

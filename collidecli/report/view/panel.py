@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collidecli.report.view.colours import GAP, PICKED, css, depth_gradient
+from collidecli.report.view.colours import GAP, PICKED, SELF, css, depth_gradient
 from collidecli.report.view.framing import Frames
 from collidecli.report.view.player import Player
 from collidecli.report.view.stage import Stage
-from collidecli.report.view.surfaces import SurfaceScale
 from collidecli.report.view.touch_bar import touch_bar
 from collidecli.report.view.touch_list import MAX_LISTED, Touch, TouchingPair, TouchList, pair_words, touch_label
-from collidecli.report.words import length
+from collidecli.report.words import length, with_prefix
 from collidecli.scene.text_format import plural
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class Panel:
             self._add_pairs()
         with self._gui.add_folder("Drawn"):
             self._add_look()
-        self._gui.add_html(legend(touches.deepest, frames.surface_scale))
+        self._gui.add_html(legend(touches.deepest, frames))
         self._list_pairs()
         stage.clicked = self._shape_clicked
         server.on_client_connect(self._connected)
@@ -93,6 +92,8 @@ class Panel:
             controls["surfaces"] = self._gui.add_checkbox("Surfaces", look.surfaces)
         if self._stage.particles is not None:
             controls["particles"] = self._gui.add_checkbox("Particles", look.particles)
+        if self._stage.self_contacts is not None:
+            controls["self_contacts"] = self._gui.add_checkbox("Self-contacts", look.self_contacts)
         if self._stage.follows:
             controls["follow"] = self._gui.add_checkbox("Follow", look.follow, hint="Move with the moving shapes.")
 
@@ -150,7 +151,7 @@ class Panel:
         self._choice.options = (EVERY, *self._pairs)
         self._choice.value = EVERY
         more = f"The {MAX_LISTED} deepest of {plural(len(found), 'pair')}." if len(found) > MAX_LISTED else ""
-        summary = more or (f"{plural(len(found), 'pair')}." if found else "No pair touches.")
+        summary = more or (f"{plural(len(found), 'pair')}." if found else "No pair of shapes touches.")
         self._pick(None)
         self._summary.content = _small(summary)
 
@@ -210,6 +211,8 @@ class Panel:
             parts.append(f"{plural(touching, 'contact')} touching" + (f", {near} in the gap" if near else ""))
             if self._stage.surfaces is not None:
                 parts.append(plural(self._stage.surface_count, "surface"))
+            if self._stage.self_contacts is not None:
+                parts.append(plural(self._stage.self_contacts.count, "self-contact"))
         self._status.content = f'<div id="collide-status" style="{SMALL}; font-size: 0.95em">{" · ".join(parts)}</div>'
 
 
@@ -218,12 +221,16 @@ def ended_words(name: str) -> str:
     return f"ended: {name} has no recorded frame here"
 
 
-def legend(deepest: float, surfaces: SurfaceScale | None = None) -> str:
+def legend(deepest: float, frames: Frames) -> str:
     """Legend of the colours, as HTML."""
+    surfaces = frames.surface_scale
     found = f'<div style="{SMALL}; padding-bottom: 0.75em">{_gradient("depth", length(deepest))}'
     if surfaces is not None:
-        found += _gradient(f"{surfaces.quantity} of surfaces", f"{surfaces.greatest:.4g} {surfaces.unit}")
-    return found + f'<div><span style="{_swatch(css(GAP))}"></span>in the gap: not touching</div></div>'
+        found += _gradient(f"{surfaces.quantity} of surfaces", with_prefix(surfaces.greatest, surfaces.unit))
+    found += f'<div><span style="{_swatch(css(GAP))}"></span>in the gap: not touching</div>'
+    if frames.has_self_contacts:
+        found += f'<div><span style="{_swatch(css(SELF))}"></span>self-contact of cloths or soft bodies</div>'
+    return found + "</div>"
 
 
 def _gradient(name: str, end: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from collidecli.report.view.framing import Frames
-from collidecli.report.view.look import Look
+from collidecli.report.view.look import first_look
 from collidecli.report.view.stage import Stage
 
 MAX_RATE = 30.0
@@ -23,7 +23,7 @@ class Player:
     """
 
     def __init__(self, frames: Frames, stage: Stage, shown: Callable[[int], None]) -> None:
-        self.index, self.world, self.look = 0, 0, Look()
+        self.index, self.world, self.look = 0, 0, first_look(frames.has_faces)
         self.playing, self.speed = False, 1.0
         self.failure: BaseException | None = None
         self._frames, self._stage, self._shown = frames, stage, shown

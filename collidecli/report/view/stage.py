@@ -9,7 +9,7 @@ import numpy as np
 
 from collidecli.report.view.colours import GAP, PICKED, depth_colours, shape_colours
 from collidecli.report.view.framing import Extent, Frames, extent_of, middle_of, moving_rows
-from collidecli.report.view.group_nodes import ParticleNodes, SurfaceNodes
+from collidecli.report.view.group_nodes import ParticleNodes, SelfContactNode, SurfaceNodes
 from collidecli.report.view.look import OPACITY, Look
 from collidecli.report.view.shape_meshes import ShapeGroup, shape_groups
 from collidecli.scene.model import Model
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 FIELD_OF_VIEW = float(np.radians(45.0))
 CONTACT_SIZE = 0.18
 """Length of the unit of points and arrows, relative to the radius of the scene at the first distance of the camera."""
+SPACINGS, LEAST_UNIT = 1.0, 0.2
+"""Greatest length of that unit relative to the edges of cloths, and its least length relative to the usual one."""
 FAINT = 0.1
 """Opacity of shapes outside the selected pair."""
 FAR = 1e3
@@ -37,8 +39,9 @@ class Stage:
     deepest: greatest depth of all contacts, for the last colour [m].
 
     cell: distance of the thick lines of the grid [m]. seen: number of touching contacts and of contacts within the gap
-    in the last drawn frame. surface_count: number of surfaces in it. surfaces, particles: their nodes; None without
-    them. clicked(path): called when a client clicks on a shape.
+    in the last drawn frame. surface_count: number of surfaces in it. surfaces, particles, self_contacts: their nodes;
+    None without them. unit: length of the unit of points and arrows [m], less for fine cloths.
+    clicked(path): called when a client clicks on a shape.
     """
 
     def __init__(self, server: viser.ViserServer, frames: Frames, up_axis: str, deepest: float, first: int = 0) -> None:
@@ -75,6 +78,10 @@ class Stage:
         scale = frames.surface_scale
         self.surfaces = None if scale is None else SurfaceNodes(server, scale)
         self.particles = ParticleNodes(server, frames, self.extent.radius) if frames.has_particles else None
+        self.self_contacts = SelfContactNode(server, frames) if frames.has_self_contacts else None
+        spacing = np.inf if self.particles is None else self.particles.spacing(first)
+        self.unit = CONTACT_SIZE * self.extent.radius
+        self.unit = min(self.unit, max(SPACINGS * spacing, LEAST_UNIT * self.unit))
         self._aim()
 
     def _add_floor(self) -> None:
@@ -185,9 +192,11 @@ class Stage:
             self.surfaces.show(surfaces, look, zero, self._contact_size(look))
         if self.particles is not None:
             self.particles.show(index, world, look, zero)
+        if self.self_contacts is not None:
+            self.self_contacts.show(index, world, look, zero, self._contact_size(look))
 
     def _contact_size(self, look: Look) -> float:
-        return CONTACT_SIZE * self.extent.radius * look.size * look.distance
+        return self.unit * look.size * look.distance
 
     def _set_world(self, world: int) -> None:
         model = self._frames.model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collidecli.report.words import length, rate, seconds, shape_counts
+from collidecli.report.words import length, rate, seconds, shape_counts, with_prefix
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,11 @@ def test_rates(value, words):
 def test_numbers_of_shapes():
     types = {"convex_mesh": 1, "box": 2, "mesh": 3, "plane": 1, "heightfield": 1200}
     assert shape_counts(types) == "1 200 heightfields, 3 meshes, 2 boxes, 1 convex mesh, 1 plane"
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(2e5, "200 kPa"), (999.99, "1 kPa"), (7.25e9, "7.25 GPa"), (0.5, "500 mPa"), (0.0, "0 Pa"), (1e-6, "1e-06 Pa")],
+)
+def test_quantities_with_a_prefix(value, words):
+    assert with_prefix(value, "Pa") == words

@@ -33,7 +33,7 @@ class Walk:
         self.world_count, self.speed, self.end = 1, speed, frames
         self.number, self.time = np.arange(frames), np.arange(frames) / 10.0
 
-    surface_scale, has_particles = None, False
+    surface_scale, has_particles, has_self_contacts, has_faces = None, False, False, False
 
     def __len__(self) -> int:
         return len(self.number)

@@ -56,18 +56,24 @@ def test_limits_of_a_page(monkeypatch):
         has_particles=True,
         model=SimpleNamespace(world_template=np.zeros(2, int), particles=held),
         face_count=lambda worlds: 70 * len(worlds),
-        without=lambda faces, particles: (faces, particles),
+        self_contact_count=lambda worlds: 8 * len(worlds),
+        without=lambda faces, particles, self_contacts: (faces, particles, self_contacts),
     )
     monkeypatch.setattr(page, "MAX_FACES", 140)
     monkeypatch.setattr(page, "MAX_POSITIONS", 120)
     assert page.page_frames(frames, (0, 1)) == (frames, [])
     monkeypatch.setattr(page, "MAX_POSITIONS", 50)
     found, notes = page.page_frames(frames, (0, 1))
-    assert found == (False, True)
+    assert found == (False, True, False)
     assert "120 positions, more than 50" in notes[0]
     assert "at most one in 3" in notes[0]
     monkeypatch.setattr(page, "MAX_FACES", 139)
     found, notes = page.page_frames(frames, (0, 1))
-    assert found == (True, True)
+    assert found == (True, True, False)
     assert "140 faces, more than 139" in notes[0]
     assert "at most one in 2" in notes[0]
+    monkeypatch.setattr(page, "MAX_SELF_CONTACTS", 5)
+    found, notes = page.page_frames(frames, (0, 1))
+    assert found == (True, True, True)
+    assert "they are 16, more than 5" in notes[2]
+    assert "at most one in 4" in notes[2]
