@@ -16,6 +16,7 @@ from collidecli.analysis.touch_intervals import Intervals, MergeGap, PairKeys, t
 from collidecli.commands.event_selection import EventOptions
 from collidecli.commands.event_stream import EventStream, interval_columns
 from collidecli.commands.events import leading
+from collidecli.commands.group_dataset import frames_and_worlds, group_variables, variable
 from collidecli.commands.motions import frames_text, parse_frames
 from collidecli.errors import InputError, extra_module
 from collidecli.escaping import printable
@@ -237,27 +238,35 @@ class ContactSet(reader.ContactSet):
         *,
         include: str | Sequence[str] = (),
         exclude: str | Sequence[str] = (),
+        group: str = "",
     ) -> xarray.Dataset:
         """A dataset over the dimension `contact`, with the table of shapes.
+
+        group: the rows of this table instead, such as "soft_contacts", over the dimension `row`. Rows of lists, such as
+        the corners of faces, have the dimension `<list>_entry` and the coordinate `<list>_row`. Paths of the particle
+        objects of a row are coordinates.
 
         Coordinates are frame, world, time and, if there are any, episode. Vectors have the dimension `axis` (x, y, z).
         Units are attributes. frames, include, exclude: as of `to_pandas`. Raises InputError without xarray.
         """
         xarray = extra_module("xarray", "tables", "to_xarray")
-        held = self._whole(frames, include, exclude)
-        variables: dict[str, Any] = {}
-        for column in self.columns:
-            more = {1: [], 3: ["axis"]}.get(column.width, [f"{column.name}_part"])
-            about = {"long_name": column.meaning} | ({"units": column.unit} if column.unit else {})
-            variables[column.name] = (["contact", *more], held[column.name], about)
+        variables: dict[str, Any]
+        coordinates: dict[str, Any]
+        if group:
+            rows = self._group_rows(group, frames, include, exclude)
+            variables, coordinates = group_variables(rows)
+            held, of_rows = frames_and_worlds(rows), "row"
+        else:
+            held, of_rows = self._whole(frames, include, exclude), "contact"
+            variables, coordinates = {column.name: variable(column, held, of_rows) for column in self.columns}, {}
         shapes = self.shapes
         for name in ("type", "body", "margin", "gap"):
             variables[f"shape_{name}"] = ("shape", np.array(getattr(shapes, name)))
-        coordinates: dict[str, Any] = {name: ("contact", held[name]) for name in ("frame", "world")}
-        coordinates["time"] = ("contact", held["time"], {"units": "s"})
+        coordinates |= {name: (of_rows, held[name]) for name in ("frame", "world")}
+        coordinates["time"] = (of_rows, self.time[held["frame"]], {"units": "s"})
         if self.episodes is not None:
             names = np.array([*self.episodes.name, ""], object)
-            coordinates["episode"] = ("contact", names[self.episodes.row(held["world"], held["frame"])])
+            coordinates["episode"] = (of_rows, names[self.episodes.row(held["world"], held["frame"])])
         coordinates |= {"axis": list(AXES), "shape_path": ("shape", np.array(shapes.path, object))}
         about = {"scene": self.scene, "content_sha256": self.content_sha256, "up_axis": self.up_axis}
         return xarray.Dataset(variables, coordinates, about)
@@ -283,15 +292,20 @@ class ContactSet(reader.ContactSet):
         exclude: str | Sequence[str],
     ) -> pandas.DataFrame:
         """The rows of a group with the columns of `collide export --group`. Raises InputError for an unknown group."""
-        picked = parse_frames(frames_text(frames), self.frame_count)
-        kept = kept_pairs(self.shapes.path, listed(include), listed(exclude), f"no shape of {self.path}")
-        rows = ContactRows(SelectedRows(self, picked, np.arange(self.world_count), kept, group))
+        rows = ContactRows(self._group_rows(group, frames, include, exclude))
         parts = [{column.name: np.zeros(0, column.dtype) for column in rows.columns}, *rows.blocks()]
         data: dict[str, Any] = {}
         for column in rows.columns:
             values = np.concatenate([part[column.name] for part in parts])
             data[column.name] = values if column.words is None else _categories(pandas, column.words, values)
         return pandas.DataFrame(data)
+
+    def _group_rows(
+        self, group: str, frames: str | int | slice, include: str | Sequence[str], exclude: str | Sequence[str]
+    ) -> SelectedRows:
+        picked = parse_frames(frames_text(frames), self.frame_count)
+        kept = kept_pairs(self.shapes.path, listed(include), listed(exclude), f"no shape of {self.path}")
+        return SelectedRows(self, picked, np.arange(self.world_count), kept, group)
 
     def _whole(
         self, frames: str | int | slice, include: str | Sequence[str], exclude: str | Sequence[str]

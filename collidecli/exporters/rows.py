@@ -85,10 +85,14 @@ def _body(shape: str) -> str:
     return shape.replace("shape", "body")
 
 
+def is_spatial(column: Column) -> bool:
+    """Whether a column has vectors with the components x, y and z."""
+    return column.width == 3 and column.dtype.kind == "f" and column.name != "barycentric"
+
+
 def flat_names(column: Column) -> list[str]:
     """Names of the components of a column; of a vector in the world or a body they end with x, y and z."""
     if column.width == 1:
         return [column.name]
-    is_spatial = column.width == 3 and column.dtype.kind == "f" and column.name != "barycentric"
-    ends = _AXES if is_spatial else [str(k) for k in range(column.width)]
+    ends = _AXES if is_spatial(column) else [str(k) for k in range(column.width)]
     return [f"{column.name}_{end}" for end in ends]

@@ -334,6 +334,37 @@ def test_groups_in_python(made, block):
             contacts.to_pandas(group="x")
 
 
+def test_groups_as_datasets(made, block):
+    pytest.importorskip("xarray")
+    with collidecli.ContactSet.open("a.h5") as contacts:
+        for name, held in block.groups.items():
+            found = contacts.to_xarray(group=name)
+            for column, values in held.columns.items():
+                assert np.array_equal(found[column].values, values), (name, column)
+                assert found[column].dims[0] == "row"
+            cell = np.repeat(np.arange(len(held.cell_counts)), held.cell_counts)
+            assert np.array_equal(found["frame"] * MODEL.world_count + found["world"], cell)
+            assert np.array_equal(found["time"], contacts.time[cell // MODEL.world_count])
+        soft = contacts.to_xarray(group="soft_contacts")
+        assert soft["normal"].dims == ("row", "axis")
+        assert soft["barycentric"].dims == ("row", "barycentric_part")
+        assert soft["distance"].attrs["units"] == "m"
+        owner = np.where(block.groups["soft_contacts"].columns["indices"][:, 0] >= 6, "gel", "/cloth")
+        assert soft["object"].values.tolist() == owner.tolist()
+        faces = contacts.to_xarray(group="hydro_faces")
+        lengths, values = block.groups["hydro_faces"].lists["vertices"]
+        assert np.array_equal(faces["vertices"], values)
+        assert np.array_equal(faces["vertices_row"], np.repeat(np.arange(len(lengths)), lengths))
+        patches = block.groups["hydro_patches"].columns
+        assert np.array_equal(faces["shape1"], patches["shape1"][block.groups["hydro_faces"].columns["patch"]])
+        part = contacts.to_xarray("2:4", include="egg", group="hydro_patches")
+        assert set(part["frame"].values) <= {2, 3}
+        assert ((part["shape0"] == 4) | (part["shape1"] == 4)).all()
+        assert contacts.to_xarray("0:1", exclude="*", group="soft_contacts").sizes["row"] == 0
+        with pytest.raises(InputError, match="there is no group 'x'"):
+            contacts.to_xarray(group="x")
+
+
 def test_hydroelastic_pairs_have_events(made, collide, block):
     """A pair touches in a frame if one of its rigid contacts or its surface does."""
     answer = collide("events", "a.h5", "--json", "--first", "1000", "--exclude", "/cloth,gel")

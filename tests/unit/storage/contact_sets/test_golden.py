@@ -1,4 +1,4 @@
-"""A file of version 1.0, kept, is read by every later version."""
+"""Files of versions 1.0 and 1.3, kept, are read by every later version."""
 
 from pathlib import Path
 
@@ -7,7 +7,8 @@ import numpy as np
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
 
-GOLDEN = Path(__file__).parents[3] / "golden" / "contacts_1_0.h5"
+FOLDER = Path(__file__).parents[3] / "golden"
+GOLDEN, GROUPS = FOLDER / "contacts_1_0.h5", FOLDER / "contacts_1_3.h5"
 
 
 def test_version_1_0_is_reread():
@@ -34,3 +35,39 @@ def test_version_1_0_is_reread():
 
 def test_its_hash_and_rules_still_hold():
     assert check_file(GOLDEN) == []
+    assert check_file(GROUPS) == []
+
+
+def test_the_groups_of_version_1_3_are_reread():
+    with ContactSet.open(GROUPS) as contacts:
+        assert contacts.version == (1, 3)
+        assert contacts.content_sha256 == "76c2f6253ed8afb64bada6b0ead5757685fd04d818643228085646d05770c893"
+        objects = contacts.particle_objects
+        assert (objects.path, objects.kind, objects.template.tolist()) == (
+            ("/cloth", "gel"),
+            ("cloth", "soft"),
+            [-1, 0],
+        )
+        assert (objects.first_particle.tolist(), objects.particle_count.tolist()) == ([0, 6], [6, 3])
+        starts = {name: table.cell_start().tolist() for name, table in contacts.groups.items()}
+        assert starts == {
+            "hydro_patches": [0, 3, 6, 9, 9],
+            "hydro_faces": [0, 5, 9, 14, 14],
+            "soft_contacts": [0, 2, 5, 7, 12],
+            "self_contacts": [0, 2, 4, 4, 5],
+        }
+        patches, faces, soft, own = (
+            {column.name: table.column(column.name)[-1].tolist() for column in table.columns}
+            for table in contacts.groups.values()
+        )
+        corners = contacts.groups["hydro_faces"].column("vertex_start").tolist()
+        vertices = contacts.groups["hydro_faces"].column("vertices")
+    assert (patches["shape0"], patches["shape1"], patches["face_count"]) == (2, 4, 1)
+    assert patches["force"] == [-0.5793015965026732, -0.1961959728044967, 0.8987638721004078]
+    assert patches["center"] == [0.6683810353279114, -0.33986955881118774, 1.052126407623291]
+    assert (faces["patch"], faces["pressure"]) == (8, 3.2514384154965383)
+    assert corners == [0, 3, 6, 11, 17, 23, 29, 32, 36, 40, 45, 50, 53, 58, 63]
+    assert vertices[-1].tolist() == [0.5833054184913635, -0.7555146217346191, 0.43278008699417114]
+    assert (soft["kind"], soft["indices"], soft["shape"], soft["feature"]) == (1, [1, 2, -1], 1, 4)
+    assert soft["point_world"] == [-0.15926730632781982, -0.04840068891644478, 0.19848018884658813]
+    assert (own["kind"], own["indices"], own["distance"]) == (0, [4, 6, 7, 8], 0.6754510402679443)
