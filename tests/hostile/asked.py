@@ -8,6 +8,7 @@ from functools import partial
 
 import h5py
 
+from collidecli.scene.option_choices import GROUP_NAMES
 from tests.hostile.crafted_hdf5 import ATTRIBUTES, DATASET_CHANGES, changed, set_attribute
 from tests.hostile.mutators import damaged
 from tests.hostile.seeds import GOLDEN, Group
@@ -35,11 +36,28 @@ _ASKED: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 
 
+_ASKED_OF_GROUPS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "when": (("events", "{}", "--by", "particles", "--csv", "each.csv", "--parquet", "each.parquet", "--graph"),),
+    "written": tuple(
+        ("export", "{}", "--to", to, "--group", name, "-o", f"{name}.{to}")
+        for name in GROUP_NAMES
+        for to in ("csv", "npz")
+    ),
+    "drawn": tuple(("plot", "{}", "--kind", kind, "-o", f"{kind}.svg") for kind in ("forces", "particles")),
+}
+"""Commands besides, of sets with groups beside the rigid contacts."""
+
+
 def asked_groups() -> list[Group]:
-    """A group for each kind of question."""
-    good = GOLDEN.with_name("contacts_1_1.h5").read_bytes()
-    files = {"contacts.h5": good, "good.h5": good, "later.h5": changed(good, _later)}
-    return [Group(f"asked, {name}", "contacts.h5", files, ("contacts.h5",), made) for name, made in _ASKED.items()]
+    """A group for each kind of question, of sets without and with groups beside the rigid contacts."""
+    found = []
+    for version, more in (("1_1", {}), ("1_3", _ASKED_OF_GROUPS)):
+        good = GOLDEN.with_name(f"contacts_{version}.h5").read_bytes()
+        files = {"contacts.h5": good, "good.h5": good, "later.h5": changed(good, _later)}
+        for name, made in _ASKED.items():
+            commands = (("check", "{}"), *made, *more.get(name, ()))
+            found.append(Group(f"asked of {version}, {name}", "contacts.h5", files, ("contacts.h5",), commands))
+    return found
 
 
 def _later(file: h5py.File) -> None:

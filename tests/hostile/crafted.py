@@ -30,7 +30,7 @@ def crafted(groups: list[Group], outside: str) -> list[Crafted]:
 
 
 def _hdf5(groups: dict[str, Group], outside: str) -> Iterator[Crafted]:
-    for name in ("body_q", "joint_q", "robosuite", "states", "isaac", "contacts"):
+    for name in ("body_q", "joint_q", "robosuite", "states", "isaac", "contacts", "particle_q"):
         group = groups[name]
         for what, data in crafted_hdf5.variants(group.files[group.main], outside):
             yield Crafted(f"{name}: {what}", group.main, {**group.files, group.main: data}, group.commands)

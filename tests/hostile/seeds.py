@@ -209,6 +209,45 @@ over "World"
     }
 }
 """
+CLOTH_USDA = """#usda 1.0
+(
+    defaultPrim = "World"
+    metersPerUnit = 1
+    upAxis = "Z"
+    startTimeCode = 0
+    endTimeCode = 3
+    timeCodesPerSecond = 10
+)
+def Xform "World"
+{
+    def Plane "floor" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+    {
+        uniform token axis = "Z"
+    }
+    def Mesh "cloth" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+    {
+        int[] faceVertexCounts = [3, 3]
+        int[] faceVertexIndices = [0, 1, 2, 2, 1, 3]
+        float collide:particleRadius = 0.01
+        point3f[] points.timeSamples = {
+            0: [(0, 0, 1), (1, 0, 1), (0, 1, 1), (1, 1, 1)],
+            3: [(0, 0, 0), (1, 0, 0.1), (0, 1, 0), (1, 1, 0)]
+        }
+    }
+    def TetMesh "gel" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+    {
+        point3f[] points = [(2, 0, 0), (3, 0, 0), (2, 1, 0), (2, 0, 1)]
+        int4[] tetVertexIndices = [(0, 1, 2, 3)]
+        bool collide:deformable = 1
+    }
+    def Points "dust" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+    {
+        point3f[] points = [(0, 0, 0), (0, 0, 0.5)]
+        float[] widths = [0.2]
+        bool collide:deformable = 1
+    }
+}
+"""
 PAIRS_SRDF = """<robot name="robot">
   <disable_collisions link1="base" link2="ball" reason="Never"/>
 </robot>
@@ -256,6 +295,11 @@ def groups(folder: Path) -> list[Group]:
     layer = {**pile, "motion.usda": MOTION_USDA.encode()}
     run_layer = (("inspect", "{}"), ("run", "pile.usda", "-t", "{}"))
     found.append(Group("usd_layer", "motion.usda", layer, ("motion.usda",), run_layer))
+    cloth = {"cloth.usda": CLOTH_USDA.encode()}
+    run_cloth = (("inspect", "{}"), ("run", "{}", "--self-contacts", "0.1", "--frames", "0:2"))
+    found.append(Group("cloth", "cloth.usda", cloth, ("cloth.usda",), run_cloth))
+    moving = {**cloth, "particles.h5": hdf5(particles)}
+    found.append(Group("particle_q", "particles.h5", moving, ("particles.h5",), moved("cloth.usda")))
     run_pairs = (("run", "robot.xml", "--disabled-pairs", "{}"),)
     found.append(Group("srdf", "pairs.srdf", {**robot, "pairs.srdf": PAIRS_SRDF.encode()}, ("pairs.srdf",), run_pairs))
     for name, ending, make, more in RECORDINGS:
@@ -319,6 +363,15 @@ def body_poses(file: h5py.File) -> None:
     poses[..., 6] = 1.0
     file.create_dataset("body_q", data=poses, chunks=(2, 1, 2, 7), compression="gzip", fletcher32=True)
     file.create_dataset("body_name", data=["base", "ball"], dtype=h5py.string_dtype())
+
+
+def particles(file: h5py.File) -> None:
+    """Positions of the particles of CLOTH_USDA."""
+    our_header(file)
+    file["body_q"] = np.zeros((FRAMES, 1, 0, 7))
+    file.create_dataset("body_name", data=[], dtype=h5py.string_dtype())
+    positions = np.linspace(-0.5, 1.5, FRAMES * 10 * 3).reshape(FRAMES, 1, 10, 3)
+    file.create_dataset("particle_q", data=positions, chunks=(2, 1, 10, 3), compression="gzip", fletcher32=True)
 
 
 def coordinates(file: h5py.File) -> None:

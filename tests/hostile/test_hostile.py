@@ -22,6 +22,9 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the worker fork
 COUNT, ASKED_COUNT, CONFIGURED_COUNT, SEED = 80, 15, 20, 1
 
 
+OWN_FORMATS = {"body_q", "joint_q", "particle_q", "contacts", *(group.name for group in asked_groups())}
+
+
 def test_a_share_of_the_hostile_inputs():
     numbers = chosen(COUNT, SEED, range(FIRST_ASKED)) + chosen(ASKED_COUNT, SEED, range(FIRST_ASKED, FIRST_CONFIGURED))
     numbers += chosen(CONFIGURED_COUNT, SEED, range(FIRST_CONFIGURED, WHOLE))
@@ -62,7 +65,7 @@ def test_seeds_are_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
             args = [group.main if word == "{}" else word for word in command]
             args += ["-o", "out.h5", "--device", "cpu", "--force"] if args[0] == "run" else []
             # Only our own formats are checked.
-            wanted = 2 if args[0] == "check" and group.name not in ("body_q", "joint_q", "contacts") else 0
+            wanted = 2 if args[0] == "check" and group.name not in OWN_FORMATS else 0
             for name in ("out.npz", "out.html", "out.h5"):
                 Path(name).unlink(missing_ok=True)
             assert main(args) == wanted, (args, capsys.readouterr().err)
