@@ -241,6 +241,6 @@ def pose_batches(motion: Motion, model: Model, cells: int, timing: TimingReport)
                 held, poses = frames, motion.read(frames)
                 if resting is not None:
                     recorded = recorded_particles(motion, frames)
-                    positions = model.particles.attached_to(poses, resting if recorded is None else recorded)
+                    positions = model.with_attached_particles(poses, resting if recorded is None else recorded)
             timing.move("read", "kinematics", motion.kinematics_seconds - before)
         yield PoseBatch(first, count, frames.start, poses, positions)

@@ -310,7 +310,7 @@ class ViewFrames:
                     held = resting
                 else:
                     poses = motion.read(range(frame, frame + 1))
-                    held = model.particles.attached_to(poses, resting if held is None else held)
+                    held = model.with_attached_particles(poses, resting if held is None else held)
                 self._positions = {frame: held[0]}
             positions = self._positions[frame]
         placed = positions[world if len(positions) > 1 else 0]

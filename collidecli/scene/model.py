@@ -205,6 +205,27 @@ class Model:
         held = self.particles.template[self.particles.owner] == GLOBAL_TEMPLATE
         return np.where(held[:, None], positions, moved)
 
+    def with_attached_particles(self, poses: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """float64[F, W, P, 3]: `positions` with the particles that move with bodies at the bodies' poses.
+
+        poses: float64[F, W, B, 7]. positions: float[F or 1, W, P, 3]. If one of both has one world, it is that of the
+        first world of each template. The argument itself if no particle moves with a body.
+        """
+        particles = self.particles
+        held = np.flatnonzero(particles.body >= 0)
+        if not len(held):
+            return positions
+        worlds = max(poses.shape[1], positions.shape[1])
+        if poses.shape[1] < worlds:
+            poses = self.moved_with_worlds(poses)
+        if positions.shape[1] < worlds:
+            positions = self.particles_moved_with_worlds(positions)
+        local = np.zeros((len(held), 7))
+        local[:, :3], local[:, 6] = particles.local[held], 1.0
+        found = np.broadcast_to(positions, (len(poses), worlds, len(particles), 3)).copy()
+        found[:, :, held] = compose(poses[:, :, particles.body[held]], local)[..., :3]
+        return found
+
     def template_shapes(self, template: int) -> np.ndarray:
         """Rows of the shapes of a world of `template`, global ones included, ascending."""
         owner = self.shapes.template

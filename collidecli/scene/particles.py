@@ -15,7 +15,6 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.scene.arguments import float_array, is_integer
-from collidecli.scene.placement import compose
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import LENGTH_LIMIT, POSITION_LIMIT
 
@@ -81,21 +80,6 @@ class Particles:
         """int32: rows of the particles of a world of `template`, global ones included, ascending."""
         held = (self.template == template) | (self.template == EVERY_TEMPLATE)
         return np.flatnonzero(held[self.owner]).astype(np.int32)
-
-    def attached_to(self, poses: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """float64[F, W, P, 3]: `positions` with the particles that move with bodies at the bodies' poses.
-
-        poses: float64[F, W, B, 7]. positions: [F, W, P, 3], or [1, 1, P, 3] for all. The argument itself if no particle
-        moves with a body.
-        """
-        held = np.flatnonzero(self.body >= 0)
-        if not len(held):
-            return positions
-        local = np.zeros((len(held), 7))
-        local[:, :3], local[:, 6] = self.local[held], 1.0
-        found = np.broadcast_to(positions, (*poses.shape[:2], len(self), 3)).copy()
-        found[:, :, held] = compose(poses[:, :, self.body[held]], local)[..., :3]
-        return found
 
     def may_touch(self, owner: int, shape: int) -> bool:
         """Whether the filters let particles of an object touch a shape."""

@@ -152,3 +152,7 @@ def test_recorded_particles_move_those_of_the_scene_and_can_be_ignored(tmp_path,
     assert "/particle_q is ignored" in run.err
     with h5py.File(tmp_path / "d.h5") as file:
         assert "soft_contacts" not in file
+        assert "particle_object" not in file["model"]  # pyright: ignore[reportOperatorIssue]
+        assert json.loads(str(file.attrs["config"]))["ignore_particles"] is True
+    with h5py.File(tmp_path / "c.h5") as file:
+        assert "ignore_particles" not in json.loads(str(file.attrs["config"]))

@@ -11,6 +11,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.importers.recordings.content import h5_damage
 from collidecli.scene.model import Model
+from collidecli.scene.particles import EVERY_TEMPLATE
 from collidecli.scene.text_format import some_names
 from collidecli.storage.trajectories.particles import check_positions
 
@@ -31,7 +32,8 @@ class DeformableStates:
         Raises InputError for an object that the scene does not have, or with another number of particles.
         """
         self._model, self._origins, self._path = model, origins, path
-        self._worlds = [self._parts(groups) for groups in demos]
+        self._worlds = [self._parts(groups, world) for world, groups in enumerate(demos)]
+        self._rest = model.particles_moved_with_worlds(model.particles.position[None])
         held = {row for parts in self._worlds for row in parts}
         resting = [name for row, name in enumerate(model.particles.path) if row not in held]
         self.warnings = (
@@ -41,10 +43,9 @@ class DeformableStates:
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), W, P, 3]; frames after a demonstration's end have its last positions."""
         particles = self._model.particles
-        rest = particles.position
         out = np.empty((len(frames), len(self._worlds), len(particles), 3))
         for world, parts in enumerate(self._worlds):
-            out[:, world] = rest
+            out[:, world] = self._rest[world if len(self._rest) > 1 else 0]
             for row, data in parts.items():
                 held = slice(int(particles.first[row]), int(particles.first[row + 1]))
                 recorded = self._rows(data, frames)
@@ -64,8 +65,9 @@ class DeformableStates:
                     out[within] = part[int(held.min()) : int(held.max()) + 1][held - held.min()]
         return out
 
-    def _parts(self, groups: Sequence[Any]) -> dict[int, list[Any]]:
-        """Datasets of each recorded object, by the object's row in the scene."""
+    def _parts(self, groups: Sequence[Any], world: int) -> dict[int, list[Any]]:
+        """Datasets of each recorded object of a world, by the object's row in the scene."""
+        template = int(self._model.world_template[min(world, self._model.world_count - 1)])
         found: dict[int, list[Any]] = {}
         for group in groups:
             objects: Any = group.get(DEFORMABLE)
@@ -76,7 +78,7 @@ class DeformableStates:
                 data = held.get(NODES) if isinstance(held, h5py.Group) else None
                 if not isinstance(data, h5py.Dataset):
                     raise InputError(f"there is no dataset {NODES}", where, "record the scene's state again")
-                row = self._row_of(str(name), where)
+                row = self._row_of(str(name), template, where)
                 wanted = int(np.diff(self._model.particles.first)[row])
                 if data.dtype.kind != "f" or data.ndim != 3 or data.shape[2] != 3 or data.shape[1] != wanted:
                     what = f"{NODES} is {data.dtype}{list(data.shape)}, not floats [frames, {wanted}, 3]"
@@ -90,11 +92,14 @@ class DeformableStates:
             )
         return found
 
-    def _row_of(self, name: str, where: str) -> int:
-        """The object whose path is `name` or contains it, as the last element it can be; else refuses it."""
+    def _row_of(self, name: str, template: int, where: str) -> int:
+        """The object of a template whose path is `name` or has it as an element; else refuses it."""
         paths = self._model.particles.path
+        own = np.isin(self._model.particles.template, (template, EVERY_TEMPLATE))
         for wanted in (str, str.lower):
-            fitting = [row for row, path in enumerate(paths) if wanted(name) in map(wanted, path.split("/"))]
+            fitting = [
+                row for row, path in enumerate(paths) if own[row] and wanted(name) in map(wanted, path.split("/"))
+            ]
             if len(fitting) == 1:
                 return fitting[0]
         what = f"the scene has {'no' if not fitting else 'several'} deformable objects '{name}'"

@@ -178,7 +178,8 @@ class ColliderAttributes:
     """Reads and checks the attributes of every collider of a stage; `importers/usd/colliders.py` has the table.
 
     owner_of: collider's path to its body's, "" without a body. metres_per_unit: the stage's.
-    kept: collider's path to {attribute: value in SI}, of attributes that affect no contact.
+    Deformable prims are among the colliders. kept: collider's path to {attribute: value in SI}, of attributes that
+    affect no contact.
     adds_gaps: an enabled collider has a gap that a pair adds.
     Raises InputError with the prim for an invalid value; warns once per name of attributes without effect.
     """
@@ -189,11 +190,14 @@ class ColliderAttributes:
         self._cache: dict[str, _Own] = {}
         self._noted: dict[str, list[str]] = {}
         self.kept: dict[str, dict[str, Any]] = {}
-        self._enabled = {path: self._is_enabled(path) for path in physics.shapes}
-        self._values = {path: self._of_collider(path) for path in physics.shapes}
+        every = (*physics.shapes, *physics.deformables)
+        self._enabled = {path: self._is_enabled(path) for path in every}
+        self._values = {path: self._of_collider(path) for path in every}
         self._cache.clear()
         self.adds_gaps = False
-        self._offsets = {path: self._offsets_of(path) for path in physics.shapes}
+        self._offsets = {path: self._offsets_of(path) for path in every}
+        for path in physics.deformables:
+            self._check_particles(path)
         self._masked = any("contype" in each or "conaffinity" in each for each in self._values.values())
         physics.warnings += [shared_warning(what, paths) for what, paths in self._noted.items()]
 
@@ -223,7 +227,7 @@ class ColliderAttributes:
     def _of_collider(self, path: str) -> dict[str, Any]:
         """Value by use, of the nearest prim with a value; on one prim in the table's order."""
         values: dict[str, Any] = {}
-        prim, owner = self._physics.prim(path), self._owner_of[path]
+        prim, owner = self._physics.prim(path), self._owner_of.get(path, "")
         own = self._own(prim)
         for name in own.unknown:
             self._note(f"{name} is unknown and has no effect", path)
@@ -285,7 +289,7 @@ class ColliderAttributes:
             what = f"physxCollision:contactOffset ({contact:g} m) is less than the margin ({margin:g} m)"
             fix = "give a contactOffset of at least restOffset"
             raise InputError(what, self._physics.where(path), fix)
-        self.adds_gaps |= source > 0 and self._enabled[path]
+        self.adds_gaps |= source > 0 and self._enabled[path] and path not in self._physics.deformables
         return margin, gap
 
     def _first(self, path: str, values: tuple[float | None, ...], names: tuple[str, ...]) -> tuple[float | None, int]:
@@ -298,11 +302,28 @@ class ColliderAttributes:
 
     def _is_enabled(self, path: str) -> bool:
         attribute = UsdPhysics.CollisionAPI(self._physics.prim(path)).GetCollisionEnabledAttr()
+        if not attribute:  # a deformable prim need not be a collider
+            return True
         if attribute.ValueMightBeTimeVarying():
             what = "physics:collisionEnabled changes over time"
             fix = "give it one value; colliders that change over time are not handled"
             raise InputError(what, self._physics.where(path), fix)
         return bool(attribute.Get(REST_TIME))
+
+    def _check_particles(self, path: str) -> None:
+        """Refuses what a deformable prim cannot have, and notes what has no effect on particles."""
+        held = self._values[path]
+        for use, fix in (
+            ("gap", "leave it out: --soft-gap is the distance of all contacts of particles"),
+            ("is_hydroelastic", "leave it out: particles have no pressure field"),
+        ):
+            if held.get(use):
+                name = next(row.name for row in TABLE if row.use == use)
+                raise InputError(f"{name} of a deformable prim is not handled", self._physics.where(path), fix)
+        for use in ("contact_offset", "mjc_gap", *SOLVER_ROWS, "k_hydro"):
+            if use in held:
+                name = next(row.name for row in TABLE if row.use == use)
+                self._note(f"{name} has no effect on particles", path)
 
     def _disabled_rule(self, path: str) -> str | None:
         if not self._enabled[path]:

@@ -185,28 +185,18 @@ class DeformableMotion:
         return found
 
 
-def add_deformables(
-    builder: ModelBuilder, deformables: dict[str, Deformable], motion: DeformableMotion, several_worlds: bool, file: str
-) -> None:
-    """Adds the prims' particles at rest to a builder, with the prims' paths as keys."""
-    for path, each in deformables.items():
-        if several_worlds:
-            raise InputError(
-                "a deformable prim in a stage of several environments is not handled",
-                f"{file} <{path}>",
-                "read the stage as one world with --environments none",
-            )
-        position = motion.positions((path,), np.array([REST_TIME.GetValue()]))[0]
-        enabled = each.prim.GetAttribute("physics:collisionEnabled")
-        active = not (enabled and enabled.Get(REST_TIME) is False)
-        cfg = ShapeConfig() if active else ShapeConfig(has_particle_collision=False)
-        if len(each.tetrahedron):
-            builder.add_soft_mesh(
-                vertices=position, indices=each.tetrahedron, particle_radius=each.radius, cfg=cfg, key=path
-            )
-        elif len(each.triangle):
-            builder.add_cloth_mesh(
-                vertices=position, indices=each.triangle, particle_radius=each.radius, cfg=cfg, key=path
-            )
-        else:
-            builder.add_particles(position, radius=each.radius, cfg=cfg, key=path)
+def add_deformable(builder: ModelBuilder, each: Deformable, motion: DeformableMotion, cfg: ShapeConfig) -> None:
+    """Adds a prim's particles at rest to a builder's open world, with the prim's path as key.
+
+    cfg: its filters, and its margin, which is a part of the radii.
+    """
+    position = motion.positions((each.path,), np.array([REST_TIME.GetValue()]))[0]
+    radius = each.radius + (cfg.margin or 0.0)
+    if len(each.tetrahedron):
+        builder.add_soft_mesh(
+            vertices=position, indices=each.tetrahedron, particle_radius=radius, cfg=cfg, key=each.path
+        )
+    elif len(each.triangle):
+        builder.add_cloth_mesh(vertices=position, indices=each.triangle, particle_radius=radius, cfg=cfg, key=each.path)
+    else:
+        builder.add_particles(position, radius=radius, cfg=cfg, key=each.path)

@@ -138,6 +138,9 @@ class PairFilters:
         """Shapes of a side of a filtered pair: of a collider, body or articulation."""
         if self._physics.environments.is_left_out(path):
             return []  # the equal prim of the composed environment has the filter
+        if path in self._physics.deformables:
+            what = f"physics:filteredPairs with the deformable prim <{path}> are not handled"
+            raise InputError(what, self._physics.where(holder), "use collision groups")
         paths = [path] if path in self._shapes_of else []
         paths += self._owned.get(path, [])
         if path in self._physics.articulations:

@@ -33,7 +33,7 @@ class CollisionGroups:
         self._physics = physics
         every = physics.stage.Traverse(Usd.TraverseInstanceProxies())
         prims = {str(p.GetPath()): p for p in every if p.IsA(UsdPhysics.CollisionGroup)}
-        self._member = {path: self._groups_of(path) for path in physics.shapes}
+        self._member = {path: self._groups_of(path) for path in (*physics.shapes, *physics.deformables)}
         for name in sorted({name for groups in self._member.values() for name in groups} - set(prims)):
             prims[name] = physics.prim(name)
         self._inverted = any(is_inverted(prim) for prim in prims.values())
@@ -110,20 +110,31 @@ def _merge_name(prim: Usd.Prim) -> str:
 
 
 def _scenes_of(physics: Physics) -> dict[str, frozenset[str]]:
-    """Collider's path to its physics scenes, those of its body first; {} where all colliders have equal scenes."""
+    """Collider's path to its physics scenes, those of its body first; {} where all colliders have equal scenes.
+
+    Deformable prims are colliders too.
+    """
     scenes = [str(p.GetPath()) for p in physics.stage.Traverse() if p.IsA(UsdPhysics.Scene)]
     if len(scenes) < 2:
         return {}
     found: dict[str, frozenset[str]] = {}
-    for path, shape in physics.shapes.items():
-        body = physics.bodies.get(str(shape.rigidBody))
-        named = [str(owner) for owner in (body and body.simulationOwners) or shape.simulationOwners]
+    for path in (*physics.shapes, *physics.deformables):
+        named = _owners_of(physics, path)
         unknown = [name for name in named if name not in scenes]
         if unknown:
             what = f"<{path}>: physics:simulationOwner names <{unknown[0]}>, which is not a PhysicsScene"
             physics.warnings.append(f"{what}; the first scene is used")
         found[path] = frozenset(named) & set(scenes) or frozenset(scenes[:1])
     return found if len(set(found.values())) > 1 else {}
+
+
+def _owners_of(physics: Physics, path: str) -> list[str]:
+    """Paths of the physics scenes that a collider, or its body, names."""
+    shape = physics.shapes.get(path)
+    if shape is None:
+        return targets_of(physics.prim(path), "physics:simulationOwner")
+    body = physics.bodies.get(str(shape.rigidBody))
+    return [str(owner) for owner in (body and body.simulationOwners) or shape.simulationOwners]
 
 
 def _scene_name(scenes: frozenset[str]) -> str:

@@ -20,7 +20,7 @@ from collidecli.importers.usd.colliders import ColliderAttributes, set_gap_rule
 from collidecli.importers.usd.deformables import (
     Deformable,
     DeformableMotion,
-    add_deformables,
+    add_deformable,
     deformable_prims,
     read_deformable,
 )
@@ -174,12 +174,16 @@ class _Scene:
         self.owner_of = {shape: self._owner(shape) for shape in physics.shapes}
 
     def add_deformables(self, prims: dict[str, Usd.Prim]) -> dict[str, Deformable]:
-        """Adds the particles of deformable prims."""
+        """Adds the particles of deformable prims, to the worlds of their environments."""
         file = self._physics.file
         found = {path: read_deformable(prim, self.metres_per_unit, file) for path, prim in prims.items()}
-        if found:
-            motion = DeformableMotion(found, self.metres_per_unit, file)
-            add_deformables(self._builder, found, motion, self._physics.environments.several, file)
+        motion = DeformableMotion(found, self.metres_per_unit, file)
+        for path, each in found.items():
+            self._check_world(path)
+            base = self._builder.default_shape_cfg.changed(usd_groups=self._groups.of_shape(path))
+            cfg = self.attributes.config(path, base, self._builder.default_gap)
+            with self._world_of_prim(path):
+                add_deformable(self._builder, each, motion, cfg)
         return found
 
     def add_worlds(self) -> None:
@@ -209,7 +213,7 @@ class _Scene:
                 self.body_of[path] = self._builder.add_body(xform=rest.pose.tolist(), key=path)
 
     def add_shapes(self) -> None:
-        groups = CollisionGroups(self._physics)
+        groups = self._groups = CollisionGroups(self._physics)
         for first, second in groups.filtered:
             self._builder.add_collision_group_filter(first, second)
         self.attributes = ColliderAttributes(self._physics, self.owner_of, self.metres_per_unit)

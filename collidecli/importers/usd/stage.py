@@ -7,6 +7,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -62,15 +63,20 @@ class PrototypeGroups:
 
     def __init__(self, stage: Usd.Stage, instances: Instances) -> None:
         self._stage, self._instances = stage, instances
-        self._members: dict[str, Usd.UsdCollectionMembershipQuery] | None = None
+
+    @cached_property
+    def _members(self) -> dict[str, Usd.UsdCollectionMembershipQuery]:
+        return dict(_collections(self._stage))
+
+    def including(self, path: str) -> set[str]:
+        """The groups whose collections contain a prim."""
+        return {group for group, members in self._members.items() if members.IsPathIncluded(path)}
 
     def of(self, path: str, groups: set[str]) -> set[str]:
         """The groups of a collider. groups: those whose collections contain its own path."""
         sources = list(self._instances.sources(path)) if self._instances.prototype_of else []
         if not sources:
             return groups
-        if self._members is None:
-            self._members = dict(_collections(self._stage))
         for source in sources:
             for group, members in self._members.items():
                 if members.IsPathIncluded(source):
@@ -110,7 +116,7 @@ class Physics:
     """Result of pxr's physics parser: descriptors by prim path, shapes and bodies in the stage's order.
 
     warnings: for the user, one line each; the readers of the scene add to them. instances: prims of point instancers.
-    environments: root prims of worlds.
+    environments: root prims of worlds. deformables: paths of prims of particles, which have no descriptor.
     """
 
     stage: Usd.Stage
@@ -122,6 +128,7 @@ class Physics:
     warnings: list[str] = field(default_factory=list)
     instances: Instances = field(default_factory=Instances)
     environments: Environments = field(default_factory=Environments)
+    deformables: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self._prototype_groups = PrototypeGroups(self.stage, self.instances)
@@ -142,7 +149,9 @@ class Physics:
         return copies if copies and path not in self.shapes and path not in self.bodies else [path, *copies]
 
     def groups_of(self, path: str) -> set[str]:
-        """Paths of the collision groups of a collider; those of an instance are its prototype's."""
+        """Paths of the collision groups of a collider or deformable prim; those of an instance are its prototype's."""
+        if path not in self.shapes:
+            return self._prototype_groups.including(path)
         return self._prototype_groups.of(path, {str(group) for group in self.shapes[path].collisionGroups})
 
 
@@ -246,7 +255,9 @@ def parse_physics(
     """
     with diagnostics(file) as parser_warnings:
         found = _parse(stage)
-    physics = Physics(stage, file, warnings=warnings, instances=instances or Instances())
+    physics = Physics(
+        stage, file, warnings=warnings, instances=instances or Instances(), deformables=tuple(deformables)
+    )
     physics.environments = environments or Environments()
     for paths, descriptors in found.values():
         for path, descriptor in zip(paths, descriptors, strict=True):

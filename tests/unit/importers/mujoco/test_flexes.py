@@ -49,7 +49,7 @@ def shaken(mj_model: mujoco.MjModel, frames: int) -> np.ndarray:
 def positions_of(found, model, qpos: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Poses float64[F, 1, B, 7] and positions of the particles float64[F, 1, P, 3]."""
     poses = found.kinematics.poses(qpos)[:, None]
-    return poses, model.particles.attached_to(poses, model.particles.position[None, None])
+    return poses, model.with_attached_particles(poses, model.particles.position[None, None])
 
 
 def test_vertices_move_as_in_mujoco(tmp_path):
