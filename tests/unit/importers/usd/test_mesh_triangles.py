@@ -146,7 +146,7 @@ def bare(text):
         (bare(POINTS + FACES + "int[] holeIndices.timeSamples = { 0: [0], 1: [1] }"), ["holeIndices changes over"]),
         (
             bare(POINTS + FACES + "point3f[] points.timeSamples = { 0: [(0, 0, 0)], 1: [(1, 0, 0)] }"),
-            ["an element names a point outside 0 to 0"],  # a cloth of one point
+            ["an index is 1, and the points are 0 to 0"],  # a cloth of one point
         ),
         (bare(POINTS.replace("1", "0") + FACES), ["no triangle of the mesh has an area"]),
         (bare(POINTS + FACES.replace("3]", "4]")), ["range", "4"]),

@@ -290,7 +290,7 @@ POINTS = "point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]\n"
         (BROKEN % (FACES + 'string points = "abc"'), ["points"]),
         (BROKEN % (POINTS + FACES.replace("int[] faceVertexCounts", "float[] faceVertexCounts")), ["faceVertexCounts"]),
         (BROKEN % (FACES + "point3f[] points.timeSamples = { 0: [(0, 0, 0)], 1: [(1, 0, 0)] }"),
-         ["outside 0 to 0"]),
+         ["an index is 1, and the points are 0 to 0"]),
         (mesh("m", inside=placed(scale=(1, 0, 1))), ["scale of zero"]),
         (mesh("m", inside=placed(scale=(1e-3, 1e12, 1))), ["beyond"]),
         (mesh("m", CUBE_POINTS * [1, 1, 0], approximation="boundingCube"), ["box has size (1, 1, 0)"]),
