@@ -29,6 +29,7 @@ from collidecli.batch.worker_process import WorkerKilledError, WorkerProcess
 from tests.cli.conftest import write_motion
 from tests.cli.test_recordings import falling, write_demos
 from tests.support.batches import JOBS
+from tests.support.killed_work import KillsOn
 
 LENGTHS = (12, 5, 20, 9, 16, 7)
 
@@ -124,9 +125,10 @@ def test_killed_workers_lose_nothing(jobs, collide):
     assert dataset(collide, "B") == dataset(collide, "C")
 
 
+@pytest.mark.usefixtures("in_process")
 def test_the_whole_run_killed_goes_on_where_it_was(jobs, collide):
     command = "from collidecli.cli.guard import command; raise SystemExit(command())"
-    words = ["batch", "run", "jobs.toml", "-o", "B", "--workers", "2", "--shard-seconds", "1e-9"]
+    words = ["batch", "run", "jobs.toml", "-o", "B", "--workers", "1", "--shard-seconds", "1e-9"]
     running = subprocess.Popen(
         [sys.executable, "-c", command, *words],
         start_new_session=True,
@@ -178,21 +180,6 @@ def test_an_episode_that_kills_its_worker_is_quarantined(jobs, collide, monkeypa
     (failure,) = store.failures().values()
     assert (failure.key, failure.attempts, failure.exit_code) == (bad.key, 3, 4)
     assert set(store.results()) == {episode.key for episode in plan.episodes} - {bad.key}
-
-
-class KillsOn:
-    """`work_shard` whose process is killed where the episode with this key is next."""
-
-    def __init__(self, key: str) -> None:
-        self.key = key
-
-    def __call__(self, folder: str, shard: int, only: list[str] | None = None, attempt: int = 0):
-        keys = only or [episode.key for episode in read_plan(Store(folder)).shard(shard)]
-        for key in keys:
-            if key == self.key:
-                os.kill(os.getpid(), signal.SIGKILL)
-            report = work_shard(folder, shard, [key], attempt)
-        return report
 
 
 def test_different_contacts_of_one_key_stop_the_batch(jobs, collide):
@@ -304,6 +291,7 @@ def test_a_folder_of_another_plan_is_refused(jobs, collide):
     assert len(read_plan(Store("B")).episodes) == 7
 
 
+@pytest.mark.usefixtures("in_process")
 def test_what_a_killed_worker_leaves_is_removed(jobs, collide):
     compute(collide, "B")
     code = """
@@ -468,6 +456,7 @@ def test_a_process_killed_for_memory_is_followed_by_half_the_limit(jobs, collide
     assert calls == [(None, 0), *(([key], attempt) for key in keys for attempt in (0, 1, 2))]
 
 
+@pytest.mark.usefixtures("in_process")
 def test_each_demonstration_is_an_episode(jobs, collide):
     """Demonstrations of unequal lengths need no --uneven-demos; one that cannot be used does not stop the others."""
     states = falling()

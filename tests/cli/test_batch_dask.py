@@ -16,6 +16,7 @@ import pytest
 from collidecli.batch.plan import read_plan
 from collidecli.batch.store import Store
 from tests.cli.conftest import write_motion
+from tests.cli.test_batch import compute
 from tests.support.batches import JOBS, Cluster, result_count, start, until
 
 pytest.importorskip("distributed")
@@ -58,8 +59,7 @@ def dataset(collide, folder: str) -> str:
 @pytest.fixture
 def undisturbed(batch: str, collide) -> str:
     """Hash of the data set that one process computes."""
-    assert collide("batch", "plan", "jobs.toml", "-o", "A").code == 0
-    assert collide("batch", "work", "A", "--slot", "0/1").code == 0
+    compute(collide, "A")
     return dataset(collide, "A")
 
 
