@@ -8,7 +8,7 @@ import warp as wp
 
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.hydroelastic.distances import Distance, Solids
+from collidecli.engine.hydroelastic.distances import Solids
 from collidecli.engine.hydroelastic.pairs import ROUNDING, HydroPair
 
 SEARCH_STEPS = wp.constant(16)
@@ -22,13 +22,14 @@ def overlap_function(distance_at: Any) -> Any:
 
     @wp.func
     def gradient_at(
-        rows: ShapeRows, solids: Solids, row: int, pose: Pose, margin: Real, point: Vec3, here: Distance, step: Real
+        rows: ShapeRows, solids: Solids, row: int, pose: Pose, margin: Real, point: Vec3, known: Vec3, step: Real
     ) -> Vec3:
-        """Direction in which a distance increases; by differences where the distance has no gradient."""
-        if wp.length_sq(here.gradient) > Real(0.5):
-            return here.gradient
+        """Direction in which a distance increases: its gradient `known`, or by differences where this is 0."""
+        if wp.length_sq(known) > Real(0.5):
+            return known
         slope = Vec3()
-        for axis in range(3):
+        axes = int(3)  # a variable: the loop is not unrolled
+        for axis in range(axes):
             off = Vec3()
             off[axis] = step
             above = distance_at(rows, solids, row, pose, margin, point + off)
@@ -40,18 +41,19 @@ def overlap_function(distance_at: Any) -> Any:
     def overlaps_near(rows: ShapeRows, solids: Solids, pair: HydroPair, start: Vec3, side: Real) -> bool:
         """Whether projections onto both surfaces in turn, from a point on, lead to a point inside both shapes."""
         point = start
-        for number in range(SEARCH_STEPS):
+        steps = int(SEARCH_STEPS)  # a variable: the loop is not unrolled
+        for number in range(steps):
             first = distance_at(rows, solids, pair.row0, pair.pose0, pair.margin0, point)
             second = distance_at(rows, solids, pair.row1, pair.pose1, pair.margin1, point)
             outer = wp.max(first.value, second.value)
             if outer < -ROUNDING * pair.size:
                 return True
-            step = DIFFERENCE * side
-            gradient = Vec3()
-            if first.value >= second.value:
-                gradient = gradient_at(rows, solids, pair.row0, pair.pose0, pair.margin0, point, first, step)
-            else:
-                gradient = gradient_at(rows, solids, pair.row1, pair.pose1, pair.margin1, point, second, step)
+            side0 = first.value >= second.value
+            row = wp.where(side0, pair.row0, pair.row1)
+            pose = wp.where(side0, pair.pose0, pair.pose1)
+            margin = wp.where(side0, pair.margin0, pair.margin1)
+            known = wp.where(side0, first.gradient, second.gradient)
+            gradient = gradient_at(rows, solids, row, pose, margin, point, known, DIFFERENCE * side)
             # Every second step is too long, to get inside where the surfaces are at a small angle.
             length = wp.where(number % 2 == 0, outer, Real(1.5) * outer) + Real(2.0) * ROUNDING * pair.size
             point = point - length * gradient
