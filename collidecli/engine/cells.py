@@ -143,7 +143,8 @@ def _upload_cells(batch: PoseBatch, device_model: DeviceModel, workspace: Worksp
     _, recorded_worlds, bodies = batch.body_pose.shape[:3]
     # From the frame of the first cell on, so that all chunks of whole frames have one layout.
     skipped, first = divmod(batch.first_cell - batch.first_frame * worlds, worlds)
-    poses = np.ascontiguousarray(batch.body_pose[skipped:], np.float64).reshape(-1, 7)
+    end = skipped + -(-(first + batch.cell_count) // worlds)
+    poses = np.ascontiguousarray(batch.body_pose[skipped:end], np.float64).reshape(-1, 7)
     cell_template, cell_world, first_pose = _cell_layout(
         first, batch.cell_count, recorded_worlds, bodies, device_model, workspace
     )
@@ -173,7 +174,7 @@ def _cell_layout(
         arrays = (world_template[world].astype(np.int32), world.astype(np.int32), first_pose.astype(np.int32))
         workspace.cell_layout = (
             key,
-            tuple(wp.array(values, dtype=wp.int32, device=workspace.device) for values in arrays),
+            tuple(workspace.uploaded(values, wp.int32) for values in arrays),
         )
     return workspace.cell_layout[1]
 

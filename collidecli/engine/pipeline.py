@@ -100,18 +100,28 @@ class ChunkReport:
 
 
 class StageClock:
-    """Adds the time since the last call to a stage of the report, including the device's work."""
+    """Adds the time of each stage to the report, including the device's work.
+
+    On the CPU a stage ends when its launches are complete. On a device the moments are marked in the stream, and read
+    by `close`, so that no stage waits.
+    """
 
     def __init__(self, report: ChunkReport, workspace: Workspace) -> None:
         self._report, self._workspace = report, workspace
-        self._last = time.perf_counter()
-        report.start, report.thread = self._last, threading.current_thread().name
+        report.start, report.thread = time.perf_counter(), threading.current_thread().name
+        self._last = workspace.mark()
+        self._ended: list[tuple[str, Any, Any]] = []
 
     def end(self, stage: str) -> None:
-        self._workspace.finish()
-        now = time.perf_counter()
-        self._report.seconds[stage] += now - self._last
+        now = self._workspace.mark()
+        self._ended.append((stage, self._last, now))
         self._last = now
+
+    def close(self) -> None:
+        """Adds the times; all launches are complete."""
+        for stage, begin, end in self._ended:
+            self._report.seconds[stage] += self._workspace.seconds_between(begin, end)
+        self._ended.clear()
 
 
 def joining_bytes(result_bytes: int, with_groups: bool = False) -> int:
@@ -130,6 +140,18 @@ def joined_parts(parts: list[ContactBlock]) -> ContactBlock:
     columns = {name: np.concatenate([part.columns.pop(name) for part in parts]) for name in names}
     groups = groups_of_parts([part.groups for part in parts])
     return ContactBlock(parts[0].first_cell, sum(part.cell_counts for part in parts), columns, groups)
+
+
+def touching_pairs(block: ContactBlock) -> int:
+    """Number of pairs of shapes, each in its cell, that have a contact: runs of rows with one cell and pair."""
+    shape0, shape1 = block.columns["shape0"], block.columns["shape1"]
+    begins = np.empty(len(shape0) + 1, bool)
+    begins[0] = False
+    np.not_equal(shape0[1:], shape0[:-1], out=begins[1:-1])
+    begins[1:-1] |= shape1[1:] != shape1[:-1]
+    begins[np.cumsum(block.cell_counts) - block.cell_counts] = True
+    begins[len(shape0)] = False
+    return int(np.count_nonzero(begins))
 
 
 @dataclass(frozen=True)
@@ -180,6 +202,7 @@ class CollisionPipeline:
         for stage in self.group_stages:
             block.groups[stage.group.name], _ = stage.collide_part(chunk, batch, workspace, 0, stage.width)
             clock.end("narrow_phase")
+        clock.close()
         return block, report
 
     def collide_in_parts(self, batch: PoseBatch, memory_limit: int) -> tuple[ContactBlock, ChunkReport]:
@@ -246,7 +269,9 @@ class CollisionPipeline:
         pair, count = self.broad_phase.find(chunk, workspace)
         clock.end("broad_phase")
         workspace.check(workspace.bytes + 8 * count)
-        return workspace.host(pair, count).copy().reshape(-1, 2), report
+        found = workspace.host(pair, count).copy().reshape(-1, 2)
+        clock.close()
+        return found, report
 
     def _collide_part(
         self, batch: PoseBatch, pairs: np.ndarray, workspace: Workspace
@@ -256,8 +281,9 @@ class CollisionPipeline:
         clock = StageClock(report, workspace)
         chunk = transform_chunk(self.device_model, batch, workspace)
         clock.end("transforms")
-        pair = wp.array(pairs, dtype=wp.vec2i, device=workspace.device, copy=False)
-        return self._collide_pairs(chunk, pair, len(pairs), workspace, report, clock), report
+        block = self._collide_pairs(chunk, workspace.uploaded(pairs, wp.vec2i), len(pairs), workspace, report, clock)
+        clock.close()
+        return block, report
 
     def _collide_pairs(
         self,
@@ -290,7 +316,7 @@ class CollisionPipeline:
         block = compact_contacts(
             self.device_model, chunk, candidates, count, total, emitted, self.float_type, workspace, scale
         )
-        report.touching_count = int(np.count_nonzero(workspace.host(candidates.count, count)))
+        report.touching_count = touching_pairs(block)
         report.contact_count = block.contact_count
         clock.end("order")
         if self.hydro is not None and split is not None:

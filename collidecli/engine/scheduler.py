@@ -137,7 +137,8 @@ class Workers:
                 self._pipeline.device_model.device, self._worker_memory
             )
             try:
-                result = self._pipeline.collide(batch, workspace)
+                with workspace.turn():
+                    result = self._pipeline.collide(batch, workspace)
                 self._workspaces[thread] = workspace  # after an error its launches may refer to freed arrays
                 return result
             except ChunkTooLarge:

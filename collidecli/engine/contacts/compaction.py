@@ -225,26 +225,25 @@ def compact_contacts(
     """
     layout, float_type = device_model.layout, np.dtype(float_type)
     workspace.check(total * row_bytes(float_type))
-    cell_end = workspace.array("cell_end", chunk.cell_count, wp.int32)
+    others = {"cell_end": (chunk.cell_count, wp.int32)}
+    if scale is not None:
+        others[FRICTION_SCALE.name] = (total, wp.float32)
+    columns, arrays = workspace.packed_table("column", _COLUMNS[float_type], total, _elements(float_type), others)
+    cell_end = arrays.pop("cell_end")
     if candidate_count:
         arguments = [layout.width, chunk.cell_count, candidate_count, candidates.pair, candidates.end, cell_end]
         workspace.launch(count_cells, candidate_count, arguments)
     else:
         workspace.fill(cell_end, 0)
-    columns, arrays = workspace.table("column", _COLUMNS[float_type], total, _elements(float_type))
     rows, margins = device_model.rows, device_model.margins
     arguments = [rows, margins, layout, chunk.cells, chunk.instances, candidates, emitted, columns]
     workspace.launch(COMPACT[float_type], candidate_count, arguments)
     if scale is not None:
-        arrays = {**arrays, FRICTION_SCALE.name: workspace.array("column_friction_scale", total, wp.float32)}
         scales = [candidates.end, scale, arrays["feature0"], arrays[FRICTION_SCALE.name]]
         workspace.launch(write_scales, candidate_count, scales)
-    # Copies, since the next chunk reuses the scratch.
-    copies = {name: workspace.copied(array, total) for name, array in arrays.items()}
-    ends = workspace.host(cell_end, chunk.cell_count)
-    counts = np.empty(chunk.cell_count, np.int64)
-    counts[0] = ends[0]
-    np.subtract(ends[1:], ends[:-1], out=counts[1:])
+    wanted = {name: (array, total) for name, array in arrays.items()}
+    copies = workspace.download({**wanted, "cell_end": (cell_end, chunk.cell_count)})
+    counts = np.diff(copies.pop("cell_end"), prepend=0).astype(np.int64)
     return ContactBlock(chunk.first_cell, counts, copies)
 
 

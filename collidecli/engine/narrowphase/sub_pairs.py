@@ -332,7 +332,7 @@ class SubPairKernels:
     def find(self, bucket: ColliderBatch, workspace: Workspace) -> SubPairs:
         """Sub-pairs of a batch."""
         collider, shared = bucket.collider, bucket.shared
-        parts = 1 if workspace.device.is_cpu else self.parts_on_cuda
+        parts = self.parts_on_cuda if workspace.has_own_memory else 1
         threads = bucket.size * parts
         end = workspace.array(f"{collider.name}_end", threads, wp.int32)
         few = workspace.array("few_sub_pairs", threads * int(FEW), wp.vec2i)

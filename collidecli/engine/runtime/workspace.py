@@ -7,17 +7,23 @@ kernels.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from itertools import accumulate
 from typing import Any, TypeVar
 
 import numpy as np
 import warp as wp
 
+from collidecli.engine.runtime.device_stream import DeviceStream, Traffic, has_own_memory
 from collidecli.engine.runtime.launch_queue import LaunchQueue
 from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT, RecordedLaunches
 from collidecli.engine.runtime.warp_internals import is_known_warp, rebind_host_array, set_field
 
 T = TypeVar("T")
+ALIGNMENT = 256
+"""Distance between the beginnings of packed arrays is a multiple of this [bytes], as of Warp's own arrays."""
 
 
 class ChunkTooLarge(Exception):
@@ -45,16 +51,30 @@ class Workspace:
         self.memory_limit = memory_limit
         self._exact = exact
         self.bytes = 0
-        self._on_cpu = device.is_cpu
+        self._stream = DeviceStream(device) if has_own_memory(device) else None
         self.cell_layout: tuple[tuple[int, ...], tuple[wp.array, ...]] | None = None
         self._arrays: dict[str, wp.array] = {}
         self._structs: dict[Any, tuple[Any, dict[str, Any]]] = {}
         self._tables: dict[Any, tuple[int, Any, dict[str, wp.array]]] = {}
         known = is_known_warp()
-        self._launches = LaunchQueue() if self._on_cpu and known else RecordedLaunches(device)
+        self._launches = LaunchQueue() if self._stream is None and known else RecordedLaunches(device)
         self._set_field = set_field if known else setattr
-        self._rebinds_host_arrays = self._on_cpu and known
+        self._rebinds_host_arrays = self._stream is None and known
         self._host: dict[int, np.ndarray] = {}
+
+    @property
+    def has_own_memory(self) -> bool:
+        """Whether arrays are in the memory of a device, not of the host."""
+        return self._stream is not None
+
+    @property
+    def traffic(self) -> Traffic:
+        """What was copied between host and device so far; nothing on the CPU."""
+        return Traffic() if self._stream is None else self._stream.traffic
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Context in which a worker uses the device; other workers use it while this one waits for a result."""
+        return nullcontext() if self._stream is None else self._stream.turn()
 
     def check(self, needed: int) -> None:
         """Raises ChunkTooLarge when `needed` bytes outside the scratch, such as a chunk's result, exceed the limit."""
@@ -64,7 +84,8 @@ class Workspace:
     def array(self, name: str, count: int, dtype: Any) -> wp.array:
         """The array `name`, at least `count` elements long; its content is lost when it grows.
 
-        Raises ChunkTooLarge, without allocation, when the limit would be exceeded.
+        Raises ChunkTooLarge when the limit would be exceeded, without allocation, or when the device has no memory
+        left.
         """
         existing = self._arrays.get(name)
         if existing is not None and existing.shape[0] >= count:
@@ -84,9 +105,17 @@ class Workspace:
         self._arrays.pop(name, None)
         self._forget()
         del existing
-        self._arrays[name] = wp.empty(capacity, dtype=dtype, device=self.device)
+        self._arrays[name] = self._allocated(capacity, dtype, needed)
         self.bytes = needed
         return self._arrays[name]
+
+    def _allocated(self, count: int, dtype: Any, needed: int) -> wp.array:
+        try:
+            return wp.empty(count, dtype=dtype, device=self.device)
+        except RuntimeError:  # Warp's error when a device has too little memory
+            if self._stream is None:
+                raise
+            raise ChunkTooLarge(needed) from None
 
     def struct(self, kind: type[T], /, **fields: Any) -> T:
         """This workspace's only instance of a Warp struct, with these fields set.
@@ -106,11 +135,26 @@ class Workspace:
     def bind_host_array(self, kind: Any, name: str, values: np.ndarray, dtype: Any) -> None:
         """Sets an array field of a struct of this workspace to host values, one row per element; no copy on the CPU."""
         instance, fields_set = self._structs[kind]
+        if self._stream is not None:
+            target = self.array(f"{kind.__name__}_{name}", len(values), dtype)
+            self._stream.upload(target, np.ascontiguousarray(values))
+            instance, fields_set = self._structs.setdefault(kind, (instance, fields_set))
+            setattr(instance, name, target)
+            fields_set[name] = target
+            return
         if self._rebinds_host_arrays and name in fields_set:
             rebind_host_array(instance, name, values)
         else:
             setattr(instance, name, wp.array(values, dtype=dtype, device=self.device, copy=False))
         fields_set[name] = values
+
+    def uploaded(self, values: np.ndarray, dtype: Any) -> wp.array:
+        """A new array with host values, one row per element; on the CPU the values themselves."""
+        if self._stream is None:
+            return wp.array(values, dtype=dtype, device=self.device, copy=False)
+        result = wp.empty(len(values), dtype=dtype, device=self.device)
+        self._stream.upload(result, np.ascontiguousarray(values))
+        return result
 
     def table(self, name: str, kind: type[T], count: int, elements: Mapping[str, Any]) -> tuple[T, dict[str, wp.array]]:
         """This workspace's only instance of a Warp struct, and its arrays by field, at least `count` elements long.
@@ -123,6 +167,33 @@ class Workspace:
             least = min(array.shape[0] for array in arrays.values())
             existing = self._tables[kind] = (least, self.struct(kind, **arrays), arrays)
         return existing[1], existing[2]
+
+    def packed_table(
+        self,
+        name: str,
+        kind: type[T],
+        count: int,
+        elements: Mapping[str, Any],
+        others: Mapping[str, tuple[int, Any]],
+    ) -> tuple[T, dict[str, wp.array]]:
+        """As `table`, with further arrays, by name, of other counts: for results that `download` copies together.
+
+        On a device all are parts of one array, and exactly as long as requested.
+        """
+        if self._stream is None:
+            further = {field: self.array(field, *each) for field, each in others.items()}
+            struct, arrays = self.table(name, kind, count, elements)
+            return struct, {**arrays, **further}
+        counts = {**{field: (count, element) for field, element in elements.items()}, **others}
+        sizes = {field: max(each, 1) * wp.types.type_size_in_bytes(element) for field, (each, element) in counts.items()}
+        starts = [0, *accumulate(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes.values())]
+        whole = self.array(f"{name}_packed", starts[-1], wp.uint8)
+        arrays = {}
+        for start, (field, (each, element)) in zip(starts, counts.items(), strict=False):
+            part = wp.array(ptr=whole.ptr + start, shape=max(each, 1), dtype=element, device=self.device)
+            vars(part)["held"] = whole
+            arrays[field] = part
+        return self.struct(kind, **{field: arrays[field] for field in elements}), arrays
 
     def launch(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None:
         """Launches `count` threads of a kernel.
@@ -143,7 +214,7 @@ class Workspace:
 
     def fill(self, array: wp.array, value: Any) -> None:
         """Sets every element of a scratch array."""
-        self.finish()
+        self._execute()
         array.fill_(value)
 
     def sort(self, key: wp.array, value: wp.array, count: int, bits: int) -> None:
@@ -151,19 +222,46 @@ class Workspace:
 
         Both arrays have at least 2 count elements; the second half is scratch.
         """
-        self.finish()
+        self._execute()
         wp.utils.radix_sort_pairs(key, value, count, 0, bits)
 
     def finish(self) -> None:
         """Waits until all launches are complete."""
+        if self._stream is None:
+            self._launches.finish()
+        else:
+            self._stream.wait()
+
+    def mark(self) -> Any:
+        """A moment for `seconds_between`: when all launches so far are complete. Only on the CPU this waits."""
+        if self._stream is not None:
+            return self._stream.mark()
         self._launches.finish()
+        return time.perf_counter()
+
+    def seconds_between(self, begin: Any, end: Any) -> float:
+        """Time between two marks, on a device only when it is complete [s]."""
+        return end - begin if self._stream is None else self._stream.seconds_between(begin, end)
+
+    def _execute(self) -> None:
+        """Executes the queue, before Warp's own functions use the arrays; a device's stream keeps their order."""
+        if self._stream is None:
+            self._launches.finish()
 
     def host(self, array: wp.array, count: int) -> np.ndarray:
         """The first `count` elements of a scratch array on the host: on the CPU the memory itself."""
-        if not self._on_cpu:
-            return array[:count].numpy()
+        if self._stream is not None:
+            return self._downloaded(array, count).copy()
         self._launches.finish()
         return self._view(array)[:count]
+
+    def _downloaded(self, array: wp.array, count: int) -> np.ndarray:
+        """The first `count` elements of an array of the device, valid until the next download."""
+        assert self._stream is not None
+        if count == 0:
+            return array[:0].numpy()
+        size = count * wp.types.type_size_in_bytes(array.dtype)
+        return _typed(self._stream.download(array, size), array.dtype, count)
 
     def _view(self, array: wp.array) -> np.ndarray:
         """The memory of an array on the CPU."""
@@ -174,19 +272,48 @@ class Workspace:
 
     def copied(self, array: wp.array, count: int) -> np.ndarray:
         """Copy of the first `count` elements on the host; on the CPU it is filled when `finish` returns."""
-        if not self._on_cpu:
-            return array[:count].numpy()
+        if self._stream is not None:
+            return self._downloaded(array, count).copy()
         source = self._view(array)[:count]
         copy = np.empty_like(source)
         if count:
             self._launches.copy(copy, array)
         return copy
 
+    def download(self, arrays: Mapping[str, tuple[wp.array, int]]) -> dict[str, np.ndarray]:
+        """Copies of the first elements of arrays on the host: of those of a `packed_table` in one transfer.
+
+        arrays: each array with its number of elements.
+        """
+        if self._stream is None:
+            copies = {name: self.copied(array, count) for name, (array, count) in arrays.items()}
+            self.finish()
+            return copies
+        whole = {vars(array).get("held") for array, _ in arrays.values()}
+        if len(whole) != 1 or None in whole:
+            return {name: self.copied(array, count) for name, (array, count) in arrays.items()}
+        (whole,) = whole
+        sizes = {name: count * wp.types.type_size_in_bytes(array.dtype) for name, (array, count) in arrays.items()}
+        starts = {name: array.ptr - whole.ptr for name, (array, _) in arrays.items()}
+        everything = self._stream.download(whole, max(starts[name] + size for name, size in sizes.items()))
+        return {
+            name: _typed(everything[starts[name] : starts[name] + sizes[name]], array.dtype, count).copy()
+            for name, (array, count) in arrays.items()
+        }
+
     def last(self, array: wp.array, count: int) -> int:
         """Element `count - 1` of a scratch array, on the host."""
-        if self._on_cpu:
+        if self._stream is None:
             return int(self.host(array, count)[count - 1])
-        return int(array[count - 1 : count].numpy()[0])
+        return int(self._downloaded(array[count - 1 : count], 1)[0])
+
+    def every(self, array: wp.array, count: int, step: int) -> list[int]:
+        """The last of each `step` of the first `count` int32 of a scratch array, on the host."""
+        if self._stream is None:
+            return self.host(array, count)[step - 1 :: step].tolist()
+        picked = self.array("picked", count // step, wp.int32)
+        wp.copy(picked[: count // step], array[step - 1 : count : step])
+        return self._downloaded(picked, count // step).tolist()
 
     def _forget(self) -> None:
         """Drops references to arrays, so that an outgrown array is freed."""
@@ -194,3 +321,9 @@ class Workspace:
         self._tables.clear()
         self._launches.forget()
         self._host.clear()
+
+
+def _typed(values: np.ndarray, dtype: Any, count: int) -> np.ndarray:
+    """Bytes of the host as `count` elements of a Warp type, without a copy."""
+    pointer = values.__array_interface__["data"][0]
+    return wp.array(ptr=pointer, shape=count, dtype=dtype, device="cpu").numpy()

@@ -1,0 +1,151 @@
+"""Devices with a memory of their own, that is CUDA devices: streams, copies to and from the host, and what they cost.
+
+A worker issues its launches and copies in a stream of its own. Warp has one current stream per device, not per thread,
+so workers issue by turns: a worker has the turn until it waits for a result. The device then executes the streams of
+several workers side by side, and one worker's chunk is copied while another's is computed.
+
+On the CPU arrays are in the host's memory, and nothing here is used; tests let it work on the CPU's arrays
+(`has_own_memory`), which are then copied as if they were a device's.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+RELEASE_THRESHOLD = 1.0
+"""Part of the device's memory that Warp's pool keeps between uses; by default it returns all at each wait."""
+_turns: dict[str, threading.Lock] = {}
+
+
+def has_own_memory(device: wp.Device) -> bool:
+    """Whether arrays of the device must be copied to and from the host."""
+    return device.is_cuda
+
+
+def keep_freed_memory(device: wp.Device) -> None:
+    """Lets the memory pool of a CUDA device keep what is freed; without a pool there is nothing to keep."""
+    if wp.is_mempool_supported(device):
+        wp.set_mempool_release_threshold(device, RELEASE_THRESHOLD)
+
+
+@dataclass
+class Traffic:
+    """Copies between host and device, and how often the host waited for the device, since the counts were reset."""
+
+    uploads: int = 0
+    uploaded_bytes: int = 0
+    downloads: int = 0
+    downloaded_bytes: int = 0
+    waits: int = 0
+
+    def plus(self, other: Traffic) -> Traffic:
+        """Sum of both."""
+        return Traffic(
+            self.uploads + other.uploads,
+            self.uploaded_bytes + other.uploaded_bytes,
+            self.downloads + other.downloads,
+            self.downloaded_bytes + other.downloaded_bytes,
+            self.waits + other.waits,
+        )
+
+
+class DeviceStream:
+    """A worker's stream on a device, with its page-locked memory for copies.
+
+    traffic: what was copied and waited for.
+    """
+
+    def __init__(self, device: wp.Device) -> None:
+        self.traffic = Traffic()
+        self._device = device
+        self._stream = wp.Stream(device) if device.is_cuda else None
+        self._turn = _turns.setdefault(device.alias, threading.Lock())
+        self._has_turn = False
+        self._staging: dict[str, wp.array] = {}
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Issues launches and copies in this stream; other workers issue theirs while this one waits."""
+        self._take()
+        try:
+            yield
+        finally:
+            self._give()
+
+    def wait(self) -> None:
+        """Waits until all that was issued is complete."""
+        self.traffic.waits += 1
+        if not self._has_turn:  # one thread alone, in the device's current stream
+            if self._device.is_cuda:
+                wp.synchronize_stream(self._device)
+            return
+        complete = None if self._stream is None else self._stream.record_event()
+        self._give()
+        try:
+            if complete is not None:
+                wp.synchronize_event(complete)
+        finally:
+            self._take()
+
+    def upload(self, target: wp.array, values: np.ndarray) -> None:
+        """Copies host values to the beginning of an array of the device; they may change afterwards."""
+        self.traffic.uploads += 1
+        self.traffic.uploaded_bytes += values.nbytes
+        staged = self._staged("upload", values.nbytes)
+        staged.numpy()[: values.nbytes] = values.reshape(-1).view(np.uint8)
+        wp.copy(_as_bytes(target, values.nbytes), staged, count=values.nbytes)
+
+    def download(self, source: wp.array, byte_count: int) -> np.ndarray:
+        """The first bytes of an array, uint8, when all that was issued is complete; valid until the next download."""
+        self.traffic.downloads += 1
+        self.traffic.downloaded_bytes += byte_count
+        staged = self._staged("download", byte_count)
+        wp.copy(staged, _as_bytes(source, byte_count), count=byte_count)
+        self.wait()
+        return staged.numpy()[:byte_count]
+
+    def mark(self) -> Any:
+        """A moment in the stream, for `seconds_between`."""
+        if self._device.is_cuda:
+            stream = self._stream if self._has_turn else self._device.stream
+            return stream.record_event(wp.Event(self._device, enable_timing=True))
+        return time.perf_counter()
+
+    def seconds_between(self, begin: Any, end: Any) -> float:
+        """Time between two marks that are complete [s]."""
+        if self._device.is_cuda:
+            return wp.get_event_elapsed_time(begin, end, synchronize=False) / 1000.0
+        return end - begin
+
+    def _take(self) -> None:
+        self._turn.acquire()
+        self._has_turn = True
+        if self._stream is not None:
+            wp.set_stream(self._stream, self._device)
+
+    def _give(self) -> None:
+        self._has_turn = False
+        self._turn.release()
+
+    def _staged(self, name: str, byte_count: int) -> wp.array:
+        """Memory of the host that the device reads and writes directly, at least `byte_count` bytes."""
+        existing = self._staging.get(name)
+        if existing is None or existing.size < byte_count:
+            size = byte_count + byte_count // 4
+            self._staging[name] = existing = wp.empty(size, wp.uint8, device="cpu", pinned=self._device.is_cuda)
+        return existing
+
+
+def _as_bytes(array: wp.array, byte_count: int) -> wp.array:
+    """The beginning of an array as bytes, without a copy."""
+    result = wp.array(ptr=array.ptr, shape=byte_count, dtype=wp.uint8, device=array.device)
+    vars(result)["held"] = array
+    return result
