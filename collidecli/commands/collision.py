@@ -19,9 +19,10 @@ from collidecli.engine.cells import PoseBatch
 from collidecli.engine.chunking import default_memory_limit, first_batch_cells
 from collidecli.engine.pipeline import ChunkReport, CollisionPipeline
 from collidecli.engine.pipeline_builder import BroadPhaseChoice, build_pipeline
+from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
 from collidecli.engine.runtime.process_settings import is_owned
-from collidecli.engine.scheduler import Workers, batch_size, worker_count
+from collidecli.engine.scheduler import Workers, batch_size, engine_memory, processing_threads, worker_count
 from collidecli.errors import InputError
 from collidecli.scene.columns import Column
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
@@ -108,6 +109,8 @@ SAMPLE_FRAMES = 8
 class Collision:
     """A compiled pipeline and the motion, which it collides in chunks of `chunk_cells` cells.
 
+    workers: threads that collide chunks. writing_threads: threads that hash and compress the contacts.
+
     memory_limit: for the scratch memory of all workers and the blocks that wait [bytes]. chunk_rows: rows of a chunk
     of a column in the file; 0 without a memory limit. notes: warnings about the cache of signed distance fields.
     """
@@ -116,6 +119,7 @@ class Collision:
     pipeline: CollisionPipeline
     choice: BroadPhaseChoice
     workers: int
+    writing_threads: int
     chunk_cells: int
     memory_limit: int
     contact: ContactOptions
@@ -196,7 +200,7 @@ def prepare_collision(
         key = (contact, engine, device.alias, np.dtype(motion.float_type).str)
         pipeline, choice = build() if cache is None else cache.pipeline(model, key, build)
         native_loops.use_compiled()
-    workers = worker_count(engine.threads, device.is_cuda)
+    workers = worker_count(engine.threads, has_own_memory(device))
     cells = batch_size(pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells)
     shares = None
     if engine.memory_limit:
@@ -207,8 +211,9 @@ def prepare_collision(
         pipeline=pipeline,
         choice=choice,
         workers=workers,
+        writing_threads=processing_threads(engine.threads),
         chunk_cells=cells if shares is None else shares.chunk_cells,
-        memory_limit=default_memory_limit() if shares is None else shares.engine_bytes,
+        memory_limit=engine_memory(default_memory_limit() if shares is None else shares.engine_bytes, device),
         contact=contact,
         chunk_rows=0 if shares is None else shares.chunk_rows,
         notes=(*pipeline.notes, *fields.notes, *kernel_cache_notes()),

@@ -20,8 +20,9 @@ from collidecli.commands.trace import write_trace
 from collidecli.engine.chunking import default_memory_limit
 from collidecli.engine.pipeline import STAGES, CollisionPipeline
 from collidecli.engine.pipeline_builder import BroadPhaseChoice, build_pipeline, find_device, load_ahead
+from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
-from collidecli.engine.scheduler import Workers, batch_size, worker_count
+from collidecli.engine.scheduler import Workers, batch_size, engine_memory, worker_count
 from collidecli.importers.meshes.part_cache import parts_kept_in
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.model import Model
@@ -182,7 +183,7 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
         _, choice = build(pipeline="unified", broad_phase="auto")
         measured = [Measured(name, skip_reason(name, scene, len(motion.time))) for name in PHASES]
         pipelines = {m.name: build(**PHASES[m.name])[0] for m in measured if not m.skipped}
-        threads = worker_count(request.engine.threads, device.is_cuda)
+        threads = worker_count(request.engine.threads, has_own_memory(device))
         first = next(iter(pipelines.values()))
         cells = batch_size(first, len(motion.time) * scene.model.world_count, threads, request.engine.chunk_cells)
         _measure(request, measured, pipelines, threads, cells, motion, progress)
@@ -289,7 +290,8 @@ def _measure(
     running = [m for m in measured if not m.skipped]
     frames = len(motion.time)
     done, repeat, extra_since = 0, 0, math.inf
-    share = (request.engine.memory_limit or default_memory_limit()) // len(running)
+    limit = request.engine.memory_limit or default_memory_limit()
+    share = engine_memory(limit, next(iter(pipelines.values())).device_model.device) // len(running)
     with ExitStack() as stack:
         pools = {name: stack.enter_context(Workers(pipeline, threads, share)) for name, pipeline in pipelines.items()}
         while repeat <= request.repeats or not _is_decided(running, request.repeats, extra_since):

@@ -163,8 +163,8 @@ def _run(
         ContactWriter(
             request.output, collision.pipeline.device_model.model, len(motion.time), motion.time, motion.step,
             motion.float_type, attributes, compression=request.compression, force=request.force,
-            columns=columns, threads=collision.workers, chunk_rows=collision.chunk_rows, environment=environment,
-            episodes=episodes_in(motion, model.world_count), groups=collision.pipeline.groups,
+            columns=columns, threads=collision.writing_threads, chunk_rows=collision.chunk_rows,
+            environment=environment, episodes=episodes_in(motion, model.world_count), groups=collision.pipeline.groups,
         ) as writer,
         closing(collision.blocks(timing)) as blocks,
         WriterThread(writer, timing) as sink,

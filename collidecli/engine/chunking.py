@@ -1,28 +1,44 @@
 """Sizes of chunks and of memory limits, as pure functions.
 
 A chunk is a number of consecutive cells that one worker collides at once. Three bounds apply: the instances of a chunk
-stay near a core's cache, its contacts stay near BLOCK_BYTES, and its scratch fits the worker's memory limit (the
-scheduler halves a chunk that does not, and collides a single cell in parts of its candidates). Toward the end of a run
-chunks are smaller, so that no worker idles. Contacts do not depend on the size of chunks.
+stay near a core's cache, or occupy a device; its contacts stay near the size of a block; and its scratch fits the
+worker's memory limit (the scheduler halves a chunk that does not, and collides a single cell in parts of its
+candidates). Toward the end of a run chunks are smaller, so that no worker idles. Contacts do not depend on the size of
+chunks.
 """
 
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 
 from collidecli.system_resources import free_memory
 
-CPU_CHUNK_INSTANCES = 49152
-"""Instances in a chunk on the CPU: enough to hide the cost of launches, few enough to stay near a core's cache."""
-CUDA_CHUNK_INSTANCES = 1 << 20
-PROBE_INSTANCES = 18432
-"""Instances in the first chunks of a run, which measure the bytes of contacts and the seconds per cell."""
 MIN_SECONDS = 2.0e-3
 """Lower bound of the duration of the small chunks at the end of a run."""
-CHUNKS_PER_WORKER = 2
-"""A short run is cut into at least this many chunks per worker."""
-BLOCK_BYTES = 4 << 20
-"""Upper bound of the contacts of a chunk: several blocks are in memory at a time."""
+
+
+@dataclass(frozen=True)
+class ChunkSizes:
+    """Sizes of chunks for a kind of device.
+
+    instances: in a chunk. probe_instances: in the first chunks of a run, which measure the bytes of contacts and the
+    seconds per cell. block_bytes: upper bound of the contacts of a chunk; several blocks are in memory at a time.
+    chunks_per_worker: a short run is cut into at least this many.
+    """
+
+    instances: int
+    probe_instances: int
+    block_bytes: int
+    chunks_per_worker: int
+
+
+ON_CPU = ChunkSizes(instances=49152, probe_instances=18432, block_bytes=4 << 20, chunks_per_worker=2)
+"""Enough instances to hide the cost of launches, few enough to stay near a core's cache."""
+ON_DEVICE = ChunkSizes(instances=1 << 20, probe_instances=1 << 17, block_bytes=256 << 20, chunks_per_worker=1)
+"""Enough instances to occupy all of a device's processors, and few read-backs of sizes per second."""
+IN_FLIGHT = 3
+"""Chunks of a device at a time: one is uploaded, one computed, one downloaded."""
 WAITING_BLOCKS = 6
 """Blocks that may be complete but not written, besides one per worker: in transfer, in the queue, being written."""
 UNLIMITED = sys.maxsize
@@ -43,16 +59,14 @@ def single_cell_memory(memory_limit: int) -> int:
     return memory_limit // 2
 
 
-def batch_cells(cell_count: int, world_count: int, width: int, worker_count: int, is_cuda: bool) -> int:
+def batch_cells(cell_count: int, world_count: int, width: int, worker_count: int, sizes: ChunkSizes) -> int:
     """Cells of a batch of poses: whole frames where at least one fits, so that no frame is read twice.
 
     Args:
-        cell_count: cells of the run. width: instances per cell.
-        worker_count: a short run gives each worker at least CHUNKS_PER_WORKER batches; on CUDA one batch may be all.
+        cell_count: cells of the run. width: instances per cell. worker_count: see `ChunkSizes.chunks_per_worker`.
     """
-    instances = CUDA_CHUNK_INSTANCES if is_cuda else CPU_CHUNK_INSTANCES
-    per_worker = -(-cell_count // (1 if is_cuda else CHUNKS_PER_WORKER * worker_count))
-    cells = max(1, min(instances // width, per_worker))
+    per_worker = -(-cell_count // (sizes.chunks_per_worker * worker_count))
+    cells = max(1, min(sizes.instances // width, per_worker))
     return cells if cells < world_count else cells // world_count * world_count
 
 
@@ -61,20 +75,20 @@ def first_batch_cells(cells: int, cell_count: int, world_count: int) -> int:
     return min(cells // (4 * world_count) * world_count or cells, cell_count)
 
 
-def probe_cells(width: int) -> int:
+def probe_cells(width: int, sizes: ChunkSizes) -> int:
     """Cells of a chunk at the beginning of a run, before any chunk is measured. width: instances per cell."""
-    return max(1, PROBE_INSTANCES // width)
+    return max(1, sizes.probe_instances // width)
 
 
-def block_cells(bytes_per_cell: float) -> int:
-    """Cells whose contacts fill BLOCK_BYTES; UNLIMITED for cells without contacts."""
-    return max(1, int(BLOCK_BYTES / bytes_per_cell)) if bytes_per_cell else UNLIMITED
+def block_cells(bytes_per_cell: float, sizes: ChunkSizes) -> int:
+    """Cells whose contacts fill a block; UNLIMITED for cells without contacts."""
+    return max(1, int(sizes.block_bytes / bytes_per_cell)) if bytes_per_cell else UNLIMITED
 
 
-def min_cells(done_cells: int, done_seconds: float, width: int) -> int:
-    """Cells that take MIN_SECONDS at the measured speed; those of a probe while nothing is measured."""
+def min_cells(done_cells: int, done_seconds: float, probe: int) -> int:
+    """Cells that take MIN_SECONDS at the measured speed; `probe`, those of a first chunk, while nothing is measured."""
     if not done_seconds:
-        return probe_cells(width)
+        return probe
     return max(1, round(MIN_SECONDS * done_cells / done_seconds))
 
 

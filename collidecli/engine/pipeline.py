@@ -17,6 +17,7 @@ from collidecli.engine.contacts.compaction import COMPACT, compact_contacts, cou
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.narrowphase.collider import Bucket, ColliderBatch, ColliderTable
 from collidecli.engine.narrowphase.partition import count_buckets, partition, write_buckets
+from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
 from collidecli.scene.contact_groups import HYDRO_PATCHES, ContactGroup, GroupRows, groups_of_parts
@@ -301,17 +302,17 @@ class CollisionPipeline:
             split = self.hydro.split(chunk, pair, count, workspace)
             pair, count = split.others, split.other_count
         candidates = new_candidates(workspace, pair, count)
-        emitted, report.inexact_count = self._narrow_phase(chunk, candidates, count, workspace)
+        emitted, inexact = self._narrow_phase(chunk, candidates, count, workspace)
         scale = None
         if self.reduction is None:  # the scan executes with the launches of the colliders, in their stage
-            total = scan_counts(workspace, candidates, count)
+            total, report.inexact_count = scan_counts(workspace, candidates, count, inexact)
             clock.end("narrow_phase")
         else:
             clock.end("narrow_phase")
             scale = self.reduction.reduce(
                 self.device_model, chunk.instances, candidates, count, emitted.contact, workspace
             )
-            total = scan_counts(workspace, candidates, count)
+            total, report.inexact_count = scan_counts(workspace, candidates, count, inexact)
             clock.end("reduction")
         block = compact_contacts(
             self.device_model, chunk, candidates, count, total, emitted, self.float_type, workspace, scale
@@ -330,7 +331,7 @@ class CollisionPipeline:
 
     def kernels(self) -> list[wp.Kernel]:
         """All kernels of this pipeline, by increasing compile time."""
-        kernels = [execute_steps] if self.device_model.device.is_cpu else []
+        kernels = [] if has_own_memory(self.device_model.device) else [execute_steps]
         kernels += [*ALWAYS, COMPACT[np.dtype(self.float_type)]]
         for collider in self.table.colliders:
             kernels += collider.sub_pair_kernels.kernels if collider.sub_pair_kernels else []
@@ -349,10 +350,10 @@ class CollisionPipeline:
 
     def _narrow_phase(
         self, chunk: Chunk, candidates: Candidates, count: int, workspace: Workspace
-    ) -> tuple[ContactBuffer, int]:
-        """Sets the fields of each candidate except `end`; returns the buffer and the number of inexact pairs."""
+    ) -> tuple[ContactBuffer, wp.array | None]:
+        """Sets the fields of each candidate except `end`; returns the buffer and the count of inexact pairs, if any."""
         if count == 0:
-            return workspace.struct(ContactBuffer), 0
+            return workspace.struct(ContactBuffer), None
         order, starts = partition(self.device_model, chunk, candidates, count, self.table, workspace)
         sizes = [end - start for start, end in pairwise(starts)]
         needed = [size * collider.max_contacts for size, collider in zip(sizes, self.table.colliders, strict=True)]
@@ -390,4 +391,4 @@ class CollisionPipeline:
                 workspace.launch(
                     collider.feature_remapping, size, [self.device_model.rows, candidates, bucket, emitted]
                 )
-        return emitted, workspace.last(inexact, 1) if may_be_inexact else 0
+        return emitted, inexact if may_be_inexact else None

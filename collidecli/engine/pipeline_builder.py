@@ -22,6 +22,7 @@ from collidecli.engine.narrowphase.collider import ColliderTable
 from collidecli.engine.narrowphase.dispatch import needed_colliders
 from collidecli.engine.pipeline import ALWAYS, BroadPhase, CollisionPipeline, GroupStage
 from collidecli.engine.runtime.compilation import begin_loading, load_kernels
+from collidecli.engine.runtime.device_stream import has_own_memory, keep_freed_memory
 from collidecli.engine.runtime.initialization import initialize, one_at_a_time
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.sample_bounds import sample_bounds, world_offset
@@ -54,20 +55,21 @@ class BroadPhaseChoice:
 
 
 def find_device(name: str) -> wp.Device:
-    """The device `name`; with an empty name the first CUDA device, else the CPU. Raises InputError if there is none."""
+    """The device `name`, "cpu" if that is empty. Raises InputError if there is none."""
     initialize()
     try:
-        if not name:
-            return wp.get_device("cuda:0" if wp.is_cuda_available() else "cpu")
-        return wp.get_device("cuda:0" if name == "cuda" else name)
+        device = wp.get_device("cuda:0" if name == "cuda" else name or "cpu")
     except (ValueError, RuntimeError) as error:
         known = ", ".join(device.alias for device in wp.get_devices())
         raise InputError(f"there is no device '{name}'", "--device", f"this machine has: {known}") from error
+    if has_own_memory(device):
+        keep_freed_memory(device)
+    return device
 
 
 def load_ahead(device: wp.Device) -> None:
     """Starts to compile and load the kernels of every run on the CPU, whose cores are idle while a scene is read."""
-    if device.is_cpu:
+    if not has_own_memory(device):
         begin_loading([execute_steps, *ALWAYS], device)
 
 

@@ -10,10 +10,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
+import warp as wp
 
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.chunking import (
+    IN_FLIGHT,
+    ON_CPU,
+    ON_DEVICE,
     UNLIMITED,
+    ChunkSizes,
     batch_cells,
     block_cells,
     chunk_cells,
@@ -24,6 +29,7 @@ from collidecli.engine.chunking import (
     worker_memory,
 )
 from collidecli.engine.pipeline import ChunkReport, CollisionPipeline
+from collidecli.engine.runtime.device_stream import free_device_memory, has_own_memory
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
 from collidecli.errors import InputError
 from collidecli.scene.contact_groups import consecutive_groups
@@ -32,13 +38,28 @@ from collidecli.scene.text_format import memory
 from collidecli.system_resources import processor_count
 
 
-def worker_count(threads: int, is_cuda: bool) -> int:
-    """Workers for a device: one on CUDA, whose launches fill it; on the CPU `threads`, 0 is one per processor."""
-    if is_cuda:
-        return 1
-    if threads:
-        return threads
-    return processor_count()
+def worker_count(threads: int, own_memory: bool) -> int:
+    """Threads that collide chunks: on the CPU `threads`, 0 is one per processor; on a device one a chunk in flight."""
+    if own_memory:
+        return IN_FLIGHT
+    return processing_threads(threads)
+
+
+def processing_threads(threads: int) -> int:
+    """Threads for work of the host, such as compression: `threads`, 0 is one per processor."""
+    return threads or processor_count()
+
+
+def chunk_sizes(device: wp.Device) -> ChunkSizes:
+    """Sizes of chunks for a device."""
+    return ON_DEVICE if has_own_memory(device) else ON_CPU
+
+
+def engine_memory(memory_limit: int, device: wp.Device) -> int:
+    """The limit for scratch and blocks [bytes]: on a device at most what half of its free memory allows as well."""
+    if not has_own_memory(device):
+        return memory_limit
+    return min(memory_limit, free_device_memory(device) // 2)
 
 
 def batch_size(pipeline: CollisionPipeline, cell_count: int, workers: int, requested: int) -> int:
@@ -46,7 +67,7 @@ def batch_size(pipeline: CollisionPipeline, cell_count: int, workers: int, reque
     if requested:
         return requested
     model = pipeline.device_model
-    return batch_cells(cell_count, model.model.world_count, pipeline.cell_width, workers, model.device.is_cuda)
+    return batch_cells(cell_count, model.model.world_count, pipeline.cell_width, workers, chunk_sizes(model.device))
 
 
 class Workers:
@@ -63,10 +84,11 @@ class Workers:
         self._pipeline = pipeline
         self._count = count
         self._memory_limit = memory_limit
-        self._width = pipeline.cell_width
+        self._sizes = chunk_sizes(pipeline.device_model.device)
+        self._probe = probe_cells(pipeline.cell_width, self._sizes)
         self._worker_memory = worker_memory(memory_limit, count)
         self._largest_block = 0
-        self._max_cells = probe_cells(self._width)
+        self._max_cells = self._probe
         self._max_fitting = UNLIMITED
         self._bytes_per_cell = 0.0
         self._done_cells, self._done_seconds = 0, 0.0
@@ -88,7 +110,7 @@ class Workers:
             for batch in batches:
                 done = 0
                 while done < batch.cell_count:
-                    least = min_cells(self._done_cells, self._done_seconds, self._width)
+                    least = min_cells(self._done_cells, self._done_seconds, self._probe)
                     count = chunk_cells(batch.cell_count - done, run_left, self._max_cells, least, self._count)
                     chunk = replace(batch, first_cell=batch.first_cell + done, cell_count=count)
                     pending.append(self._pool.submit(self._collide_one, chunk))
@@ -116,7 +138,7 @@ class Workers:
         self._largest_block = max(self._largest_block, block.nbytes)
         cells = max(1, len(block.cell_counts))
         self._bytes_per_cell = max(self._bytes_per_cell, block.nbytes / cells)
-        self._max_cells = min(block_cells(self._bytes_per_cell), self._max_fitting)
+        self._max_cells = min(block_cells(self._bytes_per_cell, self._sizes), self._max_fitting)
         return result
 
     def close(self) -> None:

@@ -88,7 +88,7 @@ def _clip_cells(
 ) -> FaceList:
     """Faces of pairs of cells, in launches whose scratch is limited."""
     stride = 2 * (2 * uploaded.most_neighbors + 8)
-    limit = SCRATCH_BYTES if workspace.device.is_cpu else CUDA_SCRATCH_BYTES
+    limit = CUDA_SCRATCH_BYTES if workspace.has_own_memory else SCRATCH_BYTES
     batch = max(1, min(total, limit // (stride * 24)))
     corner = workspace.array("hydro_corner", batch * stride, Vec3)
     face = workspace.array("hydro_polytope_face", total, HydroFace)

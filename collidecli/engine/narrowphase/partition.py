@@ -90,7 +90,7 @@ def partition(
         table.of_kinds,
     ]
     workspace.launch(count_buckets, block_count, [*arguments, collider_count, block_count, bucket, end])
-    workspace.scan(end, collider_count * block_count)
+    workspace.launch_scan(end, collider_count * block_count)
     # The scan's last block of each bucket is the bucket's end; it is read before the write pass decrements it.
     starts = [0, *workspace.every(end, collider_count * block_count, block_count)]
     workspace.launch(write_buckets, block_count, [count, collider_count, block_count, bucket, end, order])

@@ -4,8 +4,7 @@ A worker issues its launches and copies in a stream of its own. Warp has one cur
 so workers issue by turns: a worker has the turn until it waits for a result. The device then executes the streams of
 several workers side by side, and one worker's chunk is copied while another's is computed.
 
-On the CPU arrays are in the host's memory, and nothing here is used; tests let it work on the CPU's arrays
-(`has_own_memory`), which are then copied as if they were a device's.
+On the CPU arrays are in the host's memory, and nothing here is used, except in tests (TREATED_AS_DEVICES).
 """
 
 from __future__ import annotations
@@ -22,18 +21,25 @@ import warp as wp
 
 RELEASE_THRESHOLD = 1.0
 """Part of the device's memory that Warp's pool keeps between uses; by default it returns all at each wait."""
+TREATED_AS_DEVICES: set[str] = set()
+"""Aliases of devices whose arrays are copied to and from the host though they need not be: tests add "cpu"."""
 _turns: dict[str, threading.Lock] = {}
 
 
 def has_own_memory(device: wp.Device) -> bool:
     """Whether arrays of the device must be copied to and from the host."""
-    return device.is_cuda
+    return device.is_cuda or device.alias in TREATED_AS_DEVICES
 
 
 def keep_freed_memory(device: wp.Device) -> None:
     """Lets the memory pool of a CUDA device keep what is freed; without a pool there is nothing to keep."""
     if wp.is_mempool_supported(device):
         wp.set_mempool_release_threshold(device, RELEASE_THRESHOLD)
+
+
+def free_device_memory(device: wp.Device) -> int:
+    """Memory that can be allocated on a device with a memory of its own [bytes]."""
+    return device.free_memory
 
 
 @dataclass

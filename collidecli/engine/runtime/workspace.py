@@ -181,11 +181,13 @@ class Workspace:
         On a device all are parts of one array, and exactly as long as requested.
         """
         if self._stream is None:
-            further = {field: self.array(field, *each) for field, each in others.items()}
+            further = {field: self.array(f"{name}_{field}", *each) for field, each in others.items()}
             struct, arrays = self.table(name, kind, count, elements)
             return struct, {**arrays, **further}
         counts = {**{field: (count, element) for field, element in elements.items()}, **others}
-        sizes = {field: max(each, 1) * wp.types.type_size_in_bytes(element) for field, (each, element) in counts.items()}
+        sizes = {
+            field: max(each, 1) * wp.types.type_size_in_bytes(element) for field, (each, element) in counts.items()
+        }
         starts = [0, *accumulate(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes.values())]
         whole = self.array(f"{name}_packed", starts[-1], wp.uint8)
         arrays = {}
@@ -208,9 +210,13 @@ class Workspace:
         """Inclusive scan of the first `count` int32 of `counts` to `ends`, else in place; returns the total."""
         if count == 0:
             return 0
-        ends = counts if ends is None else ends
-        self._launches.scan(counts, count, ends)
-        return self.last(ends, count)
+        self.launch_scan(counts, count, ends)
+        return self.last(counts if ends is None else ends, count)
+
+    def launch_scan(self, counts: wp.array, count: int, ends: wp.array | None = None) -> None:
+        """As `scan`, for a total that is not needed yet: on a device nothing is read."""
+        if count:
+            self._launches.scan(counts, count, counts if ends is None else ends)
 
     def fill(self, array: wp.array, value: Any) -> None:
         """Sets every element of a scratch array."""
@@ -306,6 +312,17 @@ class Workspace:
         if self._stream is None:
             return int(self.host(array, count)[count - 1])
         return int(self._downloaded(array[count - 1 : count], 1)[0])
+
+    def lasts(self, *arrays: tuple[wp.array, int]) -> list[int]:
+        """Element `count - 1` of each array of int32, 0 where `count` is 0; of a device in one transfer."""
+        if self._stream is None:
+            return [self.last(array, count) if count else 0 for array, count in arrays]
+        read = self.array("read", len(arrays), wp.int32)
+        for index, (array, count) in enumerate(arrays):
+            if count:
+                wp.copy(read, array, dest_offset=index, src_offset=count - 1, count=1)
+        values = self._downloaded(read, len(arrays)).tolist()
+        return [value if count else 0 for value, (_, count) in zip(values, arrays, strict=True)]
 
     def every(self, array: wp.array, count: int, step: int) -> list[int]:
         """The last of each `step` of the first `count` int32 of a scratch array, on the host."""

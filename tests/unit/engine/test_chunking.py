@@ -5,12 +5,9 @@ from __future__ import annotations
 import pytest
 
 from collidecli.engine.chunking import (
-    BLOCK_BYTES,
-    CHUNKS_PER_WORKER,
-    CPU_CHUNK_INSTANCES,
-    CUDA_CHUNK_INSTANCES,
     MIN_SECONDS,
-    PROBE_INSTANCES,
+    ON_CPU,
+    ON_DEVICE,
     UNLIMITED,
     WAITING_BLOCKS,
     batch_cells,
@@ -31,19 +28,19 @@ def test_memory_is_divided_among_workers_and_waiting_blocks():
 
 
 @pytest.mark.parametrize(
-    ("cells", "worlds", "width", "workers", "is_cuda", "expected"),
+    ("cells", "worlds", "width", "workers", "sizes", "expected"),
     [
-        (10**6, 1, 8, 4, False, CPU_CHUNK_INSTANCES // 8),
-        (10**6, 1, 8, 1, True, CUDA_CHUNK_INSTANCES // 8),
-        (80, 1, 8, 4, False, 80 // (CHUNKS_PER_WORKER * 4)),
-        (80, 1, 8, 1, True, 80),
-        (10**6, 1000, 8, 4, False, 6000),  # whole frames of 6144 cells
-        (10**6, 7000, 8, 4, False, CPU_CHUNK_INSTANCES // 8),  # part of a frame
-        (10, 1, 10**6, 1, False, 1),
+        (10**6, 1, 8, 4, ON_CPU, ON_CPU.instances // 8),
+        (10**6, 1, 8, 1, ON_DEVICE, ON_DEVICE.instances // 8),
+        (80, 1, 8, 4, ON_CPU, 80 // (ON_CPU.chunks_per_worker * 4)),
+        (80, 1, 8, 1, ON_DEVICE, 80),
+        (10**6, 1000, 8, 4, ON_CPU, 6000),  # whole frames of 6144 cells
+        (10**6, 7000, 8, 4, ON_CPU, ON_CPU.instances // 8),  # part of a frame
+        (10, 1, 10**6, 1, ON_CPU, 1),
     ],
 )
-def test_cells_of_a_batch(cells, worlds, width, workers, is_cuda, expected):
-    assert batch_cells(cells, worlds, width, workers, is_cuda) == expected
+def test_cells_of_a_batch(cells, worlds, width, workers, sizes, expected):
+    assert batch_cells(cells, worlds, width, workers, sizes) == expected
 
 
 @pytest.mark.parametrize(
@@ -54,12 +51,12 @@ def test_the_first_batch_is_a_quarter_in_whole_frames(cells, run, worlds, expect
 
 
 def test_cells_by_instances_bytes_and_seconds():
-    assert probe_cells(8) == PROBE_INSTANCES // 8
-    assert probe_cells(10 * PROBE_INSTANCES) == 1
-    assert block_cells(0.0) == UNLIMITED
-    assert block_cells(1000.0) == BLOCK_BYTES // 1000
-    assert block_cells(2.0 * BLOCK_BYTES) == 1
-    assert min_cells(0, 0.0, 8) == probe_cells(8)
+    assert probe_cells(8, ON_CPU) == ON_CPU.probe_instances // 8
+    assert probe_cells(10 * ON_CPU.probe_instances, ON_CPU) == 1
+    assert block_cells(0.0, ON_CPU) == UNLIMITED
+    assert block_cells(1000.0, ON_CPU) == ON_CPU.block_bytes // 1000
+    assert block_cells(2.0 * ON_CPU.block_bytes, ON_CPU) == 1
+    assert min_cells(0, 0.0, 77) == 77
     assert min_cells(500, 500 * MIN_SECONDS / 20, 8) == 20
     assert min_cells(1, 100.0, 8) == 1
 

@@ -11,7 +11,7 @@ import pytest
 import warp as wp
 
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.chunking import MIN_SECONDS, PROBE_INSTANCES, WAITING_BLOCKS
+from collidecli.engine.chunking import MIN_SECONDS, ON_CPU, WAITING_BLOCKS
 from collidecli.engine.pipeline import ChunkReport
 from collidecli.engine.pipeline_builder import find_device
 from collidecli.engine.runtime.workspace import Workspace
@@ -116,7 +116,7 @@ def test_chunks_after_an_odd_one_are_as_large_as_its_smaller_half():
 def test_the_last_chunks_of_several_workers_are_smaller(least):
     """A chunk takes at least MIN_SECONDS; all cells have equal cost here."""
     cells, step = 48000, 8000
-    assert step > PROBE_INSTANCES // 8
+    assert step > ON_CPU.probe_instances // 8
     batches = [PoseBatch(first, step, 0, np.zeros(0)) for first in range(0, cells, step)]
     sizes = {}
     for known in (None, cells):

@@ -1,0 +1,197 @@
+"""The path of a device with a memory of its own, on the CPU's arrays: copies, waits, chunks, memory, turns."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import warp as wp
+
+from collidecli.engine.cells import PoseBatch
+from collidecli.engine.chunking import IN_FLIGHT, ON_CPU, ON_DEVICE
+from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.runtime import device_stream, workspace
+from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
+from collidecli.engine.scheduler import Workers, chunk_sizes, engine_memory, processing_threads, worker_count
+from collidecli.scene.run_options import ContactOptions
+from tests.support.engine_runs import PHASES, assert_identical, contacts_of, pipeline_of
+from tests.support.random_scenes import mixed_builder, random_poses
+
+FRAMES, COUNT = 12, 24
+
+
+@pytest.fixture
+def as_device(monkeypatch):
+    """The CPU is treated as a device whose arrays must be copied."""
+    monkeypatch.setattr(device_stream, "TREATED_AS_DEVICES", {"cpu"})
+    monkeypatch.setattr(device_stream, "keep_freed_memory", lambda device: None)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return mixed_builder(0, COUNT).finalize()
+
+
+@pytest.fixture(scope="module")
+def poses() -> np.ndarray:
+    return random_poses(np.random.default_rng(1), (FRAMES, 1, COUNT), 0.5)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("reduced", [False, True])
+def test_same_contacts_as_on_the_cpu(model, poses, phase, reduced, monkeypatch):
+    options = ContactOptions(reduce_contacts=reduced, reduce_pairs="all", moment_matching=reduced)
+    reference = contacts_of(pipeline_of(model, poses, options, **PHASES[phase]), poses)
+    assert reference.rigid_contact_count > 200
+    monkeypatch.setattr(device_stream, "TREATED_AS_DEVICES", {"cpu"})
+    pipeline = pipeline_of(model, poses, options, **PHASES[phase])
+    for chunk, threads in ((0, 1), (5, 1), (1, 3)):
+        assert_identical(contacts_of(pipeline, poses, chunk, threads), reference)
+
+
+def chunk_traffic(pipeline, poses, chunks: int) -> list[device_stream.Traffic]:
+    """What each chunk of one worker copies, after a first one for which scratch is allocated."""
+    scratch = Workspace(pipeline.device_model.device, 1 << 40)
+    step = len(poses) // chunks
+    found = []
+    for first in range(0, len(poses), step):
+        scratch._stream.traffic = device_stream.Traffic()
+        with scratch.turn():
+            pipeline.collide(PoseBatch(first, step, 0, poses), scratch)
+        found.append(scratch.traffic)
+    return found[1:]
+
+
+@pytest.mark.parametrize(("phase", "sizes"), [("explicit", 3), ("nxn", 3), ("sap", 4)])
+def test_a_chunk_has_one_upload_of_its_own_poses_and_one_packed_download(as_device, model, poses, phase, sizes):
+    """The rest are sizes: of the candidates, of each collider's part of them, and of the contacts."""
+    pipeline = pipeline_of(model, poses, broad_phase=phase)
+    every = chunk_traffic(pipeline, poses, 4)
+    for traffic in every:
+        assert traffic.uploads == 1
+        assert traffic.uploaded_bytes == FRAMES // 4 * COUNT * 7 * 8
+        assert traffic.downloads <= sizes + 1
+        assert traffic.waits == traffic.downloads
+
+
+def test_no_array_is_read_past_the_counted_copies(as_device, model, poses, monkeypatch):
+    pipeline = pipeline_of(model, poses, broad_phase="sap")
+    chunk_traffic(pipeline, poses, 4)
+    read: list[str] = []
+    plain = wp.array.numpy
+    monkeypatch.setattr(wp.array, "numpy", lambda self: read.append(str(self.dtype)) or plain(self))
+    scratch = Workspace(pipeline.device_model.device, 1 << 40)
+    with scratch.turn():
+        pipeline.collide(PoseBatch(0, 3, 0, poses), scratch)
+        read.clear()
+        pipeline.collide(PoseBatch(3, 3, 0, poses), scratch)
+    # Of page-locked memory: one for each upload, and one or two for each download and its parts.
+    assert all("uint8" in kind or "int32" in kind or "vec" in kind or "float" in kind for kind in read)
+
+
+def test_memory_that_a_device_refuses_makes_chunks_smaller(as_device, model, poses, monkeypatch):
+    """Warp raises RuntimeError then; the chunk is halved until it fits, and nothing is lost."""
+    pipeline = pipeline_of(model, poses, broad_phase="nxn")
+    reference = contacts_of(pipeline, poses)
+    plain, most, refused = wp.empty, [1 << 40], []
+
+    def limited(shape, *args, **options):
+        if "pinned" not in options and shape > most[0]:
+            refused.append(shape)
+            raise RuntimeError(f"Failed to allocate {shape} bytes on device 'cuda:0'")
+        return plain(shape, *args, **options)
+
+    monkeypatch.setattr(workspace.wp, "empty", limited)
+    most[0] = 6000
+    assert_identical(contacts_of(pipeline, poses), reference)
+    assert refused
+
+
+def test_on_the_cpu_a_failed_allocation_is_no_size_of_a_chunk(monkeypatch):
+    def fails(*args, **options):
+        raise RuntimeError("Failed to allocate 8 bytes on device 'cpu'")
+
+    scratch = Workspace(find_device("cpu"), 1 << 40)
+    monkeypatch.setattr(workspace.wp, "empty", fails)
+    with pytest.raises(RuntimeError, match="allocate"):
+        scratch.array("any", 8, wp.int32)
+
+
+def test_a_device_that_is_full_reports_what_was_needed(as_device, monkeypatch):
+    def fails(*args, **options):
+        raise RuntimeError("Failed to allocate 8 bytes on device 'cuda:0'")
+
+    scratch = Workspace(find_device("cpu"), 1 << 40)
+    monkeypatch.setattr(workspace.wp, "empty", fails)
+    with pytest.raises(ChunkTooLarge) as raised:
+        scratch.array("any", 800, wp.int32)
+    assert raised.value.needed >= 3200
+
+
+def test_sizes_threads_and_memory_of_a_device(as_device, monkeypatch):
+    device = find_device("cpu")
+    assert chunk_sizes(device) is ON_DEVICE
+    assert worker_count(7, True) == IN_FLIGHT
+    assert processing_threads(7) == 7  # compression does not wait for the few workers of a device
+    monkeypatch.setattr("collidecli.engine.scheduler.free_device_memory", lambda device: 1000)
+    assert engine_memory(10**9, device) == 500
+    assert engine_memory(300, device) == 300
+    monkeypatch.setattr(device_stream, "TREATED_AS_DEVICES", set())
+    assert chunk_sizes(device) is ON_CPU
+    assert engine_memory(10**9, device) == 10**9
+
+
+def test_a_pool_keeps_freed_memory(monkeypatch):
+    """By default Warp's pool returns all memory at each wait."""
+    set_to = []
+    cuda = SimpleNamespace(alias="cuda:7", is_cuda=True)
+    monkeypatch.setattr(wp, "is_mempool_supported", lambda device: True)
+    monkeypatch.setattr(wp, "set_mempool_release_threshold", lambda device, value: set_to.append((device.alias, value)))
+    monkeypatch.setattr(wp, "get_device", lambda name: cuda)
+    assert find_device("cuda") is cuda
+    assert set_to == [("cuda:7", 1.0)]
+    monkeypatch.setattr(wp, "is_mempool_supported", lambda device: False)
+    find_device("cuda")
+    assert len(set_to) == 1
+
+
+def test_the_cpu_is_the_default_device_even_beside_another(monkeypatch):
+    monkeypatch.setattr(wp, "is_cuda_available", lambda: True)
+    assert find_device("").is_cpu
+
+
+def test_workers_issue_by_turns_and_wait_side_by_side(as_device, model, poses):
+    """While one waits another has the turn; two never have it at once."""
+    pipeline = pipeline_of(model, poses, broad_phase="nxn")
+    busy, most = [0], [0]
+    take, give = device_stream.DeviceStream._take, device_stream.DeviceStream._give
+    lock = threading.Lock()
+
+    def taken(self):
+        take(self)
+        with lock:
+            busy[0] += 1
+            most[0] = max(most[0], busy[0])
+
+    def given(self):
+        with lock:
+            busy[0] -= 1
+        give(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(device_stream.DeviceStream, "_take", taken)
+        patch.setattr(device_stream.DeviceStream, "_give", given)
+        batches = [PoseBatch(first, 1, 0, poses) for first in range(FRAMES)]
+        with Workers(pipeline, IN_FLIGHT, 1 << 40) as pool:
+            blocks = [block for block, _ in pool.collide(batches)]
+    assert len(blocks) == FRAMES
+    assert (busy[0], most[0]) == (0, 1)
+
+
+def test_stages_are_timed_without_waiting(as_device, model, poses):
+    pipeline = pipeline_of(model, poses, broad_phase="sap")
+    with Workers(pipeline, 1, 1 << 40) as pool:
+        reports = [report for _, report in pool.collide([PoseBatch(0, FRAMES, 0, poses)])]
+    assert all(seconds > 0.0 for stage, seconds in reports[0].seconds.items() if stage != "reduction")
