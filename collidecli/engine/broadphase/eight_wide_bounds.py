@@ -39,7 +39,7 @@ def lanes_that(lines: str, condition: str) -> str:
     over the lanes is only half vectorized, and gathers the bits in five instructions instead of one.
     """
     return f"""
-#if defined(__clang__)
+#if defined(__clang__) && !defined(SCALAR_LANES)
     {{
         typedef float Lanes __attribute__((ext_vector_type({LANES}), aligned(4)));
         typedef bool Flags __attribute__((ext_vector_type({LANES})));

@@ -1,0 +1,163 @@
+"""Small scenes of every kind of shape pair, and their contacts as one hash: what is run on a device's path."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from collidecli.engine.cells import PoseBatch
+from collidecli.engine.pipeline import CollisionPipeline
+from collidecli.engine.scheduler import Workers
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.contact_groups import consecutive_groups
+from collidecli.scene.model import Model
+from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.shape_config import ShapeConfig
+from tests.support.engine_runs import MEMORY, pipeline_of
+from tests.support.field_scenes import HULL, RING, add
+from tests.support.heightfields import rough
+from tests.support.hydroelastic import soft
+from tests.support.meshes import grid
+from tests.support.open_meshes import tube
+from tests.support.random_scenes import mixed_builder, random_poses
+
+FRAMES = 3
+PHASES = ("nxn", "sap", "explicit")
+REDUCED = ContactOptions(reduce_contacts=True, reduce_pairs="all", normal_matching=True, moment_matching=True)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A model in motion. poses: float64[F, W, B, 7]. positions: float64[F, W, P, 3] of particles, or None."""
+
+    model: Model
+    poses: np.ndarray
+    options: ContactOptions
+    positions: np.ndarray | None = None
+
+
+def _of(builder: ModelBuilder, spread: float, options: ContactOptions, worlds: int = 1) -> Scene:
+    model = builder.finalize(world_count=worlds)
+    poses = random_poses(np.random.default_rng(1), (FRAMES, worlds, len(model.bodies)), spread)
+    return Scene(model, poses, options)
+
+
+def primitives(options: ContactOptions) -> Scene:
+    """Every type of convex shape twice, over two planes, in two worlds."""
+    return _of(mixed_builder(0, 14), 0.4, options, worlds=2)
+
+
+def meshes(options: ContactOptions) -> Scene:
+    """Closed and open meshes, and a convex one, with each other and with convex shapes and a plane."""
+    builder = ModelBuilder()
+    builder.default_gap = 0.1
+    builder.add_ground_plane(-0.6)
+    for name in ("blob", "ring", "blob", "sphere", "box", "capsule", "cone", "hull"):
+        add(builder, builder.add_body(), name)
+    builder.add_shape_mesh(builder.add_body(), *tube(0.4, sides=8))
+    builder.add_shape_mesh(builder.add_body(), *_cube())
+    return _of(builder, 0.8, options)
+
+
+def heightfields(options: ContactOptions) -> Scene:
+    """Every type of shape on rough ground."""
+    builder = ModelBuilder()
+    builder.default_gap = 0.1
+    terrain = rough(3, 6, 7)
+    builder.add_shape_heightfield(-1, terrain.heights, terrain.hx, terrain.hy, terrain.base)
+    for name in ("sphere", "capsule", "box", "cylinder", "cone", "ellipsoid", "hull", "ring"):
+        add(builder, builder.add_body(), name)
+    return _of(builder, 0.7, options)
+
+
+def fields(options: ContactOptions) -> Scene:
+    """Shapes with signed distance fields, with each other and with shapes that have none."""
+    builder = ModelBuilder()
+    builder.default_gap = 0.1
+    builder.add_ground_plane(-0.6)
+    for index, name in enumerate(("ring", "box", "sphere", "hull", "blob")):
+        add(builder, builder.add_body(), name, ShapeConfig(sdf_max_resolution=16) if index < 3 else None)
+    return _of(builder, 0.7, options)
+
+
+def hydroelastic(options: ContactOptions) -> Scene:
+    """Compliant boxes, hulls and spheres on a compliant ground."""
+    builder = ModelBuilder()
+    builder.add_ground_plane(cfg=soft(5e6))
+    for index in range(6):
+        body, cfg = builder.add_body(), soft(1e6 * (1 + index))
+        if index % 3 == 0:
+            builder.add_shape_box(body, hx=0.2, hy=0.3, hz=0.25, cfg=cfg)
+        elif index % 3 == 1:
+            builder.add_shape_sphere(body, radius=0.3, cfg=cfg)
+        else:
+            builder.add_shape_convex_hull(body, vertices=HULL * 0.4, cfg=cfg)
+    changed = {"hydro_surface": True, "hydro_reduce": not options.reduce_contacts, "hydro_resolution": 8}
+    return _of(builder, 0.3, ContactOptions(**{**vars(options), **changed}))
+
+
+def particles(options: ContactOptions) -> Scene:
+    """A cloth and points on moving shapes, with contacts of the cloth with itself."""
+    rng = np.random.default_rng(2)
+    builder = ModelBuilder()
+    for index in range(4):
+        body = builder.add_body()
+        (builder.add_shape_box if index % 2 else builder.add_shape_cone)(body, None)
+    builder.add_ground_plane(-0.5)
+    builder.add_shape_mesh(-1, *RING)
+    vertices, triangles = grid(6)
+    builder.add_cloth_mesh(vertices=vertices, indices=triangles, particle_radius=0.02)
+    builder.add_particles(rng.uniform(-1.0, 1.0, (20, 3)), radius=0.05)
+    scene = _of(builder, 0.8, ContactOptions(**{**vars(options), "soft_gap": 0.05, "self_contacts": 0.08}))
+    resting = scene.model.particles.position
+    return Scene(scene.model, scene.poses, scene.options, resting + rng.normal(size=(FRAMES, 1, *resting.shape)) * 0.1)
+
+
+def _cube() -> tuple[np.ndarray, np.ndarray]:
+    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * 0.4
+    sides = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+    return corners, np.array([[a, b, c] for a, b, c, _ in sides] + [[a, c, d] for a, _, c, d in sides])
+
+
+SCENES: dict[str, Callable[[ContactOptions], Scene]] = {
+    "primitives": primitives,
+    "meshes": meshes,
+    "heightfields": heightfields,
+    "fields": fields,
+    "hydroelastic": hydroelastic,
+    "particles": particles,
+}
+
+
+def scene_pipeline(scene: Scene, phase: str, device: str = "cpu") -> CollisionPipeline:
+    """The pipeline of a scene with a broad phase."""
+    return pipeline_of(scene.model, scene.poses, scene.options, device=device, broad_phase=phase)
+
+
+def answer(pipeline: CollisionPipeline, scene: Scene, chunk: int = 0, threads: int = 1) -> tuple[str, int]:
+    """Hash of all rows of all groups, and their number. chunk: cells of a batch, 0 for all."""
+    cells = len(scene.poses) * scene.model.world_count
+    step = chunk or cells
+    batches = [
+        PoseBatch(first, min(step, cells - first), 0, scene.poses, scene.positions) for first in range(0, cells, step)
+    ]
+    with Workers(pipeline, threads, MEMORY) as pool:
+        blocks = [block for block, _ in pool.collide(batches)]
+    digest, rows = hashlib.sha256(), 0
+    columns = {name: np.concatenate([block.columns[name] for block in blocks]) for name in blocks[0].columns}
+    columns["cell_counts"] = np.concatenate([block.cell_counts for block in blocks])
+    rows += int(columns["cell_counts"].sum())
+
+    for name, group in sorted(consecutive_groups([block.groups for block in blocks]).items()):
+        rows += group.row_count
+        columns |= {f"{name}/{key}": values for key, values in group.columns.items()}
+        columns[f"{name}/cell_counts"] = group.cell_counts
+        for key, (lengths, values) in group.lists.items():
+            columns |= {f"{name}/{key}/lengths": lengths, f"{name}/{key}": values}
+    for name, values in sorted(columns.items()):
+        digest.update(f"{name} {values.dtype} {values.shape}".encode())
+        digest.update(np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest(), rows
