@@ -27,13 +27,15 @@ from warp._src import codegen
 KNOWN_WARP = "1.19."
 CONTROL, CONTROL_BYTES = 0x0F00_0000_0000, 1 << 20
 ACCESS, STATE = 0x1000_0000_0000, 0x2000_0000_0000
-"""Addresses of the control block, of eight bytes of record for each byte of memory, and of one byte each with its state.
-Memory is reserved, and exists where it is used."""
+"""Addresses of the control block, of eight bytes of record for each byte of memory, and of one byte each with its
+state. Memory is reserved, and exists where it is used."""
 ADDRESS_BITS = 40
 """Of an address, the lowest bits number its records: two arrays 1 TiB apart would share them."""
 MOST_THREADS = (1 << 20) - 3
 MOST_RECORDS = 1000
-EPOCH, MODE, FACTOR, SHIFT, RECORDS, THREAD, ATOMIC, STACK, FOUND, LAUNCHES, THREADS, ACCESSES, NAME = range(13)
+EPOCH, MODE, FACTOR, SHIFT, RECORDS, THREAD, ATOMIC, STACK, FOUND, LAUNCHES, THREADS, ACCESSES, NAME, LARGEST = range(
+    14
+)
 FIRST_RECORD, RECORD_NUMBERS = 16, 5
 ORDERS = {"ascending": 0, "descending": 1, "permuted": 2}
 WRITE_WRITE, READ_WRITE, NO_VALUE, BEYOND = range(4)
@@ -110,6 +112,7 @@ struct Launch {{  // of `count` threads; another may execute within it
         : epoch(control[{EPOCH}]), stack(control[{STACK}]), thread(control[{THREAD}]), name(control[{NAME}]) {{
         control[{EPOCH}] = ++control[{LAUNCHES}];
         control[{THREADS}] += count;
+        if (count > control[{LARGEST}]) control[{LARGEST}] = count;
         control[{STACK}] = (U)frame;
         control[{NAME}] = (U)kernel;
     }}
@@ -164,7 +167,8 @@ UNCHECKED void* __tsan_memset(void* to, int value, unsigned long size) {
     return to;
 }
 """ + "".join(
-    f"UNCHECKED void __tsan_{form}{verb}{size}(void* a) {{ collide_checks::access((unsigned long)a, {size}, {writes}); }}\n"
+    f"UNCHECKED void __tsan_{form}{verb}{size}(void* a) "
+    f"{{ collide_checks::access((unsigned long)a, {size}, {writes}); }}\n"
     for form in ("", "unaligned_")
     for verb, writes in (("read", "false"), ("write", "true"))
     for size in (1, 2, 4, 8, 16)
@@ -248,6 +252,8 @@ def recording() -> Iterator[list[Finding]]:
         yield findings
     finally:
         block[RECORDS] = 0
+        if block[LARGEST] > MOST_THREADS:
+            raise RuntimeError(f"a launch of {block[LARGEST]} threads; records tell {MOST_THREADS} apart")
         count = min(int(block[FOUND]), MOST_RECORDS)
         rows = block[FIRST_RECORD : FIRST_RECORD + RECORD_NUMBERS * count].reshape(count, RECORD_NUMBERS).tolist()
         for kind, address, thread, other, name in rows:
