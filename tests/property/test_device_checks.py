@@ -17,6 +17,7 @@ import pytest
 import warp as wp
 
 from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.runtime import device_stream
 from collidecli.scene.run_options import ContactOptions
 from tests.support import checked_launches
 from tests.support.device_scenes import REDUCED, SCENES, answer, scene_pipeline
@@ -43,6 +44,23 @@ def checked(module: str, *arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("options", [ContactOptions(), REDUCED], ids=["all", "reduced"])
+def test_the_path_of_a_device_gives_the_answer_of_the_cpu(name, options, monkeypatch):
+    """With the usual kernels: copies, packed results, several threads a mesh pair, three workers."""
+    scene = SCENES[name](options)
+    expected = answer(scene_pipeline(scene, "explicit"), scene)
+    monkeypatch.setattr(device_stream, "TREATED_AS_DEVICES", {"cpu"})
+    monkeypatch.setattr(device_stream, "keep_freed_memory", lambda device: None)
+    pipeline = scene_pipeline(scene, "sap")
+    assert answer(pipeline, scene) == expected
+    assert answer(pipeline, scene, chunk=1, threads=3) == expected
+
+
+HEAVY = ("meshes", "heightfields", "fields")
+"""Their kernels take minutes of a core to compile with records of accesses: `make test-slow`."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in HEAVY)) for name in SCENES])
 def test_every_order_of_threads_gives_the_answer_of_the_cpu_without_a_race(name):
     found = checked("device_checks", name)[name]
     for label, options in (("all", ContactOptions()), ("reduced", REDUCED)):

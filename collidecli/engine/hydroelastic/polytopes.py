@@ -145,7 +145,9 @@ def find_cell_pairs(
     if here.side == 0:
         faces0 = face_range(fields, hydro[here.pair].row0)
         first = start_of(face_end, here.pair) + faces0[1] - faces0[0]
-        row = start_of(end, thread)
+        row = int(0)
+        if writes == 1:
+            row = start_of(end, thread)
         for other in range(start_of(cell_end, first), cell_end[face_end[here.pair] - 1]):
             lower = wp.max(here.lower, cell[other].lower)
             upper = wp.min(here.upper, cell[other].upper)
