@@ -40,6 +40,7 @@ from collidecli.scene.option_choices import (
     NARROW_PHASES,
     PIPELINES,
     REDUCE_PAIRS,
+    SOFT_ELEMENTS,
 )
 
 Group = TypeVar("Group")
@@ -254,6 +255,12 @@ def contact_options(command: Callable) -> Callable:
         add("--moment-matching", is_flag=True, help="Add an anchor contact, and a column friction_scale."),
         add("--anchor-contact", is_flag=True, help="Add a contact that represents all contacts of a pair."),
         add("--soft-gap", type=METRES, help="Report contacts of particles up to this distance. [default: 0.01]"),
+        add(
+            "--soft-elements",
+            type=click.Choice(SOFT_ELEMENTS),
+            default="all",
+            help="Contacts of the vertices of cloths and soft bodies with shapes, or of edges and faces too.",
+        ),
         add("--self-contacts", type=METRES, help="Find contacts of cloths and soft bodies up to this distance."),
         add("--self-contact-rings", type=WholeNumber(least=0), help="Skip elements within N edges. [default: 1]"),
         add(

@@ -187,6 +187,7 @@ def collide(
     hydro_fallback: str = "point",
     particle_q: np.ndarray | None = None,
     soft_gap: float = DEFAULT_SOFT_GAP,
+    soft_elements: str = "all",
     self_contacts: float = 0.0,
     self_contact_rings: int = DEFAULT_RINGS,
     self_contact_rest: float | None = None,
@@ -216,8 +217,8 @@ def collide(
         hydro: "off", "authored" or "all"; hydro_stiffness [N/m^3], hydro_resolution [voxels], hydro_surface,
             hydro_reduce, hydro_fallback: of hydroelastic contacts (docs/explanation/hydroelastic.md).
         particle_q: positions of the model's particles [frames, worlds or 1, particles, 3], of as many frames as body_q
-            [m]; None lets them rest. soft_gap, self_contacts, self_contact_rings, self_contact_rest: of contacts of
-            particles, in `groups` (docs/explanation/particles.md).
+            [m]; None lets them rest. soft_gap, soft_elements, self_contacts, self_contact_rings, self_contact_rest: of
+            contacts of particles, in `groups` (docs/explanation/particles.md).
         columns: names of optional columns, such as ["friction"], or one name; see docs/reference/file-formats.md.
         pipeline, broad_phase, device, threads, memory_limit [bytes], chunk_cells: affect the speed, not the contacts;
             "" or 0 lets the engine choose.
@@ -233,7 +234,7 @@ def collide(
         normal_matching=normal_matching, moment_matching=moment_matching, anchor_contact=anchor_contact,
         sticky_contacts=sticky_contacts, contact_ids=contact_ids, hydro=hydro, hydro_stiffness=hydro_stiffness,
         hydro_resolution=hydro_resolution, hydro_surface=hydro_surface, hydro_reduce=hydro_reduce,
-        hydro_fallback=hydro_fallback, soft_gap=soft_gap, self_contacts=self_contacts,
+        hydro_fallback=hydro_fallback, soft_gap=soft_gap, soft_elements=soft_elements, self_contacts=self_contacts,
         self_contact_rings=self_contact_rings, self_contact_rest=self_contact_rest,
     ).checked()  # fmt: skip
     engine = EngineOptions(

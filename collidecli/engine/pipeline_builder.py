@@ -152,7 +152,8 @@ def _group_stages(
     from collidecli.engine.particles.soft_contacts import soft_contacts_of
 
     poses = sample_poses()
-    soft = soft_contacts_of(device_model, options.soft_gap, poses[len(poses) // 2], float_type)
+    with_elements = options.soft_elements == "all"
+    soft = soft_contacts_of(device_model, options.soft_gap, with_elements, poses[len(poses) // 2], float_type)
     if not options.self_contacts:
         return (soft,)
     from collidecli.engine.particles.self_contacts import self_contacts_of

@@ -170,6 +170,13 @@ def checked_active(flags: object, count: int, where: str) -> np.ndarray:
     return (found.astype(np.int64) & int(ParticleFlags.ACTIVE)) != 0
 
 
+def canonical_triangles(triangle: np.ndarray) -> np.ndarray:
+    """int32[n, 3]: distinct triangles from their smallest particle on, in lexical order."""
+    start = np.argmin(triangle, axis=1) if len(triangle) else np.zeros(0, np.int64)
+    turned = np.take_along_axis(triangle, (start[:, None] + np.arange(3)) % 3, axis=1)
+    return np.unique(turned, axis=0).astype(np.int32).reshape(-1, 3)
+
+
 def surface_triangles(tetrahedron: np.ndarray) -> np.ndarray:
     """int32[n, 3]: the faces of tetrahedra that only one of them has, counterclockwise from outside.
 

@@ -24,6 +24,7 @@ from collidecli.scene.option_choices import (
     NARROW_PHASES,
     PIPELINES,
     REDUCE_PAIRS,
+    SOFT_ELEMENTS,
 )
 from collidecli.scene.shape_config import check_length, check_stiffness
 
@@ -46,7 +47,7 @@ DEFAULT_CACHE_LIMIT = 1 << 30
 DEFAULT_SOFT_GAP = 0.01
 DEFAULT_RINGS = 1
 MOST_RINGS = 16
-PARTICLE_NAMES = ("soft_gap", "self_contacts", "self_contact_rings", "self_contact_rest")
+PARTICLE_NAMES = ("soft_gap", "soft_elements", "self_contacts", "self_contact_rings", "self_contact_rest")
 """Fields of ContactOptions that apply only to particles."""
 
 
@@ -68,7 +69,8 @@ class ContactOptions:
     output_contact_surface is Newton's name of it. hydro_reduce: write contacts of the surfaces to /rigid_contacts.
     hydro_fallback: open meshes have point contacts ("point"), or are refused ("refuse"). buffer_fraction,
     margin_contact_area: options of Newton without effect.
-    soft_gap: largest distance of a contact of a particle with a shape [m].
+    soft_gap: largest distance of a contact of a particle with a shape [m]. soft_elements: contacts of the "vertices" of
+    cloths and soft bodies with shapes, or of "all", edges and triangles too.
     self_contacts: largest distance of a contact of cloths and soft bodies with themselves and each other [m]; 0 finds
     none. self_contact_rings: elements within this number of edges of each other have none. self_contact_rest: elements
     of one object that are nearer than this at rest have none [m]; None is self_contacts.
@@ -98,6 +100,7 @@ class ContactOptions:
     buffer_fraction: float | None = None
     margin_contact_area: float | None = None
     soft_gap: float = DEFAULT_SOFT_GAP
+    soft_elements: str = "all"
     self_contacts: float = 0.0
     self_contact_rings: int = DEFAULT_RINGS
     self_contact_rest: float | None = None
@@ -118,6 +121,7 @@ class ContactOptions:
         return self
 
     def _check_particles(self) -> None:
+        _check_choice("soft_elements", self.soft_elements, SOFT_ELEMENTS)
         for name in ("soft_gap", "self_contacts", "self_contact_rest"):
             if getattr(self, name) is not None:
                 check_length(name, getattr(self, name), "options")

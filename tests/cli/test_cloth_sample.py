@@ -49,7 +49,8 @@ def test_particles_touch_the_ball_and_the_ground_where_the_formula_says(contacts
         radius = np.repeat([sample.THICK, sample.DROP], [len(cloth), len(drops)])
         distance = np.stack([np.linalg.norm(points, axis=1) - sample.BALL, points[:, 2] - sample.GROUND]) - radius
         expected = {(int(p), int(s)) for s, p in np.argwhere(distance < 0.01 - 1e-6)}
-        rows = slice(soft["cell_start"][frame], soft["cell_start"][frame + 1])
+        rows = np.arange(soft["cell_start"][frame], soft["cell_start"][frame + 1])
+        rows = rows[soft["kind"][rows] == 0]
         found = set(zip(soft["indices"][rows, 0].tolist(), soft["shape"][rows].tolist(), strict=True))
         assert expected <= found
         assert all(distance[s, p] < 0.01 + 1e-6 for p, s in found)

@@ -88,8 +88,13 @@ def _rows(
             found = np.abs(found)
         return (found if column.width > 1 else found[:, 0]).astype(column.dtype_for(float_type))
 
+    if group.name == "soft_contacts":  # weights of as many particles as the kind has
+        held = (given["indices"] >= 0) * rng.uniform(0.1, 1.0, (count, 3))
+        given = {**given, "barycentric": held / held.sum(axis=1, keepdims=True)}
     columns = {
-        column.name: given[column.name].astype(column.dtype) if column.name in given else values(column, count)
+        column.name: given[column.name].astype(column.dtype_for(float_type))
+        if column.name in given
+        else values(column, count)
         for column in group.columns
     }
     lists = {}

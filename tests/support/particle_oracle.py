@@ -12,10 +12,11 @@ import numpy as np
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.shape_config import ShapeConfig
 from tests.support.heightfields import Terrain, rough
-from tests.support.meshes import point_distances, torus, winding
+from tests.support.meshes import torus, winding
 from tests.support.open_meshes import sheet
 
-Distance = Callable[[np.ndarray], float]
+Distance = Callable[[np.ndarray], np.ndarray]
+"""Signed distances float64[n] of points [n, 3]."""
 CUBE = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
 
 
@@ -32,30 +33,30 @@ class Solid:
     places: np.ndarray
 
 
-def segment_distance(p: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
+def segment_distance(p: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     t = np.clip((p - a) @ (b - a) / ((b - a) @ (b - a)), 0.0, 1.0)
-    return float(np.linalg.norm(p - a - t * (b - a)))
+    return np.linalg.norm(p - a - t[:, None] * (b - a), axis=1)
 
 
 def of_profile(outline: list[tuple[float, float]]) -> Distance:
     """Of the solid of revolution about z of a convex outline (r, z), counterclockwise, from the axis to the axis."""
     points = [np.array(point) for point in outline]
 
-    def distance(point: np.ndarray) -> float:
-        flat = np.array([np.hypot(point[0], point[1]), point[2]])
-        least, inside = np.inf, True
+    def distance(p: np.ndarray) -> np.ndarray:
+        flat = np.stack([np.hypot(p[:, 0], p[:, 1]), p[:, 2]], axis=1)
+        least, inside = np.full(len(p), np.inf), np.ones(len(p), bool)
         for a, b in pairwise(points):
-            least = min(least, segment_distance(flat, a, b))
-            inside &= (b - a)[0] * (flat - a)[1] - (b - a)[1] * (flat - a)[0] > 0.0
-        return -least if inside else least
+            least = np.minimum(least, segment_distance(flat, a, b))
+            inside &= (b - a)[0] * (flat - a)[:, 1] - (b - a)[1] * (flat - a)[:, 0] > 0.0
+        return np.where(inside, -least, least)
 
     return distance
 
 
 def of_box(half: np.ndarray) -> Distance:
-    def distance(point: np.ndarray) -> float:
-        off = np.abs(point) - half
-        return float(np.linalg.norm(np.maximum(off, 0.0)) + min(off.max(), 0.0))
+    def distance(p: np.ndarray) -> np.ndarray:
+        off = np.abs(p) - half
+        return np.linalg.norm(np.maximum(off, 0.0), axis=1) + np.minimum(off.max(axis=1), 0.0)
 
     return distance
 
@@ -63,25 +64,52 @@ def of_box(half: np.ndarray) -> Distance:
 def of_ellipsoid(half: np.ndarray) -> Distance:
     """By bisection of the multiplier t: the closest point is half^2 y / (half^2 + t)."""
 
-    def distance(point: np.ndarray) -> float:
-        y = np.maximum(np.abs(point), 1e-14)
-        low, high = -(half.min() ** 2), np.linalg.norm(y) * half.max() * 2.0 + 1.0
-        for _ in range(200):
+    def distance(p: np.ndarray) -> np.ndarray:
+        y = np.maximum(np.abs(p), 1e-14)
+        low = np.full(len(p), -(half.min() ** 2))
+        high = np.linalg.norm(y, axis=1) * half.max() * 2.0 + 1.0
+        for _ in range(100):
             middle = 0.5 * (low + high)
-            if ((half * y / (half**2 + middle)) ** 2).sum() > 1.0:
-                low = middle
-            else:
-                high = middle
-        found = np.linalg.norm(y - half**2 * y / (half**2 + high))
-        return float(found if ((y / half) ** 2).sum() > 1.0 else -found)
+            above = ((half * y / (half**2 + middle[:, None])) ** 2).sum(axis=1) > 1.0
+            low, high = np.where(above, middle, low), np.where(above, high, middle)
+        found = np.linalg.norm(y - half**2 * y / (half**2 + high[:, None]), axis=1)
+        return np.where(((y / half) ** 2).sum(axis=1) > 1.0, found, -found)
 
     return distance
 
 
+def triangle_distances(p: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """float64[n]: least distance of points [n, 3] from triangles [F, 3, 3]."""
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    normal /= np.linalg.norm(normal, axis=1)[:, None]
+    off = [p[:, None] - corners[:, k] for k in range(3)]
+    height, inside, least = (off[0] * normal).sum(-1), np.ones((len(p), len(corners)), bool), np.inf
+    for k in range(3):
+        side = corners[:, (k + 1) % 3] - corners[:, k]
+        inside &= (off[k] * np.cross(normal, side)).sum(-1) >= 0.0
+        t = np.clip((off[k] * side).sum(-1) / (side**2).sum(-1), 0.0, 1.0)
+        least = np.minimum(least, np.linalg.norm(off[k] - t[..., None] * side, axis=-1))
+    return np.minimum(np.where(inside, np.abs(height), np.inf), least).min(axis=1)
+
+
 def of_triangles(corners: np.ndarray, closed: bool = True) -> Distance:
-    def distance(point: np.ndarray) -> float:
-        least = float(point_distances(corners, point).min())
-        return -least if closed and winding(corners, point) > 0.5 else least
+    def distance(p: np.ndarray) -> np.ndarray:
+        least = triangle_distances(p, corners)
+        if not closed:
+            return least
+        return np.where([winding(corners, point) > 0.5 for point in p], -least, least)
+
+    return distance
+
+
+def of_terrain(field: Terrain) -> Distance:
+    """Of a heightfield; inside, the base does not count."""
+    vertices, faces = field.solid()
+    sides = faces[: len(faces) - len(field.border())]
+
+    def distance(p: np.ndarray) -> np.ndarray:
+        inside = np.array([field.is_inside(point) for point in p], bool)
+        return np.where(inside, -triangle_distances(p, vertices[sides]), triangle_distances(p, vertices[faces]))
 
     return distance
 
@@ -106,11 +134,11 @@ def primitives() -> list[Solid]:
     half: Any = np.array([0.9, 0.6, 0.4])
     rim = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.7, 0.7, 0.5]])
     return [
-        Solid("plane", lambda b, x, s, c: b.add_shape_plane(-1, x, c), lambda p: float(p[2]), rim),
+        Solid("plane", lambda b, x, s, c: b.add_shape_plane(-1, x, c), lambda p: p[:, 2], rim),
         Solid(
             "sphere",
             lambda b, x, s, c: b.add_shape_sphere(-1, x, 0.8 * s, c),
-            lambda p: float(np.linalg.norm(p)) - 0.8,
+            lambda p: np.linalg.norm(p, axis=1) - 0.8,
             rim,
         ),
         Solid(
@@ -176,7 +204,7 @@ def surfaces() -> list[Solid]:
         Solid(
             "heightfield",
             lambda b, x, s, c: b.add_shape_heightfield(-1, *_scaled(field, s), x, c),
-            field.signed_distance,
+            of_terrain(field),
             np.concatenate([terrain, terrain * (1.0, 1.0, 0.0) + (0.0, 0.0, field.bottom - 0.05)]),
         ),
     ]

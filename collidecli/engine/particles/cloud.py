@@ -11,21 +11,22 @@ from collidecli.engine.cells import Chunk, ChunkCells, PoseBatch
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.particles import EVERY_TEMPLATE
+from collidecli.scene.particles import EVERY_TEMPLATE, Particles, canonical_triangles
 
 
 @wp.struct
 class Cloud:
     """Particles, by row.
 
-    width: particles of the template that has most. row: rows of each template's active particles, `width` a template,
-    ascending; -1 beyond. moves: 1 for particles that move with the origin of their world.
+    width: vertices, edges and faces of the template that has most. element: their particles in each template, `width` a
+    template: vertices, (row, -1, -1); edges, (row, row, -1); faces; each in ascending order; -1 beyond.
+    moves: 1 for particles that move with the origin of their world.
     body: row of the body that each moves with, or -1. object_class, shape_class, class_table, class_count: filter
     classes of particles and shapes, and the pairs that may touch, `class_count` a row.
     """
 
     width: int
-    row: wp.array[wp.int32]
+    element: wp.array[wp.vec3i]
     radius: wp.array[Real]
     moves: wp.array[wp.int32]
     body: wp.array[wp.int32]
@@ -71,17 +72,29 @@ def _put(device: wp.Device, values: np.ndarray, dtype: object) -> wp.array:
     return wp.array(np.ascontiguousarray(filled), dtype=dtype, device=device)
 
 
-def upload_cloud(device_model: DeviceModel) -> Cloud:
-    """The particles of a model on its device."""
+def _template_elements(particles: Particles, template: int, with_all: bool) -> np.ndarray:
+    """int32[n, 3]: active vertices of a template, and with `with_all` edges and faces of active vertices."""
+    rows = particles.of_template(template)
+    rows = rows[particles.active[rows]]
+    parts = [rows[:, None]]
+    if with_all:
+        held = np.zeros(len(particles), bool)
+        held[rows] = True
+        parts += [each[held[each].all(axis=1)] for each in (particles.edge, canonical_triangles(particles.triangle))]
+    filled = [np.pad(each, ((0, 0), (0, 3 - each.shape[1])), constant_values=-1) for each in parts]
+    return np.concatenate(filled).astype(np.int32)
+
+
+def upload_cloud(device_model: DeviceModel, with_all: bool = False) -> Cloud:
+    """The particles of a model on its device. with_all: with edges and faces."""
     particles, put = device_model.model.particles, partial(_put, device_model.device)
-    rows = [particles.of_template(template) for template in range(device_model.template_count)]
-    rows = [held[particles.active[held]] for held in rows]
+    held = [_template_elements(particles, template, with_all) for template in range(device_model.template_count)]
     cloud = Cloud()
-    cloud.width = max(1, *(len(held) for held in rows))
-    padded = np.full((len(rows), cloud.width), -1, np.int32)
-    for template, held in enumerate(rows):
-        padded[template, : len(held)] = held
-    cloud.row = put(padded.ravel(), wp.int32)
+    cloud.width = max(1, *(len(each) for each in held))
+    padded = np.full((len(held), cloud.width, 3), -1, np.int32)
+    for template, each in enumerate(held):
+        padded[template, : len(each)] = each
+    cloud.element = put(padded.reshape(-1, 3), wp.vec3i)
     cloud.radius = put(particles.radius, Real)
     cloud.moves = put((particles.template[particles.owner] != EVERY_TEMPLATE).astype(np.int32), wp.int32)
     cloud.body = put(particles.body, wp.int32)

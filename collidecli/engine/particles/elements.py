@@ -11,7 +11,7 @@ from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.geometry.mesh_tree import split_tree
 from collidecli.engine.geometry.real import Vec3
 from collidecli.scene.model import GLOBAL_TEMPLATE
-from collidecli.scene.particles import Particles
+from collidecli.scene.particles import Particles, canonical_triangles
 
 
 @wp.struct
@@ -62,13 +62,6 @@ class UploadedElements:
     node_width: int
 
 
-def _canonical_triangles(triangle: np.ndarray) -> np.ndarray:
-    """int32[n, 3]: distinct triangles from their smallest particle on, in lexical order."""
-    start = np.argmin(triangle, axis=1) if len(triangle) else np.zeros(0, np.int64)
-    turned = np.take_along_axis(triangle, (start[:, None] + np.arange(3)) % 3, axis=1)
-    return np.unique(turned, axis=0).astype(np.int32).reshape(-1, 3)
-
-
 def _rings(particles: Particles, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Start of each particle's neighbours, int64[P + 1], and the particles within `count` edges, ascending."""
     size, edge = len(particles), particles.edge.astype(np.int64)
@@ -89,7 +82,7 @@ def upload_elements(device_model: DeviceModel, rings: int) -> UploadedElements:
     """The elements of a model's templates on its device. rings: of neighbours, in edges; 0 for none."""
     particles, device = device_model.model.particles, device_model.device
     template_of = particles.template[particles.owner]
-    triangles, edges = _canonical_triangles(particles.triangle), particles.edge
+    triangles, edges = canonical_triangles(particles.triangle), particles.edge
     parts: dict[str, list[np.ndarray]] = {name: [] for name in ("vertex", "triangle", "edge", "skip", "leaf")}
     headers, at = [], dict.fromkeys(("vertex", "triangle", "edge", "node"), 0)
     width = node_width = 1

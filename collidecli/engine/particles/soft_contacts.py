@@ -1,8 +1,9 @@
 """Contacts of particles with shapes: candidates by a hierarchy of the shapes of each cell, then exact distances.
 
 A particle and a shape that the filters let touch are in contact where the signed distance of the particle's centre from
-the shape, less the shape's margin and the particle's radius, is below the gap. The rows are counted before they are
-written; their order is by cell, particle and shape.
+the shape, less the shape's margin and the particle's radius, is below the gap. An edge or a triangle is in contact at
+the point where that value is least, with the radius interpolated, if that point is in its interior (docs/adr/0098). The
+rows are counted before they are written; their order is by cell, kind, particles and shape.
 """
 
 from collections.abc import Sequence
@@ -25,6 +26,12 @@ from collidecli.engine.particles.shape_tree import (
     fit_boxes,
     fitted_boxes,
 )
+from collidecli.engine.particles.soft_elements import (
+    MINIMIZE_GRIDS,
+    MINIMIZE_HULLS,
+    MINIMIZE_MESHES,
+    MINIMIZE_PRIMITIVES,
+)
 from collidecli.engine.particles.soft_queries import (
     SAMPLE_GRIDS,
     SAMPLE_POLYGONS,
@@ -34,7 +41,7 @@ from collidecli.engine.particles.soft_queries import (
     SoftRecord,
     SoftScene,
     count_candidates,
-    particle_of,
+    element_of,
     write_candidates,
 )
 from collidecli.engine.particles.surfaces import (
@@ -46,6 +53,7 @@ from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
 from collidecli.scene.contact_groups import SOFT_CONTACTS, ContactGroup, GroupRows
+from collidecli.scene.shape_types import ShapeType
 
 
 @wp.struct
@@ -97,12 +105,12 @@ def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
         slot = end[index] - 1
         thread = pair[index][0]
         cell = thread // part.width
-        particle = particle_of(scene, chunk, part, cell, thread)
+        element = element_of(scene, chunk, part, cell, thread)
         row = scene.layout.slot_row[chunk.cell_template[cell] * scene.layout.width + pair[index][1]]
         contact = record[index]
-        columns.kind[slot] = wp.uint8(0)
-        columns.indices[slot] = wp.vec3i(particle, -1, -1)
-        columns.barycentric[slot] = wp.vec3f(wp.float32(1.0), wp.float32(0.0), wp.float32(0.0))
+        columns.kind[slot] = wp.uint8(wp.where(element[1] < 0, 0, wp.where(element[2] < 0, 1, 2)))
+        columns.indices[slot] = element
+        columns.barycentric[slot] = wp.vec3f(contact.weights) + wp.vec3f()
         columns.shape[slot] = row
         columns.feature[slot] = contact.feature
         columns.distance[slot] = wp.float32(contact.distance) + wp.float32(0.0)
@@ -133,7 +141,7 @@ def _elements(float_type: np.dtype) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class SoftContacts:
-    """Contacts of the particles of a model with its shapes. Any number of threads may share it.
+    """Contacts of the particles and elements of a model with its shapes. Any number of threads may share it.
 
     samplers: kernels of the shape types of the model, with their surfaces.
     """
@@ -154,13 +162,13 @@ class SoftContacts:
 
     @property
     def width(self) -> int:
-        """Particles of the template that has most."""
+        """Vertices, edges and faces of the template that has most."""
         return self.scene.cloud.width
 
     def collide_part(
         self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
     ) -> tuple[GroupRows, int]:
-        """The rows of the particles `begin` to `end` of each cell's, and the number of candidates.
+        """The rows of the elements `begin` to `end` of each cell's, and the number of candidates.
 
         Raises ChunkTooLarge when the scratch memory is too small.
         """
@@ -214,8 +222,10 @@ class SoftContacts:
         return GroupRows(counts, copies)
 
 
-def soft_contacts_of(device_model: DeviceModel, gap: float, poses: np.ndarray, float_type: np.dtype) -> SoftContacts:
-    """The contacts of a model's particles.
+def soft_contacts_of(
+    device_model: DeviceModel, gap: float, with_elements: bool, poses: np.ndarray, float_type: np.dtype
+) -> SoftContacts:
+    """The contacts of a model's particles, and with `with_elements` of the edges and faces between them.
 
     gap: largest distance of a contact [m]. poses: float64[recorded worlds, B, 7] of one frame.
     """
@@ -223,27 +233,41 @@ def soft_contacts_of(device_model: DeviceModel, gap: float, poses: np.ndarray, f
     touched = particles.class_table.any(axis=0)[particles.shape_class]
     scene = SoftScene()
     scene.rows, scene.layout, scene.margin = device_model.rows, device_model.layout, device_model.margins.margin
-    scene.cloud, scene.tree, scene.gap = upload_cloud(device_model), build_tree(device_model, touched, poses), gap
+    scene.cloud, scene.tree, scene.gap = (
+        upload_cloud(device_model, with_elements),
+        build_tree(device_model, touched, poses),
+        gap,
+    )
     return SoftContacts(
         device_model,
         scene,
-        _samplers(device_model, shapes.type[touched]),
+        _samplers(device_model, shapes.type[touched], with_elements and len(particles.triangle) > 0),
         np.dtype(float_type),
     )
 
 
-def _samplers(device_model: DeviceModel, types: Sequence[int]) -> tuple[tuple[wp.Kernel, Any], ...]:
+def _samplers(
+    device_model: DeviceModel, types: Sequence[int], with_elements: bool
+) -> tuple[tuple[wp.Kernel, Any], ...]:
+    """The kernels of the types, with their surfaces: of vertices, then of edges and faces."""
     primitives, polygons, grids = families(types)
-    samplers: list[tuple[wp.Kernel, Any]] = []
+    vertices: list[tuple[wp.Kernel, Any]] = []
+    elements: list[tuple[wp.Kernel, Any]] = []
     if primitives:
-        samplers.append((SAMPLE_PRIMITIVES, NoSurfaces()))
+        vertices.append((SAMPLE_PRIMITIVES, NoSurfaces()))
+        elements.append((MINIMIZE_PRIMITIVES, NoSurfaces()))
     if polygons:
-        samplers.append((SAMPLE_POLYGONS, upload_polygons(device_model)))
+        surfaces = upload_polygons(device_model)
+        vertices.append((SAMPLE_POLYGONS, surfaces))
+        found = {int(each) for each in types}
+        elements += [(MINIMIZE_HULLS, surfaces)] if int(ShapeType.CONVEX_MESH) in found else []
+        elements += [(MINIMIZE_MESHES, surfaces)] if int(ShapeType.MESH) in found else []
     if grids:
         from collidecli.engine.geometry.heightfields import upload_heightfields
 
         surfaces = GridSurfaces()
         surfaces.fields = upload_heightfields(device_model.model.heightfields, device_model.device)
         surfaces.field = device_model.rows.heightfield
-        samplers.append((SAMPLE_GRIDS, surfaces))
-    return tuple(samplers)
+        vertices.append((SAMPLE_GRIDS, surfaces))
+        elements.append((MINIMIZE_GRIDS, surfaces))
+    return (*vertices, *elements) if with_elements else tuple(vertices)

@@ -1,4 +1,4 @@
-"""Kernels of the contacts of particles with shapes, see `soft_contacts`: candidates and exact distances."""
+"""Kernels of the contacts of particles with shapes, see `soft_contacts`: candidates, and distances of vertices."""
 
 from typing import Any
 
@@ -29,6 +29,9 @@ from collidecli.engine.particles.surfaces import (
 )
 from collidecli.engine.runtime.kernel import kernel
 
+VERTEX = wp.constant(Vec3(1.0, 0.0, 0.0))
+"""Weights of a single particle."""
+
 
 @wp.struct
 class SoftScene:
@@ -44,8 +47,8 @@ class SoftScene:
 
 @wp.struct
 class SoftCells:
-    """The cells of a chunk. A thread is a particle in a cell: thread = cell * width + index, and the particle is number
-    begin + index of `Cloud.row`.
+    """The cells of a chunk. A thread is a vertex, an edge or a face in a cell: thread = cell * width + index, and its
+    particles are number begin + index of `Cloud.element`.
 
     Structs of the workspace are arguments of their own: a struct inside another one is a copy.
     """
@@ -56,8 +59,9 @@ class SoftCells:
 
 @wp.struct
 class SoftRecord:
-    """A contact before compaction: point and normal in the world. distance: +inf for none [m]."""
+    """A contact before compaction: point and normal in the world. weights: of the particles."""
 
+    weights: Vec3
     point: Vec3
     normal: Vec3
     distance: Real
@@ -65,10 +69,45 @@ class SoftRecord:
 
 
 @wp.func
-def particle_of(scene: SoftScene, chunk: ChunkCells, part: SoftCells, cell: int, thread: int) -> int:
-    """Row of a thread's particle; -1 for an index that its template does not use."""
+def element_of(scene: SoftScene, chunk: ChunkCells, part: SoftCells, cell: int, thread: int) -> wp.vec3i:
+    """Particles of a thread's vertex, edge or face, -1 for none; the first is -1 for an index that is not used."""
     at = part.begin + thread - cell * part.width
-    return scene.cloud.row[chunk.cell_template[cell] * scene.cloud.width + at]
+    return scene.cloud.element[chunk.cell_template[cell] * scene.cloud.width + at]
+
+
+@wp.struct
+class Surroundings:
+    """Box of an element in the world, grown by the greatest distance of a contact [m].
+
+    point: of the first particle. reach: radius and gap [m]."""
+
+    low: Vec3
+    high: Vec3
+    point: Vec3
+    reach: Real
+
+
+@wp.func
+def surroundings_of(
+    scene: SoftScene, chunk: ChunkCells, cells: CloudCells, cell: int, element: wp.vec3i
+) -> Surroundings:
+    """Where the shapes are that an element may touch."""
+    result = Surroundings()
+    result.point = position_in_cell(scene.cloud, cells, chunk, cell, element[0])
+    result.low = result.point
+    result.high = result.point
+    radius = scene.cloud.radius[element[0]]
+    for k in range(1, 3):
+        if element[k] >= 0:
+            point = position_in_cell(scene.cloud, cells, chunk, cell, element[k])
+            result.low = wp.min(result.low, point)
+            result.high = wp.max(result.high, point)
+            radius = wp.max(radius, scene.cloud.radius[element[k]])
+    result.reach = radius + scene.gap
+    grown = Vec3(result.reach, result.reach, result.reach)
+    result.low = result.low - grown
+    result.high = result.high + grown
+    return result
 
 
 @wp.func
@@ -78,17 +117,25 @@ def is_candidate(
     instances: Instances,
     cell: int,
     slot: int,
-    particle: int,
-    point: Vec3,
-    reach: Real,
+    element: wp.vec3i,
+    around: Surroundings,
 ) -> bool:
-    """Whether a shape whose box is near a particle may touch it; of a plane, whether its half space is near."""
+    """Whether a shape whose box is near an element may touch it; of a plane, whether its half space is near.
+
+    An edge or a face is nowhere nearer to a plane than at its vertices. One with a particle that may not touch a shape
+    does not.
+    """
     row = scene.layout.slot_row[chunk.cell_template[cell] * scene.layout.width + slot]
-    if not may_touch(scene.cloud, particle, row, scene.rows.body[row]):
-        return False
+    for k in range(3):
+        if element[k] >= 0:  # noqa: SIM102
+            if not may_touch(scene.cloud, element[k], row, scene.rows.body[row]):
+                return False
     if scene.rows.type[row] == PLANE:
+        if element[1] >= 0:
+            return False
         pose = instances.pose[cell * scene.layout.width + slot]
-        return wp.transform_point(wp.transform_inverse(pose), point)[2] < reach + scene.margin[row]
+        height = wp.transform_point(wp.transform_inverse(pose), around.point)[2]
+        return height < around.reach + scene.margin[row]
     return True
 
 
@@ -102,25 +149,22 @@ def count_candidates(
     part: SoftCells,
     found: wp.array[wp.int32],
 ):
-    """One thread per particle and cell: the number of shapes that it may touch."""
+    """One thread per element and cell: the number of shapes that it may touch."""
     thread = wp.tid()
     cell = thread // part.width
-    particle = particle_of(scene, chunk, part, cell, thread)
+    element = element_of(scene, chunk, part, cell, thread)
     count = int(0)
-    if particle >= 0:
-        point = position_in_cell(scene.cloud, cells, chunk, cell, particle)
-        reach = scene.cloud.radius[particle] + scene.gap
-        low = point - Vec3(reach, reach, reach)
-        high = point + Vec3(reach, reach, reach)
+    if element[0] >= 0:
+        around = surroundings_of(scene, chunk, cells, cell, element)
         template = chunk.cell_template[cell]
         first = template * scene.tree.width
         node = int(0)
         while node < scene.tree.count[template]:
             at = cell * scene.tree.width + node
-            if boxes_overlap(low, high, boxes.lower[at], boxes.upper[at]):
+            if boxes_overlap(around.low, around.high, boxes.lower[at], boxes.upper[at]):
                 slot = scene.tree.slot[first + node]
                 if slot >= 0:  # noqa: SIM102
-                    if is_candidate(scene, chunk, instances, cell, slot, particle, point, reach):
+                    if is_candidate(scene, chunk, instances, cell, slot, element, around):
                         count += 1
                 node += 1
             else:
@@ -139,7 +183,7 @@ def write_candidates(
     end: wp.array[wp.int32],
     pair: wp.array[wp.vec2i],
 ):
-    """One thread per particle and cell: its candidates (thread, slot), ascending by slot.
+    """One thread per element and cell: its candidates (thread, slot), ascending by slot.
 
     end: inclusive scan of their numbers.
     """
@@ -150,21 +194,18 @@ def write_candidates(
     if first_pair == end[thread]:
         return
     cell = thread // part.width
-    particle = particle_of(scene, chunk, part, cell, thread)
-    point = position_in_cell(scene.cloud, cells, chunk, cell, particle)
-    reach = scene.cloud.radius[particle] + scene.gap
-    low = point - Vec3(reach, reach, reach)
-    high = point + Vec3(reach, reach, reach)
+    element = element_of(scene, chunk, part, cell, thread)
+    around = surroundings_of(scene, chunk, cells, cell, element)
     template = chunk.cell_template[cell]
     first = template * scene.tree.width
     node = int(0)
     written = int(first_pair)
     while node < scene.tree.count[template]:
         at = cell * scene.tree.width + node
-        if boxes_overlap(low, high, boxes.lower[at], boxes.upper[at]):
+        if boxes_overlap(around.low, around.high, boxes.lower[at], boxes.upper[at]):
             slot = scene.tree.slot[first + node]
             if slot >= 0:  # noqa: SIM102
-                if is_candidate(scene, chunk, instances, cell, slot, particle, point, reach):
+                if is_candidate(scene, chunk, instances, cell, slot, element, around):
                     # Insertion sort.
                     place = int(written)
                     while place > first_pair and pair[wp.max(place - 1, 0)][1] > slot:
@@ -183,17 +224,21 @@ def emit_sample(
     pose: Pose,
     sample: Sample,
     inflation: Real,
+    weights: Vec3,
     index: int,
     record: wp.array[SoftRecord],
     kept: wp.array[wp.int32],
 ):
-    """Writes a candidate's record, and 1 to `kept` where its distance is below the gap. inflation: margin and
-    radius."""
+    """Writes a candidate's record, and 1 to `kept` where its distance is below the gap.
+
+    inflation: margin and radius [m]. weights: of the particles at the sample.
+    """
     distance = sample.distance - inflation
     if sample.found == 0 or distance >= scene.gap:
         kept[index] = 0
         return
     contact = SoftRecord()
+    contact.weights = weights
     contact.point = wp.transform_point(pose, sample.point)
     contact.normal = wp.transform_vector(pose, sample.outward)
     contact.distance = distance
@@ -217,7 +262,7 @@ def _kernel_of(name: str, surface_type: Any, sample_of: Any, low_type: int, high
         record: wp.array[SoftRecord],
         kept: wp.array[wp.int32],
     ):
-        """One thread per candidate: its contact, if there is one."""
+        """One thread per candidate of a vertex: its contact, if there is one."""
         index = wp.tid()
         thread = pair[index][0]
         slot = pair[index][1]
@@ -226,7 +271,10 @@ def _kernel_of(name: str, surface_type: Any, sample_of: Any, low_type: int, high
         shape_type = scene.rows.type[row]
         if shape_type < wp.static(low_type) or shape_type > wp.static(high_type):
             return
-        particle = particle_of(scene, chunk, part, cell, thread)
+        element = element_of(scene, chunk, part, cell, thread)
+        if element[1] >= 0:
+            return
+        particle = element[0]
         pose = instances.pose[cell * scene.layout.width + slot]
         point = wp.transform_point(
             wp.transform_inverse(pose), position_in_cell(scene.cloud, cells, chunk, cell, particle)
@@ -234,7 +282,7 @@ def _kernel_of(name: str, surface_type: Any, sample_of: Any, low_type: int, high
         radius = scene.cloud.radius[particle]
         inflation = scene.margin[row] + radius
         sample = sample_of(scene.rows, surfaces, row, point, inflation + scene.gap, radius)
-        emit_sample(scene, pose, sample, inflation, index, record, kept)
+        emit_sample(scene, pose, sample, inflation, VERTEX, index, record, kept)
 
     sample_candidates.__name__ = sample_candidates.__qualname__ = name
     return kernel(sample_candidates)
@@ -248,22 +296,23 @@ class NoSurfaces:
 
 
 @wp.func
-def _of_primitive(rows: ShapeRows, surfaces: NoSurfaces, row: int, point: Vec3, limit: Real, radius: Real) -> Sample:
+def of_primitive(rows: ShapeRows, surfaces: NoSurfaces, row: int, point: Vec3, limit: Real, radius: Real) -> Sample:
+    """Closest point of a plane or primitive, in row `row`, to a point of its frame."""
     return sample_primitive(rows.type[row], rows.size[row], point)
 
 
 @wp.func
-def _of_polygons(
-    rows: ShapeRows, surfaces: PolygonSurfaces, row: int, point: Vec3, limit: Real, radius: Real
-) -> Sample:
+def of_polygons(rows: ShapeRows, surfaces: PolygonSurfaces, row: int, point: Vec3, limit: Real, radius: Real) -> Sample:
+    """Closest point of a convex mesh or mesh, in row `row`, to a point of its frame."""
     return sample_polygons(surfaces, row, rows.size[row], point, limit, radius)
 
 
 @wp.func
-def _of_grid(rows: ShapeRows, surfaces: GridSurfaces, row: int, point: Vec3, limit: Real, radius: Real) -> Sample:
+def of_grid(rows: ShapeRows, surfaces: GridSurfaces, row: int, point: Vec3, limit: Real, radius: Real) -> Sample:
+    """Closest point of a heightfield, in row `row`, to a point of its frame."""
     return sample_grid_surface(surfaces, row, rows.size[row], point, limit)
 
 
-SAMPLE_PRIMITIVES = _kernel_of("sample_primitives", NoSurfaces, _of_primitive, int(PLANE), int(CONVEX_MESH) - 1)
-SAMPLE_POLYGONS = _kernel_of("sample_polygon_shapes", PolygonSurfaces, _of_polygons, int(CONVEX_MESH), int(MESH))
-SAMPLE_GRIDS = _kernel_of("sample_heightfields", GridSurfaces, _of_grid, int(HEIGHTFIELD), int(HEIGHTFIELD))
+SAMPLE_PRIMITIVES = _kernel_of("sample_primitives", NoSurfaces, of_primitive, int(PLANE), int(CONVEX_MESH) - 1)
+SAMPLE_POLYGONS = _kernel_of("sample_polygon_shapes", PolygonSurfaces, of_polygons, int(CONVEX_MESH), int(MESH))
+SAMPLE_GRIDS = _kernel_of("sample_heightfields", GridSurfaces, of_grid, int(HEIGHTFIELD), int(HEIGHTFIELD))

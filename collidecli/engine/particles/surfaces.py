@@ -62,7 +62,7 @@ class Sample:
     """Closest point of a shape's surface to a point, in the shape's frame.
 
     found: 0 where the distance is at least the limit, and the rest is not set. outward: unit, from the surface
-    outwards. distance: negative inside [m]. feature: of the shape, -1 none.
+    outwards. distance: negative inside [m]. feature: of the shape, -1 none. face: triangle of a mesh or heightfield.
     """
 
     found: int
@@ -70,6 +70,7 @@ class Sample:
     outward: Vec3
     point: Vec3
     feature: int
+    face: int
 
 
 @wp.struct
@@ -175,6 +176,7 @@ def sample_polygons(surfaces: PolygonSurfaces, row: int, half: Vec3, point: Vec3
     outward = outward_at(surfaces.meshes, nearest.face, nearest.part)
     result = sample_from(point, nearest, outward, surfaces.meshes.face_normal[nearest.face], inside, size)
     result.feature = name_of(surfaces, mesh, nearest)
+    result.face = nearest.face
     return result
 
 
@@ -235,6 +237,7 @@ def sample_grid_surface(surfaces: GridSurfaces, row: int, half: Vec3, point: Vec
     size = half[0] + half[1] + half[2]
     result = sample_from(point, nearest, outward, face_normal(field, number), inside, size)
     result.feature = feature_of_face(field, number, nearest.part)
+    result.face = number
     return result
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.contact_groups import SELF_CONTACTS, ContactGroup, GroupRows, shapes_of
+from collidecli.scene.contact_groups import SELF_CONTACTS, SOFT_CONTACTS, ContactGroup, GroupRows, shapes_of
 from collidecli.storage.contact_sets.cell_ranges import BLOCK_ROWS, spans
 from collidecli.storage.contact_sets.group_reader import GroupTable, rows_of_cells
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -17,6 +17,8 @@ from collidecli.storage.contact_sets.rules import Finding
 
 NORMAL_TOLERANCE = 1e-6
 """Of n.n, for a normal rounded to float32."""
+WEIGHT_TOLERANCE = 1e-6
+"""Of the sum of three weights rounded to float32."""
 
 
 def group_findings(contacts: ContactSet) -> list[Finding]:
@@ -103,6 +105,8 @@ def _rules(
     once = ", each row once" if strict else ""
     yield f"rows are out of order: {order}{once}", _out_of_order(rows, cell, definition.keys, strict)
     yield from _value_rules(contacts.groups[name], rows)
+    if name == SOFT_CONTACTS.name:
+        yield from _element_rules(rows)
     for held in definition.lists:
         lengths, values = rows.lists[held.column.name]
         yield f"{held.column.name} has fewer than {held.least} entries", lengths < held.least
@@ -132,6 +136,16 @@ def _object_rules(
     yield "the particles of an element are of several objects", (is_there & (row != expected)).any(axis=1)
     own = np.append(objects.template, -1)[row]
     yield "a particle is not in this world", (is_there & (own != -1) & (own != template[:, None])).any(axis=1)
+
+
+def _element_rules(rows: GroupRows) -> Iterator[tuple[str, Any]]:
+    """Rules for vertices, edges and faces: as many particles as the kind has, with weights."""
+    indices, weights = rows.columns["indices"], rows.columns["barycentric"]
+    held = np.arange(3) <= rows.columns["kind"][:, None]
+    yield "indices are not as many as the kind has", ((indices >= 0) != held).any(axis=1)
+    with np.errstate(invalid="ignore"):
+        wrong = (weights < 0.0).any(axis=1) | (np.abs(weights.sum(axis=1, dtype=np.float64) - 1.0) > WEIGHT_TOLERANCE)
+    yield "the weights are not at least 0 with the sum 1", wrong | ((weights != 0.0) & ~held).any(axis=1)
 
 
 def _value_rules(table: GroupTable, rows: GroupRows) -> Iterator[tuple[str, Any]]:

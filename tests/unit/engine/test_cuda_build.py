@@ -23,7 +23,7 @@ from collidecli.engine.narrowphase.triangles.heightfield_colliders import HEIGHT
 from collidecli.engine.narrowphase.triangles.heightfield_mesh import MESH_HEIGHTFIELD
 from collidecli.engine.narrowphase.triangles.mesh_colliders import MESH
 from collidecli.engine.narrowphase.triangles.mesh_mesh import MESHES
-from collidecli.engine.particles import self_queries, soft_queries
+from collidecli.engine.particles import self_queries, soft_elements, soft_queries
 from collidecli.engine.particles.self_contacts import WRITE_COLUMNS
 from collidecli.engine.particles.shape_tree import fit_boxes
 from collidecli.engine.particles.soft_contacts import COMPACT_SOFT
@@ -38,6 +38,10 @@ KERNELS = {
     "sample_primitives": soft_queries.SAMPLE_PRIMITIVES,
     "sample_polygons": soft_queries.SAMPLE_POLYGONS,
     "sample_heightfields": soft_queries.SAMPLE_GRIDS,
+    "minimize_primitives": soft_elements.MINIMIZE_PRIMITIVES,
+    "minimize_hulls": soft_elements.MINIMIZE_HULLS,
+    "minimize_meshes": soft_elements.MINIMIZE_MESHES,
+    "minimize_heightfields": soft_elements.MINIMIZE_GRIDS,
     "compact_soft": next(iter(COMPACT_SOFT.values())),
     "fit_element_boxes": self_queries.fit_element_boxes,
     "count_self_contacts": self_queries.count_self_contacts,

@@ -47,7 +47,7 @@ def test_particles_touch_exactly_where_the_distance_is_below_the_gap(name, size)
     solid.add(builder, pose, size, ShapeConfig(margin=margin))
     builder.add_particles(turned(pose[3:], local * size) + pose[:3], radius=radius)
     rows = soft_rows(builder.finalize(), gap).columns
-    expected = np.array([solid.distance(point) for point in local]) * size - margin - radius
+    expected = solid.distance(local) * size - margin - radius
     found = np.full(len(local), np.inf)
     found[rows["indices"][:, 0]] = rows["distance"]
     clear = np.abs(expected - gap) > 1e-6 * size

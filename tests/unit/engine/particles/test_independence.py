@@ -58,6 +58,7 @@ def test_chunks_threads_broad_phase_and_memory_change_no_bit():
     model, poses, particles = scene()
     expected = groups_of(model, poses, particles)
     assert all(rows.row_count > 100 for rows in expected.values())
+    assert (np.bincount(expected["soft_contacts"].columns["kind"]) > 20).all()
     for chunk, threads in ((1, 1), (5, 3), (7, 2)):
         assert_equal(expected, groups_of(model, poses, particles, chunk, threads))
     assert_equal(expected, groups_of(model, poses, particles, broad_phase="sap"))
@@ -124,8 +125,14 @@ def test_one_recording_moves_with_the_origins_of_its_worlds():
     for name, rows in shared.items():
         np.testing.assert_array_equal(rows.cell_counts, own[name].cell_counts)
         assert rows.row_count > 10
+        # A deepest point is equally near to several features: rounding decides which of them the row has.
+        alone = rows.columns["kind"] == 0 if name == "soft_contacts" else slice(None)
         for column, values in rows.columns.items():
-            np.testing.assert_allclose(values, own[name].columns[column], atol=1e-6, err_msg=f"{name} {column}")
+            if column in ("kind", "indices", "shape", "distance"):
+                np.testing.assert_allclose(values, own[name].columns[column], atol=1e-6, err_msg=f"{name} {column}")
+            np.testing.assert_allclose(
+                values[alone], own[name].columns[column][alone], atol=1e-6, err_msg=f"{name} {column}"
+            )
     # The global particle touches the box of world 0 alone.
     assert rows_of_particle(shared["soft_contacts"], 0) == [0, 2]
 
