@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.scene.hydro_defaults import HALVINGS_OF_MESHES, LEAST_RESOLUTION, RESOLUTION_LIMIT, VOXELS_ACROSS
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
 
 if TYPE_CHECKING:
     from collidecli.scene.run_options import ContactOptions
 
+LEAST_VOXELS = 2.0
+"""Voxels across a wall, below which a warning names the mesh: forces are a fifth too small, or more."""
+ENOUGH = 4.0
+"""Voxels across a wall for forces within some 5 %."""
+
 
 @dataclass(frozen=True)
 class HydroShapes:
     """stiffness: float64[S] [N/m^3] of each shape; 0 for a shape without a pressure field, infinite for a rigid one.
 
-    notes: warnings about shapes that were to be hydroelastic and have no volume.
+    notes: warnings about shapes that were to be hydroelastic and have no volume, and about thin walls of meshes.
     """
 
     stiffness: np.ndarray
@@ -64,4 +70,38 @@ def hydro_shapes(model: Model, options: ContactOptions) -> HydroShapes:
     given = np.where(np.isnan(shapes.hydro_stiffness), options.hydro_stiffness, shapes.hydro_stiffness)
     result = np.where(marked, given, 0.0)
     result[refused] = 0.0
-    return HydroShapes(result, notes)
+    found = HydroShapes(result, notes)
+    return replace(found, notes=(*notes, *_thin_notes(model, options, found))) if found.has_pairs else found
+
+
+def _thin_notes(model: Model, options: ContactOptions, hydro: HydroShapes) -> tuple[str, ...]:
+    """A warning that names the mesh whose mean wall has the fewest voxels, of those with fewer than LEAST_VOXELS."""
+    shapes = model.shapes
+    across = np.full(len(shapes), np.inf)
+    for row in np.flatnonzero((hydro.stiffness > 0.0) & (shapes.type == ShapeType.MESH)).tolist():
+        if model.convex_surfaces[shapes.mesh[row]] is None:
+            across[row] = _voxels_across_wall(model, row, options.hydro_resolution)
+    count, row = int((across < LEAST_VOXELS).sum()), int(across.argmin())
+    if not count:
+        return ()
+    enough = (n for n in range(LEAST_RESOLUTION, RESOLUTION_LIMIT + 1) if _voxels_across_wall(model, row, n) >= ENOUGH)
+    wanted = next(enough, None)
+    fix = f"give --hydro-resolution {wanted}" if wanted else "give it thicker walls, or point contacts (--hydro off)"
+    others = f" (and {count - 1} more)" if count > 1 else ""
+    what = f"walls of {model.meshes[shapes.mesh[row]].mean_wall:.3g} m, {across[row]:.2g} voxels"
+    return (
+        f"mesh '{shapes.path[row]}'{others} has {what} of --hydro-resolution {options.hydro_resolution}: "
+        f"hydroelastic forces on it may be several times too small; {fix}",
+    )
+
+
+def _voxels_across_wall(model: Model, row: int, resolution: int) -> float:
+    """Voxels across the mean wall of a mesh against a shape that is not smaller, without halvings for small patches."""
+    mesh, margin = model.meshes[model.shapes.mesh[row]], float(model.shapes.margin[row])
+    half = mesh.half_extents + margin
+    voxel = 2.0 * half.max() / resolution
+    for _ in range(HALVINGS_OF_MESHES):
+        if VOXELS_ACROSS * voxel <= 2.0 * half.min():
+            break
+        voxel *= 0.5
+    return (mesh.mean_wall + 2.0 * margin) / float(voxel)

@@ -60,6 +60,12 @@ class TriangleMesh:
         p, q, r = (self.vertex[self.face[:, k]] for k in range(3))
         return float(dot(p, np.cross(q, r)).sum() / 6.0)
 
+    @property
+    def mean_wall(self) -> float:
+        """Twice the volume of a closed mesh over its area [m]: the thickness of thin walls, 2/3 of a ball's radius."""
+        p, q, r = (self.vertex[self.face[:, k]] for k in range(3))
+        return 4.0 * abs(self.volume) / float(norm(np.cross(q - p, r - p)).sum())
+
     @cached_property
     def _sides(self) -> tuple[np.ndarray, np.ndarray]:
         """int64[3 F, 2], the vertices of each triangle's sides, ascending; and the edge index of each side."""

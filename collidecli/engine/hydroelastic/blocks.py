@@ -21,6 +21,7 @@ from collidecli.engine.hydroelastic.pairs import ROUNDING, VOXELS, HydroPair
 from collidecli.engine.hydroelastic.patches import HydroPatch
 from collidecli.engine.hydroelastic.ranges import first_of_pair, start_of
 from collidecli.engine.runtime.kernel import kernel
+from collidecli.scene.hydro_defaults import VOXELS_ACROSS
 
 SIDE = wp.constant(4)
 """Voxels along a block's side."""
@@ -28,7 +29,7 @@ CORNER_SIDE = wp.constant(5)
 CORNER_COUNT = wp.constant(125)
 PATCH_SHARE = wp.constant(2)
 """A patch has a PATCH_SHARE-th of the resolution in voxels, or more, along its longest side."""
-THIN = wp.constant(Real(4.0))
+THIN = wp.constant(Real(VOXELS_ACROSS))
 """A voxel is at most this fraction of the reference shape's shortest side."""
 ENDED = wp.constant(-1000)
 """Level of a pair without blocks."""

@@ -16,13 +16,13 @@ from collidecli.engine.hydroelastic.clipping import FaceList, checked_total
 from collidecli.engine.hydroelastic.distances import Solids, upload_solids
 from collidecli.engine.hydroelastic.polygon import HydroFace, PatchSums
 from collidecli.engine.runtime.workspace import Workspace
+from collidecli.scene.hydro_defaults import HALVINGS_OF_MESHES
 from collidecli.scene.hydroelastic import HydroShapes
 from collidecli.scene.run_options import ContactOptions
 from collidecli.scene.shape_types import ShapeType
 
 LEVELS_BELOW = 20
-LEVELS_BELOW_OTHERS = 4
-"""Halvings of a voxel for small patches: of convex shapes, whose bounds are tight, and of others."""
+"""Halvings of a voxel for small patches of convex shapes, whose bounds are tight; of others see HALVINGS_OF_MESHES."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Sampler:
     def _level(self, number: int) -> Level:
         level = Level()
         level.resolution, level.number, level.scale = self.resolution, number, math.ldexp(1.0, -number)
-        level.last, level.last_other = LEVELS_BELOW, LEVELS_BELOW_OTHERS
+        level.last, level.last_other = LEVELS_BELOW, HALVINGS_OF_MESHES
         return level
 
     def _test(

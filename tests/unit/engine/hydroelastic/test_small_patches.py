@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -99,5 +101,59 @@ def test_python_names_the_shapes():
     builder = ModelBuilder()
     builder.add_shape_plane(-1, cfg=soft(RIGID), key="table")
     builder.add_shape_mesh(builder.add_body((0.0, 0.0, 0.1, *TILT)), *cup(1e-6), cfg=soft(1e6), key="foil")
-    with pytest.warns(RuntimeWarning, match="1 hydroelastic overlap, the first of 'table' and '.*foil'"):
+    named = "1 hydroelastic overlap, the first of 'table' and '.*foil'"
+    with pytest.warns(RuntimeWarning, match="foil' has walls of"), pytest.warns(RuntimeWarning, match=named):
         collide(builder.finalize())
+
+
+def ball(radius: float) -> tuple[np.ndarray, np.ndarray]:
+    """Two balls that overlap: thick, and not convex."""
+    from manifold3d import Manifold
+
+    return arrays(Manifold.sphere(radius, 32) + Manifold.sphere(radius, 32).translate((radius, 0, 0)))
+
+
+def plate(thickness: float) -> tuple[np.ndarray, np.ndarray]:
+    """A square plate with a hole: its voxels are small for the shortest side of its box, 16 times smaller at most."""
+    from manifold3d import Manifold
+
+    hole = Manifold.cube((0.1, 0.1, 1.0), True).translate((0.1, 0.1, 0.0))
+    return arrays(Manifold.cube((0.4, 0.4, thickness), True) - hole)
+
+
+def sheet(thickness: float) -> tuple[np.ndarray, np.ndarray]:
+    """A thin convex plate, whose surface with a plane is exact."""
+    from manifold3d import Manifold
+
+    return arrays(Manifold.cube((0.4, 0.4, thickness), True))
+
+
+@pytest.mark.parametrize(
+    ("mesh", "size", "resolution", "expected"),
+    [
+        (cup, 2e-3, 64, r"walls of 0.002 m, 0\.32 voxels of --hydro-resolution 64.*thicker walls"),
+        (cup, 5e-3, 64, r"0\.8\d? voxels.*give --hydro-resolution 32\d"),
+        (cup, 5e-3, 161, None),
+        (ball, 0.2, 64, None),
+        (ball, 0.2, 8, r"voxels of --hydro-resolution 8.*give --hydro-resolution"),
+        (plate, 2e-3, 64, None),
+        (plate, 2e-4, 64, r"0\.5\d? voxels"),
+        (sheet, 1e-5, 64, None),
+    ],
+)
+def test_meshes_with_walls_of_less_than_two_voxels_are_named(mesh, size, resolution, expected):
+    model = on_ground(mesh(size), "plane", (0.0, 0.0, 1.0, *IDENTITY)).finalize()
+    options = ContactOptions(hydro_resolution=resolution)
+    notes = pipeline_of(model, model.resting_poses()[None], options).notes
+    if expected is None:
+        assert notes == ()
+    else:
+        assert len(notes) == 1
+        assert re.search(r"^mesh '.+' has .*" + expected, notes[0])
+
+
+def test_a_wall_of_four_voxels_has_the_force_of_the_limit():
+    pose = (0.013, 0.007, 0.1, *TILT)
+    force = [surface(on_ground(cup(0.02), "plane", pose), hydro_resolution=n).force[2] for n in (16, 80, 320)]
+    assert force[0] < 0.8 * force[2]
+    assert force[1] == pytest.approx(force[2], rel=0.08)
