@@ -105,18 +105,18 @@ class DeviceStream:
         """Copies host values to the beginning of an array of the device; they may change afterwards."""
         self.traffic.uploads += 1
         self.traffic.uploaded_bytes += values.nbytes
-        staged = self._staged("upload", values.nbytes)
-        staged.numpy()[: values.nbytes] = values.reshape(-1).view(np.uint8)
-        wp.copy(_as_bytes(target, values.nbytes), staged, count=values.nbytes)
+        locked = self._page_locked("upload", values.nbytes)
+        locked.numpy()[: values.nbytes] = values.reshape(-1).view(np.uint8)
+        wp.copy(_as_bytes(target, values.nbytes), locked, count=values.nbytes)
 
     def download(self, source: wp.array, byte_count: int) -> np.ndarray:
         """The first bytes of an array, uint8, when all that was issued is complete; valid until the next download."""
         self.traffic.downloads += 1
         self.traffic.downloaded_bytes += byte_count
-        staged = self._staged("download", byte_count)
-        wp.copy(staged, _as_bytes(source, byte_count), count=byte_count)
+        locked = self._page_locked("download", byte_count)
+        wp.copy(locked, _as_bytes(source, byte_count), count=byte_count)
         self.wait()
-        return staged.numpy()[:byte_count]
+        return locked.numpy()[:byte_count]
 
     def mark(self) -> Any:
         """A moment in the stream, for `seconds_between`."""
@@ -141,7 +141,7 @@ class DeviceStream:
         self._has_turn = False
         self._turn.release()
 
-    def _staged(self, name: str, byte_count: int) -> wp.array:
+    def _page_locked(self, name: str, byte_count: int) -> wp.array:
         """Memory of the host that the device reads and writes directly, at least `byte_count` bytes."""
         existing = self._staging.get(name)
         if existing is None or existing.size < byte_count:
