@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -47,6 +49,16 @@ class Interrupted(CollideError):
     """A signal stopped the run; no partial output remains."""
 
     exit_code = 130
+
+
+@contextmanager
+def located_errors(location: str) -> Iterator[None]:
+    """Adds a location, such as the scene's file, to errors of inputs that do not begin with it."""
+    try:
+        yield
+    except InputError as error:
+        where = error.where if error.where.startswith(location) else f"{location}: {error.where}"
+        raise InputError(error.what, where, error.fix) from error
 
 
 def extra_module(package: str, extra: str, wanted_for: str, module: str = "") -> Any:

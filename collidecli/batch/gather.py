@@ -113,16 +113,19 @@ def verify(store: Store, plan: Plan, share: float, seed: int = 0, progress: Prog
 class GatherResult(Result):
     """The output of `gather`. dataset_sha256: over the sorted keys and content hashes of all contact sets.
 
-    failed: number of episodes without a contact set, which the output lacks.
+    failed: number of episodes without a contact set, which the output lacks. groups: rows of each group of contacts
+    beside the rigid ones; None without them.
     """
 
     SCHEMA: ClassVar[str] = "collide.batch_gather/1"
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("groups",)
 
     output: str
     episodes: int
     failed: int
     contacts: int
     dataset_sha256: str
+    groups: dict[str, int] | None = None
 
 
 def gather(
@@ -170,6 +173,8 @@ def _result(gathered: Gathered, output: str) -> GatherResult:
         failed=gathered.failed,
         contacts=sum(size.contacts for size in gathered.sizes),
         dataset_sha256=gathered.dataset_sha256,
+        groups={name: sum(size.groups.get(name, 0) for size in gathered.sizes) for name in gathered.group_names}
+        or None,
     )
 
 
@@ -178,7 +183,8 @@ def _write_manifest(gathered: Gathered, output: str, force: bool) -> None:
     with AtomicOutput(output, force) as file:
         for _ in gathered:
             pass
-        names = ("key", "job", "motion", "demo", "content_sha256", "contacts", "frames", "file")
+        groups = gathered.group_names
+        names = ("key", "job", "motion", "demo", "content_sha256", "contacts", *groups, "frames", "file")
         columns: dict[str, list[Any]] = {name: [] for name in names}
         for size in gathered.sizes:
             path = gathered.store.result_location(size.done.episode.key)
@@ -188,6 +194,8 @@ def _write_manifest(gathered: Gathered, output: str, force: bool) -> None:
                 columns[name].append(getattr(size.done.episode, name))
             for name in ("content_sha256", "contacts", "frames"):
                 columns[name].append(getattr(size, name))
+            for name in groups:
+                columns[name].append(size.groups.get(name, 0))
             columns["file"].append(path)
         table = extra_module("pyarrow", "tables", "batch gather").table(columns)
         about = {"collide.dataset_sha256": gathered.dataset_sha256}

@@ -37,8 +37,7 @@ def write_parquet(folder: str, gathered: Gathered) -> None:
                 for batch in _batches(contacts, name, done.episode.job, done.index):
                     tables[name].append(batch)
                 tables[name].end_episode()
-    columns = {name: [row[number] for row in episode_rows(gathered)] for number, name in enumerate(EPISODE_COLUMNS)}
-    table = require_pyarrow("batch gather").table(columns)
+    table = require_pyarrow("batch gather").table(episode_columns(gathered))
     with open(os.path.join(folder, EPISODES), "wb") as file:
         file.write(parquet_bytes(table, "batch gather"))
 
@@ -47,24 +46,18 @@ def _part(folder: str, name: str, number: int) -> str:
     return os.path.join(folder, f"{name}-{number:05d}.parquet")
 
 
-EPISODE_COLUMNS = ("episode_index", "key", "job", "motion", "demo", "frames", "contacts", "content_sha256")
-
-
-def episode_rows(gathered: Gathered) -> list[tuple[Any, ...]]:
-    """Values of EPISODE_COLUMNS for each gathered episode."""
-    return [
-        (
-            size.done.index,
-            size.done.episode.key,
-            size.done.episode.job,
-            size.done.episode.motion,
-            size.done.episode.demo,
-            size.frames,
-            size.contacts,
-            size.content_sha256,
-        )
-        for size in gathered.sizes
-    ]
+def episode_columns(gathered: Gathered) -> dict[str, list[Any]]:
+    """A value for each gathered episode by column; a column with the number of rows for each group of contacts."""
+    sizes = gathered.sizes
+    columns: dict[str, list[Any]] = {"episode_index": [size.done.index for size in sizes]}
+    for name in ("key", "job", "motion", "demo"):
+        columns[name] = [getattr(size.done.episode, name) for size in sizes]
+    for name in ("frames", "contacts"):
+        columns[name] = [getattr(size, name) for size in sizes]
+    for name in gathered.group_names:
+        columns[name] = [size.groups.get(name, 0) for size in sizes]
+    columns["content_sha256"] = [size.content_sha256 for size in sizes]
+    return columns
 
 
 def _batches(contacts: ContactSet, name: str, job: str, index: int) -> Iterator[Any]:

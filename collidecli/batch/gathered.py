@@ -15,6 +15,7 @@ from collidecli.commands.result import Progress
 from collidecli.errors import InputError
 from collidecli.importers.recordings.lerobot import episode_number
 from collidecli.importers.recordings.recording_files import is_data_set
+from collidecli.scene.contact_groups import GROUPS_BY_NAME
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.process_activity import reading
 
@@ -40,11 +41,12 @@ class DoneEpisode:
 
 @dataclass(frozen=True)
 class EpisodeSize:
-    """Content hash, number of contacts and of frames of the contact set of an episode."""
+    """Content hash, and numbers of contacts, of rows of each other group and of frames, of an episode's contact set."""
 
     done: DoneEpisode
     content_sha256: str
     contacts: int
+    groups: dict[str, int]
     frames: int
 
 
@@ -90,14 +92,18 @@ class Gathered:
             with self.store.result(done.episode.key) as path, reading("contact set", path):
                 contacts = ContactSet.open(path)
                 with contacts:
-                    self.sizes.append(
-                        EpisodeSize(done, contacts.content_sha256, contacts.contact_count, frames_of(contacts))
-                    )
+                    counts = contacts.contact_count, contacts.group_rows, frames_of(contacts)
+                    self.sizes.append(EpisodeSize(done, contacts.content_sha256, *counts))
                     yield contacts
         except FileNotFoundError as error:
             raise InputError("was removed while it was gathered", location, AGAIN) from error
         if self._progress:
             self._progress(len(self.sizes), len(self.episodes))
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """The groups of contacts beside the rigid ones that an opened contact set has, in the order of the format."""
+        return tuple(name for name in GROUPS_BY_NAME if any(name in size.groups for size in self.sizes))
 
     @property
     def dataset_sha256(self) -> str:

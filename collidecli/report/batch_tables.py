@@ -6,6 +6,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from collidecli.report.words import ResultDict, listing, name_value_table, seconds
+from collidecli.scene.contact_groups import group_words
 from collidecli.scene.text_format import count, plural
 
 FAILURES_SHOWN = 20
@@ -72,5 +73,7 @@ def gather_table(result: ResultDict) -> RenderableType:
     rows = [("written", result["output"]), ("episodes", count(result["episodes"]))]
     if result["failed"]:
         rows.append(("failed", f"{count(result['failed'])}, without a row; collide batch status lists them"))
-    rows += [("contacts", count(result["contacts"])), ("content", result["dataset_sha256"])]
+    rows.append(("contacts", count(result["contacts"])))
+    rows += [(group_words(name), count(held)) for name, held in (result.get("groups") or {}).items()]
+    rows.append(("content", result["dataset_sha256"]))
     return name_value_table(rows)

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from collidecli.report.diff_words import KINDS
 from collidecli.report.words import ResultDict, length, listing, seconds
+from collidecli.scene.contact_groups import GROUPS_BY_NAME, group_words
 from collidecli.scene.text_format import count, plural
 
 STATES = {
@@ -28,6 +29,7 @@ def run_list_table(result: ResultDict) -> RenderableType:
     columns: list[Column] = [
         ("frames", "right", lambda one: count(one["frames"])),
         ("contacts", "right", lambda one: count(one["contacts"])),
+        *_group_columns(result),
         ("deepest", "right", lambda one: _depth(one["deepest"])),
         ("time", "right", lambda one: seconds(one["wall_seconds"])),
         ("written", "left", lambda one: one["output"]),
@@ -85,6 +87,7 @@ def inspect_list_table(result: ResultDict) -> RenderableType:
     columns: list[Column] = [
         ("kind", "left", _kind),
         *((name, "right", number(name)) for name in ("shapes", "bodies", "worlds", "frames", "contacts")),
+        *_group_columns(result),
     ]
     return Group(_table(result, "file", columns), _totals(result))
 
@@ -138,6 +141,16 @@ def state_text(item: ResultDict) -> str:
     """The state of an input without a result, with the error of one that failed."""
     words = STATES[item["state"]]
     return f"{words}: {item['error']['what']}" if item["error"] is not None else words
+
+
+def _group_columns(result: ResultDict) -> list[Column]:
+    """Columns of the rows of each group of contacts beside the rigid ones that an input has."""
+
+    def rows(name: str) -> Callable[[ResultDict], str]:
+        return lambda one: count(one["groups"][name]["rows"]) if name in (one.get("groups") or {}) else ""
+
+    held = {name for item in result["items"] for name in (item["result"] or {}).get("groups") or {}}
+    return [(group_words(name), "right", rows(name)) for name in GROUPS_BY_NAME if name in held]
 
 
 def _totals(result: ResultDict) -> Text:

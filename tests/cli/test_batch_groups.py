@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,14 @@ def test_parquet_has_a_file_for_each_group(done, collide):
         np.testing.assert_array_equal(rows["area"], groups.columns["area"])
         assert {rows["shape0"][0], rows["shape1"][0]} == {"/ground", "/box"}
     assert set(held) == {"hydro_patches", "hydro_faces"}
+    counts = {name: groups.row_count for name, groups in held.items()}
+    answer = collide("batch", "gather", "B", "-o", "B.parquet", "--json")
+    assert json.loads(answer.out)["groups"] == counts
+    for table in ("B.parquet", "out/episodes.parquet"):
+        (row,) = parquet.read_table(table).to_pylist()
+        assert {name: row[name] for name in counts} == counts
+        assert row["contacts"] == 0
+    assert f"hydro faces    {counts['hydro_faces']:,}" in collide("batch", "gather", "B", "-o", "C.parquet").out
 
 
 def test_a_row_for_each_frame_refuses_surfaces_that_no_contact_replaces(done, collide):

@@ -51,6 +51,18 @@ def test_check_and_inspect(made, collide, block):
     assert " area [m^2] " in shown
 
 
+def test_inspect_of_several_sets_counts_the_rows_of_groups(made, collide, block):
+    write_contact_set(made / "b.h5", MODEL, made_up_block(MODEL, FRAMES))
+    lines = collide("inspect", "a.h5", "b.h5").out.splitlines()
+    rows = {name: str(held.row_count) for name, held in block.groups.items()}
+    for name in rows:
+        assert name.replace("_", " ") in " ".join(lines[:2])
+    (ours,) = [line.split() for line in lines if "a.h5" in line]
+    (theirs,) = [line.split() for line in lines if "b.h5" in line]
+    assert ours[-4:] == list(rows.values())
+    assert len(theirs) == len(ours) - 4
+
+
 def test_export_and_report_count_the_rows_of_groups(made, collide, block):
     rows = {name: held.row_count for name, held in block.groups.items()}
     report = collide("report", "a.h5").out

@@ -16,15 +16,14 @@ Meaning of MuJoCo's attributes in the model (MuJoCo 4.0, each compared with `mj_
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import mujoco
 import numpy as np
 
-from collidecli.errors import InputError
+from collidecli.errors import InputError, located_errors
 from collidecli.importers.mujoco.compile import CompiledScene, compile_mjcf
 from collidecli.importers.mujoco.flexes import add_flexes
 from collidecli.importers.mujoco.geoms import (
@@ -100,7 +99,7 @@ def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneO
     mujoco.mj_kinematics(mj_model, data)
     static = static_bodies(mj_model)
     body_row = np.full(mj_model.nbody, STATIC_BODY, np.int32)
-    with _located_errors(location):
+    with located_errors(location):
         for body in range(1, mj_model.nbody):
             pose = (*data.xpos[body], *data.xquat[body][WXYZ_TO_XYZW])
             body_row[body] = builder.add_body(xform=pose, key=body_name(mj_model, body))
@@ -135,16 +134,6 @@ def _shapes_of_links(mj_model: mujoco.MjModel, shape_row: np.ndarray) -> dict[st
     for geom in np.flatnonzero(shape_row != LEFT_OUT):
         shapes[body_name(mj_model, int(mj_model.geom_bodyid[geom]))].append(int(shape_row[geom]))
     return shapes
-
-
-@contextmanager
-def _located_errors(location: str) -> Iterator[None]:
-    """Adds the scene's location to the builder's errors."""
-    try:
-        yield
-    except InputError as error:
-        where = error.where if error.where.startswith(location) else f"{location}: {error.where}"
-        raise InputError(error.what, where, error.fix) from error
 
 
 def _set_gap_rule(builder: ModelBuilder, location: str) -> None:

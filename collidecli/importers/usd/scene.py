@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics
 
-from collidecli.errors import InputError
+from collidecli.errors import InputError, located_errors
 from collidecli.importers.usd.colliders import ColliderAttributes, set_gap_rule
 from collidecli.importers.usd.deformables import (
     Deformable,
@@ -182,7 +182,7 @@ class _Scene:
             self._check_world(path)
             base = self._builder.default_shape_cfg.changed(usd_groups=self._groups.of_shape(path))
             cfg = self.attributes.config(path, base, self._builder.default_gap)
-            with self._world_of_prim(path):
+            with self._world_of_prim(path), located_errors(file):
                 add_deformable(self._builder, each, motion, cfg)
         return found
 

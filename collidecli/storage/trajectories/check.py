@@ -9,10 +9,12 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.scene.shape_types import POSITION_LIMIT
 from collidecli.storage.contact_sets.rules import Finding
 from collidecli.storage.h5_input import open_h5
 from collidecli.storage.trajectories.bodies import bad_poses, pose_fault
 from collidecli.storage.trajectories.header import dataset, header_of
+from collidecli.storage.trajectories.particles import bad_positions
 
 BLOCK_BYTES = 16 << 20
 
@@ -48,7 +50,7 @@ def _name_findings(name: str, body_names: tuple[str, ...]) -> list[Finding]:
 def _entry_findings(file: h5py.File, name: str, kind: str, body_names: tuple[str, ...]) -> list[Finding]:
     """Faults of one dataset [frames, worlds, entries, ...]; joint_q's entries are its coordinates."""
     data = dataset(file, kind, name)
-    faulty: Callable[[np.ndarray], np.ndarray] = bad_poses if kind in ("body_q", "mocap_q") else _not_finite
+    faulty, words = _RULES.get(kind, (bad_poses, ""))
     frame_bytes = max(1, 8 * int(np.prod(data.shape[1:])))
     step = max(1, BLOCK_BYTES // frame_bytes)
     first, total = "", 0
@@ -63,7 +65,7 @@ def _entry_findings(file: h5py.File, name: str, kind: str, body_names: tuple[str
         bad = faulty(block)
         if bad.any() and not first:
             frame, world, entry = (int(k) for k in np.unravel_index(int(np.argmax(bad)), bad.shape))
-            what = pose_fault(block[frame, world, entry]) if faulty is bad_poses else "the value is not finite"
+            what = words or pose_fault(block[frame, world, entry])
             body = f", body '{body_names[entry]}'" if body_names else f", entry {entry}"
             first = f"{name}: /{kind}, frame {start + frame}, world {world}{body}|{what}"
         total += int(bad.sum())
@@ -75,3 +77,10 @@ def _entry_findings(file: h5py.File, name: str, kind: str, body_names: tuple[str
 
 def _not_finite(block: np.ndarray) -> np.ndarray:
     return np.asarray(~np.isfinite(block).all(axis=-1))
+
+
+_RULES: dict[str, tuple[Callable[[np.ndarray], np.ndarray], str]] = {
+    "joint_q": (_not_finite, "the value is not finite"),
+    "particle_q": (bad_positions, f"the position is not finite, or beyond {POSITION_LIMIT:g} m"),
+}
+"""Rule of bad entries of a dataset, and its words; other datasets hold poses."""

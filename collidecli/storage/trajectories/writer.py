@@ -10,10 +10,12 @@ import numpy as np
 
 from collidecli.errors import OutputError
 from collidecli.scene.episodes import Episodes
+from collidecli.scene.shape_types import POSITION_LIMIT
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.schema import EPISODE_TABLES
 from collidecli.storage.trajectories.bodies import bad_poses
 from collidecli.storage.trajectories.header import JOINT_LAYOUT, TRAJECTORY_FORMAT, TRAJECTORY_VERSION
+from collidecli.storage.trajectories.particles import bad_positions
 
 TRAJECTORY_COMPRESSIONS = ("none", "gzip")
 
@@ -212,8 +214,8 @@ class TrajectoryWriter:
         if "joint_q" in blocks:
             self._check_cells(~np.isfinite(blocks["joint_q"]), "joint_q", "a coordinate is not finite")
         if "particle_q" in blocks:
-            bad = np.asarray((~np.isfinite(blocks["particle_q"])).any(axis=-1))
-            self._check_cells(bad, "particle_q", "a position is not finite")
+            what = f"a position is not finite, or beyond {POSITION_LIMIT:g} m"
+            self._check_cells(bad_positions(blocks["particle_q"]), "particle_q", what)
         if count:
             self._last_time = float(times[-1])
 

@@ -10,6 +10,7 @@ import pytest
 from collidecli.errors import InputError, OutputError
 from collidecli.importers.mujoco.scene import add_mjcf
 from collidecli.scene.builder import ModelBuilder
+from collidecli.storage.trajectories.check import check_trajectory
 from collidecli.storage.trajectories.header import read_header
 from collidecli.storage.trajectories.motion import open_trajectory
 from collidecli.storage.trajectories.writer import TrajectoryWriter
@@ -164,6 +165,17 @@ def test_positions_of_particles_are_read_and_their_number_is_checked(tmp_path):
     with pytest.raises(InputError, match=r"/particle_q, frame 2, world 0, particle 3: the position is \(.*nan"):
         bad.read_particles(range(4))
     bad.close()
+    with h5py.File(path, "r+") as file:
+        file["particle_q"][2, 0, 3, 1] = 1e30
+    (found,) = check_trajectory(path)
+    assert found.where.endswith("/particle_q, frame 2, world 0, entry 3")
+    assert found.what == "the position is not finite, or beyond 1e+12 m"
+    far = np.full((1, 1, 1, 3), 1e30)
+    with (
+        pytest.raises(OutputError, match="particle_q, frame 0, world 0, column 0"),
+        TrajectoryWriter(tmp_path / "w.h5", body_names=("a",), particle_count=1) as writer,
+    ):
+        writer.append(np.zeros(1), np.zeros(1), body_q=random_poses(1, 1, 1), particle_q=far)
     with h5py.File(path, "r+") as file:
         del file["particle_q"]
     still = open_trajectory(path, model_with_particles(5))
