@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: setup run test test-slow lint lint-style lint-types lint-imports format peers bench docs docs-serve docs-links docs-figures docs-pictures clean
+.PHONY: setup run test test-slow lint lint-style lint-types lint-imports format peers bench gpu docs docs-serve docs-links docs-figures docs-pictures clean
 
 setup: $(READY)
 
@@ -47,6 +47,10 @@ peers: $(READY)
 
 bench: peers
 	$(BIN)/python -m tests.bench
+
+# The first run on a GPU, docs/howto/first-run-on-a-gpu.md. It makes no environment: WHEELS names a folder of wheels.
+gpu:
+	sh tests/gpu/first.sh
 
 docs: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'

@@ -336,7 +336,7 @@ def device_options(command: Callable) -> Callable:
     add = partial(setting, section=SPEED)
     return _decorated(
         command,
-        add("--device", default="", metavar="NAME", help="cpu, cuda or cuda:1. [default: cuda if there is one]"),
+        add("--device", default="", metavar="NAME", help="cpu, cuda or cuda:1. [default: cpu]"),
         add("--threads", type=WholeNumber(), help="Number of CPU workers. [default: one per core or by CPU quota]"),
         add(
             "--memory-limit",

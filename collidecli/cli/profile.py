@@ -32,6 +32,7 @@ from collidecli.errors import InputError
 EPILOG = """\b
 collide profile pile.usda --repeats 9
 collide profile robot.xml -t motion.h5 --frames 0:200 --threads 1
+collide profile robot.xml -t motion.h5 --devices cpu,cuda
 """
 
 
@@ -53,18 +54,27 @@ collide profile robot.xml -t motion.h5 --frames 0:200 --threads 1
 @force_option
 @option("--repeats", type=WholeNumber(), default=5, section=SPEED, help="Least number of measurements of each.")
 @device_options
+@option(
+    "--devices",
+    default="",
+    metavar="NAMES",
+    section=SPEED,
+    help="Devices to compare, such as cpu,cuda, in place of --device.",
+)
 @cache_options
 @click.pass_context
 def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     """Time nxn, sap, explicit and the standard pipeline on one motion, and recommend one.
 
-    The times exclude loading and compiling. The exit code is 1 if the contacts of the broad phases are not
-    bit-identical.
+    The times exclude loading and compiling. With --devices each device is timed in turn. The exit code is 1 if the
+    contacts of the broad phases are not bit-identical.
     """
     from collidecli.commands.output_paths import check_ending, check_hdf5_output, check_output, check_trace
 
     streams = streams_of(ctx)
     scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
+    if values["devices"] and values["device"]:
+        raise InputError("is given with --device", "--devices", "give one of them; --devices names all devices")
     inputs = (*scenes, trajectory)
     output = values["output"] or default_output(scenes, trajectory, ".profile.h5")
     json_output = values["json_out"] or str(Path(output).with_suffix(".json"))
@@ -92,6 +102,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
         scene_options=option_group(SceneOptions, values),
         recording=option_group(RecordingOptions, values),
         repeats=values["repeats"],
+        devices=values["devices"],
         trace=values["trace"],
         force=values["force"],
     )

@@ -11,8 +11,10 @@ from functools import cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
+import warp as wp
 
 from collidecli.commands.collision import pose_batches, sample_poses, within_episodes
+from collidecli.commands.device_comparison import DeviceTimes, compare_devices, find_devices
 from collidecli.commands.result import Progress, Result
 from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.commands.timing import TimingReport, processor_name, versions
@@ -57,10 +59,12 @@ class ProfileRequest(SceneRequest):
     """Scene, motion and options of a profile. engine: its pipeline and broad_phase are ignored.
 
     repeats: least number of measured passes of each broad phase. trace: file for a trace of all passes; "" is none.
+    devices: comma-separated names of devices to compare; "" is the device of `engine` alone.
     """
 
     engine: EngineOptions = field(default_factory=EngineOptions)
     repeats: int = 5
+    devices: str = ""
     trace: str = ""
     force: bool = False
 
@@ -109,6 +113,18 @@ class Measured:
             "contacts_sha256": self.contacts_sha256,
         }
 
+    def medians(self) -> dict[str, Any]:
+        """The entry of the phases of a device in the result."""
+        if self.skipped:
+            return {"name": self.name, "skipped": self.skipped}
+        return {
+            "name": self.name,
+            "skipped": None,
+            "compute_seconds": float(np.median(self.compute_seconds())),
+            "wall_seconds": float(np.median(self.wall_seconds())),
+            "stages": {stage: float(np.median(self.stage_seconds(stage))) for stage in STAGES},
+        }
+
 
 def _spread(values: np.ndarray) -> dict[str, Any]:
     """Median, extremes and all values of the repeats."""
@@ -127,12 +143,13 @@ class ProfileResult(Result):
     phases: of each of PHASES its name, `skipped` (reason or None), times, counts and hash of contacts. identical:
     every broad phase found the same contacts, bit for bit. repeats: passes of each broad phase. fastest: the one with
     the least median compute time; is_clear: whether its times lie apart from those of all others, by quartiles. auto:
-    what `--broad-phase auto` chooses, its reason, and whether no other is clearly faster. output, json_output, trace:
-    files, if any are written.
+    what `--broad-phase auto` chooses, its reason, and whether no other is clearly faster. With several devices all this
+    is of the first; identical is of each device by itself; devices has the times of the fastest broad phase and the
+    phases of each device, device_advice the fastest. output, json_output, trace: files, if any are written.
     """
 
     SCHEMA: ClassVar[str] = "collide.profile/1"
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("output", "json_output", "trace")
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("devices", "device_advice", "output", "json_output", "trace")
 
     scene: str
     scene_sha256: str
@@ -154,6 +171,8 @@ class ProfileResult(Result):
     auto: dict[str, Any]
     advice: str
     warnings: tuple[str, ...]
+    devices: list[dict[str, Any]] | None = None
+    device_advice: str | None = None
     output: str | None = None
     json_output: str | None = None
     trace: str | None = None
@@ -163,33 +182,22 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
     """Runs every broad phase `repeats` times, interleaved, after one warm-up pass of each that hashes the contacts.
 
     Repeats further until one is clearly the fastest, within the limits MOST_TIMES_REPEATS and MOST_EXTRA_SECONDS.
+    Several devices are measured one after the other.
 
     Loading, compiling and reading the motion are not measured. Raises InputError as `run` does.
     """
     request.contact.checked()
-    device = find_device(request.engine.device)
-    load_ahead(device)
+    devices = find_devices(request.devices) if request.devices else [find_device(request.engine.device)]
+    load_ahead(devices[0])
     with parts_kept_in(request.engine.cache_dir, request.engine.cache_limit):
         scene, motion = scene_in_motion(request)
     try:
-        samples = cache(partial(sample_poses, motion))
         fields = FieldCache(request.engine.cache_dir, request.engine.cache_limit)
-
-        def build(**engine: str) -> tuple[CollisionPipeline, BroadPhaseChoice]:
-            options = replace(request.engine, **engine)
-            with scene.named():
-                return build_pipeline(scene.model, request.contact, options, device, samples, motion.float_type, fields)
-
-        _, choice = build(pipeline="unified", broad_phase="auto")
-        measured = [Measured(name, skip_reason(name, scene, len(motion.time))) for name in PHASES]
-        pipelines = {m.name: build(**PHASES[m.name])[0] for m in measured if not m.skipped}
-        threads = worker_count(request.engine.threads, has_own_memory(device))
-        first = next(iter(pipelines.values()))
-        cells = batch_size(first, len(motion.time) * scene.model.world_count, threads, request.engine.chunk_cells)
-        _measure(request, measured, pipelines, threads, cells, motion, progress)
-        advice = advise(measured, choice)
+        runs = [_profile_device(device, request, scene, motion, fields, progress) for device in devices]
+        first = runs[0]
         if request.trace:
-            write_trace(request.trace, {m.name: m.passes for m in measured if m.passes}, request.force)
+            write_trace(request.trace, _traced(runs), request.force)
+        times = [run.times() for run in runs] if len(runs) > 1 else []
         return ProfileResult(
             scene=scene.name,
             scene_sha256=scene.sha256,
@@ -198,23 +206,92 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
             shapes=len(scene.model.shapes),
             worlds=scene.model.world_count,
             frames=len(motion.time),
-            device=device.name or device.alias,
+            device=first.device.name or first.device.alias,
             processor=processor_name(),
-            threads=threads,
-            chunk_cells=cells,
+            threads=first.threads,
+            chunk_cells=first.chunk_cells,
             versions=versions(),
-            repeats=max(len(m.passes) for m in measured),
-            phases=[m.as_dict() for m in measured],
-            identical=len({m.contacts_sha256 for m in measured if not m.skipped}) == 1,
-            fastest=advice.fastest,
-            is_clear=advice.is_clear,
-            auto={"choice": choice.name, "reason": choice.reason, "agrees": advice.auto_agrees},
-            advice=advice.text,
+            repeats=max(len(m.passes) for m in first.measured),
+            phases=[m.as_dict() for m in first.measured],
+            identical=all(run.is_identical for run in runs),
+            fastest=first.advice.fastest,
+            is_clear=first.advice.is_clear,
+            auto={"choice": first.choice.name, "reason": first.choice.reason, "agrees": first.advice.auto_agrees},
+            advice=first.advice.text,
+            devices=[each.as_dict(len(motion.time)) for each in times] or None,
+            device_advice=compare_devices(times) if times else None,
             trace=request.trace or None,
             warnings=(*scene.warnings, *motion.warnings, *fields.notes, *kernel_cache_notes()),
         )
     finally:
         motion.close()
+
+
+@dataclass(frozen=True)
+class DeviceProfile:
+    """Measurements of every broad phase on one device."""
+
+    device: wp.Device
+    measured: list[Measured]
+    choice: BroadPhaseChoice
+    advice: Advice
+    threads: int
+    chunk_cells: int
+
+    @property
+    def is_identical(self) -> bool:
+        """Whether every broad phase found the same contacts, bit for bit."""
+        return len({m.contacts_sha256 for m in self.measured if not m.skipped}) == 1
+
+    def times(self) -> DeviceTimes:
+        """The times of the fastest broad phase."""
+        fastest = next(m for m in self.measured if m.name == self.advice.fastest)
+        return DeviceTimes(
+            self.device.alias,
+            self.device.name or self.device.alias,
+            self.threads,
+            self.chunk_cells,
+            fastest.name,
+            fastest.passes[0].contact_count,
+            fastest.wall_seconds(),
+            [m.medians() for m in self.measured],
+        )
+
+
+def _profile_device(
+    device: wp.Device,
+    request: ProfileRequest,
+    scene: LoadedScene,
+    motion: Motion,
+    fields: FieldCache,
+    progress: Progress,
+) -> DeviceProfile:
+    """Measures every broad phase on a device."""
+    samples = cache(partial(sample_poses, motion))
+
+    def build(**engine: str) -> tuple[CollisionPipeline, BroadPhaseChoice]:
+        options = replace(request.engine, **engine)
+        with scene.named():
+            return build_pipeline(scene.model, request.contact, options, device, samples, motion.float_type, fields)
+
+    _, choice = build(pipeline="unified", broad_phase="auto")
+    measured = [Measured(name, skip_reason(name, scene, len(motion.time))) for name in PHASES]
+    pipelines = {m.name: build(**PHASES[m.name])[0] for m in measured if not m.skipped}
+    threads = worker_count(request.engine.threads, has_own_memory(device))
+    first = next(iter(pipelines.values()))
+    cells = batch_size(first, len(motion.time) * scene.model.world_count, threads, request.engine.chunk_cells)
+    _measure(request, measured, pipelines, threads, cells, motion, progress)
+    return DeviceProfile(device, measured, choice, advise(measured, choice), threads, cells)
+
+
+def _traced(runs: Sequence[DeviceProfile]) -> dict[str, list[TimingReport]]:
+    """The passes by the name of the broad phase, of further devices with the device's."""
+    return {
+        m.name if run is runs[0] else f"{m.name}, {run.device.alias}": m.passes
+        for run in runs
+        for m in run.measured
+        if m.passes
+    }
 
 
 def skip_reason(name: str, scene: LoadedScene, frame_count: int) -> str:

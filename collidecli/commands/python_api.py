@@ -220,8 +220,9 @@ def collide(
             [m]; None lets them rest. soft_gap, soft_elements, self_contacts, self_contact_rings, self_contact_rest: of
             contacts of particles, in `groups` (docs/explanation/particles.md).
         columns: names of optional columns, such as ["friction"], or one name; see docs/reference/file-formats.md.
-        pipeline, broad_phase, device, threads, memory_limit [bytes], chunk_cells: affect the speed, not the contacts;
-            "" or 0 lets the engine choose.
+        pipeline, broad_phase, threads, memory_limit [bytes], chunk_cells: affect the speed, not the contacts; 0 is the
+            engine's choice.
+        device: "cpu", "cuda" or "cuda:1"; "" is the CPU. Between devices contacts differ by rounding.
         cache_dir, cache_limit [bytes]: cache of signed distance fields; 0 bytes disables it.
     Returns:
         The contacts in host memory: positions and normals in world, in the scene's own axes, lengths in metres.

@@ -28,9 +28,22 @@ def profile_table(result: ResultDict) -> RenderableType:
         rows.append(("times", "summed over threads; frames/s from wall-clock time"))
     rows += [(f"no {phase['name']}", phase["skipped"]) for phase in result["phases"] if phase["skipped"]]
     ending = [("contacts", _verdict(result, run)), ("advice", result["advice"])]
+    devices = result.get("devices") or []
+    for index, each in enumerate(devices):
+        ending.append(("" if index else "devices", _device_text(each)))
+    if devices:
+        ending.append(("", result["device_advice"]))
     files = (("written", "output"), ("", "json_output"), ("trace", "trace"))
     ending += [(name, result[key]) for name, key in files if result.get(key)]
     return Group(name_value_table(rows), Fitting(partial(_side_by_side, result, run)), name_value_table(ending))
+
+
+def _device_text(device: ResultDict) -> str:
+    """A device's wall-clock time and contacts with its fastest broad phase."""
+    return (
+        f"{device['device']} ({device['name']}): {seconds(device['wall_seconds'])} with {device['fastest']}, "
+        f"{rate(device['frames_per_second'])} frames/s, {plural(device['contacts'], 'contact')}"
+    )
 
 
 def _verdict(result: ResultDict, run: list[ResultDict]) -> str:

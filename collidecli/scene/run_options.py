@@ -195,8 +195,9 @@ class ContactOptions:
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """Options of the execution, which never change the contacts.
+    """Options of the execution, which never change the contacts, but that devices round differently.
 
+    device: "cpu", "cuda" or "cuda:1"; "" is the CPU.
     threads: CPU workers; 0 is one a core. memory_limit: bytes for the scratch memory of all workers, and for the
     process while it reads; 0 is half of the free memory. chunk_cells: cells of a chunk; 0 is the engine's choice.
     cache_dir: folder of the signed distance fields, hulls and convex parts kept between runs; "" is the platform's.

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from collidecli.commands import profile as app
+from collidecli.commands.device_comparison import DeviceTimes, compare_devices
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.pipeline import ChunkReport
-from collidecli.engine.pipeline_builder import BroadPhaseChoice
+from collidecli.engine.pipeline_builder import BroadPhaseChoice, find_device
 from tests.support.traces import checked_trace
 
 PROFILE = ("profile", "scene.xml", "-t", "motion.h5", "--gap", "0.025", "--device", "cpu")
@@ -171,3 +172,73 @@ def test_a_trace_of_every_pass(here, collide):
         passes = sum(event["name"] == "pass" for event in of_process)
         assert passes >= 1
         assert sum(event["args"]["cells"] for event in of_process if event["name"] == "chunk") == 20 * passes
+
+
+def test_devices_are_compared(here, collide, monkeypatch):
+    """There is one device here; the CPU stands for a second one."""
+    cpu = find_device("cpu")
+    monkeypatch.setattr(app, "find_devices", lambda names: [cpu] * len(names.split(",")))
+    command = ("profile", "scene.xml", "-t", "motion.h5", "--gap", "0.025", "--repeats", "2", "--devices", "cpu,cuda")
+    answer = collide(*command, "--json", "--trace", "trace.json")
+    assert answer.code == 0
+    result = json.loads(answer.out)
+    assert [each["device"] for each in result["devices"]] == ["cpu", "cpu"]
+    for each in result["devices"]:
+        assert each["contacts"] == 14
+        assert each["fastest"] in ("nxn", "sap", "explicit")
+        assert each["frames_per_second"] == pytest.approx(result["frames"] / each["wall_seconds"])
+        assert [phase["name"] for phase in each["phases"]] == ["nxn", "sap", "explicit", "standard"]
+    first, second = (each["phases"][1]["wall_seconds"] for each in result["devices"])
+    assert first == result["phases"][1]["wall_seconds"]["median"] != second
+    assert "device" in result["device_advice"]
+    with h5py.File(here / "scene.profile.h5") as file:
+        assert json.loads(file.attrs["devices"]) == result["devices"]
+    events = checked_trace(here / "trace.json")
+    names = [event["args"]["name"] for event in events if event["name"] == "process_name"]
+    assert names == ["nxn", "sap", "explicit", "standard", "nxn, cpu", "sap, cpu", "explicit, cpu", "standard, cpu"]
+    table = collide(*command, "--force").out
+    assert "frames/s, 14 contacts" in table
+    assert "devices" in table
+
+
+def test_one_device_is_not_compared(here, collide):
+    result = json.loads(collide(*PROFILE, "--repeats", "1", "--json").out)
+    assert not result.keys() & {"devices", "device_advice"}
+
+
+@pytest.mark.parametrize(
+    ("devices", "words"),
+    [
+        ("cpu,cuda:99", "there is no device 'cuda:99'"),
+        ("cpu,cpu", "names the device cpu twice"),
+        ("cpu,,", "has an empty name"),
+    ],
+)
+def test_devices_that_cannot_be_compared_are_refused(here, collide, devices, words):
+    answer = collide("profile", "scene.xml", "-t", "motion.h5", "--devices", devices)
+    assert answer.code == 2
+    assert words in answer.err
+    assert "--devices" in answer.err
+    assert "Traceback" not in answer.err
+    assert not list(here.glob("*.profile.*"))
+
+
+def test_devices_and_device_exclude_each_other(here, collide):
+    answer = collide(*PROFILE, "--devices", "cpu")
+    assert (answer.code, "--device" in answer.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "cuda", "words"),
+    [
+        ((4.0, 4.1, 4.2), (1.0, 1.0, 1.1), "choose --device cuda:0: cpu takes 4.10 times as long"),
+        ((1.0, 1.0, 1.1), (2.0, 2.0, 2.2), "choose --device cpu: cuda:0 takes 2.00 times as long"),
+        ((1.0, 1.5, 2.0), (1.1, 1.6, 1.9), "no device is clearly the fastest: the times of cpu and cuda:0 overlap"),
+    ],
+)
+def test_advice_of_devices(cpu, cuda, words):
+    times = [
+        DeviceTimes(alias, alias, 1, 1, "sap", 1, np.array(seconds))
+        for alias, seconds in (("cpu", cpu), ("cuda:0", cuda))
+    ]
+    assert compare_devices(times) == words

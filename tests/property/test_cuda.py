@@ -1,60 +1,94 @@
-"""On a CUDA device: one answer again, and the CPU's to rounding. Skipped where there is no device."""
+"""A device's answers: one for all broad phases and chunks, and the CPU's to rounding.
+
+Each test is run twice: on the CPU treated as a device with a memory of its own, and, marked `cuda`, on a CUDA device,
+where there is one.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import warp as wp
 
 from collidecli.engine.pipeline_builder import find_device
-from tests.support.engine_runs import PHASES, assert_identical, contacts_of, pipeline_of
-from tests.support.random_scenes import mixed_builder, random_poses
+from collidecli.engine.runtime import device_stream
+from collidecli.scene.run_options import ContactOptions
+from tests.support.device_comparison import MOST_BEYOND, ROUNDING, difference
+from tests.support.device_scenes import PHASES, REDUCED, SCENES, answer, scene_blocks, scene_pipeline
 
-pytestmark = pytest.mark.cuda
-FRAMES, COUNT = 7, 24
-ROUNDING = 1e-6
-"""Distances are stored in float32, 1e-7 of some 0.3 m here, and the devices contract products differently."""
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)]
+OPTIONS = {"all": ContactOptions(), "reduced": REDUCED}
+CONVEX = ("primitives", "templates")
+MOVED = 1e-12
+"""A change of positions as large as rounding [m]: what another device's last bits do to contacts."""
 
 
-@pytest.fixture(autouse=True)
-def _need_device():
+@pytest.fixture
+def device(request, monkeypatch):
+    """The device's name, by which pipelines are made."""
     find_device("cpu")
-    if not wp.is_cuda_available():
+    if request.param == "cpu":
+        monkeypatch.setattr(device_stream, "TREATED_AS_DEVICES", {"cpu"})
+        monkeypatch.setattr(device_stream, "keep_freed_memory", lambda device: None)
+    elif not wp.is_cuda_available():
         pytest.skip("no CUDA device")
+    return request.param
 
 
-def scene():
-    return mixed_builder(0, COUNT).finalize(), random_poses(np.random.default_rng(1), (FRAMES, 1, COUNT), 0.5)
+def test_every_scene_is_tested_with_and_without_reduction():
+    assert set(CONVEX) < set(SCENES)
+    assert OPTIONS["reduced"].reduce_contacts
 
 
-def test_broad_phases_and_chunks_agree_to_the_bit():
-    model, poses = scene()
-    reference = contacts_of(pipeline_of(model, poses, device="cuda", broad_phase="nxn"), poses)
-    for phase in PHASES.values():
-        pipeline = pipeline_of(model, poses, device="cuda", **phase)
-        for chunk in (1, 3, 0):
-            assert_identical(contacts_of(pipeline, poses, chunk), reference)
+@pytest.mark.parametrize("device", DEVICES, indirect=True)
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("name", SCENES)
+def test_one_answer_of_all_broad_phases_chunks_and_workers(name, options, device):
+    scene = SCENES[name](OPTIONS[options])
+    found = set()
+    for phase in PHASES:
+        pipeline = scene_pipeline(scene, phase, device)
+        found |= {answer(pipeline, scene, chunk, threads) for chunk, threads in ((0, 1), (1, 3))}
+    assert len(found) == 1
+    assert next(iter(found))[1] > 100
 
 
-def least_distances(contacts) -> dict[tuple[int, int], float]:
-    """The least distance that each pair of shapes has in any frame [m]."""
-    least: dict[tuple[int, int], float] = {}
-    for shape0, shape1, distance in zip(contacts.shape0, contacts.shape1, contacts.distance, strict=True):
-        pair = int(shape0), int(shape1)
-        least[pair] = min(float(distance), least.get(pair, np.inf))
-    return least
+@pytest.mark.parametrize("device", DEVICES, indirect=True)
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("name", SCENES)
+def test_agrees_with_the_cpu_to_rounding(name, options, device, monkeypatch):
+    scene = SCENES[name](OPTIONS[options])
+    there = scene_blocks(scene_pipeline(scene, "sap", device), scene)
+    monkeypatch.setattr(device_stream, "TREATED_AS_DEVICES", set())
+    here = scene_blocks(scene_pipeline(scene, "sap"), scene)
+    found = difference(here, there)
+    assert found.pairs + len(found.groups) > 0
+    assert found.is_rounding(0.0 if name in CONVEX else MOST_BEYOND), found
 
 
-def test_agrees_with_the_cpu_to_rounding():
-    model, poses = scene()
-    here, there = (
-        least_distances(contacts_of(pipeline_of(model, poses, device=device, broad_phase="sap"), poses))
-        for device in ("cpu", "cuda")
-    )
-    # A contact at the very edge of its reach, the default gap of 0.1 m, may fall on either side of it.
-    inside = {pair for pair, distance in here.items() if distance < 0.1 - ROUNDING}
-    assert inside
-    assert inside <= there.keys()
-    for pair in inside:
-        assert abs(here[pair] - there[pair]) < ROUNDING, pair
-    assert {pair for pair, distance in there.items() if distance < 0.1 - ROUNDING} <= here.keys()
+@pytest.mark.parametrize("device", DEVICES, indirect=True)
+@pytest.mark.parametrize("name", CONVEX)
+def test_points_of_float32(name, device):
+    scene = SCENES[name](ContactOptions())
+    found = {answer(scene_pipeline(scene, phase, device, "float32"), scene, 2) for phase in PHASES}
+    assert len(found) == 1
+    blocks = scene_blocks(scene_pipeline(scene, "sap", device, "float32"), scene)
+    assert blocks[0].columns["point0"].dtype == np.float32
+    assert difference(blocks, scene_blocks(scene_pipeline(scene, "sap"), scene)).is_rounding()
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_the_comparison_allows_rounding_and_nothing_larger(name):
+    scene = SCENES[name](ContactOptions())
+    pipeline = scene_pipeline(scene, "sap")
+    here = scene_blocks(pipeline, scene)
+
+    def moved(by: float):
+        poses = scene.poses.copy()
+        poses[..., :3] += by * np.random.default_rng(0).choice([-1.0, 1.0], poses[..., :3].shape)
+        return difference(here, scene_blocks(pipeline, replace(scene, poses=poses)))
+
+    assert moved(MOVED).is_rounding(0.0 if name in CONVEX else MOST_BEYOND), moved(MOVED)
+    assert not moved(1e3 * ROUNDING).is_rounding(MOST_BEYOND)

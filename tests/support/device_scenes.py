@@ -13,6 +13,7 @@ from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.scheduler import Workers
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.contact_groups import consecutive_groups
+from collidecli.scene.contacts import ContactBlock
 from collidecli.scene.model import Model
 from collidecli.scene.run_options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
@@ -22,7 +23,7 @@ from tests.support.heightfields import rough
 from tests.support.hydroelastic import soft
 from tests.support.meshes import grid
 from tests.support.open_meshes import tube
-from tests.support.random_scenes import mixed_builder, random_poses
+from tests.support.random_scenes import add_planes, add_shapes, mixed_builder, random_poses
 
 FRAMES = 3
 PHASES = ("nxn", "sap", "explicit")
@@ -60,6 +61,25 @@ def meshes(options: ContactOptions) -> Scene:
     builder.add_shape_mesh(builder.add_body(), *tube(0.4, sides=8))
     builder.add_shape_mesh(builder.add_body(), *_cube())
     return _of(builder, 0.8, options)
+
+
+def templates(options: ContactOptions) -> Scene:
+    """Worlds of three templates, one of them repeated, over planes that all share."""
+    builder = ModelBuilder()
+    builder.default_gap = 0.1
+    add_planes(builder)
+    rng = np.random.default_rng(3)
+    kinds = []
+    for count in (9, 5, 7):
+        kind = ModelBuilder()
+        kind.default_gap = 0.1
+        add_shapes(kind, rng, count)
+        kinds.append(kind)
+    for index in (0, 1, 0, 2):
+        builder.add_world(kinds[index])
+    model = builder.finalize()
+    poses = random_poses(rng, (FRAMES, model.world_count, len(model.bodies)), 0.4)
+    return Scene(model, poses, options)
 
 
 def heightfields(options: ContactOptions) -> Scene:
@@ -124,6 +144,7 @@ def _cube() -> tuple[np.ndarray, np.ndarray]:
 
 SCENES: dict[str, Callable[[ContactOptions], Scene]] = {
     "primitives": primitives,
+    "templates": templates,
     "meshes": meshes,
     "heightfields": heightfields,
     "fields": fields,
@@ -132,20 +153,25 @@ SCENES: dict[str, Callable[[ContactOptions], Scene]] = {
 }
 
 
-def scene_pipeline(scene: Scene, phase: str, device: str = "cpu") -> CollisionPipeline:
-    """The pipeline of a scene with a broad phase."""
-    return pipeline_of(scene.model, scene.poses, scene.options, device=device, broad_phase=phase)
+def scene_pipeline(scene: Scene, phase: str, device: str = "cpu", float_type: str = "float64") -> CollisionPipeline:
+    """The pipeline of a scene with a broad phase. float_type: of the motion, and of the witness points."""
+    return pipeline_of(scene.model, scene.poses, scene.options, float_type, device, broad_phase=phase)
 
 
-def answer(pipeline: CollisionPipeline, scene: Scene, chunk: int = 0, threads: int = 1) -> tuple[str, int]:
-    """Hash of all rows of all groups, and their number. chunk: cells of a batch, 0 for all."""
+def scene_blocks(pipeline: CollisionPipeline, scene: Scene, chunk: int = 0, threads: int = 1) -> list[ContactBlock]:
+    """The contacts of a scene. chunk: cells of a batch, 0 for all."""
     cells = len(scene.poses) * scene.model.world_count
     step = chunk or cells
     batches = [
         PoseBatch(first, min(step, cells - first), 0, scene.poses, scene.positions) for first in range(0, cells, step)
     ]
     with Workers(pipeline, threads, MEMORY) as pool:
-        blocks = [block for block, _ in pool.collide(batches)]
+        return [block for block, _ in pool.collide(batches)]
+
+
+def answer(pipeline: CollisionPipeline, scene: Scene, chunk: int = 0, threads: int = 1) -> tuple[str, int]:
+    """Hash of all rows of all groups, and their number. chunk: cells of a batch, 0 for all."""
+    blocks = scene_blocks(pipeline, scene, chunk, threads)
     digest, rows = hashlib.sha256(), 0
     columns = {name: np.concatenate([block.columns[name] for block in blocks]) for name in blocks[0].columns}
     columns["cell_counts"] = np.concatenate([block.cell_counts for block in blocks])

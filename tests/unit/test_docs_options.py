@@ -23,6 +23,7 @@ VERBS = verbs_of(CONTEXT)
 OF_OTHERS = {
     *("--force-regen", "--regen-all", "--with-test-class-names", "--basetemp"),  # pytest and pytest-regressions
     *("--clock", "--into"),  # tests.bench and tests.matrix
+    *("--no-deps", "--only-binary", "--python-version", "--platform"),  # pip
     *("--nthreads", "--cpus-per-task", "--mem-per-cpu", "--array"),  # dask worker and sbatch
 }
 
