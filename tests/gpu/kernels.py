@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import warp as wp
 
 from collidecli.engine import pipeline_builder
 from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.runtime.compilation import load_kernels
+from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.warp_internals import is_compiled
 from collidecli.scene.run_options import ContactOptions
 from collidecli.system_resources import processor_count
@@ -36,22 +38,23 @@ def all_scenes(small: bool) -> Iterator[Scene]:
 
 
 def load_all(run: Run) -> dict[str, Any]:
-    """Compiles and loads the kernels of the pipelines of all scenes and broad phases, and measures each."""
+    """Compiles and loads the kernels of the pipelines of all scenes and broad phases, and measures each.
+
+    Those of the CPU, with which later steps compare, are loaded too, as all cores are free here.
+    """
     device = find_device(run.device)
     free_before = device.free_memory
-    measured: dict[wp.Kernel, dict[str, Any]] = {}
-    with _measured_loading(measured):
-        for scene in all_scenes(run.small):
-            for phase in PHASES:
-                scene_pipeline(scene, phase, run.device)
+    kernels = _kernels_of_scenes(run)
     rows = []
-    for kernel, times in measured.items():
+    for kernel, times in _load_each(kernels, device).items():
         row: dict[str, Any] = {"kernel": kernel.key, "module": kernel.module.name, **times}
         if device.is_cuda:
             row |= wp.get_cuda_kernel_properties(kernel, device)
         rows.append(row)
     wp.synchronize_device(device)
     free_after = device.free_memory
+    start = time.perf_counter()
+    load_kernels([execute_steps, *kernels], wp.get_device("cpu"))
     largest = max((row.get("local_memory_size", 0) for row in rows), default=0)
     over = sum(row.get("local_memory_size", 0) > LARGE_LOCAL_MEMORY for row in rows)
     summary = f"{len(rows)} kernels, {sum(row['compiled'] for row in rows)} of them compiled"
@@ -63,27 +66,32 @@ def load_all(run: Run) -> dict[str, Any]:
         "kernels": rows,
         "free_memory_before_bytes": free_before,
         "free_memory_after_bytes": free_after,
+        "cpu_seconds": time.perf_counter() - start,
     }
 
 
-@contextmanager
-def _measured_loading(measured: dict[wp.Kernel, dict[str, Any]]) -> Iterator[None]:
-    """Pipelines that are built meanwhile load their kernels on all cores, each measured by itself."""
-    load_kernels = pipeline_builder.load_kernels
-    threads = ThreadPoolExecutor(processor_count())
+def _kernels_of_scenes(run: Run) -> list[wp.Kernel]:
+    """The kernels that pipelines of all scenes load. Only those with which scenes are built are loaded."""
+    found: dict[wp.Kernel, None] = {}
 
-    def load(kernel: wp.Kernel, device: wp.Device) -> None:
+    def collect(kernels: Sequence[wp.Kernel], _: wp.Device) -> None:
+        found.update(dict.fromkeys(kernels))
+
+    with patch.object(pipeline_builder, "load_kernels", collect):
+        for scene in all_scenes(run.small):
+            for phase in PHASES:
+                scene_pipeline(scene, phase, run.device)
+    return list(found)
+
+
+def _load_each(kernels: list[wp.Kernel], device: wp.Device) -> dict[wp.Kernel, dict[str, Any]]:
+    """Seconds to load each kernel, and whether it had to be compiled, on all cores."""
+
+    def load(kernel: wp.Kernel) -> dict[str, Any]:
         compiled = not is_compiled(kernel.module, device)
         start = time.perf_counter()
         load_kernels([kernel], device)
-        measured[kernel] = {"seconds": time.perf_counter() - start, "compiled": compiled}
+        return {"seconds": time.perf_counter() - start, "compiled": compiled}
 
-    def load_each(kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
-        list(threads.map(lambda kernel: load(kernel, device), [each for each in kernels if each not in measured]))
-
-    pipeline_builder.load_kernels = load_each
-    try:
-        yield
-    finally:
-        pipeline_builder.load_kernels = load_kernels
-        threads.shutdown()
+    with ThreadPoolExecutor(processor_count()) as threads:
+        return dict(zip(kernels, threads.map(load, kernels), strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import platform
 import re
 import shutil
@@ -88,6 +89,12 @@ def _nvidia_smi() -> str | None:
     return subprocess.run([program], capture_output=True, text=True, check=False).stdout
 
 
+def _only(name: str) -> dict[str, str]:
+    """Variables with which another process has this device as its first; none where it is that already."""
+    device = find_device(name)
+    return {} if device.alias in ("cpu", "cuda:0") else {"CUDA_VISIBLE_DEVICES": str(device.uuid)}
+
+
 def run_tests(run: Run) -> dict[str, Any]:
     """The tests marked `cuda`; in a rehearsal those of the CPU treated as a device."""
     try:
@@ -97,7 +104,9 @@ def run_tests(run: Run) -> dict[str, Any]:
     marked = "not cuda" if run.is_rehearsal else "cuda"
     command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-m", marked, *TESTS]
     command += ["-k", "primitives"] if run.small else []
-    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    made = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, **_only(run.device)}, capture_output=True, text=True, check=False
+    )
     counts = {
         word: int(count) for count, word in re.findall(r"(\d+) (passed|failed|skipped|error)", made.stdout[-500:])
     }

@@ -36,9 +36,18 @@ def newton(run: Run) -> dict[str, Any]:
         poses = robot_poses(4 if run.small else FRAMES, worlds).astype(np.float32)
         turns = [wp.array(turn.reshape(-1, 7), dtype=wp.transform, device=device) for turn in poses]
         for broad_phase in BROAD_PHASES:
-            row = {"worlds": worlds, "broad_phase": broad_phase}
-            rows.append({**row, **_newton_seconds(package, newton_robot(worlds, device), turns, broad_phase, device)})
-    best = {row["worlds"]: min(each["seconds"] for each in rows if each["worlds"] == row["worlds"]) for row in rows}
+            row: dict[str, Any] = {"worlds": worlds, "broad_phase": broad_phase}
+            try:
+                row |= _newton_seconds(package, newton_robot(worlds, device), turns, broad_phase, device)
+            except Exception as error:  # a fault of Newton's is recorded, and is none of this run
+                row["error"] = f"{type(error).__name__}: {error}"
+            rows.append(row)
+    best: dict[int, float] = {}
+    for row in rows:
+        if "error" not in row:
+            best[row["worlds"]] = min(row["seconds"], best.get(row["worlds"], np.inf))
+    if not best:
+        raise NotRun(f"Newton's pipeline ends with an error: {rows[0]['error']}")
     words = ", ".join(f"{worlds} worlds {seconds * 1e6:.1f} us a frame" for worlds, seconds in best.items())
     return {"summary": words, "version": package.__version__, "rows": rows}
 
@@ -69,7 +78,7 @@ def _newton_seconds(
         seconds.append((time.perf_counter() - start) / len(turns))
     found = int(contacts.rigid_contact_count.numpy()[0])
     if found > contacts.rigid_contact_max:
-        raise StepFailed(f"Newton found {found} contacts, more than its buffer of {contacts.rigid_contact_max}")
+        raise RuntimeError(f"{found} contacts, more than the buffer of {contacts.rigid_contact_max}")
     return {"seconds": float(np.median(seconds)), "contacts": found, "graph": graph is not None}
 
 

@@ -82,7 +82,7 @@ def cases(small: bool) -> list[Case]:
     """Scenes of the timings; in a rehearsal few frames."""
     if small:
         return [robot(8, 1), robot(2, 16), pile(50, 4), meshes(4, 2)]
-    return [robot(50_000, 1), robot(64, 1024), robot(8, 8192), pile(1000, 200), meshes(20, 500)]
+    return [robot(50_000, 1), robot(64, 1024), robot(8, 8192), pile(1000, 200), meshes(20, 50)]
 
 
 def newton_robot(worlds: int, device: Any) -> Any:

@@ -77,7 +77,7 @@ def _measured(scene: Scene, device: str, as_device: bool) -> dict[str, Any]:
         device_stream.TREATED_AS_DEVICES.clear()
     try:
         pipeline = pipeline_of(scene.model, scene.poses[:16], scene.options, device=device)
-        passes = [_one_pass(pipeline, scene) for _ in range(PASSES + 1)][1:]
+        passes = _passes(pipeline, scene)[1:]
     finally:
         device_stream.TREATED_AS_DEVICES |= treated
     middle = sorted(passes, key=lambda each: each["seconds"])[len(passes) // 2]
@@ -92,27 +92,30 @@ def _measured(scene: Scene, device: str, as_device: bool) -> dict[str, Any]:
     }
 
 
-def _one_pass(pipeline: CollisionPipeline, scene: Scene) -> dict[str, Any]:
-    """The contacts of all frames, as blocks in the host's memory: without reading, hashing, compressing and writing."""
+def _passes(pipeline: CollisionPipeline, scene: Scene) -> list[dict[str, Any]]:
+    """PASSES over a scene after a first one, by workers that keep their scratch memory."""
     device = pipeline.device_model.device
     workers = worker_count(0, has_own_memory(device))
+    with Workers(pipeline, workers, engine_memory(default_memory_limit(), device)) as pool:
+        return [{**_one_pass(pool, pipeline, scene, workers), "workers": workers} for _ in range(PASSES + 1)]
+
+
+def _one_pass(pool: Workers, pipeline: CollisionPipeline, scene: Scene, workers: int) -> dict[str, Any]:
+    """The contacts of all frames, as blocks in the host's memory: without reading, hashing, compressing and writing."""
     cells = len(scene.poses) * scene.model.world_count
     step = batch_size(pipeline, cells, workers, 0)
     batches = (PoseBatch(first, min(step, cells - first), 0, scene.poses) for first in range(0, cells, step))
     stage_seconds, contacts, candidates, chunks = dict.fromkeys(STAGES, 0.0), 0, 0, 0
-    with Workers(pipeline, workers, engine_memory(default_memory_limit(), device)) as pool:
-        start = time.perf_counter()
-        for block, report in pool.collide(batches, cells):
-            contacts, candidates = contacts + block.contact_count, candidates + report.candidate_count
-            chunks += len(report.parts) or 1
-            for stage, seconds in report.seconds.items():
-                stage_seconds[stage] += seconds
-        seconds = time.perf_counter() - start
+    start = time.perf_counter()
+    for block, report in pool.collide(batches, cells):
+        contacts, candidates = contacts + block.contact_count, candidates + report.candidate_count
+        chunks += len(report.parts) or 1
+        for stage, seconds in report.seconds.items():
+            stage_seconds[stage] += seconds
     return {
-        "seconds": seconds,
+        "seconds": time.perf_counter() - start,
         "stage_seconds": stage_seconds,
         "contacts": contacts,
         "candidates": candidates,
         "chunks": chunks,
-        "workers": workers,
     }
