@@ -52,3 +52,8 @@ def kept_pairs(paths: Sequence[str], include: Sequence[str], exclude: Sequence[s
     if exclude:
         kept[:, 1] = ~matching_paths(paths, exclude, "--exclude", of)
     return kept
+
+
+def chosen_rows(kept: np.ndarray, items: Sequence[np.ndarray]) -> np.ndarray:
+    """bool[n]: rows that `kept_pairs` keeps. items: int[n] each, the path of each member of a row."""
+    return np.any([kept[item, 0] for item in items], axis=0) & np.all([kept[item, 1] for item in items], axis=0)

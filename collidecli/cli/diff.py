@@ -38,8 +38,18 @@ or cannot be used; 2 an input that cannot be used.
 @click.command("diff", cls=Verb, epilog=EPILOG)
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
-@repeated("--include", metavar="GLOB,...", section=COMPARED, help="Only pairs with a shape whose path matches.")
-@repeated("--exclude", metavar="GLOB,...", section=COMPARED, help="No pairs with a shape whose path matches.")
+@repeated(
+    "--include",
+    metavar="GLOB,...",
+    section=COMPARED,
+    help="Only pairs with a shape or particle object whose path matches.",
+)
+@repeated(
+    "--exclude",
+    metavar="GLOB,...",
+    section=COMPARED,
+    help="No pairs with a shape or particle object whose path matches.",
+)
 @repeated("--fields", metavar="NAME,...", section=COMPARED, help="Columns of contacts. [default: all common ones]")
 @option("--pairs-only", is_flag=True, section=COMPARED, help="Compare only which pairs of shapes touch.")
 @repeated(

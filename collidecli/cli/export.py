@@ -34,8 +34,18 @@ collide export out.h5 --to mujoco -o contacts.npz --scene robot.xml
     help="A slice as in Python, or one number. [default: all]",
 )
 @option("--world", "worlds", type=WorldNumbers(), metavar="N,...", default=(), section=SELECTED, help=WORLDS)
-@repeated("--include", metavar="GLOB,...", section=SELECTED, help="Only pairs with a shape whose path matches.")
-@repeated("--exclude", metavar="GLOB,...", section=SELECTED, help="No pairs with a shape whose path matches.")
+@repeated(
+    "--include",
+    metavar="GLOB,...",
+    section=SELECTED,
+    help="Only pairs with a shape or particle object whose path matches.",
+)
+@repeated(
+    "--exclude",
+    metavar="GLOB,...",
+    section=SELECTED,
+    help="No pairs with a shape or particle object whose path matches.",
+)
 @option("--group", type=click.Choice(GROUP_NAMES), section=SELECTED, help=GROUP)
 @option("--to", type=click.Choice(EXPORT_FORMATS), section=OUTPUT, help="The format; required.")
 @option("-o", "--output", default="", metavar="FILE", section=OUTPUT, help=FILE)

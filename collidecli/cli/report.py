@@ -38,8 +38,18 @@ def selection_options(command: Any) -> Any:
     """Adds the options that select contacts of a report or a chart."""
     for add in (
         repeated("--body", metavar="GLOB,...", section=SELECTED, help="Only pairs with a body whose path matches."),
-        repeated("--exclude", metavar="GLOB,...", section=SELECTED, help="No pairs with a shape whose path matches."),
-        repeated("--include", metavar="GLOB,...", section=SELECTED, help="Only pairs with a shape whose path matches."),
+        repeated(
+            "--exclude",
+            metavar="GLOB,...",
+            section=SELECTED,
+            help="No pairs with a shape or particle object whose path matches.",
+        ),
+        repeated(
+            "--include",
+            metavar="GLOB,...",
+            section=SELECTED,
+            help="Only pairs with a shape or particle object whose path matches.",
+        ),
         option(
             "--world", type=WorldNumbers(), metavar="N,...", section=SELECTED, help="Only these worlds. [default: all]"
         ),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collidecli.analysis.path_patterns import kept_pairs, listed
+from collidecli.analysis.path_patterns import listed
 from collidecli.analysis.touch_intervals import Intervals, MergeGap, PairKeys, touches
 from collidecli.commands.event_selection import EventOptions
 from collidecli.commands.event_stream import EventStream, interval_columns
@@ -22,7 +22,7 @@ from collidecli.errors import InputError, extra_module
 from collidecli.escaping import printable
 from collidecli.exporters.group_selection import SelectedRows
 from collidecli.exporters.rows import ContactRows
-from collidecli.exporters.selection import KINDS
+from collidecli.exporters.selection import KINDS, kept_items
 from collidecli.scene.contact_groups import group_words
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.run_options import changed_options
@@ -201,8 +201,8 @@ class ContactSet(reader.ContactSet):
 
         shape0, shape1, body0, body1: paths, "" is the body of a static shape. kind: point, edge, face or patch. All
         five are categories. Vectors are name_x, name_y, name_z. frames: "A:B:S", a slice or a number; "" is all.
-        include, exclude: patterns of shape paths, as of `collide export`. The selected contacts are in memory. Raises
-        InputError without pandas, and for a pattern without a match.
+        include, exclude: patterns of paths of shapes and particle objects, as of `collide export`. The selected
+        contacts are in memory. Raises InputError without pandas, and for a pattern without a match.
         """
         pandas = extra_module("pandas", "tables", "to_pandas")
         if group:
@@ -304,7 +304,7 @@ class ContactSet(reader.ContactSet):
         self, group: str, frames: str | int | slice, include: str | Sequence[str], exclude: str | Sequence[str]
     ) -> SelectedRows:
         picked = parse_frames(frames_text(frames), self.frame_count)
-        kept = kept_pairs(self.shapes.path, listed(include), listed(exclude), f"no shape of {self.path}")
+        kept = kept_items(self, listed(include), listed(exclude))
         return SelectedRows(self, picked, np.arange(self.world_count), kept, group)
 
     def _whole(
@@ -312,7 +312,7 @@ class ContactSet(reader.ContactSet):
     ) -> dict[str, np.ndarray]:
         """Every column, and frame, world and time of each selected contact."""
         picked = parse_frames(frames_text(frames), self.frame_count)
-        kept = kept_pairs(self.shapes.path, listed(include), listed(exclude), f"no shape of {self.path}")
+        kept = kept_items(self, listed(include), listed(exclude))
         names = [column.name for column in self.columns]
         none = {name: self.column(name, slice(0, 0)) for name in names}
         parts = [none | {name: np.zeros(0, np.int64) for name in ("frame", "world")}]

@@ -34,13 +34,16 @@ from collidecli.scene.run_options import recorded_option
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
 from collidecli.storage.contact_sets.rules import check_body_rows
 
-EITHER = "no shape of either file"
+EITHER = "no {} of either file"
 SOURCES = {"scene_sha256": "scenes", "trajectory_sha256": "recordings"}
 
 
 @dataclass(frozen=True)
 class ModelComparison:
-    """Differences of two models. kept: bool[numbers, 2], see `kept_pairs`; None is all shapes."""
+    """Differences of two models.
+
+    kept: bool[numbers, 2], see `kept_pairs`, of shapes, then particle objects; None is all.
+    """
 
     shapes: ShapeAlignment
     particles: ParticleAlignment
@@ -57,14 +60,18 @@ def compare_models(
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
 ) -> ModelComparison:
-    """Differences of two models. include, exclude: patterns of A's shape paths (of B's for added shapes).
+    """Differences of two models.
 
-    Raises InputError for a pattern that matches no shape of either file.
+    include, exclude: patterns of A's paths of shapes and particle objects (of B's for added ones).
+
+    Raises InputError for a pattern that matches none of either file.
     """
     alignment = align_shapes(_shape_columns(a), _shape_columns(b), renames)
-    kept = kept_pairs(alignment.names, include, exclude, EITHER)
-    number = {name: n for n, name in enumerate(alignment.names)}
     particles = align_particles(a.particle_objects, b.particle_objects, renames)
+    names = [*alignment.names, *particles.names]
+    of = EITHER.format("shape or particle object" if len(particles.names) else "shape")
+    kept = kept_pairs(names, include, exclude, of)
+    number = {name: n for n, name in enumerate(names)}
     found = [*alignment.differences, *particles.differences, *_forced(a, b, alignment), *_rules(a, b)]
     differences = [
         one
@@ -201,7 +208,8 @@ class DiffRequest:
     """Two contact sets, what is compared and what is allowed. By default everything is compared and nothing allowed.
 
     atol, rtol: tolerances, texts "1e-6" or "FIELD=1e-6". fields: names of the compared columns; empty is all.
-    renames: texts "OLD=NEW", prefixes of paths. include, exclude: patterns of shape paths. ignore_shallow: missing and
+    renames: texts "OLD=NEW", prefixes of paths. include, exclude: patterns of paths of shapes and particle
+    objects. ignore_shallow: missing and
     extra contacts within this distance of the gap are ignored [m]; -1 ignores none. A tolerance of the distance
     ignores those within it of the gap. max_missing, max_extra: allowed
     number of contacts, or of pairs with pairs_only. allow_fraction: allowed fraction of the contacts, for each of

@@ -12,6 +12,7 @@ from collidecli.analysis.contact_differences import KINDS
 from collidecli.analysis.field_comparison import FieldTally, Tolerances
 from collidecli.analysis.group_differences import GroupDifferences, KeyedRows
 from collidecli.analysis.particle_alignment import ParticleAlignment
+from collidecli.analysis.path_patterns import chosen_rows
 from collidecli.analysis.shape_alignment import FrameAlignment
 from collidecli.commands.diff_blocks import matched_spans
 from collidecli.scene.contact_groups import GROUPS, ContactGroup, GroupRows, entries_of, group_words, shapes_of
@@ -37,7 +38,7 @@ def group_fields(group: ContactGroup) -> list[tuple[str, str, np.dtype]]:
 class GroupOptions:
     """What is compared. numbers: common numbers of the shapes of A and of B. particles: of their particles.
 
-    kept: see `kept_pairs`.
+    kept: see `kept_pairs`, of the numbers of shapes, then of particle objects.
 
     The others are those of DiffRequest.
     """
@@ -124,7 +125,9 @@ def _rows(
         for name in group.flipped if swapped.any() else ():
             values = columns[name]
             columns[name] = np.where(swapped.reshape(-1, *(1,) * (values.ndim - 1)), -values, values)
-    rows = np.arange(len(cell)) if kept is None else np.flatnonzero(_wanted(shapes, kept, len(cell)))
+    first_object = len(kept) - len(options.particles.names) if kept is not None else 0
+    items = [*shapes, *(first_object + each for each in objects)]
+    rows = np.arange(len(cell)) if kept is None else np.flatnonzero(chosen_rows(kept, items))
     if pairs_only and len(rows):
         keys = np.stack([key[rows] for key in (cell, *shapes, *objects)])
         rows = rows[np.sort(np.unique(keys, axis=1, return_index=True)[1])]
@@ -136,14 +139,6 @@ def _rows(
     lists = {name: (size[rows], values[entries_of(size, rows)]) for name, (size, values) in held.lists.items()}
     found = {name: values[rows] for name, values in columns.items()}
     return KeyedRows([key[rows] for key in keys], found, lists, limit, [each[rows] for each in objects])
-
-
-def _wanted(shapes: Sequence[np.ndarray], kept: np.ndarray, count: int) -> np.ndarray:
-    """bool[n]: rows that a selection of shapes keeps; rows without shapes only if no shape is chosen."""
-    if not shapes:
-        return np.full(count, kept[:, 0].all())
-    chosen = np.any([kept[shape, 0] for shape in shapes], axis=0)
-    return chosen & np.all([kept[shape, 1] for shape in shapes], axis=0)
 
 
 def groups_alone(a: ContactSet, b: ContactSet) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from collidecli.analysis.path_patterns import kept_pairs, listed
+from collidecli.analysis.path_patterns import listed
 from collidecli.commands.motions import frames_text, parse_frames
 from collidecli.commands.output_paths import check_ending, check_output
 from collidecli.commands.result import Result
@@ -18,7 +18,7 @@ from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS, LoadedScene,
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import Layout
 from collidecli.exporters.group_selection import SINGLE_PARTICLE, SelectedRows, rows_of
-from collidecli.exporters.selection import SelectedContacts, chosen_worlds
+from collidecli.exporters.selection import SelectedContacts, chosen_worlds, kept_items
 from collidecli.scene.option_choices import EXPORT_FORMATS
 from collidecli.scene.run_options import SceneOptions
 from collidecli.storage.atomic_output import AtomicOutput
@@ -111,9 +111,9 @@ class ExportRequest:
 
     scene: the scene of the run, if the format needs it. trajectory: the recording of the run, for a USD layer; "" is a
     file of its hash in the folder of the contact set, of the scene or in the current one. frames: a slice A:B:S.
-    worlds: numbers; () is all.
-    include, exclude: patterns of shape paths. group: a table beside /rigid_contacts, whose rows are exported; "" is the
-    contacts. normal_length: length of the normals in a USD layer [m].
+    worlds: numbers; () is all. include, exclude: patterns of paths of shapes and particle objects. group: a table
+    beside /rigid_contacts, whose rows are exported; "" is the contacts. normal_length: length of the normals in a USD
+    layer [m].
     """
 
     contacts: str
@@ -228,7 +228,7 @@ def _output(request: ExportRequest) -> str:
 
 def _selected(contacts: ContactSet, request: ExportRequest) -> SelectedContacts:
     frames = parse_frames(request.frames, contacts.frame_count)
-    kept = kept_pairs(contacts.shapes.path, request.include, request.exclude, f"no shape of {contacts.path}")
+    kept = kept_items(contacts, request.include, request.exclude)
     worlds = chosen_worlds(request.worlds, contacts)
     if request.group:
         return SelectedRows(contacts, frames, worlds, kept, request.group)

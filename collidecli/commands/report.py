@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from collidecli.analysis.contact_summary import DepthHistogram, FrameSums, PairMap, PairTotals, time_bins, touches_of
-from collidecli.analysis.path_patterns import kept_pairs, matching_paths
+from collidecli.analysis.path_patterns import matching_paths
 from collidecli.commands.diff import DiffRequest, diff
 from collidecli.commands.inspect import ContactSetSource, contact_set_source, read_timing
 from collidecli.commands.merge import demos_of
@@ -17,7 +17,7 @@ from collidecli.commands.report_groups import group_series
 from collidecli.commands.report_subsets import BLOCK_ROWS, COLUMNS, closest_cell, subsets
 from collidecli.commands.result import Progress, Result
 from collidecli.errors import InputError
-from collidecli.exporters.selection import SelectedContacts, chosen_worlds
+from collidecli.exporters.selection import SelectedContacts, chosen_worlds, kept_items
 from collidecli.scene.contacts import ContactBlock
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.rules import check_body_rows
@@ -197,12 +197,13 @@ def _selection(request: ReportRequest) -> dict[str, Any]:
 
 
 def _selected(contacts: ContactSet, request: ReportRequest) -> SelectedContacts:
-    kept = kept_pairs(contacts.shapes.path, request.include, request.exclude, f"no shape of {contacts.path}")
+    kept = kept_items(contacts, request.include, request.exclude)
     if request.bodies:
         check_body_rows(contacts)
         found = matching_paths(contacts.body_path, request.bodies, "--body", f"no body of {contacts.path}")
-        kept = np.ones((len(contacts.shapes), 2), bool) if kept is None else kept
-        kept[:, 0] &= np.append(found, False)[contacts.shapes.body]  # the last entry is for body -1
+        body = np.append(contacts.shapes.body, np.full(len(contacts.particle_objects), -1))
+        kept = np.ones((len(body), 2), bool) if kept is None else kept
+        kept[:, 0] &= np.append(found, False)[body]  # the last entry is for body -1
     return SelectedContacts(contacts, range(contacts.frame_count), chosen_worlds(request.worlds, contacts), kept)
 
 

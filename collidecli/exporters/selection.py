@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from collidecli.analysis.path_patterns import chosen_rows, kept_pairs
 from collidecli.errors import InputError
 from collidecli.scene.columns import Column
 from collidecli.scene.contact_groups import GroupRows, consecutive_groups, entries_of
@@ -22,8 +23,8 @@ KINDS = ("point", "edge", "face", "patch")
 class SelectedContacts:
     """The contacts of some frames and worlds of a set, read in blocks; cells and frames are numbered in the selection.
 
-    frames: range of the set's frames. worlds: intp[W], ascending, of its worlds. kept: bool[S, 2]: a pair has at least
-    one shape of the first column, and both of the second; None is all pairs.
+    frames: range of the set's frames. worlds: intp[W], ascending, of its worlds. kept: bool[S + O, 2] of shapes and
+    particle objects: a row has at least one of the first column, and only those of the second; None is all rows.
     """
 
     def __init__(self, contacts: ContactSet, frames: range, worlds: np.ndarray, kept: np.ndarray | None) -> None:
@@ -48,6 +49,11 @@ class SelectedContacts:
     def object_columns(self) -> Mapping[str, int]:
         """Names of the particle objects of a row, and the entries of the column indices with their particles."""
         return {}
+
+    @property
+    def _item_columns(self) -> tuple[str, ...]:
+        """The columns that give the shapes and particle objects of a row."""
+        return (*self.shape_columns, *(("indices",) if self.object_columns else ()))
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -89,7 +95,7 @@ class SelectedContacts:
 
     def blocks(self, names: Sequence[str], max_rows: int = BLOCK_ROWS) -> Iterator[ContactBlock]:
         """Every selected cell in order, in blocks of about `max_rows` rows and cells; a cell is never split."""
-        needed = tuple(dict.fromkeys((*names, *(self.shape_columns if self.kept is not None else ()))))
+        needed = tuple(dict.fromkeys((*names, *(self._item_columns if self.kept is not None else ()))))
         pending: list[ContactBlock] = []
         size = first = 0
         for piece in self._pieces(needed, max_rows):
@@ -126,13 +132,18 @@ class SelectedContacts:
 
     def _filtered(self, block: ContactBlock) -> ContactBlock:
         assert self.kept is not None
-        shapes = [block.columns[name] for name in self.shape_columns]
-        if shapes:
-            chosen = np.any([self.kept[shape, 0] for shape in shapes], axis=0)
-            rows = np.flatnonzero(chosen & np.all([self.kept[shape, 1] for shape in shapes], axis=0))
-        else:  # rows without a shape are of no chosen shape
-            rows = np.arange(block.contact_count if self.kept[:, 0].all() else 0)
-        return rows_of_block(block, rows)
+        objects, shapes = self.contacts.particle_objects, len(self.contacts.shapes)
+        items = [block.columns[name] for name in self.shape_columns]
+        for entry in self.object_columns.values():
+            items.append(shapes + objects.of(block.columns["indices"][:, entry]))
+        return rows_of_block(block, np.flatnonzero(chosen_rows(self.kept, items)))
+
+
+def kept_items(contacts: ContactSet, include: Sequence[str], exclude: Sequence[str]) -> np.ndarray | None:
+    """See `kept_pairs`, of the paths of the shapes of a set, then of its particle objects."""
+    objects = contacts.particle_objects.path
+    what = "shape or particle object" if objects else "shape"
+    return kept_pairs((*contacts.shapes.path, *objects), include, exclude, f"no {what} of {contacts.path}")
 
 
 def rows_of_block(block: ContactBlock, rows: np.ndarray) -> ContactBlock:

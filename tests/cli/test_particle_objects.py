@@ -6,11 +6,13 @@ import csv
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import collidecli
+from collidecli.scene.contact_groups import SELF_CONTACTS
 from collidecli.storage.contact_sets.check import check_file
 from tests.support.contact_groups import block_with_groups, changed, differences_from
 from tests.support.contact_sets import small_model, write_contact_set
@@ -159,6 +161,35 @@ def test_pairs_of_objects_are_compared_alone(differences, block):
     cell = np.repeat(np.arange(len(rows.cell_counts)), rows.cell_counts)
     pairs = set(zip(cell, rows.columns["shape"], owners(block, "soft_contacts", 0), strict=True))
     assert groups["soft_contacts"]["a"] == len(pairs)
+
+
+def test_objects_are_selected_by_path(made, collide, block):
+    soft = owners(block, "soft_contacts", 0)
+    sides = [owners(block, "self_contacts", entry) for entry in SELF_CONTACTS.objects.values()]
+    both = list(zip(*sides, strict=True))
+    assert {*soft} == {"gel", "/cloth"}
+    for group, rows in (("soft_contacts", [(one,) for one in soft]), ("self_contacts", both)):
+        wanted = {"include": sum("gel" in row for row in rows), "exclude": sum("gel" not in row for row in rows)}
+        for option, count in wanted.items():
+            words = "export", "a.h5", "--to", "csv", "--group", group, f"--{option}", "gel", "-o", f"{option}.csv"
+            assert collide(*words, "--force").code == 0
+            assert len(Path(f"{option}.csv").read_text().splitlines()) - 1 == count
+            with collidecli.ContactSet.open(made / "a.h5") as contacts:
+                assert len(contacts.to_pandas(group=group, **{option: "gel"})) == count
+            answer = collide("report", "a.h5", f"--{option}", "gel", "--json", "--force")
+            assert json.loads(answer.out)["groups"]["counts"][group]["rows"] == count
+            answer = collide("diff", "a.h5", "a.h5", "--full", f"--{option}", "gel", "--json")
+            (found,) = [one for one in json.loads(answer.out)["groups"] if one["name"] == group]
+            assert found["matched"] == found["a"] == count
+    refused = collide("export", "a.h5", "--to", "csv", "--include", "silk")
+    assert (refused.code, "'silk' matches no shape or particle object of a.h5" in refused.err) == (2, True)
+    refused = collide("diff", "a.h5", "a.h5", "--include", "silk")
+    assert "'silk' matches no shape or particle object of either file" in refused.err
+
+
+def test_another_object_that_is_not_selected_is_no_difference(differences, block):
+    other, model = with_other_objects(block, (0, 1), ("/cloth", "jelly"))
+    assert differences(other, "--exclude", "gel,jelly", model=model)[0] == 0
 
 
 @pytest.mark.parametrize("particle", [9, -1, 2**31 - 1])
