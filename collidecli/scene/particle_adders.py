@@ -39,9 +39,10 @@ class ParticleAdders:
 
     Velocities, masses, densities and stiffnesses are accepted, as other builders have them, and have no effect: no
     contact depends on them. Positions are those of the resting pose, in world coordinates [m]. cfg: its collision
-    group, masks, UsdPhysics groups and `has_particle_collision` apply to the particles as to a shape; None is the
-    builder's default. bodies: the body that each particle moves with, its world's or a global one, -1 for none; the
-    particle has no contact with the shapes of its body.
+    group, masks, UsdPhysics groups and `has_particle_collision` apply to the particles as to a shape; its margin is
+    added to the radii, and a gap is refused, as the gap of particles is the option soft_gap. None is the builder's
+    default, whose margin and gap are those of shapes alone. bodies: the body that each particle moves with, its
+    world's or a global one, -1 for none; the particle has no contact with the shapes of its body.
     """
 
     default_shape_cfg: ShapeConfig
@@ -85,15 +86,14 @@ class ParticleAdders:
         """Adds loose particles at pos[n, 3]; returns the index of the first.
 
         radius [m], flags: one, or one for each. Loose particles that follow each other in one world, with equal `cfg`
-        and `key`, form one object. vel, mass: accepted and without effect. cfg: its collision group, masks, UsdPhysics
-        groups and `has_particle_collision` apply, its margin and gap do not. bodies: as of `add_cloth_mesh`.
+        and `key`, form one object. vel, mass: accepted and without effect. cfg: see above. bodies: as of
+        `add_cloth_mesh`.
         """
         where = location_of("particles", key, len(self._records.deformables))
         position = checked_positions(pos, where)
-        radii = checked_radii(self.default_particle_radius if radius is None else radius, len(position), where)
+        cfg, radii = self._cfg_and_radii(cfg, radius, len(position), where)
         part = position, radii, checked_active(flags, len(position), where)
         first, held = self.particle_count, self._records.deformables[-1:]
-        cfg = self._particle_cfg(cfg, where)
         own = LOOSE, self._open_template, key
         grows = held and (held[0].kind, held[0].template, held[0].key) == own and held[0].cfg == cfg
         if grows and bodies is None and held[0].body is None:
@@ -180,9 +180,9 @@ class ParticleAdders:
         placed = np.zeros((len(points), 7))
         placed[:, :3], placed[:, 6] = points, 1.0
         points = checked_positions(compose(pose, placed)[:, :3], where)
-        radii = checked_radii(self.default_particle_radius if radius is None else radius, len(points), where)
+        cfg, radii = self._cfg_and_radii(cfg, radius, len(points), where)
         part = points, radii, np.ones(len(points), bool)
-        return DeformableRecord(key, self._open_template, kind, self._particle_cfg(cfg, where), [part], len(points))
+        return DeformableRecord(key, self._open_template, kind, cfg, [part], len(points))
 
     def _added(self, record: DeformableRecord, bodies: Any, where: str) -> int:
         first = self.particle_count
@@ -203,11 +203,18 @@ class ParticleAdders:
                 raise InputError(f"body {body} is in another world", where, "add the particles in its body's world")
         return found.astype(np.int32)
 
-    def _particle_cfg(self, cfg: ShapeConfig | None, where: str) -> ShapeConfig:
-        cfg = self.default_shape_cfg if cfg is None else cfg
+    def _cfg_and_radii(
+        self, cfg: ShapeConfig | None, radius: Any, count: int, where: str
+    ) -> tuple[ShapeConfig, np.ndarray]:
+        """The configuration of particles, and float64[count] of their radii with its margin."""
+        cfg = self.default_shape_cfg.changed(margin=None, gap=None) if cfg is None else cfg
         check_kind("cfg", cfg, ShapeConfig, where)
         check_config(cfg, where, self._sound_materials)
-        return cfg.changed()
+        if cfg.gap is not None:
+            what = f"the configuration has a gap of {cfg.gap:g} m, which has no effect on particles"
+            raise InputError(what, where, "leave it out; the option soft_gap is the gap of all particles")
+        radii = checked_radii(self.default_particle_radius if radius is None else radius, count, where)
+        return cfg.changed(), radii + (cfg.margin or 0.0)
 
 
 def _check_dynamics(dynamics: dict[str, Any], where: str) -> None:

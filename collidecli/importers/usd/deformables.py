@@ -188,10 +188,10 @@ class DeformableMotion:
 def add_deformable(builder: ModelBuilder, each: Deformable, motion: DeformableMotion, cfg: ShapeConfig) -> None:
     """Adds a prim's particles at rest to a builder's open world, with the prim's path as key.
 
-    cfg: its filters, and its margin, which is a part of the radii.
+    cfg: its filters, and its margin, which is added to the radii; a gap has no effect.
     """
+    cfg, radius = cfg.changed(gap=None), each.radius
     position = motion.positions((each.path,), np.array([REST_TIME.GetValue()]))[0]
-    radius = each.radius + (cfg.margin or 0.0)
     if len(each.tetrahedron):
         builder.add_soft_mesh(
             vertices=position, indices=each.tetrahedron, particle_radius=radius, cfg=cfg, key=each.path

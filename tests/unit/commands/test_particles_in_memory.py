@@ -39,3 +39,27 @@ def test_positions_of_particles_and_their_contacts():
 def test_positions_that_do_not_fit_are_refused(positions, said):
     with pytest.raises(InputError, match=said):
         collidecli.collide(model(), np.array([[[[0, 0, 0, 0, 0, 0, 1.0]]]]), particle_q=positions, device="cpu")
+
+
+ADDERS = {
+    "add_particles": ([[0, 0, 2]],),
+    "add_cloth_mesh": ((0, 0, 0), (0, 0, 0, 1), 1.0, None, [[0, 0, 2], [1, 0, 2], [0, 1, 2]], [0, 1, 2]),
+    "add_soft_mesh": ((0, 0, 0), (0, 0, 0, 1), 1.0, None, [[0, 0, 2], [1, 0, 2], [0, 1, 2], [0, 0, 3]], [0, 1, 2, 3]),
+}
+
+
+@pytest.mark.parametrize("name", ADDERS)
+def test_a_margin_is_added_to_the_radii_and_a_gap_is_refused(name):
+    builder = collidecli.ModelBuilder()
+    builder.default_shape_cfg = collidecli.ShapeConfig(margin=0.5, gap=0.5)
+    radius = "radius" if name == "add_particles" else "particle_radius"
+
+    def add(**cfg):
+        getattr(builder, name)(*ADDERS[name], **{radius: 0.25}, cfg=collidecli.ShapeConfig(**cfg) if cfg else None)
+
+    add(margin=0.125)
+    add()
+    with pytest.raises(InputError, match=r"gap of 0\.01 m, which has no effect on particles") as refused:
+        add(gap=0.01)
+    assert "soft_gap" in refused.value.fix
+    assert sorted(set(builder.finalize().particles.radius.tolist())) == [0.25, 0.375]
