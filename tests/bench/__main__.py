@@ -29,6 +29,7 @@ BENCHES = (
     "depths",
     "hydroelastic",
     "particles",
+    "device_path",
 )
 
 
