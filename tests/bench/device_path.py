@@ -1,7 +1,7 @@
 """The path of a device on the CPU's arrays: copies, waits and memory, for one world and for thousands.
 
 The time says nothing about a device. What it shows: a chunk has one upload and one packed download, besides reads of
-sizes and the layouts of new kinds of chunks; memory does not grow with frames; the host's work does not grow with worlds.
+sizes and the layouts of new kinds of chunks; memory does not grow with frames, nor the host's work with worlds.
 """
 
 from __future__ import annotations

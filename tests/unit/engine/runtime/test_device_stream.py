@@ -11,10 +11,12 @@ import warp as wp
 
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.chunking import IN_FLIGHT, ON_CPU, ON_DEVICE
+from collidecli.engine.contacts.compaction import row_bytes
 from collidecli.engine.pipeline_builder import find_device
 from collidecli.engine.runtime import device_stream, workspace
-from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
+from collidecli.engine.runtime.workspace import ALIGNMENT, ChunkTooLarge, Workspace
 from collidecli.engine.scheduler import Workers, chunk_sizes, engine_memory, processing_threads, worker_count
+from collidecli.scene.contacts import RIGID_COLUMNS
 from collidecli.scene.run_options import ContactOptions
 from tests.support.engine_runs import PHASES, assert_identical, contacts_of, pipeline_of
 from tests.support.random_scenes import mixed_builder, random_poses
@@ -51,16 +53,16 @@ def test_same_contacts_as_on_the_cpu(model, poses, phase, reduced, monkeypatch):
         assert_identical(contacts_of(pipeline, poses, chunk, threads), reference)
 
 
-def chunk_traffic(pipeline, poses, chunks: int) -> list[device_stream.Traffic]:
-    """What each chunk of one worker copies, after a first one for which scratch is allocated."""
+def chunk_traffic(pipeline, poses, chunks: int) -> list[tuple[device_stream.Traffic, int]]:
+    """What each chunk of one worker copies, after a first one for which scratch is allocated, and its contacts."""
     scratch = Workspace(pipeline.device_model.device, 1 << 40)
     step = len(poses) // chunks
     found = []
     for first in range(0, len(poses), step):
         scratch._stream.traffic = device_stream.Traffic()
         with scratch.turn():
-            pipeline.collide(PoseBatch(first, step, 0, poses), scratch)
-        found.append(scratch.traffic)
+            block, _ = pipeline.collide(PoseBatch(first, step, 0, poses), scratch)
+        found.append((scratch.traffic, block.contact_count))
     return found[1:]
 
 
@@ -69,11 +71,16 @@ def test_a_chunk_has_one_upload_of_its_own_poses_and_one_packed_download(as_devi
     """The rest are sizes: of the candidates, of each collider's part of them, and of the contacts."""
     pipeline = pipeline_of(model, poses, broad_phase=phase)
     every = chunk_traffic(pipeline, poses, 4)
-    for traffic in every:
+    buckets = len(pipeline.table.colliders)
+    for traffic, contacts in every:
         assert traffic.uploads == 1
         assert traffic.uploaded_bytes == FRAMES // 4 * COUNT * 7 * 8
         assert traffic.downloads <= sizes + 1
         assert traffic.waits == traffic.downloads
+        columns = row_bytes(np.dtype(np.float64)) * contacts + 4 * FRAMES // 4
+        read = 4 * (buckets + 2 + sizes - 2)
+        # Each of the columns and the cells' ends begins at a multiple of ALIGNMENT.
+        assert columns + read <= traffic.downloaded_bytes <= columns + read + len(RIGID_COLUMNS) * ALIGNMENT
 
 
 def test_no_array_is_read_past_the_counted_copies(as_device, model, poses, monkeypatch):
