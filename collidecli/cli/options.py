@@ -168,7 +168,7 @@ def recording_options(command: Callable) -> Callable:
             "--demos",
             type=NameList(),
             metavar="NAME,...",
-            help="Demonstrations to use, one world each: names, patterns such as demo_*, ranges such as "
+            help="Demonstrations to use, one world each: names, patterns such as demo_1*, ranges such as "
             "demo_0..demo_9, masks. [default: all]",
         ),
         add(
