@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from collidecli.commands import view
+from collidecli.report.view.look import OPACITY, OPACITY_OVER_SURFACES
 from tests.cli.test_view_in_a_browser import ARGUMENTS, SCENE, WAIT, Seen
 from tests.support.browser import chromium, needs_chromium
 
@@ -38,6 +39,19 @@ def test_surfaces_on_a_page(tmp_path, monkeypatch, collide):
         seen.page.wait_for_function(f"() => {DRAWN} === 0", timeout=WAIT)
         assert seen.page.locator("#collide-particles").count() == 0
         assert seen.complaints() == []
+
+
+def test_shapes_over_forces_are_fainter(tmp_path, monkeypatch, collide):
+    """Of a set without faces, whose forces are arrows within the shapes; a set without surfaces has opaquer shapes."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scene.xml").write_text(SCENE.replace("0 0 1", "0 0 0.45"))
+    for hydro, opacity in (("all", OPACITY_OVER_SURFACES), ("off", OPACITY)):
+        words = ("--hydro", hydro, "--device", "cpu", "-o", "a.h5", "-q", "--force")
+        assert collide("run", "scene.xml", *words).code == 0
+        with view.opened_view(view.ViewRequest("a.h5")) as opened:
+            assert not opened.frames.has_faces
+            view.export_view(opened, "page.html", (0,), True)
+        assert f'"opacity":{opacity}' in Path("page.html").read_text().replace(": ", ":")
 
 
 def test_self_contacts_on_a_page(tmp_path, monkeypatch, collide):

@@ -16,7 +16,7 @@ from collidecli.scene.particles import LOOSE, Particles
 if TYPE_CHECKING:
     import viser
 
-FORCE_LENGTH = 2.0
+FORCE_LENGTH = 5.0
 """Length of the arrow of the greatest force, in units of the size of contacts."""
 SELF_SIZE = 0.13
 """Diameter of points of self-contacts, in units of the size of contacts."""

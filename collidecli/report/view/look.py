@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-OPACITY, OPACITY_OVER_FACES = 0.45, 0.25
-"""Initial opacity of shapes; with faces of surfaces, whose colours are seen through the shapes."""
+OPACITY, OPACITY_OVER_SURFACES = 0.45, 0.25
+"""Initial opacity of shapes; with hydroelastic surfaces, whose faces and forces are seen through the shapes."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,6 @@ class Look:
     self_contacts: bool = True
 
 
-def first_look(has_faces: bool) -> Look:
-    """The initial options. has_faces: the set has faces of hydroelastic surfaces."""
-    return Look(opacity=OPACITY_OVER_FACES if has_faces else OPACITY)
+def first_look(has_surfaces: bool) -> Look:
+    """The initial options. has_surfaces: the set has hydroelastic surfaces."""
+    return Look(opacity=OPACITY_OVER_SURFACES if has_surfaces else OPACITY)

@@ -175,7 +175,7 @@ def _constants(frames: Frames, stage: Stage, up_axis: str, worlds: Sequence[int]
         "follows": stage.follows,
         "paths": {} if model is None else {row: model.shapes.path[row] for row in sorted(rows)},
         "unit": stage.unit,
-        "opacity": first_look(frames.has_faces).opacity,
+        "opacity": first_look(frames.surface_scale is not None).opacity,
         "picked_opacity": OPACITY,
         "faint": FAINT,
         "picked": colours.PICKED,

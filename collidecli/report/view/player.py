@@ -23,7 +23,7 @@ class Player:
     """
 
     def __init__(self, frames: Frames, stage: Stage, shown: Callable[[int], None]) -> None:
-        self.index, self.world, self.look = 0, 0, first_look(frames.has_faces)
+        self.index, self.world, self.look = 0, 0, first_look(frames.surface_scale is not None)
         self.playing, self.speed = False, 1.0
         self.failure: BaseException | None = None
         self._frames, self._stage, self._shown = frames, stage, shown
