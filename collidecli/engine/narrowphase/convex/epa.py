@@ -8,6 +8,7 @@ face that is already close to the surface is closed by Newton's descent from its
 Source: van den Bergen 2003, 4.3.8.
 """
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +31,13 @@ from collidecli.engine.narrowphase.convex.polytope import (
     add_vertex,
     start_polytope,
     with_witness,
+)
+from collidecli.engine.narrowphase.convex.scratch_pool import (
+    active_lanes,
+    all_done,
+    give_back_slot,
+    has_slots,
+    take_slot,
 )
 from collidecli.engine.narrowphase.convex.support_discontinuities import any_tangent
 
@@ -317,8 +325,59 @@ def depth_with_capacity(capacity: int, name: str) -> Callable[..., Any]:
 
 depth_with_small_capacity = depth_with_capacity(36, "depth_with_small_capacity")
 """EPA with the capacity that nearly every pair needs: clearing larger arrays costs more than most searches."""
-depth_with_large_capacity = depth_with_capacity(256, "depth_with_large_capacity")
-"""EPA with the capacity of the second attempt. Measured: no pair needs more than about 80."""
+LARGE_CAPACITY = 256
+"""Capacity in vertices of the second attempt. Measured: no pair needs more than about 80."""
+depth_in_local_arrays = depth_with_capacity(LARGE_CAPACITY, "depth_in_local_arrays")
+
+LARGE_FACE_CAPACITY = 2 * LARGE_CAPACITY - 4
+VERTICES_END = LARGE_CAPACITY * ctypes.sizeof(Vertex.ctype)
+FACES_END = VERTICES_END + LARGE_FACE_CAPACITY * ctypes.sizeof(Face.ctype)
+VISIBLE_END = FACES_END + LARGE_FACE_CAPACITY * 4
+HORIZON_END = VISIBLE_END + LARGE_CAPACITY * 12
+FAN_END = HORIZON_END + LARGE_CAPACITY * 4
+"""Offsets in a slot at which the arrays of the second attempt end [bytes]."""
+
+
+@wp.func
+def depth_in_slot(difference: Any, simplex: wp.array[Vertex]) -> Depth:
+    """EPA with the capacity of the second attempt and arrays in a slot; waits until one is free."""
+    result = Depth()
+    lanes = active_lanes()
+    is_done = int(0)
+    while all_done(lanes, is_done) == 0:
+        slot = wp.uint64(0)
+        if is_done == 0:
+            slot = take_slot()
+        if slot != wp.uint64(0):
+            vertices = wp.array(ptr=slot, shape=(wp.static(LARGE_CAPACITY),), dtype=Vertex)
+            faces = wp.array(
+                ptr=slot + wp.uint64(wp.static(VERTICES_END)), shape=(wp.static(LARGE_FACE_CAPACITY),), dtype=Face
+            )
+            visible = wp.array(
+                ptr=slot + wp.uint64(wp.static(FACES_END)), shape=(wp.static(LARGE_FACE_CAPACITY),), dtype=int
+            )
+            horizon = wp.array(
+                ptr=slot + wp.uint64(wp.static(VISIBLE_END)), shape=(wp.static(LARGE_CAPACITY),), dtype=wp.vec3i
+            )
+            fan = wp.array(ptr=slot + wp.uint64(wp.static(HORIZON_END)), shape=(wp.static(LARGE_CAPACITY),), dtype=int)
+            i = int(0)
+            while i < 4:
+                vertices[i] = simplex[i]
+                i += 1
+            result = expand_polytope(difference, vertices, faces, visible, horizon, fan, wp.static(LARGE_CAPACITY))
+            give_back_slot(slot)
+            is_done = 1
+    return result
+
+
+@wp.func
+def depth_with_large_capacity(difference: Any, simplex: wp.array[Vertex]) -> Depth:
+    """EPA's second attempt: on a GPU with arrays in a slot, since local ones of this size would be reserved for every
+    thread.
+    """
+    if has_slots() == 1:
+        return depth_in_slot(difference, simplex)
+    return depth_in_local_arrays(difference, simplex)
 
 
 @wp.func
