@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: setup run test test-slow lint lint-style lint-types lint-imports format peers bench gpu docs docs-serve docs-links docs-figures docs-pictures clean
+.PHONY: setup run test test-slow lint lint-style lint-types lint-imports format peers bench gpu kernel-budget docs docs-serve docs-links docs-figures docs-pictures clean
 
 setup: $(READY)
 
@@ -40,10 +40,12 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 
 # Programs that tests and benchmarks compare with or talk to; without them these tests are skipped. All together take pip
-# minutes to resolve, in two steps seconds.
+# minutes to resolve, in two steps seconds. ptxas, of the version of tests/gpu/kernel_budget.json, needs none of its wheel's
+# requirements.
 peers: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev,peers]'
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[stores,servers]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --no-deps nvidia-cuda-nvcc==13.5.37
 
 bench: peers
 	$(BIN)/python -m tests.bench
@@ -51,6 +53,10 @@ bench: peers
 # The first run on a GPU, docs/howto/first-run-on-a-gpu.md. It makes no environment: WHEELS names a folder of wheels.
 gpu:
 	sh tests/gpu/first.sh
+
+# Registers, stack and spills of all kernels on a GPU, by ptxas alone: 20 minutes of a core.
+kernel-budget: peers
+	$(BIN)/python -m tests.gpu.kernel_budget
 
 docs: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'

@@ -1,0 +1,136 @@
+"""Registers, stack, spills, local arrays and by-value arguments of every kernel on a GPU, and their budget.
+
+`make kernel-budget` measures all kernels of tests/unit/engine/test_cuda_build.py and writes kernel_budget.json (about
+20 minutes of a core); `.venv/bin/python -m tests.gpu.kernel_budget NAME...` measures and writes the named ones alone.
+No GPU is needed: Warp's NVRTC compiles to PTX, and `ptxas`, from the wheel nvidia-cuda-nvcc of `make peers`, to machine
+code.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import warp as wp
+
+ARCHITECTURE = 90
+BUDGET_FILE = Path(__file__).with_name("kernel_budget.json")
+OF_PTX = ("local", "argument")
+"""Numbers that PTX alone tells; the others need ptxas."""
+MEANING = {
+    "registers": "registers of a thread",
+    "stack": "bytes of local memory that the driver reserves for each resident thread",
+    "spill_stores": "bytes stored from registers to local memory, summed over the kernel's functions",
+    "spill_loads": "bytes loaded from there, summed over the kernel's functions",
+    "local": "bytes of local arrays of one function, the largest",
+    "argument": "bytes of one argument that a function gets by value, the largest",
+}
+RENEW = "if this is wanted, renew the budget: make kernel-budget, or .venv/bin/python -m tests.gpu.kernel_budget "
+
+
+@cache
+def find_ptxas() -> str | None:
+    """Path of ptxas, from the wheel nvidia-cuda-nvcc or from PATH; None if there is none."""
+    wheels = (path for folder in sys.path for path in sorted(Path(folder).glob("nvidia/*/bin/ptxas")))
+    return next(map(str, wheels), None) or shutil.which("ptxas")
+
+
+def tool_versions() -> dict[str, str]:
+    """Versions of the programs that decide on the numbers."""
+    ptxas = find_ptxas()
+    found = ptxas and re.search(
+        r"release .*, V([0-9.]+)", subprocess.run([ptxas, "--version"], capture_output=True, text=True).stdout
+    )
+    return {"warp": wp.config.version, "ptxas": found[1] if found else "none"}
+
+
+def numbers_of_ptx(ptx: str) -> dict[str, int]:
+    """Largest local arrays and largest by-value argument of the functions of a module."""
+    local = re.findall(r"^\s*\.local .*__local_depot\d+\[(\d+)\]", ptx, re.MULTILINE)
+    heads = re.findall(r"^\.func\s*(?:\([^)]*\))?\s*\S+\s*\(([^)]*)\)", ptx, re.MULTILINE)
+    argument = [size for head in heads for size in re.findall(r"\.b8 \S+\[(\d+)\]", head)]
+    return {"local": max(map(int, local), default=0), "argument": max(map(int, argument), default=0)}
+
+
+def numbers_of_ptxas(report: str) -> dict[str, int]:
+    """Registers, stack and spills in what `ptxas -v` prints for a module of one kernel."""
+    used = re.search(r"Used (\d+) registers", report)
+    if used is None:
+        raise RuntimeError(f"ptxas reported no registers:\n{report[-2000:]}")
+    stack = re.search(r"(\d+) bytes cumulative stack size", report)
+    spills = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", report)
+    return {
+        "registers": int(used[1]),
+        "stack": int(stack[1]) if stack else 0,
+        "spill_stores": sum(int(stores) for stores, _ in spills),
+        "spill_loads": sum(int(loads) for _, loads in spills),
+    }
+
+
+def measure(kernel: Any) -> dict[str, int]:
+    """The numbers of a kernel at Warp's default optimization; without ptxas those of OF_PTX alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        built = wp.compile_aot_module(kernel.module, arch=ARCHITECTURE, module_dir=folder, use_ptx=True)
+        ptx = next(path for path in built if path.suffix == ".ptx").read_bytes().rstrip(b"\0")
+        numbers = numbers_of_ptx(ptx.decode(errors="replace"))
+        ptxas = find_ptxas()
+        if ptxas is None:
+            return numbers
+        source = Path(folder, "kernel.ptx")
+        source.write_bytes(ptx)
+        command = [ptxas, "-v", f"-arch=sm_{ARCHITECTURE}", str(source), "-o", str(Path(folder, "kernel.cubin"))]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(f"ptxas failed:\n{(done.stdout + done.stderr)[-2000:]}")
+        return numbers_of_ptxas(done.stdout + done.stderr) | numbers
+
+
+def read_budget() -> dict[str, Any]:
+    """The committed budget: versions of the tools, and the numbers of each kernel."""
+    return json.loads(BUDGET_FILE.read_text())
+
+
+def excess(name: str, numbers: dict[str, int], budget: dict[str, int]) -> list[str]:
+    """One line for each number that is larger than its budget."""
+    return [
+        f"kernel {name}: {key} is {value}, its budget {budget[key]} ({MEANING[key]}); {RENEW}{name}"
+        for key, value in numbers.items()
+        if value > budget[key]
+    ]
+
+
+def write_budget(kernels: dict[str, dict[str, int]]) -> None:
+    """Writes the budget with one line a kernel, which diffs show well."""
+    lines = [f'  "{name}": {json.dumps(numbers)}' for name, numbers in sorted(kernels.items())]
+    head = json.dumps({"arch": ARCHITECTURE, **tool_versions()})[1:-1]
+    BUDGET_FILE.write_text(f'{{{head}, "kernels": {{\n' + ",\n".join(lines) + "\n}}\n")
+
+
+def main(names: list[str]) -> int:
+    """Measures the named kernels, or all, and writes the budget; returns the exit code."""
+    from collidecli.engine.pipeline_builder import find_device
+    from tests.unit.engine.test_cuda_build import KERNELS
+
+    unknown = sorted(set(names) - set(KERNELS))
+    if unknown or find_ptxas() is None:
+        print(f"no such kernel: {', '.join(unknown)}" if unknown else "no ptxas: install it with make peers")
+        return 2
+    find_device("cpu")
+    old = read_budget()["kernels"] if BUDGET_FILE.exists() else {}
+    new = {name: numbers for name, numbers in old.items() if name in KERNELS}
+    for name in names or KERNELS:
+        new[name] = measure(KERNELS[name])
+        print(name, *(f"{key} {value}" for key, value in new[name].items()), flush=True)
+        write_budget(new)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
