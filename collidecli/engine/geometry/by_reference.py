@@ -18,3 +18,8 @@ def by_reference(kind: Any, value: Any, device: wp.Device) -> wp.array:
     result = wp.array([value], dtype=kind, device=device)
     vars(result)["held"] = value
     return result
+
+
+def referenced(array: wp.array) -> Any:
+    """The struct of which `by_reference` copied the array's element."""
+    return vars(array)["held"]

@@ -13,8 +13,9 @@ import warp as wp
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from collidecli.engine.geometry.by_reference import referenced
 from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_mesh_point
-from collidecli.engine.geometry.meshes import Meshes
+from collidecli.engine.geometry.meshes import Meshes, meshes_of
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.triangle_mesh import TriangleMesh
@@ -44,12 +45,12 @@ class Clearance:
 @wp.func
 def clearance_at(meshes: Meshes, mesh: int, point: Vec3) -> Clearance:
     """Bounds from the grid of a mesh at a point in the frame of the mesh."""
-    low = meshes.grid_box[2 * mesh]
-    high = meshes.grid_box[2 * mesh + 1]
-    first = meshes.grid[4 * mesh]
-    x = meshes.grid[4 * mesh + 1]
-    y = meshes.grid[4 * mesh + 2]
-    z = meshes.grid[4 * mesh + 3]
+    low = meshes.arrays[0].grid_box[2 * mesh]
+    high = meshes.arrays[0].grid_box[2 * mesh + 1]
+    first = meshes.arrays[0].grid[4 * mesh]
+    x = meshes.arrays[0].grid[4 * mesh + 1]
+    y = meshes.arrays[0].grid[4 * mesh + 2]
+    z = meshes.arrays[0].grid[4 * mesh + 3]
     width = (high[0] - low[0]) / Real(x)
     off = (point - low) / width
     i = int(wp.clamp(off[0], Real(0.0), Real(x) - Real(0.5)))
@@ -57,7 +58,7 @@ def clearance_at(meshes: Meshes, mesh: int, point: Vec3) -> Clearance:
     k = int(wp.clamp(off[2], Real(0.0), Real(z) - Real(0.5)))
     middle = low + width * (Vec3(Real(i), Real(j), Real(k)) + Vec3(Real(0.5), Real(0.5), Real(0.5)))
     away = wp.length(point - middle)
-    value = Real(meshes.clear[first + (i * y + j) * z + k])
+    value = Real(meshes.arrays[0].clear[first + (i * y + j) * z + k])
     result = Clearance()
     most = (wp.abs(value) + away) * (Real(1.0) + ROUNDING) + ROUNDING * width
     result.square = most * most
@@ -77,13 +78,13 @@ def measure_grid(meshes: Meshes, mesh: int, low: Vec3, width: Real, y: int, z: i
     point = low + width * (cell + Vec3(Real(0.5), Real(0.5), Real(0.5)))
     nearest = nearest_mesh_point(meshes, mesh, point)
     found = wp.sqrt(nearest.square)
-    if meshes.header[mesh].is_closed == 1 and is_inside_mesh(meshes, mesh, point, nearest):
+    if meshes.arrays[0].header[mesh].is_closed == 1 and is_inside_mesh(meshes, mesh, point, nearest):
         found = -found
     distance[thread] = wp.float32(found)
 
 
 def measure_clearance(meshes: Meshes, shapes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
-    """Fills the grids of `meshes`, the device arrays of `shapes`, and returns `meshes`.
+    """`meshes`, the device arrays of `shapes`, with grids.
 
     The sign of a closed mesh is determined from outside: a cell is free if a chain of surface-free balls connects it to
     the border of the grid. Regions enclosed by a self-intersecting mesh are therefore not free.
@@ -102,10 +103,11 @@ def measure_clearance(meshes: Meshes, shapes: Sequence[TriangleMesh], device: wp
         grid_box += [corner, corner + width * shape]
         grid += [first, *shape]
         first += measured.size
-    meshes.clear = wp.array(np.concatenate(values), dtype=wp.float32, device=device)
-    meshes.grid_box = wp.array(np.array(grid_box), dtype=Vec3, device=device)
-    meshes.grid = wp.array(np.array(grid, np.int32), dtype=wp.int32, device=device)
-    return meshes
+    arrays = referenced(meshes.arrays)
+    arrays.clear = wp.array(np.concatenate(values), dtype=wp.float32, device=device)
+    arrays.grid_box = wp.array(np.array(grid_box), dtype=Vec3, device=device)
+    arrays.grid = wp.array(np.array(grid, np.int32), dtype=wp.int32, device=device)
+    return meshes_of(arrays, device)
 
 
 def _outside(distance: np.ndarray, width: float) -> np.ndarray:

@@ -28,7 +28,7 @@ class MeshPoint:
 @wp.func
 def mesh_corner(meshes: Meshes, face: int, k: int) -> Vec3:
     """Corner k of a triangle; 3 and 4 are 0 and 1."""
-    return meshes.point[meshes.corner[3 * face + k % 3]]
+    return meshes.arrays[0].point[meshes.arrays[0].corner[3 * face + k % 3]]
 
 
 @wp.func
@@ -84,7 +84,7 @@ def mesh_point_on_triangle(meshes: Meshes, face: int, point: Vec3) -> MeshPoint:
     p = mesh_corner(meshes, face, 0)
     q = mesh_corner(meshes, face, 1)
     r = mesh_corner(meshes, face, 2)
-    nearest = nearest_triangle_point(p, q, r, meshes.face_normal[face], point)
+    nearest = nearest_triangle_point(p, q, r, meshes.arrays[0].face_normal[face], point)
     nearest.face = face
     return nearest
 
@@ -92,7 +92,7 @@ def mesh_point_on_triangle(meshes: Meshes, face: int, point: Vec3) -> MeshPoint:
 @wp.func
 def square_to_box(meshes: Meshes, node: int, point: Vec3) -> Real:
     """Squared distance of a point to a box of the BVH, 0 inside [m^2]."""
-    off = point - wp.max(meshes.lower[node], wp.min(meshes.upper[node], point))
+    off = point - wp.max(meshes.arrays[0].lower[node], wp.min(meshes.arrays[0].upper[node], point))
     return wp.dot(off, off)
 
 
@@ -108,17 +108,17 @@ def nearest_mesh_point_within(meshes: Meshes, mesh: int, point: Vec3, square: Re
     best.face = -1
     best.square = square
     count = int(0)
-    node = meshes.header[mesh].first_node
+    node = meshes.arrays[0].header[mesh].first_node
     while node >= 0:
         following = int(-1)
-        face = meshes.leaf[node]
+        face = meshes.arrays[0].leaf[node]
         if face >= 0:
             nearest = mesh_point_on_triangle(meshes, face, point)
             if nearest.square < best.square:
                 best = nearest
         else:
             near = node + 1
-            far = meshes.skip[near]
+            far = meshes.arrays[0].skip[near]
             square_near = square_to_box(meshes, near, point)
             square_far = square_to_box(meshes, far, point)
             if square_far < square_near:
@@ -154,10 +154,10 @@ def outward_at(meshes: Meshes, face: int, part: int) -> Vec3:
     Source: Baerentzen and Aanaes 2005.
     """
     if part == FACE_PART:
-        return meshes.face_normal[face]
+        return meshes.arrays[0].face_normal[face]
     if part >= EDGE_PART:
-        return meshes.edge_normal[meshes.side[3 * face + part - EDGE_PART]]
-    return meshes.vertex_normal[meshes.corner[3 * face + part]]
+        return meshes.arrays[0].edge_normal[meshes.arrays[0].side[3 * face + part - EDGE_PART]]
+    return meshes.arrays[0].vertex_normal[meshes.arrays[0].corner[3 * face + part]]
 
 
 @wp.func
@@ -185,10 +185,10 @@ def triangle_crossing(meshes: Meshes, face: int, point: Vec3) -> int:
     """
     crossing = int(0)
     for k in range(3):
-        first = meshes.corner[3 * face + k]
-        second = meshes.corner[3 * face + (k + 1) % 3]
-        low = meshes.point[wp.min(first, second)]
-        high = meshes.point[wp.max(first, second)]
+        first = meshes.arrays[0].corner[3 * face + k]
+        second = meshes.arrays[0].corner[3 * face + (k + 1) % 3]
+        low = meshes.arrays[0].point[wp.min(first, second)]
+        high = meshes.arrays[0].point[wp.max(first, second)]
         crossing += edge_crossing(low, high, point, first < second)
     return crossing
 
@@ -199,19 +199,19 @@ def winding_number(meshes: Meshes, mesh: int, point: Vec3) -> int:
 
     Exact except within rounding of the surface. Source: see `scene.mesh_crossings.winding_at`.
     """
-    node = meshes.header[mesh].first_winding_node
-    stop = meshes.header[mesh].end_winding_node
+    node = meshes.arrays[0].header[mesh].first_winding_node
+    stop = meshes.arrays[0].header[mesh].end_winding_node
     number = int(0)
     while node < stop:
-        lower = meshes.lower[node]
-        upper = meshes.upper[node]
+        lower = meshes.arrays[0].lower[node]
+        upper = meshes.arrays[0].upper[node]
         apart = upper[0] < point[0]
         for axis in range(1, 3):
             apart = apart or lower[axis] > point[axis] or upper[axis] < point[axis]
         if apart:
-            node = meshes.skip[node]
+            node = meshes.arrays[0].skip[node]
             continue
-        face = meshes.leaf[node]
+        face = meshes.arrays[0].leaf[node]
         if face >= 0:
             crossing = triangle_crossing(meshes, face, point)
             if crossing != 0:
@@ -232,7 +232,7 @@ def is_inside_mesh(meshes: Meshes, mesh: int, point: Vec3, nearest: MeshPoint) -
     Uses the winding number where the closest triangle is ambiguous, else the pseudonormal.
     Source of the latter: Baerentzen and Aanaes 2005.
     """
-    if meshes.header[mesh].first_winding_node >= 0:
+    if meshes.arrays[0].header[mesh].first_winding_node >= 0:
         return winding_number(meshes, mesh, point) != 0
     return wp.dot(point - nearest.point, outward_at(meshes, nearest.face, nearest.part)) < Real(0.0)
 
@@ -241,10 +241,10 @@ def is_inside_mesh(meshes: Meshes, mesh: int, point: Vec3, nearest: MeshPoint) -
 def feature_of_mesh_point(meshes: Meshes, mesh: int, face: int, part: int) -> int:
     """Feature number: 3 v of a vertex, 3 e + 1 of an edge, 3 f + 2 of a triangle, numbered within the mesh."""
     if part == FACE_PART:
-        return 3 * (face - meshes.header[mesh].first_face) + 2
+        return 3 * (face - meshes.arrays[0].header[mesh].first_face) + 2
     if part >= EDGE_PART:
-        return 3 * (meshes.side[3 * face + part - EDGE_PART] - meshes.header[mesh].first_edge) + 1
-    return 3 * (meshes.corner[3 * face + part] - meshes.header[mesh].first_vertex)
+        return 3 * (meshes.arrays[0].side[3 * face + part - EDGE_PART] - meshes.arrays[0].header[mesh].first_edge) + 1
+    return 3 * (meshes.arrays[0].corner[3 * face + part] - meshes.arrays[0].header[mesh].first_vertex)
 
 
 @wp.func
@@ -260,10 +260,10 @@ def is_left_of_edge(start: Vec3, end: Vec3, low: Vec3, high: Vec3, forward: bool
 @wp.func
 def is_left_of_side(meshes: Meshes, face: int, k: int, start: Vec3, end: Vec3) -> bool:
     """Whether a line passes on the left of side k of a triangle."""
-    first = meshes.corner[3 * face + k]
-    second = meshes.corner[3 * face + (k + 1) % 3]
-    low = meshes.point[wp.min(first, second)]
-    high = meshes.point[wp.max(first, second)]
+    first = meshes.arrays[0].corner[3 * face + k]
+    second = meshes.arrays[0].corner[3 * face + (k + 1) % 3]
+    low = meshes.arrays[0].point[wp.min(first, second)]
+    high = meshes.arrays[0].point[wp.max(first, second)]
     return is_left_of_edge(start, end, low, high, first < second)
 
 
@@ -271,7 +271,7 @@ def is_left_of_side(meshes: Meshes, face: int, k: int, start: Vec3, end: Vec3) -
 def segment_crosses_triangle(meshes: Meshes, face: int, start: Vec3, end: Vec3) -> bool:
     """Whether a segment crosses a triangle; a crossing of a shared edge counts for exactly one of its two triangles."""
     p = mesh_corner(meshes, face, 0)
-    normal = meshes.face_normal[face]
+    normal = meshes.arrays[0].face_normal[face]
     if (wp.dot(start - p, normal) >= Real(0.0)) == (wp.dot(end - p, normal) >= Real(0.0)):
         return False
     left = is_left_of_side(meshes, face, 0, start, end)

@@ -5,10 +5,12 @@ distances.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import warp as wp
 
+from collidecli.engine.geometry.by_reference import by_reference
 from collidecli.engine.geometry.mesh_tree import MeshTree, mesh_tree
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import MESH
@@ -25,7 +27,7 @@ CANCELLED = 1e-9
 """Length below which a sum of normals is zero, as for back-to-back triangles of a two-sided sheet."""
 
 GRIDS = ("clear", "grid_box", "grid")
-"""Arrays of `Meshes` that are filled by `clearance.measure_clearance`."""
+"""Arrays of `MeshArrays` that are filled by `clearance.measure_clearance`."""
 
 
 @wp.struct
@@ -50,7 +52,7 @@ class MeshHeader:
 
 
 @wp.struct
-class Meshes:
+class MeshArrays:
     """Every mesh of a model; indices of vertices, edges and triangles count through all meshes.
 
     point: vertices. vertex_normal, edge_normal, face_normal: outward; the first two are sums, not unit, zero where they
@@ -88,6 +90,16 @@ class Meshes:
 
 
 @wp.struct
+class Meshes:
+    """Every mesh of a model, by reference: functions get these 56 bytes, not the 1064 of `MeshArrays`.
+
+    arrays: one element.
+    """
+
+    arrays: wp.array[MeshArrays]
+
+
+@wp.struct
 class TriangleShape:
     """A triangle of a mesh as a convex shape. type, size: as in `Primitive`; size: half extents of its box [m].
 
@@ -114,18 +126,18 @@ def triangle_shape(meshes: Meshes, mesh: int, number: int) -> TriangleShape:
     shape = TriangleShape()
     shape.type = MESH
     shape.number = number
-    shape.p = meshes.point[meshes.corner[3 * number]]
-    shape.q = meshes.point[meshes.corner[3 * number + 1]]
-    shape.r = meshes.point[meshes.corner[3 * number + 2]]
+    shape.p = meshes.arrays[0].point[meshes.arrays[0].corner[3 * number]]
+    shape.q = meshes.arrays[0].point[meshes.arrays[0].corner[3 * number + 1]]
+    shape.r = meshes.arrays[0].point[meshes.arrays[0].corner[3 * number + 2]]
     shape.size = Real(0.5) * (wp.max(shape.p, wp.max(shape.q, shape.r)) - wp.min(shape.p, wp.min(shape.q, shape.r)))
-    shape.normal = meshes.face_normal[number]
+    shape.normal = meshes.arrays[0].face_normal[number]
     area = wp.length(wp.cross(shape.q - shape.p, shape.r - shape.p))
     longest = wp.max(wp.length(shape.q - shape.p), wp.max(wp.length(shape.r - shape.q), wp.length(shape.p - shape.r)))
     shape.half_width = Real(0.5) * area / longest
     for k in range(3):
-        shape.vertex[k] = 3 * (meshes.corner[3 * number + k] - meshes.header[mesh].first_vertex)
-        shape.edge[k] = 3 * (meshes.side[3 * number + k] - meshes.header[mesh].first_edge) + 1
-    shape.face = 3 * (number - meshes.header[mesh].first_face) + 2
+        shape.vertex[k] = 3 * (meshes.arrays[0].corner[3 * number + k] - meshes.arrays[0].header[mesh].first_vertex)
+        shape.edge[k] = 3 * (meshes.arrays[0].side[3 * number + k] - meshes.arrays[0].header[mesh].first_edge) + 1
+    shape.face = 3 * (number - meshes.arrays[0].header[mesh].first_face) + 2
     return shape
 
 
@@ -165,20 +177,20 @@ def is_nearer_elsewhere(meshes: Meshes, mesh: int, point: Vec3, distance: Real, 
 
     point: in the mesh's frame. outward: unit; the zero vector includes every triangle.
     """
-    node = meshes.header[mesh].first_node
-    end = meshes.header[mesh].end_node
+    node = meshes.arrays[0].header[mesh].first_node
+    end = meshes.arrays[0].header[mesh].end_node
     square = distance * distance
     while node < end:
-        off = point - wp.max(meshes.lower[node], wp.min(meshes.upper[node], point))
+        off = point - wp.max(meshes.arrays[0].lower[node], wp.min(meshes.arrays[0].upper[node], point))
         if wp.dot(off, off) >= square:
-            node = meshes.skip[node]
+            node = meshes.arrays[0].skip[node]
             continue
-        face = meshes.leaf[node]
-        if face >= 0 and wp.dot(meshes.face_normal[face], outward) > Real(-0.7):
-            p = meshes.point[meshes.corner[3 * face]]
-            q = meshes.point[meshes.corner[3 * face + 1]]
-            r = meshes.point[meshes.corner[3 * face + 2]]
-            if square_to_triangle(p, q, r, meshes.face_normal[face], point) < square:
+        face = meshes.arrays[0].leaf[node]
+        if face >= 0 and wp.dot(meshes.arrays[0].face_normal[face], outward) > Real(-0.7):
+            p = meshes.arrays[0].point[meshes.arrays[0].corner[3 * face]]
+            q = meshes.arrays[0].point[meshes.arrays[0].corner[3 * face + 1]]
+            r = meshes.arrays[0].point[meshes.arrays[0].corner[3 * face + 2]]
+            if square_to_triangle(p, q, r, meshes.arrays[0].face_normal[face], point) < square:
                 return True
         node += 1
     return False
@@ -186,7 +198,7 @@ def is_nearer_elsewhere(meshes: Meshes, mesh: int, point: Vec3, distance: Real, 
 
 def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
     """Device arrays of the meshes."""
-    arrays_of: dict[str, list[np.ndarray]] = {name: [] for name in Meshes.vars if name not in (*GRIDS, "header")}
+    arrays_of: dict[str, list[np.ndarray]] = {name: [] for name in MeshArrays.vars if name not in (*GRIDS, "header")}
     header: list[tuple[int, ...]] = []
     at = dict.fromkeys(("vertex", "edge", "face", "node", "across", "around"), 0)
     for mesh in meshes:
@@ -209,7 +221,7 @@ def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
             at[name] += grown
     arrays_of["rim"].append(np.array([at["across"]]))
     arrays_of["ring"].append(np.array([at["around"]]))
-    result = Meshes()
+    result = MeshArrays()
     records = np.array([*header, (0,) * len(MeshHeader.vars)], MeshHeader.numpy_dtype())
     result.header = wp.array(records, dtype=MeshHeader, device=device)
     for name, parts in arrays_of.items():
@@ -219,6 +231,13 @@ def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
         values = np.concatenate([*parts, spare]) if parts else spare
         values = np.ascontiguousarray(values, np.float64 if is_point else np.int32)
         setattr(result, name, wp.array(values, dtype=Vec3 if is_point else wp.int32, device=device))
+    return meshes_of(result, device)
+
+
+def meshes_of(arrays: Any, device: wp.Device) -> Meshes:
+    """Meshes with a copy of the struct `arrays`, a `MeshArrays`; later changes of it have no effect."""
+    result = Meshes()
+    result.arrays = by_reference(MeshArrays, arrays, device)
     return result
 
 

@@ -145,7 +145,7 @@ def name_of(surfaces: PolygonSurfaces, mesh: int, nearest: MeshPoint) -> int:
     """Feature number of a closest point."""
     if surfaces.name[mesh] < 0:
         return feature_of_mesh_point(surfaces.meshes, mesh, nearest.face, nearest.part)
-    face = nearest.face - surfaces.meshes.header[mesh].first_face
+    face = nearest.face - surfaces.meshes.arrays[0].header[mesh].first_face
     return surfaces.names[surfaces.name[mesh] + NAMES * face + nearest.part]
 
 
@@ -159,7 +159,7 @@ def sample_polygons(surfaces: PolygonSurfaces, row: int, half: Vec3, point: Vec3
     """
     result = Sample()
     mesh = surfaces.mesh[row]
-    closed = surfaces.meshes.header[mesh].is_closed
+    closed = surfaces.meshes.arrays[0].header[mesh].is_closed
     nearest = nearest_mesh_point_within(surfaces.meshes, mesh, point, limit * limit)
     if nearest.face < 0:
         # Farther than the limit from the surface: only an inner point has a smaller signed distance.
@@ -168,13 +168,13 @@ def sample_polygons(surfaces: PolygonSurfaces, row: int, half: Vec3, point: Vec3
             return result
         nearest = nearest_mesh_point(surfaces.meshes, mesh, point)
     inside = bool(False)
-    if closed == 1 or surfaces.meshes.header[mesh].has_front == 1:
+    if closed == 1 or surfaces.meshes.arrays[0].header[mesh].has_front == 1:
         inside = is_inside_mesh(surfaces.meshes, mesh, point, nearest)
     if closed == 0 and inside and nearest.square >= radius * radius:
         return result
     size = half[0] + half[1] + half[2]
     outward = outward_at(surfaces.meshes, nearest.face, nearest.part)
-    result = sample_from(point, nearest, outward, surfaces.meshes.face_normal[nearest.face], inside, size)
+    result = sample_from(point, nearest, outward, surfaces.meshes.arrays[0].face_normal[nearest.face], inside, size)
     result.feature = name_of(surfaces, mesh, nearest)
     result.face = nearest.face
     return result

@@ -133,11 +133,11 @@ def priority_within(fields: wp.array[Fields], probe: Probe, away: int, value: Re
 
 
 @wp.func(inline=False)
-def is_lowest(meshes: wp.array[Meshes], probe: Probe, vertex: int, found: FieldMinimum) -> bool:
+def is_lowest(meshes: Meshes, probe: Probe, vertex: int, found: FieldMinimum) -> bool:
     """Whether no neighbour of a vertex is lower by more than the angle between facets of a round shape."""
     direction = wp.quat_rotate_inv(wp.transform_get_rotation(probe.pose), found.gradient)
-    for at in range(meshes[0].ring[vertex], meshes[0].ring[vertex + 1]):
-        along = meshes[0].point[meshes[0].around[at]] - meshes[0].point[vertex]
+    for at in range(meshes.arrays[0].ring[vertex], meshes.arrays[0].ring[vertex + 1]):
+        along = meshes.arrays[0].point[meshes.arrays[0].around[at]] - meshes.arrays[0].point[vertex]
         if wp.dot(direction, along) < -BENDS * wp.length(along):
             return False
     return True
@@ -167,21 +167,21 @@ def collide_corners(
 ) -> TriangleMinimum:
     """Samples the corners of a triangle and writes the contacts of those that it owns."""
     mesh = fields[0].facet[probe.row]
-    closed = fields[0].meshes[0].header[mesh].is_closed == 1
-    owned = fields[0].meshes[0].owned[face]
+    closed = fields[0].meshes.arrays[0].header[mesh].is_closed == 1
+    owned = fields[0].meshes.arrays[0].owned[face]
     result = TriangleMinimum()
     result.least = Real(wp.inf)
     for k in range(3):
-        vertex = fields[0].meshes[0].corner[3 * face + k]
-        found = evaluate(fields, probe, fields[0].meshes[0].point[vertex])
+        vertex = fields[0].meshes.arrays[0].corner[3 * face + k]
+        found = evaluate(fields, probe, fields[0].meshes.arrays[0].point[vertex])
         result.value[k] = found.value
         result.least = wp.min(result.least, found.value)
         if (owned >> k) & 1 == 1 and found.value < max_separation:
-            away = is_back_facing(fields, probe, closed, fields[0].meshes[0].vertex_normal[vertex], found)
+            away = is_back_facing(fields, probe, closed, fields[0].meshes.arrays[0].vertex_normal[vertex], found)
             is_curved = core_is_curved(fields[0].type[probe.row])
             if away == 0 and is_curved and not is_lowest(fields[0].meshes, probe, vertex, found):
                 away = NOT_LOWEST
-            code = 3 * (vertex - fields[0].meshes[0].header[mesh].first_vertex)
+            code = 3 * (vertex - fields[0].meshes.arrays[0].header[mesh].first_vertex)
             emit_field_contact(contact, row + result.count, probe, of_a, Real(0.0), found, code, away)
             result.count += 1
     return result
@@ -219,15 +219,15 @@ def collide_sides(
     row: int,
 ) -> TriangleMinimum:
     """Searches the sides of a triangle, after its corners, and writes their contacts."""  # fmt: skip
-    closed = fields[0].meshes[0].header[fields[0].facet[probe.row]].is_closed == 1
+    closed = fields[0].meshes.arrays[0].header[fields[0].facet[probe.row]].is_closed == 1
     voxel = probe.spacing / COARSE_VOXELS
     result = corners
     for k in range(3):
-        first = fields[0].meshes[0].corner[3 * face + k]
-        second = fields[0].meshes[0].corner[3 * face + (k + 1) % 3]
+        first = fields[0].meshes.arrays[0].corner[3 * face + k]
+        second = fields[0].meshes.arrays[0].corner[3 * face + (k + 1) % 3]
         ends = wp.min(corners.value[k], corners.value[(k + 1) % 3])
-        p = fields[0].meshes[0].point[wp.min(first, second)]
-        q = fields[0].meshes[0].point[wp.max(first, second)]
+        p = fields[0].meshes.arrays[0].point[wp.min(first, second)]
+        q = fields[0].meshes.arrays[0].point[wp.max(first, second)]
         # A distance field has slope at most 1.
         bound = Real(0.5) * (corners.value[k] + corners.value[(k + 1) % 3] - wp.length(q - p))
         # Every point of a shorter edge is within half a voxel of an end.
@@ -235,9 +235,9 @@ def collide_sides(
             found = minimum_along(fields, probe, p, q)
             result.least = wp.min(result.least, found.value)
             if found.value < ends - LOWER * voxel and found.value < max_separation:
-                edge = fields[0].meshes[0].side[3 * face + k]
-                normal = fields[0].meshes[0].edge_normal[edge]
-                code = 3 * (edge - fields[0].meshes[0].header[fields[0].facet[probe.row]].first_edge) + 1
+                edge = fields[0].meshes.arrays[0].side[3 * face + k]
+                normal = fields[0].meshes.arrays[0].edge_normal[edge]
+                code = 3 * (edge - fields[0].meshes.arrays[0].header[fields[0].facet[probe.row]].first_edge) + 1
                 result.count += emit_within(
                     fields, probe, of_a, closed, normal, found, code, contact, row + result.count
                 )
@@ -257,18 +257,18 @@ def collide_triangle(
     """Writes the contacts of a triangle with a field: corners, sides, interior; returns their number."""
     corners = collide_corners(fields, probe, of_a, max_separation, face, contact, row)
     sides = collide_sides(fields, probe, of_a, max_separation, face, corners, contact, row)
-    closed = fields[0].meshes[0].header[fields[0].facet[probe.row]].is_closed == 1
+    closed = fields[0].meshes.arrays[0].header[fields[0].facet[probe.row]].is_closed == 1
     voxel = probe.spacing / COARSE_VOXELS
-    p = fields[0].meshes[0].point[fields[0].meshes[0].corner[3 * face]]
-    q = fields[0].meshes[0].point[fields[0].meshes[0].corner[3 * face + 1]]
-    r = fields[0].meshes[0].point[fields[0].meshes[0].corner[3 * face + 2]]
+    p = fields[0].meshes.arrays[0].point[fields[0].meshes.arrays[0].corner[3 * face]]
+    q = fields[0].meshes.arrays[0].point[fields[0].meshes.arrays[0].corner[3 * face + 1]]
+    r = fields[0].meshes.arrays[0].point[fields[0].meshes.arrays[0].corner[3 * face + 2]]
     longest = wp.max(wp.length(q - p), wp.max(wp.length(r - q), wp.length(p - r)))
     count = sides.count
     if sides.least - longest < max_separation and longest > Real(2.0) * voxel:
         found = minimum_over(fields, probe, p, q, r)
         if found.value < sides.least - LOWER * voxel and found.value < max_separation:
-            normal = fields[0].meshes[0].face_normal[face]
-            code = 3 * (face - fields[0].meshes[0].header[fields[0].facet[probe.row]].first_face) + 2
+            normal = fields[0].meshes.arrays[0].face_normal[face]
+            code = 3 * (face - fields[0].meshes.arrays[0].header[fields[0].facet[probe.row]].first_face) + 2
             count += emit_within(fields, probe, of_a, closed, normal, found, code, contact, row + count)
     return count
 
@@ -319,18 +319,18 @@ def sub_pairs_of_probe(
     if fields[0].grid[probe.field_row] < 0 and is_core(fields, probe.field_row):
         return start
     mesh = fields[0].facet[probe.row]
-    node = fields[0].meshes[0].header[mesh].first_node
-    end = fields[0].meshes[0].header[mesh].end_node
+    node = fields[0].meshes.arrays[0].header[mesh].first_node
+    end = fields[0].meshes.arrays[0].header[mesh].end_node
     found = start
     while node < end:
-        lower = fields[0].meshes[0].lower[node]
-        upper = fields[0].meshes[0].upper[node]
+        lower = fields[0].meshes.arrays[0].lower[node]
+        upper = fields[0].meshes.arrays[0].upper[node]
         middle = wp.transform_point(probe.pose, Real(0.5) * (lower + upper))
         if field_is_beyond(fields, probe.field_row, middle, max_separation + Real(0.5) * wp.length(upper - lower)):
-            node = fields[0].meshes[0].skip[node]
+            node = fields[0].meshes.arrays[0].skip[node]
             continue
-        if fields[0].meshes[0].leaf[node] >= 0:
-            found = append_sub_pair(out, found, 2 * fields[0].meshes[0].leaf[node] + code)
+        if fields[0].meshes.arrays[0].leaf[node] >= 0:
+            found = append_sub_pair(out, found, 2 * fields[0].meshes.arrays[0].leaf[node] + code)
         node += 1
     return found
 

@@ -45,7 +45,7 @@ class Fields:
     steps: wp.array[wp.int32]
     half: wp.array[Vec3]
     grids: SdfGrids
-    meshes: wp.array[Meshes]
+    meshes: Meshes
 
 
 @wp.struct
@@ -64,18 +64,18 @@ def nearest_on_segment(p: Vec3, q: Vec3, point: Vec3) -> Real:
 
 
 @wp.func(inline=False)
-def on_triangle(meshes: wp.array[Meshes], face: int, point: Vec3) -> NearestOnMesh:
+def on_triangle(meshes: Meshes, face: int, point: Vec3) -> NearestOnMesh:
     """Closest point of one triangle; outward: the normal sum of the corner, edge or face that it is on."""
     result = NearestOnMesh()
-    p = meshes[0].point[meshes[0].corner[3 * face]]
-    normal = meshes[0].face_normal[face]
+    p = meshes.arrays[0].point[meshes.arrays[0].corner[3 * face]]
+    normal = meshes.arrays[0].face_normal[face]
     height = wp.dot(point - p, normal)
     foot = point - height * normal
     within = bool(True)
     least = Real(wp.inf)
     for k in range(3):
-        a = meshes[0].point[meshes[0].corner[3 * face + k]]
-        b = meshes[0].point[meshes[0].corner[3 * face + (k + 1) % 3]]
+        a = meshes.arrays[0].point[meshes.arrays[0].corner[3 * face + k]]
+        b = meshes.arrays[0].point[meshes.arrays[0].corner[3 * face + (k + 1) % 3]]
         if wp.dot(wp.cross(b - a, foot - a), normal) < Real(0.0):
             within = False
         t = nearest_on_segment(a, b, point)
@@ -83,11 +83,11 @@ def on_triangle(meshes: wp.array[Meshes], face: int, point: Vec3) -> NearestOnMe
         if wp.dot(off, off) < least:
             least = wp.dot(off, off)
             result.off = off
-            result.outward = meshes[0].edge_normal[meshes[0].side[3 * face + k]]
+            result.outward = meshes.arrays[0].edge_normal[meshes.arrays[0].side[3 * face + k]]
             if t == Real(0.0):
-                result.outward = meshes[0].vertex_normal[meshes[0].corner[3 * face + k]]
+                result.outward = meshes.arrays[0].vertex_normal[meshes.arrays[0].corner[3 * face + k]]
             elif t == Real(1.0):
-                result.outward = meshes[0].vertex_normal[meshes[0].corner[3 * face + (k + 1) % 3]]
+                result.outward = meshes.arrays[0].vertex_normal[meshes.arrays[0].corner[3 * face + (k + 1) % 3]]
     if within:
         result.off = height * normal
         result.outward = normal
@@ -95,31 +95,31 @@ def on_triangle(meshes: wp.array[Meshes], face: int, point: Vec3) -> NearestOnMe
 
 
 @wp.func(inline=False)
-def nearest_on_mesh(meshes: wp.array[Meshes], mesh: int, point: Vec3) -> NearestOnMesh:
+def nearest_on_mesh(meshes: Meshes, mesh: int, point: Vec3) -> NearestOnMesh:
     """Closest point of a mesh, by BVH traversal; of equally close ones the first in BVH order."""
     best = NearestOnMesh()
-    node = meshes[0].header[mesh].first_node
-    end = meshes[0].header[mesh].end_node
+    node = meshes.arrays[0].header[mesh].first_node
+    end = meshes.arrays[0].header[mesh].end_node
     # A first bound, so that most of the BVH is skipped: the leaf reached by descending into the closer child.
     square = Real(wp.inf)
     at = node
-    while at < end and meshes[0].leaf[at] < 0:
+    while at < end and meshes.arrays[0].leaf[at] < 0:
         near = at + 1
-        far = meshes[0].skip[near]
-        off_near = point - wp.max(meshes[0].lower[near], wp.min(meshes[0].upper[near], point))
-        off_far = point - wp.max(meshes[0].lower[far], wp.min(meshes[0].upper[far], point))
+        far = meshes.arrays[0].skip[near]
+        off_near = point - wp.max(meshes.arrays[0].lower[near], wp.min(meshes.arrays[0].upper[near], point))
+        off_far = point - wp.max(meshes.arrays[0].lower[far], wp.min(meshes.arrays[0].upper[far], point))
         at = near
         if wp.dot(off_far, off_far) < wp.dot(off_near, off_near):
             at = far
-    best = on_triangle(meshes, meshes[0].leaf[at], point)
+    best = on_triangle(meshes, meshes.arrays[0].leaf[at], point)
     square = wp.dot(best.off, best.off)
     while node < end:
-        off = point - wp.max(meshes[0].lower[node], wp.min(meshes[0].upper[node], point))
+        off = point - wp.max(meshes.arrays[0].lower[node], wp.min(meshes.arrays[0].upper[node], point))
         if wp.dot(off, off) >= square:
-            node = meshes[0].skip[node]
+            node = meshes.arrays[0].skip[node]
             continue
-        if meshes[0].leaf[node] >= 0:
-            here = on_triangle(meshes, meshes[0].leaf[node], point)
+        if meshes.arrays[0].leaf[node] >= 0:
+            here = on_triangle(meshes, meshes.arrays[0].leaf[node], point)
             if wp.dot(here.off, here.off) < square:
                 best = here
                 square = wp.dot(here.off, here.off)
@@ -147,9 +147,9 @@ def exact_field(fields: wp.array[Fields], row: int, point: Vec3) -> FieldSample:
         result.gradient = found.off / result.value
     else:
         result.gradient = wp.normalize(found.outward)
-    inside = fields[0].meshes[0].header[mesh].is_closed == 1
-    if inside and fields[0].meshes[0].header[mesh].first_winding_node >= 0:
-        inside = winding_number(fields[0].meshes[0], mesh, point) != 0
+    inside = fields[0].meshes.arrays[0].header[mesh].is_closed == 1
+    if inside and fields[0].meshes.arrays[0].header[mesh].first_winding_node >= 0:
+        inside = winding_number(fields[0].meshes, mesh, point) != 0
     elif inside:
         inside = wp.dot(found.off, found.outward) < Real(0.0)
     if inside:
@@ -220,7 +220,7 @@ def upload_fields(model: Model, rows: ShapeRows, grids: Sequence[SdfGrid], devic
     result.steps = wp.array(steps, dtype=wp.int32, device=device)
     result.half = wp.array(_half_extents(model), dtype=Vec3, device=device)
     result.grids = upload_grids(grids, device)
-    result.meshes = by_reference(Meshes, upload_meshes(held, device), device)
+    result.meshes = upload_meshes(held, device)
     return by_reference(Fields, result, device)
 
 

@@ -271,6 +271,12 @@ def pattern_search(
     return best
 
 
+@wp.func
+def as_vectors(scratch: wp.array[Vec3]) -> wp.array[Vec3]:
+    """Local array as an array of any length, of which a function gets the address and not a copy."""
+    return scratch
+
+
 @wp.func(inline=False)
 def search(
     a: Any,

@@ -32,6 +32,7 @@ from collidecli.engine.narrowphase.triangles.convex_direction_search import (
     FROM_CONTACTS,
     Least,
     add_direction,
+    as_vectors,
     allowed_in,
     better,
     search,
@@ -205,11 +206,11 @@ def settle_region(
         for i in range(first, first + before.count):
             if contact[i].separation < Real(0.0) and given < wp.static(FROM_CONTACTS):
                 given = add_direction(directions, given, allowed_in(surface, sweep, -contact[i].normal))
-        best = search(a, pair, surface, near, best, directions, given, recent, simplex)
+        best = search(a, pair, surface, near, best, as_vectors(directions), given, recent, simplex)
         if best.t < bound * (Real(1.0) - EQUAL_DEPTH):
             near.in_region = 0
             best.t = Real(wp.inf)
-            best = search(a, pair, surface, near, best, directions, given, recent, simplex)
+            best = search(a, pair, surface, near, best, as_vectors(directions), given, recent, simplex)
     if best.number < 0 or best.t == Real(wp.inf):
         result.exact = wp.min(result.exact, best.exact)
         return result

@@ -79,8 +79,8 @@ def bounds_of_pair(rows: ShapeRows, meshes: Meshes, query: Query) -> MeshOverHei
     bounds.grown = wp.max(query.max_separation, Real(0.0)) + TOUCHES * wp.max(extent[0], wp.max(extent[1], extent[2]))
     bounds.of_heightfield = box_of_shape(rows.type[query.row_b], rows.size[query.row_b], bounds.to_mesh, bounds.grown)
     bounds.of_mesh = box_of_shape(rows.type[query.row_a], rows.size[query.row_a], bounds.to_heightfield, bounds.grown)
-    bounds.of_heightfield.first = meshes.header[bounds.mesh].first_node
-    bounds.of_heightfield.end = meshes.header[bounds.mesh].end_node
+    bounds.of_heightfield.first = meshes.arrays[0].header[bounds.mesh].first_node
+    bounds.of_heightfield.end = meshes.arrays[0].header[bounds.mesh].end_node
     return bounds
 
 
@@ -109,8 +109,8 @@ def is_off_heightfield(field: Field, low: Vec3, high: Vec3) -> bool:
 @wp.func
 def node_is_off(bounds: MeshOverHeightfield, meshes: Meshes, field: Field, node: int) -> bool:
     """Whether a node of the mesh's BVH, grown, does not intersect the solid."""
-    half = Real(0.5) * (meshes.upper[node] - meshes.lower[node])
-    middle = wp.transform_point(bounds.to_heightfield, meshes.lower[node] + half)
+    half = Real(0.5) * (meshes.arrays[0].upper[node] - meshes.arrays[0].lower[node])
+    middle = wp.transform_point(bounds.to_heightfield, meshes.arrays[0].lower[node] + half)
     turn = wp.quat_to_matrix(wp.transform_get_rotation(bounds.to_heightfield))
     extent = Vec3(bounds.grown, bounds.grown, bounds.grown)
     for axis in range(3):
@@ -199,10 +199,10 @@ def find_sub_pairs(rows: ShapeRows, surfaces: Surfaces, query: Query, part: int,
     found = int(0)
     while node < stop:
         if not box_intersects(bounds.of_heightfield, meshes, node) or node_is_off(bounds, meshes, field, node):
-            node = meshes.skip[node]
+            node = meshes.arrays[0].skip[node]
             continue
-        face = meshes.leaf[node]
-        if face >= 0 and has_candidate_feature(meshes.owned[face]):
+        face = meshes.arrays[0].leaf[node]
+        if face >= 0 and has_candidate_feature(meshes.arrays[0].owned[face]):
             found = append_sub_pair(out, found, face)
         node += 1
     found = faces_of_heightfield(bounds, meshes, field, part, parts, out, found)

@@ -45,7 +45,7 @@ def triangle_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any]) ->
         if number < 0:
             return origin_inside_mesh(a, meshes, mesh, ~number, query.pose_b_to_a, out, row)
         b = triangle_shape(meshes, mesh, number)
-        has_front = meshes.header[mesh].has_front
+        has_front = meshes.arrays[0].header[mesh].has_front
         triangle = triangle_query(mesh, has_front, query.pose_b_to_a, query.max_separation)
         return collide(a, b, meshes, triangle, out, row)
 
@@ -58,7 +58,7 @@ def surface_of(rows: ShapeRows, meshes: Meshes, query: Query) -> MeshSurface:
     surface = MeshSurface()
     surface.meshes = meshes
     surface.mesh = rows.mesh[query.row_b]
-    surface.closed = meshes.header[surface.mesh].is_closed
+    surface.closed = meshes.arrays[0].header[surface.mesh].is_closed
     return surface
 
 
@@ -71,7 +71,7 @@ def collide_plane_triangle(
     The triangles of a mesh together give each vertex closer than the maximum separation once. Arguments and result as
     `collide_convex_triangle`; features: -1, and the vertex.
     """
-    owned = meshes.owned[triangle.number]
+    owned = meshes.arrays[0].owned[triangle.number]
     written = int(0)
     for k in range(3):
         p = wp.transform_point(query.pose_b_to_a, corner_of(triangle, k))

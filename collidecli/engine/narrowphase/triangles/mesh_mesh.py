@@ -91,8 +91,8 @@ def side_of(rows: ShapeRows, meshes: Meshes, query: Query, of_a: bool) -> Search
         side.pose = wp.transform_inverse(query.pose_b_to_a)
     max_separation = wp.max(query.max_separation, Real(0.0))
     side.bounds = box_of_shape(rows.type[other], rows.size[other], wp.transform_inverse(side.pose), max_separation)
-    side.bounds.first = meshes.header[rows.mesh[own]].first_node
-    side.bounds.end = meshes.header[rows.mesh[own]].end_node
+    side.bounds.first = meshes.arrays[0].header[rows.mesh[own]].first_node
+    side.bounds.end = meshes.arrays[0].header[rows.mesh[own]].end_node
     side.other = rows.mesh[other]
     extent = wp.max(rows.size[own], rows.size[other])
     side.grown = max_separation + TOUCHES * wp.max(extent[0], wp.max(extent[1], extent[2]))
@@ -102,8 +102,8 @@ def side_of(rows: ShapeRows, meshes: Meshes, query: Query, of_a: bool) -> Search
 @wp.func(inline=False)
 def is_beyond_max_separation(side: SearchSide, meshes: Meshes, node: int) -> bool:
     """Whether a node of own's BVH is outside other and farther from it than `grown`, from other's clearance grid."""
-    lower = meshes.lower[node]
-    upper = meshes.upper[node]
+    lower = meshes.arrays[0].lower[node]
+    upper = meshes.arrays[0].upper[node]
     middle = wp.transform_point(side.pose, Real(0.5) * (lower + upper))
     radius = Real(0.5) * wp.length(upper - lower)
     return clearance_at(meshes, side.other, middle).free - radius >= side.grown
@@ -127,10 +127,10 @@ def find_sub_pairs(rows: ShapeRows, meshes: Meshes, query: Query, part: int, par
         stop = wp.min(side.bounds.end, node + length)
         while node < stop:
             if not box_intersects(side.bounds, meshes, node) or is_beyond_max_separation(side, meshes, node):
-                node = meshes.skip[node]
+                node = meshes.arrays[0].skip[node]
                 continue
-            face = meshes.leaf[node]
-            if face >= 0 and has_candidate_feature(meshes.owned[face]):
+            face = meshes.arrays[0].leaf[node]
+            if face >= 0 and has_candidate_feature(meshes.arrays[0].owned[face]):
                 found = append_sub_pair(out, found, wp.where(turn == 0, face, ~face))
             node += 1
     if part == 0 and (found > 0 or parts > 1):
@@ -239,15 +239,15 @@ def collide_with_mesh(
     """Appends the contacts of an own triangle with a mesh, by a traversal of its BVH."""
     square = features.max_distance * features.max_distance
     meshes = mesh_arrays(source)
-    node = meshes.header[context.other].first_node
-    stop = meshes.header[context.other].end_node
+    node = meshes.arrays[0].header[context.other].first_node
+    stop = meshes.arrays[0].header[context.other].end_node
     while node < stop:
-        lower = meshes.lower[node]
-        upper = meshes.upper[node]
+        lower = meshes.arrays[0].lower[node]
+        upper = meshes.arrays[0].upper[node]
         if square_between(lower, upper, features.low, features.high) > square:
-            node = meshes.skip[node]
+            node = meshes.arrays[0].skip[node]
             continue
-        target = meshes.leaf[node]
+        target = meshes.arrays[0].leaf[node]
         node += 1
         if target < 0:
             continue

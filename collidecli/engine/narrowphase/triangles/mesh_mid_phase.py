@@ -52,16 +52,16 @@ def bounds_of_shape(rows: ShapeRows, meshes: Meshes, query: Query) -> ShapeBound
     pose_a_to_b = wp.transform_inverse(query.pose_b_to_a)
     max_separation = wp.max(query.max_separation, Real(0.0))
     bounds = box_of_shape(rows.type[query.row_a], rows.size[query.row_a], pose_a_to_b, max_separation)
-    bounds.first = meshes.header[rows.mesh[query.row_b]].first_node
-    bounds.end = meshes.header[rows.mesh[query.row_b]].end_node
+    bounds.first = meshes.arrays[0].header[rows.mesh[query.row_b]].first_node
+    bounds.end = meshes.arrays[0].header[rows.mesh[query.row_b]].end_node
     return bounds
 
 
 @wp.func
 def box_intersects(bounds: ShapeBounds, meshes: Meshes, node: int) -> bool:
     """Whether a node of the BVH intersects the bounds."""
-    lower = meshes.lower[node]
-    upper = meshes.upper[node]
+    lower = meshes.arrays[0].lower[node]
+    upper = meshes.arrays[0].upper[node]
     for axis in range(3):
         if lower[axis] > bounds.upper[axis] or upper[axis] < bounds.lower[axis]:
             return False
@@ -72,9 +72,9 @@ def box_intersects(bounds: ShapeBounds, meshes: Meshes, node: int) -> bool:
 @wp.func(inline=False)
 def exit_face(meshes: Meshes, mesh: int, origin: Vec3) -> int:
     """The triangle closest to the origin of a shape, if the origin is inside a closed mesh; else -1."""
-    if meshes.header[mesh].is_closed == 0:
+    if meshes.arrays[0].header[mesh].is_closed == 0:
         return -1
-    root = meshes.header[mesh].first_node
+    root = meshes.arrays[0].header[mesh].first_node
     if square_to_box(meshes, root, origin) > Real(0.0):
         return -1
     closest = nearest_mesh_point(meshes, mesh, origin)
@@ -91,11 +91,11 @@ def triangles_near(rows: ShapeRows, meshes: Meshes, query: Query, part: int, par
     node = bounds.first
     while node < bounds.end:
         if box_intersects(bounds, meshes, node):
-            if meshes.leaf[node] >= 0:
-                found = append_sub_pair(out, found, meshes.leaf[node])
+            if meshes.arrays[0].leaf[node] >= 0:
+                found = append_sub_pair(out, found, meshes.arrays[0].leaf[node])
             node += 1
         else:
-            node = meshes.skip[node]
+            node = meshes.arrays[0].skip[node]
     if rows.type[query.row_a] != PLANE and not has_all(out, found):
         origin = wp.transform_get_translation(wp.transform_inverse(query.pose_b_to_a))
         face = exit_face(meshes, rows.mesh[query.row_b], origin)

@@ -59,12 +59,12 @@ def mesh_edge_cone_contains(meshes: Meshes, face: int, k: int, direction: Vec3) 
     """Whether a unit direction is in the normal cone of the interior of side k of a triangle."""
     start = mesh_corner(meshes, face, k)
     along = wp.normalize(mesh_corner(meshes, face, k + 1) - start)
-    edge = meshes.side[3 * face + k]
-    at = meshes.rim[edge]
-    end = meshes.rim[edge + 1]
+    edge = meshes.arrays[0].side[3 * face + k]
+    at = meshes.arrays[0].rim[edge]
+    end = meshes.arrays[0].rim[edge + 1]
     contains = bool(True)
     while at < end:
-        if rises_across(direction, along, meshes.point[meshes.across[at]] - start):
+        if rises_across(direction, along, meshes.arrays[0].point[meshes.arrays[0].across[at]] - start):
             contains = False
         at += 1
     return contains
@@ -73,11 +73,11 @@ def mesh_edge_cone_contains(meshes: Meshes, face: int, k: int, direction: Vec3) 
 @wp.func
 def mesh_vertex_cone_contains(meshes: Meshes, vertex: int, direction: Vec3) -> bool:
     """Whether a unit direction is in the normal cone of a vertex."""
-    at = meshes.ring[vertex]
-    end = meshes.ring[vertex + 1]
+    at = meshes.arrays[0].ring[vertex]
+    end = meshes.arrays[0].ring[vertex + 1]
     contains = bool(True)
     while at < end:
-        if rises(direction, meshes.point[meshes.around[at]] - meshes.point[vertex]):
+        if rises(direction, meshes.arrays[0].point[meshes.arrays[0].around[at]] - meshes.arrays[0].point[vertex]):
             contains = False
         at += 1
     return contains
@@ -87,7 +87,7 @@ def mesh_vertex_cone_contains(meshes: Meshes, vertex: int, direction: Vec3) -> b
 def normal_cone_of_edge(meshes: Meshes, shape: TriangleShape, k: int, direction: Vec3) -> NormalCone:
     """Normal cone of the interior of side k of a mesh triangle, for a unit direction."""
     normal_cone = NormalCone()
-    normal_cone.outward = meshes.edge_normal[meshes.side[3 * shape.number + k]]
+    normal_cone.outward = meshes.arrays[0].edge_normal[meshes.arrays[0].side[3 * shape.number + k]]
     normal_cone.belongs = wp.where(mesh_edge_cone_contains(meshes, shape.number, k, direction), 1, 0)
     return normal_cone
 
@@ -96,8 +96,8 @@ def normal_cone_of_edge(meshes: Meshes, shape: TriangleShape, k: int, direction:
 def normal_cone_of_vertex(meshes: Meshes, shape: TriangleShape, k: int, direction: Vec3) -> NormalCone:
     """Normal cone of corner k of a mesh triangle, for a unit direction."""
     normal_cone = NormalCone()
-    vertex = meshes.corner[3 * shape.number + k]
-    normal_cone.outward = meshes.vertex_normal[vertex]
+    vertex = meshes.arrays[0].corner[3 * shape.number + k]
+    normal_cone.outward = meshes.arrays[0].vertex_normal[vertex]
     normal_cone.belongs = wp.where(mesh_vertex_cone_contains(meshes, vertex, direction), 1, 0)
     return normal_cone
 
@@ -221,7 +221,7 @@ def normal_cone_of_vertex(field: Field, shape: TriangleShape, k: int, direction:
 @wp.func
 def has_inside(meshes: Meshes, mesh: int) -> bool:
     """Whether a mesh is closed."""
-    return meshes.header[mesh].is_closed == 1
+    return meshes.arrays[0].header[mesh].is_closed == 1
 
 
 @wp.func

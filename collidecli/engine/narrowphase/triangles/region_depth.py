@@ -426,8 +426,8 @@ def measure_meshes(meshes: Meshes, pair: SurfacePair, rows: PairRows) -> int:
 
     So the search does not depend on the order of the shapes in the scene, unless both have equally many triangles.
     """
-    size_a = meshes.header[pair.a].end_node - meshes.header[pair.a].first_node
-    size_b = meshes.header[pair.b].end_node - meshes.header[pair.b].first_node
+    size_a = meshes.arrays[0].header[pair.a].end_node - meshes.arrays[0].header[pair.a].first_node
+    size_b = meshes.arrays[0].header[pair.b].end_node - meshes.arrays[0].header[pair.b].first_node
     if size_a >= size_b:
         return measure_regions(meshes, pair, rows)
     turned = exchanged_pair(pair)

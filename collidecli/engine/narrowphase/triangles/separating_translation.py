@@ -62,15 +62,15 @@ def clear_point(source: Any, pair: SurfacePair, of_a: bool, translation: Vec3) -
     own = wp.where(of_a, pair.a, pair.b)
     other = wp.where(of_a, pair.b, pair.a)
     meshes = mesh_arrays(source)
-    first = meshes.header[own].first_node
-    count = meshes.header[own].end_node - first
+    first = meshes.arrays[0].header[own].first_node
+    count = meshes.arrays[0].header[own].end_node - first
     result = Vec3()
     farthest = Real(-1.0)
     for k in range(SAMPLES):
         node = first + (count * k) / SAMPLES
-        while meshes.leaf[node] < 0:
+        while meshes.arrays[0].leaf[node] < 0:
             node += 1
-        face = meshes.leaf[node]
+        face = meshes.arrays[0].leaf[node]
         point = corner_on(source, own, face, 0) + corner_on(source, own, face, 1) + corner_on(source, own, face, 2)
         point = point / Real(3.0)
         if of_a:
@@ -216,16 +216,16 @@ def latest_exit(source: Any, pair: SurfacePair, direction: Vec3, translation: Re
     latest.translation = translation + pair.touch
     moved = translation * direction
     meshes = mesh_arrays(source)
-    node = meshes.header[pair.a].first_node
-    stop = meshes.header[pair.a].end_node
+    node = meshes.arrays[0].header[pair.a].first_node
+    stop = meshes.arrays[0].header[pair.a].end_node
     into_b = wp.transform_inverse(pair.pose_b_to_a)
     while node < stop and (latest.found == 0 or latest.translation < limit):
-        half = Real(0.5) * (meshes.upper[node] - meshes.lower[node])
-        middle = wp.transform_point(into_b, meshes.lower[node] + half - moved)
+        half = Real(0.5) * (meshes.arrays[0].upper[node] - meshes.arrays[0].lower[node])
+        middle = wp.transform_point(into_b, meshes.arrays[0].lower[node] + half - moved)
         if surface_clearance(source, pair.b, middle) > wp.length(half) + pair.touch:
-            node = meshes.skip[node]
+            node = meshes.arrays[0].skip[node]
             continue
-        face = meshes.leaf[node]
+        face = meshes.arrays[0].leaf[node]
         node += 1
         if face >= 0:
             extent = box_in_b(pair, half)

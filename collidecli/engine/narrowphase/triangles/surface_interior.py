@@ -126,10 +126,14 @@ def is_within_by(heightfield_pair: HeightfieldPair, surface: int, point: Vec3, c
 @wp.func
 def is_in_box(meshes: Meshes, mesh: int, point: Vec3) -> bool:
     """Whether a point is in the AABB of a mesh."""
-    root = meshes.header[mesh].first_node
+    root = meshes.arrays[0].header[mesh].first_node
     inside = bool(True)
     for axis in range(3):
-        inside = inside and point[axis] >= meshes.lower[root][axis] and point[axis] <= meshes.upper[root][axis]
+        inside = (
+            inside
+            and point[axis] >= meshes.arrays[0].lower[root][axis]
+            and point[axis] <= meshes.arrays[0].upper[root][axis]
+        )
     return inside
 
 

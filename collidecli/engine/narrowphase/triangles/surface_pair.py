@@ -207,16 +207,16 @@ def add_crossings(source: Any, pair: SurfacePair, regions: wp.array[OverlapRegio
     """Adds every crossing of a triangle of a with a triangle of b; returns the number of regions."""
     count = before
     meshes = mesh_arrays(source)
-    node = meshes.header[pair.a].first_node
-    stop = meshes.header[pair.a].end_node
+    node = meshes.arrays[0].header[pair.a].first_node
+    stop = meshes.arrays[0].header[pair.a].end_node
     into_b = wp.transform_inverse(pair.pose_b_to_a)
     while node < stop:
-        half = Real(0.5) * (meshes.upper[node] - meshes.lower[node])
-        middle = wp.transform_point(into_b, meshes.lower[node] + half)
+        half = Real(0.5) * (meshes.arrays[0].upper[node] - meshes.arrays[0].lower[node])
+        middle = wp.transform_point(into_b, meshes.arrays[0].lower[node] + half)
         if surface_clearance(source, pair.b, middle) > wp.length(half) + pair.touch:
-            node = meshes.skip[node]
+            node = meshes.arrays[0].skip[node]
             continue
-        face = meshes.leaf[node]
+        face = meshes.arrays[0].leaf[node]
         node += 1
         if face >= 0:
             extent = box_in_b(pair, half)

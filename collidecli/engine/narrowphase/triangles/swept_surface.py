@@ -49,7 +49,7 @@ class FieldSurface:
 @wp.func
 def is_one_sided(surface: MeshSurface) -> bool:
     """Whether a mesh is open and is exited only through its front."""
-    front = surface.meshes.header[surface.mesh].has_front
+    front = surface.meshes.arrays[0].header[surface.mesh].has_front
     return surface.closed == 0 and front == 1
 
 
@@ -119,11 +119,11 @@ def corners_of(surface: MeshSurface, number: int) -> TriangleShape:
     shape = TriangleShape()
     shape.type = MESH
     shape.number = number
-    shape.p = meshes.point[meshes.corner[3 * number]]
-    shape.q = meshes.point[meshes.corner[3 * number + 1]]
-    shape.r = meshes.point[meshes.corner[3 * number + 2]]
+    shape.p = meshes.arrays[0].point[meshes.arrays[0].corner[3 * number]]
+    shape.q = meshes.arrays[0].point[meshes.arrays[0].corner[3 * number + 1]]
+    shape.r = meshes.arrays[0].point[meshes.arrays[0].corner[3 * number + 2]]
     shape.size = Real(0.5) * (wp.max(shape.p, wp.max(shape.q, shape.r)) - wp.min(shape.p, wp.min(shape.q, shape.r)))
-    shape.normal = meshes.face_normal[number]
+    shape.normal = meshes.arrays[0].face_normal[number]
     return shape
 
 
@@ -170,7 +170,7 @@ def depth_inside(surface: MeshSurface, point: Vec3) -> Real:
     """Distance of a point inside a closed mesh from its surface [m]; 0 for a point outside."""
     if surface.closed == 0:
         return Real(0.0)
-    root = surface.meshes.header[surface.mesh].first_node
+    root = surface.meshes.arrays[0].header[surface.mesh].first_node
     if square_to_box(surface.meshes, root, point) > Real(0.0):
         return Real(0.0)
     closest = nearest_mesh_point(surface.meshes, surface.mesh, point)

@@ -63,7 +63,7 @@ from collidecli.engine.narrowphase.triangles.normal_cones import (
 @wp.func
 def front_flag(meshes: Meshes, surface: int) -> int:
     """1 where a surface has a front, through which alone it is exited; else 0."""
-    return meshes.header[surface].has_front
+    return meshes.arrays[0].header[surface].has_front
 
 
 @wp.func
@@ -71,13 +71,13 @@ def front_flag(heightfield_pair: HeightfieldPair, surface: int) -> int:
     """1 for the heightfield; the flag of a mesh."""
     if surface < 0:
         return 1
-    return heightfield_pair.meshes.header[surface].has_front
+    return heightfield_pair.meshes.arrays[0].header[surface].has_front
 
 
 @wp.func
 def closed_flag(meshes: Meshes, surface: int) -> int:
     """1 where a surface is closed and has an interior; else 0."""
-    return meshes.header[surface].is_closed
+    return meshes.arrays[0].header[surface].is_closed
 
 
 @wp.func
@@ -85,7 +85,7 @@ def closed_flag(heightfield_pair: HeightfieldPair, surface: int) -> int:
     """1 for the heightfield, which is a solid; the flag of a mesh."""
     if surface < 0:
         return 1
-    return heightfield_pair.meshes.header[surface].is_closed
+    return heightfield_pair.meshes.arrays[0].header[surface].is_closed
 
 
 @wp.func
@@ -105,7 +105,7 @@ def corner_on(heightfield_pair: HeightfieldPair, surface: int, face: int, k: int
 @wp.func
 def normal_on(meshes: Meshes, surface: int, face: int) -> Vec3:
     """Unit normal of a triangle."""
-    return meshes.face_normal[face]
+    return meshes.arrays[0].face_normal[face]
 
 
 @wp.func
@@ -113,13 +113,13 @@ def normal_on(heightfield_pair: HeightfieldPair, surface: int, face: int) -> Vec
     """Unit normal of a triangle of the heightfield or the mesh."""
     if surface < 0:
         return face_normal(heightfield_pair.field, face)
-    return heightfield_pair.meshes.face_normal[face]
+    return heightfield_pair.meshes.arrays[0].face_normal[face]
 
 
 @wp.func
 def own_bits(meshes: Meshes, surface: int, face: int) -> int:
     """Bits of a triangle whose features are tested against the other surface, as in `Meshes.owned`."""
-    return meshes.owned[face]
+    return meshes.arrays[0].owned[face]
 
 
 @wp.func
@@ -127,13 +127,13 @@ def own_bits(heightfield_pair: HeightfieldPair, surface: int, face: int) -> int:
     """Bits of a triangle of the heightfield or the mesh, as in `Meshes.owned`."""
     if surface < 0:
         return bits_of_face(heightfield_pair.field, face, True)
-    return heightfield_pair.meshes.owned[face]
+    return heightfield_pair.meshes.arrays[0].owned[face]
 
 
 @wp.func
 def other_bits(meshes: Meshes, surface: int, face: int) -> int:
     """Bits of a triangle that features are tested against, as in `Meshes.owned`; salient corners may be unset."""
-    return meshes.owned[face]
+    return meshes.arrays[0].owned[face]
 
 
 @wp.func
@@ -141,13 +141,13 @@ def other_bits(heightfield_pair: HeightfieldPair, surface: int, face: int) -> in
     """Bits of a triangle of the heightfield or the mesh; of the heightfield without salient corners."""
     if surface < 0:
         return bits_of_face(heightfield_pair.field, face, False)
-    return heightfield_pair.meshes.owned[face]
+    return heightfield_pair.meshes.arrays[0].owned[face]
 
 
 @wp.func
 def is_owned(meshes: Meshes, surface: int, face: int, part: int) -> bool:
     """Whether a triangle owns a corner or side: it is the first triangle with that feature."""
-    return ((meshes.owned[face] >> part) & 1) == 1
+    return ((meshes.arrays[0].owned[face] >> part) & 1) == 1
 
 
 @wp.func
@@ -155,7 +155,7 @@ def is_owned(heightfield_pair: HeightfieldPair, surface: int, face: int, part: i
     """Whether a triangle of the heightfield or the mesh owns a corner or side."""
     if surface < 0:
         return ((owned_of_face(heightfield_pair.field, face) >> part) & 1) == 1
-    return ((heightfield_pair.meshes.owned[face] >> part) & 1) == 1
+    return ((heightfield_pair.meshes.arrays[0].owned[face] >> part) & 1) == 1
 
 
 @wp.func
@@ -198,7 +198,7 @@ def edge_cone_contains(heightfield_pair: HeightfieldPair, surface: int, face: in
 @wp.func
 def corner_cone_contains(meshes: Meshes, surface: int, face: int, k: int, direction: Vec3) -> bool:
     """Whether a unit direction is in the normal cone of corner k of a triangle."""
-    return mesh_vertex_cone_contains(meshes, meshes.corner[3 * face + k], direction)
+    return mesh_vertex_cone_contains(meshes, meshes.arrays[0].corner[3 * face + k], direction)
 
 
 @wp.func
@@ -207,7 +207,9 @@ def corner_cone_contains(heightfield_pair: HeightfieldPair, surface: int, face: 
     if surface < 0:
         field = heightfield_pair.field
         return normal_cone_of_vertex(field, named_triangle(field, face), k, direction).belongs == 1
-    return mesh_vertex_cone_contains(heightfield_pair.meshes, heightfield_pair.meshes.corner[3 * face + k], direction)
+    return mesh_vertex_cone_contains(
+        heightfield_pair.meshes, heightfield_pair.meshes.arrays[0].corner[3 * face + k], direction
+    )
 
 
 @wp.func(inline=False)
@@ -219,7 +221,7 @@ def closest_point_on(meshes: Meshes, surface: int, face: int, point: Vec3) -> Me
     p = mesh_corner(meshes, face, 0)
     q = mesh_corner(meshes, face, 1)
     r = mesh_corner(meshes, face, 2)
-    closest = nearest_triangle_point(p, q, r, meshes.face_normal[face], point)
+    closest = nearest_triangle_point(p, q, r, meshes.arrays[0].face_normal[face], point)
     closest.face = face
     return closest
 
@@ -290,7 +292,7 @@ def mesh_arrays(heightfield_pair: HeightfieldPair) -> Meshes:
 @wp.func
 def first_face_of(meshes: Meshes, mesh: int) -> int:
     """Number of a mesh's first triangle among those of all meshes."""
-    return meshes.header[mesh].first_face
+    return meshes.arrays[0].header[mesh].first_face
 
 
 @wp.func
@@ -298,7 +300,7 @@ def first_face_of(heightfield_pair: HeightfieldPair, mesh: int) -> int:
     """Number of the mesh's first triangle among those of all meshes; 0 for the heightfield."""
     if mesh < 0:
         return 0
-    return heightfield_pair.meshes.header[mesh].first_face
+    return heightfield_pair.meshes.arrays[0].header[mesh].first_face
 
 
 @wp.struct
@@ -322,14 +324,14 @@ def next_in_box(meshes: Meshes, surface: int, before: TreeCursor, low: Vec3, hig
     """The traversal at the next triangle of a mesh whose box intersects a box of the mesh's frame."""
     cursor = before
     cursor.number = -1
-    stop = meshes.header[surface].end_node
+    stop = meshes.arrays[0].header[surface].end_node
     while cursor.node < stop and cursor.number < 0:
         node = cursor.node
-        if boxes_intersect(low, high, meshes.lower[node], meshes.upper[node]):
+        if boxes_intersect(low, high, meshes.arrays[0].lower[node], meshes.arrays[0].upper[node]):
             cursor.node = node + 1
-            cursor.number = meshes.leaf[node]
+            cursor.number = meshes.arrays[0].leaf[node]
         else:
-            cursor.node = meshes.skip[node]
+            cursor.node = meshes.arrays[0].skip[node]
     return cursor
 
 
@@ -337,7 +339,7 @@ def next_in_box(meshes: Meshes, surface: int, before: TreeCursor, low: Vec3, hig
 def begin_in_box(meshes: Meshes, surface: int, low: Vec3, high: Vec3) -> TreeCursor:
     """The traversal at the first triangle of a mesh whose box intersects a box of the mesh's frame."""
     cursor = TreeCursor()
-    cursor.node = meshes.header[surface].first_node
+    cursor.node = meshes.arrays[0].header[surface].first_node
     return next_in_box(meshes, surface, cursor, low, high)
 
 
