@@ -62,7 +62,7 @@ def triangle_of(surfaces: PolygonSurfaces, row: int, number: int) -> TriangleQue
     query.p = mesh_corner(surfaces.meshes, number, 0)
     query.q = mesh_corner(surfaces.meshes, number, 1)
     query.r = mesh_corner(surfaces.meshes, number, 2)
-    query.normal = surfaces.meshes.face_normal[number]
+    query.normal = surfaces.meshes.arrays[0].face_normal[number]
     return query
 
 
@@ -108,7 +108,7 @@ def next_near(surfaces: GridSurfaces, row: int, cursor: SegmentCursor, low: Vec3
 @wp.func
 def has_inside(surfaces: PolygonSurfaces, row: int) -> bool:
     """Whether a mesh is closed."""
-    return surfaces.meshes.header[surfaces.mesh[row]].is_closed == 1
+    return surfaces.meshes.arrays[0].header[surfaces.mesh[row]].is_closed == 1
 
 
 @wp.func

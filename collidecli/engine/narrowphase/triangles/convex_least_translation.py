@@ -32,8 +32,8 @@ from collidecli.engine.narrowphase.triangles.convex_direction_search import (
     FROM_CONTACTS,
     Least,
     add_direction,
-    as_vectors,
     allowed_in,
+    as_vectors,
     better,
     search,
 )
