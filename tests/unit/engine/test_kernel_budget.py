@@ -25,6 +25,7 @@ LIGHT = {
     "count_candidates",
     "fit_element_boxes",
     "join_sdf",
+    "measure_grid",
     "plane_hull",
     "sweep",
     "transform_shapes",

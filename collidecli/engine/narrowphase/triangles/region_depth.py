@@ -409,8 +409,8 @@ def measure_regions(source: Any, pair: SurfacePair, rows: PairRows) -> int:
     Returns 0 where the search ended at its greatest number of steps.
     """
     regions = wp.zeros(shape=wp.static(CAPACITY + 1), dtype=OverlapRegion)
-    count = add_crossings(source, pair, regions, 0)
-    count = inner_regions(rows, regions, count)
+    count = add_crossings(source, pair, as_regions(regions), 0)
+    count = inner_regions(rows, as_regions(regions), count)
     pair.regions = as_regions(regions)
     pair.region_count = count
     exact = int(1)
