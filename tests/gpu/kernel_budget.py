@@ -35,20 +35,29 @@ MEANING = {
 RENEW = "if this is wanted, renew the budget: make kernel-budget, or .venv/bin/python -m tests.gpu.kernel_budget "
 
 
+def version_of(ptxas: str) -> str:
+    """Version of a ptxas, as 13.5.37."""
+    printed = subprocess.run([ptxas, "--version"], capture_output=True, text=True).stdout
+    found = re.search(r"release .*, V([0-9.]+)", printed)
+    return found[1] if found else "0"
+
+
 @cache
 def find_ptxas() -> str | None:
-    """Path of ptxas, from the wheel nvidia-cuda-nvcc or from PATH; None if there is none."""
-    wheels = (path for folder in sys.path for path in sorted(Path(folder).glob("nvidia/*/bin/ptxas")))
-    return next(map(str, wheels), None) or shutil.which("ptxas")
+    """Path of the newest ptxas among the wheels nvidia-cuda-nvcc and PATH; None if there is none.
+
+    An older one than Warp's compiler cannot read its PTX.
+    """
+    wheels = [str(path) for folder in sys.path for path in Path(folder).glob("nvidia/*/bin/ptxas")]
+    on_path = shutil.which("ptxas")
+    every = wheels + [on_path] * (on_path is not None)
+    return max(every, key=lambda path: [int(part) for part in version_of(path).split(".")], default=None)
 
 
 def tool_versions() -> dict[str, str]:
     """Versions of the programs that decide on the numbers."""
     ptxas = find_ptxas()
-    found = ptxas and re.search(
-        r"release .*, V([0-9.]+)", subprocess.run([ptxas, "--version"], capture_output=True, text=True).stdout
-    )
-    return {"warp": wp.config.version, "ptxas": found[1] if found else "none"}
+    return {"warp": wp.config.version, "ptxas": version_of(ptxas) if ptxas else "none"}
 
 
 def numbers_of_ptx(ptx: str) -> dict[str, int]:
@@ -74,13 +83,12 @@ def numbers_of_ptxas(report: str) -> dict[str, int]:
     }
 
 
-def measure(kernel: Any) -> dict[str, int]:
+def measure(kernel: Any, ptxas: str | None) -> dict[str, int]:
     """The numbers of a kernel at Warp's default optimization; without ptxas those of OF_PTX alone."""
     with tempfile.TemporaryDirectory() as folder:
         built = wp.compile_aot_module(kernel.module, arch=ARCHITECTURE, module_dir=folder, use_ptx=True)
         ptx = next(path for path in built if path.suffix == ".ptx").read_bytes().rstrip(b"\0")
         numbers = numbers_of_ptx(ptx.decode(errors="replace"))
-        ptxas = find_ptxas()
         if ptxas is None:
             return numbers
         source = Path(folder, "kernel.ptx")
@@ -126,7 +134,7 @@ def main(names: list[str]) -> int:
     old = read_budget()["kernels"] if BUDGET_FILE.exists() else {}
     new = {name: numbers for name, numbers in old.items() if name in KERNELS}
     for name in names or KERNELS:
-        new[name] = measure(KERNELS[name])
+        new[name] = measure(KERNELS[name], find_ptxas())
         print(name, *(f"{key} {value}" for key, value in new[name].items()), flush=True)
         write_budget(new)
     return 0
