@@ -50,7 +50,7 @@ def find_ptxas() -> str | None:
     """
     wheels = [str(path) for folder in sys.path for path in Path(folder).glob("nvidia/*/bin/ptxas")]
     on_path = shutil.which("ptxas")
-    every = wheels + [on_path] * (on_path is not None)
+    every = [*wheels, on_path] if on_path else wheels
     return max(every, key=lambda path: [int(part) for part in version_of(path).split(".")], default=None)
 
 
