@@ -41,7 +41,7 @@ def test_its_hash_and_rules_still_hold():
 def test_the_groups_of_version_1_3_are_reread():
     with ContactSet.open(GROUPS) as contacts:
         assert contacts.version == (1, 3)
-        assert contacts.content_sha256 == "76c2f6253ed8afb64bada6b0ead5757685fd04d818643228085646d05770c893"
+        assert contacts.content_sha256 == "f03d1ac1b96e7f1610c941987ce2d82498d4bfe6d32a6df0d4110f59a5d78594"
         objects = contacts.particle_objects
         assert (objects.path, objects.kind, objects.template.tolist()) == (
             ("/cloth", "gel"),
@@ -51,10 +51,10 @@ def test_the_groups_of_version_1_3_are_reread():
         assert (objects.first_particle.tolist(), objects.particle_count.tolist()) == ([0, 6], [6, 3])
         starts = {name: table.cell_start().tolist() for name, table in contacts.groups.items()}
         assert starts == {
-            "hydro_patches": [0, 3, 6, 9, 9],
-            "hydro_faces": [0, 5, 9, 14, 14],
-            "soft_contacts": [0, 2, 5, 7, 12],
-            "self_contacts": [0, 2, 4, 4, 5],
+            "hydro_patches": [0, 3, 6, 8, 11],
+            "hydro_faces": [0, 7, 10, 14, 20],
+            "soft_contacts": [0, 3, 5, 9, 14],
+            "self_contacts": [0, 0, 0, 1, 3],
         }
         patches, faces, soft, own = (
             {column.name: table.column(column.name)[-1].tolist() for column in table.columns}
@@ -62,12 +62,13 @@ def test_the_groups_of_version_1_3_are_reread():
         )
         corners = contacts.groups["hydro_faces"].column("vertex_start").tolist()
         vertices = contacts.groups["hydro_faces"].column("vertices")
-    assert (patches["shape0"], patches["shape1"], patches["face_count"]) == (2, 4, 1)
-    assert patches["force"] == [-0.5793015965026732, -0.1961959728044967, 0.8987638721004078]
-    assert patches["center"] == [0.6683810353279114, -0.33986955881118774, 1.052126407623291]
-    assert (faces["patch"], faces["pressure"]) == (8, 3.2514384154965383)
-    assert corners == [0, 3, 6, 11, 17, 23, 29, 32, 36, 40, 45, 50, 53, 58, 63]
-    assert vertices[-1].tolist() == [0.5833054184913635, -0.7555146217346191, 0.43278008699417114]
-    assert (soft["kind"], soft["indices"], soft["shape"], soft["feature"]) == (1, [1, 2, -1], 1, 4)
-    assert soft["point_world"] == [-0.15926730632781982, -0.04840068891644478, 0.19848018884658813]
-    assert (own["kind"], own["indices"], own["distance"]) == (0, [4, 6, 7, 8], 0.6754510402679443)
+    assert (patches["shape0"], patches["shape1"], patches["face_count"]) == (3, 4, 3)
+    assert patches["force"] == [-0.7354457743627153, 0.6988227448389438, 0.06917172943950622]
+    assert patches["center"] == [-1.0629706382751465, 0.23639518022537231, -0.7152122259140015]
+    assert (faces["patch"], faces["pressure"]) == (10, 0.11823820239791931)
+    assert corners == [0, 5, 9, 12, 16, 19, 23, 26, 31, 34, 39, 42, 48, 53, 57, 61, 64, 69, 72, 78, 82]
+    assert vertices[-1].tolist() == [2.167280673980713, 1.4355412721633911, 0.9425172209739685]
+    assert (soft["kind"], soft["indices"], soft["shape"], soft["feature"]) == (1, [3, 4, -1], 2, 4)
+    assert soft["barycentric"] == [0.3824954628944397, 0.6175045371055603, 0.0]
+    assert soft["point_world"] == [0.06291770190000534, 0.14164426922798157, -0.00807039812207222]
+    assert (own["kind"], own["indices"], own["distance"]) == (1, [3, 4, 7, 8], 0.15513943135738373)

@@ -25,6 +25,7 @@ from collidecli.engine.narrowphase.convex.scratch_pool import (
     take_slot,
 )
 from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.shape_types import ShapeType
 
 SMALL_CAPACITY = 36
@@ -32,8 +33,7 @@ SMALL_CAPACITY = 36
 
 def compiled_with_slots(function):
     """The function as a kernel for the CPU, with POOLED_SCRATCH defined."""
-    options = {"cpu_compiler_flags": "-march=native -DPOOLED_SCRATCH -ffp-contract=off"}
-    return wp.kernel(function, module="unique", enable_backward=False, module_options=options)
+    return kernel(function, cpu_compiler_flags="-march=native -DPOOLED_SCRATCH -ffp-contract=off")
 
 
 def take_all(address: wp.array[wp.uint64], found: wp.array[int]):
