@@ -119,7 +119,7 @@ def hydroelastic(options: ContactOptions) -> Scene:
     return _of(builder, 0.3, ContactOptions(**{**vars(options), **changed}))
 
 
-def particles(options: ContactOptions) -> Scene:
+def particles(options: ContactOptions, soft_elements: str = "vertices") -> Scene:
     """A cloth and points on moving shapes, with contacts of the cloth with itself."""
     rng = np.random.default_rng(2)
     builder = ModelBuilder()
@@ -131,9 +131,15 @@ def particles(options: ContactOptions) -> Scene:
     vertices, triangles = grid(6)
     builder.add_cloth_mesh(vertices=vertices, indices=triangles, particle_radius=0.02)
     builder.add_particles(rng.uniform(-1.0, 1.0, (20, 3)), radius=0.05)
-    scene = _of(builder, 0.8, ContactOptions(**{**vars(options), "soft_gap": 0.05, "self_contacts": 0.08}))
+    changed = {"soft_gap": 0.05, "self_contacts": 0.08, "soft_elements": soft_elements}
+    scene = _of(builder, 0.8, ContactOptions(**{**vars(options), **changed}))
     resting = scene.model.particles.position
     return Scene(scene.model, scene.poses, scene.options, resting + rng.normal(size=(FRAMES, 1, *resting.shape)) * 0.1)
+
+
+def elements(options: ContactOptions) -> Scene:
+    """As `particles`, with contacts of the cloth's edges and triangles."""
+    return particles(options, "all")
 
 
 def _cube() -> tuple[np.ndarray, np.ndarray]:
@@ -150,6 +156,7 @@ SCENES: dict[str, Callable[[ContactOptions], Scene]] = {
     "fields": fields,
     "hydroelastic": hydroelastic,
     "particles": particles,
+    "elements": elements,
 }
 
 
