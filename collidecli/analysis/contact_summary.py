@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collidecli.scene.contacts import ContactBlock
+from collidecli.scene.contacts import ContactBlock, pair_begins
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,7 @@ class Touches:
 def touches_of(block: ContactBlock) -> Touches:
     """The touches of a block with the columns shape0, shape1 and distance."""
     shape0, shape1, distance = (block.columns[name] for name in ("shape0", "shape1", "distance"))
-    begins = np.ones(len(shape0), bool)
-    if len(shape0):
-        begins[1:] = (shape0[1:] != shape0[:-1]) | (shape1[1:] != shape1[:-1])
-        cell_end = np.cumsum(block.cell_counts)
-        begins[cell_end[cell_end < len(shape0)]] = True
-    start = np.flatnonzero(begins)
+    start = np.flatnonzero(pair_begins(block))
     cell = np.repeat(block.first_cell + np.arange(len(block.cell_counts)), block.cell_counts)[start]
     least = np.minimum.reduceat(distance, start) if len(start) else distance[:0]
     return Touches(start, np.diff(start, append=len(shape0)), cell, shape0[start], shape1[start], least)

@@ -21,7 +21,7 @@ from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
 from collidecli.scene.contact_groups import HYDRO_PATCHES, ContactGroup, GroupRows, groups_of_parts
-from collidecli.scene.contacts import ContactBlock
+from collidecli.scene.contacts import ContactBlock, pair_begins
 
 if TYPE_CHECKING:
     from collidecli.engine.contacts.reduction import Reduction
@@ -141,18 +141,6 @@ def joined_parts(parts: list[ContactBlock]) -> ContactBlock:
     columns = {name: np.concatenate([part.columns.pop(name) for part in parts]) for name in names}
     groups = groups_of_parts([part.groups for part in parts])
     return ContactBlock(parts[0].first_cell, sum(part.cell_counts for part in parts), columns, groups)
-
-
-def touching_pairs(block: ContactBlock) -> int:
-    """Number of pairs of shapes, each in its cell, that have a contact: runs of rows with one cell and pair."""
-    shape0, shape1 = block.columns["shape0"], block.columns["shape1"]
-    begins = np.empty(len(shape0) + 1, bool)
-    begins[0] = False
-    np.not_equal(shape0[1:], shape0[:-1], out=begins[1:-1])
-    begins[1:-1] |= shape1[1:] != shape1[:-1]
-    begins[np.cumsum(block.cell_counts) - block.cell_counts] = True
-    begins[len(shape0)] = False
-    return int(np.count_nonzero(begins))
 
 
 @dataclass(frozen=True)
@@ -317,7 +305,7 @@ class CollisionPipeline:
         block = compact_contacts(
             self.device_model, chunk, candidates, count, total, emitted, self.float_type, workspace, scale
         )
-        report.touching_count = touching_pairs(block)
+        report.touching_count = int(np.count_nonzero(pair_begins(block)))
         report.contact_count = block.contact_count
         clock.end("order")
         if self.hydro is not None and split is not None:

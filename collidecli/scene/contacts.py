@@ -139,3 +139,14 @@ class ContactBlock:
     def cell(self) -> np.ndarray:
         """int64[n]: the cell of each contact, frame * world count + world."""
         return np.repeat(self.first_cell + np.arange(len(self.cell_counts)), self.cell_counts)
+
+
+def pair_begins(block: ContactBlock) -> np.ndarray:
+    """bool[rows]: whether a row of the rigid contacts is the first of its pair of shapes in its cell."""
+    shape0, shape1 = block.columns["shape0"], block.columns["shape1"]
+    begins = np.ones(len(shape0), bool)
+    if len(shape0):
+        begins[1:] = (shape0[1:] != shape0[:-1]) | (shape1[1:] != shape1[:-1])
+        cell_end = np.cumsum(block.cell_counts)
+        begins[cell_end[cell_end < len(shape0)]] = True
+    return begins

@@ -75,6 +75,7 @@ class DeviceStream:
         self._stream = wp.Stream(device) if device.is_cuda else None
         self._turn = _turns.setdefault(device.alias, threading.Lock())
         self._has_turn = False
+        self._last_upload: wp.Event | None = None
         self._staging: dict[str, wp.array] = {}
 
     @contextmanager
@@ -105,9 +106,12 @@ class DeviceStream:
         """Copies host values to the beginning of an array of the device; they may change afterwards."""
         self.traffic.uploads += 1
         self.traffic.uploaded_bytes += values.nbytes
+        self._wait_for_upload()
         locked = self._page_locked("upload", values.nbytes)
         locked.numpy()[: values.nbytes] = values.reshape(-1).view(np.uint8)
         wp.copy(_as_bytes(target, values.nbytes), locked, count=values.nbytes)
+        if self._device.is_cuda:
+            self._last_upload = self._device.stream.record_event()
 
     def download(self, source: wp.array, byte_count: int) -> np.ndarray:
         """The first bytes of an array, uint8, when all that was issued is complete; valid until the next download."""
@@ -117,6 +121,12 @@ class DeviceStream:
         wp.copy(locked, _as_bytes(source, byte_count), count=byte_count)
         self.wait()
         return locked.numpy()[:byte_count]
+
+    def _wait_for_upload(self) -> None:
+        """Waits until the device has read the memory of the last upload, which the next one overwrites."""
+        if self._last_upload is not None:
+            wp.synchronize_event(self._last_upload)
+            self._last_upload = None
 
     def mark(self) -> Any:
         """A moment in the stream, for `seconds_between`."""

@@ -197,6 +197,24 @@ def test_workers_issue_by_turns_and_wait_side_by_side(as_device, model, poses):
     assert (busy[0], most[0]) == (0, 1)
 
 
+def test_an_upload_does_not_overwrite_what_the_device_has_not_read(as_device, monkeypatch):
+    """Copies from page-locked memory end after the call that issues them."""
+    plain, issued = wp.copy, []
+
+    def complete(*_):
+        while issued:
+            plain(*issued[0][0], **issued.pop(0)[1])
+
+    monkeypatch.setattr(device_stream.wp, "copy", lambda *args, **options: issued.append((args, options)))
+    monkeypatch.setattr(device_stream.DeviceStream, "_wait_for_upload", complete)
+    stream = device_stream.DeviceStream(find_device("cpu"))
+    targets = [wp.zeros(4, dtype=wp.int32, device="cpu") for _ in range(3)]
+    for number, target in enumerate(targets):
+        stream.upload(target, np.full(4, number, np.int32))
+    complete()
+    assert [target.numpy().tolist() for target in targets] == [[0] * 4, [1] * 4, [2] * 4]
+
+
 def test_stages_are_timed_without_waiting(as_device, model, poses):
     pipeline = pipeline_of(model, poses, broad_phase="sap")
     with Workers(pipeline, 1, 1 << 40) as pool:
