@@ -136,9 +136,9 @@ class DeviceStream:
         return time.perf_counter()
 
     def seconds_between(self, begin: Any, end: Any) -> float:
-        """Time between two marks that are complete [s]."""
+        """Time between two marks [s]; waits for the second, which may be later than the last download."""
         if self._device.is_cuda:
-            return wp.get_event_elapsed_time(begin, end, synchronize=False) / 1000.0
+            return wp.get_event_elapsed_time(begin, end) / 1000.0
         return end - begin
 
     def _take(self) -> None:

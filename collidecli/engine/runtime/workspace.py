@@ -246,7 +246,7 @@ class Workspace:
         return time.perf_counter()
 
     def seconds_between(self, begin: Any, end: Any) -> float:
-        """Time between two marks, on a device only when it is complete [s]."""
+        """Time between two marks [s]."""
         return end - begin if self._stream is None else self._stream.seconds_between(begin, end)
 
     def _execute(self) -> None:
