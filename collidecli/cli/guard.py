@@ -25,7 +25,7 @@ from collidecli.storage.process_activity import Board, show_on
 UNUSABLE_INPUT, KILLED, INTERNAL_ERROR = 2, 4, 70
 CRASHES = tuple(getattr(signal, n) for n in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL") if hasattr(signal, n))
 MAX_TRACE_BYTES = 65536
-GC_THRESHOLD = 50_000
+GC_THRESHOLD = 300_000
 """Threshold of the garbage collector. Imports and scenes create some hundred thousand objects that persist. With
 Python's threshold of 700, the search for cycles takes a tenth of a short run. The chunk loop creates no cycles."""
 SHOW_CURSOR = "\r\x1b[K\x1b[?25h"

@@ -43,6 +43,8 @@ from collidecli.errors import InputError
 from collidecli.scene.text_format import plural
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from collidecli.cli.streams import Streams
     from collidecli.commands.result import Result
     from collidecli.commands.run import RunRequest, RunResult
@@ -111,12 +113,16 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
         check_hdf5_output(output, "a contact set", values["force"], (*scenes, trajectory))  # before slow imports
         if values["trace"]:
             check_trace(values["trace"], values["force"], (*scenes, trajectory))
-        from collidecli.report.run_table import run_table
-
         with streams.progress("colliding", "loading") as progress:
             result = _run(request_of(scenes, {**values, "output": output, "trajectory": trajectory}), progress)
-    streams.result(result, run_table)
+    streams.result(result, _table)
     return 0
+
+
+def _table(found: Mapping[str, Any]) -> RenderableType:
+    from collidecli.report.run_table import run_table  # not needed with --quiet and --json
+
+    return run_table(found)
 
 
 @dataclass(frozen=True)

@@ -435,4 +435,4 @@ def test_cycles_are_looked_for_seldom():
     code = "import gc\nfrom collidecli.cli import guard, main\n"
     code += "main.main = lambda: print(gc.get_threshold()[0])\nguard.command()"
     done = subprocess.run([sys.executable, "-c", code, "run"], capture_output=True, text=True, check=True)
-    assert done.stdout == "50000\n"
+    assert done.stdout == "300000\n"

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 import warp as wp
 
 from collidecli.engine.runtime.kernel_cache import UNWRITABLE, full_disk, replace_folder
+from collidecli.engine.runtime.kernel_hashes import save_hashes
 from collidecli.engine.runtime.temporary_folders import TemporaryFolder, remove_abandoned
 from collidecli.engine.runtime.warp_internals import compiled_files, is_compiled, share_header_folder
 from collidecli.system_resources import processor_count
@@ -46,6 +47,7 @@ def reported_compilation(listener: Callable[[int, int], None] | None) -> Iterato
 def load_kernels(kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
     """Loads the modules of these kernels on all cores, started in this order; the slowest should be first."""
     _loader(os.getpid()).load(kernels, device)
+    save_hashes()
 
 
 def loaded_kernel_files() -> list[str]:

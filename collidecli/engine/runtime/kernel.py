@@ -7,6 +7,9 @@ from typing import Any
 
 import warp as wp
 
+from collidecli.engine.runtime.kernel_hashes import kernel_key, known_hashes, note_declared
+from collidecli.engine.runtime.warp_internals import set_hashes, unhashed_module
+
 HEADER_FLAGS = ("-DWP_NO_BFLOAT16=", "-fpch-instantiate-templates")
 """Flags for Warp's C++ headers, which each thread that compiles for the CPU reads first: no bfloat16, which no kernel
 uses, and templates instantiated once in the precompiled headers, not once per kernel. The compiled code is the same to
@@ -27,11 +30,19 @@ def target_flags() -> str:
 def kernel(function: Callable[..., Any], **module_options: Any) -> wp.Kernel:
     """A kernel in a module of its own, compiled only when a scene needs it; on the CPU with Warp's flags and the above.
 
-    module_options: further options of Warp for the module.
+    module_options: further options of Warp for the module. Its hash is that of an earlier run, if one has stored it.
     """
     options = {
         "cpu_compiler_flags": " ".join([target_flags(), *HEADER_FLAGS, *SEPARATE_OPERATIONS]).strip(),
         **module_options,
         **ARITHMETIC,
     }
-    return wp.kernel(function, module="unique", enable_backward=False, module_options=options)
+    key = kernel_key(function, options)
+    hashes = known_hashes(key)
+    if hashes is None:
+        declared = wp.kernel(function, module="unique", enable_backward=False, module_options=options)
+    else:
+        module = unhashed_module(function, options)
+        declared = set_hashes(wp.kernel(function, module=module, enable_backward=False), hashes)
+    note_declared(key, declared)
+    return declared

@@ -1,10 +1,10 @@
 """All uses of Warp's private names, for the versions of Warp in KNOWN_WARP.
 
 Private are the memory layout of a packed CPU launch, the C struct behind an instance of a Warp struct, the folder of
-precompiled headers of a thread, and the names of files in the kernel cache. Warp promises none of them. With another
-version of Warp `is_known_warp` returns False, and callers use the public functions of Warp instead: launches one by
-one (`recorded_launches`), fields set with Warp's checks, one folder of headers per thread, no message while kernels are
-compiled. The contacts are equal to the bit in both cases.
+precompiled headers of a thread, the names of files in the kernel cache, and the hashes from which they are made. Warp
+promises none of them. With another version of Warp `is_known_warp` returns False, and callers use the public functions
+of Warp instead: launches one by one (`recorded_launches`), fields set with Warp's checks, one folder of headers per
+thread, no message while kernels are compiled, every kernel hashed by Warp. The contacts are equal to the bit.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -57,6 +58,97 @@ def compiled_files(module: wp.Module, device: wp.Device) -> tuple[str, ...]:
     folder = module.get_module_identifier(block_dim)
     names = module._get_meta_name(block_dim=block_dim), module._get_compile_output_name(device, block_dim=block_dim)
     return tuple(f"{folder}/{name}" for name in names)
+
+
+@dataclass(frozen=True)
+class KernelHashes:
+    """What Warp computes from the source of a kernel that has a module of its own.
+
+    module_name: of that module. kernel: hash of the kernel. dimensions: of its launch. grid_stride: whether its threads
+    loop. modules: hash of the module for each block size that was used.
+    """
+
+    module_name: str
+    kernel: bytes
+    dimensions: int
+    grid_stride: bool
+    modules: tuple[tuple[int, bytes], ...]
+
+    def text(self) -> str:
+        """One line, without its end."""
+        modules = " ".join(f"{size}:{value.hex()}" for size, value in self.modules)
+        return f"{self.module_name} {self.kernel.hex()} {self.dimensions} {int(self.grid_stride)} {modules}"
+
+    @staticmethod
+    def of_text(text: str) -> KernelHashes:
+        """The hashes of a line. Raises ValueError for any other text."""
+        name, kernel, dimensions, grid_stride, *modules = text.split()
+        pairs = [part.split(":") for part in modules]
+        hashes = KernelHashes(
+            name,
+            bytes.fromhex(kernel),
+            int(dimensions),
+            bool(int(grid_stride)),
+            tuple((int(size), bytes.fromhex(value)) for size, value in pairs),
+        )
+        if any(len(value) != _HASH_BYTES for value in (hashes.kernel, *dict(hashes.modules).values())):
+            raise ValueError(text)
+        return hashes
+
+
+_HASH_BYTES = 32
+
+
+def hashes_of(kernel: wp.Kernel) -> KernelHashes:
+    """The hashes of a kernel that Warp has hashed."""
+    modules = sorted((size, hasher.get_hash()) for size, hasher in kernel.module.hashers.items())
+    dimensions = kernel.adj.kernel_dim
+    return KernelHashes(kernel.module.name, kernel.hash, dimensions, bool(kernel.grid_stride), tuple(modules))
+
+
+def unhashed_module(function: Any, options: dict[str, Any]) -> wp.Module:
+    """A module for one kernel, whose references to other modules Warp does not search for."""
+    module = wp.Module(function.__name__, None)
+    module.defer_reference_scan = True
+    module.options.update(options)
+    return module
+
+
+def set_hashes(kernel: wp.Kernel, hashes: KernelHashes) -> wp.Kernel:
+    """Sets the hashes of a kernel in an `unhashed_module`; returns the kernel that has its module name already, if any.
+
+    If the compiled file is missing, Warp compiles the kernel as if it had hashed it itself.
+    """
+    from warp._src.codegen import _TID_MAX_EXTENT
+    from warp._src.context import ModuleHasher, user_modules
+
+    module = kernel.module
+    same = user_modules.get(hashes.module_name)
+    if same is not None:
+        return same.kernels[kernel.key]
+    module.name, kernel.grid_stride = hashes.module_name, hashes.grid_stride
+    kernel.adj.kernel_dim, kernel.adj.tid_extent_limit_candidate = hashes.dimensions, _TID_MAX_EXTENT
+    for size, value in hashes.modules:
+        hasher = ModuleHasher((), {})
+        hasher.hash = value
+        hasher.unique_kernels[hashes.kernel] = kernel
+        hasher.kernel_hashes[kernel] = hashes.kernel
+        module.hashers[size] = hasher
+        module.resolved_options[size] = module.resolve_options(wp.config, block_dim=size)
+    kernel.hash = hashes.kernel
+    user_modules[module.name] = module
+    return kernel
+
+
+def type_code(kind: Any) -> str:
+    """Warp's code for a type of an argument; with the hash of a struct. Raises TypeError for anything else."""
+    from warp._src import codegen, types
+
+    if isinstance(kind, codegen.Struct):
+        return f"{kind.key}:{kind.hash.hex()}"
+    if types.is_array(kind):
+        return f"{type(kind).__name__}:{kind.ndim}:{type_code(kind.dtype)}"
+    return types.get_type_code(kind)
 
 
 def set_field(struct: Any, name: str, value: Any) -> None:

@@ -355,7 +355,10 @@ def _interpolate(
     index[rows] = np.arange(len(rows))
     codes = np.array([time.GetValue() for time in times])
     for k, (node, op, attribute) in enumerate(column):
-        for at in np.flatnonzero(~np.isin(codes, node.samples(op, attribute))) if node.varies else ():
+        if not node.varies:
+            continue
+        # To read the list of samples pays for many times only.
+        for at in [0] if len(codes) == 1 else np.flatnonzero(~np.isin(codes, node.samples(op, attribute))):
             bracket, number = attribute.GetBracketingTimeSamples(codes[at]), int(index[k * len(times) + at])
             if bracket and bracket[0] < codes[at] < bracket[1] and number >= 0:
                 first, second = (attribute.Get(code) for code in bracket)

@@ -1,0 +1,81 @@
+"""Device functions that Warp parses when a kernel that calls them is hashed or compiled, not when they are imported.
+
+A run whose kernels are cached uses none of the parsed functions, and Warp takes half a second for those of a scene.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import warp as wp
+
+from collidecli.engine.runtime.process_settings import is_owned
+from collidecli.engine.runtime.warp_internals import is_known_warp
+
+_lock = threading.RLock()
+_warp_func: Callable[..., Any] = wp.func
+
+
+class DeferredFunction(wp.Function):
+    """A function of Warp that Warp's own decorator declares when an attribute of the declaration is first read.
+
+    func: the Python function. options: of `wp.func`.
+    """
+
+    def __init__(self, func: Callable[..., Any], options: dict[str, Any]) -> None:
+        self.func = func
+        self._overloads = [(func, options)]
+        self._is_declaring = False
+        functools.update_wrapper(self, func)
+
+    def overload(self, func: Callable[..., Any], options: dict[str, Any]) -> None:
+        """Adds a function of the same name whose arguments have other types."""
+        with _lock:
+            if "adj" in self.__dict__:
+                self.add_overload(_warp_func(**options)(func))
+            else:
+                self._overloads.append((func, options))
+
+    def __getattr__(self, name: str) -> Any:
+        """An attribute of the declaration; only called for a name that this object does not have."""
+        state = self.__dict__
+        if name.startswith("__") or "_is_declaring" not in state:
+            raise AttributeError(name)
+        with _lock:
+            if "adj" not in state and not self._is_declaring:
+                self._declare()
+        try:
+            return state[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def _declare(self) -> None:
+        self._is_declaring = True
+        try:
+            declared, *others = (_warp_func(**options)(func) for func, options in self._overloads)
+            for other in others:
+                declared.add_overload(other)
+            self.__dict__.update(declared.__dict__)
+        finally:
+            self._is_declaring = False
+
+
+def _func(func: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """`wp.func`, deferred; a second function of one name in one scope is an overload of the first."""
+    if func is None:
+        return functools.partial(_func, **options)
+    first = sys._getframe(1).f_locals.get(func.__name__)
+    if isinstance(first, DeferredFunction):
+        first.overload(func, options)
+        return first
+    return DeferredFunction(func, options)
+
+
+def defer_functions() -> None:
+    """Defers the functions that `wp.func` declares from now on, in a process of the command line with a known Warp."""
+    if is_owned() and is_known_warp():
+        wp.func = _func

@@ -1,0 +1,132 @@
+"""Deferred functions compute what functions of Warp's own decorator compute, and are parsed only if they are used."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import warp as wp
+
+from collidecli.engine.runtime import deferred_functions
+from collidecli.engine.runtime.compilation import load_kernels
+from collidecli.engine.runtime.deferred_functions import DeferredFunction, defer_functions
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.process_settings import owned_process
+
+func = deferred_functions._func
+
+
+@func
+def one_more(number: wp.int32) -> wp.int32:
+    """One more."""
+    return number + 1
+
+
+@func
+def one_more(number: wp.float32) -> wp.float32:  # noqa: F811
+    return number + 1.5
+
+
+@func(inline=False)
+def three_more(number: wp.int32) -> wp.int32:
+    return one_more(one_more(one_more(number)))
+
+
+@kernel
+def add(integers: wp.array[wp.int32], numbers: wp.array[wp.float32]):
+    i = wp.tid()
+    integers[i] = three_more(integers[i])
+    numbers[i] = one_more(numbers[i])
+
+
+def test_kernels_call_deferred_functions():
+    device = wp.get_device("cpu")
+    load_kernels([add], device)
+    integers = wp.array(np.arange(5, dtype=np.int32), device=device)
+    numbers = wp.array(np.arange(5, dtype=np.float32), device=device)
+    wp.launch(add, 5, [integers, numbers], device=device)
+    np.testing.assert_array_equal(integers.numpy(), np.arange(5) + 3)
+    np.testing.assert_array_equal(numbers.numpy(), np.arange(5) + 1.5)
+
+
+def test_only_functions_that_a_kernel_calls_are_parsed():
+    @func
+    def never_used(number: wp.int32) -> wp.int32:
+        return number
+
+    assert isinstance(one_more, DeferredFunction)
+    assert len(one_more.user_overloads) == 2
+    assert "adj" in vars(three_more)
+    assert "adj" not in vars(never_used)
+    assert never_used.input_types == {"number": wp.int32}
+    assert "adj" in vars(never_used)
+
+
+def test_a_deferred_function_has_the_attributes_of_the_python_function():
+    assert (one_more.__name__, one_more.__doc__, one_more.__module__) == ("one_more", "One more.", __name__)
+    with pytest.raises(AttributeError, match="no_such"):
+        _ = one_more.no_such
+    assert copy.copy(one_more).user_overloads is one_more.user_overloads
+
+
+def test_an_overload_of_a_parsed_function():
+    @func
+    def twice(number: wp.int32) -> wp.int32:
+        return number * 2
+
+    assert len(twice.user_overloads) == 1
+    first = twice
+
+    @func
+    def twice(number: wp.float32) -> wp.float32:
+        return number * 2.0
+
+    assert twice is first
+    assert len(twice.user_overloads) == 2
+
+
+def test_an_error_in_a_function_is_raised_where_it_is_used():
+    @func
+    def without_type(number):
+        return number
+
+    for _ in range(2):
+        with pytest.raises(Exception, match="Incomplete argument annotations"):
+            _ = without_type.adj
+
+
+@pytest.mark.parametrize("condition", ["is_owned", "is_known_warp"])
+def test_functions_of_other_processes_and_of_an_unknown_warp_are_not_deferred(monkeypatch, condition):
+    monkeypatch.setattr(wp, "func", wp.func)  # restored at the end
+    monkeypatch.setattr(deferred_functions, condition, lambda: False)
+    before = wp.func
+    with owned_process():
+        defer_functions()
+        assert wp.func is before
+        monkeypatch.setattr(deferred_functions, condition, lambda: True)
+        defer_functions()
+        assert wp.func is deferred_functions._func
+
+
+RUN = """
+import sys
+from collidecli.cli.main import main
+code = main(["run", "samples/02_humanoid/humanoid.xml", "--frames", "0", "-o", sys.argv[1], "--quiet"])
+import warp as wp
+from collidecli.engine.narrowphase.convex import epa
+from collidecli.engine.runtime.deferred_functions import DeferredFunction
+deferred = [value for value in vars(epa).values() if isinstance(value, DeferredFunction)]
+print(code, len(deferred) > 5, any("adj" in vars(function) for function in deferred))
+"""
+
+
+def test_a_second_run_parses_no_function(tmp_path):
+    def printed(name: str) -> str:
+        done = subprocess.run([sys.executable, "-c", RUN, str(tmp_path / name)], capture_output=True, text=True)
+        return done.stdout.strip() or done.stderr
+
+    printed("first.contacts.h5")
+    assert printed("second.contacts.h5") == "0 True False"

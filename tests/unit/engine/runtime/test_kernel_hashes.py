@@ -1,0 +1,205 @@
+"""Hashes of kernels from earlier runs: equal to Warp's, and unused wherever they might not be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import warp as wp
+from warp._src import context
+
+from collidecli.engine.narrowphase.collider import closed_form_kernel
+from collidecli.engine.narrowphase.primitive.box_box import collide_box_box
+from collidecli.engine.narrowphase.primitive.sphere import collide_sphere_capsule, collide_sphere_sphere
+from collidecli.engine.runtime import kernel_hashes, warp_internals
+from collidecli.engine.runtime.compilation import load_kernels
+from collidecli.engine.runtime.initialization import initialize
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.process_settings import owned_process
+from collidecli.engine.runtime.warp_internals import KernelHashes, hashes_of
+
+
+@pytest.fixture(autouse=True)
+def registered_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Restores Warp's modules at the end."""
+    monkeypatch.setattr(context, "user_modules", dict(context.user_modules))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder of compiled kernels, in a process of the command line that knows no hashes."""
+    initialize()
+    monkeypatch.setattr(wp.config, "kernel_cache_dir", str(tmp_path))
+    with owned_process():
+        new_process()
+        yield tmp_path
+    new_process()
+
+
+def new_process() -> None:
+    """Forgets kernels and hashes, as at the start of a process."""
+    for name, module in list(context.user_modules.items()):
+        if module.kernels and "." not in name:  # has a kernel of its own
+            del context.user_modules[name]
+    kernel_hashes._declared.clear()
+    kernel_hashes._tables.clear()
+    kernel_hashes._first_sources_hash.cache_clear()
+
+
+def adder(number: int, module: str = "collidecli.engine.test") -> wp.Kernel:
+    def add_number(values: wp.array[wp.int32]):
+        values[wp.tid()] = values[wp.tid()] + number
+
+    add_number.__module__ = module
+    return kernel(add_number)
+
+
+def tables(folder: Path) -> list[Path]:
+    return list(folder.glob("collide_*.hashes"))
+
+
+def hashed_again(declare: Callable[[], wp.Kernel]) -> tuple[wp.Kernel, wp.Kernel]:
+    """A kernel that Warp hashes, and the same kernel with the hashes that were stored."""
+    first = declare()
+    kernel_hashes.save_hashes()
+    new_process()
+    return first, declare()
+
+
+@pytest.mark.parametrize("collide", [collide_sphere_sphere, collide_box_box])
+def test_a_stored_hash_is_warps(folder, monkeypatch, collide):
+    first, second = hashed_again(lambda: closed_form_kernel(collide))
+    assert second is not first
+    assert hashes_of(second) == hashes_of(first)
+    monkeypatch.setattr(warp_internals, "KNOWN_WARP", ())
+    new_process()
+    assert hashes_of(closed_form_kernel(collide)) == hashes_of(first)
+
+
+def test_a_kernel_with_stored_hashes_is_not_hashed(folder, monkeypatch):
+    adder(3)
+    kernel_hashes.save_hashes()
+    new_process()
+    hashed = []
+    monkeypatch.setattr(context.ModuleHasher, "hash_kernel", lambda *_: hashed.append(1))
+    adder(3)
+    assert not hashed
+
+
+def test_kernels_with_stored_hashes_compute(folder):
+    """The first finds no compiled file, the second the one of the first."""
+    for number in (5, 6):
+        hashed_again(lambda number=number: adder(number))
+    device = wp.get_device("cpu")
+    for _ in range(2):
+        new_process()
+        for number in (5, 6):
+            declared = adder(number)
+            load_kernels([declared], device)
+            values = wp.array(np.arange(4, dtype=np.int32), device=device)
+            wp.launch(declared, 4, [values], device=device)
+            np.testing.assert_array_equal(values.numpy(), np.arange(4) + number)
+    rows = tables(folder)[0].read_text().splitlines()
+    assert len(rows) == 2
+    assert all(" 1:" in row and " 256:" in row for row in rows)  # the CPU uses block size 1
+
+
+def test_a_kernel_declared_twice_is_one(folder):
+    _, second = hashed_again(lambda: adder(3))
+    assert adder(3) is second
+
+
+def test_keys_depend_on_what_a_hash_depends_on(folder, monkeypatch):
+    def key(collide: Any = collide_sphere_sphere, kind: Any = wp.int32, **options: Any) -> str | None:
+        def narrow_phase(size: Any):
+            collide()
+
+        narrow_phase.__annotations__["size"] = kind
+        narrow_phase.__module__ = "collidecli.engine.test"
+        return kernel_hashes.kernel_key(narrow_phase, options)
+
+    keys = [key(), key(collide_sphere_capsule), key(collide=3), key(kind=wp.array[wp.int32]), key(mode="debug")]
+    keys += [key(kind=wp.array[wp.float32]), key(kind=wp.array2d[wp.int32]), key(kind=wp.vec3f), key(kind=wp.vec3d)]
+    monkeypatch.setattr(wp.config, "verify_fp", True)
+    keys += [key()]
+    assert None not in keys
+    assert len(set(keys)) == len(keys)
+    monkeypatch.setattr(wp.config, "verify_fp", False)
+    assert key() == keys[0]
+
+
+@pytest.mark.parametrize("module", ["tests.elsewhere", "collidecli.importers.usd"])
+def test_kernels_whose_code_is_elsewhere_have_no_key(folder, module):
+    assert adder(3, module)
+    assert not kernel_hashes._declared
+
+
+@pytest.mark.parametrize("condition", ["is_owned", "is_known_warp"])
+def test_hashes_are_for_the_command_line_with_a_known_warp(folder, monkeypatch, condition):
+    monkeypatch.setattr(kernel_hashes, condition, lambda: False)
+    assert adder(3)
+    assert not kernel_hashes._declared
+
+
+def test_other_sources_have_another_table(folder, monkeypatch, tmp_path):
+    adder(3)
+    kernel_hashes.save_hashes()
+    new_process()
+    monkeypatch.setattr(kernel_hashes, "_PACKAGE", str(tmp_path))
+    assert kernel_hashes.known_hashes(next(iter(rows_of(tables(folder)[0])))) is None
+    adder(3)
+    kernel_hashes.save_hashes()
+    assert len(tables(folder)) == 2
+
+
+def test_nothing_is_stored_if_a_source_changed_since_the_start(folder, monkeypatch):
+    adder(3)
+    monkeypatch.setattr(kernel_hashes, "_sources_hash", lambda: "0" * 16)
+    kernel_hashes.save_hashes()
+    assert not tables(folder)
+
+
+def rows_of(path: Path) -> dict[str, str]:
+    return dict(line.split(" ", 1) for line in path.read_text().splitlines())
+
+
+@pytest.mark.parametrize("damage", ["", "name", "name 12 1 1 1:ab", "name zz 1 1", b"\xff\xfe"])
+def test_damaged_rows_are_replaced(folder, damage):
+    first = adder(3)
+    kernel_hashes.save_hashes()
+    (path,) = tables(folder)
+    (key,) = rows_of(path)
+    expected = path.read_text()
+    path.write_bytes(f"{key} ".encode() + damage if isinstance(damage, bytes) else f"{key} {damage}\n".encode())
+    new_process()
+    assert kernel_hashes.known_hashes(key) is None
+    assert hashes_of(adder(3)) == hashes_of(first)
+    kernel_hashes.save_hashes()
+    assert path.read_text() == expected
+
+
+def test_rows_of_other_processes_stay(folder):
+    adder(3)
+    kernel_hashes.save_hashes()
+    (path,) = tables(folder)
+    new_process()
+    adder(4)  # reads the table
+    other = KernelHashes("other", bytes(32), 1, True, ((1, bytes(32)),))
+    with path.open("a") as file:
+        file.write(f"{'1' * 64} {other.text()}\n")
+    kernel_hashes.save_hashes()
+    assert len(rows_of(path)) == 3
+    assert KernelHashes.of_text(rows_of(path)["1" * 64]) == other
+
+
+def test_a_folder_that_cannot_be_written_is_left_alone(folder, monkeypatch):
+    def refused(*_: object) -> None:
+        raise PermissionError
+
+    adder(3)
+    monkeypatch.setattr(kernel_hashes.os, "replace", refused)
+    kernel_hashes.save_hashes()
+    assert not list(folder.iterdir())
