@@ -39,9 +39,10 @@ HELD_BATCHES = 3
 """Number of chunks of poses in memory: one is read, one waits, one is computed."""
 POSE_BYTES = 7 * 8
 POSITION_BYTES = 3 * 8
-LEAST_CHUNK_ROWS = 4096
-HELD_CHUNKS = 2
-"""Number of chunks of every column in memory: one is filled, one is compressed and not yet written."""
+LEAST_CHUNK_ROWS = 1024
+HELD_CHUNKS = 6
+"""Number of chunks of every column in memory: one is filled, two are hashed and compressed, each with its compressed
+bytes, and one is in the compressing threads' buffers."""
 WRITING_BYTES = 2 << 20
 """Memory of the HDF5 filters and caches [bytes]."""
 _MMAP_THRESHOLD, _MMAP_BYTES = -3, 256 << 10

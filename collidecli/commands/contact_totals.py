@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 MAX_TABLE_SIZE = 1 << 16
 """Largest number of shape pairs that are counted in a dense table; above it the pairs that occur are sorted."""
+HELD_ROWS = 65536
+"""Cells and contacts that are counted together: the dozen calls of NumPy take longer than counting a small block."""
 TOP_PAIRS = 10
 """Number of pairs that a result lists."""
 
@@ -111,11 +113,31 @@ class Tally:
         self._touching_table = self._contact_table.copy()
         self._added: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self._added_rows = 0
+        self._held: list[ContactBlock] = []
+        self._held_rows = 0
         self.contact_pair_cells = self.touching_pair_cells = 0
         self.deepest: tuple[float, int, int, int] | None = None
 
     def add(self, block: ContactBlock) -> None:
-        """Adds the contacts of a block."""
+        """Adds the contacts of a block; consecutive small blocks are counted together, `count_held` counts the last."""
+        if self._held and self._held[-1].first_cell + len(self._held[-1].cell_counts) != block.first_cell:
+            self.count_held()
+        columns = {name: block.columns[name] for name in ("shape0", "shape1", "distance")}
+        self._held.append(ContactBlock(block.first_cell, block.cell_counts, columns))
+        self._held_rows += block.contact_count + len(block.cell_counts)
+        if self._held_rows >= HELD_ROWS:
+            self.count_held()
+
+    def count_held(self) -> None:
+        """Counts the blocks that were added and not counted yet."""
+        held, self._held, self._held_rows = self._held, [], 0
+        if len(held) > 1:
+            columns = {name: np.concatenate([one.columns[name] for one in held]) for name in held[0].columns}
+            held = [ContactBlock(held[0].first_cell, np.concatenate([one.cell_counts for one in held]), columns)]
+        for block in held:
+            self._count(block)
+
+    def _count(self, block: ContactBlock) -> None:
         if not block.contact_count:
             return
         columns = block.columns
@@ -158,6 +180,7 @@ class Tally:
 
     def pairs(self) -> dict[tuple[int, int], tuple[int, int]]:
         """Counts of contacts and of touching ones of each pair (shape0, shape1), in descending order of contacts."""
+        self.count_held()
         if len(self._contact_table):
             keys = np.flatnonzero(self._contact_table)
             contacts, touching = self._contact_table[keys], self._touching_table[keys]

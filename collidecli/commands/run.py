@@ -44,6 +44,7 @@ from collidecli.scene.run_options import (
 )
 from collidecli.storage import native_array_loops as native_loops
 from collidecli.storage.contact_sets.writer import ContactWriter
+from collidecli.storage.file_hash import hash_ahead
 
 WAITING_WRITES = 2
 """Largest number of blocks that wait to be written."""
@@ -122,6 +123,8 @@ def run(request: RunRequest, progress: Progress = None, cache: SceneCache | None
         device = find_device(request.engine.device)
         load_ahead(device)
         native_loops.begin_compiling()
+        if request.trajectory:
+            hash_ahead(request.trajectory)
         with parts_kept_in(request.engine.cache_dir, request.engine.cache_limit):
             scene, motion = scene_in_motion(request, cache)
     try:

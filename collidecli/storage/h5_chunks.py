@@ -1,128 +1,30 @@
 """HDF5 chunks filtered outside HDF5: valid chunks of the same filters, several times faster.
 
-HDF5's pipeline compresses with zlib, on one thread, under h5py's global lock. `PendingPlanes` applies the filters
+HDF5's pipeline compresses with zlib, on one thread, under h5py's global lock. `GzipPacker` applies the filters
 shuffle (2), deflate (1) and fletcher32 (3), with ISA-L's deflate, and `ChunkedColumns` writes the result by
 `H5Dwrite_chunk`. Any HDF5 reader decodes it with its built-in filters.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import import_module
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Protocol
 
 import h5py
 import numpy as np
-from h5py import h5d, h5p, h5t, h5z  # pyright: ignore[reportAttributeAccessIssue]
 from isal import isal_zlib
 
-from collidecli.errors import InputError
-from collidecli.scene.option_choices import COMPRESSIONS
 from collidecli.storage import array_loops as loops
-from collidecli.storage.contact_sets.content_hash import DatasetDigest, little_endian
-
-DEFLATE_LEVEL = 1
-_COMPACT_BYTES = 4096
-"""Largest dataset that is stored in its object header."""
-_STRING_BYTES = h5t.py_create(h5py.string_dtype(), logical=True).get_size()
-
-
-class NewObjects:
-    """Creates objects in a new `file` by path, with their parent groups."""
-
-    def __init__(self, file: h5py.File) -> None:
-        self._file = file
-
-    def numbers(self, path: str, values: np.ndarray, unit: str = "") -> None:
-        """A dataset of numbers, little-endian in the file."""
-        values = np.ascontiguousarray(values)
-        self._dataset(path, values.shape, values.dtype.newbyteorder("<"), _table_layout(values.nbytes), values, unit)
-
-    def strings(self, path: str, values: Sequence[str], unit: str = "") -> None:
-        """A dataset of UTF-8 strings of any length."""
-        layout = _table_layout(len(values) * _STRING_BYTES)
-        self._dataset(path, (len(values),), h5py.string_dtype(), layout, np.array(values, object), unit)
-
-    def rows(
-        self, path: str, dtype: np.dtype, row_shape: tuple[int, ...], chunk_rows: int, compression: str, unit: str = ""
-    ) -> h5py.Dataset:
-        """An empty dataset, extensible by rows, with the filters of `compression`."""
-        created = h5p.create(h5p.DATASET_CREATE)
-        created.set_chunk((chunk_rows, *row_shape))
-        _set_filters(created, compression)
-        growing = {"chunks": (chunk_rows, *row_shape), "maxshape": (None, *row_shape)}
-        return self._dataset(path, (0, *row_shape), np.dtype(dtype).newbyteorder("<"), created, None, unit, **growing)
-
-    def attribute(self, path: str, name: str, value: object) -> None:
-        """An attribute of a group: a string, a number, or an array of numbers."""
-        self._file.require_group(path).attrs[name] = value
-
-    def report(self, path: str, values: Mapping[str, object]) -> None:
-        """A group from a mapping: arrays and lists as datasets, mappings as groups, other values as attributes."""
-        self._file.require_group(path)
-        for name, value in values.items():
-            below = f"{path}/{name}"
-            if isinstance(value, Mapping):
-                self.report(below, value)
-            elif isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
-                self.strings(below, value)
-            elif isinstance(value, (list, tuple, np.ndarray)):
-                self.numbers(below, np.asarray(value))
-            else:
-                self.attribute(path, name, value)
-
-    def _dataset(
-        self, path: str, shape: tuple[int, ...], dtype: np.dtype, created: Any, values: Any, unit: str, **options: Any
-    ) -> h5py.Dataset:
-        dataset = self._file.create_dataset(path, shape, dtype, values, dcpl=created, track_times=False, **options)
-        if unit:
-            dataset.attrs["unit"] = unit
-        return dataset
-
-
-def _table_layout(size: int) -> Any:
-    created = h5p.create(h5p.DATASET_CREATE)
-    if 0 < size <= _COMPACT_BYTES:
-        created.set_layout(h5d.COMPACT)
-    return created
-
-
-def check_compression(compression: str) -> None:
-    """Raises InputError for an unknown compression, or one whose package is not installed."""
-    if compression not in COMPRESSIONS:
-        known = ", ".join(COMPRESSIONS)
-        raise InputError(f"unknown compression {compression!r}", "--compression", f"choose {known}")
-    if compression == "zstd":
-        _zstd()
-
-
-def _zstd() -> Any:
-    try:
-        return import_module("hdf5plugin").Zstd(clevel=1)
-    except ImportError as error:
-        raise InputError(
-            "zstd needs hdf5plugin, which is not installed",
-            "--compression",
-            "pip install 'collidecli[zstd]', or choose gzip, lzf or none",
-        ) from error
-
-
-def _set_filters(created: Any, compression: str) -> None:
-    if compression != "none":
-        created.set_shuffle()
-    if compression == "gzip":
-        created.set_deflate(DEFLATE_LEVEL)
-    elif compression == "lzf":
-        created.set_filter(h5z.FILTER_LZF, h5z.FLAG_OPTIONAL)
-    elif compression == "zstd":
-        chosen = _zstd()
-        created.set_filter(chosen.filter_id, h5z.FLAG_OPTIONAL, chosen.filter_options)
-    created.set_fletcher32()
-
+from collidecli.storage.contact_sets.content_hash import DatasetDigest, StreamDigest, Task
+from collidecli.storage.h5_objects import DEFLATE_LEVEL, NewObjects, check_compression
 
 CHUNK_ROWS = 32768
 """A chunk of float64 vectors is 768 KiB: within a core's cache, and within HDF5's default chunk cache of 1 MiB."""
+IN_FLIGHT = 2
+"""Chunks of each column that are hashed and filtered while rows of the next are appended."""
 
 Encoded = bytes | bytearray | np.ndarray
 """A filtered chunk, or an array for HDF5 to filter."""
@@ -130,101 +32,94 @@ Encoded = bytes | bytearray | np.ndarray
 _ZLIB_HEADER = b"\x78\x01"
 _LAST_BLOCK = b"\x01\x00\x00\xff\xff"
 _STORED_MAX = 65535
-_CHECKSUM_BYTES = bytes(4)
-_PROBE_BYTES = 4096
+_CHECKSUM_BYTES = 4
+_PROBE_NUMBERS = 4096
 _PROBE_INTERVAL = 8
 _WORTHWHILE = 0.75
 """A byte plane is stored uncompressed if its probe does not shrink below this fraction. Measured on contacts of moving
 humanoids: 770 MB/s and a ratio of 1.51; with 0.9, 590 MB/s and 1.56; with every plane deflated, 485 MB/s and 1.57."""
 
-Task = tuple[np.ndarray, np.ndarray, int]
-"""Arguments of `array_loops.shuffle`: numbers, planes, and the index in each plane of the first number's byte."""
 
+class Packer(Protocol):
+    """Filters the chunks of one column."""
 
-class Pending(Protocol):
-    """The rows of an incomplete chunk."""
-
-    def resize(self, row_count: int, held: int) -> None:
-        """Sets the chunk length to `row_count` rows and keeps the first `held` rows."""
+    def probe(self, rows: np.ndarray) -> None:
+        """Prepares for the next chunk, whose rows these are; called in the order of chunks."""
         ...
 
-    def put(self, rows: np.ndarray, first: int) -> Task | None:
-        """Stores rows from the chunk's row `first` on; they are complete after the returned task."""
-        ...
-
-    def packed(self, row_count: int) -> Encoded:
-        """The chunk with its first `row_count` rows; the others are zeros beyond the dataset's extent.
-
-        Bytes end with space for a checksum.
-        """
+    def pack(self, rows: np.ndarray, row_count: int) -> Encoded:
+        """A chunk of `row_count` rows from contiguous ones; those that are missing are zeros beyond the extent."""
         ...
 
 
-class PendingRows:
-    """A chunk as rows. has_checksum: the checksum is the only filter; else HDF5 filters the chunk."""
+class PlainPacker:
+    """Packs with fletcher32 alone."""
 
-    def __init__(self, dtype: np.dtype, row_shape: tuple[int, ...], has_checksum: bool) -> None:
-        self._rows, self._has_checksum = np.empty((0, *row_shape), dtype), has_checksum
+    def probe(self, rows: np.ndarray) -> None:
+        pass
 
-    def resize(self, row_count: int, held: int) -> None:
-        rows = np.empty((row_count, *self._rows.shape[1:]), self._rows.dtype)
-        rows[:held] = self._rows[:held]
-        self._rows = rows
-
-    def put(self, rows: np.ndarray, first: int) -> None:
-        self._rows[first : first + len(rows)] = rows
-
-    def packed(self, row_count: int) -> Encoded:
-        self._rows[row_count:] = 0
-        if not self._has_checksum:
-            return self._rows.copy()
-        return bytearray().join((self._rows.reshape(-1).view(np.uint8).data, _CHECKSUM_BYTES))
+    def pack(self, rows: np.ndarray, row_count: int) -> bytearray:
+        missing = bytes((row_count - len(rows)) * rows[:1].nbytes)
+        return _sealed([rows.reshape(-1).view(np.uint8).data, missing])
 
 
-class PendingPlanes:
-    """A chunk in the layout of shuffle, for shuffle, deflate and fletcher32; rows are shuffled on arrival.
+class Hdf5Packer:
+    """Leaves the filters and the missing rows to HDF5."""
+
+    def probe(self, rows: np.ndarray) -> None:
+        pass
+
+    def pack(self, rows: np.ndarray, row_count: int) -> np.ndarray:
+        return rows
+
+
+class GzipPacker:
+    """Packs with shuffle, deflate and fletcher32.
 
     The low bytes of floating-point numbers are close to noise; a byte plane whose probe does not compress becomes
-    stored blocks of the deflate stream. Each plane is probed every few chunks.
+    stored blocks of the deflate stream. Planes are probed every few chunks.
     """
 
-    def __init__(self, dtype: np.dtype, row_shape: tuple[int, ...]) -> None:
-        self._width = math.prod(row_shape)
-        self._planes = np.empty((dtype.itemsize, 0), np.uint8)
+    def __init__(self) -> None:
         self._worthwhile: list[bool] = []
         self._chunk_count = 0
 
-    def resize(self, row_count: int, held: int) -> None:
-        planes = np.empty((len(self._planes), row_count * self._width), np.uint8)
-        planes[:, : held * self._width] = self._planes[:, : held * self._width]
-        self._planes = planes
-
-    def put(self, rows: np.ndarray, first: int) -> Task:
-        return rows, self._planes, first * self._width
-
-    def packed(self, row_count: int) -> bytearray:
-        planes, size = self._planes, len(self._planes)
-        planes[:, row_count * self._width :] = 0
+    def probe(self, rows: np.ndarray) -> None:
         if self._chunk_count % _PROBE_INTERVAL == 0:
-            self._worthwhile = [_shrinks(plane) for plane in planes]
+            numbers = rows.reshape(-1)
+            first = max(0, (len(numbers) - _PROBE_NUMBERS) // 2)
+            sample = numbers[first : first + _PROBE_NUMBERS].view(np.uint8).reshape(-1, rows.itemsize)
+            self._worthwhile = [_shrinks(plane) for plane in np.ascontiguousarray(sample.T)]
         self._chunk_count += 1
+
+    def pack(self, rows: np.ndarray, row_count: int) -> bytearray:
+        width, worthwhile = rows[:1].size, self._worthwhile
+        planes = np.empty((rows.itemsize, row_count * width), np.uint8)
+        loops.shuffle([(rows, planes, 0)])
+        planes[:, len(rows) * width :] = 0
         parts: list[bytes | memoryview] = [_ZLIB_HEADER]
         first = 0
-        while first < size:
+        while first < len(planes):
             last = first + 1
-            while last < size and self._worthwhile[last] == self._worthwhile[first]:
+            while last < len(planes) and worthwhile[last] == worthwhile[first]:
                 last += 1
             run = planes[first:last].reshape(-1)
-            parts.extend(_deflated(run) if self._worthwhile[first] else _stored(run))
+            parts.extend(_deflated(run) if worthwhile[first] else _stored(run))
             first = last
-        parts += [_LAST_BLOCK, isal_zlib.adler32(planes.reshape(-1)).to_bytes(4, "big"), _CHECKSUM_BYTES]
-        return bytearray().join(parts)
+        parts += [_LAST_BLOCK, isal_zlib.adler32(planes.reshape(-1)).to_bytes(4, "big")]
+        return _sealed(parts)
+
+
+def _sealed(parts: list[bytes | memoryview]) -> bytearray:
+    """The parts joined, with their checksum at the end."""
+    chunk = bytearray().join((*parts, bytes(_CHECKSUM_BYTES)))
+    data = memoryview(chunk)[:-_CHECKSUM_BYTES]
+    chunk[-_CHECKSUM_BYTES:] = loops.fletcher32([data])[0].to_bytes(_CHECKSUM_BYTES, "little")
+    return chunk
 
 
 def _shrinks(plane: np.ndarray) -> bool:
-    middle = max(0, (len(plane) - _PROBE_BYTES) // 2)
-    probe = plane[middle : middle + _PROBE_BYTES]
-    return len(isal_zlib.compress(probe, DEFLATE_LEVEL)) < _WORTHWHILE * len(probe)
+    return len(isal_zlib.compress(plane, DEFLATE_LEVEL)) < _WORTHWHILE * len(plane)
 
 
 def _deflated(data: np.ndarray) -> list[bytes]:
@@ -242,19 +137,57 @@ def _stored(data: np.ndarray) -> list[bytes | memoryview]:
     return parts
 
 
-def _sealed(chunks: list[Encoded]) -> list[Encoded]:
-    """The chunks, with the checksums at the ends of their bytes."""
-    streams = [chunk for chunk in chunks if isinstance(chunk, bytearray)]
-    sums = loops.fletcher32([memoryview(stream)[: -len(_CHECKSUM_BYTES)] for stream in streams])
-    for stream, checksum in zip(streams, sums, strict=True):
-        stream[-len(_CHECKSUM_BYTES) :] = checksum.to_bytes(len(_CHECKSUM_BYTES), "little")
-    return chunks
+_PACKERS: dict[str, type[Packer]] = {"gzip": GzipPacker, "none": PlainPacker}
+"""By compression; for all others HDF5 filters."""
+
+
+class ChunkThreads:
+    """Threads that hash and filter chunks; a context manager that ends them.
+
+    count: threads for tasks in any order. One more runs tasks in their order.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._pool = ThreadPoolExecutor(count, "collide-pack")
+        self._sequence = ThreadPoolExecutor(1, "collide-hash")
+
+    def start(self, tasks: Iterable[Task], sequence: list[Task], is_last: bool) -> Callable[[], None]:
+        """Starts tasks, and a sequence that follows every earlier one; returns a function that waits for all of them.
+
+        It raises the exception of a task. is_last: all threads are free for these tasks; otherwise those of other
+        chunks are in progress too.
+        """
+        waiting = deque(tasks)
+        count = min(self._count if is_last else max(1, self._count // IN_FLIGHT), len(waiting))
+        futures = [self._pool.submit(_run_all, waiting) for _ in range(count)]
+        if sequence:
+            futures.append(self._sequence.submit(_run_all, deque(sequence)))
+
+        def wait() -> None:
+            for future in futures:
+                future.result()
+
+        return wait
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        self._sequence.shutdown(cancel_futures=True)
+
+
+def _run_all(waiting: deque[Task]) -> None:
+    while waiting:
+        try:
+            task = waiting.popleft()
+        except IndexError:  # another thread has taken the last one
+            return
+        task()
 
 
 class ChunkedColumn:
     """A dataset to which rows are appended, chunked, filtered and checksummed, and its content digest.
 
-    It is one of `ChunkedColumns`. Its type in the file is little-endian.
+    It is one of `ChunkedColumns`. Its type in the file is little-endian. digest: the class of its digest.
     """
 
     def __init__(
@@ -265,16 +198,14 @@ class ChunkedColumn:
         row_shape: tuple[int, ...] = (),
         unit: str = "",
         compression: str = "gzip",
+        digest: type[DatasetDigest] = StreamDigest,
     ) -> None:
         check_compression(compression)
         self.path = path
-        self.digest = DatasetDigest(path, dtype, row_shape)
+        self.digest = digest(path, dtype, row_shape)
+        self.packer = _PACKERS.get(compression, Hdf5Packer)()
         self._objects, self._unit, self._compression = objects, unit, compression
         self._dtype, self._row_shape = np.dtype(dtype).newbyteorder("<"), row_shape
-        is_gzip, is_plain = compression == "gzip", compression == "none"
-        self.pending: Pending = (
-            PendingPlanes(self._dtype, row_shape) if is_gzip else PendingRows(self._dtype, row_shape, is_plain)
-        )
         self._written_rows = 0
         self._dataset: Any = None
 
@@ -283,14 +214,17 @@ class ChunkedColumn:
         """Whether the dataset exists in the file, with a fixed chunk shape."""
         return self._dataset is not None
 
+    def empty_rows(self, count: int) -> np.ndarray:
+        """Rows of the dataset's type with undefined values."""
+        return np.empty((count, *self._row_shape), self._dtype)
+
     def checked(self, rows: np.ndarray) -> np.ndarray:
         """The rows [n, *row_shape], contiguous and little-endian."""
-        rows = little_endian(rows)
-        if rows.shape[1:] != self._row_shape or rows.dtype != self._dtype:
+        if rows.shape[1:] != self._row_shape or rows.dtype.newbyteorder("<") != self._dtype:
             raise ValueError(
                 f"{self.path}: rows are {rows.dtype}{rows.shape}, not {self._dtype}[n, *{self._row_shape}]"
             )
-        return rows
+        return np.ascontiguousarray(rows, self._dtype)
 
     def create(self, chunk_rows: int) -> None:
         self._dataset = self._objects.rows(
@@ -301,43 +235,73 @@ class ChunkedColumn:
         """Writes a chunk with `row_count` valid rows."""
         start = self._written_rows
         self._written_rows += row_count
-        self._dataset.id.set_extent((self._written_rows, *self._row_shape))
+        self._dataset.set_extent((self._written_rows, *self._row_shape))
         if isinstance(chunk, np.ndarray):
-            self._dataset[start : self._written_rows] = chunk[:row_count]
+            h5py.Dataset(self._dataset)[start : self._written_rows] = chunk
         else:
-            self._dataset.id.write_direct_chunk((start, *(0 for _ in self._row_shape)), chunk)
+            self._dataset.write_direct_chunk((start, *(0 for _ in self._row_shape)), chunk)
 
 
-Run = Callable[..., Iterable[Any]]
-"""`map`, or the `map` method of a pool of threads."""
+class _Chunk:
+    """A chunk of every column that is being hashed and filtered. rows: of each column. chunk_rows: in the file."""
+
+    def __init__(
+        self,
+        columns: Sequence[ChunkedColumn],
+        rows: Sequence[np.ndarray],
+        chunk_rows: int,
+        threads: ChunkThreads | None,
+        is_last: bool,
+    ) -> None:
+        self.row_count = len(rows[0])
+        self._packed: list[Encoded | None] = [None] * len(rows)
+        tasks: list[Task] = []
+        sequence: list[Task] = []
+        for index in sorted(range(len(rows)), key=lambda index: -rows[index].nbytes):  # the longest first
+            anywhere, following = columns[index].digest.tasks(rows[index])
+            columns[index].packer.probe(rows[index])
+            tasks += [partial(self._pack, index, columns[index].packer, rows[index], chunk_rows)]
+            tasks += [] if anywhere is None else [anywhere]
+            sequence += [] if following is None else [following]
+        if threads is None:
+            for task in (*tasks, *sequence):
+                task()
+        self._wait = None if threads is None else threads.start(tasks, sequence, is_last)
+
+    def _pack(self, index: int, packer: Packer, rows: np.ndarray, count: int) -> None:
+        self._packed[index] = packer.pack(rows, count)
+
+    def packed(self) -> list[Encoded]:
+        """The filtered chunk of each column; waits for it."""
+        if self._wait is not None:
+            self._wait()
+        return [chunk for chunk in self._packed if chunk is not None]
 
 
 class ChunkedColumns:
-    """Columns of equal length to which rows are appended together, with shared calls of the loops.
+    """Columns of equal length to which rows are appended together.
 
     A dataset is created when its first chunk is full, or in `finish`; a dataset with fewer rows than a chunk has a
-    single chunk of its length. At most one chunk of each column is in memory.
+    single chunk of its length. At most IN_FLIGHT + 1 chunks of each column are in memory.
     """
 
     def __init__(self, columns: Sequence[ChunkedColumn], chunk_rows: int = CHUNK_ROWS) -> None:
         self._columns = list(columns)
         self._chunk_rows, self._held = chunk_rows, 0
-        for column in self._columns:
-            column.pending.resize(chunk_rows, 0)
+        self._pending: list[np.ndarray] = []
+        self._started: deque[_Chunk] = deque()
 
     def shorten(self, chunk_rows: int) -> None:
         """Shortens the chunks, to more than the pending rows; only before the first chunk is full."""
-        if chunk_rows <= self._held or any(column.is_there for column in self._columns):
+        if chunk_rows <= self._held or self._started or any(column.is_there for column in self._columns):
             raise ValueError(f"chunks cannot be shortened to {chunk_rows} rows any more")
-        self._resize(chunk_rows)
-
-    def _resize(self, chunk_rows: int) -> None:
         self._chunk_rows = chunk_rows
-        for column in self._columns:
-            column.pending.resize(chunk_rows, self._held)
 
-    def append(self, values: Sequence[np.ndarray], run: Run = map) -> None:
-        """Appends rows, an array [n, *row_shape] for each column. run: map for hashing and packing the columns."""
+    def append(self, values: Sequence[np.ndarray], threads: ChunkThreads | None = None) -> None:
+        """Appends rows, an array [n, *row_shape] for each column, which must not change until `finish`.
+
+        threads: for hashing and filtering; None is the calling thread.
+        """
         arrays = [column.checked(rows) for column, rows in zip(self._columns, values, strict=True)]
         count = len(arrays[0])
         if any(len(rows) != count for rows in arrays):
@@ -347,32 +311,45 @@ class ChunkedColumns:
             taken = min(self._chunk_rows - self._held, count - start)
             pieces = [rows[start : start + taken] for rows in arrays]
             start += taken
-            tasks = [column.pending.put(rows, self._held) for column, rows in zip(self._columns, pieces, strict=True)]
-            loops.shuffle([task for task in tasks if task is not None])
+            if taken == self._chunk_rows:
+                self._start(pieces, threads)
+                continue
+            if not self._held:
+                self._pending = [column.empty_rows(self._chunk_rows) for column in self._columns]
+            for pending, piece in zip(self._pending, pieces, strict=True):
+                pending[self._held : self._held + taken] = piece
             self._held += taken
-            is_full = self._held == self._chunk_rows
-            chunks = list(run(self._taken, self._columns, pieces, [is_full] * len(pieces)))
-            if is_full:
-                self._write(chunks)
+            if self._held == self._chunk_rows:
+                self._start(self._taken(), threads)
 
-    def _taken(self, column: ChunkedColumn, rows: np.ndarray, is_full: bool) -> Encoded | None:
-        column.digest.update(rows)
-        return column.pending.packed(self._held) if is_full else None
+    def _taken(self) -> list[np.ndarray]:
+        """The pending rows, of which there are none any more."""
+        rows = [pending[: self._held] for pending in self._pending]
+        self._pending, self._held = [], 0
+        return rows
 
-    def finish(self, run: Run = map) -> None:
+    def _start(self, rows: Sequence[np.ndarray], threads: ChunkThreads | None, is_last: bool = False) -> None:
+        self._write(IN_FLIGHT - 1)
+        self._started.append(_Chunk(self._columns, rows, self._chunk_rows, threads, is_last))
+        if threads is None:
+            self._write(0)
+
+    def finish(self, threads: ChunkThreads | None = None) -> None:
         """Writes the last chunk, padded with zeros beyond the dataset's extent."""
-        missing = [column for column in self._columns if not column.is_there]
         if self._held:
-            if missing:
-                self._resize(self._held)
-            self._write(list(run(lambda column: column.pending.packed(self._held), self._columns)))
-        else:
-            for column in missing:
-                column.create(self._chunk_rows)
-
-    def _write(self, chunks: list[Encoded]) -> None:
-        for column, chunk in zip(self._columns, _sealed(chunks), strict=True):
+            if not self._started and not any(column.is_there for column in self._columns):
+                self._chunk_rows = self._held
+            self._start(self._taken(), threads, is_last=True)
+        self._write(0)
+        for column in self._columns:
             if not column.is_there:
                 column.create(self._chunk_rows)
-            column.write(chunk, self._held)
-        self._held = 0
+
+    def _write(self, most: int) -> None:
+        """Writes chunks in order until at most `most` are in memory."""
+        while len(self._started) > most:
+            chunk = self._started.popleft()
+            for column, packed in zip(self._columns, chunk.packed(), strict=True):
+                if not column.is_there:
+                    column.create(self._chunk_rows)
+                column.write(packed, chunk.row_count)

@@ -13,7 +13,7 @@ from collidecli.scene.columns import Column
 from collidecli.scene.contact_groups import GROUPS
 from collidecli.scene.contacts import OPTIONAL_COLUMNS
 from collidecli.storage.contact_sets import schema
-from collidecli.storage.contact_sets.content_hash import EXCLUDED_GROUP, DatasetDigest, content_hash
+from collidecli.storage.contact_sets.content_hash import DIGESTS, EXCLUDED_GROUPS, DatasetDigest, content_hash
 from collidecli.storage.contact_sets.group_rules import group_findings
 from collidecli.storage.contact_sets.header_rules import header_faults
 from collidecli.storage.contact_sets.materials import tables_of
@@ -130,8 +130,7 @@ def _group_datasets(file: h5py.File) -> list[tuple[str, tuple[np.dtype | None, .
 def _content_findings(file: h5py.File, name: str) -> list[Finding]:
     """A wrong content hash. Raises InputError for unreadable data, such as data with a wrong checksum."""
     digests = [_digest(dataset, name) for dataset in _hashed_datasets(file)]
-    lines = [(digest.path, digest.line()) for digest in digests]
-    if content_hash(lines) != file.attrs["content_sha256"]:
+    if content_hash(digests) != file.attrs["content_sha256"]:
         return [Finding(name, "the content hash does not match: the data was changed after it was written")]
     return []
 
@@ -140,7 +139,7 @@ def _hashed_datasets(file: h5py.File) -> list[h5py.Dataset]:
     datasets: list[h5py.Dataset] = []
 
     def visit(path: str, item: h5py.Group | h5py.Dataset) -> None:
-        if isinstance(item, h5py.Dataset) and not f"/{path}".startswith(EXCLUDED_GROUP + "/"):
+        if isinstance(item, h5py.Dataset) and f"/{path}".split("/")[1] not in EXCLUDED_GROUPS:
             datasets.append(item)
 
     file.visititems(visit)
@@ -152,7 +151,7 @@ def _digest(dataset: h5py.Dataset, name: str) -> DatasetDigest:
     is_string = h5py.check_string_dtype(dataset.dtype) is not None
     if dataset.ndim == 0 or dataset.dtype.kind not in "iufO" or (dataset.dtype.kind == "O" and not is_string):
         raise InputError(f"the dataset {dataset.dtype}{dataset.shape} is not part of the format", f"{name}: {path}")
-    digest = DatasetDigest(path, None if is_string else dataset.dtype, dataset.shape[1:])
+    digest = DIGESTS[1](path, None if is_string else dataset.dtype, dataset.shape[1:])
     for start in range(0, dataset.shape[0], BLOCK_ROWS):
         rows = slice(start, min(start + BLOCK_ROWS, dataset.shape[0]))
         try:

@@ -9,7 +9,9 @@ import numpy as np
 from collidecli.scene.columns import Column
 from collidecli.scene.contact_groups import ContactGroup, GroupRows
 from collidecli.storage.contact_sets import schema
-from collidecli.storage.h5_chunks import CHUNK_ROWS, ChunkedColumn, ChunkedColumns, NewObjects, Run
+from collidecli.storage.contact_sets.content_hash import DatasetDigest
+from collidecli.storage.h5_chunks import CHUNK_ROWS, ChunkedColumn, ChunkedColumns, ChunkThreads
+from collidecli.storage.h5_objects import NewObjects
 
 
 class GroupWriter:
@@ -35,8 +37,8 @@ class GroupWriter:
             if missing := set(group.references.values()) - names:
                 raise ValueError(f"{group.name} refers to rows of {sorted(missing)}, which is not written")
 
-    def append(self, groups: Mapping[str, GroupRows], cell_count: int, run: Run = map) -> None:
-        """Adds the rows of the next cells. run: map for hashing and packing the columns."""
+    def append(self, groups: Mapping[str, GroupRows], cell_count: int, threads: ChunkThreads | None = None) -> None:
+        """Adds the rows of the next cells. threads: for hashing and filtering; None is the calling thread."""
         if set(groups) != set(self._tables):
             raise ValueError(f"block has groups {sorted(groups)}, the file {sorted(self._tables)}")
         first_row = {name: table.row_count for name, table in self._tables.items()}
@@ -44,11 +46,11 @@ class GroupWriter:
             rows = groups[name]
             if len(rows.cell_counts) != cell_count:
                 raise ValueError(f"group {name} has {len(rows.cell_counts)} cells, the block {cell_count}")
-            table.append(rows, first_row, run)
+            table.append(rows, first_row, threads)
 
-    def finish(self, run: Run = map) -> list[tuple[str, bytes]]:
-        """Writes the last chunks; returns the datasets' lines of the content hash."""
-        return [line for table in self._tables.values() for line in table.finish(run)]
+    def finish(self, threads: ChunkThreads | None = None) -> list[DatasetDigest]:
+        """Writes the last chunks; returns the datasets' digests."""
+        return [digest for table in self._tables.values() for digest in table.finish(threads)]
 
 
 class _Table:
@@ -76,7 +78,7 @@ class _Table:
         for starts in self._starts:
             starts.append([np.zeros(1, np.int64)])
 
-    def append(self, rows: GroupRows, first_row: Mapping[str, int], run: Run) -> None:
+    def append(self, rows: GroupRows, first_row: Mapping[str, int], threads: ChunkThreads | None) -> None:
         """Adds rows. first_row: of each group in the file, at this block."""
         group = self._group
         if set(rows.columns) != {column.name for column in group.columns}:
@@ -92,13 +94,13 @@ class _Table:
         for index, column in enumerate(group.columns):
             if column.name in group.references:
                 columns[index] = columns[index] + columns[index].dtype.type(first_row[group.references[column.name]])
-        self._rows.append(columns, run)
+        self._rows.append(columns, threads)
         self._append_starts(0, rows.cell_counts)
         for index, (lengths, values) in enumerate(lists):
             if int(lengths.sum()) != len(values):
                 raise ValueError(f"group {group.name}: lists of {int(lengths.sum())} values have {len(values)}")
             self._append_starts(index + 1, lengths)
-            self._values[index].append([values], run)
+            self._values[index].append([values], threads)
         self.row_count += count
 
     def _append_starts(self, index: int, lengths: np.ndarray) -> None:
@@ -107,7 +109,7 @@ class _Table:
             self._ends[index] = int(ends[-1])
         self._starts[index].append([ends])
 
-    def finish(self, run: Run) -> list[tuple[str, bytes]]:
+    def finish(self, threads: ChunkThreads | None) -> list[DatasetDigest]:
         for grown in (*self._starts, self._rows, *self._values):
-            grown.finish(run)
-        return [(each.path, each.digest.line()) for each in (*self._starts_of, *self._rows_of, *self._values_of)]
+            grown.finish(threads)
+        return [each.digest for each in (*self._starts_of, *self._rows_of, *self._values_of)]

@@ -18,11 +18,12 @@ from collidecli.scene.contacts import ContactBlock
 from collidecli.scene.episodes import Episodes
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets import schema
-from collidecli.storage.contact_sets.content_hash import DatasetDigest, content_hash
+from collidecli.storage.contact_sets.content_hash import DIGESTS, DatasetDigest, content_hash
 from collidecli.storage.contact_sets.group_writer import GroupWriter
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns, NewObjects
+from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns
 from collidecli.storage.h5_input import DAMAGE, damaged, exact_texts
+from collidecli.storage.h5_objects import NewObjects
 from collidecli.storage.process_activity import data, structure, structure_step
 
 MODEL = "/model"
@@ -162,7 +163,7 @@ def _write(
     }
     starts, contacts = ChunkedColumns([start]), ChunkedColumns(list(columns.values()))
     groups = GroupWriter(objects, header.groups, header.float_type, compression)
-    lines = _write_header(objects, header)
+    digests = _write_header(objects, header)
     rows = 0
     starts.append([np.zeros(1, np.int64)])
     for block in blocks:
@@ -173,30 +174,30 @@ def _write(
         output.check()
     for grown in (starts, contacts):
         grown.finish()
-    lines += groups.finish()
-    lines += [(column.path, column.digest.line()) for column in (start, *columns.values())]
+    digests += groups.finish()
+    digests += [column.digest for column in (start, *columns.values())]
     output.check()
-    return content_hash(lines)
+    return content_hash(digests)
 
 
-def _write_header(objects: NewObjects, header: MergedHeader) -> list[tuple[str, bytes]]:
-    """Writes the tables and attributes; returns the tables' lines of the content hash."""
+def _write_header(objects: NewObjects, header: MergedHeader) -> list[DatasetDigest]:
+    """Writes the tables and attributes; returns the tables' digests."""
     objects.attribute("/", "format", schema.FORMAT)
     objects.attribute("/", "format_version", np.array(header.version, np.int32))
     objects.attribute("/", "creator", schema.creator())
     for name in schema.SOURCE_ATTRIBUTES:
         objects.attribute("/", name, header.attributes[name])
-    lines = []
+    digests: list[DatasetDigest] = []
     for table in header.tables:
         if table.dtype is None:
-            digest = DatasetDigest(table.path, None)
+            digest = DIGESTS[1](table.path, None)
             digest.update_strings(table.values)
             objects.strings(table.path, table.values, table.unit)
         else:
-            digest = DatasetDigest(table.path, table.dtype, table.values.shape[1:])
+            digest = DIGESTS[1](table.path, table.dtype, table.values.shape[1:])
             digest.update(table.values)
             objects.numbers(table.path, table.values, table.unit)
-        lines.append((table.path, digest.line()))
+        digests.append(digest)
     for name, value in header.rules.items():
         objects.attribute(MODEL, name, value)
-    return lines
+    return digests

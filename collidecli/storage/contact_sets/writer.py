@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
 
@@ -22,11 +21,12 @@ from collidecli.scene.particle_objects import ParticleObjects
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets import schema
-from collidecli.storage.contact_sets.content_hash import DatasetDigest, content_hash
+from collidecli.storage.contact_sets.content_hash import DIGESTS, DatasetDigest, content_hash
 from collidecli.storage.contact_sets.group_writer import GroupWriter
 from collidecli.storage.contact_sets.materials import material_values
-from collidecli.storage.h5_chunks import CHUNK_ROWS, ChunkedColumn, ChunkedColumns, NewObjects
+from collidecli.storage.h5_chunks import CHUNK_ROWS, ChunkedColumn, ChunkedColumns, ChunkThreads
 from collidecli.storage.h5_input import DAMAGE
+from collidecli.storage.h5_objects import NewObjects
 
 SHORT_CHUNK_ROWS, LEAST_CHUNKS = 8192, 8
 """A column has at least LEAST_CHUNKS chunks, unless they are shorter than this: a chunk costs some 60 us besides its
@@ -84,10 +84,11 @@ class ContactWriter:
         self._row_count = 0
         self._ended = False
         self.content_sha256 = ""
-        self._table_lines: list[tuple[str, bytes]] = []
+        self._digest = DIGESTS[1]
+        self._digests: list[DatasetDigest] = []
         self._output = AtomicOutput(path, force)
         self._file: h5py.File | None = None
-        self._pool: ThreadPoolExecutor | None = None
+        self._threads: ChunkThreads | None = None
         try:
             self._file = h5py.File(self._output, "w")
             self._objects = NewObjects(self._file)
@@ -99,7 +100,7 @@ class ContactWriter:
             self._starts.append([np.zeros(1, np.int64)])
             self._groups = GroupWriter(self._objects, groups, float_type, compression, chunk_rows)
             self._settled = chunk_rows > 0
-            self._pool = ThreadPoolExecutor(threads + 1)
+            self._threads = ChunkThreads(threads + 1)
             self._alone = threads == 1
             # Dozens of small datasets, written with the first block, while the engine computes the next ones.
             self._header: Callable[[], None] | None = partial(
@@ -159,7 +160,7 @@ class ContactWriter:
             objects.attribute("/timing", name, value)
 
     def _write_table(self, table: schema.Table, values: np.ndarray | Sequence[str]) -> None:
-        digest = DatasetDigest(table.path, table.dtype, schema.row_shape(table))
+        digest = self._digest(table.path, table.dtype, schema.row_shape(table))
         if table.dtype is None:
             strings = list(values)
             digest.update_strings(strings)
@@ -168,7 +169,7 @@ class ContactWriter:
             array = np.asarray(values, table.dtype)
             digest.update(array)
             self._objects.numbers(table.path, array, table.unit)
-        self._table_lines.append((table.path, digest.line()))
+        self._digests.append(digest)
 
     def append(self, block: ContactBlock) -> None:
         """Adds the contacts of the next cells. Raises OutputError after a failed write."""
@@ -186,9 +187,9 @@ class ContactWriter:
         self._row_count += count
         self._settle_chunks()
 
-        run = map if self._pool is None or self._alone or count < SHORT_CHUNK_ROWS else self._pool.map
-        self._contacts.append([block.columns[name] for name in self._columns], run)
-        self._groups.append(block.groups, len(block.cell_counts), run)
+        threads = None if self._alone else self._threads
+        self._contacts.append([block.columns[name] for name in self._columns], threads)
+        self._groups.append(block.groups, len(block.cell_counts), threads)
         self._output.check()
 
     def _settle_chunks(self) -> None:
@@ -214,10 +215,9 @@ class ContactWriter:
         self._ended = True
         self._begin()
         self._starts.finish()
-        run = map if self._pool is None else self._pool.map
-        self._contacts.finish(run)
-        lines = self._groups.finish(run) + [(dataset.path, dataset.digest.line()) for dataset in self._datasets]
-        self.content_sha256 = content_hash(lines + self._table_lines)
+        self._contacts.finish(self._threads)
+        self._digests += self._groups.finish(self._threads) + [dataset.digest for dataset in self._datasets]
+        self.content_sha256 = content_hash(self._digests)
         self._open_file()
         self._objects.attribute("/", "content_sha256", self.content_sha256)
         self._output.check()
@@ -248,8 +248,8 @@ class ContactWriter:
 
     def _abandon(self) -> None:
         try:
-            if self._pool is not None:
-                self._pool.shutdown(cancel_futures=True)
+            if self._threads is not None:
+                self._threads.close()
             if self._file is not None:
                 with contextlib.suppress(*DAMAGE):  # the file is discarded
                     self._file.close()

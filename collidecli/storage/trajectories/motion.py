@@ -8,10 +8,13 @@ its errors.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import time
 from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
 
 import h5py
 import numpy as np
@@ -25,8 +28,9 @@ from collidecli.storage.trajectories.bodies import BodyMatch
 from collidecli.storage.trajectories.header import TrajectoryHeader, cached_dataset, header_of
 from collidecli.storage.trajectories.particles import check_positions
 
-PIECE_BYTES = 1 << 18
-"""Approximate size of the ranges in which frames are read and checked: a range fits the core's cache."""
+PIECE_BYTES = 1 << 20
+"""Approximate size of the ranges in which frames are read and checked: a range fits the processor's cache. With 256 KiB
+a recording takes 39 ms where it takes 31, since each range costs some 50 us of Python."""
 
 
 class FrameRows:
@@ -94,14 +98,27 @@ class FrameRows:
         if chunks is None:
             offset = data.get_offset()
             return (None, 0) if offset is None else (offset + frame * self._row_bytes, self._count - frame)
-        within = frame % chunks[0]
-        try:
-            info = data.get_chunk_info_by_coord((frame - within, *(0 for _ in self._row_shape)))
-        except DAMAGE:
-            return None, 0
-        if info.byte_offset is None or info.size != chunks[0] * self._row_bytes or info.filter_mask:
-            return None, 0
-        return info.byte_offset + within * self._row_bytes, chunks[0] - within
+        number, within = divmod(frame, chunks[0])
+        offset = int(self._chunk_offsets[number])
+        return (None, 0) if offset < 0 else (offset + within * self._row_bytes, chunks[0] - within)
+
+    @cached_property
+    def _chunk_offsets(self) -> np.ndarray:
+        """int64: file offset of each chunk of frames; -1 if HDF5 must read it.
+
+        HDF5 searches for one chunk through all before it: reading chunk by chunk would take quadratic time.
+        """
+        assert self._chunks is not None
+        frames = self._chunks[0]
+        found = np.full(-(-self._count // frames), -1)
+
+        def keep(chunk: Any) -> None:
+            if chunk.byte_offset is not None and chunk.size == frames * self._row_bytes and not chunk.filter_mask:
+                found[chunk.chunk_offset[0] // frames] = chunk.byte_offset
+
+        with contextlib.suppress(*DAMAGE, IndexError):  # HDF5 reads what is not found, or reports the damage
+            self._data.id.chunk_iter(keep)
+        return found
 
 
 def _descriptor(file: h5py.File, data: h5py.Dataset) -> int | None:

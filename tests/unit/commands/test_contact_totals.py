@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from collidecli.commands import contact_totals as tally_module
-from collidecli.commands.contact_totals import MAX_TABLE_SIZE, GroupTally, Tally, shape_name
+from collidecli.commands.contact_totals import HELD_ROWS, MAX_TABLE_SIZE, GroupTally, Tally, shape_name
 from collidecli.report.run_table import contact_text
 from collidecli.scene.contact_groups import groups_of_cells
 from collidecli.scene.contacts import ContactBlock
@@ -19,9 +19,10 @@ from tests.support.contact_sets import small_model
 
 
 @pytest.mark.parametrize("shapes", [2, 20, 256, 257, 3000])
-@pytest.mark.parametrize("most", [MAX_TABLE_SIZE, 4])
-def test_pairs_and_the_deepest_of_several_blocks(shapes, most, monkeypatch):
-    """Added up at the end alone, and again and again."""
+@pytest.mark.parametrize(("most", "held"), [(MAX_TABLE_SIZE, HELD_ROWS), (MAX_TABLE_SIZE, 60), (4, 1)])
+def test_pairs_and_the_deepest_of_several_blocks(shapes, most, held, monkeypatch):
+    """Added up at the end alone, again and again, and with two blocks at a time."""
+    monkeypatch.setattr(tally_module, "HELD_ROWS", held)
     if shapes**2 > MAX_TABLE_SIZE:
         monkeypatch.setattr(tally_module, "MAX_TABLE_SIZE", most)
     rng = np.random.default_rng(shapes)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from collidecli.storage import file_hash
-from collidecli.storage.file_hash import SETTLED_NS, files_sha256, recording_sha256
+from collidecli.storage.file_hash import SETTLED_NS, files_sha256, hash_ahead, recording_sha256
 
 
 @pytest.fixture
@@ -52,3 +52,30 @@ def test_a_file_that_has_just_changed_is_read_each_time(tmp_path: Path, read):
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))  # as on a file system with coarse times
     assert recording_sha256([path]) == files_sha256([path]) != first
     assert read == ["new.hdf5"] * 2
+
+
+def test_a_hash_that_was_started_ahead_is_awaited(tmp_path: Path, monkeypatch, read):
+    path = tmp_path / "ahead.hdf5"
+    path.write_bytes(b"first")
+    later(monkeypatch)
+    hash_ahead(path)
+    hash_ahead(path)
+    assert recording_sha256([path]) == recording_sha256([path])
+    assert read == ["ahead.hdf5"]
+    assert recording_sha256([path]) == files_sha256([path])
+
+
+def test_a_hash_ahead_of_another_content_is_not_taken(tmp_path: Path, monkeypatch):
+    path = tmp_path / "changed.hdf5"
+    path.write_bytes(b"first")
+    later(monkeypatch)
+    hash_ahead(path)
+    path.write_bytes(b"longer than before")
+    assert recording_sha256([path]) == files_sha256([path])
+
+
+def test_nothing_is_hashed_ahead_of_a_folder_or_a_missing_file(tmp_path: Path, monkeypatch, read):
+    later(monkeypatch)
+    hash_ahead(tmp_path)
+    hash_ahead(tmp_path / "missing.h5")
+    assert read == []

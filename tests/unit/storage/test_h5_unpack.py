@@ -8,7 +8,8 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns, NewObjects
+from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns
+from collidecli.storage.h5_objects import NewObjects
 from collidecli.storage.h5_unpack import ChunkRows, Packing
 
 CHUNK, ROWS = 50, 173

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import zlib
+from itertools import pairwise
 
 import h5py
 import numpy as np
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.storage import array_loops as loops
-from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns, NewObjects, PendingPlanes
+from collidecli.storage.contact_sets.content_hash import BlockDigest, StreamDigest
+from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns, ChunkThreads, GzipPacker
+from collidecli.storage.h5_objects import NewObjects
 
 
-def packed(pending: PendingPlanes, chunk: np.ndarray) -> bytes:
+def packed(packer: GzipPacker, chunk: np.ndarray) -> bytes:
     """The zlib stream of a chunk, without the checksum behind it."""
-    pending.resize(len(chunk), 0)
-    loops.shuffle([pending.put(chunk, 0)])
-    return bytes(pending.packed(len(chunk)))[:-4]
+    packer.probe(chunk)
+    return bytes(packer.pack(chunk, len(chunk)))[:-4]
 
 
 def test_noisy_bytes_are_stored_and_smooth_ones_deflated_in_one_zlib_stream():
     values = np.cumsum(np.random.default_rng(0).normal(size=40_000) * 1e-4) + 3.0
-    stream = packed(PendingPlanes(values.dtype, ()), values)
+    stream = packed(GzipPacker(), values)
     planes = np.ascontiguousarray(values.view(np.uint8).reshape(-1, 8).T)
     assert zlib.decompress(stream) == planes.tobytes()
     assert planes[0].tobytes()[:1000] in stream  # the lowest byte lies there as it was
@@ -34,9 +35,9 @@ def test_a_probe_of_an_earlier_chunk_decides_nothing_but_the_size():
     rng = np.random.default_rng(0)
     zeros, noise = np.zeros(30_000), rng.integers(0, 1 << 62, 30_000).view(np.float64)
     for chunks in ((zeros, noise, zeros), (noise, zeros, noise)):
-        pending = PendingPlanes(np.dtype(np.float64), ())
+        packer = GzipPacker()
         for chunk in chunks:
-            planes = zlib.decompress(packed(pending, chunk))
+            planes = zlib.decompress(packed(packer, chunk))
             assert np.array_equal(np.frombuffer(planes, np.uint8).reshape(8, -1).T, chunk.view(np.uint8).reshape(-1, 8))
 
 
@@ -61,6 +62,48 @@ def test_any_reader_reads_back_what_was_appended(tmp_path, compression, dtype, r
             assert np.array_equal(dataset[:], rows)
             assert dataset.fletcher32
             assert dataset.attrs["unit"] == "m"
+
+
+@pytest.mark.parametrize("compression", ["gzip", "none", "lzf"])
+@pytest.mark.parametrize("digest", [StreamDigest, BlockDigest])
+def test_threads_write_the_same_bytes_and_digests(tmp_path, compression, digest):
+    """For blocks that are smaller than a chunk and larger, and chunks that are no part of a block of the hash."""
+    rng = np.random.default_rng(2)
+    rows, single = rng.normal(size=(100_000, 3)), rng.integers(0, 9, 100_000).astype(np.int32)
+    cuts = np.sort(rng.integers(0, len(rows), 40))
+    files, digests = [], []
+    for count in (0, 1, 5):
+        path = tmp_path / f"{count}.h5"
+        threads = ChunkThreads(count) if count else None
+        with h5py.File(path, "w") as file:
+            objects = NewObjects(file)
+            columns = [
+                ChunkedColumn(objects, f"/{values.ndim}", values.dtype, values.shape[1:], "", compression, digest)
+                for values in (rows, single)
+            ]
+            together = ChunkedColumns(columns, 5000)
+            for first, last in pairwise([0, *cuts, len(rows)]):
+                together.append([rows[first:last], single[first:last]], threads)
+            together.finish(threads)
+        if threads is not None:
+            threads.close()
+        files.append(path.read_bytes())
+        digests.append([column.digest.line() for column in columns])
+    assert files[0] == files[1] == files[2]
+    assert digests[0] == digests[1] == digests[2]
+
+
+def test_an_error_of_a_thread_is_raised(tmp_path, monkeypatch):
+    def fails(self, rows, row_count):
+        raise MemoryError("no memory to pack")
+
+    monkeypatch.setattr(GzipPacker, "pack", fails)
+    threads = ChunkThreads(2)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        columns = ChunkedColumns([ChunkedColumn(NewObjects(file), "/x", np.dtype(np.float64))], 100)
+        with pytest.raises(MemoryError, match="no memory to pack"):
+            columns.append([np.zeros(1000)], threads)
+    threads.close()
 
 
 def test_a_short_dataset_takes_no_full_chunk(tmp_path):

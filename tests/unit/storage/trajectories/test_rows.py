@@ -93,7 +93,7 @@ def test_pieces_are_of_whole_chunks_and_no_larger_than_they_must_be(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         data = file.create_dataset("body_q", (5000, *ROW), "float64", chunks=(100, *ROW))
         pieces = list(FrameRows(file, data).pieces(range(50, 5000)))
-        assert pieces[0] == range(50, 400)
+        assert pieces[0] == range(50, 1800)
         assert {len(piece) * data[:1].nbytes <= motion.PIECE_BYTES for piece in pieces} == {True}
 
 
