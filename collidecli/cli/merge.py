@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from collidecli.cli.options import Verb, compression_option, force_option, streams_of
-from collidecli.cli.settings import option
+from collidecli.cli.options import FORMAT, Verb, compression_option, force_option, streams_of
+from collidecli.cli.settings import option, setting
+from collidecli.scene.option_choices import CONTACT_FORMATS
 
 EPILOG = """\b
 collide run scene.usda -t motion.h5 --frames :500 -o a.h5
@@ -21,6 +22,13 @@ collide merge a.h5 b.h5 -o whole.h5
 @option("--worlds", is_flag=True, help="The sets have equal frames and different worlds.")
 @option("-o", "--output", metavar="FILE", default="merged.contacts.h5", section="Output", help="The merged set.")
 @compression_option
+@setting(
+    "--format",
+    type=click.IntRange(CONTACT_FORMATS[0], CONTACT_FORMATS[-1]),
+    metavar="VERSION",
+    section="Output",
+    help=f"{FORMAT} [default: that of the sets]",
+)
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, contacts: tuple[str, ...], **values: Any) -> int:

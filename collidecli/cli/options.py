@@ -33,6 +33,7 @@ from collidecli.scene.hydro_defaults import LEAST_RESOLUTION, RESOLUTION_LIMIT
 from collidecli.scene.option_choices import (
     BROAD_PHASES,
     COMPRESSIONS,
+    CONTACT_FORMATS,
     DEFAULT_BETAS,
     GAP_RULES,
     HYDRO_CHOICES,
@@ -48,6 +49,7 @@ SPEED = "Speed; no effect on contacts"
 COMMON = "Every verb"
 BETAS = ",".join(f"{beta:g}" for beta in DEFAULT_BETAS)
 REDUCED = "Pairs to reduce."
+FORMAT = "Version of the contact set format; 2 has a content hash by blocks."
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 WIDEST_TERM = 30
 """Width of an option and its value up to which its help begins on the same line of `--help` [characters]."""
@@ -363,6 +365,12 @@ def compression_option(command: Callable) -> Callable:
     """Adds the option for the compression of the output file."""
     add = partial(setting, section="Output", default="gzip")
     return add("--compression", type=click.Choice(COMPRESSIONS), help="Compression of the file.")(command)
+
+
+def format_option(command: Callable) -> Callable:
+    """Adds the option for the version of the contact set format."""
+    add = partial(setting, section="Output", type=click.IntRange(CONTACT_FORMATS[0], CONTACT_FORMATS[-1]))
+    return add("--format", metavar="VERSION", default=CONTACT_FORMATS[0], help=FORMAT)(command)
 
 
 def trace_option(command: Callable) -> Callable:

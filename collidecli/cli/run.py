@@ -18,6 +18,7 @@ from collidecli.cli.options import (
     contact_options,
     default_output,
     device_options,
+    format_option,
     hydro_options,
     is_hdf5,
     option_group,
@@ -79,6 +80,7 @@ ENDING = ".contacts.h5"
 @setting("--columns", type=NameList(), metavar="NAME,...", section="Contacts", help=COLUMNS)
 @setting("-o", "--output", metavar="FILE|FOLDER", section="Output", help=OUTPUT)
 @compression_option
+@format_option
 @trace_option
 @setting("--force", is_flag=True, section="Output", help="Replace an existing output.")
 @option("--skip-existing", is_flag=True, section="Output", help=SKIP)
@@ -214,6 +216,7 @@ def request_of(scenes: Sequence[str], values: Mapping[str, Any]) -> RunRequest:
         recording=option_group(RecordingOptions, values),
         columns=values["columns"] or (),
         compression=values["compression"],
+        format=values["format"],
         force=values["force"],
         trace=values["trace"],
     )

@@ -31,6 +31,7 @@ from collidecli.storage.contact_sets.merged_writer import (
     write_merged,
 )
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
+from collidecli.storage.contact_sets.schema import VERSIONS, tables_version
 from collidecli.storage.process_activity import reading
 
 CELL_WINDOW = 1 << 18
@@ -219,13 +220,15 @@ SAME_RUN = "make the sets again, of one scene with the same options"
 class MergeRequest:
     """Contact sets to merge, at least two, and the output. worlds: they have equal frames and disjoint worlds.
 
-    Otherwise they have equal worlds and disjoint frames.
+    Otherwise they have equal worlds and disjoint frames. format: major version of the output's format; None is that of
+    all sets.
     """
 
     contacts: Sequence[str]
     output: str
     worlds: bool = False
     compression: str = "gzip"
+    format: int | None = None
     force: bool = False
 
 
@@ -269,7 +272,7 @@ def merge(request: MergeRequest, progress: Progress = None) -> MergeResult:
                 check_same_worlds(one, sets[0])
             _check_alike(one, sets[0], request.worlds)
         plan = plan_worlds(sets) if request.worlds else plan_frames(sets)
-        header = _header(sets, plan, request.worlds)
+        header = _header(sets, plan, request.worlds, _major(sets, request.format))
         blocks = _blocks(sets, plan, tuple(column.name for column, _ in header.columns), progress)
         sha = write_merged(request.output, header, blocks, request.compression, request.force)
         return MergeResult(
@@ -296,7 +299,7 @@ def _blocks(
 
 def _check_alike(one: ContactSet, first: ContactSet, worlds: bool) -> None:
     """Raises InputError for a different scene, model, version, option or column, naming the first difference."""
-    if one.version != first.version:
+    if tables_version(one.version) != tables_version(first.version):
         versions = " and ".join(".".join(map(str, each.version)) for each in (one, first))
         _refuse(one, first, f"format versions {versions}")
     if one.scene_sha256 != first.scene_sha256:
@@ -324,6 +327,15 @@ def _check_alike(one: ContactSet, first: ContactSet, worlds: bool) -> None:
         _refuse(one, first, f"points: {one.float_type} and {first.float_type}")
 
 
+def _major(sets: Sequence[ContactSet], asked: int | None) -> int:
+    """Major version of the merged set. Raises InputError for sets of several without one that is asked for."""
+    found = sorted({one.version[0] for one in sets})
+    if asked is None and len(found) > 1:
+        what = f"the sets have format versions {' and '.join(map(str, found))}"
+        raise InputError(what, sets[0].path, "choose that of the output with --format")
+    return asked or found[0]
+
+
 def _refuse(one: ContactSet, first: ContactSet, what: str) -> None:
     raise InputError(f"differs from {first.path} in {what}", one.path, SAME_RUN)
 
@@ -335,13 +347,13 @@ def merge_episodes(sets: Sequence[ContactSet], plan: MergePlan, episodes: Episod
     """
     for one in sets[1:]:
         _check_alike(one, sets[0], worlds=True)
-    header = _header(sets, plan, True, episodes)
+    header = _header(sets, plan, True, _major(sets, None), episodes)
     names = tuple(column.name for column, _ in header.columns)
     write_merged(output, header, merged_blocks(sets, plan, names), "gzip", force=False)
 
 
 def _header(
-    sets: Sequence[ContactSet], plan: MergePlan, worlds: bool, episodes: Episodes | None = None
+    sets: Sequence[ContactSet], plan: MergePlan, worlds: bool, major: int, episodes: Episodes | None = None
 ) -> MergedHeader:
     """The header of the merged set. episodes: of the set; None is those of `merged_episodes`."""
     first = sets[0]
@@ -371,7 +383,7 @@ def _header(
     }
     columns = [(column, column.dtype_for(first.float_type)) for column in first.columns]
     return MergedHeader(
-        first.version,
+        first.version if first.version[0] == major else VERSIONS[major],
         attributes,
         held,
         model_attributes(first),

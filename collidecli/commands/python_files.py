@@ -20,6 +20,7 @@ from collidecli.importers.meshes.part_cache import parts_kept_in
 from collidecli.importers.recordings import kinds
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
+from collidecli.scene.option_choices import CONTACT_FORMATS
 
 PathLike = str | os.PathLike[str]
 
@@ -30,6 +31,7 @@ def run(
     output: PathLike | None = None,
     *,
     compression: str = "gzip",
+    format: int = CONTACT_FORMATS[0],
     force: bool = False,
     **options: Any,
 ) -> Contacts | str:
@@ -39,7 +41,7 @@ def run(
         scene: a scene file, several (one world each), or None if the recording contains its scene.
         recording: a file of any known kind; None is the scene's own motion, else its resting pose.
         output: contact set file to write; None returns the contacts in memory.
-        compression, force: of the output.
+        compression, force, format: of the output; format is the major version of the contact set format.
         options: further options of `collide run`, with underscores: worlds=4, frames="0:100", gap=0.01, columns=[...],
             broad_phase="sap", device="cpu", asset_map={"OLD": "NEW"}.
     Returns:
@@ -49,7 +51,8 @@ def run(
     """
     request = _request(scene, recording, options)
     if output is not None:
-        result = run_to_file(replace(request, output=os.fspath(output), compression=compression, force=force))
+        file = {"output": os.fspath(output), "compression": compression, "format": format, "force": force}
+        result = run_to_file(replace(request, **file))
         for text in result.warnings:
             warnings.warn(text, stacklevel=2)
         return result.output

@@ -35,6 +35,7 @@ from collidecli.importers.meshes.part_cache import parts_kept_in
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.mixing import OptionalColumns, check_column_names
 from collidecli.scene.motion import Motion, episodes_in
+from collidecli.scene.option_choices import CONTACT_FORMATS
 from collidecli.scene.run_options import (
     HYDRO_NAMES,
     PARTICLE_NAMES,
@@ -54,6 +55,7 @@ SWITCH_SECONDS = 0.0005
 @dataclass(frozen=True, kw_only=True)
 class RunRequest(SceneRequest):
     """Scene, motion, options and output of a run. columns: names of the optional contact columns to write.
+    format: major version of the contact set format.
 
     trace: file for a trace of threads, chunks and stages; "" is none.
     """
@@ -62,6 +64,7 @@ class RunRequest(SceneRequest):
     engine: EngineOptions = field(default_factory=EngineOptions)
     columns: Sequence[str] = ()
     compression: str = "gzip"
+    format: int = CONTACT_FORMATS[0]
     force: bool = False
     trace: str = ""
 
@@ -168,6 +171,7 @@ def _run(
             motion.float_type, attributes, compression=request.compression, force=request.force,
             columns=columns, threads=collision.writing_threads, chunk_rows=collision.chunk_rows,
             environment=environment, episodes=episodes_in(motion, model.world_count), groups=collision.pipeline.groups,
+            major=request.format,
         ) as writer,
         closing(collision.blocks(timing)) as blocks,
         WriterThread(writer, timing) as sink,

@@ -4,6 +4,8 @@ BROAD_PHASES = ("auto", "nxn", "sap", "explicit")
 PIPELINES = ("standard", "unified")
 NARROW_PHASES = ("gjk", "mpr")
 GAP_RULES = ("max", "sum")
+CONTACT_FORMATS = (1, 2)
+"""Major versions of the contact set format; the first is the default."""
 COMPRESSIONS = ("gzip", "none", "lzf", "zstd")
 FRAME_MATCHES = ("step", "time", "index")
 EVENT_THINGS = ("shapes", "bodies", "particles")

@@ -37,6 +37,21 @@ def test_a_split_run_is_one_run_again(parts, collide):
     assert collide("merge", "b.h5", "a.h5", "-o", "ab.h5").code == 3
 
 
+def test_sets_of_both_formats_are_merged_to_the_one_asked_for(parts, collide):
+    for name, frames in (("whole2", ":"), ("a2", ":8")):
+        assert collide(*RUN, "-t", "motion.h5", "--frames", frames, "-o", f"{name}.h5", "--format", "2").code == 0
+    assert collide("merge", "a2.h5", "b.h5", "-o", "mixed.h5").err.startswith("error: ")
+    assert not (parts / "mixed.h5").exists()
+    for version, whole in (("1", "whole"), ("2", "whole2")):
+        answer = collide("merge", "a2.h5", "b.h5", "-o", f"mixed{version}.h5", "--format", version)
+        assert answer.code == 0, answer.err
+        assert sha(parts / f"mixed{version}.h5") == sha(parts / f"{whole}.h5")
+        assert collide("check", f"mixed{version}.h5").code == 0
+    assert sha(parts / "whole.h5") != sha(parts / "whole2.h5")
+    assert collide("diff", "whole.h5", "whole2.h5").code == 0
+    assert collide("diff", "mixed2.h5", "whole.h5", "--full").code == 0
+
+
 def test_contacts_that_were_followed_have_no_union(here, collide):
     """The second part cannot know which id a contact that goes on had in the first."""
     for name, frames in (("a", ":8"), ("b", "8:")):

@@ -252,9 +252,11 @@ def test_hashes_that_steer_the_terminal(here, capsys):
 @pytest.mark.parametrize(("where", "name", "value"), [
     ("model", "gap_rule", "zzz"), ("model", "up_axis", "Q"), ("rigid_contacts/distance", "unit", "mm"),
     ("/", "config", "{}"), ("/", "content_sha256", "0" * 64), ("model", "up_axis", None),
+    ("/", "content_block_rows", None), ("/", "content_block_rows", 1 << 40), ("/", "content_block_rows", b"\xff"),
 ])  # fmt: skip
 def test_attributes_are_checked_at_every_open(here, capsys, where, name, value):
-    shutil.copyfile(Path(__file__).parents[1] / "golden" / "contacts_1_1.h5", here / "contacts.h5")
+    version = "2_0" if name == "content_block_rows" else "1_1"
+    shutil.copyfile(Path(__file__).parents[1] / "golden" / f"contacts_{version}.h5", here / "contacts.h5")
     with h5py.File(here / "contacts.h5", "a") as file:
         if value is None:
             del file[where].attrs[name]

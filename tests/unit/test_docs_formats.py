@@ -30,7 +30,7 @@ ONE = np.zeros(1, np.int64)
 EPISODES = Episodes(("a",), ONE.astype(np.int32), ONE, ONE + 2)
 
 
-def write_contacts(path: Path, rule: str) -> None:
+def write_contacts(path: Path, rule: str, major: int = 1) -> None:
     model = small_model(1, forced=True)
     material = Material(friction=1.0, contact_ke=2.0)
     pairs = PairMaterials.of([PairMaterial(condim=3), None] if rule == "mujoco" else [None, None])
@@ -43,8 +43,9 @@ def write_contacts(path: Path, rule: str) -> None:
         block.columns[column.name] = np.zeros(shape, column.dtype)
     time, kind = np.arange(2.0), np.dtype(np.float64)
     with ContactWriter(
-        path, model, 2, time, np.arange(2), kind, ATTRIBUTES, columns=columns, episodes=EPISODES, groups=GROUPS
-    ) as writer:
+        path, model, 2, time, np.arange(2), kind, ATTRIBUTES,
+        columns=columns, episodes=EPISODES, groups=GROUPS, major=major,
+    ) as writer:  # fmt: skip
         writer.append(block)
         writer.write_timing(TimingReport().as_tables())
         writer.finish()
@@ -69,8 +70,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     """Paths of all datasets that collide writes, by format."""
     folder = tmp_path_factory.mktemp("formats")
     pose = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (2, 1, 1, 1))
-    for rule in ("combine", "mujoco"):
-        write_contacts(folder / f"{rule}.h5", rule)
+    for major, rule in enumerate(("combine", "mujoco"), 1):
+        write_contacts(folder / f"{rule}.h5", rule, major)
     write_trajectory(folder / "bodies.h5", body_q=pose)
     write_trajectory(folder / "joints.h5", joint_q=np.zeros((2, 1, 3)), mocap_q=pose)
     write_profile(folder / "profile.h5")
@@ -121,7 +122,7 @@ def test_every_dataset_of_the_page_is_written(written):
 
 def test_every_dataset_that_is_written_is_on_the_page(written):
     named = documented() | prose("/timing") | prose("/timing/chunk") | prose("/model/forced_pair")
-    named |= set(re.findall(r"`(/time/\w+)`", TEXT))
+    named |= set(re.findall(r"`(/(?:time|content_hash)/\w+)`", TEXT))
     every = set().union(*written.values())
     stages = {path for path in every if path.startswith("/timing/chunk/") and path.endswith("_seconds")}
     assert "`<stage>_seconds`" in TEXT
@@ -129,7 +130,7 @@ def test_every_dataset_that_is_written_is_on_the_page(written):
 
 
 def test_the_root_attributes_are_on_the_page(tmp_path):
-    write_contacts(tmp_path / "a.h5", "combine")
+    write_contacts(tmp_path / "a.h5", "combine", 2)
     with h5py.File(tmp_path / "a.h5") as file:
         attributes = set(file.attrs) | set(file["model"].attrs)
         assert json.loads(str(file.attrs["config"]))

@@ -13,7 +13,17 @@ from collidecli.scene.columns import Column
 from collidecli.scene.contact_groups import GROUPS
 from collidecli.scene.contacts import OPTIONAL_COLUMNS
 from collidecli.storage.contact_sets import schema
-from collidecli.storage.contact_sets.content_hash import DIGESTS, EXCLUDED_GROUPS, DatasetDigest, content_hash
+from collidecli.storage.contact_sets.content_hash import (
+    BLOCK_ROWS as HASHED_ROWS,
+)
+from collidecli.storage.contact_sets.content_hash import (
+    HASH_BYTES,
+    DatasetDigest,
+    content_hash,
+    digest_class,
+    excluded_groups,
+    in_order,
+)
 from collidecli.storage.contact_sets.group_rules import group_findings
 from collidecli.storage.contact_sets.header_rules import header_faults
 from collidecli.storage.contact_sets.materials import tables_of
@@ -84,6 +94,8 @@ def _type_findings(file: h5py.File, name: str) -> list[Finding]:
         expected += [(table.path, (table.dtype,), (), table.extent) for table in schema.EPISODE_TABLES]
     if schema.PARTICLE_GROUP in file and require_version(file, name) >= GROUPS_SINCE:
         expected += [(table.path, (table.dtype,), (), table.extent) for table in schema.PARTICLE_TABLES]
+    if require_version(file, name)[0] > 1:
+        expected.append((schema.BLOCK_HASHES, (np.dtype(np.uint8),), (HASH_BYTES,), "blocks"))
     expected.append((schema.CELL_START, (np.dtype(np.int64),), (), "cell starts"))
     for column in (*schema.RIGID_COLUMNS, *optional):
         expected.append((schema.column_path(column), _types(column), schema.row_shape(column), "contacts"))
@@ -129,29 +141,55 @@ def _group_datasets(file: h5py.File) -> list[tuple[str, tuple[np.dtype | None, .
 
 def _content_findings(file: h5py.File, name: str) -> list[Finding]:
     """A wrong content hash. Raises InputError for unreadable data, such as data with a wrong checksum."""
-    digests = [_digest(dataset, name) for dataset in _hashed_datasets(file)]
-    if content_hash(digests) != file.attrs["content_sha256"]:
-        return [Finding(name, "the content hash does not match: the data was changed after it was written")]
-    return []
+    version = require_version(file, name)
+    digest = digest_class(version)
+    digests = [_digest(dataset, name, digest) for dataset in _hashed_datasets(file, excluded_groups(version))]
+    damaged_blocks = _block_findings(file, name, digests) if version[0] > 1 else []
+    if damaged_blocks or content_hash(digests) == file.attrs["content_sha256"]:
+        return damaged_blocks
+    return [Finding(name, "the content hash does not match: the data was changed after it was written")]
 
 
-def _hashed_datasets(file: h5py.File) -> list[h5py.Dataset]:
+def _block_findings(file: h5py.File, name: str, digests: list[DatasetDigest]) -> list[Finding]:
+    """The first block of each dataset whose hash is not that in the file."""
+    stored = np.asarray(h5py.Dataset(file[schema.BLOCK_HASHES].id)[()], np.uint8).tobytes()
+    where, wanted = f"{name}: {schema.BLOCK_HASHES}", sum(len(digest.blocks) for digest in digests)
+    if len(stored) != wanted:
+        what = f"it has {len(stored) // HASH_BYTES} rows for {wanted // HASH_BYTES} blocks"
+        return [Finding(where, f"{what}: datasets were changed after it was written")]
+    findings, first = [], 0
+    for digest in in_order(digests):
+        own = digest.blocks
+        held = stored[first : first + len(own)]
+        first += len(own)
+        if held != own:
+            block = next(
+                k for k in range(0, len(own), HASH_BYTES) if held[k : k + HASH_BYTES] != own[k : k + HASH_BYTES]
+            )
+            row = block // HASH_BYTES * HASHED_ROWS
+            last = min(row + HASHED_ROWS, digest.row_count)
+            what = "the hash of this block does not match: the data was changed after it was written"
+            findings.append(Finding(f"{name}: {digest.path}, rows {row} to {last}", what))
+    return findings
+
+
+def _hashed_datasets(file: h5py.File, excluded: tuple[str, ...]) -> list[h5py.Dataset]:
     datasets: list[h5py.Dataset] = []
 
     def visit(path: str, item: h5py.Group | h5py.Dataset) -> None:
-        if isinstance(item, h5py.Dataset) and f"/{path}".split("/")[1] not in EXCLUDED_GROUPS:
+        if isinstance(item, h5py.Dataset) and f"/{path}".split("/")[1] not in excluded:
             datasets.append(item)
 
     file.visititems(visit)
     return datasets
 
 
-def _digest(dataset: h5py.Dataset, name: str) -> DatasetDigest:
+def _digest(dataset: h5py.Dataset, name: str, digest_type: type[DatasetDigest]) -> DatasetDigest:
     path = str(dataset.name)
     is_string = h5py.check_string_dtype(dataset.dtype) is not None
     if dataset.ndim == 0 or dataset.dtype.kind not in "iufO" or (dataset.dtype.kind == "O" and not is_string):
         raise InputError(f"the dataset {dataset.dtype}{dataset.shape} is not part of the format", f"{name}: {path}")
-    digest = DIGESTS[1](path, None if is_string else dataset.dtype, dataset.shape[1:])
+    digest = digest_type(path, None if is_string else dataset.dtype, dataset.shape[1:])
     for start in range(0, dataset.shape[0], BLOCK_ROWS):
         rows = slice(start, min(start + BLOCK_ROWS, dataset.shape[0]))
         try:

@@ -1,7 +1,7 @@
 """The content hash of an HDF5 file: equal for equal datasets, independent of compression, chunks and threads.
 
-Definition. For each dataset outside `/timing` and `/content_hash`, in ascending order of its path's UTF-8 bytes, one
-line
+Definition. For each dataset outside `/timing` (and, in version 2, `/content_hash`), in ascending order of its path's
+UTF-8 bytes, one line
 
     <path> TAB <type> TAB <shape> TAB <digest> LF
 
@@ -27,7 +27,6 @@ from itertools import pairwise
 import numpy as np
 
 STRING_TYPE = "utf8"
-EXCLUDED_GROUPS = ("timing", "content_hash")
 BLOCK_ROWS = 8192
 """Rows of a block of version 2: a divisor of the usual numbers of rows in a chunk."""
 HASH_BYTES = 32
@@ -170,10 +169,6 @@ class BlockDigest(DatasetDigest):
         return bytes(self._blocks) + last
 
 
-DIGESTS: dict[int, type[DatasetDigest]] = {1: StreamDigest, 2: BlockDigest}
-"""The digest of each version of the format."""
-
-
 def _raw(rows: np.ndarray) -> memoryview:
     return rows.reshape(-1).view(np.uint8).data
 
@@ -185,6 +180,16 @@ def _encoded(strings: Sequence[str]) -> bytes:
 def in_order(digests: Iterable[DatasetDigest]) -> list[DatasetDigest]:
     """The digests in the order of their lines."""
     return sorted(digests, key=lambda digest: digest.path.encode())
+
+
+def excluded_groups(version: tuple[int, int]) -> tuple[str, ...]:
+    """Groups of the root that are not hashed in a version of the format."""
+    return ("timing",) if version[0] == 1 else ("timing", "content_hash")
+
+
+def digest_class(version: tuple[int, int]) -> type[DatasetDigest]:
+    """The digest of datasets in a version of the format."""
+    return StreamDigest if version[0] == 1 else BlockDigest
 
 
 def content_hash(digests: Iterable[DatasetDigest]) -> str:

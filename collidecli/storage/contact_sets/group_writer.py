@@ -15,10 +15,10 @@ from collidecli.storage.h5_objects import NewObjects
 
 
 class GroupWriter:
-    """Writes the rows of groups, block by block in the order of cells, with one chunk of each dataset in memory.
+    """Writes the rows of groups, block by block in the order of cells, with a few chunks of each dataset in memory.
 
-    float_type: of the columns that follow the motion. chunk_rows: 0 is CHUNK_ROWS. Raises ValueError for a group that
-    refers to rows of a group that is not written.
+    float_type: of the columns that follow the motion. digest: of the datasets. chunk_rows: 0 is CHUNK_ROWS.
+    Raises ValueError for a group that refers to rows of a group that is not written.
     """
 
     def __init__(
@@ -27,10 +27,12 @@ class GroupWriter:
         groups: Sequence[ContactGroup],
         float_type: np.dtype,
         compression: str,
+        digest: type[DatasetDigest],
         chunk_rows: int = 0,
     ) -> None:
         self._tables = {
-            group.name: _Table(objects, group, float_type, compression, chunk_rows or CHUNK_ROWS) for group in groups
+            group.name: _Table(objects, group, float_type, compression, digest, chunk_rows or CHUNK_ROWS)
+            for group in groups
         }
         names = {group.name for group in groups}
         for group in groups:
@@ -57,14 +59,21 @@ class _Table:
     """One group of the file: its columns grow together, each list's values and every start on their own."""
 
     def __init__(
-        self, objects: NewObjects, group: ContactGroup, float_type: np.dtype, compression: str, chunk_rows: int
+        self,
+        objects: NewObjects,
+        group: ContactGroup,
+        float_type: np.dtype,
+        compression: str,
+        digest: type[DatasetDigest],
+        chunk_rows: int,
     ) -> None:
         def column(definition: Column) -> ChunkedColumn:
             path, dtype = f"/{group.name}/{definition.name}", definition.dtype_for(float_type)
-            return ChunkedColumn(objects, path, dtype, schema.row_shape(definition), definition.unit, compression)
+            row_shape = schema.row_shape(definition)
+            return ChunkedColumn(objects, path, dtype, row_shape, definition.unit, compression, digest)
 
         def start(name: str) -> ChunkedColumn:
-            return ChunkedColumn(objects, f"/{group.name}/{name}", np.dtype(np.int64), compression=compression)
+            return ChunkedColumn(objects, f"/{group.name}/{name}", np.dtype(np.int64), (), "", compression, digest)
 
         self.row_count = 0
         self._group = group

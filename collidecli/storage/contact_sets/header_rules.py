@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import h5py
+import numpy as np
 
 from collidecli.scene.contact_groups import GROUPS
 from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS
 from collidecli.scene.material import MATERIAL_RULES
 from collidecli.storage.attribute_rules import (
     AttributeRule,
+    Fault,
     attribute_faults,
     json_object,
     one_of,
@@ -20,6 +23,7 @@ from collidecli.storage.attribute_rules import (
     text_if_string,
 )
 from collidecli.storage.contact_sets import schema
+from collidecli.storage.contact_sets.content_hash import BLOCK_ROWS
 
 _TABLES = (*schema.MODEL_TABLES, *schema.FORCED_TABLES, *schema.TIME_TABLES)
 _UNITS = {
@@ -45,8 +49,23 @@ RULES = (
 )
 
 
+def _same_number(wanted: int) -> Fault:
+    def fault(value: Any) -> str:
+        found = np.asarray(value)
+        if found.shape == () and found.dtype.kind in "iu" and int(found) == wanted:
+            return ""
+        return f"is not {wanted}"
+
+    return fault
+
+
+SINCE_2 = (AttributeRule("", schema.BLOCK_ROWS_ATTRIBUTE, _same_number(BLOCK_ROWS)),)
+"""Rules of version 2."""
+
+
 def header_faults(file: h5py.File) -> Iterator[tuple[str, str]]:
     """(location in the file, rule) of every attribute that breaks a rule; "" is the root."""
     timing = file.get("/timing")
     names = list(timing.attrs) if isinstance(timing, h5py.Group) else []
-    return attribute_faults(file, (*RULES, *(AttributeRule("/timing", name, text_if_string) for name in names)))
+    rules = RULES + SINCE_2 if np.atleast_1d(np.asarray(file.attrs["format_version"]))[0] > 1 else RULES
+    return attribute_faults(file, (*rules, *(AttributeRule("/timing", name, text_if_string) for name in names)))

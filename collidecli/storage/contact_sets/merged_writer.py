@@ -18,16 +18,17 @@ from collidecli.scene.contacts import ContactBlock
 from collidecli.scene.episodes import Episodes
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets import schema
-from collidecli.storage.contact_sets.content_hash import DIGESTS, DatasetDigest, content_hash
+from collidecli.storage.contact_sets.content_hash import DatasetDigest, content_hash, digest_class, excluded_groups
 from collidecli.storage.contact_sets.group_writer import GroupWriter
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.writer import write_content_hash
 from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns
 from collidecli.storage.h5_input import DAMAGE, damaged, exact_texts
 from collidecli.storage.h5_objects import NewObjects
 from collidecli.storage.process_activity import data, structure, structure_step
 
 MODEL = "/model"
-KNOWN_GROUPS = ("model", "time", "rigid_contacts", "timing")
+KNOWN_GROUPS = ("model", "time", "rigid_contacts")
 EPISODE_NAMES = tuple(table.path.rpartition("/")[2] for table in schema.EPISODE_TABLES)
 
 
@@ -75,7 +76,12 @@ def check_groups(contacts: ContactSet) -> None:
     """Raises InputError for data that this version cannot merge."""
     columns = {"cell_start", *schema.COLUMN_NAMES, *contacts.optional_columns}
     file: Any = contacts.file
-    known = (*KNOWN_GROUPS, *contacts.groups, *(("episode",) if contacts.episodes is not None else ()))
+    known = (
+        *KNOWN_GROUPS,
+        *excluded_groups(contacts.version),
+        *contacts.groups,
+        *(("episode",) if contacts.episodes is not None else ()),
+    )
     unknown = [f"/{name}" for name in file if name not in known]
     if contacts.episodes is not None:
         unknown += [f"/episode/{name}" for name in file["episode"] if name not in EPISODE_NAMES]
@@ -139,7 +145,6 @@ def write_merged(
         try:
             objects = NewObjects(file)
             sha = _write(objects, output, header, blocks, compression)
-            objects.attribute("/", "content_sha256", sha)
             objects.report("/timing", header.timing)
             objects.attribute("/", "complete", np.int32(1))
             file.close()
@@ -154,15 +159,16 @@ def write_merged(
 def _write(
     objects: NewObjects, output: AtomicOutput, header: MergedHeader, blocks: Iterable[ContactBlock], compression: str
 ) -> str:
-    start = ChunkedColumn(objects, schema.CELL_START, np.dtype(np.int64), compression=compression)
+    digest = digest_class(header.version)
+    start = ChunkedColumn(objects, schema.CELL_START, np.dtype(np.int64), (), "", compression, digest)
     columns = {
         column.name: ChunkedColumn(
-            objects, schema.column_path(column), dtype, schema.row_shape(column), column.unit, compression
+            objects, schema.column_path(column), dtype, schema.row_shape(column), column.unit, compression, digest
         )
         for column, dtype in header.columns
     }
     starts, contacts = ChunkedColumns([start]), ChunkedColumns(list(columns.values()))
-    groups = GroupWriter(objects, header.groups, header.float_type, compression)
+    groups = GroupWriter(objects, header.groups, header.float_type, compression, digest)
     digests = _write_header(objects, header)
     rows = 0
     starts.append([np.zeros(1, np.int64)])
@@ -177,7 +183,9 @@ def _write(
     digests += groups.finish()
     digests += [column.digest for column in (start, *columns.values())]
     output.check()
-    return content_hash(digests)
+    sha = content_hash(digests)
+    write_content_hash(objects, header.version, digests, sha)
+    return sha
 
 
 def _write_header(objects: NewObjects, header: MergedHeader) -> list[DatasetDigest]:
@@ -187,14 +195,15 @@ def _write_header(objects: NewObjects, header: MergedHeader) -> list[DatasetDige
     objects.attribute("/", "creator", schema.creator())
     for name in schema.SOURCE_ATTRIBUTES:
         objects.attribute("/", name, header.attributes[name])
+    new_digest = digest_class(header.version)
     digests: list[DatasetDigest] = []
     for table in header.tables:
         if table.dtype is None:
-            digest = DIGESTS[1](table.path, None)
+            digest = new_digest(table.path, None)
             digest.update_strings(table.values)
             objects.strings(table.path, table.values, table.unit)
         else:
-            digest = DIGESTS[1](table.path, table.dtype, table.values.shape[1:])
+            digest = new_digest(table.path, table.dtype, table.values.shape[1:])
             digest.update(table.values)
             objects.numbers(table.path, table.values, table.unit)
         digests.append(digest)

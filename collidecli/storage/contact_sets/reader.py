@@ -1,4 +1,4 @@
-"""Reader of contact sets, format `collide-contacts` 1.x (docs/reference/file-formats.md)."""
+"""Reader of contact sets, format `collide-contacts` 1.x and 2.x (docs/reference/file-formats.md)."""
 
 from __future__ import annotations
 
@@ -395,7 +395,7 @@ def _refuse_large_chunks(file: h5py.File, path: str) -> None:
 
 def require_version(file: h5py.File, path: str) -> tuple[int, int]:
     """The file's (major, minor). Raises InputError for another format, an unsupported major version, huge chunks."""
-    known = f"this program reads {schema.FORMAT} {schema.VERSION[0]}.x"
+    known = f"this program reads {schema.FORMAT} {' and '.join(f'{major}.x' for major in schema.VERSIONS)}"
     found = file.attrs.get("format")
     if found is None:
         raise InputError("this HDF5 file has no root attribute format", path, known)
@@ -404,7 +404,7 @@ def require_version(file: h5py.File, path: str) -> tuple[int, int]:
     version = np.atleast_1d(file.attrs.get("format_version", []))
     if version.shape != (2,) or version.dtype.kind not in "iu":
         raise InputError("the root attribute format_version is not two integers", path, known)
-    if int(version[0]) != schema.VERSION[0]:
+    if int(version[0]) not in schema.VERSIONS:
         raise InputError(f"the contact set has version {version[0]}.{version[1]}", path, known)
     _refuse_large_chunks(file, path)
     return int(version[0]), int(version[1])

@@ -11,9 +11,14 @@ from collidecli.scene.columns import Column
 from collidecli.scene.contacts import RIGID_COLUMNS
 
 FORMAT = "collide-contacts"
-VERSION = (1, 3)
+VERSIONS = {1: (1, 3), 2: (2, 0)}
+"""The version that is written for each major version; their tables are equal, their content hashes differ."""
 RIGID_GROUP = "/rigid_contacts"
 CELL_START = f"{RIGID_GROUP}/cell_start"
+
+BLOCK_ROWS_ATTRIBUTE = "content_block_rows"
+BLOCK_HASHES = "/content_hash/block"
+"""Of version 2: rows of a block of the content hash, and the hashes of all blocks."""
 
 SOURCE_ATTRIBUTES = ("scene", "scene_sha256", "trajectory_sha256", "config")
 """Root attributes, all strings, of the file's sources; config is JSON."""
@@ -76,6 +81,11 @@ EPISODE_TABLES = (
     _table(f"{EPISODE_GROUP}/frame_count", "int64", "episodes"),
 )
 """Present only for a recording that consists of demonstrations; since 1.2. In the order of `Episodes`."""
+
+
+def tables_version(version: tuple[int, int]) -> tuple[int, int]:
+    """The version 1.x with the tables of a version: those of 2.0 are those of 1.3."""
+    return version if version[0] == 1 else (1, VERSIONS[1][1] + version[1])
 
 
 def column_path(column: Column) -> str:

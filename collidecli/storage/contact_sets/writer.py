@@ -1,4 +1,4 @@
-"""Writer of contact sets, format `collide-contacts` 1.3 (docs/reference/file-formats.md)."""
+"""Writer of contact sets, format `collide-contacts` 1.3 or 2.0 (docs/reference/file-formats.md)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,18 @@ from collidecli.scene.contact_groups import ContactGroup
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.model import Model
+from collidecli.scene.option_choices import CONTACT_FORMATS
 from collidecli.scene.particle_objects import ParticleObjects
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets import schema
-from collidecli.storage.contact_sets.content_hash import DIGESTS, DatasetDigest, content_hash
+from collidecli.storage.contact_sets.content_hash import (
+    BLOCK_ROWS,
+    DatasetDigest,
+    block_hashes,
+    content_hash,
+    digest_class,
+)
 from collidecli.storage.contact_sets.group_writer import GroupWriter
 from collidecli.storage.contact_sets.materials import material_values
 from collidecli.storage.h5_chunks import CHUNK_ROWS, ChunkedColumn, ChunkedColumns, ChunkThreads
@@ -54,6 +61,7 @@ class ContactWriter:
         chunk_rows: 0 is CHUNK_ROWS, or fewer if the first contacts predict a short set.
         environment: attributes of /timing that are known before the first block.
         episodes: of the motion, or None.
+        major: version of the format, 1 or 2.
         groups: of the file beside /rigid_contacts; every block has rows of all of them, and of no other.
     Raises OutputError if the file cannot be written, InputError for an unavailable compression.
     """
@@ -75,6 +83,7 @@ class ContactWriter:
         environment: Mapping[str, object] | None = None,
         episodes: Episodes | None = None,
         groups: Sequence[ContactGroup] = (),
+        major: int = CONTACT_FORMATS[0],
     ) -> None:
         if set(attributes) != set(schema.SOURCE_ATTRIBUTES):
             raise ValueError(f"attributes are {sorted(attributes)}, not {sorted(schema.SOURCE_ATTRIBUTES)}")
@@ -84,7 +93,8 @@ class ContactWriter:
         self._row_count = 0
         self._ended = False
         self.content_sha256 = ""
-        self._digest = DIGESTS[1]
+        self._version = schema.VERSIONS[major]
+        self._digest = digest_class(self._version)
         self._digests: list[DatasetDigest] = []
         self._output = AtomicOutput(path, force)
         self._file: h5py.File | None = None
@@ -92,13 +102,15 @@ class ContactWriter:
         try:
             self._file = h5py.File(self._output, "w")
             self._objects = NewObjects(self._file)
-            start = ChunkedColumn(self._objects, schema.CELL_START, np.dtype(np.int64), compression=compression)
+            start = ChunkedColumn(
+                self._objects, schema.CELL_START, np.dtype(np.int64), (), "", compression, self._digest
+            )
             self._columns = self._new_columns(columns, float_type, compression)
             self._datasets = [start, *self._columns.values()]
             self._starts = ChunkedColumns([start], chunk_rows or CHUNK_ROWS)
             self._contacts = ChunkedColumns(list(self._columns.values()), chunk_rows or CHUNK_ROWS)
             self._starts.append([np.zeros(1, np.int64)])
-            self._groups = GroupWriter(self._objects, groups, float_type, compression, chunk_rows)
+            self._groups = GroupWriter(self._objects, groups, float_type, compression, self._digest, chunk_rows)
             self._settled = chunk_rows > 0
             self._threads = ChunkThreads(threads + 1)
             self._alone = threads == 1
@@ -121,6 +133,7 @@ class ContactWriter:
                 schema.row_shape(column),
                 column.unit,
                 compression,
+                self._digest,
             )
             for column in columns
         }
@@ -142,7 +155,7 @@ class ContactWriter:
     ) -> None:
         objects = self._objects
         objects.attribute("/", "format", schema.FORMAT)
-        objects.attribute("/", "format_version", np.array(schema.VERSION, np.int32))
+        objects.attribute("/", "format_version", np.array(self._version, np.int32))
         objects.attribute("/", "creator", schema.creator())
         for name in schema.SOURCE_ATTRIBUTES:
             objects.attribute("/", name, attributes[name])
@@ -219,7 +232,7 @@ class ContactWriter:
         self._digests += self._groups.finish(self._threads) + [dataset.digest for dataset in self._datasets]
         self.content_sha256 = content_hash(self._digests)
         self._open_file()
-        self._objects.attribute("/", "content_sha256", self.content_sha256)
+        write_content_hash(self._objects, self._version, self._digests, self.content_sha256)
         self._output.check()
 
     def write_timing(self, report: Mapping[str, object]) -> None:
@@ -261,6 +274,16 @@ class ContactWriter:
         if self._file is None:
             raise OutputError("the contact set is closed already", str(self._output.path))
         return self._file
+
+
+def write_content_hash(
+    objects: NewObjects, version: tuple[int, int], digests: Sequence[DatasetDigest], content: str
+) -> None:
+    """Writes the content hash and, of version 2, the hashes of its blocks."""
+    objects.attribute("/", "content_sha256", content)
+    if version[0] > 1:
+        objects.attribute("/", schema.BLOCK_ROWS_ATTRIBUTE, np.int64(BLOCK_ROWS))
+        objects.numbers(schema.BLOCK_HASHES, block_hashes(digests))
 
 
 def _check_frames(

@@ -66,7 +66,7 @@ def broken() -> bytes:
 HEADER_CASES = {
     "the format is collide-trajectory": lambda f: f.attrs.__setitem__("format", "collide-trajectory"),
     "no root attribute format": lambda f: f.attrs.__delitem__("format"),
-    "version 2.0": lambda f: f.attrs.__setitem__("format_version", np.int32([2, 0])),
+    "version 3.0": lambda f: f.attrs.__setitem__("format_version", np.int32([3, 0])),
     "format_version is not two integers": lambda f: f.attrs.__setitem__("format_version", "1.0"),
     "incomplete": lambda f: f.attrs.__delitem__("complete"),
     "root attribute scene is missing": lambda f: f.attrs.__delitem__("scene"),
@@ -113,10 +113,10 @@ def test_header_and_types(path, expected):
 
 
 def test_the_reader_says_which_format_it_knows(path):
-    edit(path, HEADER_CASES["version 2.0"])
+    edit(path, HEADER_CASES["version 3.0"])
     with pytest.raises(InputError) as caught:
         ContactSet.open(path)
-    assert "this program reads collide-contacts 1.x" in str(caught.value)
+    assert "this program reads collide-contacts 1.x and 2.x" in str(caught.value)
 
 
 def test_a_newer_minor_version_and_unknown_datasets_are_read(path):

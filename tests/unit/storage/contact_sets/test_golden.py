@@ -1,4 +1,4 @@
-"""Files of versions 1.0 and 1.3, kept, are read by every later version."""
+"""Files of versions 1.0, 1.3 and 2.0, kept, are read by every later version."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
 
 FOLDER = Path(__file__).parents[3] / "golden"
-GOLDEN, GROUPS = FOLDER / "contacts_1_0.h5", FOLDER / "contacts_1_3.h5"
+GOLDEN, GROUPS, BLOCKS = (FOLDER / f"contacts_{version}.h5" for version in ("1_0", "1_3", "2_0"))
 
 
 def test_version_1_0_is_reread():
@@ -36,6 +36,24 @@ def test_version_1_0_is_reread():
 def test_its_hash_and_rules_still_hold():
     assert check_file(GOLDEN) == []
     assert check_file(GROUPS) == []
+    assert check_file(BLOCKS) == []
+
+
+def test_version_2_0_is_reread():
+    """Its columns of cells have two blocks of the content hash."""
+    with ContactSet.open(BLOCKS) as contacts:
+        assert contacts.version == (2, 0)
+        assert contacts.content_sha256 == "f55f4215e2abfd4947c2a45c58822cdd6a73b7a83ef17d19037f7c841e874120"
+        assert (contacts.frame_count, contacts.world_count, contacts.contact_count) == (1200, 7, 56)
+        assert contacts.shapes.path == ("ground", "ball", "bøx", "pin", "egg")
+        assert contacts.cell_start(slice(0, 16))[[1, 7, 14, 15]].tolist() == [6, 33, 56, 56]
+        assert contacts.file["content_hash/block"].shape == (81, 32)
+        assert bytes(contacts.file["content_hash/block"][0, :4]).hex() == "f1270454"
+        last = {name: values[-1] for name, values in contacts.cell(1, 6).columns.items()}
+        assert list(contacts.groups) == ["hydro_patches", "hydro_faces", "soft_contacts", "self_contacts"]
+        assert contacts.groups["soft_contacts"].row_count == 33
+    assert (last["shape0"], last["shape1"], last["kind"]) == (3, 4, 1)
+    assert last["distance"] == np.float32(-0.07501723617315292)
 
 
 def test_the_groups_of_version_1_3_are_reread():
