@@ -1,52 +1,130 @@
-"""How long until `collide` answers: the help, and the first contacts of a fresh process without and with kernels."""
+"""How long until `collide` answers: the help, first contacts, and whole runs against imports and a script of MuJoCo."""
 
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from tests.bench.result import BenchTable, spread_time
+from collidecli.storage.trajectories.writer import TrajectoryWriter
+from tests.bench.result import BenchTable, interleaved, ratio, spread_time
+from tests.bench.scenes import FOLDER, BenchScene, humanoid
 
 SCENES = {
-    "the pile of samples/01_usd_pile": "samples/01_usd_pile/pile.usda",
-    "the humanoid of samples/02_humanoid": "samples/02_humanoid/humanoid.xml",
+    "the pile of samples/01_usd_pile": (
+        "samples/01_usd_pile/pile.usda",
+        "from pxr import Usd, UsdGeom, UsdPhysics",
+    ),
+    "the humanoid of samples/02_humanoid": ("samples/02_humanoid/humanoid.xml", "import mujoco"),
 }
+"""Scene, and the import of its parser."""
+SCRIPT = Path(__file__).with_name("contact_script.py")
+FRAMES = (100, 10_000, 100_000)
 MOST_REPEATS = 3
 """Of an empty cache: each compiles every kernel anew."""
 
 
 def measure(repeats: int, clock: str) -> BenchTable:
-    """Seconds of the wall clock of whole processes, whatever clock was asked for."""
+    """Seconds of whole processes, in turn: of the wall clock, or with --clock cpu of the processor."""
+    run = partial(_seconds, clock)
     table = BenchTable(
         "start",
         "Start: whole processes, from call to exit",
-        ["what", "seconds"],
+        ["what", "seconds", "times that of"],
         notes=[
-            "`run` takes one frame and writes its file. An empty cache: WARP_CACHE_PATH is a new folder, so that every "
-            "kernel is compiled. MuJoCo, USD and Warp are loaded anew in each process; their files are in the disk's "
-            "cache."
+            "`run` takes one frame and writes its file, or as many frames as stated. An empty cache: WARP_CACHE_PATH "
+            "is a new folder, so that every kernel is compiled. MuJoCo, USD and Warp are loaded anew in each process; "
+            "their files are in the disk's cache, and so is the bytecode of all modules.",
+            "Imports: an interpreter that imports warp, numpy, h5py and the scene's parser, and ends. Script: "
+            "`tests/bench/contact_script.py`, which reads the same coordinates, calls `mj_kinematics` and "
+            "`mj_collision` for each frame, and writes the contacts with h5py, not compressed and not hashed.",
         ],
     )
-    _seconds("--help", cache="")
-    times = np.array([_seconds("--help", cache="") for _ in range(2 * repeats)])
-    table.add("`collide --help`", spread_time(times))
-    table.keep("help seconds", times)
-    for name, scene in SCENES.items():
-        with tempfile.TemporaryDirectory() as folder:
-            command = ("run", scene, "--frames", "0", "-o", f"{folder}/out.contacts.h5", "--force", "--quiet")
-            empty = [_seconds(*command, cache=f"{folder}/cache{k}") for k in range(min(repeats, MOST_REPEATS))]
-            warm = [_seconds(*command, cache=f"{folder}/cache0") for _ in range(repeats)]
-        table.add(f"first contacts, {name}, empty kernel cache", spread_time(np.array(empty)))
-        table.add(f"first contacts, {name}, kernels cached", spread_time(np.array(warm)))
-        table.keep(f"{scene} empty cache seconds", empty)
-        table.keep(f"{scene} cached seconds", warm)
+    with tempfile.TemporaryDirectory() as bytecode:
+        # Some machines turn the cache of bytecode off, and compiling would be most of a start.
+        kept = {"PYTHONPYCACHEPREFIX": bytecode, "PYTHONDONTWRITEBYTECODE": ""}
+        _measure_help(table, partial(run, kept), repeats)
+        for name, (scene, parser) in SCENES.items():
+            _measure_scene(table, partial(run, kept), repeats, name, scene, parser)
+        _measure_script(table, partial(run, kept), repeats)
     return table
+
+
+Run = Callable[..., float]
+"""Seconds of a command; keyword arguments are variables of its environment."""
+
+
+def _measure_help(table: BenchTable, run: Run, repeats: int) -> None:
+    times = interleaved(
+        {"help": lambda: run(collide_command("--help")), "none": lambda: run([sys.executable, "-c", ""])}, 2 * repeats
+    )
+    table.add("`collide --help`", spread_time(times["help"]), f"{ratio(times['help'], times['none'])} an empty program")
+    table.keep("help seconds", times["help"])
+
+
+def _measure_scene(table: BenchTable, run: Run, repeats: int, name: str, scene: str, parser: str) -> None:
+    imports = [sys.executable, "-c", f"import warp, numpy, h5py; {parser}"]
+    with tempfile.TemporaryDirectory() as folder:
+        command = collide_command("run", scene, "--frames", "0", "-o", f"{folder}/out.h5", "--force", "--quiet")
+        caches = iter(range(MOST_REPEATS + 1))
+        empty = interleaved(
+            {"run": lambda: run(command, WARP_CACHE_PATH=f"{folder}/cache{next(caches)}")}, min(repeats, MOST_REPEATS)
+        )["run"]
+        times = interleaved(
+            {
+                "imports": lambda: run(imports),
+                "cached": lambda: run(command, WARP_CACHE_PATH=f"{folder}/cache0"),
+            },
+            repeats,
+        )
+    share = f"{ratio(times['cached'], times['imports'])} the imports"
+    table.add(f"imports, {name}", spread_time(times["imports"]), "")
+    table.add(f"first contacts, {name}, kernels cached", spread_time(times["cached"]), share)
+    table.add(f"first contacts, {name}, empty kernel cache", spread_time(empty), "")
+    table.keep(f"{scene} empty cache seconds", empty)
+    table.keep(f"{scene} cached seconds", times["cached"])
+    table.keep(f"{scene} imports seconds", times["imports"])
+
+
+def _measure_script(table: BenchTable, run: Run, repeats: int) -> None:
+    scene = humanoid(FRAMES[1])
+    with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+        for frames in FRAMES:
+            recording = _write_coordinates(scene, Path(folder) / f"{frames}.h5", frames)
+            files = str(scene.path), str(recording)
+            script = [sys.executable, str(SCRIPT), *files, f"{folder}/script.h5"]
+            ours = ["run", files[0], "-t", files[1], "-o", f"{folder}/out.contacts.h5", "--force", "--quiet"]
+            times = interleaved(
+                {
+                    "script": partial(run, script),
+                    "run": partial(run, collide_command(*ours)),
+                    "one thread": partial(run, collide_command(*ours, "--threads", "1")),
+                },
+                repeats,
+            )
+            table.add(f"script, {scene.name}, {frames} frames", spread_time(times["script"]), "")
+            for kind, words in (("run", ""), ("one thread", ", one thread")):
+                share = f"{ratio(times[kind], times['script'])} the script"
+                table.add(f"`run`, {scene.name}, {frames} frames{words}", spread_time(times[kind]), share)
+            for kind, seconds in times.items():
+                table.keep(f"{frames} frames {kind} seconds", seconds)
+
+
+def _write_coordinates(scene: BenchScene, path: Path, frames: int) -> Path:
+    """The scene's coordinates, repeated to this number of frames, as a trajectory that has them in place of poses."""
+    qpos = np.resize(scene.qpos, (frames, scene.qpos.shape[1]))
+    with TrajectoryWriter(path, coordinate_count=scene.mj_model.nq, frames_expected=frames, force=True) as file:
+        step = np.arange(frames)
+        file.append(0.01 * step, step, joint_q=qpos[:, None])
+    return path
 
 
 def collide_command(*args: str) -> list[str]:
@@ -56,8 +134,8 @@ def collide_command(*args: str) -> list[str]:
     return [*start, *args]
 
 
-def _seconds(*args: str, cache: str) -> float:
-    environment = {**os.environ, **({"WARP_CACHE_PATH": cache} if cache else {})}
-    start = time.perf_counter()
-    subprocess.run(collide_command(*args), env=environment, check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - start
+def _seconds(clock: str, kept: dict[str, str], command: list[str], **environment: str) -> float:
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(command, env={**os.environ, **kept, **environment}, check=True, stdout=subprocess.DEVNULL)
+    after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - start
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime if clock == "cpu" else wall
