@@ -39,6 +39,8 @@ HELD_BATCHES = 3
 """Number of chunks of poses in memory: one is read, one waits, one is computed."""
 POSE_BYTES = 7 * 8
 POSITION_BYTES = 3 * 8
+READ_BYTES = 256 << 10
+"""Least size of the poses that are read at once: each read and its kinematics take some milliseconds."""
 LEAST_CHUNK_ROWS = 1024
 HELD_CHUNKS = 6
 """Number of chunks of every column in memory: one is filled, two are hashed and compressed, each with its compressed
@@ -231,22 +233,27 @@ def sample_poses(motion: Motion) -> np.ndarray:
 def pose_batches(motion: Motion, model: Model, cells: int, timing: TimingReport) -> Iterator[PoseBatch]:
     """The motion in chunks of `cells` consecutive cells. A frame of many worlds is read once for all its chunks.
 
-    The first chunk has a quarter of the cells, in whole frames, as the workers are idle until it is read.
+    The first chunk has a quarter of the cells, in whole frames, as the workers are idle until it is read. Frames of a
+    small scene are read together for several chunks.
     """
     world_count = model.world_count
     cell_count = len(motion.time) * world_count
+    frame_bytes = motion.world_count * (POSE_BYTES * len(model.bodies.path) + POSITION_BYTES * len(model.particles))
+    least = READ_BYTES // max(1, frame_bytes)
     held, poses, positions = range(0), np.zeros(0), None
     resting = model.particles.position[None, None] if len(model.particles) else None
     in_first = first_batch_cells(cells, cell_count, world_count)
     for first in (0, *range(in_first, cell_count, cells)):
         count = in_first if first == 0 else min(cells, cell_count - first)
         frames = range(first // world_count, (first + count - 1) // world_count + 1)
-        if frames != held:
+        if not (held.start <= frames.start and frames.stop <= held.stop):
             before = motion.kinematics_seconds
+            held = range(frames.start, max(frames.stop, min(frames.start + least, len(motion.time))))
             with timing.stage("read"), reading("motion"):
-                held, poses = frames, motion.read(frames)
+                poses = motion.read(held)
                 if resting is not None:
-                    recorded = recorded_particles(motion, frames)
+                    recorded = recorded_particles(motion, held)
                     positions = model.with_attached_particles(poses, resting if recorded is None else recorded)
             timing.move("read", "kinematics", motion.kinematics_seconds - before)
-        yield PoseBatch(first, count, frames.start, poses, positions)
+        here = slice(frames.start - held.start, frames.stop - held.start)
+        yield PoseBatch(first, count, frames.start, poses[here], None if positions is None else positions[here])

@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.broadphase.all_pairs import AllPairs
 from collidecli.engine.broadphase.explicit import explicit
-from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune
-from collidecli.engine.broadphase.sweep_plan import plan_sweep
 from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, upload_model
 from collidecli.engine.narrowphase.collider import ColliderTable
 from collidecli.engine.narrowphase.dispatch import needed_colliders
@@ -239,10 +236,15 @@ def _broad_phase(
     sample_poses: Callable[[], np.ndarray],
 ) -> BroadPhase:
     if name == "nxn":
+        from collidecli.engine.broadphase.all_pairs import AllPairs
+
         return AllPairs(device_model)
     if name == "explicit":
         assert template_pairs is not None
         return explicit(device_model, template_pairs)
+    from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune
+    from collidecli.engine.broadphase.sweep_plan import plan_sweep
+
     samples = sample_poses()
     lower, upper = sample_bounds(device_model, samples)
     offset = world_offset(device_model.model, samples)

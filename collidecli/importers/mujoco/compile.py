@@ -17,7 +17,14 @@ from collidecli.importers.mujoco.assets import included_files, names_other_files
 from collidecli.importers.mujoco.limits import refuse_excessive_scene
 from collidecli.importers.mujoco.orientation import resolve_orientations
 from collidecli.importers.mujoco.parsed_frames import restore_replicates, restore_urdf_origins
-from collidecli.importers.mujoco.strip import FAMILIES, KEYFRAMES, Family, drop_wrong_keys, partition_geoms
+from collidecli.importers.mujoco.strip import (
+    FAMILIES,
+    KEYFRAMES,
+    Family,
+    drop_wrong_keys,
+    partition_geoms,
+    shrink_textures,
+)
 from collidecli.scene.run_options import SceneOptions
 
 _COMPILER_ERRORS = (ValueError, mujoco.FatalError, RuntimeError, MemoryError)
@@ -170,6 +177,7 @@ class _Attempts:
             raise InputError(what, self.location, "correct the file") from error
         self.notes[:] = relocate_assets(spec, self._options.asset_map, self._folder, self.location)
         self._restore(spec)
+        shrink_textures(spec)
         if self.urdf:
             spec.compiler.fusestatic = False
         if self._options.floating_base:

@@ -1,4 +1,4 @@
-"""Removal of elements that affect no contact, for scenes that MuJoCo does not compile completely."""
+"""Removal of elements that affect no contact, for scenes that MuJoCo does not compile completely, and of textures."""
 
 from __future__ import annotations
 
@@ -23,6 +23,16 @@ class Family:
 
     name: str
     strip: Callable[[mujoco.MjSpec], int]
+
+
+def shrink_textures(spec: mujoco.MjSpec) -> None:
+    """Sets the size of procedural textures to one pixel: MuJoCo takes a tenth of a second to make a usual sky.
+
+    An invalid size stays, so that MuJoCo reports it.
+    """
+    for texture in spec.textures:
+        if texture.builtin != mujoco.mjtBuiltin.mjBUILTIN_NONE:
+            texture.width, texture.height = min(texture.width, 1), min(texture.height, 1)
 
 
 def partition_geoms(spec: mujoco.MjSpec) -> tuple[list, list]:

@@ -322,3 +322,24 @@ def test_a_scene_of_another_machine_keeps_what_its_states_need():
     (warning,) = compiled.warnings
     assert "textures and materials (2; MuJoCo: Error opening file '/home/nobody/wood.png'" in warning
     assert "visual meshes (1; MuJoCo: Error opening file '/home/nobody/meshes/link.stl'" in warning
+
+
+TEXTURES = """<asset><texture type="skybox" builtin="gradient" width="{size}" height="512"/>
+<texture name="grid" type="2d" builtin="checker" mark="cross" width="300" height="300"/>
+<texture name="cube" type="cube" builtin="flat" random="0.1" mark="random" width="64" height="64"/>
+<material name="grid" texture="grid"/></asset>"""
+
+
+def test_procedural_textures_are_compiled_with_one_pixel(tmp_path):
+    """Those of a usual scene take MuJoCo a tenth of a second."""
+    text = scene([TEXTURES.format(size=512)], material="grid")
+    compiled = compile_mjcf(write(tmp_path, text))
+    assert not compiled.warnings
+    assert sorted(compiled.mj_model.tex_width.tolist()) == [1, 1, 1]
+    assert (compiled.mj_model.nmat, compiled.mj_model.ngeom) == (1, 3)
+    same_geoms(compiled.mj_model, mujoco.MjModel.from_xml_string(text))
+
+
+def test_an_invalid_procedural_texture_is_still_reported(tmp_path):
+    found, _ = loaded(write(tmp_path, scene([TEXTURES.format(size=0)])))
+    assert any("textures and materials" in warning for warning in found.warnings), found.warnings
