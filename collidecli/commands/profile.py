@@ -30,7 +30,7 @@ from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.run_options import EngineOptions
-from collidecli.storage.contact_sets.content_hash import DatasetDigest, content_hash
+from collidecli.storage.contact_sets.content_hash import StreamDigest, content_hash
 from collidecli.storage.contact_sets.schema import CELL_START, column_path, row_shape
 from collidecli.storage.field_cache import FieldCache
 
@@ -413,11 +413,11 @@ class ContactDigest:
     """One hash of all contacts, computed from the columns as the content hash of a contact set is."""
 
     def __init__(self, float_type: np.dtype) -> None:
-        self._start = DatasetDigest(CELL_START, np.dtype(np.int64))
+        self._start = StreamDigest(CELL_START, np.dtype(np.int64))
         self._start.update(np.zeros(1, np.int64))
         self._rows = 0
         self._columns = {
-            column.name: DatasetDigest(column_path(column), column.dtype_for(float_type), row_shape(column))
+            column.name: StreamDigest(column_path(column), column.dtype_for(float_type), row_shape(column))
             for column in RIGID_COLUMNS
         }
 
@@ -430,7 +430,7 @@ class ContactDigest:
 
     def value(self) -> str:
         """The hash in hexadecimal."""
-        return content_hash((digest.path, digest.line()) for digest in (self._start, *self._columns.values()))
+        return content_hash((self._start, *self._columns.values()))
 
 
 __all__ = [
