@@ -65,6 +65,8 @@ class LaunchQueue:
         self._step = (ctypes.c_uint64 * (STEP_NUMBERS * MAX_STEPS))()
         self._packed: dict[wp.Kernel, PackedLaunch] = {}
         self._queued: list[PackedLaunch | None] = []
+        self._numbers: list[int] = []
+        """Of the queued steps; they are stored in `_step` together, since each assignment to it costs a microsecond."""
         self._all: PackedLaunch | None = None
 
     def launch(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None:
@@ -91,8 +93,8 @@ class LaunchQueue:
         count = len(self._queued)
         if count == 0:
             return
-        first = self._queued[0]
-        self._queued.clear()
+        first, numbers = self._queued[0], self._numbers
+        self._queued, self._numbers = [], []
         if count == 1 and first is not None:
             first.launch()
             return
@@ -101,6 +103,7 @@ class LaunchQueue:
             step = wp.array(ptr=ctypes.addressof(self._step), shape=size, dtype=wp.uint64, device="cpu")
             command = wp.launch(execute_steps, 1, [step, count], device="cpu", record_cmd=True)
             self._all = PackedLaunch(command, [step, count])
+        self._step[: len(numbers)] = numbers
         self._all.packed.count = count
         self._all.launch()
 
@@ -111,6 +114,5 @@ class LaunchQueue:
     def _append(self, launch: PackedLaunch | None, step: tuple[int, int, int, int]) -> None:
         if len(self._queued) == MAX_STEPS:
             self.finish()
-        first = STEP_NUMBERS * len(self._queued)
-        self._step[first : first + STEP_NUMBERS] = step
+        self._numbers += step
         self._queued.append(launch)
