@@ -1,6 +1,7 @@
 """World pose and inflated bounds of every shape in every cell of a chunk, from body poses.
 
-A cell is one world in one frame. An instance is a shape in a cell (see device_model).
+A cell is one world in one frame. An instance is a shape in a cell (see device_model). The instances of a shape in a
+block of cells are consecutive (see cell_blocks).
 """
 
 from __future__ import annotations
@@ -10,21 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from collidecli.engine.device_model import LANES, MOVED_BY_WORLD, DeviceModel, Layout, ShapeRows
-from collidecli.engine.geometry.bounds import INFINITE, ball_radius, bounding_box, rounded_down, rounded_up
-from collidecli.engine.geometry.real import Pose, Real
+from collidecli.engine.cell_blocks import SINGLE_CELLS, BlockShape, block_shape, cell_blocks
+from collidecli.engine.device_model import LANES, DeviceModel, Layout, ShapeRows
+from collidecli.engine.geometry.real import Pose
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
+from collidecli.engine.shape_lanes import BOUND_NUMBERS, BOX_NUMBERS, bound_block, place_empty, place_lanes, read_ahead
 
 LANE_COUNT = wp.constant(LANES)
-WITH_WORLD = wp.constant(MOVED_BY_WORLD)
-BOUND_NUMBERS = 10
 NUMBERS = wp.constant(BOUND_NUMBERS)
-CENTER = wp.constant(0)
-RADIUS = wp.constant(3)
-LOWER = wp.constant(4)
-UPPER = wp.constant(7)
-"""Indices of an instance's bounds: centre and radius of its bounding ball, lower and upper corner of its AABB."""
 
 
 @dataclass(frozen=True)
@@ -50,19 +45,23 @@ class PoseBatch:
 class Instances:
     """All shapes of all cells of a chunk.
 
-    pose: world pose. bound: blocks of LANES consecutive instances, NUMBERS values of each (CENTER to UPPER), inflated
-    by `bounds_inflation` and rounded outwards; see `bound_index`.
+    pose: world pose. bound: groups of LANES consecutive instances, NUMBERS values of each (shape_lanes), inflated by
+    `bounds_inflation` and rounded outwards; see `bound_index`. block_box: lower and upper corner of the box around each
+    slot's bounds in each block, groups of LANES consecutive slots, six values of each.
     """
 
     pose: wp.array[Pose]
     bound: wp.array[wp.float32]
+    block_box: wp.array[wp.float32]
 
 
-def new_instances(workspace: Workspace, count: int) -> Instances:
-    """`count` instances, a multiple of LANES; not set."""
+def new_instances(workspace: Workspace, slot_count: int, lanes: int) -> Instances:
+    """Instances of `slot_count` slots of blocks, a multiple of LANES, in `lanes` lanes each; not set."""
+    count = slot_count * lanes
     pose = workspace.array("instance_pose", count, Pose)
     bound = workspace.array("instance_bound", BOUND_NUMBERS * count, wp.float32)
-    return workspace.struct(Instances, pose=pose, bound=bound)
+    block_box = workspace.array("block_box", BOX_NUMBERS * slot_count, wp.float32)
+    return workspace.struct(Instances, pose=pose, bound=bound, block_box=block_box)
 
 
 @wp.func
@@ -71,47 +70,23 @@ def bound_index(instance: int, number: int) -> int:
     return ((instance // LANE_COUNT) * NUMBERS + number) * LANE_COUNT + instance % LANE_COUNT
 
 
-@wp.func
-def bound_vector(instances: Instances, instance: int, number: int) -> wp.vec3f:
-    """Vector of an instance's bounds: CENTER, LOWER or UPPER."""
-    at = bound_index(instance, number)
-    return wp.vec3f(instances.bound[at], instances.bound[at + LANE_COUNT], instances.bound[at + 2 * LANE_COUNT])
-
-
-@wp.func_native(
-    f"""
-    float* number = bound.data + (instance / {LANES}) * {BOUND_NUMBERS * LANES} + instance % {LANES};
-    for (int axis = 0; axis < 3; ++axis) {{
-        number[({CENTER} + axis) * {LANES}] = center[axis];
-        number[({LOWER} + axis) * {LANES}] = lower[axis];
-        number[({UPPER} + axis) * {LANES}] = upper[axis];
-    }}
-    number[{RADIUS * LANES}] = radius;
-"""
-)
-def set_bounds(
-    bound: wp.array[wp.float32],
-    instance: int,
-    center: wp.vec3f,
-    radius: wp.float32,
-    lower: wp.vec3f,
-    upper: wp.vec3f,
-):
-    """Writes an instance's bounds; in C++, since Warp's own array writes wrap and stride each element."""
-    ...
-
-
 @wp.struct
 class ChunkCells:
     """The cells of a chunk.
 
     cell_template, cell_world: template and world of each. first_pose: index of each cell's first body pose.
+    cell_lane, lane_cell, block_template, block_size: see CellBlocks. shift: a block has 1 << shift lanes.
     world_shift, body_shifts: see DeviceModel. shared: 1 where worlds with different origins use one recorded world.
     """
 
     cell_template: wp.array[wp.int32]
     cell_world: wp.array[wp.int32]
     first_pose: wp.array[wp.int32]
+    cell_lane: wp.array[wp.int32]
+    lane_cell: wp.array[wp.int32]
+    block_template: wp.array[wp.int32]
+    block_size: wp.array[wp.int32]
+    shift: int
     body_pose: wp.array[Pose]
     world_shift: wp.array[Pose]
     body_shifts: wp.array[wp.int32]
@@ -120,70 +95,120 @@ class ChunkCells:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A batch on a device, with the instances of its cells."""
+    """A batch on a device, with the instances of its cells. lanes: cells of a block."""
 
     first_cell: int
     cell_count: int
+    block_count: int
+    lanes: int
     cells: ChunkCells
     instances: Instances
 
 
-def transform_chunk(device_model: DeviceModel, batch: PoseBatch, workspace: Workspace) -> Chunk:
-    """Uploads a batch to the device of `device_model`; launches the computation of the instances' poses and bounds."""
-    cells = _upload_cells(batch, device_model, workspace)
-    count = batch.cell_count * device_model.layout.width
-    instances = new_instances(workspace, count)
-    workspace.launch(transform_shapes, count // LANES, [device_model.rows, device_model.layout, cells, instances])
-    return Chunk(batch.first_cell, batch.cell_count, cells, instances)
+def transform_chunk(
+    device_model: DeviceModel, batch: PoseBatch, workspace: Workspace, most: BlockShape = SINGLE_CELLS
+) -> Chunk:
+    """Uploads a batch to the device of `device_model`; launches the computation of the instances' poses and bounds.
+
+    most: the largest blocks of cells; by default each cell is a block.
+    """
+    shape = block_shape(batch.cell_count, device_model.model.world_template, most)
+    cells, block_count = _upload_cells(batch, device_model, shape, workspace)
+    slot_count = block_count * device_model.layout.width
+    instances = new_instances(workspace, slot_count, shape.lanes)
+    # On a device a thread has one lane, so that consecutive threads access consecutive memory.
+    per_thread = 1 if workspace.has_own_memory else shape.lanes
+    arguments = [device_model.rows, device_model.layout, cells, per_thread, instances]
+    workspace.launch(transform_shapes, slot_count * shape.lanes // per_thread, arguments)
+    workspace.launch(bound_blocks, slot_count, [shape.shift, instances])
+    return Chunk(batch.first_cell, batch.cell_count, block_count, shape.lanes, cells, instances)
 
 
-def _upload_cells(batch: PoseBatch, device_model: DeviceModel, workspace: Workspace) -> ChunkCells:
-    """Binds the poses on the CPU or uploads them, and sets the layout of the cells."""
+def _upload_cells(
+    batch: PoseBatch, device_model: DeviceModel, shape: BlockShape, workspace: Workspace
+) -> tuple[ChunkCells, int]:
+    """Binds the poses on the CPU or uploads them, and sets the layout of the cells; also returns the blocks' number."""
     worlds = len(device_model.model.world_template)
     _, recorded_worlds, bodies = batch.body_pose.shape[:3]
     # From the frame of the first cell on, so that all chunks of whole frames have one layout.
     skipped, first = divmod(batch.first_cell - batch.first_frame * worlds, worlds)
     end = skipped + -(-(first + batch.cell_count) // worlds)
     poses = np.ascontiguousarray(batch.body_pose[skipped:end], np.float64).reshape(-1, 7)
-    cell_template, cell_world, first_pose = _cell_layout(
-        first, batch.cell_count, recorded_worlds, bodies, device_model, workspace
-    )
+    layout = _cell_layout(first, batch.cell_count, recorded_worlds, bodies, device_model, shape, workspace)
     cells = workspace.struct(
         ChunkCells,
-        cell_template=cell_template,
-        cell_world=cell_world,
-        first_pose=first_pose,
+        **layout,
+        shift=shape.shift,
         world_shift=device_model.world_shift,
         body_shifts=device_model.body_shifts,
         shared=int(recorded_worlds == 1 and device_model.model.world_shift is not None),
     )
     workspace.bind_host_array(ChunkCells, "body_pose", poses if len(poses) else np.zeros((1, 7)), Pose)
-    return cells
+    return cells, layout["block_template"].shape[0]
 
 
 def _cell_layout(
-    first: int, count: int, recorded_worlds: int, bodies: int, device_model: DeviceModel, workspace: Workspace
-) -> tuple[wp.array, ...]:
-    """Template, world and first pose of at least `count` cells, from cell `first` of the first frame on; cached."""
-    key = (first, recorded_worlds, bodies)
-    if workspace.cell_layout is None or workspace.cell_layout[0] != key or workspace.cell_layout[1][0].shape[0] < count:
+    first: int,
+    count: int,
+    recorded_worlds: int,
+    bodies: int,
+    device_model: DeviceModel,
+    shape: BlockShape,
+    workspace: Workspace,
+) -> dict[str, wp.array]:
+    """The arrays of ChunkCells that depend on no pose, for cells from cell `first` of the first frame on; cached."""
+    key = (first, count, recorded_worlds, bodies, shape)
+    if workspace.cell_layout is None or workspace.cell_layout[0] != key:
         workspace.finish()
         world_template = device_model.model.world_template
         frame, world = np.divmod(np.arange(first, first + count), len(world_template))
-        first_pose = (frame * recorded_worlds + (world if recorded_worlds > 1 else 0)) * bodies
-        arrays = (world_template[world].astype(np.int32), world.astype(np.int32), first_pose.astype(np.int32))
-        workspace.cell_layout = (
-            key,
-            tuple(workspace.uploaded(values, wp.int32) for values in arrays),
-        )
+        blocks = cell_blocks(world_template[world], world, shape)
+        arrays = {
+            "cell_template": world_template[world],
+            "cell_world": world,
+            "first_pose": (frame * recorded_worlds + (world if recorded_worlds > 1 else 0)) * bodies,
+            "cell_lane": blocks.cell_lane,
+            "lane_cell": blocks.lane_cell,
+            "block_template": blocks.block_template,
+            "block_size": blocks.block_size,
+        }
+        uploaded = {name: workspace.uploaded(values.astype(np.int32), wp.int32) for name, values in arrays.items()}
+        workspace.cell_layout = (key, uploaded)
     return workspace.cell_layout[1]
+
+
+@wp.func
+def lane_of(chunk: ChunkCells, layout: Layout, instance: int) -> int:
+    """Lane of an instance, counted through all blocks."""
+    block = (instance >> chunk.shift) // layout.width
+    return (block << chunk.shift) + (instance & ((1 << chunk.shift) - 1))
+
+
+@wp.func
+def cell_of(chunk: ChunkCells, layout: Layout, instance: int) -> int:
+    """Cell of an instance."""
+    return chunk.lane_cell[lane_of(chunk, layout, instance)]
+
+
+@wp.func
+def instance_of(chunk: ChunkCells, layout: Layout, cell: int, slot: int) -> int:
+    """Instance of a slot in a cell."""
+    lane = chunk.cell_lane[cell]
+    in_block = lane & ((1 << chunk.shift) - 1)
+    return (((lane >> chunk.shift) * layout.width + slot) << chunk.shift) + in_block
+
+
+@wp.func
+def row_of_slot(chunk: ChunkCells, layout: Layout, block_slot: int) -> int:
+    """Shape row of a slot, counted through all blocks; -1 for a slot that its template does not use."""
+    block = block_slot // layout.width
+    return layout.slot_row[chunk.block_template[block] * layout.width + block_slot - block * layout.width]
 
 
 @wp.func
 def row_of(chunk: ChunkCells, layout: Layout, instance: int) -> int:
     """Shape row of an instance; -1 for a slot that its template does not use."""
-    cell = instance // layout.width
-    return layout.slot_row[chunk.cell_template[cell] * layout.width + instance - cell * layout.width]
+    return row_of_slot(chunk, layout, instance >> chunk.shift)
 
 
 @wp.func
@@ -196,42 +221,56 @@ def body_pose_of(chunk: ChunkCells, cell: int, body: int) -> Pose:
     return chunk.body_pose[chunk.first_pose[cell] + body]
 
 
-@wp.func
-def shape_pose_of(rows: ShapeRows, chunk: ChunkCells, cell: int, row: int) -> Pose:
-    """World pose of a shape in a cell."""
+@kernel
+def transform_shapes(rows: ShapeRows, layout: Layout, chunk: ChunkCells, per_thread: int, instances: Instances):
+    """One thread per `per_thread` lanes of a slot: poses and bounds; those of an unused slot overlap no other."""
+    first = wp.tid() * per_thread
+    block_slot = first >> chunk.shift
+    block = block_slot // layout.width
+    lane = first & ((1 << chunk.shift) - 1)
+    if per_thread > 1:
+        read_ahead(
+            chunk.body_pose,
+            chunk.lane_cell,
+            chunk.first_pose,
+            (block + 1) << chunk.shift,
+            1 << chunk.shift,
+            block_slot - block * layout.width,
+            layout.width,
+        )
+    row = row_of_slot(chunk, layout, block_slot)
+    if row < 0:
+        place_empty(instances.bound, first, per_thread)
+        return
+    first_lane = (block << chunk.shift) + lane
     body = rows.body[row]
-    if body >= 0:
-        return body_pose_of(chunk, cell, body) * rows.pose[row]
-    if body == WITH_WORLD:
-        return chunk.world_shift[chunk.cell_world[cell]] * rows.pose[row]
-    return rows.pose[row]
-
-
-@wp.func
-def transform_shape(rows: ShapeRows, chunk: ChunkCells, cell: int, row: int, instance: int, instances: Instances):
-    """Writes the world pose and the bounds of a shape in a cell."""
-    pose = shape_pose_of(rows, chunk, cell, row)
-    instances.pose[instance] = pose
-    inflation = rows.inflation[row]
-    center = wp.vec3f(wp.transform_get_translation(pose))
-    radius = ball_radius(center, rows.radius[row] + inflation)
-    box = bounding_box(rows.type[row], rows.size[row], pose, Real(inflation))
-    set_bounds(instances.bound, instance, center, radius, rounded_down(box.lower), rounded_up(box.upper))
+    shifts = int(0)
+    if body >= 0 and chunk.shared != 0:
+        shifts = chunk.body_shifts[body]
+    place_lanes(
+        chunk.body_pose,
+        chunk.world_shift,
+        chunk.lane_cell,
+        chunk.first_pose,
+        chunk.cell_world,
+        first_lane,
+        body,
+        shifts,
+        rows.pose,
+        row,
+        rows.type[row],
+        rows.size[row],
+        rows.radius[row],
+        rows.inflation[row],
+        first,
+        per_thread,
+        instances.pose,
+        instances.bound,
+    )
 
 
 @kernel
-def transform_shapes(rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: Instances):
-    """One thread per LANES slots of a cell: poses and bounds of their instances. An unused slot overlaps no other."""
-    first = wp.tid() * LANE_COUNT
-    cell = first // layout.width
-    first_slot = chunk.cell_template[cell] * layout.width + first - cell * layout.width
-    lane = int(0)
-    while lane < LANE_COUNT:
-        row = layout.slot_row[first_slot + lane]
-        if row >= 0:
-            transform_shape(rows, chunk, cell, row, first + lane, instances)
-        else:
-            # An inverted box, beyond a plane's bounds: it overlaps nothing.
-            empty = wp.vec3f(INFINITE, INFINITE, INFINITE) * wp.float32(2.0)
-            set_bounds(instances.bound, first + lane, empty, wp.float32(0.0), empty, -empty)
-        lane += 1
+def bound_blocks(shift: int, instances: Instances):
+    """One thread per slot of a block: the box around the bounds of its lanes."""
+    thread = wp.tid()
+    bound_block(instances.bound, thread, 1 << shift, instances.block_box)

@@ -109,7 +109,7 @@ def set_kind(out: ContactBuffer, row: int, count: int, kind: int):
 class Candidates:
     """The candidate pairs of a chunk, and the contacts of each.
 
-    pair: the two instances. row: rows of the two shapes, written by the partition.
+    pair: the two instances. row: rows of the two shapes.
     found: emitted contacts. count: contacts in the result, fewer where their number is limited.
     end: inclusive scan of `count`, see `scan_counts`: the contacts of candidate i are end[i] - count[i] .. end[i] - 1.
     first, stride: index of the first emitted contact in the contact buffer, and distance to the next.
@@ -125,7 +125,6 @@ class Candidates:
 
 
 _ELEMENTS = {
-    "row": wp.vec2i,
     "found": wp.int32,
     "count": wp.int32,
     "end": wp.int32,
@@ -134,10 +133,10 @@ _ELEMENTS = {
 }
 
 
-def new_candidates(workspace: Workspace, pair: wp.array, count: int) -> Candidates:
-    """Candidates over `count` pairs of instances, the other fields allocated but not set."""
+def new_candidates(workspace: Workspace, pair: wp.array, row: wp.array, count: int) -> Candidates:
+    """Candidates over `count` pairs of instances with their rows, the other fields allocated but not set."""
     workspace.table("of_candidate", Candidates, count, _ELEMENTS)
-    return workspace.struct(Candidates, pair=pair)
+    return workspace.struct(Candidates, pair=pair, row=row)
 
 
 def scan_counts(workspace: Workspace, candidates: Candidates, count: int, inexact: wp.array | None) -> tuple[int, int]:

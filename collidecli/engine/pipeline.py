@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import warp as wp
 
-from collidecli.engine.cells import Chunk, PoseBatch, transform_chunk, transform_shapes
+from collidecli.engine.block_pairs import BlockPairs
+from collidecli.engine.candidates import KERNELS as CANDIDATES
+from collidecli.engine.candidates import CandidateList, expand
+from collidecli.engine.cell_blocks import BlockShape
+from collidecli.engine.cells import Chunk, PoseBatch, bound_blocks, transform_chunk, transform_shapes
 from collidecli.engine.contact_record import Candidates, ContactBuffer, ContactRecord, new_candidates, scan_counts
 from collidecli.engine.contacts.compaction import COMPACT, compact_contacts, count_cells
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.narrowphase.collider import Bucket, ColliderBatch, ColliderTable
-from collidecli.engine.narrowphase.partition import count_buckets, partition, write_buckets
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
@@ -27,18 +30,23 @@ if TYPE_CHECKING:
     from collidecli.engine.contacts.reduction import Reduction
     from collidecli.engine.hydroelastic.stage import HydroStage
 
-ALWAYS = (write_buckets, count_cells, count_buckets, transform_shapes)
+ALWAYS = (count_cells, bound_blocks, *CANDIDATES, transform_shapes)
 """Kernels of every pipeline; on the CPU also `execute_steps`."""
 STAGES = ("transforms", "broad_phase", "narrow_phase", "reduction", "order")
 
 
 class BroadPhase(Protocol):
-    """Finds a chunk's candidates: pairs of instances that may touch, ordered by cell, slot0, slot1."""
+    """Finds the pairs of slots that may touch in a block of cells, ordered by block, slot0, slot1."""
 
     @property
     def name(self) -> str: ...
 
-    def find(self, chunk: Chunk, workspace: Workspace) -> tuple[wp.array, int]: ...
+    @property
+    def blocks(self) -> BlockShape:
+        """The largest blocks for which it is fast."""
+        ...
+
+    def find(self, chunk: Chunk, workspace: Workspace) -> BlockPairs: ...
 
     def kernels(self) -> list[wp.Kernel]: ...
 
@@ -183,11 +191,11 @@ class CollisionPipeline:
         """
         report = ChunkReport(cell_count=batch.cell_count)
         clock = StageClock(report, workspace)
-        chunk = transform_chunk(self.device_model, batch, workspace)
+        chunk = transform_chunk(self.device_model, batch, workspace, self.broad_phase.blocks)
         clock.end("transforms")
-        pair, count = self.broad_phase.find(chunk, workspace)
+        pairs = self.broad_phase.find(chunk, workspace)
         clock.end("broad_phase")
-        block = self._collide_pairs(chunk, pair, count, workspace, report, clock)
+        block = self._collide_pairs(chunk, pairs, workspace, report, clock)
         for stage in self.group_stages:
             block.groups[stage.group.name], _ = stage.collide_part(chunk, batch, workspace, 0, stage.width)
             clock.end("narrow_phase")
@@ -249,16 +257,17 @@ class CollisionPipeline:
         return groups_of_parts([{stage.group.name: part} for part in parts])[stage.group.name]
 
     def _host_pairs(self, batch: PoseBatch, memory_limit: int) -> tuple[np.ndarray, ChunkReport]:
-        """The candidates of a batch on the host, int32[P, 2]; their scratch memory is free afterwards."""
+        """The candidates of a batch of one cell on the host, int32[P, 2] slots; their scratch is free afterwards."""
         workspace = Workspace(self.device_model.device, memory_limit, exact=True)
         report = ChunkReport(cell_count=batch.cell_count)
         clock = StageClock(report, workspace)
         chunk = transform_chunk(self.device_model, batch, workspace)
         clock.end("transforms")
-        pair, count = self.broad_phase.find(chunk, workspace)
+        pairs = self.broad_phase.find(chunk, workspace)
         clock.end("broad_phase")
-        workspace.check(workspace.bytes + 8 * count)
-        found = workspace.host(pair, count).copy().reshape(-1, 2)
+        workspace.check(workspace.bytes + 8 * pairs.count)
+        is_candidate = workspace.host(pairs.mask, pairs.count) != 0
+        found = workspace.host(pairs.slots, pairs.count).reshape(-1, 2)[is_candidate]
         clock.close()
         return found, report
 
@@ -270,27 +279,27 @@ class CollisionPipeline:
         clock = StageClock(report, workspace)
         chunk = transform_chunk(self.device_model, batch, workspace)
         clock.end("transforms")
-        block = self._collide_pairs(chunk, workspace.uploaded(pairs, wp.vec2i), len(pairs), workspace, report, clock)
+        mask = workspace.uploaded(np.ones(len(pairs), np.uint32), wp.uint32)
+        found = BlockPairs(workspace.uploaded(pairs, wp.vec2i), mask, len(pairs))
+        block = self._collide_pairs(chunk, found, workspace, report, clock)
         clock.close()
         return block, report
 
     def _collide_pairs(
-        self,
-        chunk: Chunk,
-        pair: wp.array,
-        count: int,
-        workspace: Workspace,
-        report: ChunkReport,
-        clock: StageClock,
+        self, chunk: Chunk, pairs: BlockPairs, workspace: Workspace, report: ChunkReport, clock: StageClock
     ) -> ContactBlock:
-        """Contacts of `count` candidates of a chunk; completes the report."""
-        report.candidate_count = count
+        """Contacts of the candidates of a chunk; completes the report."""
         split = None
         if self.hydro is not None:
-            split = self.hydro.split(chunk, pair, count, workspace)
-            pair, count = split.others, split.other_count
-        candidates = new_candidates(workspace, pair, count)
-        emitted, inexact = self._narrow_phase(chunk, candidates, count, workspace)
+            split = self.hydro.split(chunk, pairs, workspace)
+            pairs = split.others
+            report.candidate_count += split.hydro.count
+        buckets = self.table.of_kinds, self.table.kind_count, max(1, len(self.table.colliders))
+        listed = expand(self.device_model, chunk, pairs, buckets, "candidate", workspace)
+        count = listed.count
+        report.candidate_count += count
+        candidates = new_candidates(workspace, listed.pair, listed.row, count)
+        emitted, inexact = self._narrow_phase(chunk, candidates, listed, workspace)
         scale = None
         if self.reduction is None:  # the scan executes with the launches of the colliders, in their stage
             total, report.inexact_count = scan_counts(workspace, candidates, count, inexact)
@@ -303,7 +312,16 @@ class CollisionPipeline:
             total, report.inexact_count = scan_counts(workspace, candidates, count, inexact)
             clock.end("reduction")
         block = compact_contacts(
-            self.device_model, chunk, candidates, count, total, emitted, self.float_type, workspace, scale
+            self.device_model,
+            chunk,
+            candidates,
+            count,
+            listed.cell_end,
+            total,
+            emitted,
+            self.float_type,
+            workspace,
+            scale,
         )
         report.touching_count = int(np.count_nonzero(pair_begins(block)))
         report.contact_count = block.contact_count
@@ -337,12 +355,12 @@ class CollisionPipeline:
         return [*dict.fromkeys(kernels), *self.broad_phase.kernels(), *(collider.kernel for collider in colliders)]
 
     def _narrow_phase(
-        self, chunk: Chunk, candidates: Candidates, count: int, workspace: Workspace
+        self, chunk: Chunk, candidates: Candidates, listed: CandidateList, workspace: Workspace
     ) -> tuple[ContactBuffer, wp.array | None]:
         """Sets the fields of each candidate except `end`; returns the buffer and the count of inexact pairs, if any."""
-        if count == 0:
+        if listed.count == 0:
             return workspace.struct(ContactBuffer), None
-        order, starts = partition(self.device_model, chunk, candidates, count, self.table, workspace)
+        order, starts = listed.order, listed.starts
         sizes = [end - start for start, end in pairwise(starts)]
         needed = [size * collider.max_contacts for size, collider in zip(sizes, self.table.colliders, strict=True)]
         shared = [self.device_model.rows, self.device_model.margins, chunk.instances, candidates]

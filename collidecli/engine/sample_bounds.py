@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from collidecli.engine.cells import BOUND_NUMBERS, LOWER, UPPER, PoseBatch, transform_chunk
+from collidecli.engine.cells import PoseBatch, transform_chunk
 from collidecli.engine.device_model import LANES, DeviceModel
 from collidecli.engine.runtime.workspace import Workspace
+from collidecli.engine.shape_lanes import BOUND_NUMBERS, LOWER, UPPER
 from collidecli.scene.model import Model
 from collidecli.scene.placement import compose, first_worlds
 

@@ -80,7 +80,8 @@ def reduced(
     poses = np.array([[[[0.0, 0, 0, 0, 0, 0, 1], [0.0, 0, 0, *turn]]]])
     chunk = transform_chunk(model, PoseBatch(0, 1, 0, poses), workspace)
     count = len(pairs)
-    candidates = new_candidates(workspace, wp.array([[0, 1]] * count, dtype=wp.vec2i, device=device), count)
+    pair, row = (wp.array([[0, 1]] * count, dtype=wp.vec2i, device=device) for _ in range(2))
+    candidates = new_candidates(workspace, pair, row, count)
     sizes = [len(pair) for pair in pairs]
     most = max(sizes)
     contact = np.zeros(most * count, ContactRecord.numpy_dtype())
@@ -89,7 +90,6 @@ def reduced(
             contact[name][place::count][: len(pair)] = getattr(pair, name)
     held = wp.array(contact, dtype=ContactRecord, device=device)
     for array, values in (
-        (candidates.row, [[0, 1]] * count),
         (candidates.found, sizes),
         (candidates.count, sizes),
         (candidates.first, np.arange(count)),

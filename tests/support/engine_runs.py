@@ -8,6 +8,9 @@ import numpy as np
 import warp as wp
 
 from collidecli.commands.python_api import Contacts, merged_contacts
+from collidecli.engine.block_pairs import BlockPairs
+from collidecli.engine.candidates import expand
+from collidecli.engine.cell_blocks import FULL_BLOCKS
 from collidecli.engine.cells import Chunk, PoseBatch, transform_chunk
 from collidecli.engine.geometry.signed_distance.build import FieldStore
 from collidecli.engine.pipeline import CollisionPipeline
@@ -32,6 +35,7 @@ class EveryPair:
     """A broad phase that tests no bounds: every allowed pair of every cell is a candidate."""
 
     name = "every pair"
+    blocks = FULL_BLOCKS
 
     def __init__(self, pipeline: CollisionPipeline) -> None:
         self._model = pipeline.device_model
@@ -40,14 +44,17 @@ class EveryPair:
             for template, rows in enumerate(self._model.template_rows)
         ]
 
-    def find(self, chunk: Chunk, workspace: Workspace) -> tuple:
+    def find(self, chunk: Chunk, workspace: Workspace) -> BlockPairs:
         width = self._model.layout.width
-        pairs = [
-            self._pairs[template] + cell * width
-            for cell, template in enumerate(chunk.cells.cell_template.numpy()[: chunk.cell_count])
-        ]
-        found = np.concatenate(pairs)
-        return wp.array(found.astype(np.int32), dtype=wp.vec2i, device=workspace.device), len(found)
+        templates, sizes = (
+            a.numpy()[: chunk.block_count] for a in (chunk.cells.block_template, chunk.cells.block_size)
+        )
+        pairs = [self._pairs[template] + block * width for block, template in enumerate(templates)]
+        mask = [np.full(len(each), (1 << int(size)) - 1) for each, size in zip(pairs, sizes, strict=True)]
+        found = np.concatenate(pairs).astype(np.int32)
+        slots = wp.array(found, dtype=wp.vec2i, device=workspace.device)
+        masks = wp.array(np.concatenate(mask).astype(np.uint32), dtype=wp.uint32, device=workspace.device)
+        return BlockPairs(slots, masks, len(found))
 
     def kernels(self) -> list:
         return []
@@ -85,16 +92,17 @@ def contacts_of(
 
 def candidates_of(pipeline: CollisionPipeline, poses: np.ndarray) -> np.ndarray:
     """int64[n, 3]: cell and rows of every candidate, in the broad phase's order."""
-    model, layout = pipeline.device_model.model, pipeline.device_model.layout
+    model = pipeline.device_model.model
     cells = len(poses) * model.world_count
     workspace = Workspace(pipeline.device_model.device, MEMORY)
-    chunk = transform_chunk(pipeline.device_model, PoseBatch(0, cells, 0, poses), workspace)
-    found, count = pipeline.broad_phase.find(chunk, workspace)
-    cell, place = np.divmod(workspace.host(found, count).reshape(-1, 2).astype(np.int64), layout.width)
-    assert np.array_equal(cell[:, 0], cell[:, 1])
-    slot_row = layout.slot_row.numpy().reshape(-1, layout.width)
-    rows = slot_row[model.world_template[cell[:, :1] % model.world_count], place]
-    return np.concatenate([cell[:, :1], rows], axis=1)
+    most = pipeline.broad_phase.blocks
+    chunk = transform_chunk(pipeline.device_model, PoseBatch(0, cells, 0, poses), workspace, most)
+    found = pipeline.broad_phase.find(chunk, workspace)
+    table = pipeline.table
+    buckets = table.of_kinds, table.kind_count, max(1, len(table.colliders))
+    listed = expand(pipeline.device_model, chunk, found, buckets, "candidate", workspace)
+    cell = np.repeat(np.arange(cells), np.diff(workspace.host(listed.cell_end, cells), prepend=0))
+    return np.column_stack([cell, workspace.host(listed.row, listed.count).reshape(-1, 2)]).astype(np.int64)
 
 
 def cells_of(contacts: Contacts) -> np.ndarray:

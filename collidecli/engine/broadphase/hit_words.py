@@ -1,7 +1,7 @@
-"""Count, scan, write over enumerated pairs, with one 32-bit word of hits for each 32 pairs of a cell.
+"""Count, scan, write over enumerated pairs, with one 32-bit word of hits for each 32 pairs of a block.
 
 The count pass tests the bounds of each pair once and sets its bit; the scan of the words' bit counts gives each word
-its range in the output; the write pass reads the bits only. The candidates are ordered by cell and by pair without a
+its range in the output; the write pass reads the bits only. The pairs are ordered by block and by slots without a
 sort.
 """
 
@@ -13,7 +13,7 @@ from collidecli.engine.device_model import LANES
 from collidecli.engine.runtime.workspace import Workspace
 
 ENTRIES_PER_WORD = 32 // LANES
-"""Blocks of pairs per word."""
+"""Groups of pairs per word."""
 
 
 @wp.func

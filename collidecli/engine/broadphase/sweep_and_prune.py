@@ -12,25 +12,22 @@ from dataclasses import dataclass
 
 import warp as wp
 
-from collidecli.engine.broadphase.eight_wide_bounds import RADIUS_SLACK, PairBlocks, entry_bits
+from collidecli.engine.block_pairs import BlockPairs
+from collidecli.engine.broadphase.block_boxes import PairGroups, box_bits
+from collidecli.engine.broadphase.lane_overlap import lanes_that_overlap, test_lanes
 from collidecli.engine.broadphase.sweep_plan import Columns, SweepPlan
-from collidecli.engine.cells import (
-    CENTER,
-    LANE_COUNT,
-    LOWER,
-    RADIUS,
-    UPPER,
-    Chunk,
-    ChunkCells,
-    Instances,
-    bound_index,
-    bound_vector,
-    row_of,
-)
-from collidecli.engine.device_model import DeviceModel, Filter, Layout, ShapeRows
+from collidecli.engine.cell_blocks import BlockShape
+from collidecli.engine.cells import LANE_COUNT, Chunk, ChunkCells, Instances, row_of_slot
+from collidecli.engine.device_model import DeviceModel, Filter, Layout
 from collidecli.engine.pair_filter import may_touch
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
+from collidecli.engine.shape_lanes import BOX_NUMBERS
+
+NUMBERS = wp.constant(BOX_NUMBERS)
+BLOCKS = BlockShape(4, of_one_world=True)
+"""One sort serves 16 frames of a world. Boxes around more frames of a falling pile overlap too often to be worth it, and
+worlds that stand apart have no common boxes."""
 
 
 @wp.func
@@ -38,6 +35,19 @@ def column_of(columns: Columns, offset: wp.vec2f, coordinate: wp.float32, side: 
     """Column along u (side 0) or v (side 1) in a world with this offset; monotone in the coordinate."""
     scaled = (coordinate - offset[side] - columns.origin[side]) * columns.per_metre[side]
     return int(wp.clamp(wp.floor(scaled), wp.float32(0.0), wp.float32(columns.count[side] - 1)))
+
+
+@wp.func
+def corner(box: wp.array[wp.float32], block_slot: int, number: int) -> wp.vec3f:
+    """Corner of a slot's box in a block: number 0 the lower, 3 the upper."""
+    at = ((block_slot // LANE_COUNT) * NUMBERS + number) * LANE_COUNT + block_slot % LANE_COUNT
+    return wp.vec3f(box[at], box[at + LANE_COUNT], box[at + 2 * LANE_COUNT])
+
+
+@wp.func
+def offset_of(chunk: ChunkCells, columns: Columns, block: int) -> wp.vec2f:
+    """Offset of the grid in the world of a block."""
+    return columns.offset[chunk.cell_world[chunk.lane_cell[block << chunk.shift]]]
 
 
 @kernel
@@ -48,18 +58,18 @@ def count_columns(
     columns: Columns,
     entry_count: wp.array[wp.int32],
 ):
-    """One thread per instance: number of columns that it covers."""
-    instance = wp.tid()
-    row = row_of(chunk, layout, instance)
+    """One thread per slot of a block: number of columns that its box covers."""
+    block_slot = wp.tid()
+    row = row_of_slot(chunk, layout, block_slot)
     count = int(0)
     if row >= 0 and columns.swept[row] != wp.uint8(0):
-        low = bound_vector(instances, instance, LOWER)
-        high = bound_vector(instances, instance, UPPER)
-        offset = columns.offset[chunk.cell_world[instance // layout.width]]
+        low = corner(instances.block_box, block_slot, 0)
+        high = corner(instances.block_box, block_slot, 3)
+        offset = offset_of(chunk, columns, block_slot // layout.width)
         along_u = column_of(columns, offset, high[columns.u], 0) - column_of(columns, offset, low[columns.u], 0) + 1
         along_v = column_of(columns, offset, high[columns.v], 1) - column_of(columns, offset, low[columns.v], 1) + 1
         count = along_u * along_v
-    entry_count[instance] = count
+    entry_count[block_slot] = count
 
 
 @wp.func
@@ -75,14 +85,14 @@ def sortable(x: wp.float32) -> wp.int64:
 
 @wp.struct
 class Entries:
-    """Instances in their columns, sorted by column, then by lower bound on the axis; bounds as in Instances.
+    """Slots of blocks in their columns, sorted by column, then by lower bound on the axis.
 
-    key: column in the upper 32 bits, `sortable` lower bound in the lower 32.
+    key: column in the upper 32 bits, `sortable` lower bound in the lower 32. slot: counted through all blocks.
+    lower, upper: corners of the slot's box in the block.
     """
 
     key: wp.array[wp.int64]
-    instance: wp.array[wp.int32]
-    ball: wp.array[wp.vec4f]
+    slot: wp.array[wp.int32]
     lower: wp.array[wp.vec3f]
     upper: wp.array[wp.vec3f]
 
@@ -96,50 +106,40 @@ def write_entries(
     entry_end: wp.array[wp.int32],
     entries: Entries,
 ):
-    """One thread per instance: an entry for each column that it covers. entry_end: inclusive scan of their number."""
-    instance = wp.tid()
+    """One thread per slot of a block: an entry for each column that it covers. entry_end: inclusive scan of their
+    number."""
+    block_slot = wp.tid()
     output = int(0)
-    if instance > 0:
-        output = entry_end[instance - 1]
-    if output == entry_end[instance]:
+    if block_slot > 0:
+        output = entry_end[block_slot - 1]
+    if output == entry_end[block_slot]:
         return
-    low = bound_vector(instances, instance, LOWER)
-    high = bound_vector(instances, instance, UPPER)
+    low = corner(instances.block_box, block_slot, 0)
+    high = corner(instances.block_box, block_slot, 3)
     lower_key = sortable(low[columns.axis])
-    base = (instance // layout.width) * columns.count[0] * columns.count[1]
-    offset = columns.offset[chunk.cell_world[instance // layout.width]]
+    block = block_slot // layout.width
+    base = block * columns.count[0] * columns.count[1]
+    offset = offset_of(chunk, columns, block)
     first_v = column_of(columns, offset, low[columns.v], 1)
     last_v = column_of(columns, offset, high[columns.v], 1)
     for i in range(column_of(columns, offset, low[columns.u], 0), column_of(columns, offset, high[columns.u], 0) + 1):
         for j in range(first_v, last_v + 1):
             entries.key[output] = (wp.int64(base + i * columns.count[1] + j) << wp.int64(32)) | lower_key
-            entries.instance[output] = instance
+            entries.slot[output] = block_slot
             output += 1
 
 
 @kernel
-def gather_bounds(instances: Instances, entries: Entries):
-    """One thread per entry: its instance's bounds, so that the sweep reads consecutive memory."""
+def gather_boxes(instances: Instances, entries: Entries):
+    """One thread per entry: its slot's box, so that the sweep reads consecutive memory."""
     thread = wp.tid()
-    instance = entries.instance[thread]
-    center = bound_vector(instances, instance, CENTER)
-    radius = instances.bound[bound_index(instance, RADIUS)]
-    entries.ball[thread] = wp.vec4f(center[0], center[1], center[2], radius)
-    entries.lower[thread] = bound_vector(instances, instance, LOWER)
-    entries.upper[thread] = bound_vector(instances, instance, UPPER)
+    entries.lower[thread] = corner(instances.block_box, entries.slot[thread], 0)
+    entries.upper[thread] = corner(instances.block_box, entries.slot[thread], 3)
 
 
 @wp.func
-def bounds_overlap(entries: Entries, i: int, j: int) -> bool:
-    """Whether the inflated balls and boxes of two entries overlap, with an allowance for rounding."""
-    ball0 = entries.ball[i]
-    ball1 = entries.ball[j]
-    x = ball0[0] - ball1[0]
-    y = ball0[1] - ball1[1]
-    z = ball0[2] - ball1[2]
-    r = (ball0[3] + ball1[3]) * RADIUS_SLACK
-    if x * x + y * y + z * z >= r * r:
-        return False
+def boxes_overlap(entries: Entries, i: int, j: int) -> bool:
+    """Whether the boxes of two entries overlap."""
     gap = wp.max(entries.lower[i] - entries.upper[j], entries.lower[j] - entries.upper[i])
     return wp.max(gap[0], wp.max(gap[1], gap[2])) < wp.float32(0.0)
 
@@ -162,136 +162,134 @@ def sweep(
     entries: Entries,
     capacity: int,
     found: wp.array[wp.int32],
-    candidate_key: wp.array[wp.int64],
+    pair_key: wp.array[wp.int64],
 ):
-    """One thread per entry: candidates with the later entries of its column whose lower bound is below its upper bound.
+    """One thread per entry: pairs with the later entries of its column whose lower bound is below its upper bound.
 
     The order of the output depends on the device; the keys are unique and sorted afterwards.
     """
     thread = wp.tid()
-    instance = entries.instance[thread]
+    block_slot = entries.slot[thread]
     column = entries.key[thread] >> wp.int64(32)
     last = (column << wp.int64(32)) | sortable(entries.upper[thread][columns.axis])
-    cell = instance // layout.width
-    offset = columns.offset[chunk.cell_world[cell]]
-    own = int(column) - cell * columns.count[0] * columns.count[1]
+    block = block_slot // layout.width
+    offset = offset_of(chunk, columns, block)
+    own = int(column) - block * columns.count[0] * columns.count[1]
     for other in range(thread + 1, entry_count):
         if entries.key[other] > last:
             break
-        if not bounds_overlap(entries, thread, other) or home_column(columns, offset, entries, thread, other) != own:
+        if not boxes_overlap(entries, thread, other) or home_column(columns, offset, entries, thread, other) != own:
             continue
-        first = wp.min(instance, entries.instance[other])
-        second = wp.max(instance, entries.instance[other])
-        if may_touch(pair_filter, row_of(chunk, layout, first), row_of(chunk, layout, second)):
+        first = wp.min(block_slot, entries.slot[other])
+        second = wp.max(block_slot, entries.slot[other])
+        if may_touch(pair_filter, row_of_slot(chunk, layout, first), row_of_slot(chunk, layout, second)):
             output = wp.atomic_add(found, 0, 1)
             if output < capacity:
-                candidate_key[output] = wp.int64(first) * wp.int64(layout.width) + wp.int64(
-                    second - cell * layout.width
-                )
+                pair_key[output] = wp.int64(first) * wp.int64(layout.width) + wp.int64(second - block * layout.width)
 
 
 @kernel
 def test_unswept(
-    rows: ShapeRows,
     layout: Layout,
     chunk: ChunkCells,
     instances: Instances,
-    pairs: PairBlocks,
-    entries_per_cell: int,
+    pairs: PairGroups,
+    entries_per_block: int,
     capacity: int,
     found: wp.array[wp.int32],
-    candidate_key: wp.array[wp.int64],
+    pair_key: wp.array[wp.int64],
 ):
-    """One thread per listed block of a cell: pairs with planes and with shapes too large for columns."""
+    """One thread per listed group of a block: pairs with planes and with shapes too large for columns."""
     thread = wp.tid()
-    cell = thread // entries_per_cell
-    template = chunk.cell_template[cell]
-    entry = pairs.start[template] + thread - cell * entries_per_cell
-    if entry >= pairs.start[template + 1]:
+    block = thread // entries_per_block
+    template = chunk.block_template[block]
+    index = pairs.start[template] + thread - block * entries_per_block
+    if index >= pairs.start[template + 1]:
         return
-    bits = entry_bits(rows, layout, chunk, instances, pairs, entry, cell * layout.width)
-    slot1 = pairs.entry[entry][1] * LANE_COUNT
+    entry = pairs.entry[index]
+    first_slot = block * layout.width
+    group = first_slot // LANE_COUNT + entry[1]
+    bits = box_bits(instances.block_box, first_slot + entry[0], group, wp.uint32(entry[2]))
+    slot1 = entry[1] * LANE_COUNT
     while bits != wp.uint32(0):
         if (bits & wp.uint32(1)) != wp.uint32(0):
             output = wp.atomic_add(found, 0, 1)
             if output < capacity:
-                instance0 = cell * layout.width + pairs.entry[entry][0]
-                candidate_key[output] = wp.int64(instance0) * wp.int64(layout.width) + wp.int64(slot1)
+                pair_key[output] = wp.int64(first_slot + entry[0]) * wp.int64(layout.width) + wp.int64(slot1)
         bits = bits >> wp.uint32(1)
         slot1 += 1
 
 
 @kernel
-def unpack(width: int, candidate_key: wp.array[wp.int64], candidates: wp.array[wp.vec2i]):
-    """One thread per candidate: its two instances from its key."""
+def unpack(width: int, pair_key: wp.array[wp.int64], slots: wp.array[wp.vec2i]):
+    """One thread per pair: its two slots from its key."""
     thread = wp.tid()
-    instance0 = int(candidate_key[thread] / wp.int64(width))
-    slot1 = int(candidate_key[thread] - wp.int64(instance0) * wp.int64(width))
-    candidates[thread] = wp.vec2i(instance0, (instance0 // width) * width + slot1)
+    block_slot0 = int(pair_key[thread] / wp.int64(width))
+    slot1 = int(pair_key[thread] - wp.int64(block_slot0) * wp.int64(width))
+    slots[thread] = wp.vec2i(block_slot0, (block_slot0 // width) * width + slot1)
 
 
 @dataclass(frozen=True)
 class SweepAndPrune:
-    """Broad phase by sweep and prune per column."""
+    """Broad phase by sweep and prune per column, once for each block of cells."""
 
     device_model: DeviceModel
     plan: SweepPlan
     name: str = "sap"
+    blocks: BlockShape = BLOCKS
 
-    def find(self, chunk: Chunk, workspace: Workspace) -> tuple[wp.array, int]:
-        """Candidates of a chunk as (vec2i instances, count), ordered by cell, slot0, slot1."""
+    def find(self, chunk: Chunk, workspace: Workspace) -> BlockPairs:
+        """Pairs of slots of a chunk, with the cells in which they are candidates."""
         layout = self.device_model.layout
         entries, entry_count = self._sorted_entries(chunk, workspace)
-        counter = workspace.array("candidate_count", 1, wp.int32)
-        capacity = max(1024, 2 * chunk.cell_count * layout.width)
+        slot_count = chunk.block_count * layout.width
+        counter = workspace.array("pair_count", 1, wp.int32)
+        capacity = max(1024, 2 * slot_count)
         while True:
             # The second half is scratch of the sort.
-            candidate_key = workspace.array("candidate_key", 2 * capacity, wp.int64)
-            capacity = candidate_key.shape[0] // 2
+            pair_key = workspace.array("pair_key", 2 * capacity, wp.int64)
+            capacity = pair_key.shape[0] // 2
             workspace.fill(counter, 0)
-            sink = [capacity, counter, candidate_key]
-            pair_filter = self.device_model.pair_filter
-            arguments = [pair_filter, layout, chunk.cells, self.plan.columns, entry_count, entries]
+            sink = [capacity, counter, pair_key]
+            arguments = [self.device_model.pair_filter, layout, chunk.cells, self.plan.columns, entry_count, entries]
             workspace.launch(sweep, entry_count, [*arguments, *sink])
-            listed = self.plan.listed_per_cell
-            arguments = [self.device_model.rows, layout, chunk.cells, chunk.instances, self.plan.listed, listed]
-            workspace.launch(test_unswept, chunk.cell_count * listed, [*arguments, *sink])
+            listed = self.plan.listed_per_block
+            arguments = [layout, chunk.cells, chunk.instances, self.plan.listed, listed]
+            workspace.launch(test_unswept, chunk.block_count * listed, [*arguments, *sink])
             found = workspace.last(counter, 1)
             if found <= capacity:
                 break
             capacity = found
-        order = workspace.array("candidate_order", 2 * found, wp.int32)
+        order = workspace.array("pair_order", 2 * found, wp.int32)
         if found:
-            bits = (chunk.cell_count * layout.width * layout.width).bit_length()
-            workspace.sort(candidate_key, order, found, bits)
-        candidates = workspace.array("candidate", found, wp.vec2i)
-        workspace.launch(unpack, found, [layout.width, candidate_key, candidates])
-        return candidates, found
+            workspace.sort(pair_key, order, found, (slot_count * layout.width).bit_length())
+        slots = workspace.array("block_pair", found, wp.vec2i)
+        workspace.launch(unpack, found, [layout.width, pair_key, slots])
+        return lanes_that_overlap(self.device_model, chunk, slots, found, workspace)
 
     def _sorted_entries(self, chunk: Chunk, workspace: Workspace) -> tuple[Entries, int]:
         """The sorted entries of a chunk, and their number."""
         layout, columns = self.device_model.layout, self.plan.columns
-        instance_count = chunk.cell_count * layout.width
-        entry_count = workspace.array("entry_count", instance_count, wp.int32)
-        entry_end = workspace.array("entry_end", instance_count, wp.int32)
+        slot_count = chunk.block_count * layout.width
+        entry_count = workspace.array("entry_count", slot_count, wp.int32)
+        entry_end = workspace.array("entry_end", slot_count, wp.int32)
         arguments = [layout, chunk.cells, chunk.instances, columns]
-        workspace.launch(count_columns, instance_count, [*arguments, entry_count])
-        count = workspace.scan(entry_count, instance_count, entry_end)
+        workspace.launch(count_columns, slot_count, [*arguments, entry_count])
+        count = workspace.scan(entry_count, slot_count, entry_end)
         entries = workspace.struct(
             Entries,
             # The second half is scratch of the sort.
             key=workspace.array("entry_key", 2 * count, wp.int64),
-            instance=workspace.array("entry_instance", 2 * count, wp.int32),
-            ball=workspace.array("entry_ball", count, wp.vec4f),
+            slot=workspace.array("entry_slot", 2 * count, wp.int32),
             lower=workspace.array("entry_lower", count, wp.vec3f),
             upper=workspace.array("entry_upper", count, wp.vec3f),
         )
-        workspace.launch(write_entries, instance_count, [*arguments, entry_end, entries])
+        workspace.launch(write_entries, slot_count, [*arguments, entry_end, entries])
         if count:
-            column_count = chunk.cell_count * self.plan.column_count
-            workspace.sort(entries.key, entries.instance, count, 32 + column_count.bit_length())
-        workspace.launch(gather_bounds, count, [chunk.instances, entries])
+            column_count = chunk.block_count * self.plan.column_count
+            workspace.sort(entries.key, entries.slot, count, 32 + column_count.bit_length())
+        workspace.launch(gather_boxes, count, [chunk.instances, entries])
         return entries, count
 
     def kernels(self) -> list[wp.Kernel]:
-        return [count_columns, write_entries, gather_bounds, sweep, test_unswept, unpack]
+        return [count_columns, write_entries, gather_boxes, sweep, test_unswept, unpack, test_lanes]

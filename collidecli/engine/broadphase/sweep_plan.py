@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from collidecli.engine.broadphase.eight_wide_bounds import PairBlocks, upload_blocks
+from collidecli.engine.broadphase.block_boxes import PairGroups, upload_groups
 from collidecli.engine.device_model import DeviceModel
 from collidecli.scene.shape_types import ShapeType
 
@@ -45,8 +45,8 @@ class SweepPlan:
     """Columns, and the listed pairs with a shape that is not swept."""
 
     columns: Columns
-    listed: PairBlocks
-    listed_per_cell: int
+    listed: PairGroups
+    listed_per_block: int
 
     @property
     def column_count(self) -> int:
@@ -97,7 +97,7 @@ def plan_sweep(
     columns.offset = wp.array(world_offset[:, [u, v]].astype(np.float32), dtype=wp.vec2f, device=device)
     columns.swept = wp.array(swept.astype(np.uint8), dtype=wp.uint8, device=device)
     listed = _unswept_pairs(device_model, swept, template_pairs)
-    return SweepPlan(columns, *upload_blocks(device_model, listed))
+    return SweepPlan(columns, *upload_groups(device_model, listed))
 
 
 def _unswept_pairs(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.cells import Chunk, ChunkCells, Instances, body_pose_of
+from collidecli.engine.cells import Chunk, ChunkCells, Instances, body_pose_of, cell_of
 from collidecli.engine.contact_record import (
     ANCHOR,
     Candidates,
@@ -24,28 +24,13 @@ from collidecli.scene.contacts import FRICTION_SCALE, RIGID_COLUMNS, ContactBloc
 
 
 @kernel
-def count_cells(
-    width: int,
-    cell_count: int,
-    candidate_count: int,
-    candidates: wp.array[wp.vec2i],
-    end: wp.array[wp.int32],
-    cell_end: wp.array[wp.int32],
-):
-    """One thread per candidate: the last of a cell writes the contacts' end of its cell and of empty cells after it.
-
-    end: inclusive scan of the contacts per candidate.
-    """
-    thread = wp.tid()
-    cell = candidates[thread][0] // width
-    next_cell = cell_count
-    if thread + 1 < candidate_count:
-        next_cell = candidates[thread + 1][0] // width
-    for c in range(cell, next_cell):
-        cell_end[c] = end[thread]
-    if thread == 0:
-        for c in range(cell):
-            cell_end[c] = 0
+def count_cells(candidate_end: wp.array[wp.int32], end: wp.array[wp.int32], cell_end: wp.array[wp.int32]):
+    """One thread per cell: the end of its contacts, from the ends of its candidates and of their contacts."""
+    cell = wp.tid()
+    last = candidate_end[cell] - 1
+    cell_end[cell] = 0
+    if last >= 0:
+        cell_end[cell] = end[last]
 
 
 @wp.func
@@ -158,7 +143,7 @@ def compaction_kernel(columns_type: Any, point_type: Any) -> wp.Kernel:
             deepest_to_front(emitted.contact, first, stride, candidates.found[thread], count, swapped)
         if count > 1:
             sort_by_features(emitted.contact, first, stride, count, swapped)
-        cell = pair[0] // layout.width
+        cell = cell_of(chunk, layout, pair[0])
         for i in range(count):
             contact = emitted.contact[first + i * stride]
             found = in_world(contact, pose_a_to_world, swapped)
@@ -212,6 +197,7 @@ def compact_contacts(
     chunk: Chunk,
     candidates: Candidates,
     candidate_count: int,
+    candidate_cell_end: wp.array,
     total: int,
     emitted: ContactBuffer,
     float_type: np.dtype,
@@ -220,7 +206,8 @@ def compact_contacts(
 ) -> ContactBlock:
     """The chunk's contacts as exactly sized host arrays.
 
-    candidates: with `end` set. total: contacts of all candidates. scale: friction scales where moments are matched,
+    candidates: with `end` set. candidate_cell_end: inclusive scan of the candidates of each cell.
+    total: contacts of all candidates. scale: friction scales where moments are matched,
     vec2f per candidate; written as a further column.
     """
     layout, float_type = device_model.layout, np.dtype(float_type)
@@ -230,11 +217,7 @@ def compact_contacts(
         others[FRICTION_SCALE.name] = (total, wp.float32)
     columns, arrays = workspace.packed_table("column", _COLUMNS[float_type], total, _elements(float_type), others)
     cell_end = arrays.pop("cell_end")
-    if candidate_count:
-        arguments = [layout.width, chunk.cell_count, candidate_count, candidates.pair, candidates.end, cell_end]
-        workspace.launch(count_cells, candidate_count, arguments)
-    else:
-        workspace.fill(cell_end, 0)
+    workspace.launch(count_cells, chunk.cell_count, [candidate_cell_end, candidates.end, cell_end])
     rows, margins = device_model.rows, device_model.margins
     arguments = [rows, margins, layout, chunk.cells, chunk.instances, candidates, emitted, columns]
     workspace.launch(COMPACT[float_type], candidate_count, arguments)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from collidecli.engine.cells import ChunkCells, Instances, row_of
+from collidecli.engine.cells import ChunkCells, Instances, row_of, row_of_slot
 from collidecli.engine.device_model import Layout, Margins, ShapeRows
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import CAPSULE, CONE, CYLINDER, PLANE, SPHERE
@@ -70,28 +70,38 @@ def is_hydroelastic(fields: PressureFields, row0: int, row1: int) -> bool:
 
 @kernel
 def mark_hydro_pairs(
-    layout: Layout, chunk: ChunkCells, fields: PressureFields, pair: wp.array[wp.vec2i], end: wp.array[wp.int32]
+    layout: Layout, chunk: ChunkCells, fields: PressureFields, slots: wp.array[wp.vec2i], end: wp.array[wp.int32]
 ):
-    """One thread a candidate: 1 for a hydroelastic pair, else 0."""
+    """One thread a pair of slots: 1 for a hydroelastic pair, else 0."""
     thread = wp.tid()
-    row0 = row_of(chunk, layout, pair[thread][0])
-    row1 = row_of(chunk, layout, pair[thread][1])
+    row0 = row_of_slot(chunk, layout, slots[thread][0])
+    row1 = row_of_slot(chunk, layout, slots[thread][1])
     end[thread] = wp.where(is_hydroelastic(fields, row0, row1), 1, 0)
 
 
+@wp.struct
+class PairLists:
+    """Hydroelastic and other pairs of slots, with the lanes in which they are candidates (BlockPairs)."""
+
+    hydro: wp.array[wp.vec2i]
+    hydro_mask: wp.array[wp.uint32]
+    others: wp.array[wp.vec2i]
+    other_mask: wp.array[wp.uint32]
+
+
 @kernel
-def split_pairs(
-    pair: wp.array[wp.vec2i], end: wp.array[wp.int32], hydro: wp.array[wp.vec2i], others: wp.array[wp.vec2i]
-):
-    """One thread a candidate: writes it to one of the two lists. end: inclusive scan of the marks."""
+def split_pairs(slots: wp.array[wp.vec2i], mask: wp.array[wp.uint32], end: wp.array[wp.int32], lists: PairLists):
+    """One thread a pair of slots: writes it to one of the two lists. end: inclusive scan of the marks."""
     thread = wp.tid()
     before = int(0)
     if thread > 0:
         before = end[thread - 1]
     if end[thread] > before:
-        hydro[before] = pair[thread]
+        lists.hydro[before] = slots[thread]
+        lists.hydro_mask[before] = mask[thread]
     else:
-        others[thread - before] = pair[thread]
+        lists.others[thread - before] = slots[thread]
+        lists.other_mask[thread - before] = mask[thread]
 
 
 @wp.func

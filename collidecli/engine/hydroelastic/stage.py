@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import warp as wp
 
+from collidecli.engine.block_pairs import BlockPairs
+from collidecli.engine.candidates import CandidateList, expand
 from collidecli.engine.cells import Chunk
-from collidecli.engine.device_model import DeviceModel
+from collidecli.engine.device_model import KIND_COUNT, DeviceModel
 from collidecli.engine.geometry.real import Vec3
 from collidecli.engine.hydroelastic import pairs, patches
 from collidecli.engine.hydroelastic.clipping import POLYTOPE_KERNELS, FaceList, clip_polytopes
@@ -29,12 +31,10 @@ if TYPE_CHECKING:  # defining its kernels takes time
 
 @dataclass(frozen=True)
 class SplitPairs:
-    """Candidates of a chunk: hydroelastic ones and others, each in canonical order."""
+    """Candidates of a chunk: hydroelastic ones in canonical order, and the pairs of slots of the others."""
 
-    hydro: wp.array
-    hydro_count: int
-    others: wp.array
-    other_count: int
+    hydro: CandidateList
+    others: BlockPairs
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ class HydroStage:
     """The hydroelastic pairs of a model.
 
     surface: write the faces. reduce: add contacts to the others. sampler: None where all pairs are of polytopes.
+    one_bucket: int32[KIND_COUNT], zeros: the bucket of every kind of shape.
     """
 
     device_model: DeviceModel
@@ -49,6 +50,7 @@ class HydroStage:
     surface: bool
     reduce: bool
     sampler: Sampler | None
+    one_bucket: wp.array
 
     @property
     def needs_corners(self) -> bool:
@@ -68,16 +70,27 @@ class HydroStage:
         kernels += POLYTOPE_KERNELS if self.uploaded.has_polytope_pairs else ()
         return [*kernels, *(self.sampler.kernels() if self.sampler else ())]
 
-    def split(self, chunk: Chunk, pair: wp.array, count: int, workspace: Workspace) -> SplitPairs:
+    def split(self, chunk: Chunk, found: BlockPairs, workspace: Workspace) -> SplitPairs:
         """Separates the hydroelastic candidates from the others."""
+        count = found.count
         end = workspace.array("hydro_pair_end", count, wp.int32)
         layout, fields = self.device_model.layout, self.uploaded.fields
-        workspace.launch(pairs.mark_hydro_pairs, count, [layout, chunk.cells, fields, pair, end])
+        workspace.launch(pairs.mark_hydro_pairs, count, [layout, chunk.cells, fields, found.slots, end])
         hydro_count = workspace.scan(end, count)
-        hydro = workspace.array("hydro_instances", hydro_count, wp.vec2i)
-        others = workspace.array("other_instances", count - hydro_count, wp.vec2i)
-        workspace.launch(pairs.split_pairs, count, [pair, end, hydro, others])
-        return SplitPairs(hydro, hydro_count, others, count - hydro_count)
+        counts = {"hydro": hydro_count, "others": count - hydro_count}
+        slots = {name: workspace.array(f"{name}_slots", each, wp.vec2i) for name, each in counts.items()}
+        masks = {name: workspace.array(f"{name}_mask", each, wp.uint32) for name, each in counts.items()}
+        lists = workspace.struct(
+            pairs.PairLists,
+            hydro=slots["hydro"],
+            hydro_mask=masks["hydro"],
+            others=slots["others"],
+            other_mask=masks["others"],
+        )
+        workspace.launch(pairs.split_pairs, count, [found.slots, found.mask, end, lists])
+        hydro, others = (BlockPairs(slots[name], masks[name], counts[name]) for name in counts)
+        listed = expand(self.device_model, chunk, hydro, (self.one_bucket, 0, 1), "hydro", workspace)
+        return SplitPairs(listed, others)
 
     def add_to(
         self, block: ContactBlock, chunk: Chunk, split: SplitPairs, workspace: Workspace
@@ -89,8 +102,9 @@ class HydroStage:
         """
         float_type = block.columns["point0"].dtype
         hydro, patch, lists, missed = self._patches(chunk, split, workspace)
-        count, cell_count = split.hydro_count, chunk.cell_count
-        cell = workspace.host(split.hydro, count)[:, 0] // self.device_model.layout.width
+        cell_count = chunk.cell_count
+        cell_end = workspace.host(split.hydro.cell_end, cell_count)
+        cell = np.repeat(np.arange(cell_count), np.diff(cell_end, prepend=0))
         rows = (hydro["row0"], hydro["row1"])
         torque_error = None
         groups = {}
@@ -113,10 +127,10 @@ class HydroStage:
     ) -> tuple[np.ndarray, np.ndarray, list[FaceList], np.ndarray]:
         """`HydroPair` and `HydroPatch` of every hydroelastic pair on the host, the lists of faces, and bool[pairs]:
         which overlap and have no surface."""
-        model, count = self.device_model, split.hydro_count
+        model, count = self.device_model, split.hydro.count
         hydro = workspace.array("hydro_pair", count, pairs.HydroPair)
         arguments = [model.rows, model.margins, model.layout, chunk.cells, chunk.instances, self.uploaded.fields]
-        workspace.launch(pairs.prepare_pairs, count, [*arguments, split.hydro, hydro])
+        workspace.launch(pairs.prepare_pairs, count, [*arguments, split.hydro.pair, hydro])
         patch = workspace.array("hydro_patch", count, patches.HydroPatch)
         faces = FaceList(workspace.array("hydro_polytope_face", 1, HydroFace), 0)
         if self.uploaded.has_polytope_pairs:
@@ -179,7 +193,8 @@ def hydro_stage(device_model: DeviceModel, shapes: HydroShapes, options: Contact
         from collidecli.engine.hydroelastic.sampling import new_sampler
 
         sampler = new_sampler(device_model, shapes, options)
-    return HydroStage(device_model, uploaded, options.writes_surface, options.hydro_reduce, sampler)
+    one_bucket = wp.zeros(KIND_COUNT, dtype=wp.int32, device=device_model.device)
+    return HydroStage(device_model, uploaded, options.writes_surface, options.hydro_reduce, sampler, one_bucket)
 
 
 def _needs_samples(model: Model, shapes: HydroShapes, uploaded: UploadedFields) -> bool:

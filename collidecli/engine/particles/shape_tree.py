@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from collidecli.engine.cells import Chunk, ChunkCells, Instances
+from collidecli.engine.cells import Chunk, ChunkCells, Instances, instance_of
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box, rounded_down, rounded_up
 from collidecli.engine.geometry.mesh_tree import split_tree
@@ -63,7 +63,7 @@ def fit_boxes(
         at = cell * tree.width + node
         if slot >= 0:
             row = layout.slot_row[template * layout.width + slot]
-            pose = instances.pose[cell * layout.width + slot]
+            pose = instances.pose[instance_of(chunk, layout, cell, slot)]
             box = bounding_box(rows.type[row], rows.size[row], pose, margin[row])
             boxes.lower[at] = rounded_down(box.lower)
             boxes.upper[at] = rounded_up(box.upper)

@@ -4,7 +4,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.cells import ChunkCells, Instances
+from collidecli.engine.cells import ChunkCells, Instances, instance_of
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import CONVEX_MESH, HEIGHTFIELD, MESH, PLANE
@@ -83,7 +83,7 @@ def _kernel_of(
         corners = element_of(scene, chunk, part, cell, thread)
         if corners[1] < 0:
             return
-        pose = instances.pose[cell * scene.layout.width + slot]
+        pose = instances.pose[instance_of(chunk, scene.layout, cell, slot)]
         element = element_in_shape(scene, chunk, cells, cell, corners, pose, scene.margin[row])
         least = minimum_of(scene.rows, surfaces, row, element)
         kept[index] = 0

@@ -4,7 +4,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.cells import ChunkCells, Instances
+from collidecli.engine.cells import ChunkCells, Instances, instance_of
 from collidecli.engine.device_model import Layout, ShapeRows
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import CONVEX_MESH, HEIGHTFIELD, MESH, PLANE
@@ -133,7 +133,7 @@ def is_candidate(
     if scene.rows.type[row] == PLANE:
         if element[1] >= 0:
             return False
-        pose = instances.pose[cell * scene.layout.width + slot]
+        pose = instances.pose[instance_of(chunk, scene.layout, cell, slot)]
         height = wp.transform_point(wp.transform_inverse(pose), around.point)[2]
         return height < around.reach + scene.margin[row]
     return True
@@ -275,7 +275,7 @@ def _kernel_of(name: str, surface_type: Any, sample_of: Any, low_type: int, high
         if element[1] >= 0:
             return
         particle = element[0]
-        pose = instances.pose[cell * scene.layout.width + slot]
+        pose = instances.pose[instance_of(chunk, scene.layout, cell, slot)]
         point = wp.transform_point(
             wp.transform_inverse(pose), position_in_cell(scene.cloud, cells, chunk, cell, particle)
         )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import warp as wp
 
-from collidecli.engine.broadphase import all_pairs, explicit, sweep_and_prune
-from collidecli.engine.cells import transform_shapes
+from collidecli.engine.broadphase import all_pairs, explicit, lane_overlap, sweep_and_prune
+from collidecli.engine.candidates import count_lanes, write_lanes
+from collidecli.engine.cells import bound_blocks, transform_shapes
 from collidecli.engine.contacts.compaction import COMPACT, count_cells
 from collidecli.engine.contacts.reduction import reduce_contacts
 from collidecli.engine.geometry.clearance import measure_grid
@@ -16,7 +17,6 @@ from collidecli.engine.hydroelastic.pairs import prepare_pairs
 from collidecli.engine.hydroelastic.polytopes import clip_cells
 from collidecli.engine.hydroelastic.voxels import cut_voxels
 from collidecli.engine.narrowphase.dispatch import collider
-from collidecli.engine.narrowphase.partition import count_buckets, write_buckets
 from collidecli.engine.narrowphase.sdf.colliders import SDF
 from collidecli.engine.narrowphase.sub_pairs import copy_sub_pairs
 from collidecli.engine.narrowphase.triangles.heightfield_colliders import HEIGHTFIELD
@@ -48,8 +48,10 @@ KERNELS = {
     "write_self_contacts": self_queries.write_self_contacts,
     "write_self_columns": next(iter(WRITE_COLUMNS.values())),
     "transform_shapes": transform_shapes,
-    "count_buckets": count_buckets,
-    "write_buckets": write_buckets,
+    "bound_blocks": bound_blocks,
+    "test_lanes": lane_overlap.test_lanes,
+    "count_lanes": count_lanes,
+    "write_lanes": write_lanes,
     "count_cells": count_cells,
     "test_pairs": explicit.test_pairs,
     "test_all": all_pairs.test_all,
