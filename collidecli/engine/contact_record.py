@@ -190,17 +190,6 @@ def deepest_to_front(contact: wp.array[ContactRecord], first: int, stride: int, 
 
 
 @wp.func
-def sort_by_features(contact: wp.array[ContactRecord], first: int, stride: int, count: int, swapped: bool):
-    """Insertion sort of a pair's contacts by feature0, then feature1."""
-    for i in range(1, count):
-        for back in range(i):
-            j = first + (i - back) * stride
-            if not features_before(contact[j], contact[j - stride], swapped):
-                break
-            swap_contacts(contact, j, j - stride)
-
-
-@wp.func
 def sift_down_by_features(
     contact: wp.array[ContactRecord], first: int, stride: int, root: int, count: int, swapped: bool
 ):

@@ -17,7 +17,7 @@ from collidecli.engine.candidates import CandidateList, expand
 from collidecli.engine.cell_blocks import BlockShape
 from collidecli.engine.cells import Chunk, PoseBatch, bound_blocks, transform_chunk, transform_shapes
 from collidecli.engine.contact_record import Candidates, ContactBuffer, ContactRecord, new_candidates, scan_counts
-from collidecli.engine.contacts.compaction import COMPACT, compact_contacts, count_cells
+from collidecli.engine.contacts.compaction import COMPACT, compact_contacts, count_cells, keep_deepest, list_contacts
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.narrowphase.collider import Bucket, ColliderBatch, ColliderTable
 from collidecli.engine.runtime.device_stream import has_own_memory
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collidecli.engine.contacts.reduction import Reduction
     from collidecli.engine.hydroelastic.stage import HydroStage
 
-ALWAYS = (count_cells, bound_blocks, *CANDIDATES, transform_shapes)
+ALWAYS = (count_cells, list_contacts, bound_blocks, *CANDIDATES, transform_shapes)
 """Kernels of every pipeline; on the CPU also `execute_steps`."""
 STAGES = ("transforms", "broad_phase", "narrow_phase", "reduction", "order")
 
@@ -322,6 +322,7 @@ class CollisionPipeline:
             self.float_type,
             workspace,
             scale,
+            self.max_contacts_per_pair > 0,
         )
         report.touching_count = int(np.count_nonzero(pair_begins(block)))
         report.contact_count = block.contact_count
@@ -341,6 +342,8 @@ class CollisionPipeline:
         kernels += [*ALWAYS, COMPACT[np.dtype(self.float_type)]]
         for collider in self.table.colliders:
             kernels += collider.sub_pair_kernels.kernels if collider.sub_pair_kernels else []
+        if self.max_contacts_per_pair:
+            kernels.append(keep_deepest)
         if self.reduction is not None:
             kernels += self.reduction.kernels()
         kernels += dict.fromkeys(

@@ -6,21 +6,22 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.cells import Chunk, ChunkCells, Instances, body_pose_of, cell_of
+from collidecli.engine.cells import Chunk, ChunkCells, Instances, body_pose_of
 from collidecli.engine.contact_record import (
     ANCHOR,
     Candidates,
     ContactBuffer,
-    ContactRecord,
     deepest_to_front,
-    sort_by_features,
 )
 from collidecli.engine.device_model import DeviceModel, Layout, Margins, ShapeRows
-from collidecli.engine.geometry.real import Pose, Vec3
-from collidecli.engine.pair_filter import pair_limits
+from collidecli.engine.geometry.lanes import COMPOSITION, EPILOGUE, LANE_STEP, LOAD, PRELUDE, ROTATION
+from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.contacts import FRICTION_SCALE, RIGID_COLUMNS, ContactBlock
+
+PER_THREAD = 64
+"""Candidates or contacts of one thread on the CPU: several vectors of lanes."""
 
 
 @kernel
@@ -42,36 +43,6 @@ def offset_in_body(rows: ShapeRows, chunk: ChunkCells, cell: int, row: int, poin
     pose = body_pose_of(chunk, cell, body)
     offset = point_world - wp.transform_get_translation(pose)
     return wp.vec3f(wp.quat_rotate_inv(wp.transform_get_rotation(pose), offset))
-
-
-@wp.struct
-class WorldContact:
-    """A contact in world, shape0 and shape1 in the order of rows."""
-
-    normal: Vec3
-    point0: Vec3
-    point1: Vec3
-    feature0: int
-    feature1: int
-
-
-@wp.func
-def in_world(contact: ContactRecord, pose_a_to_world: Pose, swapped: bool) -> WorldContact:
-    """An emitted contact in world; with `swapped` b is shape0."""
-    found = WorldContact()
-    found.normal = wp.transform_vector(pose_a_to_world, contact.normal)
-    found.point0 = wp.transform_point(pose_a_to_world, contact.point)
-    found.point1 = found.point0 + contact.separation * found.normal
-    found.feature0 = contact.feature_a
-    found.feature1 = contact.feature_b
-    if swapped:
-        point_b = found.point1
-        found.point1 = found.point0
-        found.point0 = point_b
-        found.normal = -found.normal
-        found.feature0 = contact.feature_b
-        found.feature1 = contact.feature_a
-    return found
 
 
 @wp.struct
@@ -108,57 +79,235 @@ class Columns64:
     kind: wp.array[wp.uint8]
 
 
-def compaction_kernel(columns_type: Any, point_type: Any) -> wp.Kernel:
-    """The kernel that writes the columns; `point_type` is the float type of the recorded motion."""
+@wp.struct
+class ContactSources:
+    """Where each contact of a chunk comes from, by its slot in the columns.
+
+    record: index in the contact buffer. candidate: of each. margin: sum of both surfaces' inflations [m].
+    """
+
+    record: wp.array[wp.int32]
+    candidate: wp.array[wp.int32]
+    margin: wp.array[Real]
+
+
+_SOURCES = {"record": wp.int32, "candidate": wp.int32, "margin": Real}
+
+
+@kernel
+def keep_deepest(rows: ShapeRows, candidates: Candidates, emitted: ContactBuffer):
+    """One thread per candidate: moves the contacts that are kept, the deepest, to the front of its rows."""
+    thread = wp.tid()
+    count = candidates.count[thread]
+    if candidates.found[thread] > count:
+        swapped = rows.type[candidates.row[thread][0]] > rows.type[candidates.row[thread][1]]
+        first, stride = candidates.first[thread], candidates.stride[thread]
+        deepest_to_front(emitted.contact, first, stride, candidates.found[thread], count, swapped)
+
+
+@wp.func_native(
+    """
+    for (int candidate = begin; candidate < last; ++candidate) {
+        const int count = candidates.count.data[candidate];
+        if (count == 0)
+            continue;
+        const int slot = candidates.end.data[candidate] - count;
+        const int first = candidates.first.data[candidate], stride = candidates.stride.data[candidate];
+        const wp::vec_t<2, int> row = candidates.row.data[candidate];
+        double margin = margins.margin.data[row[0]] + margins.margin.data[row[1]];
+        int low = margins.forced_start.data[row[0]];
+        const int end = margins.forced_start.data[row[0] + 1];
+        for (int high = end; low < high;) {
+            const int middle = (low + high) / 2;
+            if (margins.forced.data[middle] < row[1])
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low < end && margins.forced.data[low] == row[1] && !isnan(margins.forced_margin.data[low]))
+            margin = margins.forced_margin.data[low];
+        for (int i = 0; i < count; ++i) {
+            sources.record.data[slot + i] = first + i * stride;
+            sources.candidate.data[slot + i] = candidate;
+            sources.margin.data[slot + i] = margin;
+        }
+        if (count == 1)
+            continue;
+        // Insertion sort by the features of shape0, then of shape1.
+        const bool swapped = rows.type.data[row[0]] > rows.type.data[row[1]];
+        int* record = sources.record.data + slot;
+        const auto features = [&](int index) {
+            const auto& contact = emitted.contact.data[index];
+            const wp::int64 a = contact.feature_a, b = contact.feature_b, scale = (wp::int64)1 << 32;
+            return swapped ? b * scale + a : a * scale + b;
+        };
+        for (int i = 1; i < count; ++i) {
+            const int moved = record[i];
+            const wp::int64 own = features(moved);
+            int k = i;
+            for (; k > 0 && own < features(record[k - 1]); --k)
+                record[k] = record[k - 1];
+            record[k] = moved;
+        }
+    }
+"""
+)
+def list_sources(
+    rows: ShapeRows,
+    margins: Margins,
+    candidates: Candidates,
+    emitted: ContactBuffer,
+    sources: ContactSources,
+    begin: int,
+    last: int,
+):
+    """Writes the sources of the contacts of candidates `begin` to `last - 1`, those of each ordered by features."""
+    ...
+
+
+@kernel
+def list_contacts(
+    rows: ShapeRows,
+    margins: Margins,
+    candidates: Candidates,
+    emitted: ContactBuffer,
+    sources: ContactSources,
+    per_thread: int,
+    total: int,
+):
+    """One thread per `per_thread` candidates: the sources of their contacts, at their offset in the columns."""
+    begin = wp.tid() * per_thread
+    list_sources(rows, margins, candidates, emitted, sources, begin, wp.min(begin + per_thread, total))
+
+
+def _writing(number: str) -> str:
+    """C++ of `write_contacts`; number: type of the columns of points."""
+    return f"""{PRELUDE}{LOAD}{COMPOSITION}{ROTATION}
+    const auto write = [&](auto zero, int slot) {{
+        typedef decltype(zero) Many;
+        constexpr int step = sizeof(Many) / sizeof(double);
+        const double identity[7] = {{0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0}};
+        double moved[2 * step][7];
+        const double *record[step], *pose[step], *body[2][step];
+        bool swapped[step];
+        for (int lane = 0; lane < step; ++lane) {{
+            const int candidate = sources.candidate.data[slot + lane];
+            const wp::vec_t<2, int> row = candidates.row.data[candidate], pair = candidates.pair.data[candidate];
+            swapped[lane] = rows.type.data[row[0]] > rows.type.data[row[1]];
+            record[lane] = (const double*)(emitted.contact.data + sources.record.data[slot + lane]);
+            pose[lane] = (const double*)(instances.pose.data + pair[swapped[lane]]);
+            const int block = (pair[0] >> chunk.shift) / width;
+            const int cell = chunk.lane_cell.data[(block << chunk.shift) + (pair[0] & ((1 << chunk.shift) - 1))];
+            for (int side = 0; side < 2; ++side) {{
+                const int number = rows.body.data[row[side ^ swapped[lane]]];
+                const double* own = identity;
+                if (number >= 0) {{
+                    own = (const double*)(chunk.body_pose.data + chunk.first_pose.data[cell] + number);
+                    if (chunk.shared != 0 && chunk.body_shifts.data[number] != 0) {{
+                        compose((const double*)(chunk.world_shift.data + chunk.cell_world.data[cell]), own,
+                            moved[2 * lane + side]);
+                        own = moved[2 * lane + side];
+                    }}
+                }}
+                body[side][lane] = own;
+            }}
+        }}
+        // Sides a and b of the record; the columns of shape0 are those of b where the pair is swapped.
+        Many contact[7], frame[7], normal[3], point[2][3], offset[2][3];
+        load(contact, record);
+        load(frame, pose);
+        rotate(frame + 3, contact + 3, 1.0, normal);
+        rotate(frame + 3, contact, 1.0, point[0]);
+        for (int k = 0; k < 3; ++k) {{
+            point[0][k] = frame[k] + point[0][k];
+            point[1][k] = point[0][k] + contact[6] * normal[k];
+        }}
+        for (int side = 0; side < 2; ++side) {{
+            Many own[7], from[3];
+            load(own, body[side]);
+            for (int k = 0; k < 3; ++k)
+                from[k] = point[side][k] - own[k];
+            rotate(own + 3, from, -1.0, offset[side]);
+        }}
+        const auto of_lane = [](const Many& many, int lane) -> double {{
+            if constexpr (step == 1)
+                return many;
+            else
+                return many[lane];
+        }};
+        // The addition of 0 turns -0 into 0.
+        #pragma unroll
+        for (int lane = 0; lane < step; ++lane) {{
+            const int at = slot + lane;
+            const wp::vec_t<2, int> row = candidates.row.data[sources.candidate.data[at]];
+            const auto& found = emitted.contact.data[sources.record.data[at]];
+            const bool swap = swapped[lane];
+            columns.shape0.data[at] = row[0];
+            columns.shape1.data[at] = row[1];
+            columns.distance.data[at] = (float)(of_lane(contact[6], lane) - sources.margin.data[at]) + 0.0f;
+            columns.feature0.data[at] = swap ? found.feature_b : found.feature_a;
+            columns.feature1.data[at] = swap ? found.feature_a : found.feature_b;
+            columns.kind.data[at] = (wp::uint8)found.kind;
+            auto* point_a = (swap ? columns.point1.data : columns.point0.data) + at;
+            auto* point_b = (swap ? columns.point0.data : columns.point1.data) + at;
+            auto* offset_a = (swap ? columns.offset1.data : columns.offset0.data) + at;
+            auto* offset_b = (swap ? columns.offset0.data : columns.offset1.data) + at;
+            const double sign = swap ? -1.0 : 1.0;
+            for (int k = 0; k < 3; ++k) {{
+                columns.normal.data[at].c[k] = (float)(sign * of_lane(normal[k], lane)) + 0.0f;
+                point_a->c[k] = ({number})of_lane(point[0][k], lane) + ({number})0.0;
+                point_b->c[k] = ({number})of_lane(point[1][k], lane) + ({number})0.0;
+                offset_a->c[k] = (float)of_lane(offset[0][k], lane) + 0.0f;
+                offset_b->c[k] = (float)of_lane(offset[1][k], lane) + 0.0f;
+            }}
+        }}
+    }};
+    int slot = first;
+#if defined(VECTOR_LANES)
+    for (; slot + {LANE_STEP} <= last; slot += {LANE_STEP})
+        write(Doubles{{}}, slot);
+#endif
+    for (; slot < last; ++slot)
+        write(0.0, slot);
+{EPILOGUE}"""
+
+
+def compaction_kernel(columns_type: Any, number: str) -> wp.Kernel:
+    """The kernel that writes the columns; `number` is the C++ type of the recorded motion's numbers."""
+
+    @wp.func_native(_writing(number))
+    def write_contacts(
+        rows: ShapeRows,
+        chunk: ChunkCells,
+        instances: Instances,
+        candidates: Candidates,
+        emitted: ContactBuffer,
+        sources: ContactSources,
+        columns: columns_type,
+        width: int,
+        first: int,
+        last: int,
+    ):
+        """Writes the columns of the contacts in slots `first` to `last - 1`, in world; shape0, shape1 in row order."""
+        ...
 
     @kernel
     def compact(
         rows: ShapeRows,
-        margins: Margins,
         layout: Layout,
         chunk: ChunkCells,
         instances: Instances,
         candidates: Candidates,
         emitted: ContactBuffer,
+        sources: ContactSources,
+        per_thread: int,
+        total: int,
         columns: columns_type,
     ):
-        """One thread per candidate: its contacts at its offset, in world; the addition of 0 turns -0 into 0."""
-        thread = wp.tid()
-        count = candidates.count[thread]
-        if count == 0:
-            return
-        first_slot = candidates.end[thread] - count
-        first = candidates.first[thread]
-        stride = candidates.stride[thread]
-        pair = candidates.pair[thread]
-        row0 = candidates.row[thread][0]
-        row1 = candidates.row[thread][1]
-        margin = pair_limits(margins, row0, row1).margin
-        swapped = rows.type[row0] > rows.type[row1]
-        instance_a = pair[0]
-        if swapped:
-            instance_a = pair[1]
-        pose_a_to_world = instances.pose[instance_a]
-        if candidates.found[thread] > count:
-            deepest_to_front(emitted.contact, first, stride, candidates.found[thread], count, swapped)
-        if count > 1:
-            sort_by_features(emitted.contact, first, stride, count, swapped)
-        cell = cell_of(chunk, layout, pair[0])
-        for i in range(count):
-            contact = emitted.contact[first + i * stride]
-            found = in_world(contact, pose_a_to_world, swapped)
-            slot = first_slot + i
-            columns.shape0[slot] = row0
-            columns.shape1[slot] = row1
-            columns.distance[slot] = wp.float32(contact.separation - margin) + wp.float32(0.0)
-            columns.normal[slot] = wp.vec3f(found.normal) + wp.vec3f()
-            columns.point0[slot] = point_type(found.point0) + point_type()
-            columns.point1[slot] = point_type(found.point1) + point_type()
-            columns.offset0[slot] = offset_in_body(rows, chunk, cell, row0, found.point0) + wp.vec3f()
-            columns.offset1[slot] = offset_in_body(rows, chunk, cell, row1, found.point1) + wp.vec3f()
-            columns.feature0[slot] = found.feature0
-            columns.feature1[slot] = found.feature1
-            columns.kind[slot] = wp.uint8(contact.kind)
+        """One thread per `per_thread` contacts."""
+        first = wp.tid() * per_thread
+        last = wp.min(first + per_thread, total)
+        write_contacts(rows, chunk, instances, candidates, emitted, sources, columns, layout.width, first, last)
 
     return compact
 
@@ -180,8 +329,8 @@ def write_scales(
 
 
 COMPACT = {
-    np.dtype(np.float32): compaction_kernel(Columns32, wp.vec3f),
-    np.dtype(np.float64): compaction_kernel(Columns64, wp.vec3d),
+    np.dtype(np.float32): compaction_kernel(Columns32, "float"),
+    np.dtype(np.float64): compaction_kernel(Columns64, "double"),
 }
 _COLUMNS = {np.dtype(np.float32): Columns32, np.dtype(np.float64): Columns64}
 _VECTOR = {np.dtype(np.float32): wp.vec3f, np.dtype(np.float64): wp.vec3d}
@@ -203,12 +352,13 @@ def compact_contacts(
     float_type: np.dtype,
     workspace: Workspace,
     scale: wp.array | None = None,
+    limited: bool = False,
 ) -> ContactBlock:
     """The chunk's contacts as exactly sized host arrays.
 
-    candidates: with `end` set. candidate_cell_end: inclusive scan of the candidates of each cell.
-    total: contacts of all candidates. scale: friction scales where moments are matched,
-    vec2f per candidate; written as a further column.
+    candidates: with `end` set. candidate_cell_end: inclusive scan of the candidates of each cell. total: contacts of all
+    candidates. scale: friction scales where moments are matched, vec2f per candidate; written as a further column.
+    limited: whether some emitted contacts may not be kept.
     """
     layout, float_type = device_model.layout, np.dtype(float_type)
     workspace.check(total * row_bytes(float_type))
@@ -218,9 +368,15 @@ def compact_contacts(
     columns, arrays = workspace.packed_table("column", _COLUMNS[float_type], total, _elements(float_type), others)
     cell_end = arrays.pop("cell_end")
     workspace.launch(count_cells, chunk.cell_count, [candidate_cell_end, candidates.end, cell_end])
-    rows, margins = device_model.rows, device_model.margins
-    arguments = [rows, margins, layout, chunk.cells, chunk.instances, candidates, emitted, columns]
-    workspace.launch(COMPACT[float_type], candidate_count, arguments)
+    rows = device_model.rows
+    if limited:
+        workspace.launch(keep_deepest, candidate_count, [rows, candidates, emitted])
+    sources, _ = workspace.table("contact_source", ContactSources, total, _SOURCES)
+    per_thread = 1 if workspace.has_own_memory else PER_THREAD
+    arguments = [rows, device_model.margins, candidates, emitted, sources, per_thread, candidate_count]
+    workspace.launch(list_contacts, -(-candidate_count // per_thread), arguments)
+    shared = [rows, layout, chunk.cells, chunk.instances, candidates, emitted, sources]
+    workspace.launch(COMPACT[float_type], -(-total // per_thread), [*shared, per_thread, total, columns])
     if scale is not None:
         scales = [candidates.end, scale, arrays["feature0"], arrays[FRICTION_SCALE.name]]
         workspace.launch(write_scales, candidate_count, scales)
