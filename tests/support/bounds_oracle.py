@@ -68,7 +68,10 @@ def pair_max_separation(model: Model, pairs: np.ndarray) -> np.ndarray:
 
 
 def apart(model: Model, cell: Placed, pairs: np.ndarray) -> np.ndarray:
-    """float64[K]: a lower bound of the distance of each pair's surfaces, from boxes, balls and half-spaces [m]."""
+    """float64[K]: a lower bound of the distance of each pair's surfaces, from boxes, balls, half-spaces and capsules [m].
+
+    Of two spheres or capsules it is the distance.
+    """
     a, b = pairs.T
     box = np.maximum(cell.lower[a] - cell.upper[b], cell.lower[b] - cell.upper[a]).max(axis=1)
     ball = np.linalg.norm(cell.center[a] - cell.center[b], axis=1) - cell.radius[a] - cell.radius[b]
@@ -78,7 +81,34 @@ def apart(model: Model, cell: Placed, pairs: np.ndarray) -> np.ndarray:
         normal = cell.normal[plane[flat]]
         nearest = np.where(normal > 0, cell.lower[other[flat]], cell.upper[other[flat]])
         bound[flat] = ((nearest - cell.center[plane[flat]]) * normal).sum(axis=1)
+    shapes = model.shapes
+    is_round = np.isin(shapes.type, (ShapeType.SPHERE, ShapeType.CAPSULE))
+    both = is_round[a] & is_round[b]
+    half = np.where(shapes.type == ShapeType.CAPSULE, shapes.size[:, 1], 0.0)
+    segments = [(cell.center[row[both]], half[row[both], None] * cell.normal[row[both]]) for row in (a, b)]
+    bound[both] = segment_distance(*segments[0], *segments[1]) - shapes.size[a[both], 0] - shapes.size[b[both], 0]
     return bound
+
+
+def segment_distance(center_a: np.ndarray, half_a: np.ndarray, center_b: np.ndarray, half_b: np.ndarray) -> np.ndarray:
+    """float64[K]: distance of segments center - half to center + half: the least of the four ends to the other segment,
+    and of the two lines where their closest points are in both segments."""
+    least = np.full(len(center_a), np.inf)
+    for center, half, other, along in ((center_a, half_a, center_b, half_b), (center_b, half_b, center_a, half_a)):
+        square = np.maximum((along**2).sum(axis=1), 1e-300)
+        for end in (center - half, center + half):
+            t = np.clip(((end - other) * along).sum(axis=1) / square, -1.0, 1.0)
+            least = np.minimum(least, np.linalg.norm(end - other - t[:, None] * along, axis=1))
+    between = center_b - center_a
+    aa, bb, ab = ((x * y).sum(axis=1) for x, y in ((half_a, half_a), (half_b, half_b), (half_a, half_b)))
+    da, db = (half_a * between).sum(axis=1), (half_b * between).sum(axis=1)
+    determinant = aa * bb - ab * ab
+    crossing = determinant > 1e-12 * aa * bb
+    safe = np.where(crossing, determinant, 1.0)
+    s, t = (da * bb - db * ab) / safe, (da * ab - db * aa) / safe
+    inside = crossing & (np.abs(s) <= 1.0) & (np.abs(t) <= 1.0)
+    lines = np.linalg.norm(between + t[:, None] * half_b - s[:, None] * half_a, axis=1)
+    return np.where(inside, np.minimum(least, lines), least)
 
 
 def wanted_pairs(model: Model, poses: np.ndarray) -> np.ndarray:

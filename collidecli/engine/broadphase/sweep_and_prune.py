@@ -26,7 +26,7 @@ from collidecli.engine.shape_lanes import BOX_NUMBERS
 
 NUMBERS = wp.constant(BOX_NUMBERS)
 BLOCKS = BlockShape(4, of_one_world=True)
-"""One sort serves 16 frames of a world. Boxes around more frames of a falling pile overlap too often to be worth it, and
+"""One sort serves 16 frames of a world. Boxes around more frames of a falling pile overlap too often to be worth it;
 worlds that stand apart have no common boxes."""
 
 

@@ -356,8 +356,8 @@ def compact_contacts(
 ) -> ContactBlock:
     """The chunk's contacts as exactly sized host arrays.
 
-    candidates: with `end` set. candidate_cell_end: inclusive scan of the candidates of each cell. total: contacts of all
-    candidates. scale: friction scales where moments are matched, vec2f per candidate; written as a further column.
+    candidates: with `end` set. candidate_cell_end: inclusive scan of the candidates of each cell. total: of all
+    contacts. scale: friction scales where moments are matched, vec2f per candidate; written as a further column.
     limited: whether some emitted contacts may not be kept.
     """
     layout, float_type = device_model.layout, np.dtype(float_type)

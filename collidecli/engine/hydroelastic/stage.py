@@ -89,7 +89,7 @@ class HydroStage:
         )
         workspace.launch(pairs.split_pairs, count, [found.slots, found.mask, end, lists])
         hydro, others = (BlockPairs(slots[name], masks[name], counts[name]) for name in counts)
-        listed = expand(self.device_model, chunk, hydro, (self.one_bucket, 0, 1), "hydro", workspace)
+        listed = expand(self.device_model, chunk, hydro, (self.one_bucket, 0, 1), "hydro_candidate", workspace)
         return SplitPairs(listed, others)
 
     def add_to(
