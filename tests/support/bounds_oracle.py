@@ -68,7 +68,7 @@ def pair_max_separation(model: Model, pairs: np.ndarray) -> np.ndarray:
 
 
 def apart(model: Model, cell: Placed, pairs: np.ndarray) -> np.ndarray:
-    """float64[K]: a lower bound of the distance of each pair's surfaces, from boxes, balls, half-spaces and capsules [m].
+    """float64[K]: a lower bound of the distance of surfaces, from boxes, balls, half-spaces and capsules [m].
 
     Of two spheres or capsules it is the distance.
     """

@@ -10,6 +10,7 @@ import warp as wp
 from collidecli.engine.cells import Chunk, ChunkCells, PoseBatch
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.particles import EVERY_TEMPLATE, Particles, canonical_triangles
 
@@ -124,3 +125,29 @@ def upload_positions(
     workspace.bind_host_array(CloudCells, "position", used, Vec3)
     workspace.bind_host_array(CloudCells, "first", starts, wp.int64)
     return held, (used, starts)
+
+
+@kernel
+def end_cells(
+    width: int,
+    cell_count: int,
+    candidate_count: int,
+    candidates: wp.array[wp.vec2i],
+    end: wp.array[wp.int32],
+    cell_end: wp.array[wp.int32],
+):
+    """One thread per candidate: the last of a cell writes the contacts' end of its cell and of empty cells after it.
+
+    candidates: ordered by cell; the cell of each is its first number / width. end: inclusive scan of the contacts per
+    candidate.
+    """
+    thread = wp.tid()
+    cell = candidates[thread][0] // width
+    next_cell = cell_count
+    if thread + 1 < candidate_count:
+        next_cell = candidates[thread + 1][0] // width
+    for c in range(cell, next_cell):
+        cell_end[c] = end[thread]
+    if thread == 0:
+        for c in range(cell):
+            cell_end[c] = 0

@@ -16,7 +16,6 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Chunk, ChunkCells, PoseBatch
-from collidecli.engine.contacts.compaction import count_cells
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.particles.cloud import CloudCells, upload_cloud, upload_positions
 from collidecli.engine.particles.elements import upload_elements
@@ -138,7 +137,7 @@ class SelfContacts:
 
     def kernels(self) -> list[wp.Kernel]:
         """All kernels, by increasing compile time."""
-        own = [fit_element_boxes, count_cells, WRITE_COLUMNS[self.float_type]]
+        own = [fit_element_boxes, WRITE_COLUMNS[self.float_type]]
         return [*own, count_self_contacts, write_self_contacts]
 
     def collide_part(

@@ -15,9 +15,10 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Chunk, ChunkCells, PoseBatch
-from collidecli.engine.contacts.compaction import count_cells, offset_in_body
+from collidecli.engine.contacts.compaction import offset_in_body
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.particles.cloud import (
+    end_cells,
     upload_cloud,
     upload_positions,
 )
@@ -153,7 +154,7 @@ class SoftContacts:
 
     def kernels(self) -> list[wp.Kernel]:
         """All kernels, by increasing compile time."""
-        own = [fit_boxes, count_candidates, write_candidates, count_cells, COMPACT_SOFT[self.float_type]]
+        own = [fit_boxes, count_candidates, write_candidates, end_cells, COMPACT_SOFT[self.float_type]]
         return [*own, *(sampler for sampler, _ in self.samplers)]
 
     @property
@@ -214,7 +215,7 @@ class SoftContacts:
         if candidates:
             cell_end = workspace.array("soft_cell_end", chunk.cell_count, wp.int32)
             arguments = [width, chunk.cell_count, candidates, pair, ends, cell_end]
-            workspace.launch(count_cells, candidates, arguments)
+            workspace.launch(end_cells, candidates, arguments)
             counts = np.diff(workspace.host(cell_end, chunk.cell_count), prepend=0).astype(np.int64)
         # Copies, since the next chunk reuses the scratch.
         copies = {name: workspace.copied(array, total) for name, array in arrays.items()}
