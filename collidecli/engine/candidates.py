@@ -11,45 +11,19 @@ from dataclasses import dataclass
 
 import warp as wp
 
-from collidecli.engine.block_pairs import BlockPairs
+from collidecli.engine.block_pairs import BIT_FUNCTIONS, BlockPairs, PairLanes
 from collidecli.engine.cells import Chunk, ChunkCells
 from collidecli.engine.device_model import DeviceModel, Layout
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
-
-BIT_FUNCTIONS = """
-#if defined(__CUDA_ARCH__)
-    #define COUNT_OF(word) __popc(word)
-    #define FIRST_OF(word) (__ffs(word) - 1)
-#else
-    #define COUNT_OF(word) __builtin_popcount(word)
-    #define FIRST_OF(word) __builtin_ctz(word)
-#endif
-"""
-
-
-@wp.struct
-class PairLanes:
-    """Pairs of slots (BlockPairs), and what the first pass finds of them.
-
-    end: of each block, the end of its pairs. row: rows of both shapes. bucket: of each pair. before: candidates of its
-    bucket in earlier pairs of the block.
-    """
-
-    slots: wp.array[wp.vec2i]
-    mask: wp.array[wp.uint32]
-    end: wp.array[wp.int32]
-    row: wp.array[wp.vec2i]
-    bucket: wp.array[wp.uint8]
-    before: wp.array[wp.int32]
 
 
 @wp.struct
 class Buckets:
     """Bucket of each ordered pair of kinds, and the scanned counts of candidates.
 
-    of_kinds: kind_count x kind_count. end: bucket_count x block_count, then inclusive scan. cell_end: candidates of
-    each cell, then inclusive scan.
+    of_kinds: kind_count x kind_count. end: of candidates, bucket_count x block_count, then of pairs of slots as many;
+    then the inclusive scan of both. cell_end: candidates of each cell, then inclusive scan.
     """
 
     of_kinds: wp.array[wp.int32]
@@ -78,7 +52,7 @@ def end_blocks(width: int, block_count: int, pair_count: int, pairs: PairLanes):
 @wp.func_native(
     f"""{BIT_FUNCTIONS}
     int of_lane[32] = {{}};
-    for (int b = 0; b < bucket_count; ++b)
+    for (int b = 0; b < 2 * bucket_count; ++b)
         bucket_end.data[b * block_count + block] = 0;
     for (int p = block == 0 ? 0 : pairs.end.data[block - 1]; p < pairs.end.data[block]; ++p) {{
         wp::uint32 mask = pairs.mask.data[p];
@@ -90,15 +64,15 @@ def end_blocks(width: int, block_count: int, pair_count: int, pairs: PairLanes):
         pairs.row.data[p] = wp::vec_t<2, int>(row0, row1);
         pairs.bucket.data[p] = (wp::uint8)bucket;
         int* end = bucket_end.data + bucket * block_count + block;
-        pairs.before.data[p] = *end;
+        int* pair_end = end + bucket_count * block_count;
+        pairs.before.data[p] = wp::vec_t<2, int>(*end, *pair_end);
         *end += COUNT_OF(mask);
+        ++*pair_end;
         for (; mask != 0; mask &= mask - 1)
             ++of_lane[FIRST_OF(mask)];
     }}
     for (int lane = 0; lane < size; ++lane)
         cell_end.data[lane_cell.data[first_lane + lane]] = of_lane[lane];
-    #undef COUNT_OF
-    #undef FIRST_OF
 """
 )
 def count_of_block(
@@ -158,10 +132,17 @@ def count_lanes(kind: wp.array[wp.int32], layout: Layout, chunk: ChunkCells, pai
     const wp::uint32 own = (0xFFFFFFFFu >> (32 - (last - first))) << first;
     for (int p = block == 0 ? 0 : pairs.end.data[block - 1]; p < pairs.end.data[block]; ++p) {{
         const wp::uint32 mask = pairs.mask.data[p];
-        if ((mask & own) == 0)
+        if (mask == 0)
             continue;
         const int at = pairs.bucket.data[p] * block_count + block;
-        int* slot = order.data + (at == 0 ? 0 : bucket_end.data[at - 1]) + pairs.before.data[p];
+        const int start = (at == 0 ? 0 : bucket_end.data[at - 1]) + pairs.before.data[p][0];
+        if (first == 0) {{
+            pairs.first.data[p] = start;
+            const int pairs_at = bucket_count * block_count + at;
+            const int total = bucket_end.data[bucket_count * block_count - 1];
+            pairs.order.data[bucket_end.data[pairs_at - 1] - total + pairs.before.data[p][1]] = p;
+        }}
+        int* slot = order.data + start;
         const int instance0 = pairs.slots.data[p][0] << shift, instance1 = pairs.slots.data[p][1] << shift;
         const wp::vec_t<2, int> rows = pairs.row.data[p];
         for (wp::uint32 left = mask & own; left != 0; left &= left - 1) {{
@@ -172,8 +153,6 @@ def count_lanes(kind: wp.array[wp.int32], layout: Layout, chunk: ChunkCells, pai
             slot[COUNT_OF(mask & ((1u << lane) - 1u))] = candidate;
         }}
     }}
-    #undef COUNT_OF
-    #undef FIRST_OF
 """
 )
 def write_block(
@@ -181,6 +160,7 @@ def write_block(
     lane_cell: wp.array[wp.int32],
     bucket_end: wp.array[wp.int32],
     cell_end: wp.array[wp.int32],
+    bucket_count: int,
     block_count: int,
     block: int,
     shift: int,
@@ -216,6 +196,7 @@ def write_lanes(
             chunk.lane_cell,
             buckets.end,
             buckets.cell_end,
+            buckets.bucket_count,
             buckets.block_count,
             block,
             chunk.shift,
@@ -232,7 +213,8 @@ class CandidateList:
     """Candidates in canonical order. pair: vec2i, both instances. row: vec2i, rows of both shapes.
 
     order: their indices by bucket. starts: first index of each bucket in `order`, one more at the end.
-    cell_end: inclusive scan of the candidates of each cell.
+    cell_end: inclusive scan of the candidates of each cell. lanes: the pairs of slots.
+    pair_starts: as `starts`, of the pairs in `lanes.order`.
     """
 
     pair: wp.array
@@ -240,6 +222,8 @@ class CandidateList:
     order: wp.array
     starts: list[int]
     cell_end: wp.array
+    lanes: PairLanes
+    pair_starts: list[int]
 
     @property
     def count(self) -> int:
@@ -262,12 +246,13 @@ def expand(
     """
     layout, block_count, count = device_model.layout, chunk.block_count, found.count
     of_kinds, kind_count, bucket_count = buckets
-    elements = {"end": (block_count, wp.int32), "row": (count, wp.vec2i), "bucket": (count, wp.uint8)}
-    arrays = {
-        name: workspace.array(f"pair_{name}", *each) for name, each in {**elements, "before": (count, wp.int32)}.items()
-    }
+    integers = dict.fromkeys(("first", "order"), (count, wp.int32))
+    elements = {**integers, "end": (block_count, wp.int32), "bucket": (count, wp.uint8)}
+    elements |= dict.fromkeys(("row", "before"), (count, wp.vec2i))
+    arrays = {name: workspace.array(f"pair_{name}", *each) for name, each in elements.items()}
     pairs = workspace.struct(PairLanes, slots=found.slots, mask=found.mask, **arrays)
-    end = workspace.array("bucket_end", bucket_count * block_count, wp.int32)
+    end_count = 2 * bucket_count * block_count
+    end = workspace.array("bucket_end", end_count, wp.int32)
     cell_end = workspace.array(f"{prefix}_cell_end", chunk.cell_count, wp.int32)
     filled = workspace.struct(
         Buckets,
@@ -285,15 +270,17 @@ def expand(
     arguments = [device_model.rows.kind, layout, chunk.cells, pairs, filled]
     workspace.launch(count_lanes, block_count, arguments)
     workspace.launch_scan(cell_end, chunk.cell_count)
-    workspace.launch_scan(end, bucket_count * block_count)
+    workspace.launch_scan(end, end_count)
     # The scan's last block of each bucket is the bucket's end.
-    starts = [0, *workspace.every(end, bucket_count * block_count, block_count)]
+    ends = [0, *workspace.every(end, end_count, block_count)]
+    starts = ends[: bucket_count + 1]
+    pair_starts = [number - starts[-1] for number in ends[bucket_count:]]
     pair, row = (workspace.array(f"{prefix}_{name}", starts[-1], wp.vec2i) for name in ("pair", "row"))
     order = workspace.array(f"{prefix}_order", starts[-1], wp.int32)
     # On a device a thread has one lane: a block's candidates are many.
     parts = chunk.lanes if workspace.has_own_memory else 1
     workspace.launch(write_lanes, block_count * parts, [chunk.cells, pairs, filled, parts, pair, row, order])
-    return CandidateList(pair, row, order, starts, cell_end)
+    return CandidateList(pair, row, order, starts, cell_end, pairs, pair_starts)
 
 
 KERNELS = (end_blocks, count_lanes, write_lanes)

@@ -31,24 +31,43 @@ def relative_pose(pose_a: Pose, pose_b: Pose) -> Pose:
     return Pose(wp.quat_rotate_inv(rotation_a, offset), wp.quat_inverse(rotation_a) * wp.transform_get_rotation(pose_b))
 
 
+@wp.struct
+class RowPair:
+    """The two shapes of a pair in type order; a is the one whose type is smaller.
+
+    swapped: whether a is shape1. max_separation: separation up to which contacts are reported, margin + gap [m].
+    """
+
+    row_a: int
+    row_b: int
+    swapped: bool
+    max_separation: Real
+
+
+@wp.func
+def row_pair(rows: ShapeRows, margins: Margins, row: wp.vec2i) -> RowPair:
+    """The pair of rows (shape0, shape1)."""
+    result = RowPair()
+    limits = pair_limits(margins, row[0], row[1])
+    result.max_separation = limits.gap + limits.margin
+    result.swapped = rows.type[row[0]] > rows.type[row[1]]
+    result.row_a = wp.where(result.swapped, row[1], row[0])
+    result.row_b = wp.where(result.swapped, row[0], row[1])
+    return result
+
+
 @wp.func
 def query_of(rows: ShapeRows, margins: Margins, instances: Instances, pair: wp.vec2i, row: wp.vec2i) -> Query:
     """Query of a pair of instances; the relative pose is computed in float64."""
-    row0 = row[0]
-    row1 = row[1]
+    of_rows = row_pair(rows, margins, row)
     query = Query()
-    limits = pair_limits(margins, row0, row1)
-    query.max_separation = limits.gap + limits.margin
-    pose0 = instances.pose[pair[0]]
-    pose1 = instances.pose[pair[1]]
-    if rows.type[row0] <= rows.type[row1]:
-        query.row_a = row0
-        query.row_b = row1
-        query.pose_b_to_a = relative_pose(pose0, pose1)
+    query.row_a = of_rows.row_a
+    query.row_b = of_rows.row_b
+    query.max_separation = of_rows.max_separation
+    if of_rows.swapped:
+        query.pose_b_to_a = relative_pose(instances.pose[pair[1]], instances.pose[pair[0]])
     else:
-        query.row_a = row1
-        query.row_b = row0
-        query.pose_b_to_a = relative_pose(pose1, pose0)
+        query.pose_b_to_a = relative_pose(instances.pose[pair[0]], instances.pose[pair[1]])
     return query
 
 

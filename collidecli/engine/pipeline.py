@@ -391,10 +391,23 @@ class CollisionPipeline:
                     bucket, sub_pairs[index], (contact, first_row), limit, inexact, workspace
                 )
                 continue
-            bucket = workspace.struct(Bucket, order=order, start=start, limit=limit, inexact=inexact)
+            bucket = workspace.struct(
+                Bucket,
+                order=order,
+                start=start,
+                first_pair=listed.pair_starts[index],
+                limit=limit,
+                inexact=inexact,
+            )
             emitted = workspace.struct(
                 ContactBuffer, contact=contact, start=first_row, most=collider.max_contacts, pair_count=size
             )
+            if collider.by_pairs:
+                parts = chunk.lanes if workspace.has_own_memory else 1
+                count = listed.pair_starts[index + 1] - listed.pair_starts[index]
+                of_lanes = [listed.lanes, chunk.lanes.bit_length() - 1, parts]
+                workspace.launch(collider.kernel, count * parts, [*shared, *of_lanes, bucket, emitted])
+                continue
             workspace.launch(collider.kernel, size, [*shared, bucket, emitted])
             if collider.feature_remapping is not None:
                 workspace.launch(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
+from collidecli.engine.block_pairs import PairLanes
 from collidecli.engine.cells import Instances
 from collidecli.engine.contact_record import Candidates, ContactBuffer, ContactRecord
 from collidecli.engine.device_model import Margins, ShapeRows
@@ -74,7 +75,10 @@ def launch_collider(
             rows.hulls = upload_hulls(hulls, wp.get_device(device))
         instances = Instances()
         instances.pose = wp.array(_beside(np.array([0, 0, 0, 0, 0, 0, 1.0]), pose, pairs), dtype=Pose)
-        wp.launch(kernel, dim=pairs, inputs=[rows, margins, instances, candidates, bucket, out])
+        shared = [rows, margins, instances, candidates]
+        if len(kernel.adj.args) > len([*shared, bucket, out]):
+            shared += [_lanes(pairs), 0, 1]
+        wp.launch(kernel, dim=pairs, inputs=[*shared, bucket, out])
         contact = out.contact.numpy().reshape(max_contacts, pairs).T
         return PairContacts(
             candidates.found.numpy(),
@@ -85,6 +89,15 @@ def launch_collider(
             contact["kind"],
             int(bucket.inexact.numpy()[0]),
         )
+
+
+def _lanes(pairs: int) -> PairLanes:
+    """Pairs of slots 2 i and 2 i + 1, with one lane each."""
+    lanes, both = PairLanes(), np.arange(2 * pairs, dtype=np.int32).reshape(-1, 2)
+    lanes.slots, lanes.row = (wp.array(both, dtype=wp.vec2i) for _ in range(2))
+    lanes.mask = wp.array(np.ones(pairs, np.uint32), dtype=wp.uint32)
+    lanes.first, lanes.order = (wp.array(np.arange(pairs, dtype=np.int32), dtype=wp.int32) for _ in range(2))
+    return lanes
 
 
 def _beside(of_a, of_b, pairs: int) -> np.ndarray:

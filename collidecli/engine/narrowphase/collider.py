@@ -8,10 +8,11 @@ from typing import Any, Protocol
 
 import warp as wp
 
+from collidecli.engine.block_pairs import PairLanes, first_lane, lanes_below
 from collidecli.engine.cells import Instances
 from collidecli.engine.contact_record import Candidates, ContactBuffer, memory_row
 from collidecli.engine.device_model import Margins, ShapeRows
-from collidecli.engine.pair_query import query_of
+from collidecli.engine.pair_query import query_of, relative_pose, row_pair
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 
@@ -21,14 +22,15 @@ INEXACT = wp.constant(1 << 16)
 
 @wp.struct
 class Bucket:
-    """Candidates of one collider: order[start:] are their indices. limit: maximum number of contacts kept for each, 0
-    for all.
+    """Candidates of one collider: order[start:] are their indices. first_pair: as `start`, of its pairs of slots.
 
-    inexact: count of pairs whose penetration search hit a limit; one element, for colliders that may be inexact.
+    limit: maximum number of contacts kept for each, 0 for all. inexact: count of pairs whose penetration search hit a
+    limit; one element, for colliders that may be inexact.
     """
 
     order: wp.array[wp.int32]
     start: int
+    first_pair: int
     limit: int
     inexact: wp.array[wp.int32]
 
@@ -51,17 +53,35 @@ def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
         margins: Margins,
         instances: Instances,
         candidates: Candidates,
+        pairs: PairLanes,
+        shift: int,
+        parts: int,
         bucket: Bucket,
         out: ContactBuffer,
     ):
+        """One thread per pair of slots and part of its lanes, which are 1 << shift in all."""
         thread = wp.tid()
-        candidate = bucket.order[bucket.start + thread]
-        query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
-        row = thread * out.most
-        found = collide(
-            rows.size[query.row_a], rows.size[query.row_b], query.pose_b_to_a, query.max_separation, out, row
-        )
-        record_counts(candidates, bucket, out, candidate, row, found)
+        number = thread // parts
+        pair = pairs.order[bucket.first_pair + number]
+        mask = pairs.mask[pair]
+        shapes = row_pair(rows, margins, pairs.row[pair])
+        size_a = rows.size[shapes.row_a]
+        size_b = rows.size[shapes.row_b]
+        slot_a = wp.where(shapes.swapped, pairs.slots[pair][1], pairs.slots[pair][0])
+        slot_b = wp.where(shapes.swapped, pairs.slots[pair][0], pairs.slots[pair][1])
+        left = mask
+        if parts > 1:  # one lane a part
+            left = mask & (wp.uint32(1) << wp.uint32(thread - number * parts))
+        while left != wp.uint32(0):
+            lane = first_lane(left)
+            left = left & (left - wp.uint32(1))
+            index = pairs.first[pair] + lanes_below(mask, lane)
+            pose_b_to_a = relative_pose(
+                instances.pose[(slot_a << shift) + lane], instances.pose[(slot_b << shift) + lane]
+            )
+            row = (index - bucket.start) * out.most
+            found = collide(size_a, size_b, pose_b_to_a, shapes.max_separation, out, row)
+            record_counts(candidates, bucket, out, bucket.order[index], row, found)
 
     return narrow_phase
 
@@ -132,6 +152,7 @@ class Collider:
     """Collision function of a pair of shape types: name, maximum number of contacts of a pair, and kernel.
 
     may_be_inexact: whether the kernel counts pairs whose depth is an upper bound.
+    by_pairs: whether a thread of the kernel has a pair of slots in all lanes, as of `closed_form_kernel`.
     sub_pair_kernels: of colliders that split pairs into sub-pairs, see SUB_PAIR_COLLIDERS; `max_contacts` and kernel
     then refer to a sub-pair, 0 if contacts are counted first.
     feature_remapping: kernel that remaps feature ids where a mesh is collided as its hull, `primitive.convex_convex`.
@@ -142,6 +163,7 @@ class Collider:
     max_contacts: int
     kernel: wp.Kernel
     may_be_inexact: bool = False
+    by_pairs: bool = False
     sub_pair_kernels: SubPairMethod | None = None
     feature_remapping: wp.Kernel | None = None
     region_depths: wp.Kernel | None = None

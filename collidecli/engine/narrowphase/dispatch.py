@@ -70,7 +70,7 @@ def collider(type_a: ShapeType, type_b: ShapeType, method: str, has_field: bool 
     if (type_a.label, type_b.label) in CLOSED_FORM:
         module, most = CLOSED_FORM[type_a.label, type_b.label]
         functions = importlib.import_module(f"collidecli.engine.narrowphase.primitive.{module}")
-        return Collider(name, most, closed_form_kernel(getattr(functions, f"collide_{name}")))
+        return Collider(name, most, closed_form_kernel(getattr(functions, f"collide_{name}")), by_pairs=True)
     is_hull = tuple(kind == ShapeType.CONVEX_MESH for kind in (type_a, type_b))
     if type_a == ShapeType.PLANE:
         from collidecli.engine.narrowphase.primitive import plane_convex_mesh as plane_collider
