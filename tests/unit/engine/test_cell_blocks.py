@@ -1,0 +1,94 @@
+"""Cells as lanes of blocks, and contacts that do not depend on the size of blocks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from collidecli.engine.cell_blocks import MAX_SHIFT, MIN_LANES, BlockShape, block_shape, cell_blocks
+from collidecli.scene.builder import ModelBuilder
+from tests.support.engine_runs import PHASES, assert_identical, contacts_of, pipeline_of
+from tests.support.random_scenes import mixed_builder, random_poses
+
+
+@pytest.mark.parametrize("of_one_world", [False, True])
+@pytest.mark.parametrize("shift", [0, 3, 5])
+@pytest.mark.parametrize("first", [0, 3])
+@pytest.mark.parametrize("templates", [[0], [0, 0, 0], [0, 1, 0, 2, 1]])
+def test_every_cell_is_one_lane_of_a_block_of_its_template(templates, first, shift, of_one_world):
+    template = np.array(templates)
+    cells = np.arange(first, first + 61)
+    frame, world = np.divmod(cells, len(template))
+    blocks = cell_blocks(template[world], world, BlockShape(shift, of_one_world))
+    lanes = 1 << shift
+    assert len(blocks.lane_cell) == lanes * len(blocks.block_size)
+    np.testing.assert_array_equal(blocks.lane_cell[blocks.cell_lane], np.arange(61))
+    seen = []
+    by_block = blocks.lane_cell.reshape(-1, lanes)
+    for own, size, of_block in zip(by_block, blocks.block_size, blocks.block_template, strict=True):
+        used = own[:size]
+        seen += used.tolist()
+        assert (own[size:] == own[0]).all()
+        assert (template[world[used]] == of_block).all()
+        for each in np.unique(world[used]):
+            assert (np.diff(frame[used[world[used] == each]]) == 1).all()
+        if of_one_world:
+            assert len(np.unique(world[used])) == 1
+    assert sorted(seen) == list(range(61))
+
+
+@pytest.mark.parametrize(
+    ("cells", "templates", "of_one_world", "lanes"),
+    [
+        (1, [0], False, 1),
+        (7, [0], False, 1),
+        (8, [0], False, 8),
+        (31, [0], False, 16),
+        (5000, [0], False, 32),
+        (32, [0] * 32, False, 32),
+        (32, [0] * 32, True, 1),
+        (320, [0] * 32, True, 8),
+        (16, [0, 1], False, 8),
+    ],
+)
+def test_blocks_are_no_larger_than_the_cells_that_may_share_one(cells, templates, of_one_world, lanes):
+    shape = block_shape(cells, np.array(templates), BlockShape(MAX_SHIFT, of_one_world))
+    assert shape.lanes == lanes
+    assert shape.lanes == 1 or shape.lanes >= MIN_LANES
+
+
+@pytest.mark.parametrize("phase", ["nxn", "sap", "explicit"])
+@pytest.mark.parametrize("moving", [0.01, 1.0])
+def test_contacts_do_not_depend_on_the_size_of_blocks(phase, moving):
+    """Slow motion, and one in which every shape jumps by several sizes a frame; the last block is not full."""
+    model = mixed_builder(3, 24).finalize()
+    rng = np.random.default_rng(5)
+    poses = random_poses(rng, (1, 1, 24), 0.8) + np.zeros((45, 1, 1, 1))
+    poses[..., :3] += moving * rng.normal(size=poses[..., :3].shape)
+    pipeline = pipeline_of(model, poses, **PHASES[phase])
+    shapes = [BlockShape(shift, one) for shift in (0, 3, 4, 5) for one in (False, True)]
+    found = [
+        contacts_of(replace(pipeline, broad_phase=replace(pipeline.broad_phase, blocks=shape)), poses)
+        for shape in shapes
+    ]
+    assert len(found[0].distance) > 100
+    for other in found[1:]:
+        assert_identical(found[0], other)
+
+
+@pytest.mark.parametrize("of_one_world", [False, True])
+def test_worlds_share_blocks_and_keep_their_own_contacts(of_one_world):
+    """Two frames of many worlds: lanes are worlds, and each has the contacts that it has alone."""
+    builder = ModelBuilder()
+    builder.add_world(mixed_builder(7, 12), count=20)
+    model = builder.finalize()
+    poses = random_poses(np.random.default_rng(8), (2, 20, len(model.bodies)), 0.7)
+    pipeline = pipeline_of(model, poses, broad_phase="explicit")
+    shape = BlockShape(MAX_SHIFT, of_one_world)
+    blocks = replace(pipeline, broad_phase=replace(pipeline.broad_phase, blocks=shape))
+    alone = replace(pipeline, broad_phase=replace(pipeline.broad_phase, blocks=BlockShape()))
+    found = contacts_of(blocks, poses)
+    assert len(found.distance) > 100
+    assert_identical(found, contacts_of(alone, poses))
