@@ -15,6 +15,7 @@ from collidecli.analysis.contact_summary import touches_of
 from collidecli.analysis.contact_tracking import ContactTracker
 from collidecli.commands.scene_cache import SceneCache
 from collidecli.commands.timing import TimingReport
+from collidecli.engine.cell_blocks import MAX_SHIFT
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.chunking import default_memory_limit, first_batch_cells
 from collidecli.engine.pipeline import ChunkReport, CollisionPipeline
@@ -242,7 +243,7 @@ def pose_batches(motion: Motion, model: Model, cells: int, timing: TimingReport)
     least = READ_BYTES // max(1, frame_bytes)
     held, poses, positions = range(0), np.zeros(0), None
     resting = model.particles.position[None, None] if len(model.particles) else None
-    in_first = first_batch_cells(cells, cell_count, world_count)
+    in_first = first_batch_cells(cells, cell_count, world_count << MAX_SHIFT)
     for first in (0, *range(in_first, cell_count, cells)):
         count = in_first if first == 0 else min(cells, cell_count - first)
         frames = range(first // world_count, (first + count - 1) // world_count + 1)

@@ -33,7 +33,7 @@ class ChunkSizes:
     chunks_per_worker: int
 
 
-ON_CPU = ChunkSizes(instances=49152, probe_instances=18432, block_bytes=4 << 20, chunks_per_worker=2)
+ON_CPU = ChunkSizes(instances=65536, probe_instances=18432, block_bytes=4 << 20, chunks_per_worker=2)
 """Enough instances to hide the cost of launches, few enough to stay near a core's cache."""
 ON_DEVICE = ChunkSizes(instances=1 << 20, probe_instances=1 << 17, block_bytes=256 << 20, chunks_per_worker=1)
 """Enough instances to occupy all of a device's processors, and few read-backs of sizes per second."""
@@ -68,6 +68,11 @@ def batch_cells(cell_count: int, world_count: int, width: int, worker_count: int
     per_worker = -(-cell_count // (sizes.chunks_per_worker * worker_count))
     cells = max(1, min(sizes.instances // width, per_worker))
     return cells if cells < world_count else cells // world_count * world_count
+
+
+def whole_blocks(cells: int, block_cells: int) -> int:
+    """`cells` rounded down to whole blocks of cells (cell_blocks) where at least one fits: others have unused lanes."""
+    return cells - cells % block_cells if cells > block_cells else cells
 
 
 def first_batch_cells(cells: int, cell_count: int, world_count: int) -> int:

@@ -184,6 +184,11 @@ class CollisionPipeline:
         """Instances of a cell, and units of its groups: a measure of its work."""
         return self.device_model.layout.width + sum(stage.width for stage in self.group_stages)
 
+    @property
+    def block_cells(self) -> int:
+        """Cells of consecutive frames that fill the broad phase's blocks."""
+        return self.broad_phase.blocks.lanes * self.device_model.model.world_count
+
     def collide(self, batch: PoseBatch, workspace: Workspace) -> tuple[ContactBlock, ChunkReport]:
         """Contacts of all cells of the batch, in canonical order, and the report.
 

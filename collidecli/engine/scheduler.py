@@ -26,6 +26,7 @@ from collidecli.engine.chunking import (
     min_cells,
     probe_cells,
     single_cell_memory,
+    whole_blocks,
     worker_memory,
 )
 from collidecli.engine.pipeline import ChunkReport, CollisionPipeline
@@ -67,7 +68,8 @@ def batch_size(pipeline: CollisionPipeline, cell_count: int, workers: int, reque
     if requested:
         return requested
     model = pipeline.device_model
-    return batch_cells(cell_count, model.model.world_count, pipeline.cell_width, workers, chunk_sizes(model.device))
+    cells = batch_cells(cell_count, model.model.world_count, pipeline.cell_width, workers, chunk_sizes(model.device))
+    return whole_blocks(cells, pipeline.block_cells)
 
 
 class Workers:
@@ -111,7 +113,10 @@ class Workers:
                 done = 0
                 while done < batch.cell_count:
                     least = min_cells(self._done_cells, self._done_seconds, self._probe)
-                    count = chunk_cells(batch.cell_count - done, run_left, self._max_cells, least, self._count)
+                    left = batch.cell_count - done
+                    count = chunk_cells(left, run_left, self._max_cells, least, self._count)
+                    if count < left:
+                        count = whole_blocks(count, self._pipeline.block_cells)
                     chunk = replace(batch, first_cell=batch.first_cell + done, cell_count=count)
                     pending.append(self._pool.submit(self._collide_one, chunk))
                     done += count

@@ -20,8 +20,10 @@ from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.contacts import FRICTION_SCALE, RIGID_COLUMNS, ContactBlock
 
-PER_THREAD = 64
-"""Candidates or contacts of one thread on the CPU: several vectors of lanes."""
+PER_THREAD = 256
+"""Candidates or contacts of one thread on the CPU: many vectors of lanes."""
+AHEAD = 8
+"""Contacts between one that is written and one whose record is requested from memory."""
 
 
 @kernel
@@ -190,6 +192,14 @@ def _writing(number: str) -> str:
         double moved[2 * step][7];
         const double *record[step], *pose[step], *body[2][step];
         bool swapped[step];
+#if defined(VECTOR_LANES)
+        // The records of a cell's contacts are far apart: those of a later vector are requested now.
+        for (int at = slot + {AHEAD}; at < slot + {AHEAD} + step && at < last; ++at) {{
+            const char* line = (const char*)(emitted.contact.data + sources.record.data[at]);
+            __builtin_prefetch(line);
+            __builtin_prefetch(line + 64);
+        }}
+#endif
         for (int lane = 0; lane < step; ++lane) {{
             const int candidate = sources.candidate.data[slot + lane];
             const wp::vec_t<2, int> row = candidates.row.data[candidate], pair = candidates.pair.data[candidate];
