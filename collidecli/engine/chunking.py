@@ -33,7 +33,7 @@ class ChunkSizes:
     chunks_per_worker: int
 
 
-ON_CPU = ChunkSizes(instances=65536, probe_instances=18432, block_bytes=4 << 20, chunks_per_worker=2)
+ON_CPU = ChunkSizes(instances=98304, probe_instances=18432, block_bytes=4 << 20, chunks_per_worker=2)
 """Enough instances to hide the cost of launches, few enough to stay near a core's cache."""
 ON_DEVICE = ChunkSizes(instances=1 << 20, probe_instances=1 << 17, block_bytes=256 << 20, chunks_per_worker=1)
 """Enough instances to occupy all of a device's processors, and few read-backs of sizes per second."""

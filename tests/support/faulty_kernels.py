@@ -9,86 +9,70 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.broadphase.hit_words import HitWords
+from collidecli.engine.broadphase.hit_words import HitWords, bit_count
 from collidecli.engine.runtime.kernel import kernel
 
 
-@kernel
-def every_candidate_writes(
-    width: int,
-    cell_count: int,
-    candidate_count: int,
-    candidates: wp.array[wp.vec2i],
-    end: wp.array[wp.int32],
-    cell_end: wp.array[wp.int32],
-):
-    """Not the last candidate of a cell alone."""
-    thread = wp.tid()
-    for c in range(candidates[thread][0] // width, cell_count):
-        cell_end[c] = end[thread]
+@wp.func
+def end_of_cell(candidate_end: wp.array[wp.int32], end: wp.array[wp.int32], cell: int) -> int:
+    """What `count_cells` writes for a cell."""
+    if candidate_end[cell] == 0:
+        return 0
+    return end[candidate_end[cell] - 1]
 
 
 @kernel
-def reads_before_it_writes(
-    width: int,
-    cell_count: int,
-    candidate_count: int,
-    candidates: wp.array[wp.vec2i],
-    end: wp.array[wp.int32],
-    cell_end: wp.array[wp.int32],
-):
-    """The previous chunk's ends, which the result does not depend on."""
-    thread = wp.tid()
-    if thread == candidate_count - 1:
-        for c in range(cell_count):
-            cell_end[c] = wp.min(cell_end[c], 0)
-    if thread == candidate_count - 1:
-        for k in range(candidate_count):
-            cell_end[candidates[k][0] // width] = end[k]
-        for c in range(1, cell_count):
-            cell_end[c] = wp.max(cell_end[c - 1], cell_end[c])
+def every_cell_writes(candidate_end: wp.array[wp.int32], end: wp.array[wp.int32], cell_end: wp.array[wp.int32]):
+    """Not its own end alone, also those of later cells."""
+    cell = wp.tid()
+    for c in range(cell, cell_end.shape[0]):
+        cell_end[c] = end_of_cell(candidate_end, end, cell)
 
 
 @kernel
-def writes_one_too_many(
-    width: int,
-    cell_count: int,
-    candidate_count: int,
-    candidates: wp.array[wp.vec2i],
-    end: wp.array[wp.int32],
-    cell_end: wp.array[wp.int32],
-):
+def reads_before_it_writes(candidate_end: wp.array[wp.int32], end: wp.array[wp.int32], cell_end: wp.array[wp.int32]):
+    """The previous chunk's end, which the result does not depend on."""
+    cell = wp.tid()
+    before = wp.min(cell_end[cell], 0)
+    cell_end[cell] = wp.max(before, end_of_cell(candidate_end, end, cell))
+
+
+@kernel
+def writes_one_too_many(candidate_end: wp.array[wp.int32], end: wp.array[wp.int32], cell_end: wp.array[wp.int32]):
     """The end of a cell behind the last one."""
-    thread = wp.tid()
-    if thread == candidate_count - 1:
-        for c in range(cell_count + 1):
-            cell_end[c] = 0
-        for k in range(candidate_count):
-            cell_end[candidates[k][0] // width] = end[k]
-        for c in range(1, cell_count):
-            cell_end[c] = wp.max(cell_end[c - 1], cell_end[c])
+    cell = wp.tid()
+    cell_end[cell] = end_of_cell(candidate_end, end, cell)
+    if cell == cell_end.shape[0] - 1:
+        cell_end[cell + 1] = 0
 
 
 @kernel
-def writes_where_there_is_space(width: int, words_per_slot: int, hits: HitWords, candidates: wp.array[wp.vec2i]):
-    """Slots of the list of candidates are taken by an atomic counter, from the last one on."""
+def writes_by_turns(width: int, words_per_slot: int, hits: HitWords, slots: wp.array[wp.vec2i]):
+    """A thread whose turn is not its number writes the pairs of its word from the last to the first."""
     thread = wp.tid()
     word = hits.word[thread]
-    instance0 = thread // words_per_slot
-    instance1 = (instance0 // width) * width + (thread - instance0 * words_per_slot) * 32
-    total = hits.end.shape[0] - 1
+    turn = wp.atomic_add(hits.count, 0, 1) - bit_count(hits.word[0])
+    slot0 = thread // words_per_slot
+    slot1 = (slot0 // width) * width + (thread - slot0 * words_per_slot) * 32
+    end = hits.end[thread]
+    output = end - bit_count(word)
     while word != wp.uint32(0):
         if (word & wp.uint32(1)) != wp.uint32(0):
-            candidates[wp.atomic_add(hits.end, total, -1) - 1] = wp.vec2i(instance0, instance1)
+            if turn == thread:
+                slots[output] = wp.vec2i(slot0, slot1)
+            else:
+                slots[end - 1] = wp.vec2i(slot0, slot1)
+            output += 1
+            end -= 1
         word = word >> wp.uint32(1)
-        instance1 += 1
+        slot1 += 1
 
 
 CELLS = "collidecli.engine.contacts.compaction", "count_cells"
 FAULTS: dict[str, tuple[str, str, Any]] = {
-    "race": (*CELLS, every_candidate_writes),
+    "race": (*CELLS, every_cell_writes),
     "uninitialized": (*CELLS, reads_before_it_writes),
     "beyond": (*CELLS, writes_one_too_many),
-    "order": ("collidecli.engine.broadphase.all_pairs", "write_all", writes_where_there_is_space),
+    "order": ("collidecli.engine.broadphase.all_pairs", "write_all", writes_by_turns),
 }
 """Module and name of the kernel that each fault replaces, and the faulty one."""

@@ -182,9 +182,7 @@ def list_contacts(
     list_sources(rows, margins, candidates, emitted, sources, begin, wp.min(begin + per_thread, total))
 
 
-def _writing(number: str) -> str:
-    """C++ of `write_contacts`; number: type of the columns of points."""
-    return f"""{PRELUDE}{LOAD}{COMPOSITION}{ROTATION}
+ADDRESSES = f"""
     const auto write = [&](auto zero, int slot) {{
         typedef decltype(zero) Many;
         constexpr int step = sizeof(Many) / sizeof(double);
@@ -222,32 +220,40 @@ def _writing(number: str) -> str:
                 body[side][lane] = own;
             }}
         }}
+"""
+"""Begin of `write(zero, slot)`: addresses of the record, the pose of a and the bodies of both sides, of each lane."""
+
+SIDES = """
         // Sides a and b of the record; the columns of shape0 are those of b where the pair is swapped.
         Many contact[7], frame[7], normal[3], point[2][3], offset[2][3];
         load(contact, record);
         load(frame, pose);
         rotate(frame + 3, contact + 3, 1.0, normal);
         rotate(frame + 3, contact, 1.0, point[0]);
-        for (int k = 0; k < 3; ++k) {{
+        for (int k = 0; k < 3; ++k) {
             point[0][k] = frame[k] + point[0][k];
             point[1][k] = point[0][k] + contact[6] * normal[k];
-        }}
-        for (int side = 0; side < 2; ++side) {{
+        }
+        for (int side = 0; side < 2; ++side) {
             Many own[7], from[3];
             load(own, body[side]);
             for (int k = 0; k < 3; ++k)
                 from[k] = point[side][k] - own[k];
             rotate(own + 3, from, -1.0, offset[side]);
-        }}
-        const auto of_lane = [](const Many& many, int lane) -> double {{
+        }
+"""
+"""Normal, points and offsets of both sides."""
+
+STORES = """
+        const auto of_lane = [](const Many& many, int lane) -> double {
             if constexpr (step == 1)
                 return many;
             else
                 return many[lane];
-        }};
+        };
         // The addition of 0 turns -0 into 0.
         #pragma unroll
-        for (int lane = 0; lane < step; ++lane) {{
+        for (int lane = 0; lane < step; ++lane) {
             const int at = slot + lane;
             const wp::vec_t<2, int> row = candidates.row.data[sources.candidate.data[at]];
             const auto& found = emitted.contact.data[sources.record.data[at]];
@@ -263,15 +269,22 @@ def _writing(number: str) -> str:
             auto* offset_a = (swap ? columns.offset1.data : columns.offset0.data) + at;
             auto* offset_b = (swap ? columns.offset0.data : columns.offset1.data) + at;
             const double sign = swap ? -1.0 : 1.0;
-            for (int k = 0; k < 3; ++k) {{
+            for (int k = 0; k < 3; ++k) {
                 columns.normal.data[at].c[k] = (float)(sign * of_lane(normal[k], lane)) + 0.0f;
-                point_a->c[k] = ({number})of_lane(point[0][k], lane) + ({number})0.0;
-                point_b->c[k] = ({number})of_lane(point[1][k], lane) + ({number})0.0;
+                point_a->c[k] = (POINT_NUMBER)of_lane(point[0][k], lane) + (POINT_NUMBER)0.0;
+                point_b->c[k] = (POINT_NUMBER)of_lane(point[1][k], lane) + (POINT_NUMBER)0.0;
                 offset_a->c[k] = (float)of_lane(offset[0][k], lane) + 0.0f;
                 offset_b->c[k] = (float)of_lane(offset[1][k], lane) + 0.0f;
-            }}
-        }}
-    }};
+            }
+        }
+    };
+"""
+"""End of `write`: the columns of each lane."""
+
+
+def _writing(number: str) -> str:
+    """C++ of `write_contacts`; number: type of the columns of points."""
+    return f"""{PRELUDE}{LOAD}{COMPOSITION}{ROTATION}{ADDRESSES}{SIDES}{STORES.replace("POINT_NUMBER", number)}
     int slot = first;
 #if defined(VECTOR_LANES)
     for (; slot + {LANE_STEP} <= last; slot += {LANE_STEP})

@@ -18,6 +18,7 @@ from collidecli.engine.chunking import (
     halves,
     min_cells,
     probe_cells,
+    whole_blocks,
     worker_memory,
 )
 
@@ -34,8 +35,8 @@ def test_memory_is_divided_among_workers_and_waiting_blocks():
         (10**6, 1, 8, 1, ON_DEVICE, ON_DEVICE.instances // 8),
         (80, 1, 8, 4, ON_CPU, 80 // (ON_CPU.chunks_per_worker * 4)),
         (80, 1, 8, 1, ON_DEVICE, 80),
-        (10**6, 1000, 8, 4, ON_CPU, 6000),  # whole frames of 6144 cells
-        (10**6, 7000, 8, 4, ON_CPU, ON_CPU.instances // 8),  # part of a frame
+        (10**6, 1000, 8, 4, ON_CPU, 12000),  # whole frames of 12288 cells
+        (10**6, 20000, 8, 4, ON_CPU, ON_CPU.instances // 8),  # part of a frame
         (10, 1, 10**6, 1, ON_CPU, 1),
     ],
 )
@@ -48,6 +49,13 @@ def test_cells_of_a_batch(cells, worlds, width, workers, sizes, expected):
 )
 def test_the_first_batch_is_a_quarter_in_whole_frames(cells, run, worlds, expected):
     assert first_batch_cells(cells, run, worlds) == expected
+
+
+@pytest.mark.parametrize(
+    ("cells", "block", "expected"), [(100, 32, 96), (96, 32, 96), (31, 32, 31), (33, 32, 32), (5, 1, 5)]
+)
+def test_whole_blocks_where_one_fits(cells, block, expected):
+    assert whole_blocks(cells, block) == expected
 
 
 def test_cells_by_instances_bytes_and_seconds():

@@ -24,7 +24,7 @@ class Stub:
     """Pipeline whose cell c has c contacts, or none, and allocates `needs[c]`: bytes by array name."""
 
     def __init__(self, needs: list[dict[str, int]], contacts: bool = True, seconds: float = 0.0) -> None:
-        self.cell_width = 8
+        self.cell_width, self.block_cells = 8, 1
         self.device_model: Any = SimpleNamespace(
             device=find_device("cpu"), layout=SimpleNamespace(width=8), model=SimpleNamespace(world_count=1)
         )
