@@ -37,7 +37,7 @@ def measure(repeats: int, clock: str) -> BenchTable:
     run = partial(_seconds, clock)
     table = BenchTable(
         "start",
-        "Start: whole processes, from call to exit",
+        "Whole processes, from call to exit",
         ["what", "seconds", "times that of"],
         notes=[
             "`run` takes one frame and writes its file, or as many frames as stated. An empty cache: WARP_CACHE_PATH "
