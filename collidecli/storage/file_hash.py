@@ -8,7 +8,8 @@ import os
 import threading
 import time
 from collections.abc import Iterable
-from functools import cached_property, lru_cache
+from concurrent.futures import Future
+from functools import cached_property
 
 _BLOCK = 1 << 20
 
@@ -35,8 +36,10 @@ SETTLED_NS = 10**9
 
 
 _State = tuple[str, int, int, int, int, int]
-_ahead: dict[tuple[_State, ...], _HashThread] = {}
-"""Hashes that are being computed, by the states of their files."""
+_hashes: dict[tuple[_State, ...], Future[str]] = {}
+"""Hashes of recordings that are known or being computed, by the states of their files; the last MOST_HASHES."""
+MOST_HASHES = 64
+_lock = threading.Lock()
 
 
 def recording_sha256(paths: Iterable[str | os.PathLike[str]]) -> str:
@@ -45,32 +48,45 @@ def recording_sha256(paths: Iterable[str | os.PathLike[str]]) -> str:
     The demonstrations of one file that are computed one by one, each with a run of its own, read it once for its hash.
     """
     states = _states(paths)
-    return _sha256_of(states) if _are_settled(states) else files_sha256(path for path, *_ in states)
+    if not _are_settled(states):
+        return files_sha256(path for path, *_ in states)
+    found, is_new = _hash_of(states)
+    if is_new:
+        _compute(states, found)
+    return found.result()
 
 
 def hash_ahead(path: str | os.PathLike[str]) -> None:
     """Starts to compute the hash of a recording of one file in a thread; `recording_sha256` waits for it.
 
-    Does nothing for a file that has just changed or cannot be read.
+    Does nothing for a file whose hash is known, one that has just changed, and one that cannot be read.
     """
     with contextlib.suppress(OSError):
         states = _states((path,))
-        if states not in _ahead and os.path.isfile(path) and _are_settled(states):
-            _ahead[states] = _HashThread(os.fspath(path))
-            _ahead[states].start()
+        if os.path.isfile(path) and _are_settled(states):
+            found, is_new = _hash_of(states)
+            if is_new:
+                threading.Thread(target=_compute, args=(states, found), name="collide-recording", daemon=True).start()
 
 
-class _HashThread(threading.Thread):
-    """Computes the hash of a file; found: None if the file cannot be read."""
+def _hash_of(states: tuple[_State, ...]) -> tuple[Future[str], bool]:
+    """The hash, and whether the caller must compute it."""
+    with _lock:
+        is_new = states not in _hashes
+        if is_new:
+            _hashes[states] = Future()
+            for oldest in list(_hashes)[:-MOST_HASHES]:
+                del _hashes[oldest]
+        return _hashes[states], is_new
 
-    def __init__(self, path: str) -> None:
-        super().__init__(name="collide-recording", daemon=True)
-        self._path = path
-        self.found: str | None = None
 
-    def run(self) -> None:
-        with contextlib.suppress(OSError):
-            self.found = file_sha256(self._path)
+def _compute(states: tuple[_State, ...], found: Future[str]) -> None:
+    try:
+        found.set_result(files_sha256(path for path, *_ in states))
+    except BaseException as error:
+        with _lock:
+            _hashes.pop(states, None)
+        found.set_exception(error)
 
 
 def _states(paths: Iterable[str | os.PathLike[str]]) -> tuple[_State, ...]:
@@ -80,16 +96,6 @@ def _states(paths: Iterable[str | os.PathLike[str]]) -> tuple[_State, ...]:
 
 def _are_settled(states: tuple[_State, ...]) -> bool:
     return all(time.time_ns() - max(mtime, ctime) >= SETTLED_NS for *_, mtime, ctime in states)
-
-
-@lru_cache(maxsize=64)
-def _sha256_of(states: tuple[_State, ...]) -> str:
-    thread = _ahead.pop(states, None)
-    if thread is not None:
-        thread.join()
-        if thread.found is not None:
-            return thread.found
-    return files_sha256(path for path, *_ in states)
 
 
 class RecordedInFile:
