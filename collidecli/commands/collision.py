@@ -105,6 +105,8 @@ def keep_to_limits() -> None:
         return
 
 
+SHORT_CELLS = 256
+"""Largest number of cells of a motion for which the kernels of colliders without candidates are not compiled."""
 SAMPLE_FRAMES = 8
 """Number of frames, evenly spaced, from which the sweep axis is chosen."""
 
@@ -196,7 +198,9 @@ def prepare_collision(
 
     def build() -> tuple[CollisionPipeline, BroadPhaseChoice]:
         samples = partial(sample_poses, motion)
-        built = build_pipeline(model, contact, engine, device, samples, motion.float_type, fields)
+        # With a cache other motions follow, and a long motion has candidates of most colliders in its first chunks.
+        is_short = cache is None and len(motion.time) * model.world_count <= SHORT_CELLS
+        built = build_pipeline(model, contact, engine, device, samples, motion.float_type, fields, is_short)
         timing.move("compile", "load", built[0].field_seconds)
         return built
 

@@ -20,6 +20,7 @@ from collidecli.engine.contact_record import Candidates, ContactBuffer, ContactR
 from collidecli.engine.contacts.compaction import COMPACT, compact_contacts, count_cells, keep_deepest, list_contacts
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.narrowphase.collider import Bucket, ColliderBatch, ColliderTable
+from collidecli.engine.runtime.compilation import load_kernels
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
@@ -126,6 +127,10 @@ class StageClock:
         self._ended.append((stage, self._last, now))
         self._last = now
 
+    def skip(self) -> None:
+        """Leaves the time since the end of the last stage out."""
+        self._last = self._workspace.mark()
+
     def close(self) -> None:
         """Adds the times; all launches are complete."""
         for stage, begin, end in self._ended:
@@ -158,7 +163,8 @@ class CollisionPipeline:
     max_contacts_per_pair: 0 is no limit. reduction: None keeps all contacts. surfaces: arguments of the colliders of
     sub-pairs, by name (see pipeline_builder). field_seconds: time to build or load signed distance fields [s].
     hydro: the hydroelastic pairs, which have no other contacts; None for none. notes: warnings about the scene.
-    group_stages: of groups beside the rigid contacts.
+    group_stages: of groups beside the rigid contacts. on_demand: the kernel of a collider without sub-pairs is compiled
+    when the collider first has a candidate, in no stage's time.
     """
 
     device_model: DeviceModel
@@ -172,6 +178,7 @@ class CollisionPipeline:
     hydro: HydroStage | None = None
     notes: tuple[str, ...] = ()
     group_stages: tuple[GroupStage, ...] = ()
+    on_demand: bool = False
 
     @property
     def groups(self) -> tuple[ContactGroup, ...]:
@@ -301,6 +308,10 @@ class CollisionPipeline:
             report.candidate_count += split.hydro.count
         buckets = self.table.of_kinds, self.table.kind_count, max(1, len(self.table.colliders))
         listed = expand(self.device_model, chunk, pairs, buckets, "candidate", workspace)
+        if self.on_demand:
+            clock.end("narrow_phase")
+            self._compile_used(listed)
+            clock.skip()
         count = listed.count
         report.candidate_count += count
         candidates = new_candidates(workspace, listed.pair, listed.row, count)
@@ -340,6 +351,18 @@ class CollisionPipeline:
             report.touching_count += block.groups[HYDRO_PATCHES.name].row_count
             clock.end("narrow_phase")
         return block
+
+    def _compile_used(self, listed: CandidateList) -> None:
+        """Compiles the kernels of the colliders that have candidates."""
+        starts = zip(pairwise(listed.starts), pairwise(listed.pair_starts), strict=True)
+        used = [
+            collider.kernel
+            for collider, counts in zip(
+                self.table.colliders, starts, strict=False
+            )  # without colliders there is one bucket
+            if any(begin < end for begin, end in counts)
+        ]
+        load_kernels(used[::-1], self.device_model.device)
 
     def kernels(self) -> list[wp.Kernel]:
         """All kernels of this pipeline, by increasing compile time."""

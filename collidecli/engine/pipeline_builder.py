@@ -97,6 +97,7 @@ def build_pipeline(
     sample_poses: Callable[[], np.ndarray],
     float_type: np.dtype,
     store: FieldStore | None = None,
+    on_demand: bool = False,
 ) -> tuple[CollisionPipeline, BroadPhaseChoice]:
     """A pipeline for `model`, with kernels compiled and loaded, and the choice of its broad phase.
 
@@ -105,6 +106,7 @@ def build_pipeline(
             parameters of the sweep alone.
         float_type: of the witness points, float32 or float64.
         store: cache of signed distance fields between runs.
+        on_demand: kernels of single colliders are compiled when the pipeline first needs them; on the CPU only.
     """
     refuse_heightfield_pairs(model)
     device_model = upload_model(contact_options.apply(model), device)
@@ -130,9 +132,11 @@ def build_pipeline(
         _hydro_stage(hydro, device_model, contact_options),
         (*no_effect_notes(device_model.model, contact_options, hydro), *hydro.notes),
         _group_stages(device_model, contact_options, sample_poses, float_type),
+        on_demand and not has_own_memory(device),
     )
     # Colliders, last in the list, compile longest: they start first, so that no core is idle at the end.
-    load_kernels(pipeline.kernels()[::-1], device)
+    later = [each.kernel for each in table.colliders if each.sub_pair_kernels is None] if pipeline.on_demand else []
+    load_kernels([kernel for kernel in pipeline.kernels()[::-1] if kernel not in later], device)
     _measure(surfaces, device_model)
     return pipeline, choice
 

@@ -10,7 +10,7 @@ import warp as wp
 from collidecli.engine.block_pairs import BlockPairs
 from collidecli.engine.broadphase.block_boxes import PairGroups, box_bits, upload_groups
 from collidecli.engine.broadphase.hit_words import ENTRIES_PER_WORD, HitWords, bit_count, hit_words
-from collidecli.engine.broadphase.lane_overlap import lanes_that_overlap
+from collidecli.engine.broadphase.lane_overlap import lanes_that_overlap, test_lanes
 from collidecli.engine.cell_blocks import FULL_BLOCKS, BlockShape
 from collidecli.engine.cells import LANE_COUNT, Chunk, ChunkCells, Instances
 from collidecli.engine.device_model import DeviceModel, Layout
@@ -92,7 +92,7 @@ class Explicit:
         return lanes_that_overlap(self.device_model, chunk, slots, found, workspace)
 
     def kernels(self) -> list[wp.Kernel]:
-        return [test_pairs, write_pairs]
+        return [test_pairs, write_pairs, test_lanes]
 
 
 def explicit(device_model: DeviceModel, template_pairs: list[np.ndarray]) -> Explicit:
