@@ -41,8 +41,8 @@ class HullShape:
 
     type: int
     size: Vec3
-    point: wp.array[Vec3]
-    table: wp.array[int]
+    point: wp.uint64
+    table: wp.uint64
     vertex: int
     vertex_count: int
     normal: int
@@ -90,8 +90,8 @@ def hull_shape(hulls: Hulls, hull: int, shape_type: int, size: Vec3) -> HullShap
     shape = HullShape()
     shape.type = shape_type
     shape.size = size
-    shape.point = hulls.point
-    shape.table = hulls.table
+    shape.point = address_of(hulls.point)
+    shape.table = address_of_numbers(hulls.table)
     shape.vertex = hulls.header[hull].vertex
     shape.vertex_count = hulls.header[hull].vertex_count
     shape.normal = hulls.header[hull].normal
@@ -106,11 +106,55 @@ def hull_shape(hulls: Hulls, hull: int, shape_type: int, size: Vec3) -> HullShap
     return shape
 
 
+@wp.func_native("return (wp::uint64)array.data;")
+def address_of(array: wp.array[Vec3]) -> wp.uint64:
+    """Address of an array's first element."""
+    ...
+
+
+@wp.func_native("return (wp::uint64)array.data;")
+def address_of_numbers(array: wp.array[int]) -> wp.uint64:
+    """Address of an array's first element."""
+    ...
+
+
+@wp.func_native("return ((const wp::vec_t<3, wp::float64>*)address)[index];")
+def point_at(address: wp.uint64, index: int) -> Vec3:
+    """Element of an array of points given by its address."""
+    ...
+
+
+@wp.func_native("return ((const wp::int32*)address)[index];")
+def number_at(address: wp.uint64, index: int) -> int:
+    """Element of an array of numbers given by its address."""
+    ...
+
+
+@wp.func
+def hull_point(shape: HullShape, index: int) -> Vec3:
+    """Element of `Hulls.point`, of which a hull has those that `HullShape` names."""
+    return point_at(shape.point, index)
+
+
+@wp.func
+def hull_number(shape: HullShape, index: int) -> int:
+    """Element of `Hulls.table`, of which a hull has those that `HullShape` names."""
+    return number_at(shape.table, index)
+
+
 @wp.func
 def links_of(shape: HullShape, vertex: int) -> wp.vec2i:
     """Start and end of a vertex's neighbours in the table, three numbers each."""
     first = shape.ring + shape.vertex_count + 1
-    return wp.vec2i(first + 3 * shape.table[shape.ring + vertex], first + 3 * shape.table[shape.ring + vertex + 1])
+    return wp.vec2i(
+        first + 3 * hull_number(shape, shape.ring + vertex), first + 3 * hull_number(shape, shape.ring + vertex + 1)
+    )
+
+
+@wp.func
+def edge_end(shape: HullShape, edge: int, end: int) -> Vec3:
+    """One of the two ends (0, 1) of an edge [m]."""
+    return hull_point(shape, shape.vertex + hull_number(shape, shape.edge + 4 * edge + end))
 
 
 @wp.func
@@ -142,30 +186,30 @@ def farthest_vertex(shape: HullShape, direction: Vec3) -> int:
     """
     best = int(0)
     if shape.vertex_count <= SCANNED:
-        height = wp.dot(shape.point[shape.vertex], direction)
+        height = wp.dot(hull_point(shape, shape.vertex), direction)
         i = int(1)
         while i < shape.vertex_count:
-            here = wp.dot(shape.point[shape.vertex + i], direction)
+            here = wp.dot(hull_point(shape, shape.vertex + i), direction)
             if here > height:
                 height = here
                 best = i
             i += 1
         return best
-    best = shape.table[shape.face + shape.face_count * FACE_ROW + seed_of(direction, shape.seeds)]
-    height = wp.dot(shape.point[shape.vertex + best], direction)
+    best = hull_number(shape, shape.face + shape.face_count * FACE_ROW + seed_of(direction, shape.seeds))
+    height = wp.dot(hull_point(shape, shape.vertex + best), direction)
     passed = int(0)
     while passed >= 0:
-        at = shape.around + shape.table[shape.climb + best]
-        end = shape.around + shape.table[shape.climb + best + 1]
+        at = shape.around + hull_number(shape, shape.climb + best)
+        end = shape.around + hull_number(shape, shape.climb + best + 1)
         passed = int(-1)
         while at < end:
-            here = wp.dot(shape.point[at], direction)
+            here = wp.dot(hull_point(shape, at), direction)
             if here > height:
                 height = here
                 passed = at
             at += 1
         if passed >= 0:
-            best = shape.table[shape.climb + shape.vertex_count + 1 + passed - shape.around]
+            best = hull_number(shape, shape.climb + shape.vertex_count + 1 + passed - shape.around)
     return best
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.hulls import HullShape, farthest_vertex
+from collidecli.engine.geometry.hulls import HullShape, farthest_vertex, hull_point
 from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, SPHERE
@@ -215,7 +215,7 @@ def farthest_of_core(shape: Primitive, radius: Real, direction: Vec3) -> Support
 def farthest_of_core(shape: HullShape, radius: Real, direction: Vec3) -> Support:
     """Support vertex of a hull, without patches."""
     result = Support()
-    result.point = shape.point[shape.vertex + farthest_vertex(shape, direction)]
+    result.point = hull_point(shape, shape.vertex + farthest_vertex(shape, direction))
     return result
 
 

@@ -36,7 +36,7 @@ from collidecli.engine.narrowphase.convex.scratch_pool import (
     active_lanes,
     all_done,
     give_back_slot,
-    has_slots,
+    is_on_gpu,
     take_slot,
 )
 from collidecli.engine.narrowphase.convex.support_discontinuities import any_tangent
@@ -205,7 +205,7 @@ def at_minimum(found: Depth, minimum: Descent, scale: Real) -> Depth:
     return result
 
 
-@wp.func(inline=False)
+@wp.func
 def expand_polytope(
     difference: Any,
     vertices: wp.array[Vertex],
@@ -323,11 +323,10 @@ def depth_with_capacity(capacity: int, name: str) -> Callable[..., Any]:
     return depth
 
 
-depth_with_small_capacity = depth_with_capacity(36, "depth_with_small_capacity")
-"""EPA with the capacity that nearly every pair needs: clearing larger arrays costs more than most searches."""
+depth_in_local_arrays = depth_with_capacity(36, "depth_in_local_arrays")
+"""EPA with the capacity that nearly every pair needs, for GPUs, where few threads can have a slot."""
 LARGE_CAPACITY = 256
-"""Capacity in vertices of the second attempt. Measured: no pair needs more than about 80."""
-depth_in_local_arrays = depth_with_capacity(LARGE_CAPACITY, "depth_in_local_arrays")
+"""Capacity in vertices of a search in a slot. Measured: no pair needs more than about 80."""
 
 LARGE_FACE_CAPACITY = 2 * LARGE_CAPACITY - 4
 VERTICES_END = LARGE_CAPACITY * ctypes.sizeof(Vertex.ctype)
@@ -335,12 +334,12 @@ FACES_END = VERTICES_END + LARGE_FACE_CAPACITY * ctypes.sizeof(Face.ctype)
 VISIBLE_END = FACES_END + LARGE_FACE_CAPACITY * 4
 HORIZON_END = VISIBLE_END + LARGE_CAPACITY * 12
 FAN_END = HORIZON_END + LARGE_CAPACITY * 4
-"""Offsets in a slot at which the arrays of the second attempt end [bytes]."""
+"""Offsets in a slot at which the arrays of a search end [bytes]."""
 
 
 @wp.func
 def depth_in_slot(difference: Any, simplex: wp.array[Vertex]) -> Depth:
-    """EPA with the capacity of the second attempt and arrays in a slot; waits until one is free."""
+    """EPA with the large capacity and arrays in a slot; waits until one is free."""
     result = Depth()
     lanes = active_lanes()
     is_done = int(0)
@@ -371,16 +370,6 @@ def depth_in_slot(difference: Any, simplex: wp.array[Vertex]) -> Depth:
 
 
 @wp.func
-def depth_with_large_capacity(difference: Any, simplex: wp.array[Vertex]) -> Depth:
-    """EPA's second attempt: on a GPU with arrays in a slot, since local ones of this size would be reserved for every
-    thread.
-    """
-    if has_slots() == 1:
-        return depth_in_slot(difference, simplex)
-    return depth_in_local_arrays(difference, simplex)
-
-
-@wp.func
 def depth_of_difference(difference: Any, simplex: wp.array[Vertex], simplex_count: int) -> Depth:
     """Depth and normal of two overlapping cores, at least one with volume.
 
@@ -394,7 +383,8 @@ def depth_of_difference(difference: Any, simplex: wp.array[Vertex], simplex_coun
         is_started = not is_thin(simplex)
     if not is_started:
         spread_tetrahedron(difference, simplex)
-    result = depth_with_small_capacity(difference, simplex)
-    if result.exact == 0:
-        result = depth_with_large_capacity(difference, simplex)
-    return result
+    if is_on_gpu() == 1:
+        result = depth_in_local_arrays(difference, simplex)
+        if result.exact == 1:
+            return result
+    return depth_in_slot(difference, simplex)

@@ -30,7 +30,7 @@ from collidecli.engine.narrowphase.convex.feature import (
     merge_distance,
     rounding_level,
 )
-from collidecli.engine.narrowphase.convex.features import line_exit, support_feature
+from collidecli.engine.narrowphase.convex.features import feature_corners, line_exit, support_feature
 
 MAX_OVERLAP = 2 * RIM_COUNT
 
@@ -83,16 +83,42 @@ def feature_contacts(
     Arguments and result as `manifold.contact_manifold`; at most MAX_OVERLAP. The smallest separation may be larger than
     that along the normal.
     """
+    normal_in_b = wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), normal)
+    a = support_feature(shape_a, normal)
+    b = support_feature(shape_b, -normal_in_b)
+    if a.kind == POINT or b.kind == POINT:
+        return 0
+    return overlap_contacts(shape_a, shape_b, pose_b_to_a, max_separation, normal, normal_in_b, a, b, out, row)
+
+
+@wp.func
+def overlap_contacts(
+    shape_a: Any,
+    shape_b: Any,
+    pose_b_to_a: Pose,
+    max_separation: Real,
+    normal: Vec3,
+    normal_in_b: Vec3,
+    feature_a: Feature,
+    feature_b: Feature,
+    out: ContactBuffer,
+    row: int,
+) -> int:
+    """`feature_contacts` of known features, neither a point.
+
+    Args:
+        normal, normal_in_b: from a to b, in a's frame and in b's.
+        feature_a, feature_b: those that support the normal and its opposite, each in its shape's frame.
+    """
+    a = feature_a
+    b = feature_b
     corner_a = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
     corner_b = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
     code_a = wp.zeros(shape=MAX_CODES, dtype=int)
     code_b = wp.zeros(shape=MAX_CODES, dtype=int)
+    feature_corners(shape_a, a, normal, corner_a, code_a)
+    feature_corners(shape_b, b, -normal_in_b, corner_b, code_b)
     rotation = wp.transform_get_rotation(pose_b_to_a)
-    a = support_feature(shape_a, normal, corner_a, code_a)
-    normal_in_b = wp.quat_rotate_inv(rotation, normal)
-    b = support_feature(shape_b, -normal_in_b, corner_b, code_b)
-    if a.kind == POINT or b.kind == POINT:
-        return 0
     contact_frame = ContactFrame()
     contact_frame.pose_b_to_a = pose_b_to_a
     contact_frame.normal = normal

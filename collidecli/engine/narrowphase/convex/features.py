@@ -15,7 +15,7 @@ Feature ids, stable under motion:
 - cylinder: 0, 1 caps at -z, +z; 2 side (and each line of it); 3, 4 rims at -z, +z.
 - cone: 0 base; 1 apex; 2 side (and each line of it); 3 rim.
 - capsule: 0, 1 ends at -z, +z; 2 side.
-- rim polygon (see `support_feature`) of the lower cap or base: vertex k is 8 + 2 k, the edge from k to k + 1 is
+- rim polygon (see `feature_corners`) of the lower cap or base: vertex k is 8 + 2 k, the edge from k to k + 1 is
   9 + 2 k; of the upper cap 20 + 2 k and 21 + 2 k.
 - convex hull: 3 v of vertex v, 3 e + 1 of edge e, 3 f + 2 of face f; a side of a face of more than RIM_COUNT corners
   that replaces several edges has an id of its own after the edges'.
@@ -30,10 +30,11 @@ from collidecli.engine.narrowphase.convex import triangle_features as triangle_f
 from collidecli.engine.narrowphase.convex.primitive_features import (
     face_normal,
     feature_at,
+    feature_corners,
     is_on_face,
     line_exit,
     support_feature,
     with_facing,
 )
 
-__all__ = ["face_normal", "feature_at", "is_on_face", "line_exit", "support_feature", "with_facing"]
+__all__ = ["face_normal", "feature_at", "feature_corners", "is_on_face", "line_exit", "support_feature", "with_facing"]

@@ -6,7 +6,16 @@ Feature ids: 3 v of vertex v, 3 e + 1 of edge e, 3 f + 2 of face f. A side of a 
 
 import warp as wp
 
-from collidecli.engine.geometry.hulls import CORNERS, FACE_ROW, HullShape, farthest_vertex, links_of
+from collidecli.engine.geometry.hulls import (
+    CORNERS,
+    FACE_ROW,
+    HullShape,
+    edge_end,
+    farthest_vertex,
+    hull_number,
+    hull_point,
+    links_of,
+)
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.convex.feature import (
     AT_BORDER,
@@ -20,6 +29,7 @@ from collidecli.engine.narrowphase.convex.feature import (
 from collidecli.engine.narrowphase.convex.primitive_features import (
     face_normal,
     feature_at,
+    feature_corners,
     is_on_face,
     line_exit,
     support_feature,
@@ -45,13 +55,13 @@ def better_face(shape: HullShape, vertex: int, direction: Vec3, best: int) -> in
     result = best
     most = Real(-2.0)
     if best >= 0:
-        most = wp.dot(shape.point[shape.normal + best], direction)
+        most = wp.dot(hull_point(shape, shape.normal + best), direction)
     links = links_of(shape, vertex)
     at = links[0]
     end = links[1]
     while at < end:
-        face = shape.table[at + 2]
-        along = wp.dot(shape.point[shape.normal + face], direction)
+        face = hull_number(shape, at + 2)
+        along = wp.dot(hull_point(shape, shape.normal + face), direction)
         if along > most or (along == most and face < result):
             most = along
             result = face
@@ -68,13 +78,13 @@ def face_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
     """
     best = better_face(shape, vertex, direction, -1)
     near = LEVEL * wp.max(shape.size[0], wp.max(shape.size[1], shape.size[2]))
-    level = wp.dot(shape.point[shape.vertex + vertex], direction) - near
+    level = wp.dot(hull_point(shape, shape.vertex + vertex), direction) - near
     links = links_of(shape, vertex)
     at = links[0]
     end = links[1]
     while at < end:
-        neighbor = shape.table[at]
-        if wp.dot(shape.point[shape.vertex + neighbor], direction) > level:
+        neighbor = hull_number(shape, at)
+        if wp.dot(hull_point(shape, shape.vertex + neighbor), direction) > level:
             best = better_face(shape, neighbor, direction, best)
         at += 3
     return best
@@ -103,14 +113,14 @@ def edge_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
     links = links_of(shape, vertex)
     at = links[0]
     end = links[1]
-    best = shape.table[at + 1]
+    best = hull_number(shape, at + 1)
     least = Real(2.0)
     while at < end:
-        along = shape.point[shape.vertex + shape.table[at]] - shape.point[shape.vertex + vertex]
+        along = hull_point(shape, shape.vertex + hull_number(shape, at)) - hull_point(shape, shape.vertex + vertex)
         sine = wp.abs(wp.dot(wp.normalize(along), direction))
         if sine < least:
             least = sine
-            best = shape.table[at + 1]
+            best = hull_number(shape, at + 1)
         at += 3
     return best
 
@@ -118,47 +128,53 @@ def edge_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
 @wp.func
 def face_normal(shape: HullShape, direction: Vec3) -> Vec3:
     """Outward normal of a hull's face."""
-    normal = shape.point[shape.normal + hull_facing(shape, direction)[1]]
+    normal = hull_point(shape, shape.normal + hull_facing(shape, direction)[1])
     if wp.dot(normal, direction) < FACE_COSINE:
         normal = Vec3()
     return normal
 
 
 @wp.func
-def support_feature(shape: HullShape, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
+def support_feature(shape: HullShape, direction: Vec3) -> Feature:
     """Feature of a hull that supports `direction`."""
     result = Feature()
     facing = hull_facing(shape, direction)
     vertex = facing[0]
     face = facing[1]
     result.code = 3 * vertex
-    normal = shape.point[shape.normal + face]
+    normal = hull_point(shape, shape.normal + face)
     if wp.dot(normal, direction) >= FACE_COSINE:
-        row = shape.face + face * FACE_ROW
         result.kind = FACE
         result.code = 3 * face + 2
-        result.count = shape.table[row]
+        result.count = hull_number(shape, shape.face + face * FACE_ROW)
         result.normal = normal
-        result.half_width = shape.point[shape.normal + shape.face_count + face][0]
-        for k in range(result.count):
-            v = shape.table[row + 1 + k]
-            corner[k] = shape.point[shape.vertex + v]
-            code[k] = 3 * v
-            code[EDGES + k] = shape.table[row + 1 + CORNERS + k]
+        result.half_width = hull_point(shape, shape.normal + shape.face_count + face)[0]
         return result
     edge = edge_toward(shape, vertex, direction)
-    p = shape.table[shape.edge + 4 * edge]
-    q = shape.table[shape.edge + 4 * edge + 1]
-    along = wp.normalize(shape.point[shape.vertex + q] - shape.point[shape.vertex + p])
+    along = wp.normalize(edge_end(shape, edge, 1) - edge_end(shape, edge, 0))
     if wp.abs(wp.dot(along, direction)) < LINE_SINE:
         result.kind = LINE
         result.code = 3 * edge + 1
         result.count = 2
-        corner[0] = shape.point[shape.vertex + p]
-        corner[1] = shape.point[shape.vertex + q]
-        code[0] = 3 * p
-        code[1] = 3 * q
     return result
+
+
+@wp.func
+def feature_corners(shape: HullShape, feature: Feature, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]):
+    """Writes the corners of a face or the ends of an edge of a hull, and their ids."""
+    if feature.kind == FACE:
+        row = shape.face + feature.code / 3 * FACE_ROW
+        for k in range(feature.count):
+            v = hull_number(shape, row + 1 + k)
+            corner[k] = hull_point(shape, shape.vertex + v)
+            code[k] = 3 * v
+            code[EDGES + k] = hull_number(shape, row + 1 + CORNERS + k)
+        return
+    edge = feature.code / 3
+    corner[0] = edge_end(shape, edge, 0)
+    corner[1] = edge_end(shape, edge, 1)
+    code[0] = 3 * hull_number(shape, shape.edge + 4 * edge)
+    code[1] = 3 * hull_number(shape, shape.edge + 4 * edge + 1)
 
 
 @wp.func
@@ -168,33 +184,33 @@ def feature_at(shape: HullShape, point: Vec3, direction: Vec3) -> int:
     facing = hull_facing(shape, direction)
     vertex = facing[0]
     face = facing[1]
-    if wp.length(wp.cross(shape.point[shape.normal + face], direction)) > FACES:
+    if wp.length(wp.cross(hull_point(shape, shape.normal + face), direction)) > FACES:
         # Not on a face: on the edge through the vertex, or the vertex.
         edge = edge_toward(shape, vertex, direction)
-        on_vertex = wp.length(point - shape.point[shape.vertex + vertex]) <= near
-        p = shape.table[shape.edge + 4 * edge]
-        q = shape.table[shape.edge + 4 * edge + 1]
+        on_vertex = wp.length(point - hull_point(shape, shape.vertex + vertex)) <= near
+        p = hull_number(shape, shape.edge + 4 * edge)
+        q = hull_number(shape, shape.edge + 4 * edge + 1)
         if p == vertex:
             p = q
-        if wp.length(point - shape.point[shape.vertex + p]) <= near:
+        if wp.length(point - hull_point(shape, shape.vertex + p)) <= near:
             return 3 * p
         if on_vertex:
             return 3 * vertex
         return 3 * edge + 1
     row = shape.face + face * FACE_ROW
-    count = shape.table[row]
+    count = hull_number(shape, row)
     on_edge = int(-1)
     for k in range(count):
-        p = shape.table[row + 1 + k]
-        start = shape.point[shape.vertex + p]
+        p = hull_number(shape, row + 1 + k)
+        start = hull_point(shape, shape.vertex + p)
         if wp.length(point - start) <= near:
             return 3 * p
         following = k + 1
         if following == count:
             following = 0
-        along = wp.normalize(shape.point[shape.vertex + shape.table[row + 1 + following]] - start)
+        along = wp.normalize(hull_point(shape, shape.vertex + hull_number(shape, row + 1 + following)) - start)
         if wp.length(wp.cross(along, point - start)) <= near:
-            on_edge = shape.table[row + 1 + CORNERS + k]
+            on_edge = hull_number(shape, row + 1 + CORNERS + k)
     if on_edge >= 0:
         return on_edge
     return 3 * face + 2
@@ -203,8 +219,8 @@ def feature_at(shape: HullShape, point: Vec3, direction: Vec3) -> int:
 @wp.func
 def height_over_face(shape: HullShape, face: int, point: Vec3) -> Real:
     """Signed distance of a point to a face's plane [m], negative inside the hull."""
-    corner = shape.table[shape.face + face * FACE_ROW + 1]
-    return wp.dot(shape.point[shape.normal + face], point - shape.point[shape.vertex + corner])
+    corner = hull_number(shape, shape.face + face * FACE_ROW + 1)
+    return wp.dot(hull_point(shape, shape.normal + face), point - hull_point(shape, shape.vertex + corner))
 
 
 @wp.func(inline=False)
@@ -221,15 +237,15 @@ def is_on_face(shape: HullShape, direction: Vec3, point: Vec3, near: Real) -> bo
 def line_exit(shape: HullShape, line: int, origin: Vec3, direction: Vec3) -> Real:
     """Exit of a ray from a hull over all faces, as those adjacent to the edge may end before the ray reaches them."""
     edge = shape.edge + 4 * (line / 3)
-    on_edge = shape.point[shape.vertex + shape.table[edge]]
+    on_edge = hull_point(shape, shape.vertex + hull_number(shape, edge))
     left = Real(wp.inf)
     entered = -Real(wp.inf)
     for face in range(shape.face_count):
-        along = wp.dot(shape.point[shape.normal + face], direction)
+        along = wp.dot(hull_point(shape, shape.normal + face), direction)
         height = height_over_face(shape, face, origin)
-        if face == shape.table[edge + 2] or face == shape.table[edge + 3]:
+        if face == hull_number(shape, edge + 2) or face == hull_number(shape, edge + 3):
             # Relative to a point of the edge, so that the rounding is that of the contact.
-            height = wp.dot(shape.point[shape.normal + face], origin - on_edge)
+            height = wp.dot(hull_point(shape, shape.normal + face), origin - on_edge)
         if along > Real(0.0):
             left = wp.min(left, -height / along)
         elif along < Real(0.0):

@@ -16,14 +16,13 @@ from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import support_point
 from collidecli.engine.narrowphase.convex.feature import (
     FACE,
-    MAX_CODES,
     POINT,
     RIM_COUNT,
     Feature,
     merge_distance,
     rounding_level,
 )
-from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts
+from collidecli.engine.narrowphase.convex.feature_overlap import overlap_contacts
 from collidecli.engine.narrowphase.convex.features import face_normal, feature_at, is_on_face, support_feature
 
 MAX_MANIFOLD = 2 * RIM_COUNT + 1
@@ -101,6 +100,33 @@ def witness_on_face(
 
 
 @wp.func
+def witness_along(
+    a: Any,
+    b: Any,
+    pose_b_to_a: Pose,
+    best: Direction,
+    facing_a: Feature,
+    facing_b: Feature,
+    normal_in_b: Vec3,
+    found: Witness,
+) -> Witness:
+    """The witness of a direction: above a face that the direction is normal to, `found` if there is none.
+
+    The witness above a face needs no search, which gives an arbitrary point of the face's support set.
+    """
+    if facing_b.kind == POINT and facing_a.kind == FACE and is_along(facing_a.normal, best.normal):
+        on_b = wp.transform_point(pose_b_to_a, support_point(b, -normal_in_b))
+        return witness_on_face(a, b, pose_b_to_a, best, 1, on_b, found)
+    if facing_a.kind == POINT and facing_b.kind == FACE and is_along(facing_b.normal, normal_in_b):
+        return witness_on_face(a, b, pose_b_to_a, best, 2, support_point(a, best.normal), found)
+    if best.of == 1:
+        return witness_on_face(a, b, pose_b_to_a, best, 1, found.point + found.separation * found.normal, found)
+    if best.of == 2:
+        return witness_on_face(a, b, pose_b_to_a, best, 2, found.point, found)
+    return found
+
+
+@wp.func
 def contact_manifold(
     a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real, found: Witness, out: ContactBuffer, row: int
 ) -> int:
@@ -137,33 +163,28 @@ def manifold_along(
     The witness of a face's direction must be on the face. If it is not, as for a corner beside the face that is closest
     while the face's normal nearly attains the separation, the witness is the search's, with its separation and normal.
     """
-    count = feature_contacts(a, b, pose_b_to_a, max_separation, best.normal, out, row)
-    nearest = nearest_emitted(out, row, count)
-    level = rounding_level(a, b)
-    if nearest < best.separation - level:
-        raise_separations(out, row, count, best.separation)
-    misses = nearest > best.separation + level
-    # Lines are closest where they cross: a crossing that misses the separation is the less accurate witness.
-    lone = count == 0 or (misses and out.contact[memory_row(out, row)].kind == 0)
-    if not misses and not lone:
-        return count
     normal_in_b = wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), best.normal)
-    facing_a = feature_facing(a, best.normal)
-    facing_b = feature_facing(b, -normal_in_b)
+    facing_a = support_feature(a, best.normal)
+    facing_b = support_feature(b, -normal_in_b)
+    count = int(0)
+    lone = bool(True)
+    # The arrays of the overlap are cleared only for features that have corners.
+    if facing_a.kind != POINT and facing_b.kind != POINT:
+        count = overlap_contacts(
+            a, b, pose_b_to_a, max_separation, best.normal, normal_in_b, facing_a, facing_b, out, row
+        )
+        if count > 0:
+            nearest = nearest_emitted(out, row, count)
+            level = rounding_level(a, b)
+            if nearest < best.separation - level:
+                raise_separations(out, row, count, best.separation)
+            if nearest <= best.separation + level:
+                return count
+            # Lines are closest where they cross: a crossing that misses the separation is the less accurate witness.
+            lone = out.contact[memory_row(out, row)].kind == 0
     witness = found
     if best.of > 0 or lone:
-        # The witness above a face needs no search, which gives an arbitrary point of the face's support set.
-        if facing_b.kind == POINT and facing_a.kind == FACE and is_along(facing_a.normal, best.normal):
-            on_b = wp.transform_point(pose_b_to_a, support_point(b, -normal_in_b))
-            witness = witness_on_face(a, b, pose_b_to_a, best, 1, on_b, witness)
-        elif facing_a.kind == POINT and facing_b.kind == FACE and is_along(facing_b.normal, normal_in_b):
-            witness = witness_on_face(a, b, pose_b_to_a, best, 2, support_point(a, best.normal), witness)
-        elif best.of == 1:
-            witness = witness_on_face(
-                a, b, pose_b_to_a, best, 1, found.point + found.separation * found.normal, witness
-            )
-        elif best.of == 2:
-            witness = witness_on_face(a, b, pose_b_to_a, best, 2, found.point, witness)
+        witness = witness_along(a, b, pose_b_to_a, best, facing_a, facing_b, normal_in_b, found)
     if not lone:
         # Ids of the features themselves: contacts of the footprints have at least one vertex, end or edge of a face.
         code_a = facing_a.code
@@ -211,14 +232,6 @@ def raise_separations(out: ContactBuffer, row: int, count: int, separation: Real
         at = memory_row(out, row + k)
         if out.contact[at].separation < separation:
             out.contact[at].separation = separation
-
-
-@wp.func(inline=False)
-def feature_facing(shape: Any, direction: Vec3) -> Feature:
-    """Feature that supports a unit direction, in the shape's frame."""
-    corner = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
-    code = wp.zeros(shape=MAX_CODES, dtype=int)
-    return support_feature(shape, direction, corner, code)
 
 
 @wp.func

@@ -154,7 +154,7 @@ def step_on_patch(difference: MinkowskiDifference, normal: Vec3, height: Real, w
     return result
 
 
-@wp.func(inline=False)
+@wp.func
 def minimum_on_crossing(difference: MinkowskiDifference, start: Vec3, roles: DiscontinuityRoles) -> Descent:
     """Minimum at the crossing of two discontinuities near `start`, if there is one: a flat patch."""
     result = Descent()
@@ -187,7 +187,7 @@ def minimum_on_crossing(difference: MinkowskiDifference, start: Vec3, roles: Dis
     return move_along_steps(difference, result, off + t * second.step, w.patch, roles)
 
 
-@wp.func(inline=False)
+@wp.func
 def minimum_on_discontinuities(
     difference: MinkowskiDifference, start: Vec3, active: int, roles_at_start: DiscontinuityRoles
 ) -> Descent:
@@ -251,7 +251,7 @@ def step_from(
     return step_on_patch(difference, normal, wp.dot(w.point, normal), w, scale)
 
 
-@wp.func(inline=False)
+@wp.func
 def descend(
     difference: MinkowskiDifference, start: Vec3, discontinuities: int, scale: Real, found_normal: Vec3
 ) -> Descent:
@@ -317,7 +317,7 @@ def descend(
     return result
 
 
-@wp.func(inline=False)
+@wp.func
 def minimum_on_disc(difference: MinkowskiDifference, normal: Vec3) -> Descent:
     """Minimum at a flat end of a cylinder or cone whose axis is within DISC_ANGLE of `normal`, if there is one."""
     result = Descent()

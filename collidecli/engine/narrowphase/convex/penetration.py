@@ -13,7 +13,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.hulls import HullShape
+from collidecli.engine.geometry.hulls import HullShape, edge_end, hull_number, hull_point
 from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import CAPSULE
@@ -62,13 +62,7 @@ def shallower(difference: DifferenceOfHulls, normal: Vec3, best: Depth) -> Depth
 @wp.func
 def normal_beside(shape: HullShape, edge: int, side: int) -> Vec3:
     """Outward normal of one of the two faces (0, 1) of an edge."""
-    return shape.point[shape.normal + shape.table[shape.edge + 4 * edge + 2 + side]]
-
-
-@wp.func
-def edge_end(shape: HullShape, edge: int, end: int) -> Vec3:
-    """One of the two ends (0, 1) of an edge [m]."""
-    return shape.point[shape.vertex + shape.table[shape.edge + 4 * edge + end]]
+    return hull_point(shape, shape.normal + hull_number(shape, shape.edge + 4 * edge + 2 + side))
 
 
 @wp.func
@@ -92,9 +86,9 @@ def depth_by_faces_and_edges(difference: DifferenceOfHulls) -> Depth:
     result.depth = Real(wp.inf)
     result.exact = 1
     for face in range(a.face_count):
-        result = shallower(difference, a.point[a.normal + face], result)
+        result = shallower(difference, hull_point(a, a.normal + face), result)
     for face in range(b.face_count):
-        result = shallower(difference, -(difference.rotation * b.point[b.normal + face]), result)
+        result = shallower(difference, -(difference.rotation * hull_point(b, b.normal + face)), result)
     edges_a = (a.face - a.edge) / 4
     edges_b = (b.face - b.edge) / 4
     for i in range(edges_a):

@@ -161,7 +161,7 @@ def connect_fan(
         i += 1
 
 
-@wp.func(inline=False)
+@wp.func
 def add_vertex(
     vertices: wp.array[Vertex],
     faces: wp.array[Face],

@@ -23,38 +23,53 @@ from collidecli.engine.narrowphase.convex.feature import (
 )
 
 
-@wp.func(inline=False)
-def support_feature(shape: Primitive, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
-    """Feature of a shape that supports `direction`.
-
-    Args:
-        direction: unit, in the shape's frame.
-        corner: of length RIM_COUNT; receives the corners of a face in order, or the two ends of a line [m], in the
-            shape's frame. A disc's are those of an inscribed regular hexagon, the first at +x: all its points are on
-            the disc. A capsule's line is its axis.
-        code: of length MAX_CODES; receives the corners' ids and, for a face, its edges'.
-    """
+@wp.func
+def support_feature(shape: Primitive, direction: Vec3) -> Feature:
+    """Feature of a shape that supports a unit `direction`, in the shape's frame; `feature_corners` has its corners."""
     shape_type = shape.type
-    size = shape.size
     if shape_type == BOX:
-        return _box_feature(size, direction, corner, code)
+        return _box_feature(shape.size, direction)
     if shape_type == CYLINDER or shape_type == CONE:
-        return _round_feature(shape_type, size, direction, corner, code)
+        return _round_feature(shape_type, shape.size, direction)
     result = Feature()
     result.code = -1
     if shape_type == CAPSULE:
-        corner[0] = Vec3(Real(0.0), Real(0.0), -size[1])
-        corner[1] = Vec3(Real(0.0), Real(0.0), size[1])
-        code[0] = 0
-        code[1] = 1
-        result.code = 0
-        if direction[2] >= Real(0.0):
-            result.code = 1
-        if wp.abs(direction[2]) < LINE_SINE and size[1] > Real(0.0):
+        result.code = wp.where(direction[2] >= Real(0.0), 1, 0)
+        if wp.abs(direction[2]) < LINE_SINE and shape.size[1] > Real(0.0):
             result.kind = LINE
             result.code = 2
             result.count = 2
     return result
+
+
+@wp.func
+def feature_corners(shape: Primitive, feature: Feature, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]):
+    """Writes the corners of a face, in order, or the two ends of a line.
+
+    Args:
+        feature, direction: of `support_feature`.
+        corner: of length RIM_COUNT; receives the corners [m] in the shape's frame. A disc's are those of an inscribed
+            regular hexagon, the first at +x: all its points are on the disc. A capsule's line is its axis.
+        code: of length MAX_CODES; receives the corners' ids and, for a face, its edges'.
+    """
+    if shape.type == BOX:
+        _box_corners(shape.size, feature, corner, code)
+    elif shape.type == CAPSULE:
+        corner[0] = Vec3(Real(0.0), Real(0.0), -shape.size[1])
+        corner[1] = Vec3(Real(0.0), Real(0.0), shape.size[1])
+        code[0] = 0
+        code[1] = 1
+    elif feature.kind == FACE:
+        _rim_corners(shape.size, feature, corner, code)
+    else:
+        top_radius = wp.where(shape.type == CONE, Real(0.0), shape.size[0])
+        across = wp.sqrt(direction[0] * direction[0] + direction[1] * direction[1])
+        x = direction[0] / across
+        y = direction[1] / across
+        corner[0] = Vec3(shape.size[0] * x, shape.size[0] * y, -shape.size[1])
+        corner[1] = Vec3(top_radius * x, top_radius * y, shape.size[1])
+        code[0] = 3
+        code[1] = wp.where(shape.type == CONE, 1, 4)
 
 
 @wp.func
@@ -80,125 +95,139 @@ def face_normal(shape: Primitive, direction: Vec3) -> Vec3:
 
 
 @wp.func
-def _box_feature(size: Vec3, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
+def _axis_weight(axis: int) -> int:
+    """Value of an axis's digit in a box's ids."""
+    return wp.where(axis == 0, 1, wp.where(axis == 1, 3, 9))
+
+
+@wp.func
+def _box_feature(size: Vec3, direction: Vec3) -> Feature:
     result = Feature()
-    support = Vec3()
-    steep = int(0)
-    flat = int(0)
-    digit = int(1)
-    for axis in range(3):
-        support[axis] = size[axis]
-        if direction[axis] < Real(0.0):
-            support[axis] = -size[axis]
-        else:
-            result.code += 2 * digit
-        if wp.abs(direction[axis]) > wp.abs(direction[steep]):
-            steep = axis
-        if wp.abs(direction[axis]) < wp.abs(direction[flat]):
-            flat = axis
-        digit = 3 * digit
-    if wp.abs(direction[steep]) >= FACE_COSINE:
-        u = (steep + 1) % 3
-        v = (steep + 2) % 3
+    x = wp.abs(direction[0])
+    y = wp.abs(direction[1])
+    z = wp.abs(direction[2])
+    steep = wp.where(z > wp.max(x, y), 2, wp.where(y > x, 1, 0))
+    flat = wp.where(z < wp.min(x, y), 2, wp.where(y < x, 1, 0))
+    # Selections instead of branches and indices: no direction is more likely than another.
+    if wp.max(x, wp.max(y, z)) >= FACE_COSINE:
         result.kind = FACE
         result.count = 4
-        result.normal[steep] = wp.sign(direction[steep])
-        result.half_width = wp.min(size[u], size[v])
-        for k in range(4):
-            p = support
-            p[u] = size[u]
-            p[v] = size[v]
-            if k == 1 or k == 2:
-                p[u] = -size[u]
-            if k >= 2:
-                p[v] = -size[v]
-            corner[k] = p
-            code[k] = _box_code(p)
-        for k in range(4):
-            code[EDGES + k] = (code[k] + code[(k + 1) % 4]) / 2
-        result.code = (code[0] + code[2]) / 2
-    elif wp.abs(direction[flat]) < LINE_SINE:
+        along = wp.where(steep == 0, direction[0], wp.where(steep == 1, direction[1], direction[2]))
+        side = wp.where(along < Real(0.0), Real(-1.0), Real(1.0))
+        result.normal = _along_axis(steep, side, Real(0.0), Real(0.0))
+        result.half_width = wp.where(
+            steep == 0,
+            wp.min(size[1], size[2]),
+            wp.where(steep == 1, wp.min(size[2], size[0]), wp.min(size[0], size[1])),
+        )
+        result.code = 13 + wp.where(along < Real(0.0), -1, 1) * _axis_weight(steep)
+        return result
+    digit_x = wp.where(direction[0] < Real(0.0), 0, 2)
+    digit_y = wp.where(direction[1] < Real(0.0), 0, 2)
+    digit_z = wp.where(direction[2] < Real(0.0), 0, 2)
+    if wp.min(x, wp.min(y, z)) < LINE_SINE:
         result.kind = LINE
         result.count = 2
-        p = support
-        p[flat] = -size[flat]
-        corner[0] = p
-        code[0] = _box_code(p)
-        p[flat] = size[flat]
-        corner[1] = p
-        code[1] = _box_code(p)
-        result.code = (code[0] + code[1]) / 2
+        digit_x = wp.where(flat == 0, 1, digit_x)
+        digit_y = wp.where(flat == 1, 1, digit_y)
+        digit_z = wp.where(flat == 2, 1, digit_z)
+    result.code = digit_x + 3 * digit_y + 9 * digit_z
     return result
 
 
 @wp.func
-def _box_code(p: Vec3) -> int:
-    """Id of the vertex with the signs of p."""
-    code = int(0)
-    if p[0] > Real(0.0):
-        code += 2
-    if p[1] > Real(0.0):
-        code += 6
-    if p[2] > Real(0.0):
-        code += 18
-    return code
+def _along_axis(axis: int, along: Real, first: Real, second: Real) -> Vec3:
+    """Vector with the coordinate `along` on one axis, `first` and `second` on the two that follow it."""
+    if axis == 0:
+        return Vec3(along, first, second)
+    if axis == 1:
+        return Vec3(second, along, first)
+    return Vec3(first, second, along)
 
 
 @wp.func
-def _round_feature(
-    shape_type: int, size: Vec3, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]
-) -> Feature:
+def _box_corners(size: Vec3, feature: Feature, corner: wp.array[Vec3], code: wp.array[int]):
+    if feature.kind == LINE:
+        low = Vec3(
+            wp.where(feature.code % 3 == 2, size[0], -size[0]),
+            wp.where(feature.code / 3 % 3 == 2, size[1], -size[1]),
+            wp.where(feature.code / 9 == 2, size[2], -size[2]),
+        )
+        axis = wp.where(feature.code % 3 == 1, 0, wp.where(feature.code / 3 % 3 == 1, 1, 2))
+        corner[0] = low
+        corner[1] = Vec3(
+            wp.where(axis == 0, size[0], low[0]),
+            wp.where(axis == 1, size[1], low[1]),
+            wp.where(axis == 2, size[2], low[2]),
+        )
+        code[0] = feature.code - _axis_weight(axis)
+        code[1] = feature.code + _axis_weight(axis)
+        return
+    axis = wp.where(feature.normal[0] != Real(0.0), 0, wp.where(feature.normal[1] != Real(0.0), 1, 2))
+    along = wp.dot(feature.normal, size)
+    u = wp.where(axis == 0, size[1], wp.where(axis == 1, size[2], size[0]))
+    v = wp.where(axis == 0, size[2], wp.where(axis == 1, size[0], size[1]))
+    weight_u = _axis_weight((axis + 1) % 3)
+    weight_v = _axis_weight((axis + 2) % 3)
+    corner[0] = _along_axis(axis, along, u, v)
+    corner[1] = _along_axis(axis, along, -u, v)
+    corner[2] = _along_axis(axis, along, -u, -v)
+    corner[3] = _along_axis(axis, along, u, -v)
+    code[0] = feature.code + weight_u + weight_v
+    code[1] = feature.code - weight_u + weight_v
+    code[2] = feature.code - weight_u - weight_v
+    code[3] = feature.code + weight_u - weight_v
+    code[EDGES] = feature.code + weight_v
+    code[EDGES + 1] = feature.code - weight_u
+    code[EDGES + 2] = feature.code - weight_v
+    code[EDGES + 3] = feature.code + weight_u
+
+
+@wp.func
+def _round_feature(shape_type: int, size: Vec3, direction: Vec3) -> Feature:
     """Feature of a cylinder or a cone."""
     result = Feature()
     radius = size[0]
     half_height = size[1]
     up = direction[2]
-    across = wp.sqrt(direction[0] * direction[0] + direction[1] * direction[1])
     result.code = 3
     if up <= -FACE_COSINE or (up >= FACE_COSINE and shape_type == CYLINDER):
         result.kind = FACE
         result.count = RIM_CORNERS
         result.half_width = radius
         result.normal = Vec3(Real(0.0), Real(0.0), wp.sign(up))
-        first = LOWER_RIM
-        result.code = 0
-        if up > Real(0.0):
-            first = UPPER_RIM
-            result.code = 1
-        p = Vec3(radius, Real(0.0), half_height * wp.sign(up))
-        for k in range(RIM_CORNERS):
-            corner[k] = p
-            code[k] = first + 2 * k
-            code[EDGES + k] = first + 2 * k + 1
-            p = Vec3(Real(0.5) * p[0] - RIM_SINE * p[1], RIM_SINE * p[0] + Real(0.5) * p[1], p[2])
+        result.code = wp.where(up > Real(0.0), 1, 0)
         return result
-    top_radius = radius
+    across = wp.sqrt(direction[0] * direction[0] + direction[1] * direction[1])
     off_side = wp.abs(up)
     toward_side = across
     if shape_type == CONE:
         slant = wp.sqrt(Real(4.0) * half_height * half_height + radius * radius)
         off_side = wp.abs(across * radius - up * Real(2.0) * half_height) / slant
         toward_side = (across * Real(2.0) * half_height + up * radius) / slant
-        top_radius = Real(0.0)
     # Closer to a cone's axis than to its side, the lines of the side differ too little to select one: the apex.
     if off_side < LINE_SINE and toward_side > wp.max(up, Real(0.0)):
-        x = direction[0] / across
-        y = direction[1] / across
         result.kind = LINE
         result.count = 2
         result.code = 2
-        corner[0] = Vec3(radius * x, radius * y, -half_height)
-        corner[1] = Vec3(top_radius * x, top_radius * y, half_height)
-        code[0] = 3
-        code[1] = 4
-        if shape_type == CONE:
-            code[1] = 1
     elif shape_type == CONE:
         if Real(2.0) * half_height * up >= radius * across:
             result.code = 1
     elif up > Real(0.0):
         result.code = 4
     return result
+
+
+@wp.func
+def _rim_corners(size: Vec3, feature: Feature, corner: wp.array[Vec3], code: wp.array[int]):
+    """Corners of a flat end of a cylinder or a cone."""
+    first = wp.where(feature.code == 1, UPPER_RIM, LOWER_RIM)
+    p = Vec3(size[0], Real(0.0), size[1] * feature.normal[2])
+    for k in range(RIM_CORNERS):
+        corner[k] = p
+        code[k] = first + 2 * k
+        code[EDGES + k] = first + 2 * k + 1
+        p = Vec3(Real(0.5) * p[0] - RIM_SINE * p[1], RIM_SINE * p[0] + Real(0.5) * p[1], p[2])
 
 
 @wp.func(inline=False)

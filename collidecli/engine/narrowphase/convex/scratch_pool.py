@@ -1,7 +1,8 @@
-"""Memory for searches that few threads of a GPU need: a pool of slots in device memory, in place of local arrays.
+"""Memory for searches with large arrays: a pool of slots in place of local arrays.
 
 A GPU's driver reserves the local arrays of a kernel for every thread that can be resident, whether it uses them or not.
-Here a thread takes one of SLOT_COUNT slots for as long as it needs one:
+On the CPU Warp clears a local array twice, which took longer than most searches.
+Here a thread takes one of the slots for as long as it needs one:
 
     lanes = active_lanes()
     is_done = int(0)
@@ -19,31 +20,31 @@ A thread that finds no free slot tries again in the next iteration. This cannot 
 `all_done` must remain: without it the compiler may execute the search after the loop, which the threads of a warp leave
 together, so that those with a slot would wait for those without.
 
-Which slot a thread gets has no influence on its results: it reads nothing from the slot that it has not written. On the
-CPU, whose threads have stacks of their own, `has_slots` returns 0, and the compiler leaves out what it guards.
+Which slot a thread gets has no influence on its results: it reads nothing from the slot that it has not written.
 """
 
 import warp as wp
 
-SLOT_COUNT = 128
-"""Threads of a kernel that can use a slot at a time; each kernel has a pool of its own."""
+GPU_SLOT_COUNT = 128
+"""Threads of a kernel that can use a slot at a time on a GPU; each kernel has a pool of its own."""
+
+CPU_SLOT_COUNT = 32
+"""Threads of a kernel that can use a slot at a time on the CPU. More wait, and few are in a search at a time. The pool
+is cleared at load, and takes its memory then."""
 
 SLOT_BYTES = 60 * 1024
-"""Of one slot, at least the arrays of EPA's second attempt (see epa.py); the pool takes 7.5 MiB a kernel."""
-
-SLOTS_EXIST = "defined(__CUDA_ARCH__) || defined(POOLED_SCRATCH)"
-"""C++ condition; tests define POOLED_SCRATCH to compile the pool for the CPU."""
+"""Of one slot, at least the arrays of EPA with its large capacity (see epa.py)."""
 
 
-@wp.func_native(f"""
-#if {SLOTS_EXIST}
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
     return 1;
 #else
     return 0;
 #endif
 """)
-def has_slots() -> int:
-    """1 if arrays of rare searches belong into slots, 0 if into local memory; constant for a device."""
+def is_on_gpu() -> int:
+    """1 on a GPU, 0 on the CPU; a constant, so that the compiler leaves out the code for the other."""
     ...
 
 
@@ -72,17 +73,20 @@ def all_done(lanes: wp.uint32, is_done: int) -> int:
 
 
 @wp.func_native(f"""
-#if {SLOTS_EXIST}
 #if defined(__CUDA_ARCH__)
-    static __device__ unsigned long long slots[{SLOT_COUNT}][{1 + SLOT_BYTES // 8}];
+    const unsigned int count = {GPU_SLOT_COUNT};
+    static __device__ unsigned long long slots[{GPU_SLOT_COUNT}][{1 + SLOT_BYTES // 8}];
     const unsigned int first = blockIdx.x * blockDim.x + threadIdx.x;
 #else
-    static unsigned long long slots[{SLOT_COUNT}][{1 + SLOT_BYTES // 8}];
-    const unsigned int first = 0;
+    const unsigned int count = {CPU_SLOT_COUNT};
+    static unsigned long long slots[{CPU_SLOT_COUNT}][{1 + SLOT_BYTES // 8}];
+    // Threads begin at different slots: their stacks, of 8 MiB or so, are at different multiples of that.
+    const char on_stack = 0;
+    const unsigned int first = (unsigned int)((unsigned long long)&on_stack >> 23);
 #endif
     // The first word of a slot is 1 while a thread holds it.
-    for (unsigned int k = 0; k < {SLOT_COUNT}; ++k) {{
-        unsigned long long* slot = slots[(first + k) % {SLOT_COUNT}];
+    for (unsigned int k = 0; k < count; ++k) {{
+        unsigned long long* slot = slots[(first + k) % count];
 #if defined(__CUDA_ARCH__)
         if (atomicCAS(slot, 0ull, 1ull) == 0ull) {{
             __threadfence();
@@ -95,7 +99,6 @@ def all_done(lanes: wp.uint32, is_done: int) -> int:
             return (wp::uint64)(slot + 1);
     }}
 #endif
-#endif
     return 0;
 """)
 def take_slot() -> wp.uint64:
@@ -103,15 +106,13 @@ def take_slot() -> wp.uint64:
     ...
 
 
-@wp.func_native(f"""
-#if {SLOTS_EXIST}
+@wp.func_native("""
     unsigned long long* slot = (unsigned long long*)address - 1;
 #if defined(__CUDA_ARCH__)
     __threadfence();
     atomicExch(slot, 0ull);
 #else
     __sync_lock_release(slot);
-#endif
 #endif
 """)
 def give_back_slot(address: wp.uint64):

@@ -43,7 +43,7 @@ def difference_curvature(
     )
 
 
-@wp.func(inline=False)
+@wp.func
 def difference_discontinuity(difference: MinkowskiDifference, bit: int, direction: Vec3) -> SupportDiscontinuity:
     """Discontinuity of the difference for one bit of its patches."""
     if bit < 3:

@@ -20,6 +20,7 @@ from collidecli.engine.narrowphase.convex.feature import (
 from collidecli.engine.narrowphase.convex.primitive_features import (
     face_normal,
     feature_at,
+    feature_corners,
     is_on_face,
     line_exit,
     support_feature,
@@ -53,7 +54,7 @@ def face_normal(shape: TriangleShape, direction: Vec3) -> Vec3:
 
 
 @wp.func
-def support_feature(shape: TriangleShape, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
+def support_feature(shape: TriangleShape, direction: Vec3) -> Feature:
     """Feature of a triangle that supports `direction`."""
     result = Feature()
     result.normal = face_normal(shape, direction)
@@ -62,10 +63,6 @@ def support_feature(shape: TriangleShape, direction: Vec3, corner: wp.array[Vec3
         result.code = shape.face
         result.count = 3
         result.half_width = shape.half_width
-        for k in range(3):
-            corner[k] = corner_of(shape, k)
-            code[k] = shape.vertex[k]
-            code[EDGES + k] = shape.edge[k]
         return result
     farthest = int(0)
     for k in range(1, 3):
@@ -85,11 +82,25 @@ def support_feature(shape: TriangleShape, direction: Vec3, corner: wp.array[Vec3
         result.kind = LINE
         result.code = shape.edge[side]
         result.count = 2
-        corner[0] = corner_of(shape, side)
-        corner[1] = corner_of(shape, side + 1)
-        code[0] = shape.vertex[side]
-        code[1] = shape.vertex[(side + 1) % 3]
     return result
+
+
+@wp.func
+def feature_corners(
+    shape: TriangleShape, feature: Feature, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]
+):
+    """Writes the corners of a triangle or the ends of one of its edges, and their ids."""
+    if feature.kind == FACE:
+        for k in range(3):
+            corner[k] = corner_of(shape, k)
+            code[k] = shape.vertex[k]
+            code[EDGES + k] = shape.edge[k]
+        return
+    side = wp.where(feature.code == shape.edge[0], 0, wp.where(feature.code == shape.edge[1], 1, 2))
+    corner[0] = corner_of(shape, side)
+    corner[1] = corner_of(shape, side + 1)
+    code[0] = shape.vertex[side]
+    code[1] = shape.vertex[(side + 1) % 3]
 
 
 @wp.func

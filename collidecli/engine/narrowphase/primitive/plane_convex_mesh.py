@@ -3,11 +3,11 @@
 import warp as wp
 
 from collidecli.engine.contact_record import ContactBuffer, emit_contact
-from collidecli.engine.geometry.hulls import HullShape, farthest_vertex
+from collidecli.engine.geometry.hulls import HullShape, farthest_vertex, hull_point
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import Primitive
-from collidecli.engine.narrowphase.convex.feature import MAX_CODES, RIM_COUNT
-from collidecli.engine.narrowphase.convex.features import support_feature
+from collidecli.engine.narrowphase.convex.feature import MAX_CODES, POINT, RIM_COUNT
+from collidecli.engine.narrowphase.convex.features import feature_corners, support_feature
 
 MAX_CONTACTS = RIM_COUNT + 1
 """The corners of the face that faces the plane, and the deepest vertex if it is none of them."""
@@ -31,7 +31,9 @@ def collide_plane_convex_mesh(
     deepest = farthest_vertex(hull, down_in_hull)
     corner = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
     code = wp.zeros(shape=MAX_CODES, dtype=int)
-    feature = support_feature(hull, down_in_hull, corner, code)
+    feature = support_feature(hull, down_in_hull)
+    if feature.kind != POINT:
+        feature_corners(hull, feature, down_in_hull, corner, code)
     written = int(0)
     has_deepest = int(0)
     for k in range(feature.count):
@@ -43,7 +45,7 @@ def collide_plane_convex_mesh(
             emit_contact(out, row + written, on_plane, up, p[2], -1, code[k], 0)
             written += 1
     if has_deepest == 0:
-        p = wp.transform_point(pose_b_to_a, hull.point[hull.vertex + deepest])
+        p = wp.transform_point(pose_b_to_a, hull_point(hull, hull.vertex + deepest))
         if p[2] < max_separation:
             on_plane = Vec3(p[0], p[1], Real(0.0))
             emit_contact(out, row + written, on_plane, up, p[2], -1, 3 * deepest, 0)

@@ -17,7 +17,7 @@ from collidecli.engine.cells import Instances
 from collidecli.engine.contact_record import Candidates, ContactRecord, swap_contacts
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box
-from collidecli.engine.geometry.hulls import FACE_ROW, HullShape
+from collidecli.engine.geometry.hulls import FACE_ROW, HullShape, hull_number, hull_point
 from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID
@@ -93,8 +93,8 @@ def depth_in_shape(shape: HullShape, point: Vec3) -> Real:
     """Depth of a point inside a hull [m]; negative outside."""
     least = Real(wp.inf)
     for face in range(shape.face_count):
-        normal = shape.point[shape.normal + face]
-        corner = shape.point[shape.vertex + shape.table[shape.face + face * FACE_ROW + 1]]
+        normal = hull_point(shape, shape.normal + face)
+        corner = hull_point(shape, shape.vertex + hull_number(shape, shape.face + face * FACE_ROW + 1))
         least = wp.min(least, wp.dot(normal, corner - point))
     return least
 

@@ -1,4 +1,4 @@
-"""Slots of device memory for EPA's second attempt, compiled for the CPU (POOLED_SCRATCH)."""
+"""Slots of memory for EPA's arrays, as the CPU has them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import Primitive, Vertex
 from collidecli.engine.narrowphase.convex.epa import (
     FAN_END,
-    depth_in_local_arrays,
-    depth_with_large_capacity,
+    LARGE_CAPACITY,
+    depth_in_slot,
+    depth_with_capacity,
     spread_tetrahedron,
 )
 from collidecli.engine.narrowphase.convex.penetration import minkowski_difference
 from collidecli.engine.narrowphase.convex.scratch_pool import (
+    CPU_SLOT_COUNT,
     SLOT_BYTES,
-    SLOT_COUNT,
     active_lanes,
     all_done,
     give_back_slot,
-    has_slots,
+    is_on_gpu,
     take_slot,
 )
 from collidecli.engine.pipeline_builder import find_device
@@ -29,21 +30,17 @@ from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.shape_types import ShapeType
 
 SMALL_CAPACITY = 36
-
-
-def compiled_with_slots(function):
-    """The function as a kernel for the CPU, with POOLED_SCRATCH defined."""
-    return kernel(function, cpu_compiler_flags="-march=native -DPOOLED_SCRATCH -ffp-contract=off")
+large_local_arrays = depth_with_capacity(LARGE_CAPACITY, "large_local_arrays")
 
 
 def take_all(address: wp.array[wp.uint64], found: wp.array[int]):
-    found[0] = has_slots()
-    for k in range(wp.static(SLOT_COUNT)):
+    found[0] = is_on_gpu()
+    for k in range(wp.static(CPU_SLOT_COUNT)):
         address[k] = take_slot()
-    address[wp.static(SLOT_COUNT)] = take_slot()
+    address[wp.static(CPU_SLOT_COUNT)] = take_slot()
     give_back_slot(address[5])
-    address[wp.static(SLOT_COUNT + 1)] = take_slot()
-    for k in range(wp.static(SLOT_COUNT)):
+    address[wp.static(CPU_SLOT_COUNT + 1)] = take_slot()
+    for k in range(wp.static(CPU_SLOT_COUNT)):
         give_back_slot(address[k])
     found[1] = all_done(active_lanes(), 0)
     found[2] = all_done(active_lanes(), 1)
@@ -51,17 +48,17 @@ def take_all(address: wp.array[wp.uint64], found: wp.array[int]):
 
 def test_a_slot_is_held_by_one_until_it_is_given_back():
     find_device("cpu")
-    address = wp.zeros(SLOT_COUNT + 2, dtype=wp.uint64, device="cpu")
+    address = wp.zeros(CPU_SLOT_COUNT + 2, dtype=wp.uint64, device="cpu")
     found = wp.zeros(3, dtype=int, device="cpu")
-    kernel = compiled_with_slots(take_all)
+    take_all_slots = kernel(take_all)
     for _ in range(2):  # all slots are free again after a launch
-        wp.launch(kernel, 1, inputs=[address, found], device="cpu")
-        taken = np.sort(address.numpy()[:SLOT_COUNT].astype(np.int64))
+        wp.launch(take_all_slots, 1, inputs=[address, found], device="cpu")
+        taken = np.sort(address.numpy()[:CPU_SLOT_COUNT].astype(np.int64))
         assert taken[0] > 0
         assert np.all(np.diff(taken) >= SLOT_BYTES)
-        assert address.numpy()[SLOT_COUNT] == 0  # none is free
-        assert address.numpy()[SLOT_COUNT + 1] == address.numpy()[5]
-        assert found.numpy().tolist() == [1, 0, 1]
+        assert address.numpy()[CPU_SLOT_COUNT] == 0  # none is free
+        assert address.numpy()[CPU_SLOT_COUNT + 1] == address.numpy()[5]
+        assert found.numpy().tolist() == [0, 0, 1]
 
 
 def both_depths(poses: wp.array[Pose], depth: wp.array2d[Real], normal: wp.array2d[Vec3], count: wp.array2d[int]):
@@ -75,8 +72,8 @@ def both_depths(poses: wp.array[Pose], depth: wp.array2d[Real], normal: wp.array
     difference = minkowski_difference(a, b, poses[pair])
     simplex = wp.zeros(shape=4, dtype=Vertex)
     spread_tetrahedron(difference, simplex)
-    local = depth_in_local_arrays(difference, simplex)
-    pooled = depth_with_large_capacity(difference, simplex)
+    local = large_local_arrays(difference, simplex)
+    pooled = depth_in_slot(difference, simplex)
     depth[pair, 0] = local.depth
     depth[pair, 1] = pooled.depth
     normal[pair, 0] = local.normal
@@ -87,7 +84,7 @@ def both_depths(poses: wp.array[Pose], depth: wp.array2d[Real], normal: wp.array
 
 def test_depths_with_slots_are_those_with_local_arrays():
     find_device("cpu")
-    pairs = 4 * SLOT_COUNT  # so that slots are used again, with the contents of earlier searches
+    pairs = 4 * CPU_SLOT_COUNT  # so that slots are used again, with the contents of earlier searches
     rng = np.random.default_rng(0)
     poses = np.concatenate([rng.uniform(-0.3, 0.3, (pairs, 3)), rng.normal(size=(pairs, 4))], axis=1)
     poses[:, 3:] /= np.linalg.norm(poses[:, 3:], axis=1, keepdims=True)
@@ -95,7 +92,7 @@ def test_depths_with_slots_are_those_with_local_arrays():
     depth, normal = wp.zeros((pairs, 2), dtype=Real, device="cpu"), wp.zeros((pairs, 2), dtype=Vec3, device="cpu")
     count = wp.zeros((pairs, 2), dtype=int, device="cpu")
     inputs = [wp.array(poses, dtype=Pose, device="cpu"), depth, normal, count]
-    wp.launch(compiled_with_slots(both_depths), pairs, inputs=inputs, device="cpu")
+    wp.launch(kernel(both_depths), pairs, inputs=inputs, device="cpu")
     for values in (depth, normal, count):
         local, pooled = np.moveaxis(values.numpy(), 1, 0)
         np.testing.assert_array_equal(local, pooled)
