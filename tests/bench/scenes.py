@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,26 +31,59 @@ class BenchScene:
 
 def humanoid(frame_count: int) -> BenchScene:
     """dm_control's humanoid, or this project's sample where that is not installed, under random controls."""
-    path = _suite_humanoid() or SAMPLE
+    path = _suite_model("humanoid")
+    model = compile_mjcf(path or SAMPLE).mj_model
+    name = "dm_control's humanoid" if path else "the sample humanoid"
+    cache = FOLDER / f"humanoid_{'suite' if path else 'sample'}_{frame_count}.npy"
+    return BenchScene(name, path or SAMPLE, model, _cached(cache, model, frame_count, every=1, start=0))
+
+
+def dog(frame_count: int) -> BenchScene | None:
+    """dm_control's dog under random controls; None where it is not installed."""
+    path = _suite_model("dog")
+    if path is None:
+        return None
     model = compile_mjcf(path).mj_model
-    name = "dm_control's humanoid" if path != SAMPLE else "the sample humanoid"
-    cache = FOLDER / f"humanoid_{'sample' if path == SAMPLE else 'suite'}_{frame_count}.npy"
-    return BenchScene(name, path, model, _cached(cache, model, frame_count, every=1, start=0))
+    return BenchScene(
+        "dm_control's dog", path, model, _cached(FOLDER / f"dog_{frame_count}.npy", model, frame_count, 1)
+    )
 
 
-def _suite_humanoid() -> Path | None:
-    """dm_control's humanoid as a file; None where it is not installed."""
+def hand(frame_count: int) -> BenchScene | None:
+    """gymnasium-robotics' hand with a block, under random controls; None where it is not installed."""
+    found = importlib.util.find_spec("gymnasium_robotics")
+    if found is None or found.origin is None:
+        return None
+    path = Path(found.origin).parent / "envs/assets/hand/manipulate_block.xml"
+    model = compile_mjcf(path).mj_model
+    qpos = _cached(FOLDER / f"hand_{frame_count}.npy", model, frame_count, 1)
+    return BenchScene("gymnasium-robotics' hand", path, model, qpos)
+
+
+def _suite_model(name: str) -> Path | None:
+    """A model of dm_control's suite as a file; None where it is not installed."""
     try:
-        from dm_control.suite import humanoid as suite
+        suite = importlib.import_module(f"dm_control.suite.{name}")
     except ImportError:
         return None
-    folder = FOLDER / "humanoid"
+    folder = FOLDER / name
     xml, assets = suite.get_model_and_assets()
-    for name, content in {"humanoid.xml": xml, **assets}.items():
-        target = folder / name
+    for file, content in {f"{name}.xml": xml, **assets}.items():
+        target = folder / file
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return folder / "humanoid.xml"
+    return folder / f"{name}.xml"
+
+
+def sparse_pile(shape_count: int, frame_count: int = 20) -> BenchScene:
+    """`shape_count` mixed primitives that fall to one layer on the plane, with about two contacts each."""
+    folder = FOLDER / f"sparse_{shape_count}"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "pile.xml"
+    path.write_text(pile_xml(shape_count, layers=1))
+    model = compile_mjcf(path).mj_model
+    qpos = _cached(folder / f"qpos_{frame_count}.npy", model, frame_count, every=3, start=150)
+    return BenchScene(f"sparse pile of {shape_count}", path, model, qpos)
 
 
 def pile(shape_count: int, frame_count: int = 20) -> BenchScene:
@@ -62,7 +97,7 @@ def pile(shape_count: int, frame_count: int = 20) -> BenchScene:
     return BenchScene(f"pile of {shape_count}", path, model, qpos)
 
 
-def _cached(path: Path, model: mujoco.MjModel, frame_count: int, every: int, start: int) -> np.ndarray:
+def _cached(path: Path, model: mujoco.MjModel, frame_count: int, every: int, start: int = 0) -> np.ndarray:
     """Coordinates of a simulation under random controls, kept in a file, since that of a large pile takes a minute."""
     if path.exists():
         return np.load(path)

@@ -14,13 +14,14 @@ SPACING = 0.25
 OPTION = '<option timestep="0.004" solver="CG" iterations="40" integrator="implicitfast" density="50" viscosity="0.5"/>'
 
 
-def pile_xml(shape_count: int, gap: float = 0.0, types: Sequence[str] = TYPES) -> str:
+def pile_xml(shape_count: int, gap: float = 0.0, types: Sequence[str] = TYPES, layers: int = 0) -> str:
     """MJCF of `shape_count` free bodies of one geom each, `g0`, `g1`, ..., on a grid that falls to a pile.
 
     gap: of every geom; MuJoCo adds those of a pair [m]. types: of MJCF's, and "cone" and "hull", which are meshes here.
+    layers: of the grid; 0 for twice as many as along a side.
     """
     rng = np.random.default_rng(shape_count)
-    side = int(np.ceil((shape_count / 2) ** (1 / 3)))
+    side = int(np.ceil((shape_count / layers) ** (1 / 2) if layers else (shape_count / 2) ** (1 / 3)))
     bodies, meshes = [], []
     for index in range(shape_count):
         place = np.array([index % side, index // side % side, index // side**2], float)
