@@ -229,10 +229,14 @@ def prepare_collision(
 
 
 def sample_poses(motion: Motion) -> np.ndarray:
-    """Poses float64[samples, recorded worlds, B, 7] of a few evenly spaced frames."""
-    picked = np.unique(np.linspace(0, len(motion.time) - 1, SAMPLE_FRAMES).astype(int))
+    """Poses float64[samples, recorded worlds, B, 7] of a few evenly spaced frames, each with the next one.
+
+    A motion of one frame has one sample.
+    """
+    last = max(len(motion.time) - 2, 0)
+    picked = np.unique(np.linspace(0, last, SAMPLE_FRAMES).astype(int))
     with reading("motion"):
-        return np.concatenate([motion.read(range(frame, frame + 1)) for frame in picked])
+        return np.concatenate([motion.read(range(frame, min(frame + 2, len(motion.time)))) for frame in picked])
 
 
 def pose_batches(motion: Motion, model: Model, cells: int, timing: TimingReport) -> Iterator[PoseBatch]:

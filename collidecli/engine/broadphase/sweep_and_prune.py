@@ -25,9 +25,6 @@ from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.shape_lanes import BOX_NUMBERS
 
 NUMBERS = wp.constant(BOX_NUMBERS)
-BLOCKS = BlockShape(4, of_one_world=True)
-"""One sort serves 16 frames of a world. Boxes around more frames of a falling pile overlap too often to be worth it;
-worlds that stand apart have no common boxes."""
 
 
 @wp.func
@@ -236,7 +233,10 @@ class SweepAndPrune:
     device_model: DeviceModel
     plan: SweepPlan
     name: str = "sap"
-    blocks: BlockShape = BLOCKS
+
+    @property
+    def blocks(self) -> BlockShape:
+        return self.plan.blocks
 
     def find(self, chunk: Chunk, workspace: Workspace) -> BlockPairs:
         """Pairs of slots of a chunk, with the cells in which they are candidates."""

@@ -7,7 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune
+from collidecli.engine.broadphase.sweep_plan import blocks_for
 from collidecli.engine.cell_blocks import MAX_SHIFT, MIN_LANES, BlockShape, block_shape, cell_blocks
+from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.scene.builder import ModelBuilder
 from tests.support.engine_runs import PHASES, assert_identical, contacts_of, pipeline_of
 from tests.support.random_scenes import mixed_builder, random_poses
@@ -59,6 +62,14 @@ def test_blocks_are_no_larger_than_the_cells_that_may_share_one(cells, templates
     assert shape.lanes == 1 or shape.lanes >= MIN_LANES
 
 
+def in_blocks(pipeline: CollisionPipeline, shape: BlockShape) -> CollisionPipeline:
+    """The pipeline with other blocks."""
+    phase = pipeline.broad_phase
+    if isinstance(phase, SweepAndPrune):
+        return replace(pipeline, broad_phase=replace(phase, plan=replace(phase.plan, blocks=shape)))
+    return replace(pipeline, broad_phase=replace(phase, blocks=shape))
+
+
 @pytest.mark.parametrize("phase", ["nxn", "sap", "explicit"])
 @pytest.mark.parametrize("moving", [0.01, 1.0])
 def test_contacts_do_not_depend_on_the_size_of_blocks(phase, moving):
@@ -69,10 +80,7 @@ def test_contacts_do_not_depend_on_the_size_of_blocks(phase, moving):
     poses[..., :3] += moving * rng.normal(size=poses[..., :3].shape)
     pipeline = pipeline_of(model, poses, **PHASES[phase])
     shapes = [BlockShape(shift, one) for shift in (0, 3, 4, 5) for one in (False, True)]
-    found = [
-        contacts_of(replace(pipeline, broad_phase=replace(pipeline.broad_phase, blocks=shape)), poses)
-        for shape in shapes
-    ]
+    found = [contacts_of(in_blocks(pipeline, shape), poses) for shape in shapes]
     assert len(found[0].distance) > 100
     for other in found[1:]:
         assert_identical(found[0], other)
@@ -86,9 +94,16 @@ def test_worlds_share_blocks_and_keep_their_own_contacts(of_one_world):
     model = builder.finalize()
     poses = random_poses(np.random.default_rng(8), (2, 20, len(model.bodies)), 0.7)
     pipeline = pipeline_of(model, poses, broad_phase="explicit")
-    shape = BlockShape(MAX_SHIFT, of_one_world)
-    blocks = replace(pipeline, broad_phase=replace(pipeline.broad_phase, blocks=shape))
-    alone = replace(pipeline, broad_phase=replace(pipeline.broad_phase, blocks=BlockShape()))
+    blocks, alone = (in_blocks(pipeline, shape) for shape in (BlockShape(MAX_SHIFT, of_one_world), BlockShape()))
     found = contacts_of(blocks, poses)
     assert len(found.distance) > 100
     assert_identical(found, contacts_of(alone, poses))
+
+
+@pytest.mark.parametrize(("speed", "lanes"), [(0.0, 32), (0.01, 32), (0.03, 16), (0.06, 8), (10.0, 8)])
+def test_blocks_of_the_sweep_follow_the_motion(speed, lanes):
+    """speed: extents a frame of most shapes; a quarter is at rest."""
+    lower = np.zeros((8, 40, 3))
+    lower[:, :35, 1] = speed * 0.2 * np.arange(8)[:, None]
+    assert blocks_for(lower, lower + 0.2) == BlockShape(lanes.bit_length() - 1, of_one_world=True)
+    assert blocks_for(lower[:1], lower[:1] + 0.2).lanes == 32
