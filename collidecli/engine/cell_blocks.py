@@ -49,17 +49,16 @@ class CellBlocks:
 
 
 def block_shape(cell_count: int, world_template: np.ndarray, most: BlockShape) -> BlockShape:
-    """The largest blocks up to `most` that a chunk of `cell_count` cells fills.
+    """The blocks of a chunk of `cell_count` cells: up to `most`, and no larger than one block for all needs to be.
 
     world_template: int32[W], template of each world.
     """
-    worlds = len(world_template)
-    groups = worlds if most.of_one_world else int(world_template.max()) + 1
+    groups = len(world_template) if most.of_one_world else int(world_template.max()) + 1
     each = cell_count // groups
-    shift = most.shift
-    while shift and (1 << shift) > each:
-        shift -= 1
-    return BlockShape(shift if 1 << shift >= MIN_LANES else 0, most.of_one_world)
+    if each < 2 or most.shift == 0:
+        return BlockShape(0, most.of_one_world)
+    lanes = max(MIN_LANES, 1 << (each - 1).bit_length())
+    return BlockShape(min(most.shift, lanes.bit_length() - 1), most.of_one_world)
 
 
 def cell_blocks(template: np.ndarray, world: np.ndarray, shape: BlockShape) -> CellBlocks:

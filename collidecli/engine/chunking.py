@@ -42,6 +42,9 @@ IN_FLIGHT = 3
 WAITING_BLOCKS = 6
 """Blocks that may be complete but not written, besides one per worker: in transfer, in the queue, being written."""
 UNLIMITED = sys.maxsize
+OVER_LIMIT = 8.0
+"""A chunk may have this many times the instances and bytes of ChunkSizes where it is a single block of cells: large
+scenes gain more from tests of many frames at once than from the cache."""
 
 
 def default_memory_limit() -> int:
@@ -59,14 +62,24 @@ def single_cell_memory(memory_limit: int) -> int:
     return memory_limit // 2
 
 
-def batch_cells(cell_count: int, world_count: int, width: int, worker_count: int, sizes: ChunkSizes) -> int:
+def cells_within(limit: float, block: int) -> int:
+    """Cells of a chunk for which `limit` is wanted; a whole block of cells (cell_blocks) if that is not much more."""
+    if limit < block <= OVER_LIMIT * limit:
+        return block
+    return max(1, int(limit))
+
+
+def batch_cells(
+    cell_count: int, world_count: int, width: int, worker_count: int, sizes: ChunkSizes, block: int = 1
+) -> int:
     """Cells of a batch of poses: whole frames where at least one fits, so that no frame is read twice.
 
     Args:
         cell_count: cells of the run. width: instances per cell. worker_count: see `ChunkSizes.chunks_per_worker`.
+        block: cells that fill a block.
     """
     per_worker = -(-cell_count // (sizes.chunks_per_worker * worker_count))
-    cells = max(1, min(sizes.instances // width, per_worker))
+    cells = max(1, min(cells_within(sizes.instances / width, block), per_worker))
     return cells if cells < world_count else cells // world_count * world_count
 
 
@@ -85,9 +98,9 @@ def probe_cells(width: int, sizes: ChunkSizes) -> int:
     return max(1, sizes.probe_instances // width)
 
 
-def block_cells(bytes_per_cell: float, sizes: ChunkSizes) -> int:
-    """Cells whose contacts fill a block; UNLIMITED for cells without contacts."""
-    return max(1, int(sizes.block_bytes / bytes_per_cell)) if bytes_per_cell else UNLIMITED
+def block_cells(bytes_per_cell: float, sizes: ChunkSizes, block: int = 1) -> int:
+    """Cells whose contacts fill a block of contacts; UNLIMITED for cells without. block: cells that fill a block."""
+    return cells_within(sizes.block_bytes / bytes_per_cell, block) if bytes_per_cell else UNLIMITED
 
 
 def min_cells(done_cells: int, done_seconds: float, probe: int) -> int:

@@ -22,7 +22,7 @@ from collidecli.engine.runtime.compilation import begin_loading, load_kernels
 from collidecli.engine.runtime.device_stream import has_own_memory, keep_freed_memory
 from collidecli.engine.runtime.initialization import initialize, one_at_a_time
 from collidecli.engine.runtime.launch_queue import execute_steps
-from collidecli.engine.sample_bounds import sample_bounds, world_offset
+from collidecli.engine.sample_bounds import blocks_of_motion, sample_bounds, world_offset
 from collidecli.errors import InputError
 from collidecli.scene.allowed_pairs import allowed_pairs, refuse_heightfield_pairs
 from collidecli.scene.hydroelastic import HydroShapes, hydro_shapes
@@ -39,8 +39,12 @@ if TYPE_CHECKING:  # imported where a scene needs them: defining their kernels t
 
 ENUMERATED_SHAPES = 3000
 """Templates with more shapes have no list of their pairs, except for broad phase explicit; lists take 36 MB at most."""
-SWEEP_PAIRS_PER_SHAPE = 120
+SWEEP_PAIRS_PER_SHAPE = 600
 """Allowed pairs per shape above which auto chooses sap; measured, see docs/explanation/performance.md."""
+
+SAMPLED_PAIRS = 2000
+"""Lists of pairs from this length on are tested in blocks of as many frames as the motion suggests; for shorter ones a
+sample of the motion costs more than it saves."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +106,8 @@ def build_pipeline(
     """A pipeline for `model`, with kernels compiled and loaded, and the choice of its broad phase.
 
     Args:
-        sample_poses: returns float64[samples, recorded worlds, B, 7], some frames of the motion; called for the
-            parameters of the sweep alone.
+        sample_poses: returns float64[samples, recorded worlds, B, 7], pairs of consecutive frames of the motion; called
+            for the parameters of broad phases alone.
         float_type: of the witness points, float32 or float64.
         store: cache of signed distance fields between runs.
         on_demand: kernels of single colliders are compiled when the pipeline first needs them; on the CPU only.
@@ -239,20 +243,25 @@ def _broad_phase(
     template_pairs: list[np.ndarray] | None,
     sample_poses: Callable[[], np.ndarray],
 ) -> BroadPhase:
+    model = device_model.model
     if name == "nxn":
         from collidecli.engine.broadphase.all_pairs import AllPairs
 
         return AllPairs(device_model)
     if name == "explicit":
         assert template_pairs is not None
-        return explicit(device_model, template_pairs)
+        if max(map(len, template_pairs)) < SAMPLED_PAIRS:
+            return explicit(device_model, template_pairs)
+        blocks = blocks_of_motion(model, *sample_bounds(device_model, sample_poses()), of_one_world=False)
+        return explicit(device_model, template_pairs, blocks)
     from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune
     from collidecli.engine.broadphase.sweep_plan import plan_sweep
 
     samples = sample_poses()
     lower, upper = sample_bounds(device_model, samples)
-    offset = world_offset(device_model.model, samples)
-    return SweepAndPrune(device_model, plan_sweep(device_model, lower, upper, offset, template_pairs))
+    plan = plan_sweep(device_model, lower, upper, world_offset(model, samples), template_pairs)
+    # Worlds that stand apart have no common boxes.
+    return SweepAndPrune(device_model, plan, blocks_of_motion(model, lower, upper, of_one_world=True))
 
 
 def types_of(kind_pairs: set[tuple[int, int]]) -> set[tuple[int, int]]:

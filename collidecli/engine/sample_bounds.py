@@ -1,15 +1,21 @@
-"""Inflated bounds of every shape over a sample of the motion, input of the sweep's parameters."""
+"""Inflated bounds of every shape over a sample of the motion, and what follows for broad phases."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from collidecli.engine.cell_blocks import MAX_SHIFT, MIN_LANES, BlockShape
 from collidecli.engine.cells import PoseBatch, transform_chunk
 from collidecli.engine.device_model import LANES, DeviceModel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.shape_lanes import BOUND_NUMBERS, LOWER, UPPER
 from collidecli.scene.model import Model
 from collidecli.scene.placement import compose, first_worlds
+from collidecli.scene.shape_types import ShapeType
+
+MOVED_IN_A_BLOCK = 0.5
+FAST_SHAPES = 0.75
+"""A block has as many frames as this part of the shapes needs to move by MOVED_IN_A_BLOCK of its extent."""
 
 
 def sample_bounds(device_model: DeviceModel, sample_poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -54,3 +60,23 @@ def world_offset(model: Model, sample_poses: np.ndarray) -> np.ndarray:
         elif model.world_shift is not None:
             offset[world] = compose(model.world_shift[world], middle)[:3] - middle[:3]
     return offset
+
+
+def blocks_of_motion(model: Model, lower: np.ndarray, upper: np.ndarray, of_one_world: bool) -> BlockShape:
+    """Blocks of as many frames as most shapes need for half of their extent.
+
+    Boxes around more frames overlap so often that the tests of single frames cost more than the boxes save.
+
+    Args:
+        lower, upper: float64[samples, S, 3], bounds in pairs of consecutive frames [m].
+    """
+    finite = model.shapes.type != ShapeType.PLANE
+    shift = MAX_SHIFT
+    if len(lower) > 1 and finite.any():
+        pairs = len(lower) // 2 * 2
+        step = np.abs(np.diff(lower[:pairs, finite].reshape(-1, 2, int(finite.sum()), 3), axis=1)).max(axis=(0, 1, 3))
+        extent = (upper - lower)[:, finite].mean(axis=(0, 2))
+        part = np.quantile(step / np.maximum(extent, 1e-30), FAST_SHAPES)
+        while 1 << shift > MIN_LANES and part * (1 << shift) > MOVED_IN_A_BLOCK:
+            shift -= 1
+    return BlockShape(shift, of_one_world)

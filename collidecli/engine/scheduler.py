@@ -68,8 +68,9 @@ def batch_size(pipeline: CollisionPipeline, cell_count: int, workers: int, reque
     if requested:
         return requested
     model = pipeline.device_model
-    cells = batch_cells(cell_count, model.model.world_count, pipeline.cell_width, workers, chunk_sizes(model.device))
-    return whole_blocks(cells, pipeline.block_cells)
+    sizes, block = chunk_sizes(model.device), pipeline.block_cells
+    cells = batch_cells(cell_count, model.model.world_count, pipeline.cell_width, workers, sizes, block)
+    return whole_blocks(cells, block)
 
 
 class Workers:
@@ -143,7 +144,8 @@ class Workers:
         self._largest_block = max(self._largest_block, block.nbytes)
         cells = max(1, len(block.cell_counts))
         self._bytes_per_cell = max(self._bytes_per_cell, block.nbytes / cells)
-        self._max_cells = min(block_cells(self._bytes_per_cell, self._sizes), self._max_fitting)
+        most = block_cells(self._bytes_per_cell, self._sizes, self._pipeline.block_cells)
+        self._max_cells = min(most, self._max_fitting)
         return result
 
     def close(self) -> None:

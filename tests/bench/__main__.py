@@ -16,6 +16,7 @@ BENCHES = (
     "threads",
     "sweep",
     "crossover",
+    "growth",
     "methods",
     "start",
     "writing",

@@ -63,13 +63,12 @@ def exponent(counts: tuple[int, ...], seconds: list[float]) -> float:
     return float(np.polyfit(np.log(counts), np.log(seconds), 1)[0])
 
 
-def crowd(count: int, frames: int) -> tuple[Model, np.ndarray]:
-    """`count` spheres, capsules and boxes that drift about in a cube, and their poses float64[frames, 1, count, 7]."""
+def crowd_builder(count: int) -> ModelBuilder:
+    """`count` bodies of a sphere, a capsule or a box each."""
     rng = np.random.default_rng(count)
     builder = ModelBuilder()
     builder.default_gap = 0.0
-    radius = rng.uniform(0.06, 0.12, (count, 3))
-    for index, (a, b, c) in enumerate(radius):
+    for index, (a, b, c) in enumerate(rng.uniform(0.06, 0.12, (count, 3))):
         body = builder.add_body()
         if index % 3 == 0:
             builder.add_shape_sphere(body, radius=a)
@@ -77,9 +76,30 @@ def crowd(count: int, frames: int) -> tuple[Model, np.ndarray]:
             builder.add_shape_capsule(body, radius=0.7 * a, half_height=0.7 * b)
         else:
             builder.add_shape_box(body, hx=0.7 * a, hy=0.7 * b, hz=0.7 * c)
+    return builder
+
+
+def crowd(count: int, frames: int) -> tuple[Model, np.ndarray]:
+    """A crowd whose bodies jump by their size in each frame, and its poses float64[frames, 1, count, 7]."""
+    rng = np.random.default_rng(count + 1)
     side = (SPACE * count) ** (1 / 3)
     poses = np.empty((frames, 1, count, 7))
     poses[..., :3] = rng.uniform(0, side, (count, 3)) + 0.1 * rng.normal(size=(frames, 1, count, 3))
     turn = rng.normal(size=(frames, 1, count, 4))
     poses[..., 3:] = turn / np.linalg.norm(turn, axis=-1, keepdims=True)
-    return builder.finalize(), poses
+    return crowd_builder(count).finalize(), poses
+
+
+def drifting_crowd(count: int, frames: int, step: float) -> tuple[Model, np.ndarray]:
+    """A crowd whose bodies move by `step` [m] a frame, each in a straight line between the walls of a cube."""
+    rng = np.random.default_rng(count + 2)
+    side = (SPACE * count) ** (1 / 3)
+    direction = rng.normal(size=(count, 3))
+    direction *= step / np.linalg.norm(direction, axis=1, keepdims=True)
+    path = rng.uniform(0, side, (count, 3)) + np.arange(frames)[:, None, None] * direction
+    poses = np.empty((frames, 1, count, 7))
+    # Reflected at the walls: a triangle wave of the straight path.
+    poses[:, 0, :, :3] = side - np.abs(np.mod(path, 2.0 * side) - side)
+    turn = rng.normal(size=(count, 4))
+    poses[..., 3:] = turn / np.linalg.norm(turn, axis=-1, keepdims=True)
+    return crowd_builder(count).finalize(), poses

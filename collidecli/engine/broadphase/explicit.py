@@ -95,7 +95,7 @@ class Explicit:
         return [test_pairs, write_pairs, test_lanes]
 
 
-def explicit(device_model: DeviceModel, template_pairs: list[np.ndarray]) -> Explicit:
+def explicit(device_model: DeviceModel, template_pairs: list[np.ndarray], blocks: BlockShape = FULL_BLOCKS) -> Explicit:
     """Broad phase over the allowed pairs of each template, int32[K, 2] rows of the model."""
     pairs, most = upload_groups(device_model, template_pairs)
-    return Explicit(device_model, pairs, -(-most // ENTRIES_PER_WORD))
+    return Explicit(device_model, pairs, -(-most // ENTRIES_PER_WORD), blocks=blocks)

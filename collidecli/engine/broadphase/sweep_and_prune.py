@@ -232,11 +232,8 @@ class SweepAndPrune:
 
     device_model: DeviceModel
     plan: SweepPlan
+    blocks: BlockShape
     name: str = "sap"
-
-    @property
-    def blocks(self) -> BlockShape:
-        return self.plan.blocks
 
     def find(self, chunk: Chunk, workspace: Workspace) -> BlockPairs:
         """Pairs of slots of a chunk, with the cells in which they are candidates."""

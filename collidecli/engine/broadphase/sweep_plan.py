@@ -11,7 +11,6 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.broadphase.block_boxes import PairGroups, upload_groups
-from collidecli.engine.cell_blocks import MAX_SHIFT, MIN_LANES, BlockShape
 from collidecli.engine.device_model import DeviceModel
 from collidecli.scene.shape_types import ShapeType
 
@@ -21,10 +20,6 @@ MAX_COLUMNS_PER_SHAPE = 8.0
 """A shape longer than this many columns is not swept; its pairs with all others are listed."""
 MIN_SHAPES_PER_COLUMN = 8.0
 """Least mean number of shapes per column: with fewer, duplicates at the borders cost more than columns save."""
-
-MOVED_IN_A_BLOCK = 0.5
-FAST_SHAPES = 0.75
-"""A block has as many frames as this part of the shapes needs to move by MOVED_IN_A_BLOCK of its extent."""
 
 
 @wp.struct
@@ -47,12 +42,11 @@ class Columns:
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """Columns, the listed pairs with a shape that is not swept, and the blocks of cells that share a sort."""
+    """Columns, and the listed pairs with a shape that is not swept."""
 
     columns: Columns
     listed: PairGroups
     listed_per_block: int
-    blocks: BlockShape
 
     @property
     def column_count(self) -> int:
@@ -69,7 +63,7 @@ def plan_sweep(
     """Parameters of the sweep for a model.
 
     Args:
-        row_lower, row_upper: float64[samples, S, 3], inflated bounds of each row in pairs of consecutive frames [m].
+        row_lower, row_upper: float64[samples, S, 3], inflated bounds of each row in sample frames [m].
         world_offset: float64[W, 3], offset of each world from the first world of its template [m].
         template_pairs: allowed pairs of each template where they are enumerated, else None.
     """
@@ -103,28 +97,7 @@ def plan_sweep(
     columns.offset = wp.array(world_offset[:, [u, v]].astype(np.float32), dtype=wp.vec2f, device=device)
     columns.swept = wp.array(swept.astype(np.uint8), dtype=wp.uint8, device=device)
     listed = _unswept_pairs(device_model, swept, template_pairs)
-    blocks = blocks_for(row_lower[:, finite], row_upper[:, finite])
-    return SweepPlan(columns, *upload_groups(device_model, listed), blocks)
-
-
-def blocks_for(lower: np.ndarray, upper: np.ndarray) -> BlockShape:
-    """Blocks of as many frames as most shapes need for half of their extent, of one world.
-
-    Boxes around more frames overlap so often that the tests of single frames cost more than the sorts that they save.
-    Worlds that stand apart have no common boxes.
-
-    Args:
-        lower, upper: float64[samples, S, 3], bounds in pairs of consecutive frames [m].
-    """
-    shift = MAX_SHIFT
-    if len(lower) > 1 and lower.shape[1]:
-        pairs = len(lower) // 2 * 2
-        step = np.abs(np.diff(lower[:pairs].reshape(-1, 2, *lower.shape[1:]), axis=1)).max(axis=(1, 3))
-        extent = (upper - lower).mean(axis=(0, 2))
-        part = np.quantile(step / np.maximum(extent, 1e-30), FAST_SHAPES)
-        while shift > MIN_LANES.bit_length() - 1 and part * (1 << shift) > MOVED_IN_A_BLOCK:
-            shift -= 1
-    return BlockShape(shift, of_one_world=True)
+    return SweepPlan(columns, *upload_groups(device_model, listed))
 
 
 def _unswept_pairs(

@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune
-from collidecli.engine.broadphase.sweep_plan import blocks_for
 from collidecli.engine.cell_blocks import MAX_SHIFT, MIN_LANES, BlockShape, block_shape, cell_blocks
 from collidecli.engine.pipeline import CollisionPipeline
+from collidecli.engine.sample_bounds import blocks_of_motion
 from collidecli.scene.builder import ModelBuilder
 from tests.support.engine_runs import PHASES, assert_identical, contacts_of, pipeline_of
 from tests.support.random_scenes import mixed_builder, random_poses
@@ -46,17 +45,18 @@ def test_every_cell_is_one_lane_of_a_block_of_its_template(templates, first, shi
     ("cells", "templates", "of_one_world", "lanes"),
     [
         (1, [0], False, 1),
-        (7, [0], False, 1),
+        (2, [0], False, 8),
         (8, [0], False, 8),
-        (31, [0], False, 16),
+        (9, [0], False, 16),
+        (31, [0], False, 32),
         (5000, [0], False, 32),
         (32, [0] * 32, False, 32),
         (32, [0] * 32, True, 1),
-        (320, [0] * 32, True, 8),
+        (320, [0] * 32, True, 16),
         (16, [0, 1], False, 8),
     ],
 )
-def test_blocks_are_no_larger_than_the_cells_that_may_share_one(cells, templates, of_one_world, lanes):
+def test_blocks_hold_the_cells_that_may_share_one_and_are_not_larger(cells, templates, of_one_world, lanes):
     shape = block_shape(cells, np.array(templates), BlockShape(MAX_SHIFT, of_one_world))
     assert shape.lanes == lanes
     assert shape.lanes == 1 or shape.lanes >= MIN_LANES
@@ -64,10 +64,7 @@ def test_blocks_are_no_larger_than_the_cells_that_may_share_one(cells, templates
 
 def in_blocks(pipeline: CollisionPipeline, shape: BlockShape) -> CollisionPipeline:
     """The pipeline with other blocks."""
-    phase = pipeline.broad_phase
-    if isinstance(phase, SweepAndPrune):
-        return replace(pipeline, broad_phase=replace(phase, plan=replace(phase.plan, blocks=shape)))
-    return replace(pipeline, broad_phase=replace(phase, blocks=shape))
+    return replace(pipeline, broad_phase=replace(pipeline.broad_phase, blocks=shape))
 
 
 @pytest.mark.parametrize("phase", ["nxn", "sap", "explicit"])
@@ -101,9 +98,11 @@ def test_worlds_share_blocks_and_keep_their_own_contacts(of_one_world):
 
 
 @pytest.mark.parametrize(("speed", "lanes"), [(0.0, 32), (0.01, 32), (0.03, 16), (0.06, 8), (10.0, 8)])
-def test_blocks_of_the_sweep_follow_the_motion(speed, lanes):
-    """speed: extents a frame of most shapes; a quarter is at rest."""
-    lower = np.zeros((8, 40, 3))
-    lower[:, :35, 1] = speed * 0.2 * np.arange(8)[:, None]
-    assert blocks_for(lower, lower + 0.2) == BlockShape(lanes.bit_length() - 1, of_one_world=True)
-    assert blocks_for(lower[:1], lower[:1] + 0.2).lanes == 32
+def test_blocks_follow_the_motion(speed, lanes):
+    """speed: extents a frame of most shapes; a tenth is at rest."""
+    model = mixed_builder(3, 24).finalize()
+    lower = np.zeros((8, len(model.shapes), 3))
+    lower[:, : int(0.9 * len(model.shapes)), 1] = speed * 0.2 * np.arange(8)[:, None]
+    expected = BlockShape(lanes.bit_length() - 1, of_one_world=True)
+    assert blocks_of_motion(model, lower, lower + 0.2, of_one_world=True) == expected
+    assert blocks_of_motion(model, lower[:1], lower[:1] + 0.2, of_one_world=False) == BlockShape(MAX_SHIFT)

@@ -12,6 +12,7 @@ from collidecli.engine.chunking import (
     WAITING_BLOCKS,
     batch_cells,
     block_cells,
+    cells_within,
     chunk_cells,
     default_memory_limit,
     first_batch_cells,
@@ -56,6 +57,11 @@ def test_the_first_batch_is_a_quarter_in_whole_frames(cells, run, worlds, expect
 )
 def test_whole_blocks_where_one_fits(cells, block, expected):
     assert whole_blocks(cells, block) == expected
+
+
+@pytest.mark.parametrize(("limit", "block", "expected"), [(0.2, 1, 1), (9.9, 32, 32), (3.9, 32, 3), (40.5, 32, 40)])
+def test_a_block_of_cells_may_exceed_the_limit_of_a_chunk(limit, block, expected):
+    assert cells_within(limit, block) == expected
 
 
 def test_cells_by_instances_bytes_and_seconds():
