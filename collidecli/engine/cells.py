@@ -19,7 +19,6 @@ from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.shape_lanes import BOUND_NUMBERS, BOX_NUMBERS, bound_block, place_empty, place_lanes, read_ahead
 
 LANE_COUNT = wp.constant(LANES)
-NUMBERS = wp.constant(BOUND_NUMBERS)
 
 
 @dataclass(frozen=True)
@@ -45,9 +44,9 @@ class PoseBatch:
 class Instances:
     """All shapes of all cells of a chunk.
 
-    pose: world pose. bound: groups of LANES consecutive instances, NUMBERS values of each (shape_lanes), inflated by
-    `bounds_inflation` and rounded outwards; see `bound_index`. block_box: lower and upper corner of the box around each
-    slot's bounds in each block, groups of LANES consecutive slots, six values of each.
+    pose: world pose. bound: groups of LANES consecutive instances, the numbers CENTER to UPPER of each (shape_lanes),
+    inflated by `bounds_inflation` and rounded outwards. block_box: lower and upper corner of the box around each slot's
+    bounds in each block, groups of LANES consecutive slots, six numbers of each.
     """
 
     pose: wp.array[Pose]
@@ -62,12 +61,6 @@ def new_instances(workspace: Workspace, slot_count: int, lanes: int) -> Instance
     bound = workspace.array("instance_bound", BOUND_NUMBERS * count, wp.float32)
     block_box = workspace.array("block_box", BOX_NUMBERS * slot_count, wp.float32)
     return workspace.struct(Instances, pose=pose, bound=bound, block_box=block_box)
-
-
-@wp.func
-def bound_index(instance: int, number: int) -> int:
-    """Index in `Instances.bound` of a number of an instance's bounds."""
-    return ((instance // LANE_COUNT) * NUMBERS + number) * LANE_COUNT + instance % LANE_COUNT
 
 
 @wp.struct

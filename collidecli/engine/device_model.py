@@ -1,7 +1,8 @@
 """Arrays of a model on a device, in the layout of the kernels.
 
-An *instance* is a shape in a cell: `instance = cell * width + slot`. The shapes of a template have slots 0, 1, ... in
-ascending row order; `width` is the largest number of shapes of a template, rounded up to whole blocks of LANES.
+An *instance* is a shape in a cell. The shapes of a template have slots 0, 1, ... in ascending row order; `width` is the
+largest number of shapes of a template, rounded up to whole groups of LANES. In a block of cells (cell_blocks) the cells
+are lanes: `instance = (block * width + slot) * lanes + lane`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from collidecli.scene.placement import is_identity
 from collidecli.scene.shape_types import ShapeType
 
 LANES = 8
-"""Slots in a block, which the broad phase tests at once (broadphase.eight_wide_tests)."""
+"""Slots in a group, whose boxes are tested at once; instances in a group, whose bounds are."""
 KINDS_WITH_FIELD = len(ShapeType)
 CONVEX_SURFACE = 2 * KINDS_WITH_FIELD
 """Kind of a triangle mesh that is the whole surface of a convex solid: it collides with convex shapes as its hull."""
