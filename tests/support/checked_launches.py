@@ -122,6 +122,15 @@ struct Launch {{  // of `count` threads; another may execute within it
     }}
 }};
 
+UNCHECKED static void hand_over(U address, U size) {{  // to one thread, which knows nothing of what others wrote there
+    if (!control[{RECORDS}]) return;
+    for (U k = 0; k < size; ++k) {{
+        const U at = (address + k) & ((1ul << {ADDRESS_BITS}) - 1);
+        *((unsigned char*)({STATE}ul + at)) = {UNWRITTEN};
+        ((U*)({ACCESS}ul))[at] = 0;
+    }}
+}}
+
 struct Atomically {{
     UNCHECKED Atomically() {{ control[{ATOMIC}]++; }}
     UNCHECKED ~Atomically() {{ control[{ATOMIC}]--; }}
@@ -136,10 +145,30 @@ template <typename... Arguments> inline auto atomic_max_checked(const Arguments&
     collide_checks::Atomically mark;
     return atomic_max(arguments...);
 }}
+template <typename... Arguments> inline auto atomic_or_checked(const Arguments&... arguments) {{
+    collide_checks::Atomically mark;
+    return atomic_or(arguments...);
+}}
 }}
 #define atomic_add atomic_add_checked
 #define atomic_max atomic_max_checked
+#define atomic_or atomic_or_checked
 """
+
+SLOTS = """
+UNCHECKED unsigned long __tsan_atomic64_compare_exchange_val(
+    volatile unsigned long* slot, unsigned long expected, unsigned long value, int, int) {
+    const unsigned long old = *slot;
+    if (old == expected) {
+        *slot = value;
+        collide_checks::hand_over((unsigned long)(slot + 1), SLOT_BYTES);
+    }
+    return old;
+}
+UNCHECKED void __tsan_atomic64_store(volatile unsigned long* slot, unsigned long value, int) { *slot = value; }
+"""
+"""The only atomic operations that are not Warp's: slots of memory that one thread after the other holds
+(convex.scratch_pool)."""
 
 CALLS = """
 UNCHECKED void __tsan_init() {}
@@ -195,7 +224,9 @@ def install() -> None:
         raise RuntimeError(f"these checks were written for Warp {KNOWN_WARP}, this is {wp.config.version}")
     if LOOP not in codegen.cpu_module_template_forward:
         raise RuntimeError("Warp's loop over the threads of a launch has another form")
-    added = PREAMBLE + 'extern "C" {' + CALLS + "}\n"
+    from collidecli.engine.narrowphase.convex.scratch_pool import SLOT_BYTES
+
+    added = PREAMBLE + 'extern "C" {' + CALLS + SLOTS.replace("SLOT_BYTES", str(SLOT_BYTES)) + "}\n"
     codegen.cpu_module_header += added.replace("{", "{{").replace("}", "}}")
     codegen.cpu_module_template_forward = codegen.cpu_module_template_forward.replace(LOOP, CHECKED_LOOP)
     # Without vectorization: of a vector of 32 bytes the sanitizer reports no access.
