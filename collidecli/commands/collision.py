@@ -108,7 +108,7 @@ def keep_to_limits() -> None:
 SHORT_CELLS = 256
 """Largest number of cells of a motion for which the kernels of colliders without candidates are not compiled."""
 SAMPLE_FRAMES = 8
-"""Number of frames, evenly spaced, from which the sweep axis is chosen."""
+"""Number of frames, evenly spaced, from which the parameters of a broad phase are chosen."""
 
 
 @dataclass(frozen=True)

@@ -171,19 +171,6 @@ def _cell_layout(
 
 
 @wp.func
-def lane_of(chunk: ChunkCells, layout: Layout, instance: int) -> int:
-    """Lane of an instance, counted through all blocks."""
-    block = (instance >> chunk.shift) // layout.width
-    return (block << chunk.shift) + (instance & ((1 << chunk.shift) - 1))
-
-
-@wp.func
-def cell_of(chunk: ChunkCells, layout: Layout, instance: int) -> int:
-    """Cell of an instance."""
-    return chunk.lane_cell[lane_of(chunk, layout, instance)]
-
-
-@wp.func
 def instance_of(chunk: ChunkCells, layout: Layout, cell: int, slot: int) -> int:
     """Instance of a slot in a cell."""
     lane = chunk.cell_lane[cell]

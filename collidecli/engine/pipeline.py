@@ -355,13 +355,9 @@ class CollisionPipeline:
     def _compile_used(self, listed: CandidateList) -> None:
         """Compiles the kernels of the colliders that have candidates."""
         starts = zip(pairwise(listed.starts), pairwise(listed.pair_starts), strict=True)
-        used = [
-            collider.kernel
-            for collider, counts in zip(
-                self.table.colliders, starts, strict=False
-            )  # without colliders there is one bucket
-            if any(begin < end for begin, end in counts)
-        ]
+        # Without colliders there is one bucket.
+        counted = zip(self.table.colliders, starts, strict=False)
+        used = [collider.kernel for collider, counts in counted if any(begin < end for begin, end in counts)]
         load_kernels(used[::-1], self.device_model.device)
 
     def kernels(self) -> list[wp.Kernel]:

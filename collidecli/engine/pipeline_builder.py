@@ -43,8 +43,8 @@ SWEEP_PAIRS_PER_SHAPE = 600
 """Allowed pairs per shape above which auto chooses sap; measured, see docs/explanation/performance.md."""
 
 SAMPLED_PAIRS = 2000
-"""Lists of pairs from this length on are tested in blocks of as many frames as the motion suggests; for shorter ones a
-sample of the motion costs more than it saves."""
+"""Lists of pairs from this length on are tested in blocks of as many frames as the motion suggests; shorter ones,
+such as a humanoid's, need no sample of the motion, which is read before the first frame. The number is not measured."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from collidecli.scene.shape_types import ShapeType
 
 MOVED_IN_A_BLOCK = 0.5
 FAST_SHAPES = 0.75
-"""A block has as many frames as this part of the shapes needs to move by MOVED_IN_A_BLOCK of its extent."""
+"""A block has as many frames as this part of the shapes needs to move by MOVED_IN_A_BLOCK of its extent;
+the two numbers affect the speed alone, and others were not measured."""
 
 
 def sample_bounds(device_model: DeviceModel, sample_poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

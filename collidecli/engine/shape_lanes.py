@@ -133,6 +133,7 @@ EXTENTS = f"""
         const float ball = radius + inflation;
         for (int k = 0; k < 3; ++k)
             put({CENTER} + k, center[k]);
+        // Of a ball around the rounded centre that contains the ball around the exact one.
         const auto distance = ball + MAGNITUDE(center[0]) + MAGNITUDE(center[1]) + MAGNITUDE(center[2]);
         put({RADIUS}, ball + outward * distance);
         Many low[3], high[3];

@@ -99,12 +99,6 @@ def rounded_up(x: Vec3) -> wp.vec3f:
     return high + OUTWARD * wp.abs(high)
 
 
-@wp.func
-def ball_radius(center: wp.vec3f, radius: wp.float32) -> wp.float32:
-    """Radius of a ball around a rounded centre that contains the ball around the exact centre."""
-    return radius + OUTWARD * (radius + wp.abs(center[0]) + wp.abs(center[1]) + wp.abs(center[2]))
-
-
 @wp.struct
 class Box:
     """Lowest and highest world coordinates [m]."""

@@ -6,10 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import warp as wp
 
 from collidecli.engine.cell_blocks import MAX_SHIFT, MIN_LANES, BlockShape, block_shape, cell_blocks
+from collidecli.engine.cells import PoseBatch, transform_chunk
+from collidecli.engine.device_model import LANES
+from collidecli.engine.geometry.bounds import bounding_box, rounded_down, rounded_up
 from collidecli.engine.pipeline import CollisionPipeline
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.sample_bounds import blocks_of_motion
+from collidecli.engine.shape_lanes import BOUND_NUMBERS, LOWER, UPPER
 from collidecli.scene.builder import ModelBuilder
 from tests.support.engine_runs import PHASES, assert_identical, contacts_of, pipeline_of
 from tests.support.random_scenes import mixed_builder, random_poses
@@ -106,3 +113,43 @@ def test_blocks_follow_the_motion(speed, lanes):
     expected = BlockShape(lanes.bit_length() - 1, of_one_world=True)
     assert blocks_of_motion(model, lower, lower + 0.2, of_one_world=True) == expected
     assert blocks_of_motion(model, lower[:1], lower[:1] + 0.2, of_one_world=False) == BlockShape(MAX_SHIFT)
+
+
+@kernel
+def box_of_shapes(
+    shape_type: wp.array[wp.int32],
+    size: wp.array[wp.vec3d],
+    pose: wp.array[wp.transformd],
+    inflation: wp.array[wp.float32],
+    lower: wp.array[wp.vec3f],
+    upper: wp.array[wp.vec3f],
+):
+    """The boxes of the scalar functions."""
+    thread = wp.tid()
+    box = bounding_box(shape_type[thread], size[thread], pose[thread], wp.float64(inflation[thread]))
+    lower[thread] = rounded_down(box.lower)
+    upper[thread] = rounded_up(box.upper)
+
+
+@pytest.mark.parametrize("shift", [0, 3, 5])
+def test_poses_and_boxes_in_lanes_are_those_of_the_scalar_functions(shift):
+    """To the bit, in vectors and in single lanes, for every type of `mixed_builder`; the last block is not full."""
+    model, frames = mixed_builder(3, 24).finalize(), 45
+    poses = random_poses(np.random.default_rng(6), (frames, 1, 24), 3.0)
+    device_model = pipeline_of(model, poses, broad_phase="nxn").device_model
+    workspace = Workspace(device_model.device, 1 << 40)
+    chunk = transform_chunk(device_model, PoseBatch(0, frames, 0, poses), workspace, BlockShape(shift))
+    count, width = len(model.shapes), device_model.layout.width
+    # Only the first block's lanes, which are consecutive frames.
+    first = width * chunk.lanes
+    bound = workspace.host(chunk.instances.bound, BOUND_NUMBERS * first).reshape(-1, BOUND_NUMBERS, LANES)
+    bound = bound.transpose(0, 2, 1).reshape(width, chunk.lanes, BOUND_NUMBERS)[:count]
+    found = workspace.host(chunk.instances.pose, first).reshape(width, chunk.lanes, 7)[:count]
+    rows = device_model.rows
+    for lane in range(chunk.lanes):
+        lower, upper = (wp.empty(count, dtype=wp.vec3f, device="cpu") for _ in range(2))
+        placed = wp.array(np.ascontiguousarray(found[:, lane]), dtype=wp.transformd, device="cpu")
+        inputs = [rows.type, rows.size, placed, rows.inflation, lower, upper]
+        wp.launch(box_of_shapes, count, inputs=inputs, device="cpu")
+        np.testing.assert_array_equal(bound[:, lane, int(LOWER) : int(LOWER) + 3], lower.numpy())
+        np.testing.assert_array_equal(bound[:, lane, int(UPPER) : int(UPPER) + 3], upper.numpy())
