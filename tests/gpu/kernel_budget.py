@@ -21,7 +21,10 @@ from typing import Any
 import warp as wp
 
 ARCHITECTURE = 90
+ROOT = Path(__file__).parents[2]
 BUDGET_FILE = Path(__file__).with_name("kernel_budget.json")
+PRINT = "--print"
+"""Prints the numbers of one kernel as JSON and writes no budget."""
 OF_PTX = ("local", "argument")
 """Numbers that PTX alone tells; the others need ptxas."""
 MEANING = {
@@ -83,8 +86,18 @@ def numbers_of_ptxas(report: str) -> dict[str, int]:
     }
 
 
-def measure(kernel: Any, ptxas: str | None) -> dict[str, int]:
-    """The numbers of a kernel at Warp's default optimization; without ptxas those of OF_PTX alone."""
+def measure(name: str) -> dict[str, int]:
+    """The numbers of a kernel at Warp's default optimization; without ptxas those of OF_PTX alone.
+
+    In a process of its own: NVRTC's code depends on what the process has compiled before, by a few registers.
+    """
+    command = [sys.executable, "-m", "tests.gpu.kernel_budget", PRINT, name]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return json.loads(printed.splitlines()[-1])
+
+
+def measure_here(kernel: Any, ptxas: str | None) -> dict[str, int]:
+    """`measure` in this process."""
     with tempfile.TemporaryDirectory() as folder:
         built = wp.compile_aot_module(kernel.module, arch=ARCHITECTURE, module_dir=folder, use_ptx=True)
         ptx = next(path for path in built if path.suffix == ".ptx").read_bytes().rstrip(b"\0")
@@ -126,15 +139,18 @@ def main(names: list[str]) -> int:
     from collidecli.engine.pipeline_builder import find_device
     from tests.unit.engine.test_cuda_build import KERNELS
 
+    if names[:1] == [PRINT]:
+        find_device("cpu")
+        print(json.dumps(measure_here(KERNELS[names[1]], find_ptxas())))
+        return 0
     unknown = sorted(set(names) - set(KERNELS))
     if unknown or find_ptxas() is None:
         print(f"no such kernel: {', '.join(unknown)}" if unknown else "no ptxas: install it with make peers")
         return 2
-    find_device("cpu")
     old = read_budget()["kernels"] if BUDGET_FILE.exists() else {}
     new = {name: numbers for name, numbers in old.items() if name in KERNELS}
     for name in names or KERNELS:
-        new[name] = measure(KERNELS[name], find_ptxas())
+        new[name] = measure(name)
         print(name, *(f"{key} {value}" for key, value in new[name].items()), flush=True)
         write_budget(new)
     return 0
