@@ -27,7 +27,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collidecli.commands.contact_set import ContactSet
+    from collidecli.commands.label import Labels
     from collidecli.commands.python_api import Contacts, ModelBuilder, collide, open_contacts
+    from collidecli.commands.python_checks import label
     from collidecli.commands.python_files import RecordingFile, open_recording, run
     from collidecli.errors import CollideError, InputError, OutputError
     from collidecli.importers.meshes.read import read_mesh
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 _HOME = {
     "ContactSet": "collidecli.commands.contact_set",
     "Contacts": "collidecli.commands.python_api",
+    "Labels": "collidecli.commands.label",
+    "label": "collidecli.commands.python_checks",
     "ModelBuilder": "collidecli.commands.python_api",
     "collide": "collidecli.commands.python_api",
     "open_contacts": "collidecli.commands.python_api",
@@ -59,6 +63,7 @@ __all__ = [
     "ContactSet",
     "Contacts",
     "InputError",
+    "Labels",
     "Material",
     "ModelBuilder",
     "OutputError",
@@ -67,6 +72,7 @@ __all__ = [
     "ShapeConfig",
     "ShapeType",
     "collide",
+    "label",
     "open_contacts",
     "open_recording",
     "read_mesh",

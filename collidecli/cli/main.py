@@ -26,6 +26,7 @@ VERBS = {
     "traj": "Convert a recording of any known kind to a trajectory: collide traj convert.",
     "diff": "Compare two contact sets: what is missing, extra or changed.",
     "events": "List when pairs begin and stop touching, and how deep they get.",
+    "label": "Write which bodies touch in every frame, as dense labels: Parquet, NPZ, HDF5.",
     "report": "Write an HTML page about a contact set: pairs, depths, timing, differences.",
     "plot": "Draw one chart of a contact set, as PNG or SVG.",
     "view": "Show scene, motion and contacts in a browser, or write an HTML page of them.",

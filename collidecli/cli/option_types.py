@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from collidecli.scene.text_format import metres
+
 _UNITS = {"": 1, "B": 1}
 _UNITS |= {f"{letter}B": 1000**power for power, letter in enumerate("KMGT", 1)}
 _UNITS |= {f"{letter}{end}": 1024**power for power, letter in enumerate("KMGT", 1) for end in ("IB", "I", "")}
@@ -128,6 +130,24 @@ class Threshold(click.ParamType):
         if value is not math.inf and not math.isfinite(distance):
             self.fail(f"'{value}' is neither a number of metres nor 'any'", param, ctx)
         return distance
+
+
+class Length(click.ParamType):
+    """A finite number of metres, or a length with a unit: 2mm, 0.5cm, 20um, 0.002. least: None for any sign."""
+
+    name = "length"
+
+    def __init__(self, least: float | None = None) -> None:
+        self._least = least
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            found = metres(value)
+        except ValueError:
+            self.fail(f"'{value}' is not a length: write metres, as 0.002, or a unit, as 2mm", param, ctx)
+        if self._least is not None and found < self._least:
+            self.fail(f"'{value}' is a length below {self._least:g}", param, ctx)
+        return found
 
 
 class Pause(click.ParamType):

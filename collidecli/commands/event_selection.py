@@ -69,6 +69,14 @@ def threshold_notes(contacts: ContactSet, threshold: float, particles_only: bool
             f"--threshold is {threshold:g} m, but contacts of some pairs are reported only up to their gap "
             f"({min(limits):.6g} m)"
         )
+    return notes
+
+
+def group_notes(contacts: ContactSet, threshold: float, particles_only: bool) -> list[str]:
+    """Warnings about rows of groups, on which a threshold above zero has no effect."""
+    if threshold <= 0.0 or math.isinf(threshold):
+        return []
+    notes = []
     if HYDRO_PATCHES.name in contacts.groups and not particles_only:
         notes.append("hydroelastic surfaces are there only where shapes overlap: the threshold adds none")
     if SELF_CONTACTS.name in contacts.groups:

@@ -9,7 +9,13 @@ from dataclasses import replace
 import numpy as np
 
 from collidecli.analysis.touch_intervals import Frames, Intervals, IntervalTracker, PairKeys, touches
-from collidecli.commands.event_selection import PARTICLES, EventOptions, PairSelection, threshold_notes
+from collidecli.commands.event_selection import (
+    PARTICLES,
+    EventOptions,
+    PairSelection,
+    group_notes,
+    threshold_notes,
+)
 from collidecli.commands.motions import parse_frames
 from collidecli.commands.result import Progress
 from collidecli.commands.touching_blocks import touching_blocks
@@ -113,7 +119,9 @@ class EventStream:
             raise InputError(f"'{options.by}' is none of {', '.join(EVENT_THINGS)}", "--by")
         if math.isnan(options.threshold):
             raise InputError("the threshold is no number", "--threshold")
-        self.notes = threshold_notes(contacts, options.threshold, options.by == PARTICLES)
+        particles_only = options.by == PARTICLES
+        self.notes = threshold_notes(contacts, options.threshold, particles_only)
+        self.notes += group_notes(contacts, options.threshold, particles_only)
         check_body_rows(contacts)
         self._contacts, self._options = contacts, options
         picked = parse_frames(options.frames, contacts.frame_count)
@@ -130,6 +138,12 @@ class EventStream:
 
     def batches(self, progress: Progress = None) -> Iterator[Intervals]:
         """Intervals in the order in which they end; to be called once. Raises InputError for a damaged file."""
+        for following, found in self.frame_touches(progress):
+            yield self._tracker.add(found, following)
+        yield self._tracker.finish()
+
+    def frame_touches(self, progress: Progress = None) -> Iterator[tuple[int, Intervals]]:
+        """Lower bounds of the frames of later touches, and results of `touches_of`. Raises InputError as `batches`."""
         worlds, count = self._contacts.world_count, len(self.frames)
         if count and worlds:
             first, last = int(self.frames.number[0]) * worlds, (int(self.frames.number[-1]) + 1) * worlds
@@ -137,16 +151,16 @@ class EventStream:
             blocks = touching_blocks(self._contacts, self._options.block_rows, first, last, *particles)
             for block in read_ahead(blocks):
                 following = self._index((block.first_cell + len(block.cell_counts)) // worlds)
-                yield self._tracker.add(self._touches(block), following)
+                yield following, self.touches_of(block)
                 if progress is not None:
                     progress(min(following, count), count)
-        yield self._tracker.finish()
 
     def _index(self, frame: int) -> int:
         """Index of the first selected frame that is not before `frame`."""
         return -(-(frame - self._start) // self._step)
 
-    def _touches(self, block: ContactBlock) -> Intervals:
+    def touches_of(self, block: ContactBlock) -> Intervals:
+        """An interval of one frame for each touching pair of each cell of a block of `touching_blocks`."""
         worlds = self._contacts.world_count
         cells = block.first_cell + np.arange(len(block.cell_counts))
         frame, world = cells // worlds, cells % worlds

@@ -12,6 +12,7 @@ from numpy.lib import format as npy
 
 from collidecli.exporters.selection import SelectedContacts
 from collidecli.scene.contacts import ContactBlock
+from collidecli.scene.episodes import Episodes
 from collidecli.storage.atomic_output import AtomicOutput
 
 POINTS = ("point0", "point1")
@@ -115,13 +116,12 @@ def frames_and_worlds(selected: SelectedContacts) -> tuple[Array, ...]:
         held("time", selected.time),
         held("world", selected.worlds.astype(np.int64)),
         cell_start(selected),
-        *_episodes(selected),
+        *episode_arrays(selected.episodes),
     )
 
 
-def _episodes(selected: SelectedContacts) -> tuple[Array, ...]:
+def episode_arrays(episodes: Episodes | None) -> tuple[Array, ...]:
     """The arrays of the selected episodes: which cells are recorded. Worlds are those of the set."""
-    episodes = selected.episodes
     if episodes is None:
         return ()
     return (

@@ -11,6 +11,7 @@ FRAME_MATCHES = ("step", "time", "index")
 EVENT_THINGS = ("shapes", "bodies", "particles")
 EVENT_COLUMNS = {"shapes": ("shape0", "shape1"), "bodies": ("body0", "body1"), "particles": ("shape", "particle")}
 """Names of the columns that hold the two paths of a pair, by member of EVENT_THINGS."""
+LABEL_THINGS = ("bodies", "shapes")
 EVENT_ORDERS = ("begin", "end", "duration", "depth", "contacts")
 EXPORT_FORMATS = ("usd", "csv", "parquet", "npz", "newton", "genesis", "dart", "raisim", "mujoco")
 GROUP_NAMES = ("hydro_patches", "hydro_faces", "soft_contacts", "self_contacts")

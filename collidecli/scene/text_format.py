@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 NAMES_SHOWN = 12
+LENGTH_UNITS = (("mm", 1e3), ("cm", 1e2), ("um", 1e6), ("m", 1.0))
+"""Units of lengths and their number in a metre; m is last, as the others end with it."""
 
 
 def count(number: int) -> str:
@@ -32,6 +35,22 @@ def memory(size: int) -> str:
             return f"{value:.3g} {unit}" if unit != "B" else f"{size} B"
         value /= 1024.0
     return f"{value:.3g} GiB" if value < 999.5 else f"{count(round(value))} GiB"
+
+
+def metres(value: object) -> float:
+    """A length [m] from a number, or from a text with one of LENGTH_UNITS or none: "2mm", "0.002".
+
+    Raises ValueError for another text, and for a number that is not finite.
+    """
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        number, unit = float(value), 1.0
+    else:
+        text = str(value).strip()
+        ending, unit = next(((ending, unit) for ending, unit in LENGTH_UNITS if text.endswith(ending)), ("", 1.0))
+        number = float(text.removesuffix(ending))
+    if not math.isfinite(number):
+        raise ValueError(f"{value} is not finite")
+    return number / unit
 
 
 def some_names(names: Sequence[str]) -> str:

@@ -105,6 +105,7 @@ def used(path: str) -> set[str]:
         ["diff", "A", "A", "--github"],
         ["events", "A", "--graph", "--first", "500"],
         ["events", "A", "--by", "bodies", "--first", "500"],
+        ["label", "A", "--by", "shapes", "-o", "a.npz"],
         ["textconv", "A"],
         ["merge", "A", "B", "-o", "m.h5"],
         ["export", "A", "--to", "csv", "-o", "a.csv"],

@@ -18,6 +18,8 @@ _ASKED: dict[str, tuple[tuple[str, ...], ...]] = {
     "when": (
         ("events", "{}", "--csv", "out.csv", "--parquet", "out.parquet", "--graph"),
         ("events", "{}", "--by", "bodies", "--merge-gap", "20ms", "--sort", "depth"),
+        ("label", "{}", "-o", "out.npz", "--leave", "1mm", "--min-frames", "2"),
+        ("label", "{}", "-o", "out.labels.parquet", "--by", "shapes"),
     ),
     "joined": (("merge", "{}", "later.h5", "-o", "out.h5"), ("merge", "later.h5", "{}", "-o", "out.h5", "--force")),
     "written": (

@@ -39,7 +39,7 @@ def test_contact_sets_from_python(tmp_path, monkeypatch, capsys):
     (scene,) = [body for language, body in FENCE.findall(PAGE.read_text(encoding="utf-8")) if language == "xml"]
     Path("ball.xml").write_text(scene)
     assert cli.main(["run", "ball.xml", "-o", "out.h5", "-q"]) == 0
-    code = "".join(blocks(page("docs/reference/python.md"), "python")[1:3])
+    code = "".join(blocks(page("docs/reference/python.md"), "python")[1:4])
     exec(compile(code, "python.md", "exec"), {"collidecli": collidecli, "np": np})
     for name in ("ball.png", "ball.parquet", "ball.usda", "ball.npz"):
         assert Path(name).stat().st_size > 0

@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 import pytest
 
+from collidecli.commands.label import LabelOptions, LabelRequest, label
 from collidecli.commands.timing import TimingReport
 from collidecli.scene.contact_groups import GROUPS
 from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS
@@ -65,6 +66,13 @@ def write_profile(path: Path) -> None:
     write_profile_h5(path, {"repeats": 1, "phases": [phase | counts | {"stages": {"order": times}}]}, False)
 
 
+def write_labels(path: Path, contacts: Path) -> None:
+    with h5py.File(contacts, "r+") as file:
+        rows = file["rigid_contacts/shape0"].shape  # pyright: ignore
+        file.require_dataset("rigid_contacts/slip", rows, np.float32)
+    label(LabelRequest(str(contacts), str(path), LabelOptions(slip=True)))
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     """Paths of all datasets that collide writes, by format."""
@@ -75,6 +83,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     write_trajectory(folder / "bodies.h5", body_q=pose)
     write_trajectory(folder / "joints.h5", joint_q=np.zeros((2, 1, 3)), mocap_q=pose)
     write_profile(folder / "profile.h5")
+    write_contacts(folder / "slipping.h5", "combine")
+    write_labels(folder / "labels.h5", folder / "slipping.h5")
+    (folder / "slipping.h5").unlink()
     found: dict[str, set[str]] = {}
     for path in folder.glob("*.h5"):
         with h5py.File(path) as file:

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 DIFFERENT = 1
 PAGES = [
     *(f"docs/tutorial/{name}.md" for name in ("first-contact-set", "contact-pressure", "cloth")),
-    "docs/howto/label-recordings.md",
+    "docs/howto/label-contacts.md",
 ]
 
 

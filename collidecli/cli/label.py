@@ -1,0 +1,62 @@
+"""Command line of `collide label`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from collidecli.cli.option_types import Length, WholeNumber, WorldNumbers
+from collidecli.cli.options import Verb, force_option, streams_of
+from collidecli.cli.settings import option, repeated
+from collidecli.scene.option_choices import LABEL_THINGS
+
+LABELLED, TOUCH, OUTPUT = "What is labelled", "Definition of a label", "Output"
+SENSORS = "Label these: bodies, or shapes with --by shapes. [default: all that move]"
+PARTNERS = "Touched by these. [default: all, and static shapes]"
+MIN_FRAMES = "Fill shorter pauses, then leave out shorter labels."
+SLIP = "Add the slip speed; needs the column of collide run --columns slip."
+EPILOG = """\b
+collide label out.h5 --sensors 'foot_*' --partners floor -o feet.npz
+collide label out.h5 --sensors 'gripper*' --enter 1mm --leave 3mm --min-frames 3 -o labels.parquet
+"""
+
+
+@click.command("label", cls=Verb, epilog=EPILOG)
+@click.argument("contacts", metavar="OUT.h5")
+@repeated("--sensors", metavar="GLOB,...", section=LABELLED, help=SENSORS)
+@repeated("--partners", metavar="GLOB,...", section=LABELLED, help=PARTNERS)
+@option("--by", type=click.Choice(LABEL_THINGS), default=LABEL_THINGS[0], section=LABELLED, help="Items of the labels.")
+@option("--world", type=WorldNumbers(), metavar="N,...", section=LABELLED, help="Only these worlds. [default: all]")
+@option(
+    "--frames",
+    default="",
+    metavar="A:B:S",
+    section=LABELLED,
+    help="A slice as in Python, or one number. [default: all]",
+)
+@option("--enter", type=Length(), default="0", section=TOUCH, help="A label begins at this distance, such as 1mm.")
+@option("--leave", type=Length(), section=TOUCH, help="A label ends beyond this distance. [default: as --enter]")
+@option("--min-frames", type=WholeNumber(), default=1, section=TOUCH, help=MIN_FRAMES)
+@option("--slip", is_flag=True, section=TOUCH, help=SLIP)
+@option("-o", "--output", metavar="FILE", section=OUTPUT, help=".parquet, .npz or .h5; required.")
+@option("--first", type=WholeNumber(0), default=20, section=OUTPUT, help="Number of pairs to list.")
+@force_option
+@click.pass_context
+def verb(ctx: click.Context, contacts: str, **values: Any) -> int:
+    """Write which bodies touch which in every frame of every world, as a dense array or a table.
+
+    A label begins at a distance of at most --enter and lasts while the distance is at most --leave.
+    """
+    from collidecli.commands.label import LabelOptions, LabelRequest, label
+    from collidecli.report.label_table import label_table
+
+    streams = streams_of(ctx)
+    output, first, force, world = (values.pop(name) for name in ("output", "first", "force", "world"))
+    if output is None:
+        raise click.UsageError("Missing option '-o' / '--output': a file with the extension .parquet, .npz or .h5.")
+    options = LabelOptions(worlds=world or (), **values)
+    with streams.progress("reading") as progress:
+        result = label(LabelRequest(contacts, output, options, first, force), progress)
+    streams.result(result, label_table)
+    return 0

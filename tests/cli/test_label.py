@@ -1,0 +1,174 @@
+"""collide label: arrays and tables that it writes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import h5py
+import numpy as np
+import pandas
+import pytest
+
+import collidecli
+from collidecli.scene.episodes import Episodes
+from tests.support.contact_sets import made_up_block, small_model, write_contact_set
+from tests.support.touch_oracle import Touch, touching_set
+
+ROWS = [
+    Touch(0, 0, 0, 1, -0.01),
+    Touch(0, 0, 0, 1, 0.02),
+    Touch(1, 0, 0, 1, 0.03),
+    Touch(3, 0, 0, 1, -0.002),
+    Touch(2, 1, 0, 2, -0.005),
+    Touch(3, 1, 1, 2, -0.001),
+    Touch(4, 1, 0, 2, 0.04),
+]
+"""Of a static ground (0) and bodies body0 to body3 with the shapes ball (1), bøx (2), pin and egg."""
+SLIP = [0.5, 0.1, 0.2, 1.5, 0.7, 0.3, 0.9]
+
+
+@pytest.fixture
+def made(here) -> str:
+    """A set of 6 frames of 2 worlds with the column slip."""
+    found = touching_set(ROWS, 6, 2)
+    found.optional["slip"] = np.array(SLIP, np.float32)
+    return found.write(here / "a.h5")
+
+
+def expected(sensors: list[str], partners: list[str], least: float) -> tuple[np.ndarray, np.ndarray]:
+    """bool and float32[6, 2, S, P] in plain Python: touching at `least` or less, and the least distance."""
+    owner = {0: "ground", 1: "body0", 2: "body1", 3: "body2", 4: "body3"}
+    touch = np.zeros((6, 2, len(sensors), len(partners)), bool)
+    distance = np.full(touch.shape, np.inf, np.float32)
+    for row in ROWS:
+        for one, other in ((row.shape0, row.shape1), (row.shape1, row.shape0)):
+            if owner[one] in sensors and owner[other] in partners:
+                at = row.frame, row.world, sensors.index(owner[one]), partners.index(owner[other])
+                touch[at] |= row.distance <= least
+                distance[at] = min(distance[at], np.float32(row.distance))
+    return touch, distance
+
+
+BODIES = [f"body{k}" for k in range(4)]
+
+
+def test_dense_arrays(made, collide):
+    answer = collide("label", made, "-o", "out.npz", "--json")
+    result = json.loads(answer.out)
+    touch, distance = expected(BODIES, [*BODIES, "ground"], 0.0)
+    with np.load("out.npz") as found:
+        np.testing.assert_array_equal(found["touch"], touch)
+        np.testing.assert_array_equal(found["distance"], distance)
+        assert found["sensors"].tolist() == BODIES
+        assert found["partners"].tolist() == [*BODIES, "ground"]
+        assert found["time"].tolist() == [0.0, 0.25, 0.5, 0.75, 1.0, 1.25]
+        assert found["recorded"].all()
+        assert "slip" not in found
+    assert result["schema"] == "collide.label/1"
+    assert result["labelled"] == touch.sum() == 5
+    assert result["shape"] == {"frames": 6, "worlds": 2, "sensors": 4, "partners": 5}
+    assert result["listed"][0]["sensor"] == "body0"
+    assert result["listed"][0]["least_distance"] == pytest.approx(-0.01)
+
+
+def test_hysteresis_fills_and_drops(made, collide):
+    options = ["--sensors", "body0,body1", "--partners", "ground", "--leave", "40mm"]
+    assert collide("label", made, "-o", "a.npz", *options).code == 0
+    assert collide("label", made, "-o", "b.npz", *options, "--min-frames", "2").code == 0
+    with np.load("a.npz") as a, np.load("b.npz") as b:
+        # body0 in world 0: touches, is 30 mm away, has no contact, touches. body1 in world 1: touches, then 40 mm.
+        assert a["touch"][:, 0, 0, 0].tolist() == [True, True, False, True, False, False]
+        assert a["touch"][:, 1, 1, 0].tolist() == [False, False, True, False, False, False]
+        assert b["touch"][:, 0, 0, 0].tolist() == [True, True, True, True, False, False]
+        assert not b["touch"][:, 1, 1, 0].any()
+
+
+def test_the_files_agree_with_python(made, collide):
+    options = ["--by", "shapes", "--partners", "ground", "--slip", "--world", "1"]
+    for name in ("l.parquet", "l.npz", "l.h5"):
+        assert collide("label", made, "-o", name, *options).code == 0
+    labels = collidecli.label(made, by="shapes", partners="ground", slip=True, worlds=[1])
+    table = pandas.read_parquet("l.parquet")
+    assert len(table) == 6 * 4
+    with np.load("l.npz") as npz, h5py.File("l.h5") as h5:
+        assert h5.attrs["format"] == "collide-labels"
+        assert h5["sensors"].asstr()[:].tolist() == list(labels.sensors) == ["ball", "bøx", "pin", "egg"]
+        for name in ("touch", "distance", "slip", "time", "step", "world", "recorded"):
+            np.testing.assert_array_equal(npz[name], getattr(labels, name))
+            np.testing.assert_array_equal(h5[name][:], getattr(labels, name))
+        assert h5["slip"].attrs["unit"] == "m/s"
+    ordered = table.sort_values(["frame", "world", "sensor", "partner"], kind="stable")
+    assert ordered["touch"].sum() == labels.touch.sum() == 1
+    row = table[table["touch"]].iloc[0]
+    assert (row["frame"], row["world"], row["sensor"], row["partner"]) == (2, 1, "bøx", "ground")
+    assert (row["distance"], row["slip"]) == (np.float32(-0.005), np.float32(0.7))
+    assert table["slip"].notna().sum() == 1
+
+
+def test_slip_is_the_fastest_contact_within_leave(made):
+    labels = collidecli.label(made, sensors="body0", partners="ground", slip=True)
+    assert labels.slip[0, 0, 0, 0] == np.float32(0.5)  # the other contact, at 20 mm, is beyond --leave
+    assert np.isnan(labels.slip[1, 0, 0, 0])
+    assert labels.slip[3, 0, 0, 0] == np.float32(1.5)
+    near = collidecli.label(made, sensors="body0", partners="ground", slip=True, leave=0.03)
+    assert near.slip[1, 0, 0, 0] == np.float32(0.2)
+
+
+def test_frames_of_a_slice(made):
+    labels = collidecli.label(made, frames="1::2")
+    assert labels.frame.tolist() == [1, 3, 5]
+    whole = collidecli.label(made)
+    np.testing.assert_array_equal(labels.touch, whole.touch[1::2])
+
+
+def test_cells_after_the_end_of_a_demonstration(here, collide):
+    episodes = Episodes(("a", "b"), np.array([0, 1], np.int32), np.zeros(2, np.int64), np.array([4, 2]))
+    block = episodes.without_others(made_up_block(small_model(2), 4), 2)
+    write_contact_set(here / "e.h5", small_model(2), block, episodes=episodes)
+    assert collide("label", "e.h5", "-o", "e.parquet", "--sensors", "body0").code == 0
+    table = pandas.read_parquet("e.parquet")
+    assert table.groupby("episode", observed=True)["frame"].nunique().to_dict() == {"a": 4, "b": 2}
+    labels = collidecli.label("e.h5")
+    assert labels.recorded.tolist() == [[True, True], [True, True], [True, False], [True, False]]
+    assert not labels.touch[~labels.recorded].any()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--sensors", "nothing*"], "'nothing*' matches no"),
+        (["--sensors", "ball"], "--by shapes"),
+        (["--partners", "x"], "'x' matches no"),
+        (["--enter", "0.01", "--leave", "0.005"], "below --enter"),
+        (["--enter", "nan"], "not a length"),
+        (["--leave", "inf"], "not a length"),
+        (["--leave", "2 miles"], "not a length"),
+        (["--leave", "0.3"], "--gap 0.3"),
+        (["--leave", "150mm", "--sensors", "body0,body1", "--partners", "ground"], "bøx and ground"),
+        (["--min-frames", "0"], "at least 1"),
+        (["--world", "7"], "world 7"),
+        (["--frames", "9:"], "selects none"),
+        (["-o", "labels.txt"], "extension"),
+    ],
+)
+def test_refused(made, here, collide, options, words):
+    output = [] if "-o" in options else ["-o", "out.npz"]
+    answer = collide("label", made, *options, *output)
+    assert answer.code == 2
+    assert words in answer.err
+    assert len(answer.err.splitlines()) <= 3
+    assert not (here / "out.npz").exists()
+    assert not list(here.glob(".*partial*"))
+
+
+def test_refused_without_its_inputs(made, here, collide):
+    found = touching_set(ROWS, 6, 2)
+    plain = found.write(here / "plain.h5")
+    assert "--columns slip" in collide("label", plain, "--slip", "-o", "x.npz").err
+    assert collide("label", "scene.xml", "-o", "x.npz").code == 2
+    assert collide("label", made).code == 2
+    assert collide("label", made, "-o", made, "--force").code == 3
+    assert not (here / "x.npz").exists()
+    for words in ({"sensors": "none"}, {"by": "worlds"}, {"enter": float("nan")}, {"min_frames": 0}):
+        with pytest.raises(collidecli.InputError):
+            collidecli.label(made, **words)
