@@ -10,15 +10,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from collidecli.analysis.contact_motion import body_poses
 from collidecli.numerics.matrices import norm
 from collidecli.scene.contacts import CONTACT_ID, ContactBlock
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.model import Model
-from collidecli.scene.placement import compose
 
 STRIP = 1 << 20
 """Distances in one vectorized step."""
-IDENTITY = np.array([0.0, 0.0, 0.0, 1.0])
 
 
 @dataclass(frozen=True)
@@ -138,13 +137,8 @@ class ContactTracker:
             np.stack([columns["point0"], columns["point1"]]).astype(np.float64),
             np.stack([columns["offset0"], columns["offset1"]]).astype(np.float64),
         )
-        rotation = np.tile(IDENTITY, (2, len(world), 1))
-        if len(world) and len(model.bodies):
-            of_body = pose[world if len(pose) > 1 else np.zeros_like(world), np.maximum(body, 0)]
-            if len(pose) == 1 and model.world_shift is not None:
-                moves = model.bodies.template[np.maximum(body, 0)] >= 0
-                of_body = np.where(moves[..., None], compose(model.world_shift[world], of_body), of_body)
-            rotation = np.where(static[..., None], rotation, of_body[..., 3:])
+        frame = np.zeros_like(world)
+        rotation = np.stack([body_poses(model, pose[None], frame, world, of_side)[:, 3:] for of_side in body])
         pair = (world * count + shape[0]) * count + shape[1]
         feature = columns["feature0"].astype(np.int64) * 2**32 + columns["feature1"]
         return TrackedContacts(world, pair, feature, point, np.zeros(len(world), np.int64)), rotation

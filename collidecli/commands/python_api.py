@@ -13,6 +13,7 @@ import numpy as np
 
 from collidecli.commands.collision import prepare_collision
 from collidecli.commands.motions import PoseArray, check_worlds, checked_particles
+from collidecli.commands.optional_columns import RunColumns
 from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.pipeline_builder import find_device
@@ -22,7 +23,6 @@ from collidecli.scene import builder as model_builder
 from collidecli.scene.contact_groups import GroupRows, consecutive_groups, groups_of_cells
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.hydro_defaults import DEFAULT_RESOLUTION, DEFAULT_STIFFNESS
-from collidecli.scene.mixing import OptionalColumns
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, RestingMotion
 from collidecli.scene.option_choices import DEFAULT_BETAS
@@ -256,8 +256,8 @@ def contacts_in_memory(
     if not isinstance(model, Model):
         raise InputError(f"model is a {type(model).__name__}", "collide", "give a result of ModelBuilder.finalize()")
     names = (columns,) if isinstance(columns, str) else columns
-    optional = OptionalColumns.of(contact.apply(model), names)
     motion, timing = _motion_of(model, body_q, particle_q), TimingReport()
+    optional = RunColumns.of(contact.apply(model), motion, names)
     collision = prepare_collision(model, motion, contact, engine, find_device(engine.device), timing)
     for note in (*collision.pipeline.notes, *kernel_cache_notes()):
         warnings.warn(note, RuntimeWarning, stacklevel=3)

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from collidecli.commands.collision import Collision, prepare_collision
 from collidecli.commands.contact_totals import ContactCounts, GroupCounts, GroupTally, Tally
+from collidecli.commands.optional_columns import RunColumns
 from collidecli.commands.output_paths import check_hdf5_output, check_trace
 from collidecli.commands.result import Progress, Result
 from collidecli.commands.scene_cache import SceneCache
@@ -33,7 +34,7 @@ from collidecli.engine.pipeline_builder import find_device, load_ahead
 from collidecli.engine.runtime.process_settings import is_owned
 from collidecli.importers.meshes.part_cache import parts_kept_in
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
-from collidecli.scene.mixing import OptionalColumns, check_column_names
+from collidecli.scene.mixing import check_column_names
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.option_choices import CONTACT_FORMATS
 from collidecli.scene.run_options import (
@@ -151,7 +152,7 @@ def _run(
     cache: SceneCache | None,
 ) -> RunResult:
     model = scene.model
-    optional = OptionalColumns.of(request.contact.apply(model), request.columns)
+    optional = RunColumns.of(request.contact.apply(model), motion, request.columns)
     columns = (*RIGID_COLUMNS, *optional.columns, *request.contact.columns)
     with scene.named():
         collision = prepare_collision(model, motion, request.contact, request.engine, device, timing, columns, cache)

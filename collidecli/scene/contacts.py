@@ -31,6 +31,13 @@ REDUCED_COLUMNS = (
     _column("area", "float64", 1, "m^2", "of a reduced hydroelastic contact; 0 of others"),
 )
 """Columns of reduced hydroelastic contacts."""
+MOTION_COLUMNS = (
+    _column("distance_grad0", "float32", 6, "", "change of distance as shape0's body moves [3] and turns [3, m]"),
+    _column("distance_grad1", "float32", 6, "", "change of distance as shape1's body moves [3] and turns [3, m]"),
+    _column("normal_velocity", "float32", 1, "m/s", "change of distance in time; negative is approaching"),
+    _column("slip", "float32", 1, "m/s", "speed of point1 along the surface relative to point0"),
+)
+"""Columns that follow from the motion of the two bodies."""
 OPTIONAL_COLUMNS = (
     _column("friction", "float32", 1, "", "dynamic friction coefficient"),
     _column("static_friction", "float32", 1, "", "static friction coefficient"),
@@ -46,6 +53,7 @@ OPTIONAL_COLUMNS = (
     FRICTION_SCALE,
     CONTACT_ID,
     *REDUCED_COLUMNS,
+    *MOTION_COLUMNS,
 )
 """Columns of /rigid_contacts that an option selects, in the order of the file."""
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.scene.columns import Column
-from collidecli.scene.contacts import OPTIONAL_COLUMNS, ContactBlock
+from collidecli.scene.contacts import MOTION_COLUMNS, OPTIONAL_COLUMNS, ContactBlock
 from collidecli.scene.material import Materials, PairMaterials
 from collidecli.scene.model import Model
 
@@ -54,19 +54,20 @@ def chosen_columns(names: Sequence[str], rule: str) -> tuple[Column, ...]:
     Raises InputError for an unknown name, and for a column that the scene's material rule does not define.
     """
     check_column_names(names)
+    of_motion = [column.name for column in MOTION_COLUMNS]
     for name in names:
-        if name not in RULE_COLUMNS[rule]:
+        if name not in (*RULE_COLUMNS[rule], *of_motion):
             raise InputError(
                 f"the scene's material rule '{rule}' does not define a contact's {name}",
                 "--columns",
-                f"choose among: {', '.join(RULE_COLUMNS[rule])}",
+                f"choose among: {', '.join((*RULE_COLUMNS[rule], *of_motion))}",
             )
     return tuple(column for column in OPTIONAL_COLUMNS if column.name in names)
 
 
 @dataclass(frozen=True)
 class OptionalColumns:
-    """The selected optional columns, and their values for blocks of contacts."""
+    """The selected optional columns, and the values of those that follow from two surfaces."""
 
     columns: tuple[Column, ...]
     mixing: ContactMixing
@@ -77,10 +78,11 @@ class OptionalColumns:
         return cls(chosen_columns(names, model.material_rule), ContactMixing.of_model(model))
 
     def added(self, block: ContactBlock) -> ContactBlock:
-        """The block with these columns added; the block itself if there are none."""
-        if not self.columns:
+        """The block with the columns of surfaces added; the block itself if there are none."""
+        wanted = [column for column in self.columns if column not in MOTION_COLUMNS]
+        if not wanted:
             return block
-        found = self.mixing.columns(self.columns, block.columns["shape0"], block.columns["shape1"])
+        found = self.mixing.columns(wanted, block.columns["shape0"], block.columns["shape1"])
         return replace(block, columns={**block.columns, **found})
 
 

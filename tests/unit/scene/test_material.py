@@ -9,7 +9,7 @@ import pytest
 
 from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.contacts import OPTIONAL_COLUMNS
+from collidecli.scene.contacts import MOTION_COLUMNS, OPTIONAL_COLUMNS
 from collidecli.scene.material import COMBINE_MODES, Material, Materials, PairMaterial, PairMaterials
 from collidecli.scene.mixing import BROUGHT_BY, RULE_COLUMNS, ContactMixing, chosen_columns
 from collidecli.scene.shape_config import ShapeConfig
@@ -119,7 +119,7 @@ def test_rules_and_pairs_that_do_not_fit():
 
 def test_names_of_columns():
     names = {column.name for column in OPTIONAL_COLUMNS} - set(BROUGHT_BY)
-    assert set().union(*RULE_COLUMNS.values()) == names
+    assert set().union(*RULE_COLUMNS.values()) == names - {column.name for column in MOTION_COLUMNS}
     for name, option in BROUGHT_BY.items():
         with pytest.raises(InputError, match=f"another option writes the column '{name}'\n.*{option}"):
             chosen_columns((name,), "combine")
