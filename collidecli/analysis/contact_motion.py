@@ -69,7 +69,9 @@ def rotation_vector(quaternion: np.ndarray) -> np.ndarray:
     return quaternion[:, :3] * (sign * factor)[:, None]
 
 
-def motion_columns(model: Model, block: ContactBlock, poses: FramePoses, names: frozenset[str]) -> dict[str, np.ndarray]:
+def motion_columns(
+    model: Model, block: ContactBlock, poses: FramePoses, names: frozenset[str]
+) -> dict[str, np.ndarray]:
     """The columns `names`, of MOTION_COLUMNS, of a block's contacts."""
     wanted = [column for column in MOTION_COLUMNS if column.name in names]
     shapes = [(column.width,) if column.width > 1 else () for column in wanted]

@@ -15,7 +15,7 @@ SELECTED, OUTPUT = "Selection", "Output"
 WORLDS = "Only these worlds. [default: all]"
 FILE = "The exported file. [default: OUT with the format's extension]"
 GROUP = "Rows of this table in place of the contacts; for csv, parquet and npz."
-RECORDING = "The run's recording, which moves the bodies of a USD layer. [default: found by its hash]"
+RECORDING = "The run's recording, for usd and jacobian. [default: found by its hash]"
 EPILOG = """\b
 collide export out.h5 --to usd -o contacts.usda --scene scene.usda
 collide export out.h5 --to csv -o contacts.csv --frames 0:100 --include '*/gripper/*'
@@ -49,7 +49,9 @@ collide export out.h5 --to mujoco -o contacts.npz --scene robot.xml
 @option("--group", type=click.Choice(GROUP_NAMES), section=SELECTED, help=GROUP)
 @option("--to", type=click.Choice(EXPORT_FORMATS), section=OUTPUT, help="The format; required.")
 @option("-o", "--output", default="", metavar="FILE", section=OUTPUT, help=FILE)
-@option("--scene", default="", metavar="FILE", section=OUTPUT, help="The scene of the run, for usd and mujoco.")
+@option(
+    "--scene", default="", metavar="FILE", section=OUTPUT, help="The scene of the run, for usd, mujoco and jacobian."
+)
 @option("-t", "--trajectory", default="", metavar="FILE", section=OUTPUT, help=RECORDING)
 @option("--normal-length", type=METRES, default=0.05, section=OUTPUT, help="Length of the normals in a USD layer [m].")
 @force_option

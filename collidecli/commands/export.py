@@ -19,6 +19,7 @@ from collidecli.errors import InputError
 from collidecli.exporters.arrays import Layout
 from collidecli.exporters.group_selection import SINGLE_PARTICLE, SelectedRows, rows_of
 from collidecli.exporters.selection import SelectedContacts, chosen_worlds, kept_items
+from collidecli.scene.motion import Motion, RecordsCoordinates
 from collidecli.scene.option_choices import EXPORT_FORMATS
 from collidecli.scene.run_options import SceneOptions
 from collidecli.storage.atomic_output import AtomicOutput
@@ -26,6 +27,7 @@ from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.process_activity import reading
 
 if TYPE_CHECKING:
+    from collidecli.exporters.layouts.jacobian import MovingJoints
     from collidecli.exporters.layouts.mujoco import CompiledGeoms
     from collidecli.exporters.usd_bodies import MovedBodies
     from collidecli.exporters.usd_layer import SceneLayers
@@ -237,9 +239,9 @@ def _selected(contacts: ContactSet, request: ExportRequest) -> SelectedContacts:
 
 def _prepare(request: ExportRequest, selected: SelectedContacts, output: str):
     """A function that writes the export to a stream, and the names of the fields that are left out."""
-    if request.scene and request.to not in ("usd", "mujoco"):
+    if request.scene and request.to not in ("usd", "mujoco", "jacobian"):
         raise InputError(f"{request.to} needs no scene", "--scene", "leave it out")
-    if request.trajectory and request.to != "usd":
+    if request.trajectory and request.to not in ("usd", "jacobian"):
         raise InputError(f"{request.to} needs no recording", "--trajectory", "leave it out")
     if request.group and request.to not in GROUP_FORMATS:
         what = f"{request.to} has no layout for the rows of one group"
@@ -248,6 +250,8 @@ def _prepare(request: ExportRequest, selected: SelectedContacts, output: str):
         return _usd(request, selected, output)
     if request.to in ("csv", "parquet"):
         return _table(request, selected)
+    if request.to == "jacobian":
+        return _jacobian(request, selected)
     layout = _layout(request, selected)
     from collidecli.exporters.arrays import write_npz
 
@@ -310,6 +314,69 @@ def _usd(request: ExportRequest, selected: SelectedContacts, output: str):
             bodies.close()
 
     return write, left_out
+
+
+def _jacobian(request: ExportRequest, selected: SelectedContacts):
+    from collidecli.commands.view_sources import find_sources
+    from collidecli.exporters.arrays import write_npz
+    from collidecli.exporters.layouts import jacobian
+
+    contacts = selected.contacts
+    fix = "give scene and recording of the run with --scene and -t"
+    try:
+        sources = find_sources(contacts, request.scene, request.trajectory, False, False)
+    except InputError as error:
+        raise InputError(error.what, error.where, fix) from error
+    if sources.scene is None or sources.motion is None:
+        what = "a Jacobian needs the scene and the recording of the run, which were not found"
+        raise InputError(what, contacts.path, fix)
+    layout = jacobian.layout(selected, moving_joints(sources.scene, sources.motion, sources.frame_of))
+
+    def write(stream: AtomicOutput) -> None:
+        write_npz(stream, layout.arrays)
+        sources.close()
+
+    return write, layout.left_out
+
+
+def moving_joints(scene: LoadedScene, motion: Motion, frame_of: Sequence[int]) -> MovingJoints:
+    """The joint velocities of a scene in motion. frame_of: frame of the motion for each of the contact set.
+
+    Raises InputError for a scene that is not MJCF or URDF, and for a recording of body poses.
+    """
+    from collidecli.exporters.layouts.jacobian import MovingJoints
+    from collidecli.importers.mujoco.joint_axes import JointAxes
+    from collidecli.importers.mujoco.scene import MjcfImport
+
+    geoms = compiled_geoms(scene)
+    (imported,) = scene.imports
+    assert isinstance(imported, MjcfImport)  # else `compiled_geoms` has refused it
+    axes = JointAxes(imported.mj_model, imported.kinematics)
+    body = imported.mj_model.geom_bodyid[[geoms.of_path[path] for path in scene.model.shapes.path]]
+
+    def coordinates(frame: int) -> tuple[np.ndarray, np.ndarray | None]:
+        at = int(frame_of[frame])
+        with reading("motion"):
+            found = motion.read_coordinates(range(at, at + 1)) if isinstance(motion, RecordsCoordinates) else None
+        if found is None:
+            raise InputError(
+                "the recording has body poses; velocities of joints need their positions",
+                scene.name,
+                "give a recording of joints (collide record --joint), or use the columns distance_grad0 and "
+                "distance_grad1 of collide run",
+            )
+        return found
+
+    def at(frames: np.ndarray, worlds: np.ndarray) -> np.ndarray:
+        held = {frame: coordinates(frame) for frame in dict.fromkeys(frames.tolist())}
+        recorded = worlds if motion.world_count > 1 else np.zeros_like(worlds)
+        cells = list(zip(frames.tolist(), recorded.tolist(), strict=True))
+        qpos = np.stack([held[frame][0][0, world] for frame, world in cells])
+        mocap = [poses[0, world] for frame, world in cells if (poses := held[frame][1]) is not None]
+        return axes.at(qpos, np.stack(mocap) if mocap else None)
+
+    coordinates(0)  # refuses a recording of body poses before the output is created
+    return MovingJoints(axes.names, axes.affects[body], at)
 
 
 def _table(request: ExportRequest, selected: SelectedContacts):

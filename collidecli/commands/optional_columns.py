@@ -112,5 +112,7 @@ class RunColumns:
             what = f"frames {before[cell]} to {after[cell]} take no time: there is no velocity in frame {frame[cell]}"
             if before[cell] == after[cell]:
                 what = f"frame {frame[cell]} is an episode of one frame: there is no velocity"
-            fix = f"leave {' and '.join(sorted(self._velocities))} out of --columns, or select other frames with --frames"
+            fix = (
+                f"leave {' and '.join(sorted(self._velocities))} out of --columns, or select other frames with --frames"
+            )
             raise InputError(what, "time", fix)

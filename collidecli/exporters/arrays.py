@@ -164,7 +164,7 @@ def write_npz(output: AtomicOutput, arrays: Iterable[Array]) -> None:
                 npy.write_array_header_1_0(file, header)
                 rows = 0
                 for piece in array.pieces():
-                    rows += len(piece)
+                    rows += len(piece) if array.shape else 0
                     file.write(np.ascontiguousarray(piece, dtype).tobytes())
                     output.check()
                 if array.shape and rows != array.shape[0]:

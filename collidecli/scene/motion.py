@@ -58,6 +58,17 @@ class RecordsParticles(Protocol):
         ...
 
 
+@runtime_checkable
+class RecordsCoordinates(Protocol):
+    """A motion of generalized coordinates of one MuJoCo scene."""
+
+    def read_coordinates(self, frames: range) -> tuple[np.ndarray, np.ndarray | None] | None:
+        """qpos float64[len(frames), world_count, nq], and poses of mocap bodies [len(frames), world_count, nmocap, 7],
+        xyzw, or None where they rest. None in place of both for a recording of body poses.
+        """
+        ...
+
+
 def recorded_particles(motion: Motion, frames: range) -> np.ndarray | None:
     """Positions of the particles in some frames, see `RecordsParticles`; None if they rest."""
     return motion.read_particles(frames) if isinstance(motion, RecordsParticles) else None

@@ -13,7 +13,7 @@ EVENT_COLUMNS = {"shapes": ("shape0", "shape1"), "bodies": ("body0", "body1"), "
 """Names of the columns that hold the two paths of a pair, by member of EVENT_THINGS."""
 LABEL_THINGS = ("bodies", "shapes")
 EVENT_ORDERS = ("begin", "end", "duration", "depth", "contacts")
-EXPORT_FORMATS = ("usd", "csv", "parquet", "npz", "newton", "genesis", "dart", "raisim", "mujoco")
+EXPORT_FORMATS = ("usd", "csv", "parquet", "npz", "newton", "genesis", "dart", "raisim", "mujoco", "jacobian")
 GROUP_NAMES = ("hydro_patches", "hydro_faces", "soft_contacts", "self_contacts")
 """Tables of a contact set beside /rigid_contacts."""
 REDUCE_PAIRS = ("meshes", "all")

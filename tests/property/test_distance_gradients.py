@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, pairwise
 
 import numpy as np
 import pytest
@@ -65,7 +65,7 @@ def least(contacts: collidecli.Contacts) -> tuple[np.ndarray, np.ndarray]:
     """Row and float64 distance of the least contact of each frame."""
     start = contacts.cell_start
     assert (np.diff(start) > 0).all(), "every frame has a contact within the gap"
-    rows = np.array([a + np.argmin(contacts.distance[a:b]) for a, b in zip(start[:-1], start[1:], strict=True)])
+    rows = np.array([a + np.argmin(contacts.distance[a:b]) for a, b in pairwise(start)])
     apart = contacts.point1[rows] - contacts.point0[rows]
     return rows, np.sign(contacts.distance[rows]) * np.linalg.norm(apart, axis=1)
 

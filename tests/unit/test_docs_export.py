@@ -18,8 +18,8 @@ from tests.support.doc_examples import check_output
 PAGE = (Path(__file__).parents[2] / "docs/howto/export-contacts.md").read_text(encoding="utf-8")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.S | re.M)
 LAYOUTS = [name for name in EXPORT_FORMATS if name not in ENDINGS]
-MADE_UP = {"N": 5, "F": 3, "W": 1, "S": 3, "B": 2, "M": 5, "number of geoms": 3}
-"""Extents of the example: contacts, frames, worlds, shapes, bodies, manifolds."""
+MADE_UP = {"N": 5, "V": 12, "E": 30, "F": 3, "W": 1, "S": 3, "B": 2, "M": 5, "number of geoms": 3}
+"""Extents of the example: contacts, velocities, entries of the Jacobian, frames, worlds, shapes, bodies, manifolds."""
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def expected(heading: str) -> dict[str, tuple[str, tuple[int, ...]]]:
         kinds, extents = types.split(", "), re.findall(r"\[([^\]]*)\]", shapes)
         for k, name in enumerate(arrays):
             kind, extent = kinds[min(k, len(kinds) - 1)], extents[min(k, len(extents) - 1)]
-            found[name] = (kind, tuple(size(one) for one in extent.split(", ")))
+            found[name] = (kind, tuple(size(one) for one in extent.split(", ") if one))
     return found
 
 
@@ -87,7 +87,7 @@ def test_the_table_of_each_layout(name, folder, monkeypatch):
     monkeypatch.chdir(folder)
     if not (folder / "out.h5").exists():
         assert cli.main([*commands()[0], "-q", "--device", "cpu"]) == 0
-    scene = ["--scene", "crates.xml"] if name == "mujoco" else []
+    scene = ["--scene", "crates.xml"] if name in ("mujoco", "jacobian") else []
     assert cli.main(["export", "out.h5", "--to", name, "-o", f"table.{name}.npz", "-q", *scene]) == 0
     known = {**expected("## Arrays in NPZ"), **expected(f"### {name}")}
     if name == "npz":

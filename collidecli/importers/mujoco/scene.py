@@ -192,12 +192,18 @@ class KeyframeMotion:
             ],
             axis=-1,
         )
+        self._coordinates = qpos[:, None], mocap[:, None]
         poses = scene.kinematics.poses(qpos, mocap)
         match = BodyMatch(list(scene.kinematics.body_path), model, scene.path)
         self._poses = match.checked(poses[:, None], range(count), scene.path, "keyframes")
 
     def read(self, frames: range) -> np.ndarray:
         return self._poses[frames.start : frames.stop : frames.step]
+
+    def read_coordinates(self, frames: range) -> tuple[np.ndarray, np.ndarray | None] | None:
+        """qpos float64[len(frames), 1, nq] and poses of mocap bodies, see `RecordsCoordinates`."""
+        qpos, mocap = (values[frames.start : frames.stop : frames.step] for values in self._coordinates)
+        return qpos, mocap
 
     def close(self) -> None:
         pass

@@ -105,6 +105,10 @@ class CoordinateMotion(RecordedInFile):
                 recorded[:, np.array(scene.worlds)[:, None], scene.rows] = self._forward(scene, frames)
         return self._match.checked(recorded, frames, self._path, "states")
 
+    def read_coordinates(self, frames: range) -> tuple[np.ndarray, np.ndarray | None] | None:
+        """qpos and poses of mocap bodies, see `RecordsCoordinates`; None for worlds of several scenes."""
+        return self._recorded.read(self._scenes[0].worlds, frames) if len(self._scenes) == 1 else None
+
     def close(self) -> None:
         if self._close is not None:
             self._close()

@@ -248,6 +248,13 @@ class TrajectoryMotion(RecordedInFile):
         check_positions(positions, frames, f"{self._path}: /particle_q")
         return positions
 
+    def read_coordinates(self, frames: range) -> tuple[np.ndarray, np.ndarray | None] | None:
+        """qpos float64[len(frames), W, nq] and poses of mocap bodies, see `RecordsCoordinates`."""
+        if self.header.kind != "joint_q":
+            return None
+        mocap = None if self._mocap is None else self._mocap_poses(frames).reshape(len(frames), self.world_count, -1, 7)
+        return self._rows(self._data, frames).astype(np.float64), mocap
+
     def close(self) -> None:
         self._file.close()
 

@@ -75,7 +75,7 @@ def test_a_sliding_and_a_spinning_ball_slip():
 
 
 def test_normal_velocity_is_negative_while_approaching():
-    """A falling ball: central differences are exact for a parabola; at both ends they are those of the next half step."""
+    """A falling ball: central differences are exact for a parabola; at both ends they are of half a step aside."""
     height = 0.8 - 0.5 * 9.81 * TIME[:30] ** 2
     position = np.stack([0 * height, 0 * height, height], axis=1)
     normal, slip = velocities(ball_on_ground(), TimedMotion(ball_poses(position, 0 * height)))
