@@ -24,7 +24,7 @@ from collidecli.engine.runtime.initialization import initialize, one_at_a_time
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.sample_bounds import blocks_of_motion, sample_bounds, world_offset
 from collidecli.errors import InputError
-from collidecli.scene.allowed_pairs import allowed_pairs, refuse_heightfield_pairs
+from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.hydroelastic import HydroShapes, hydro_shapes
 from collidecli.scene.model import Model
 from collidecli.scene.option_notes import no_effect_notes
@@ -112,7 +112,6 @@ def build_pipeline(
         store: cache of signed distance fields between runs.
         on_demand: kernels of single colliders are compiled when the pipeline first needs them; on the CPU only.
     """
-    refuse_heightfield_pairs(model)
     device_model = upload_model(contact_options.apply(model), device)
     widest = device_model.layout.width
     wanted = options.broad_phase == "explicit" or options.pipeline == "standard"
@@ -203,6 +202,10 @@ def _surfaces(
         from collidecli.engine.geometry.heightfields import upload_heightfields
 
         surfaces["heightfields"] = upload_heightfields(model.heightfields, device)
+    if surfaces.keys() & {"solids", "measured_solids"}:
+        from collidecli.engine.narrowphase.triangles.heightfield_solid import upload_solids
+
+        surfaces["solids"] = upload_solids(device_model)
     start = time.perf_counter()
     if "fields" in surfaces:
         surfaces["fields"] = _fields(device_model, store)
@@ -217,6 +220,10 @@ def _measure(surfaces: dict[str, Any], device_model: DeviceModel) -> None:
         surfaces["measured_meshes"] = measure_clearance(
             surfaces["meshes"], device_model.model.meshes, device_model.device
         )
+    if "measured_solids" in surfaces:
+        from collidecli.engine.narrowphase.triangles.heightfield_solid import measured
+
+        surfaces["measured_solids"] = measured(surfaces["solids"], device_model.device)
     if "meshes_and_heightfields" in surfaces:
         from collidecli.engine.narrowphase.triangles.heightfield_mesh import Surfaces
 

@@ -11,14 +11,9 @@ from collidecli.scene.filter_lowering import joint_rule
 from collidecli.scene.filter_rules import allow_joints, first_forbidding
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.scene_records import may_share_world
-from collidecli.scene.shape_types import ShapeType
 
 BLOCK_ROWS = 256
 """Rows of the pair table computed at a time: 5000 shapes then need a few megabytes besides the result."""
-REFUSED = {
-    ShapeType.PLANE: "planes are infinite",
-    ShapeType.HEIGHTFIELD: "two heightfields have no collider",
-}
 
 
 def allowed_pairs(model: Model, template: int) -> np.ndarray:
@@ -52,27 +47,6 @@ def _local_pairs(pairs: np.ndarray, rows: np.ndarray) -> np.ndarray:
     index = np.searchsorted(rows, pairs)
     found = (rows[np.minimum(index, len(rows) - 1)] == pairs).all(axis=1)
     return index[found]
-
-
-def refuse_heightfield_pairs(model: Model) -> None:
-    """Raises InputError for the first heightfield and plane or other heightfield that may touch."""
-    types, pair_filter = model.shapes.type, model.pair_filter
-    if not model.heightfields:
-        return
-    excluded = {(int(a), int(b)) for a, b in pair_filter.excluded}
-    forced = {(int(a), int(b)) for a, b in pair_filter.forced}
-    for template in range(int(model.world_template.max()) + 1):
-        rows = model.template_shapes(template)
-        others = rows[np.isin(types[rows], [int(kind) for kind in REFUSED])]
-        for field in rows[types[rows] == ShapeType.HEIGHTFIELD].tolist():
-            for other in others[others != field].tolist():
-                pair = (min(field, other), max(field, other))
-                allowed = pair_filter.class_table[pair_filter.shape_class[field], pair_filter.shape_class[other]]
-                if pair in forced or (allowed and pair not in excluded):
-                    names = " and ".join(f"'{model.shapes.path[row]}'" for row in pair)
-                    kind = ShapeType(int(types[other]))
-                    what = f"a heightfield and a {kind.label.replace('_', ' ')} may touch: {REFUSED[kind]}"
-                    raise InputError(what, names, "filter the pair, or make the other shape convex")
 
 
 @dataclass(frozen=True)

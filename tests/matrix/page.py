@@ -19,22 +19,17 @@ def cell_name(cell: Cell) -> str:
     return f"{cell[0].name}–{cell[1].name}"
 
 
-def how(cell: Cell, refused: Mapping[Cell, str]) -> str:
-    """The second column: a cell's route, or the words of its refusal."""
-    return f"refused: {refused[cell]}" if cell in refused else route(*cell)
-
-
-def error_table(errors: Mapping[Cell, Errors], refused: Mapping[Cell, str]) -> str:
+def error_table(errors: Mapping[Cell, Errors]) -> str:
     """A row a cell."""
     rows = [HEAD]
     for cell in CELLS:
         if cell not in errors:
-            rows.append(f"| {cell_name(cell)} | {how(cell, refused)} | | | | |")
+            rows.append(f"| {cell_name(cell)} | {route(*cell)} | | | | |")
             continue
         facts, voxel = errors[cell], field_voxel(cell)
         columns = (
             cell_name(cell),
-            how(cell, refused),
+            route(*cell),
             str(facts.apart),
             _length(facts.apart_error, voxel),
             str(facts.overlapping),
@@ -76,6 +71,6 @@ def listed(text: str) -> dict[tuple[str, str], str]:
     return {(first, second): words for first, second, words in ROW.findall(text)}
 
 
-def expected(refused: Mapping[Cell, str]) -> dict[tuple[str, str], str]:
+def expected() -> dict[tuple[str, str], str]:
     """What a page must list."""
-    return {(cell[0].name, cell[1].name): how(cell, refused) for cell in CELLS}
+    return {(cell[0].name, cell[1].name): route(*cell) for cell in CELLS}

@@ -1,38 +1,14 @@
-"""Which collider of the engine computes each cell, or the message that refuses it."""
+"""Which collider of the engine computes each cell."""
 
 from __future__ import annotations
 
-import numpy as np
-
-import collidecli
 from collidecli.engine.narrowphase import dispatch
 from collidecli.scene.shape_types import ShapeType
-from tests.matrix.forms import CELLS, Form
+from tests.matrix.forms import Form
 from tests.matrix.measure import field_voxel
-from tests.matrix.runs import Cell, model_of
 
 NEVER = "no contact"
 """Of two planes, which are infinite."""
-FAR = 1e3
-
-
-def refusals() -> dict[Cell, str]:
-    """The words of each refusal, asked of the engine by a scene of the two alone, far from each other.
-
-    Only of pairs without a convex solid: were others refused, nothing of them could be measured.
-    """
-    body_q = np.zeros((1, 1, 2, 7))
-    body_q[..., 6] = 1.0
-    body_q[0, 0, 1, 2] = FAR
-    refused = {}
-    for cell in CELLS:
-        if any(form.is_convex and form.type != ShapeType.PLANE for form in cell):
-            continue
-        try:
-            collidecli.collide(model_of([cell], 1.0, 0.1), body_q, device="cpu", cache_limit=0)
-        except collidecli.InputError as error:
-            refused[cell] = error.what
-    return refused
 
 
 def route(first: Form, second: Form) -> str:
@@ -47,9 +23,10 @@ def route(first: Form, second: Form) -> str:
         return "cells"
     if kind == "mesh_heightfield":
         return "cells and tree"
-    if kind == "meshes":
+    if kind in ("meshes", "heightfields"):
         return "trees of both"
-    if first.type == ShapeType.PLANE and second.type in (ShapeType.CONVEX_MESH, ShapeType.MESH):
+    of_vertices = (ShapeType.CONVEX_MESH, ShapeType.MESH, ShapeType.HEIGHTFIELD)
+    if first.type == ShapeType.PLANE and second.type in of_vertices:
         return "vertices"
     if kind == "mesh":
         return "tree"

@@ -10,7 +10,7 @@ import pytest
 from tests.matrix.forms import CELLS, FORMS
 from tests.matrix.measure import field_voxel, measure, measure_depths
 from tests.matrix.page import cell_name, expected, listed
-from tests.matrix.routes import NEVER, refusals, route
+from tests.matrix.routes import NEVER, route
 from tests.matrix.runs import contacts_of, nearest
 from tests.matrix.truth import truth_of
 
@@ -25,20 +25,12 @@ LEAST_SHARE = 0.5
 
 
 @pytest.fixture(scope="module")
-def refused():
-    return refusals()
-
-
-@pytest.fixture(scope="module")
-def errors(refused):
-    return measure([cell for cell in CELLS if cell not in refused and route(*cell) != NEVER], POSES)
+def errors():
+    return measure([cell for cell in CELLS if route(*cell) != NEVER], POSES)
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=cell_name)
-def test_cell(cell, errors, refused):
-    if cell in refused:
-        assert any(form.name == "heightfield" for form in cell)
-        return
+def test_cell(cell, errors):
     if route(*cell) == NEVER:
         return
     facts, voxel = errors[cell], field_voxel(cell)
@@ -93,6 +85,6 @@ def test_a_rim_meets_a_ridge_between_its_corners():
     assert found == pytest.approx(truth_of(*cell, poses).distance[0], abs=0.25 * cell[1].voxel)
 
 
-def test_the_page_lists_the_cells_there_are(refused):
+def test_the_page_lists_the_cells_there_are():
     assert len(CELLS) == len(FORMS) * (len(FORMS) + 1) // 2
-    assert listed(PAGE.read_text()) == expected(refused)
+    assert listed(PAGE.read_text()) == expected()

@@ -56,7 +56,7 @@ def test_the_path_of_a_device_gives_the_answer_of_the_cpu(name, options, monkeyp
     assert answer(pipeline, scene, chunk=1, threads=3) == expected
 
 
-HEAVY = ("meshes", "heightfields", "fields", "elements")
+HEAVY = ("meshes", "heightfields", "terrains", "fields", "elements")
 """Their kernels take minutes of a core to compile with records of accesses: `make test-slow`."""
 
 

@@ -93,6 +93,17 @@ def heightfields(options: ContactOptions) -> Scene:
     return _of(builder, 0.7, options)
 
 
+def terrains(options: ContactOptions) -> Scene:
+    """Heightfields on each other and on a plane."""
+    builder = ModelBuilder()
+    builder.default_gap = 0.1
+    builder.add_ground_plane(-0.3)
+    for seed in range(3):
+        terrain = rough(seed, 5, 6)
+        builder.add_shape_heightfield(builder.add_body(), terrain.heights, terrain.hx, terrain.hy, terrain.base)
+    return _of(builder, 0.7, options)
+
+
 def fields(options: ContactOptions) -> Scene:
     """Shapes with signed distance fields, with each other and with shapes that have none."""
     builder = ModelBuilder()
@@ -153,6 +164,7 @@ SCENES: dict[str, Callable[[ContactOptions], Scene]] = {
     "templates": templates,
     "meshes": meshes,
     "heightfields": heightfields,
+    "terrains": terrains,
     "fields": fields,
     "hydroelastic": hydroelastic,
     "particles": particles,

@@ -39,6 +39,7 @@ SUB_PAIR_COLLIDERS = {
     "meshes": "triangles.mesh_mesh",
     "heightfield": "triangles.heightfield_colliders",
     "heightfield_mesh": "triangles.heightfield_mesh",
+    "heightfield_solid": "triangles.heightfield_solid",
     "sdf": "sdf.colliders",
 }
 """Colliders that split pairs into sub-pairs: module whose `collider_for` returns the collider, see `sub_pairs`."""
@@ -54,6 +55,8 @@ def sub_pair_kind(type_a: ShapeType, type_b: ShapeType, has_field: bool) -> str:
     if has_field and type_a != ShapeType.PLANE and type_b != ShapeType.HEIGHTFIELD:
         return "sdf"
     if type_b == ShapeType.HEIGHTFIELD:
+        if type_a in (ShapeType.PLANE, ShapeType.HEIGHTFIELD):
+            return "heightfield_solid"
         return "heightfield_mesh" if type_a == ShapeType.MESH else "heightfield"
     if type_b == ShapeType.MESH:
         return "meshes" if type_a == ShapeType.MESH else "mesh"
@@ -106,8 +109,6 @@ def needed_colliders(kind_pairs: set[tuple[int, int]], method: str, device: wp.D
     table = np.zeros((KIND_COUNT, KIND_COUNT), np.int32)
     for low, high in sorted({(min(p), max(p)) for p in kind_pairs}):
         type_a, type_b = sorted(type_of_kind(kind) for kind in (low, high))
-        if type_a == type_b == ShapeType.HEIGHTFIELD:
-            continue  # the filter rejects these pairs
         has_field = any(KINDS_WITH_FIELD <= kind < CONVEX_SURFACE for kind in (low, high))
         is_against_triangles = low in (ShapeType.PLANE, ShapeType.MESH, ShapeType.HEIGHTFIELD)
         if high == CONVEX_SURFACE and not is_against_triangles and not has_field:

@@ -21,6 +21,7 @@ from collidecli.engine.narrowphase.sdf.colliders import SDF
 from collidecli.engine.narrowphase.sub_pairs import copy_sub_pairs
 from collidecli.engine.narrowphase.triangles.heightfield_colliders import HEIGHTFIELD
 from collidecli.engine.narrowphase.triangles.heightfield_mesh import MESH_HEIGHTFIELD
+from collidecli.engine.narrowphase.triangles.heightfield_solid import name_solid_features
 from collidecli.engine.narrowphase.triangles.mesh_colliders import MESH
 from collidecli.engine.narrowphase.triangles.mesh_mesh import MESHES
 from collidecli.engine.particles import self_queries, soft_elements, soft_queries
@@ -81,6 +82,7 @@ KERNELS = {
     "find_on_ground": MESH_HEIGHTFIELD.search,
     "deepen_meshes": MESHES.overlap,
     "deepen_on_ground": MESH_HEIGHTFIELD.overlap,
+    "name_solid_features": name_solid_features,
     "ground": collider(ShapeType.MESH, ShapeType.HEIGHTFIELD, "gjk").kernel,
     "sphere_field": collider(ShapeType.SPHERE, ShapeType.HEIGHTFIELD, "gjk").kernel,
     "convex_field": collider(ShapeType.CAPSULE, ShapeType.HEIGHTFIELD, "gjk").kernel,
