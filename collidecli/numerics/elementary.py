@@ -24,7 +24,7 @@ _BLOCK = 4096
 """Numbers worked on at a time: the intermediate arrays stay in the processor's cache."""
 
 # π/2 as a sum: three parts of 33 bits each, and the rest.
-_HALF_PI = (
+HALF_PI_PARTS = (
     1.57079632673412561417e00,
     6.07710050630396597660e-11,
     2.02226624871116645580e-21,
@@ -32,11 +32,11 @@ _HALF_PI = (
 )
 _PI_HI, _PI_LO = math.pi, 1.2246467991473531772e-16
 _HALF_PI_HI, _HALF_PI_LO = 0.5 * _PI_HI, 0.5 * _PI_LO
-_TWO_OVER_PI = 6.36619772367581382433e-01
+TWO_OVER_PI = 6.36619772367581382433e-01
 _FRACTION_BITS = 1200
 """Of π/2 as an integer: 1024 for the largest quadrant, 64 for the closest approach to one, and 112 of the result."""
 
-_SINE = (
+SINE = (
     -1.66666666666666324348e-01,
     8.33333333332248946124e-03,
     -1.98412698298579493134e-04,
@@ -44,7 +44,7 @@ _SINE = (
     -2.50507602534068634195e-08,
     1.58969099521155010221e-10,
 )
-_COSINE = (
+COSINE = (
     4.16666666666666019037e-02,
     -1.38888888888741095749e-03,
     2.48015872894767294178e-05,
@@ -122,12 +122,12 @@ def _sincos(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     quadrant, r, r_low = _reduced(angle)
     z = r * r
     # sin(r + r_low), in the order that keeps the rounding of r's cube small.
-    s1, s2, s3, s4, s5, s6 = _SINE
+    s1, s2, s3, s4, s5, s6 = SINE
     cube = z * r
     tail = s2 + z * (s3 + z * (s4 + z * (s5 + z * s6)))
     sine = r - ((z * (0.5 * r_low - cube * tail) - r_low) - cube * s1)
     # cos(r + r_low): what 1 - r²/2 loses in rounding is added back.
-    c1, c2, c3, c4, c5, c6 = _COSINE
+    c1, c2, c3, c4, c5, c6 = COSINE
     square = z * z
     tail = z * (c1 + z * (c2 + z * c3)) + square * square * (c4 + z * (c5 + z * c6))
     half = 0.5 * z
@@ -145,8 +145,8 @@ def _reduced(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Quadrant, int64, and the angle from that multiple of π/2, at most π/4 in magnitude, as a sum of two numbers."""
     moderate = np.abs(angle) <= MODERATE
     within = np.where(moderate, angle, 0.0)
-    number = np.rint(within * _TWO_OVER_PI)
-    p1, p2, p3, p4 = _HALF_PI
+    number = np.rint(within * TWO_OVER_PI)
+    p1, p2, p3, p4 = HALF_PI_PARTS
     high, low = _two_sum(within - number * p1, -(number * p2))
     high, more = _two_sum(high, -(number * p3))
     low = low + (more - number * p4)

@@ -50,6 +50,11 @@ def load_kernels(kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
     save_hashes()
 
 
+def is_loaded(kernel: wp.Kernel, device: wp.Device) -> bool:
+    """Whether the module of a kernel is loaded, by `begin_loading` or `load_kernels`."""
+    return _loader(os.getpid()).is_loaded(kernel.module, device)
+
+
 def loaded_kernel_files() -> list[str]:
     """Names in Warp's cache of the files of all modules that this process has loaded, each object after its others."""
     return _loader(os.getpid()).loaded_files()
@@ -99,6 +104,10 @@ class _Loader:
             raise
         for future in loading:
             future.result()
+
+    def is_loaded(self, module: wp.Module, device: wp.Device) -> bool:
+        future = self._latest.get((module, device.alias))
+        return future is not None and future.done() and not future.cancelled() and future.exception() is None
 
     def loaded_files(self) -> list[str]:
         with self._lock:

@@ -14,6 +14,8 @@ import numpy as np
 from collidecli.numerics.elementary import sincos
 from collidecli.numerics.matrices import norm
 from collidecli.numerics.pose_products import WXYZ_TO_XYZW, XYZW_TO_WXYZ, column, compose, inverse
+from collidecli.scene import joint_tree
+from collidecli.scene.joint_tree import SHORTEST, UNIT, CompiledTree, JointTree, TreeCompiler
 from collidecli.scene.kinematics import QUATERNION_AXES, BadRow, JointColumns, Kinematics, NamedJoint, last_element
 from collidecli.storage.trajectories.bodies import QUATERNION_TOLERANCE, bad_poses, pose_fault
 
@@ -107,10 +109,7 @@ def _joints(mj_model: mujoco.MjModel, root: int) -> tuple[tuple[NamedJoint, ...]
 
 _JOINT = mujoco.mjtJoint
 _FREE, _BALL, _SLIDE = int(_JOINT.mjJNT_FREE), int(_JOINT.mjJNT_BALL), int(_JOINT.mjJNT_SLIDE)
-_SHORTEST = 1e-15
-"""Norm of a quaternion below which MuJoCo uses the identity."""
-_UNIT = 1e-15
-"""Deviation of a norm from 1 above which MuJoCo divides by it."""
+_COMPILED = {_SLIDE: joint_tree.SLIDE, _BALL: joint_tree.BALL}
 _IDENTITY = np.array([[1.0], [0.0], [0.0], [0.0]])
 
 
@@ -146,6 +145,30 @@ class ForwardKinematics:
             quaternions.append(quaternion)
             rotations.append(_matrix(quaternion))
         return positions[1:], quaternions[1:]
+
+    def tree(self, has_mocap: bool) -> JointTree:
+        """The tree for compiled code; with `has_mocap` each mocap body has 7 coordinates behind those of the joints."""
+        rest = np.repeat(self._zero[:, None], 2, axis=1)
+        found = zip(*self.poses(rest, None), strict=True)
+        body_pose, kind = np.zeros((len(self._parent), 7)), [joint_tree.FIXED] * len(self._parent)
+        body_pose[0, 3] = 1.0
+        first = list(self._first)
+        for body, (position, quaternion) in enumerate(found, 1):
+            if has_mocap and self._mocap[body] >= 0:
+                kind[body], first[body] = joint_tree.FREE, len(self._zero) + 7 * self._mocap[body]
+            elif self._count[body] == 1 and self._kind[first[body]] == _FREE:
+                kind[body], first[body] = joint_tree.FREE, self._address[first[body]]
+            elif position.shape[1] + quaternion.shape[1] > 2 or kind[self._parent[body]] != joint_tree.FIXED:
+                kind[body] = joint_tree.JOINTED
+                body_pose[body] = np.concatenate([self._position[body], self._quaternion[body]])
+            else:
+                body_pose[body] = np.concatenate([position[:, 0], quaternion[:, 0]])
+        reference = self._zero[self._address] if self._address else np.zeros(0)
+        return JointTree(
+            kind, self._parent, first, self._count, body_pose,
+            [_COMPILED.get(each, joint_tree.HINGE) for each in self._kind], self._address,
+            np.column_stack([self._axis, self._anchor, reference]),
+        )  # fmt: skip
 
     def _body(
         self,
@@ -195,11 +218,11 @@ class ForwardKinematics:
 
 def _normalized(q: np.ndarray) -> np.ndarray:
     length = np.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
-    if not (np.abs(length - 1.0) > _UNIT).any():
+    if not (np.abs(length - 1.0) > UNIT).any():
         return q
     with np.errstate(all="ignore"):
-        divided = np.where(np.abs(length - 1.0) > _UNIT, q * (1.0 / length), q)
-    return np.where(length < _SHORTEST, _IDENTITY, divided)
+        divided = np.where(np.abs(length - 1.0) > UNIT, q * (1.0 / length), q)
+    return np.where(length < SHORTEST, _IDENTITY, divided)
 
 
 def _product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -243,6 +266,9 @@ _BLOCK = 2048
 """Configurations per block, so that its arrays fit in the processor's cache."""
 
 
+_POSE_WXYZ = [0, 1, 2, 6, 3, 4, 5]
+
+
 class MujocoKinematics:
     """Forward kinematics of one compiled scene; its bodies are MuJoCo's without the world.
 
@@ -258,6 +284,7 @@ class MujocoKinematics:
         self.mocap_count = int(mj_model.nmocap)
         self._model = mj_model
         self._forward = ForwardKinematics(mj_model)
+        self._trees: dict[bool, CompiledTree] = {}
         self._quaternions = _quaternion_joints(mj_model)
         self.articulated = MujocoArticulations(mj_model, self)
 
@@ -270,17 +297,27 @@ class MujocoKinematics:
         Returns:
             float64[n, B, 7], xyzw.
         """
+        compiler = joint_tree.ready_compiler()
+        if compiler is not None:
+            found = self._compiled(compiler, mocap is not None).poses(_joined(qpos, mocap))
+            if found is not None:
+                return found
         out = np.empty((len(qpos), len(self.body_path), 7))
         for start in range(0, len(qpos), _BLOCK):
             rows = slice(start, start + _BLOCK)
             coordinates = np.ascontiguousarray(np.asarray(qpos[rows], np.float64).T)
             moved = None
             if mocap is not None:
-                moved = np.moveaxis(mocap[rows][..., [0, 1, 2, 6, 3, 4, 5]], 0, -1)
+                moved = np.moveaxis(mocap[rows][..., _POSE_WXYZ], 0, -1)
             for body, (position, rotation) in enumerate(zip(*self._forward.poses(coordinates, moved), strict=True)):
                 out[rows, body, :3] = position.T
                 out[rows, body, 3:] = rotation[WXYZ_TO_XYZW].T
         return out
+
+    def _compiled(self, compiler: TreeCompiler, has_mocap: bool) -> CompiledTree:
+        if has_mocap not in self._trees:
+            self._trees[has_mocap] = compiler.compiled(self._forward.tree(has_mocap))
+        return self._trees[has_mocap]
 
     def first_bad_coordinate(self, qpos: np.ndarray) -> BadRow | None:
         """Row of qpos[n, nq], body, and what is wrong, for the first invalid configuration; else None."""
@@ -313,6 +350,13 @@ class MujocoKinematics:
     def _body_of_coordinate(self, index: int) -> str:
         joint = int(np.searchsorted(self._model.jnt_qposadr, index, side="right")) - 1
         return self.body_path[int(self._model.jnt_bodyid[joint]) - 1]
+
+
+def _joined(qpos: np.ndarray, mocap: np.ndarray | None) -> np.ndarray:
+    """float64[n, nq + 7 nmocap]: coordinates, and poses wxyz of mocap bodies."""
+    if mocap is None:
+        return np.ascontiguousarray(qpos, np.float64)
+    return np.concatenate([qpos, mocap[..., _POSE_WXYZ].reshape(len(mocap), -1)], axis=1, dtype=np.float64)
 
 
 def _quaternion_joints(mj_model: mujoco.MjModel) -> list[tuple[int, str]]:
