@@ -315,7 +315,7 @@ class CollisionPipeline:
         count = listed.count
         report.candidate_count += count
         candidates = new_candidates(workspace, listed.pair, listed.row, count)
-        emitted, inexact = self._narrow_phase(chunk, candidates, listed, workspace)
+        emitted, inexact = self.narrow_phase(chunk, candidates, listed, workspace)
         scale = None
         if self.reduction is None:  # the scan executes with the launches of the colliders, in their stage
             total, report.inexact_count = scan_counts(workspace, candidates, count, inexact)
@@ -381,7 +381,7 @@ class CollisionPipeline:
         kernels += [kernel for stage in self.group_stages for kernel in stage.kernels()]
         return [*dict.fromkeys(kernels), *self.broad_phase.kernels(), *(collider.kernel for collider in colliders)]
 
-    def _narrow_phase(
+    def narrow_phase(
         self, chunk: Chunk, candidates: Candidates, listed: CandidateList, workspace: Workspace
     ) -> tuple[ContactBuffer, wp.array | None]:
         """Sets the fields of each candidate except `end`; returns the buffer and the count of inexact pairs, if any."""

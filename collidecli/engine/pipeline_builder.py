@@ -122,7 +122,7 @@ def build_pipeline(
     hydro = hydro_shapes(device_model.model, contact_options)
     kind_pairs = _kind_pairs(device_model, template_pairs, hydro)
     table = needed_colliders(kind_pairs, contact_options.narrow_phase, device)
-    surfaces, field_seconds = _surfaces(device_model, table, store)
+    surfaces, field_seconds = upload_surfaces(device_model, table, store)
     pipeline = CollisionPipeline(
         device_model,
         _broad_phase(choice.name, device_model, template_pairs, sample_poses),
@@ -140,7 +140,7 @@ def build_pipeline(
     # Colliders, last in the list, compile longest: they start first, so that no core is idle at the end.
     later = [each.kernel for each in table.colliders if each.sub_pair_kernels is None] if pipeline.on_demand else []
     load_kernels([kernel for kernel in pipeline.kernels()[::-1] if kernel not in later], device)
-    _measure(surfaces, device_model)
+    measure_surfaces(surfaces, device_model)
     return pipeline, choice
 
 
@@ -183,12 +183,12 @@ def _hydro_stage(hydro: HydroShapes, device_model: DeviceModel, options: Contact
     return hydro_stage(device_model, hydro, options)
 
 
-def _surfaces(
+def upload_surfaces(
     device_model: DeviceModel, table: ColliderTable, store: FieldStore | None
 ) -> tuple[dict[str, Any], float]:
     """Further arguments of the colliders of sub-pairs, by name, and the time for signed distance fields [s].
 
-    The clearance of meshes is not measured yet (`_measure`), since that needs kernels.
+    The clearance of meshes is not measured yet (`measure_surfaces`), since that needs kernels.
     """
     model, device = device_model.model, device_model.device
     surfaces: dict[str, Any] = dict.fromkeys(
@@ -212,7 +212,7 @@ def _surfaces(
     return surfaces, time.perf_counter() - start
 
 
-def _measure(surfaces: dict[str, Any], device_model: DeviceModel) -> None:
+def measure_surfaces(surfaces: dict[str, Any], device_model: DeviceModel) -> None:
     """Sets the surfaces that contain meshes with their clearance; its kernel must be compiled."""
     if surfaces.keys() & {"measured_meshes", "meshes_and_heightfields"}:
         from collidecli.engine.geometry.clearance import measure_clearance

@@ -103,18 +103,23 @@ def _convex_mesh_collider(type_a: ShapeType) -> Collider:
     return replace(collider, name=f"{collider.name}_surface", feature_remapping=name_features)
 
 
+def collider_of_kinds(kind_a: int, kind_b: int, method: str) -> Collider:
+    """Collider of a pair of kinds (see `ShapeRows`) in any order. method: "gjk" or "mpr"."""
+    low, high = sorted((kind_a, kind_b))
+    type_a, type_b = sorted(type_of_kind(kind) for kind in (low, high))
+    has_field = any(KINDS_WITH_FIELD <= kind < CONVEX_SURFACE for kind in (low, high))
+    is_against_triangles = low in (ShapeType.PLANE, ShapeType.MESH, ShapeType.HEIGHTFIELD)
+    if high == CONVEX_SURFACE and not is_against_triangles and not has_field:
+        return _convex_mesh_collider(type_a)
+    return collider(type_a, type_b, method, has_field)
+
+
 def needed_colliders(kind_pairs: set[tuple[int, int]], method: str, device: wp.Device) -> ColliderTable:
     """Colliders of pairs of kinds (see `ShapeRows`) in any order. method: "gjk" or "mpr"."""
     colliders: list[Collider] = []
     table = np.zeros((KIND_COUNT, KIND_COUNT), np.int32)
     for low, high in sorted({(min(p), max(p)) for p in kind_pairs}):
-        type_a, type_b = sorted(type_of_kind(kind) for kind in (low, high))
-        has_field = any(KINDS_WITH_FIELD <= kind < CONVEX_SURFACE for kind in (low, high))
-        is_against_triangles = low in (ShapeType.PLANE, ShapeType.MESH, ShapeType.HEIGHTFIELD)
-        if high == CONVEX_SURFACE and not is_against_triangles and not has_field:
-            here = _convex_mesh_collider(type_a)
-        else:
-            here = collider(type_a, type_b, method, has_field)
+        here = collider_of_kinds(low, high, method)
         if here not in colliders:
             colliders.append(here)
         table[low, high] = table[high, low] = colliders.index(here)

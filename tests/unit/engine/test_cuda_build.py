@@ -10,6 +10,8 @@ from collidecli.engine.candidates import count_lanes, write_lanes
 from collidecli.engine.cells import bound_blocks, transform_shapes
 from collidecli.engine.contacts.compaction import COMPACT, count_cells
 from collidecli.engine.contacts.reduction import reduce_contacts
+from collidecli.engine.distances import nearest_triangles
+from collidecli.engine.distances.results import least_of_contacts
 from collidecli.engine.geometry.clearance import measure_grid
 from collidecli.engine.geometry.signed_distance.exact import fill_rows_of_mesh
 from collidecli.engine.hydroelastic.blocks import voxel_kernels
@@ -92,6 +94,11 @@ KERNELS = {
     "clip_cells": clip_cells,
     "cut_voxels": cut_voxels,
     "sample_corners": voxel_kernels(True, True).sample_corners,
+    "least_of_contacts": least_of_contacts,
+    "nearest_of_plane": nearest_triangles.nearest_of_plane,
+    "nearest_of_convex": nearest_triangles.KERNELS["convex"],
+    "nearest_of_hull": nearest_triangles.KERNELS["hull"],
+    "nearest_of_surfaces": nearest_triangles.nearest_of_surfaces,
 }
 
 HEAVY = {
@@ -119,6 +126,8 @@ HEAVY = {
     "settle_of_hull_in_field",
     "cut_voxels",
     "sample_corners",
+    "nearest_of_convex",
+    "nearest_of_hull",
 }
 """Take a core ten seconds to half a minute each: `make test-slow`."""
 

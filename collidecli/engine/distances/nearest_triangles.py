@@ -1,0 +1,321 @@
+"""Least distance of a surface of triangles to a plane, a convex shape or another surface of triangles.
+
+Branch and bound over the BVHs, depth first, the nearer box first. A box, or pair of boxes, is left out if no point of
+it is nearer than the least distance found so far. Its bound is the larger of two: the distance of the boxes, and the
+separation along the normal of the nearest triangle found so far, which is close to the exact distance near the optimum.
+Each triangle gives two numbers: a distance that its witness points attain, and the separation along its normal, which
+no point of it is below. The least of the latter bounds the distance from below.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import warp as wp
+
+from collidecli.engine.cells import Instances
+from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.distances.results import Found, Queries, store_found
+from collidecli.engine.distances.triangle_trees import (
+    STACK,
+    TriangleTrees,
+    box_half,
+    box_middle,
+    distance_of_boxes,
+    first_node_of,
+    tree_triangle,
+)
+from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.support import Vertex, difference_support, support_point
+from collidecli.engine.geometry.triangle_pair import TrianglePair, closest_points, overlap_of_projections
+from collidecli.engine.narrowphase.convex.gjk import BEYOND_MAX_SEPARATION, OVERLAP, nearest_of_difference
+from collidecli.engine.narrowphase.convex.penetration import minkowski_difference
+from collidecli.engine.pair_query import hull_of, primitive_of, relative_pose
+from collidecli.engine.runtime.kernel import kernel
+
+
+@wp.func
+def extent_along(half: Vec3, direction: Vec3) -> Real:
+    """Half of the extent of a box along a direction in the box's frame [m]."""
+    return wp.dot(half, wp.abs(direction))
+
+
+@wp.struct
+class BoxOfShape:
+    """Bounding box of a convex shape in another frame: centre and half extents [m]."""
+
+    middle: Vec3
+    half: Vec3
+
+
+@wp.func(inline=False)
+def box_in_frame(a: Any, pose_b_to_a: Pose) -> BoxOfShape:
+    """Box of shape a in frame b."""
+    box = BoxOfShape()
+    rotation = wp.transform_get_rotation(pose_b_to_a)
+    origin = wp.transform_get_translation(pose_b_to_a)
+    for axis in range(3):
+        unit = Vec3()
+        unit[axis] = Real(1.0)
+        direction = wp.quat_rotate(rotation, unit)
+        high = wp.dot(direction, support_point(a, direction) - origin)
+        low = wp.dot(direction, support_point(a, -direction) - origin)
+        box.middle[axis] = Real(0.5) * (high + low)
+        box.half[axis] = Real(0.5) * (high - low)
+    return box
+
+
+@wp.func(inline=False)
+def nearer_triangle(a: Any, trees: TriangleTrees, number: int, pose_b_to_a: Pose, best: Found) -> Found:
+    """`best`, or what is found of one triangle if that is nearer; `lower` is the lesser of both in each case."""
+    result = best
+    b = tree_triangle(trees, number)
+    difference = minkowski_difference(a, b, pose_b_to_a)
+    simplex = wp.zeros(shape=4, dtype=Vertex)
+    start = wp.transform_point(pose_b_to_a, (b.p + b.q + b.r) / Real(3.0))
+    start = wp.where(wp.length_sq(start) > Real(0.0), wp.normalize(start), Vec3(Real(0.0), Real(0.0), Real(1.0)))
+    nearest = nearest_of_difference(difference, start, best.distance + difference.radius_a, simplex)
+    if nearest.state == BEYOND_MAX_SEPARATION:
+        return result
+    distance = nearest.distance - difference.radius_a
+    if nearest.state == OVERLAP or distance <= Real(0.0):
+        result.distance = Real(0.0)
+        result.lower = Real(0.0)
+        result.normal = nearest.normal
+        result.point_a = nearest.on_a + difference.radius_a * nearest.normal
+        return result
+    support = difference_support(difference, nearest.normal)
+    result.lower = wp.min(best.lower, -wp.dot(nearest.normal, support.point) - difference.radius_a)
+    if distance < best.distance:
+        result.distance = distance
+        result.normal = nearest.normal
+        result.point_a = nearest.on_a + difference.radius_a * nearest.normal
+    return result
+
+
+def convex_search(shape_a: Callable[..., Any]) -> wp.Kernel:
+    """The kernel of a convex shape against a surface of triangles. shape_a: `primitive_of` or `hull_of`."""
+
+    @kernel
+    def nearest_of_convex(
+        rows: ShapeRows, trees: TriangleTrees, instances: Instances, queries: Queries, found: wp.array[Found]
+    ):
+        """One thread per query; row_a has the convex shape, row_b the surface."""
+        thread = wp.tid()
+        index = queries.order[thread]
+        pose_b_to_a = relative_pose(instances.pose[queries.pair[index][0]], instances.pose[queries.pair[index][1]])
+        a = shape_a(rows, queries.row[index][0])
+        rotation = wp.transform_get_rotation(pose_b_to_a)
+        origin = wp.transform_get_translation(pose_b_to_a)
+        box = box_in_frame(a, pose_b_to_a)
+        best = Found()
+        best.distance = Real(wp.inf)
+        best.lower = Real(wp.inf)
+        axis = Vec3()  # the normal of `best` in frame b, and the highest point of a along it
+        height = Real(0.0)
+        stack = wp.zeros(shape=wp.static(STACK), dtype=int)
+        bound = wp.zeros(shape=wp.static(STACK), dtype=Real)
+        stack[0] = first_node_of(trees, queries.row[index][1])
+        count = int(1)
+        while count > 0 and best.distance > Real(0.0):
+            count -= 1
+            node = stack[count]
+            if bound[count] >= best.distance:
+                continue
+            face = trees.leaf[node]
+            if face >= 0:
+                before = best.distance
+                best = nearer_triangle(a, trees, face, pose_b_to_a, best)
+                if best.distance < before:
+                    axis = wp.quat_rotate_inv(rotation, best.normal)
+                    height = wp.dot(best.normal, support_point(a, best.normal) - origin)
+                continue
+            first = node + 1
+            second = trees.skip[first]
+            bounds = wp.vec2d()
+            for k in range(2):
+                child = wp.where(k == 0, first, second)
+                middle = box_middle(trees, child)
+                half = box_half(trees, child)
+                along = wp.dot(axis, middle) - extent_along(half, axis) - height
+                bounds[k] = wp.max(along, distance_of_boxes(middle - box.middle, half + box.half))
+            near = wp.where(bounds[1] < bounds[0], 1, 0)
+            for k in range(2):  # the nearer one last, on top of the stack
+                which = wp.where(k == 0, 1 - near, near)
+                if bounds[which] < best.distance:
+                    stack[count] = wp.where(which == 0, first, second)
+                    bound[count] = bounds[which]
+                    count += 1
+        store_found(queries, instances, rows, index, best, found)
+
+    return nearest_of_convex
+
+
+@kernel
+def nearest_of_plane(
+    rows: ShapeRows, trees: TriangleTrees, instances: Instances, queries: Queries, found: wp.array[Found]
+):
+    """One thread per query; row_a has the plane, row_b the surface: its lowest vertex, exact at any depth."""
+    thread = wp.tid()
+    index = queries.order[thread]
+    pose_b_to_a = relative_pose(instances.pose[queries.pair[index][0]], instances.pose[queries.pair[index][1]])
+    up = Vec3(Real(0.0), Real(0.0), Real(1.0))
+    axis = wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), up)
+    origin = wp.transform_get_translation(pose_b_to_a)
+    best = Found()
+    best.normal = up
+    best.distance = Real(wp.inf)
+    stack = wp.zeros(shape=wp.static(STACK), dtype=int)
+    bound = wp.zeros(shape=wp.static(STACK), dtype=Real)
+    stack[0] = first_node_of(trees, queries.row[index][1])
+    bound[0] = -Real(wp.inf)
+    count = int(1)
+    while count > 0:
+        count -= 1
+        node = stack[count]
+        if bound[count] >= best.distance:
+            continue
+        face = trees.leaf[node]
+        if face >= 0:
+            for k in range(3):
+                point = wp.transform_point(pose_b_to_a, trees.corner[3 * face + k])
+                if point[2] < best.distance:
+                    best.distance = point[2]
+                    best.point_a = Vec3(point[0], point[1], Real(0.0))
+            continue
+        first = node + 1
+        second = trees.skip[first]
+        bounds = wp.vec2d()
+        for k in range(2):
+            child = wp.where(k == 0, first, second)
+            half = extent_along(box_half(trees, child), axis)
+            bounds[k] = origin[2] + wp.dot(axis, box_middle(trees, child)) - half
+        near = wp.where(bounds[1] < bounds[0], 1, 0)
+        for k in range(2):
+            which = wp.where(k == 0, 1 - near, near)
+            if bounds[which] < best.distance:
+                stack[count] = wp.where(which == 0, first, second)
+                bound[count] = bounds[which]
+                count += 1
+    best.lower = best.distance
+    store_found(queries, instances, rows, index, best, found)
+
+
+@wp.func(inline=False)
+def nearer_pair(
+    trees: TriangleTrees, face_a: int, face_b: int, pose_b_to_a: Pose, may_cross: bool, best: Found
+) -> Found:
+    """`best`, or what is found of two triangles if they are nearer."""
+    pair = TrianglePair()
+    pair.p = trees.corner[3 * face_a]
+    pair.q = trees.corner[3 * face_a + 1]
+    pair.r = trees.corner[3 * face_a + 2]
+    pair.a = wp.transform_point(pose_b_to_a, trees.corner[3 * face_b])
+    pair.b = wp.transform_point(pose_b_to_a, trees.corner[3 * face_b + 1])
+    pair.c = wp.transform_point(pose_b_to_a, trees.corner[3 * face_b + 2])
+    pair.normal_pqr = wp.normalize(wp.cross(pair.q - pair.p, pair.r - pair.p))
+    pair.normal_abc = wp.normalize(wp.cross(pair.b - pair.a, pair.c - pair.a))
+    result = best
+    closest = closest_points(pair)
+    crosses = bool(False)
+    if may_cross:
+        crosses = overlap_of_projections(pair, Real(0.0)) > Real(0.0)
+    distance = wp.sqrt(closest.square)
+    if crosses or distance == Real(0.0):
+        result.distance = Real(0.0)
+        result.lower = Real(0.0)
+        result.normal = pair.normal_pqr
+        result.point_a = closest.fixed
+        return result
+    if distance >= best.distance and distance >= best.lower:
+        return result
+    normal = (closest.moving - closest.fixed) / distance
+    high = wp.max(wp.dot(normal, pair.p), wp.max(wp.dot(normal, pair.q), wp.dot(normal, pair.r)))
+    low = wp.min(wp.dot(normal, pair.a), wp.min(wp.dot(normal, pair.b), wp.dot(normal, pair.c)))
+    result.lower = wp.min(best.lower, low - high)
+    if distance < best.distance:
+        result.distance = distance
+        result.normal = normal
+        result.point_a = closest.fixed
+    return result
+
+
+@wp.func
+def bound_of_boxes(
+    trees: TriangleTrees, node_a: int, node_b: int, pose_b_to_a: Pose, rotation: wp.mat33d, axis: Vec3
+) -> Real:
+    """Lower bound of the distance of what two boxes contain: along the axes of both frames, and along `axis`, of a."""
+    half_a = box_half(trees, node_a)
+    half_b = box_half(trees, node_b)
+    off = wp.transform_point(pose_b_to_a, box_middle(trees, node_b)) - box_middle(trees, node_a)
+    turned_b = Vec3()
+    turned_a = Vec3()
+    for i in range(3):
+        for j in range(3):
+            turned_b[i] += wp.abs(rotation[i, j]) * half_b[j]
+            turned_a[i] += wp.abs(rotation[j, i]) * half_a[j]
+    in_b = wp.transpose(rotation)
+    result = distance_of_boxes(off, half_a + turned_b)
+    result = wp.max(result, distance_of_boxes(in_b * off, turned_a + half_b))
+    along = wp.dot(axis, off) - extent_along(half_a, axis) - extent_along(half_b, in_b * axis)
+    return wp.max(result, along)
+
+
+@kernel
+def nearest_of_surfaces(
+    rows: ShapeRows, trees: TriangleTrees, instances: Instances, queries: Queries, found: wp.array[Found]
+):
+    """One thread per query of two surfaces of triangles; of two boxes the larger one is descended."""
+    thread = wp.tid()
+    index = queries.order[thread]
+    pose_b_to_a = relative_pose(instances.pose[queries.pair[index][0]], instances.pose[queries.pair[index][1]])
+    rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    best = Found()
+    best.distance = Real(wp.inf)
+    best.lower = Real(wp.inf)
+    stack = wp.zeros(shape=wp.static(STACK), dtype=wp.vec2i)
+    bound = wp.zeros(shape=wp.static(STACK), dtype=Real)
+    stack[0] = wp.vec2i(first_node_of(trees, queries.row[index][0]), first_node_of(trees, queries.row[index][1]))
+    count = int(1)
+    while count > 0 and best.distance > Real(0.0):
+        count -= 1
+        nodes = stack[count]
+        least = bound[count]
+        if least >= best.distance:
+            continue
+        face_a = trees.leaf[nodes[0]]
+        face_b = trees.leaf[nodes[1]]
+        if face_a >= 0 and face_b >= 0:
+            best = nearer_pair(trees, face_a, face_b, pose_b_to_a, least <= Real(0.0), best)
+            continue
+        split_a = face_b >= 0
+        if face_a < 0 and face_b < 0:
+            split_a = wp.length_sq(box_half(trees, nodes[0])) > wp.length_sq(box_half(trees, nodes[1]))
+        node = wp.where(split_a, nodes[0], nodes[1])
+        first = nodes
+        second = nodes
+        if split_a:
+            first = wp.vec2i(node + 1, nodes[1])
+            second = wp.vec2i(trees.skip[node + 1], nodes[1])
+        else:
+            first = wp.vec2i(nodes[0], node + 1)
+            second = wp.vec2i(nodes[0], trees.skip[node + 1])
+        of_first = bound_of_boxes(trees, first[0], first[1], pose_b_to_a, rotation, best.normal)
+        of_second = bound_of_boxes(trees, second[0], second[1], pose_b_to_a, rotation, best.normal)
+        second_is_nearer = of_second < of_first
+        for k in range(2):
+            take_second = second_is_nearer == (k == 1)
+            here = wp.where(take_second, of_second, of_first)
+            if here < best.distance:
+                stack[count] = wp.where(take_second, second, first)
+                bound[count] = here
+                count += 1
+    store_found(queries, instances, rows, index, best, found)
+
+
+KERNELS = {
+    "plane": nearest_of_plane,
+    "convex": convex_search(primitive_of),
+    "hull": convex_search(hull_of),
+    "surface": nearest_of_surfaces,
+}
+"""Kernel by what shape a is; shape b is a surface of triangles."""

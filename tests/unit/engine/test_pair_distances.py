@@ -1,0 +1,307 @@
+"""Least distances of pairs without a cutoff: against a float64 oracle, brute force over triangles and contact sets."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import collidecli
+from collidecli.engine import pair_distances
+from collidecli.engine.pair_distances import PairDistances
+from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.runtime import device_stream
+from collidecli.errors import InputError
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.heightfield_mesh import solid_mesh
+from collidecli.scene.placement import compose
+from collidecli.scene.shape_config import ShapeConfig
+from collidecli.scene.shape_types import ShapeType
+from tests.support.meshes import blob, grid, point_distances, segment_distances, torus
+from tests.support.oracle import rotation_of, signed_distance
+from tests.support.pair_runner import SHAPES
+from tests.support.random_scenes import add_planes, add_shapes, random_poses
+
+IDENTITY = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+TYPES = [t for t in SHAPES if t != ShapeType.PLANE]
+CUBE = np.array(np.meshgrid([-1.0, 1.0], [-1.0, 1.0], [-1.0, 1.0])).reshape(3, -1).T
+CUBE_FACES = np.array(
+    [(0, 3, 1), (0, 2, 3), (4, 5, 7), (4, 7, 6), (0, 1, 5), (0, 5, 4), (2, 7, 3), (2, 6, 7), (0, 6, 2), (0, 4, 6),
+     (1, 7, 5), (1, 3, 7)]
+)  # fmt: skip
+
+
+def at(*position: float) -> np.ndarray:
+    """float64[7]: a pose without rotation."""
+    return np.array([*position, 0.0, 0.0, 0.0, 1.0])
+
+
+def measured(builder: ModelBuilder, poses, rows=None, **options):
+    """Distances of rows (0, 1), or of the given ones, at shape poses [N, 2, 7]."""
+    model = builder.finalize()
+    poses = np.asarray(poses, np.float64).reshape(-1, 2, 7)
+    rows = np.tile([0, 1], (len(poses), 1)) if rows is None else rows
+    return PairDistances(model, find_device("cpu"), np.unique(rows, axis=0), **options).measure(rows, poses)
+
+
+def add(builder: ModelBuilder, kind: str, size: float = 1.0) -> int:
+    """A body with one shape of a kind, around 1 m times `size`."""
+    body = builder.add_body()
+    if kind == "mesh":
+        vertices, faces = torus(7, 5)
+        return builder.add_shape_mesh(body, size * vertices, faces)
+    if kind == "cube":
+        return builder.add_shape_mesh(body, size * CUBE, CUBE_FACES)
+    if kind == "hull":
+        return builder.add_shape_convex_hull(body, size * blob(np.random.default_rng(3), 4, 5)[0])
+    shape_type = ShapeType[kind.upper()]
+    return builder.add_shape(body, shape_type, size * np.array([x for x in SHAPES[shape_type] if x > 0.0]))
+
+
+def corners_of(builder: ModelBuilder, row: int, pose: np.ndarray) -> np.ndarray:
+    """float64[F, 3, 3]: the triangles of a mesh in the world."""
+    mesh = builder.finalize().meshes[row]
+    return mesh.vertex[mesh.face] @ rotation_of(pose).T + pose[:3]
+
+
+def brute_force(first: np.ndarray, second: np.ndarray) -> float:
+    """Distance of two sets of triangles, 0 where an edge of one passes through a triangle of the other."""
+    return min(
+        float(segment_distances(these, triangle[k], triangle[(k + 1) % 3]).min())
+        for these, those in ((first, second), (second, first))
+        for triangle in those
+        for k in range(3)
+    )
+
+
+def spread_poses(seed: int, count: int, spread: float) -> np.ndarray:
+    """float64[count, 2, 7]: random poses of both shapes."""
+    return random_poses(np.random.default_rng(seed), (count, 2), spread)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_convex_pairs_have_the_oracles_distance_and_a_certified_error(size):
+    builder, count = ModelBuilder(), 4
+    for shape_type in TYPES:
+        add(builder, shape_type.label, size)
+    pairs = list(combinations(range(len(TYPES)), 2))
+    rows = np.repeat(pairs, count, axis=0)
+    poses = spread_poses(7, len(rows), 1.3 * size)
+    found = measured(builder, poses, rows)
+    for k, (a, b) in enumerate(pairs):
+        part = slice(count * k, count * (k + 1))
+        sizes = [size * np.array(SHAPES[TYPES[row]]) for row in (a, b)]
+        inverse = poses[part, 0] * [1, 1, 1, -1, -1, -1, 1]
+        relative = compose(inverse, np.concatenate([poses[part, 1, :3] - poses[part, 0, :3], poses[part, 1, 3:]], 1))
+        relative[:, :3] -= compose(inverse, np.tile(IDENTITY, (count, 1)))[:, :3]
+        truth, _ = signed_distance(TYPES[a], sizes[0], TYPES[b], sizes[1], relative)
+        np.testing.assert_allclose(found.distance[part], truth, atol=1e-8 * size)
+        off = np.abs(found.distance[part] - truth)
+        assert np.all(off <= found.error[part] + 1e-9 * size)
+    assert 0.1 < (found.distance < 0.0).mean() < 0.9
+    assert found.error[found.distance > 0.0].max() < 1e-9 * size
+    assert np.isinf(found.error[found.distance < 0.0]).all()
+
+
+def test_witness_points_and_normals_run_from_shape0_to_shape1():
+    builder = ModelBuilder()
+    rng = np.random.default_rng(1)
+    add_planes(builder)
+    add_shapes(builder, rng, 7)
+    for kind in ("mesh", "hull", "cube"):
+        add(builder, kind, 0.3)
+    count = len(builder.finalize().shapes)
+    rows = np.array([pair for pair in combinations(range(count), 2) if pair[1] > 1])
+    found = measured(builder, spread_poses(2, len(rows), 2.0), rows)
+    off = found.point1 - found.point0
+    np.testing.assert_allclose(np.linalg.norm(found.normal, axis=1), 1.0, atol=1e-12)
+    np.testing.assert_allclose(off, found.distance[:, None] * found.normal, atol=1e-12)
+    apart = found.distance > 0.0
+    np.testing.assert_allclose(np.linalg.norm(off[apart], axis=1), found.distance[apart], atol=1e-12)
+
+
+def test_shapes_far_apart_have_a_distance():
+    builder = ModelBuilder()
+    builder.add_shape_sphere(builder.add_body(), radius=1.0)
+    add(builder, "mesh")
+    far = at(3e5, 4e5, 0.0)
+    found = measured(builder, [[IDENTITY, far]])
+    assert abs(found.distance[0] - 5e5) < 3.0
+    assert found.error[0] < 1e-8
+
+
+@pytest.mark.parametrize("other", ["mesh", "cube"])
+def test_two_meshes_have_the_distance_of_brute_force_at_any_size(other):
+    found = []
+    poses = spread_poses(5, 5, 1.8)
+    for size in (1.0, 1e-3, 1e3):
+        builder = ModelBuilder()
+        builder.add_shape_mesh(builder.add_body(), size * torus(7, 4)[0], torus(7, 4)[1])
+        add(builder, other, 0.4 * size)
+        found.append(measured(builder, poses * [size, size, size, 1, 1, 1, 1]))
+        if size == 1.0:
+            triangles = [[corners_of(builder, row, pose[row]) for row in (0, 1)] for pose in poses]
+    for k, (first, second) in enumerate(triangles):
+        truth = brute_force(first, second)
+        if truth > 0.0 and found[0].distance[k] >= 0.0:
+            assert abs(found[0].distance[k] - truth) <= min(1e-12, found[0].error[k] + 1e-15)
+        else:
+            assert found[0].distance[k] < 0.0
+    assert (found[0].distance > 0.0).sum() >= 3
+    np.testing.assert_allclose(found[1].distance, 1e-3 * found[0].distance, rtol=1e-9)
+    np.testing.assert_allclose(found[2].distance, 1e3 * found[0].distance, rtol=1e-9)
+
+
+def test_round_shapes_and_boxes_have_the_distance_of_a_meshs_triangles():
+    builder = ModelBuilder()
+    add(builder, "mesh")
+    builder.add_shape_sphere(builder.add_body(), radius=0.2)
+    builder.add_shape_capsule(builder.add_body(), radius=0.1, half_height=0.5)
+    builder.add_shape_box(builder.add_body(), hx=0.3, hy=0.3, hz=0.3)
+    builder.add_shape_convex_hull(builder.add_body(), 0.3 * CUBE)
+    poses = spread_poses(4, 12, 1.7)
+    rows = np.tile([[0, 1], [0, 2], [0, 3], [0, 4]], (3, 1))
+    found = measured(builder, poses, rows)
+    truth = np.zeros(len(rows))
+    for k, (row, pose) in enumerate(zip(rows[:, 1], poses, strict=True)):
+        triangles = corners_of(builder, 0, pose[0])
+        if row == 1:
+            truth[k] = point_distances(triangles, pose[1, :3]).min() - 0.2
+        elif row == 2:
+            half = 0.5 * rotation_of(pose[1])[:, 2]
+            truth[k] = segment_distances(triangles, pose[1, :3] - half, pose[1, :3] + half).min() - 0.1
+        else:
+            corners = 0.3 * CUBE[CUBE_FACES] @ rotation_of(pose[1]).T + pose[1, :3]
+            truth[k] = brute_force(triangles, corners)
+    apart = (truth > 0.0) & (found.distance > 0.0)
+    np.testing.assert_allclose(found.distance[apart], truth[apart], atol=1e-12)
+    assert np.all(np.abs(found.distance - truth)[apart] <= found.error[apart] + 1e-14)
+    assert set(rows[apart, 1]) == {1, 2, 3, 4}
+    assert np.all(found.distance[truth <= 0.0] < 0.0)
+
+
+def test_a_plane_and_a_surface_have_the_height_of_the_lowest_vertex_at_any_depth():
+    builder = ModelBuilder()
+    builder.add_shape(-1, ShapeType.PLANE, ())
+    add(builder, "mesh")
+    heights = np.random.default_rng(0).uniform(size=(5, 6))
+    builder.add_shape_heightfield(builder.add_body(), heights, hx=1.0, hy=0.8, base=0.4)
+    poses = spread_poses(6, 20, 2.0)
+    rows = np.tile([[0, 1], [0, 2]], (10, 1))
+    found = measured(builder, poses, rows)
+    solid = solid_mesh(builder.finalize().heightfields[0])
+    field = solid.vertex[solid.face]
+    for k in range(20):
+        triangles = corners_of(builder, 0, poses[k, 1]) if rows[k, 1] == 1 else field @ rotation_of(poses[k, 1]).T
+        points = triangles.reshape(-1, 3) + (poses[k, 1, :3] if rows[k, 1] == 2 else 0.0)
+        height = ((points - poses[k, 0, :3]) @ rotation_of(poses[k, 0])[:, 2]).min()
+        assert abs(found.distance[k] - height) < 1e-13
+    assert (found.distance < -0.5).any()
+    assert found.error.max() < 1e-12
+
+
+def test_a_flat_heightfield_has_the_distance_of_its_box():
+    builder, box = ModelBuilder(), ModelBuilder()
+    builder.add_shape_heightfield(builder.add_body(), np.zeros((5, 6)), hx=1.0, hy=0.8, base=0.4)
+    box.add_shape_box(box.add_body(), hx=1.0, hy=0.8, hz=0.2)
+    poses = np.tile(spread_poses(8, 30, 2.0)[:, None], (1, 5, 1, 1)).reshape(-1, 2, 7)
+    rows = np.tile([[0, 1], [0, 2], [0, 3], [0, 4], [0, 5]], (30, 1))
+    for each in (builder, box):
+        for kind in ("sphere", "box", "hull", "mesh"):
+            add(each, kind, 0.5)
+        each.add_shape_heightfield(each.add_body(), 0.3 * np.random.default_rng(0).uniform(size=(3, 4)), hx=0.4, hy=0.4)
+    found, truth = measured(builder, poses, rows), measured(box, poses, rows)
+    apart = truth.distance > 0.0
+    assert 40 < apart.sum() < 145
+    np.testing.assert_allclose(found.distance[apart], truth.distance[apart], atol=1e-10)
+    assert np.all(found.distance[~apart] < 0.0)
+
+
+@pytest.mark.parametrize("pair", [("mesh", "mesh"), ("mesh", "box"), ("hull", "hull"), ("cube", "cone")])
+def test_overlapping_pairs_have_the_least_distance_of_the_contact_set(pair):
+    builder = ModelBuilder()
+    for kind in pair:
+        add(builder, kind, 0.5)
+    model = builder.finalize()
+    poses = spread_poses(9, 30, 0.6)
+    found = measured(builder, compose(poses, model.shapes.pose))
+    contacts = collidecli.collide(model, poses[:, None], device="cpu")
+    checked = 0
+    for frame in range(len(poses)):
+        cell = contacts.cell(frame)
+        if cell.rigid_contact_count and cell.distance.min() < 0.0:
+            assert found.distance[frame] == pytest.approx(cell.distance.min(), abs=1e-7)
+            checked += 1
+    assert checked >= 10
+    assert checked == (found.distance < 0.0).sum()
+
+
+def test_a_mesh_inside_another_overlaps_and_a_shape_past_a_sheet_does_not():
+    builder = ModelBuilder()
+    add(builder, "mesh", 0.1)
+    builder.add_shape_mesh(builder.add_body(), *blob(np.random.default_rng(2), 6, 8, 0.1))
+    builder.add_shape_mesh(-1, *grid(4))
+    below = at(0.0, 0.0, -0.5)
+    found = measured(builder, [[IDENTITY, IDENTITY], [below, IDENTITY]], np.array([[0, 1], [0, 2]]))
+    assert found.distance[0] < -0.5
+    assert found.distance[1] == pytest.approx(0.5 - 0.035 * np.sin(np.pi * 2 / 5), abs=1e-12)
+
+
+def test_shapes_with_a_field_have_the_distance_of_their_surface_where_they_are_apart():
+    builder = ModelBuilder()
+    field = ShapeConfig(sdf_max_resolution=16)
+    builder.add_shape_box(builder.add_body(), hx=0.3, hy=0.3, hz=0.3, cfg=field)
+    builder.add_shape_sphere(builder.add_body(), radius=0.2)
+    up = [at(0.0, 0.0, z) for z in (0.7, 0.45)]
+    found = measured(builder, [[IDENTITY, pose] for pose in up])
+    assert found.distance[0] == pytest.approx(0.2, abs=1e-14)
+    assert found.error[0] < 1e-12
+    assert found.distance[1] == pytest.approx(-0.05, abs=0.02)
+    assert np.isinf(found.error[1])
+
+
+def test_margins_and_gaps_do_not_count():
+    builder = ModelBuilder()
+    for _ in range(2):
+        builder.add_shape_sphere(builder.add_body(), radius=0.5, cfg=ShapeConfig(margin=0.1, gap=0.3))
+    found = measured(builder, [[IDENTITY, at(2.0, 0.0, 0.0)]])
+    assert found.distance[0] == 1.0
+
+
+def test_results_do_not_depend_on_batches_threads_or_the_path_of_a_device(monkeypatch):
+    builder = ModelBuilder()
+    for kind in ("mesh", "cube", "hull", "cylinder", "box", "capsule"):
+        add(builder, kind, 0.4)
+    rows = np.array(list(combinations(range(6), 2)) * 4)
+    poses = spread_poses(11, len(rows), 0.8)
+    whole = measured(builder, poses, rows)
+    monkeypatch.setattr(pair_distances, "ROWS_AT_ONCE", 7)
+    parts = measured(builder, poses[::-1], rows[::-1])
+    monkeypatch.setattr(device_stream, "TREATED_AS_DEVICES", {"cpu"})
+    monkeypatch.setattr(device_stream, "keep_freed_memory", lambda device: None)
+    device = measured(builder, poses, rows)
+    for name in ("distance", "normal", "point0", "point1", "error"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(parts, name)[::-1])
+        np.testing.assert_array_equal(getattr(whole, name), getattr(device, name))
+
+
+def test_too_little_memory_halves_a_batch_and_refuses_a_single_pair(monkeypatch):
+    builder = ModelBuilder()
+    add(builder, "mesh")
+    add(builder, "cube")
+    poses = spread_poses(12, 40, 1.0)
+    whole = measured(builder, poses)
+    monkeypatch.setattr(pair_distances, "MEMORY_LIMIT", 200_000)
+    np.testing.assert_array_equal(measured(builder, poses).distance, whole.distance)
+    monkeypatch.setattr(pair_distances, "MEMORY_LIMIT", 1000)
+    with pytest.raises(InputError, match="scratch memory"):
+        measured(builder, poses)
+
+
+def test_two_planes_are_refused():
+    builder = ModelBuilder()
+    for _ in range(2):
+        builder.add_shape(-1, ShapeType.PLANE, ())
+    with pytest.raises(InputError, match="two planes have no distance"):
+        measured(builder, [[IDENTITY, IDENTITY]])
