@@ -41,6 +41,7 @@ from collidecli.scene.option_choices import (
     NARROW_PHASES,
     PIPELINES,
     REDUCE_PAIRS,
+    SELF_COLLISIONS,
     SOFT_ELEMENTS,
 )
 
@@ -223,6 +224,11 @@ def scene_options(command: Callable) -> Callable:
         add("--ignore-missing", is_flag=True, help="Leave out USD references to missing files, with a warning each."),
         robot_options,
         add("--disabled-pairs", metavar="FILE", help="SRDF file with pairs of links that may not touch."),
+        add(
+            "--self-collisions",
+            type=click.Choice(SELF_COLLISIONS),
+            help="Whether bodies of one articulation may touch each other. [default: as authored]",
+        ),
         add("--strict-meshes", is_flag=True, help="Refuse triangle meshes that need repairs."),
     )
 

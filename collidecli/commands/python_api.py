@@ -53,19 +53,25 @@ class ModelBuilder(model_builder.ModelBuilder):
         environments: str = "",
         strict_meshes: bool = False,
         asset_map: Mapping[str, str] | Sequence[str] = (),
+        self_collisions: str = "",
     ) -> UsdImport:
         """Adds an OpenUSD stage; returns the import of its prims, and its animation as `motion(model)`.
 
         variants: selected variants, each "prim:set=value". environments: pattern of the prims that are one world each;
         "" is the usual names, "none" loads the stage as one world. strict_meshes: refuse triangle meshes that need
         repairs. asset_map: the prefix of an asset's path and its replacement, as {"OLD": "NEW"} or ["OLD=NEW"].
+        self_collisions: whether bodies of one articulation may touch, "on" or "off"; "" is as authored.
         Raises InputError for a file that is not a readable stage, and for content that a model cannot represent.
         """
         from collidecli.importers.usd.scene import add_usd
 
         _check_extension(path, MUJOCO_ENDINGS, "MJCF or URDF", "add_mjcf")
         options = SceneOptions(
-            tuple(variants), environments, strict_meshes=strict_meshes, asset_map=asset_texts(asset_map)
+            tuple(variants),
+            environments,
+            strict_meshes=strict_meshes,
+            asset_map=asset_texts(asset_map),
+            self_collisions=self_collisions,
         )
         return add_usd(self, os.fspath(path), options)
 
@@ -76,12 +82,14 @@ class ModelBuilder(model_builder.ModelBuilder):
         disabled_pairs: str | os.PathLike[str] = "",
         floating_base: bool = False,
         ground: bool = False,
+        self_collisions: str = "",
     ) -> MjcfImport:
         """Adds an MJCF or URDF scene; returns the import of its bodies and geoms, and its keyframes as `motion(model)`.
 
         asset_map: the prefix of an asset's path and its replacement, as {"OLD": "NEW"} or ["OLD=NEW"]. disabled_pairs:
         an SRDF file.
         floating_base: add a free joint to the root link of a URDF. ground: add a static plane at z = 0.
+        self_collisions: whether bodies of one articulation may touch, "on" or "off"; "" is as authored.
         Raises InputError for a file that MuJoCo cannot compile, and for content that a model cannot represent.
         """
         from collidecli.importers.mujoco.scene import add_mjcf
@@ -92,6 +100,7 @@ class ModelBuilder(model_builder.ModelBuilder):
             disabled_pairs=os.fspath(disabled_pairs),
             floating_base=floating_base,
             ground=ground,
+            self_collisions=self_collisions,
         )
         return add_mjcf(self, path, options)
 

@@ -16,6 +16,7 @@ EVENT_ORDERS = ("begin", "end", "duration", "depth", "contacts")
 EXPORT_FORMATS = ("usd", "csv", "parquet", "npz", "newton", "genesis", "dart", "raisim", "mujoco", "jacobian")
 GROUP_NAMES = ("hydro_patches", "hydro_faces", "soft_contacts", "self_contacts")
 """Tables of a contact set beside /rigid_contacts."""
+SELF_COLLISIONS = ("on", "off")
 REDUCE_PAIRS = ("meshes", "all")
 DEFAULT_BETAS = (10.0, -0.5)
 MOST_BETAS = 8

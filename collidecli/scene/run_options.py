@@ -24,6 +24,7 @@ from collidecli.scene.option_choices import (
     NARROW_PHASES,
     PIPELINES,
     REDUCE_PAIRS,
+    SELF_COLLISIONS,
     SOFT_ELEMENTS,
 )
 from collidecli.scene.shape_config import check_length, check_stiffness
@@ -237,6 +238,7 @@ class SceneOptions:
     motion_layer: a USD layer composed with the scene, where the recording is one. strict_meshes: refuse a triangle
     mesh that needs repairs. floating_base: a free joint of the root link of a URDF. ground: a static plane through
     the origin, normal to the up axis. ignore_missing: leave out USD references to what does not exist.
+    self_collisions: "on" or "off" for the bodies of each articulation; "" is as authored.
     """
 
     variants: tuple[str, ...] = ()
@@ -248,6 +250,11 @@ class SceneOptions:
     floating_base: bool = False
     ground: bool = False
     ignore_missing: bool = False
+    self_collisions: str = ""
+
+    def __post_init__(self) -> None:
+        if self.self_collisions not in ("", *SELF_COLLISIONS):
+            raise InputError(f"self_collisions is {self.self_collisions!r}", fix=f"give {' or '.join(SELF_COLLISIONS)}")
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,53 @@ def test_disabled_pairs_are_an_option_of_the_run(arm, collide):
         assert json.loads(fewer.attrs["config"])["disabled_pairs"] == "arm.srdf"
 
 
+LEGS = """<mujoco><worldbody>
+<geom name="floor" type="box" size="3 3 0.1"/>
+<body name="fixed" pos="1 0 0.2"><geom name="base" size="0.2"/>
+<body name="arm"><joint axis="0 1 0"/><geom name="arm" size="0.2"/>
+<body name="hand"><joint axis="0 1 0"/><geom name="hand" size="0.2"/>
+<body name="tip"><joint axis="0 1 0"/><geom name="tip" size="0.2"/></body></body></body></body>
+<body name="ball" pos="1 0 0.2"><freejoint/><geom name="ball" size="0.2"/></body>
+</worldbody>FORCED</mujoco>"""
+
+
+def allowed(collide, *options):
+    """Pairs of names that may touch."""
+    answer = collide("inspect", *options, "--pairs", "--json")
+    assert answer.code == 0, answer.err
+    return {tuple(sorted(pair)) for pair in json.loads(answer.out)["pairs"]}
+
+
+def test_self_collisions_of_kinematic_trees(here, collide):
+    (here / "legs.xml").write_text(LEGS.replace("FORCED", ""))
+    every = allowed(collide, "legs.xml")
+    own = {("arm", "tip"), ("arm", "base"), ("base", "hand"), ("base", "tip")}
+    assert own <= every
+    assert allowed(collide, "legs.xml", "--self-collisions", "on") == every
+    assert allowed(collide, "legs.xml", "--self-collisions", "off") == every - own
+    for pair in own:
+        answer = collide("inspect", "legs.xml", "--self-collisions", "off", "--why", *pair)
+        assert answer.out.strip().endswith("may not touch: self-collision of the articulation is off")
+    (here / "forced.xml").write_text(LEGS.replace("FORCED", '<contact><pair geom1="arm" geom2="tip"/></contact>'))
+    assert allowed(collide, "forced.xml", "--self-collisions", "off") == (every - own) | {("arm", "tip")}
+
+
+def test_self_collisions_of_a_urdf_are_in_the_contact_set(arm, collide):
+    for options in ((), ("--self-collisions", "off"), ("--self-collisions", "off", "--ground")):
+        name = f"{len(options)}.h5"
+        assert collide("run", "arm.urdf", *CPU, *options, "-o", name).code == 0
+    found = {}
+    for count in (0, 2, 3):
+        with h5py.File(f"{count}.h5") as file:
+            found[count] = len(file["rigid_contacts/distance"]), json.loads(file.attrs["config"]).get("self_collisions")
+    assert found[0] == (1, None)
+    assert found[2] == (0, "off")
+    assert allowed(collide, "arm.urdf", "--self-collisions", "off", "--ground") == {("ground", "tip/collision#0")}
+    assert collide("run", "arm.urdf", "--self-collisions", "maybe").code == 2
+    with pytest.raises(collidecli.InputError, match="self_collisions is 'maybe'"):
+        collidecli.ModelBuilder().add_mjcf("arm.urdf", self_collisions="maybe")
+
+
 def test_what_is_left_out_is_told(here, collide):
     (here / "broken.xml").write_text(BROKEN)
     answer = collide("inspect", "broken.xml")

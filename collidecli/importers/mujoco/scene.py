@@ -35,6 +35,7 @@ from collidecli.importers.mujoco.geoms import (
     urdf_shape_names,
 )
 from collidecli.importers.mujoco.kinematics import MujocoArticulations, MujocoKinematics
+from collidecli.importers.mujoco.self_collisions import filter_self_collisions
 from collidecli.importers.mujoco.srdf import NOTHING, disabled_pairs, read_srdf
 from collidecli.numerics.pose_products import WXYZ_TO_XYZW
 from collidecli.scene.builder import ModelBuilder
@@ -104,6 +105,8 @@ def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneO
             pose = (*data.xpos[body], *data.xquat[body][WXYZ_TO_XYZW])
             body_row[body] = builder.add_body(xform=pose, key=body_name(mj_model, body))
         shape_row, left_out = add_geoms(builder, mj_model, data, static, body_row, location, names)
+        if options.self_collisions == "off":
+            filter_self_collisions(builder, mj_model, static, body_row, shape_row, compiled.urdf)
         add_flexes(builder, mj_model, data, body_row, location)
         disabled = disabled_pairs(rules, _shapes_of_links(mj_model, shape_row)) if rules else NOTHING
         warnings = [

@@ -99,7 +99,8 @@ class PairFilters:
     """Adds a stage's filtered pairs, joints and articulations to a builder.
 
     shapes_of, body_of: prim path to the builder's indices, several for a mesh of convex parts. owner_of: collider's
-    path to that of its body, also of one that is not enabled; "" without a body.
+    path to that of its body, also of one that is not enabled; "" without a body. self_collisions: "on" or "off"
+    replaces what the articulations have.
     """
 
     def __init__(
@@ -109,8 +110,9 @@ class PairFilters:
         shapes_of: dict[str, list[int]],
         body_of: dict[str, int],
         owner_of: dict[str, str],
+        self_collisions: str = "",
     ) -> None:
-        self._builder, self._physics = builder, physics
+        self._builder, self._physics, self._self_collisions = builder, physics, self_collisions
         self._shapes_of, self._body_of = shapes_of, body_of
         self._owner_of = owner_of
         self._owned: dict[str, list[str]] = {}
@@ -200,5 +202,6 @@ class PairFilters:
     def _add_articulations(self) -> None:
         for articulation in self._articulations:
             bodies = [self._body_of[body] for body in articulation.bodies if body in self._body_of]
-            if len(bodies) > 1 and not articulation.self_collision:
+            collide = self._self_collisions == "on" if self._self_collisions else articulation.self_collision
+            if len(bodies) > 1 and not collide:
                 self._builder.add_articulation(bodies, self_collision=False)

@@ -10,9 +10,12 @@ from pxr import Sdf, Usd, UsdPhysics
 
 from collidecli.errors import InputError
 from collidecli.importers.usd.groups import filtered_groups
+from collidecli.importers.usd.scene import add_usd
 from collidecli.scene.allowed_pairs import explain
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.run_options import SceneOptions
 from tests.support.filter_scenes import ABC, BODY_ROOT, OFF, ON, ROOT, SCENES, group, joint, links, spheres, xform
-from tests.support.usd_scenes import BODY, COLLIDER, load, pairs, sphere, touching
+from tests.support.usd_scenes import BODY, COLLIDER, load, pairs, sphere, touching, write_usda
 
 SAID = {
     "groups: filtered groups that are not there": "</H>: physics:filteredGroups names </gone>, which does not exist",
@@ -127,3 +130,15 @@ def test_joint_to_a_body_that_is_not_enabled(tmp_path):
     off = xform("x", "bool physics:rigidBodyEnabled = 0\n" + sphere("p", apis=COLLIDER), BODY)
     _, model = load(tmp_path, off + ABC + joint("/x", "/a"))
     assert touching(model) == pairs("a b, a c, b c, b p, c p")
+
+
+@pytest.mark.parametrize("name", [f"articulations: self-collision {what}" for what in ("unsaid", "on", "off")])
+def test_self_collisions_by_option(tmp_path, name):
+    """`off` leaves the pairs with others; `on` does not overrule joints."""
+    path = write_usda(tmp_path, SCENES[name].text)
+    others = "a e, b e, c e, d e" if name.endswith("off") else ""
+    own = "a c, a d, b d"
+    for option, allowed in (("on", f"{own}, {others}" if others else own), ("off", others)):
+        builder = ModelBuilder()
+        add_usd(builder, path, SceneOptions(self_collisions=option))
+        assert touching(builder.finalize()) == pairs(allowed)
