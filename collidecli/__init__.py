@@ -26,10 +26,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collidecli.commands.audit import Audit
     from collidecli.commands.contact_set import ContactSet
     from collidecli.commands.label import Labels
     from collidecli.commands.python_api import Contacts, ModelBuilder, collide, open_contacts
-    from collidecli.commands.python_checks import label
+    from collidecli.commands.python_checks import audit, label
     from collidecli.commands.python_files import RecordingFile, open_recording, run
     from collidecli.errors import CollideError, InputError, OutputError
     from collidecli.importers.meshes.read import read_mesh
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from collidecli.scene.shape_types import ShapeType
 
 _HOME = {
+    "Audit": "collidecli.commands.audit",
+    "audit": "collidecli.commands.python_checks",
     "ContactSet": "collidecli.commands.contact_set",
     "Contacts": "collidecli.commands.python_api",
     "Labels": "collidecli.commands.label",
@@ -59,6 +62,7 @@ _HOME = {
 }
 
 __all__ = [
+    "Audit",
     "CollideError",
     "ContactSet",
     "Contacts",
@@ -71,6 +75,7 @@ __all__ = [
     "RecordingFile",
     "ShapeConfig",
     "ShapeType",
+    "audit",
     "collide",
     "label",
     "open_contacts",

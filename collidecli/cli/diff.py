@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +11,7 @@ import click
 
 from collidecli.cli.option_types import METRES, SHARE, WholeNumber
 from collidecli.cli.options import Verb, force_option, streams_of
+from collidecli.cli.pages import Pages
 from collidecli.cli.settings import option, repeated
 from collidecli.cli.several import Job, computed, exit_code, listed_files
 from collidecli.errors import InputError
@@ -93,7 +91,8 @@ def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
     from collidecli.commands.output_paths import check_output
 
     outputs = {name: values.pop(name) for name in ("junit_xml", "markdown")}
-    pages = DiffPages(streams_of(ctx), **outputs, github=values.pop("github"), force=values.pop("force"))
+    streams = streams_of(ctx)
+    pages = Pages(**outputs, github=values.pop("github"), force=values.pop("force"))
     paths = [path for path in outputs.values() if path is not None]
     for path in paths:
         check_output(path, pages.force, (a, b))
@@ -101,49 +100,26 @@ def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
         raise click.UsageError("--junit-xml and --markdown have one path")
     given = {name: value for name, value in values.items() if value is not None}
     if os.path.isdir(a) or os.path.isdir(b):
-        return _diff_folders(pages, a, b, given)
-    return _diff_files(pages, a, b, given)
+        return _diff_folders(streams, pages, a, b, given)
+    return _diff_files(streams, pages, a, b, given)
 
 
-@dataclass(frozen=True)
-class DiffPages:
-    """Outputs of a comparison. junit_xml, markdown: files, None is none."""
-
-    streams: Streams
-    junit_xml: str | None
-    markdown: str | None
-    github: bool
-    force: bool
-
-    def write(self, junit_xml: Callable[[], bytes], markdown: Callable[[], str], github: Callable[[], list[str]]):
-        """Writes the requested pages and prints the requested annotations."""
-        from collidecli.commands.output_paths import write_output
-
-        if self.junit_xml is not None:
-            write_output(self.junit_xml, junit_xml(), self.force)
-        if self.markdown is not None:
-            write_output(self.markdown, markdown().encode(), self.force)
-        if self.github:
-            for line in github():
-                print(line, file=sys.stderr)
-
-
-def _diff_files(pages: DiffPages, a: str, b: str, given: dict[str, Any]) -> int:
+def _diff_files(streams: Streams, pages: Pages, a: str, b: str, given: dict[str, Any]) -> int:
     from collidecli.commands.diff import DiffRequest, diff
     from collidecli.report.diff_pages import github_annotations, junit_xml, markdown
     from collidecli.report.diff_table import diff_table
 
     started = time.perf_counter()
-    with pages.streams.progress("comparing") as progress:
+    with streams.progress("comparing") as progress:
         result = diff(DiffRequest(a, b, **given), progress)
     seconds = time.perf_counter() - started
     record = result.as_dict()
     pages.write(partial(junit_xml, record, seconds), partial(markdown, record), partial(github_annotations, record))
-    pages.streams.result(result, diff_table)
+    streams.result(result, diff_table)
     return 0 if result.equal else 1
 
 
-def _diff_folders(pages: DiffPages, a: str, b: str, given: dict[str, Any]) -> int:
+def _diff_folders(streams: Streams, pages: Pages, a: str, b: str, given: dict[str, Any]) -> int:
     from collidecli.commands.diff import DiffRequest, diff
     from collidecli.commands.result_list import ONLY_A, ONLY_B, DiffList, ListedInput
     from collidecli.report.diff_list_pages import github_list, junit_list, markdown_list
@@ -152,7 +128,7 @@ def _diff_folders(pages: DiffPages, a: str, b: str, given: dict[str, Any]) -> in
     for path, other in ((a, b), (b, a)):
         if not os.path.isdir(path):
             raise InputError(f"is no folder, and {other} is one", path, "compare two folders or two contact sets")
-    files_a, files_b = (_contact_sets(pages.streams, folder) for folder in (a, b))
+    files_a, files_b = (_contact_sets(streams, folder) for folder in (a, b))
     seconds: dict[str, float] = {}
 
     def compute(job: Job, progress: Progress) -> Result:
@@ -162,13 +138,13 @@ def _diff_folders(pages: DiffPages, a: str, b: str, given: dict[str, Any]) -> in
         return found
 
     jobs = [Job(name) for name in sorted(files_a.keys() & files_b.keys())]
-    items = list(computed(pages.streams, jobs, compute, "comparing"))
+    items = list(computed(streams, jobs, compute, "comparing"))
     items += [ListedInput(input=name, state=ONLY_A) for name in files_a.keys() - files_b.keys()]
     items += [ListedInput(input=name, state=ONLY_B) for name in files_b.keys() - files_a.keys()]
     found = DiffList(items=sorted(items, key=lambda item: item.input))
     record = found.as_dict()
     pages.write(partial(junit_list, record, seconds), partial(markdown_list, record), partial(github_list, record))
-    pages.streams.result(found, diff_list_table)
+    streams.result(found, diff_list_table)
     return exit_code(found, lambda one: one["equal"])
 
 

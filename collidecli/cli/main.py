@@ -27,6 +27,7 @@ VERBS = {
     "diff": "Compare two contact sets: what is missing, extra or changed.",
     "events": "List when pairs begin and stop touching, and how deep they get.",
     "label": "Write which bodies touch in every frame, as dense labels: Parquet, NPZ, HDF5.",
+    "audit": "Check the penetrations of a motion against limits; which frames can be used.",
     "report": "Write an HTML page about a contact set: pairs, depths, timing, differences.",
     "plot": "Draw one chart of a contact set, as PNG or SVG.",
     "view": "Show scene, motion and contacts in a browser, or write an HTML page of them.",
@@ -43,7 +44,7 @@ VERBS = {
 EPILOG = """\b
 Exit codes
   0    success; for check and diff: no difference
-  1    a difference, or a failed check
+  1    a difference, a failed check, or an exceeded limit
   2    a usage error, or an input that cannot be used
   3    an output that cannot be written
   4    killed, most likely for lack of memory

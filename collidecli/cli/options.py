@@ -233,19 +233,31 @@ def scene_options(command: Callable) -> Callable:
     )
 
 
+def margin_option(command: Callable) -> Callable:
+    """Adds the option of the margin of every shape."""
+    text = "Inflate every shape by this length. [default: as authored]"
+    return setting("--margin", type=METRES, section="Contacts", help=text)(command)
+
+
+def static_pairs_option(command: Callable) -> Callable:
+    """Adds the option for pairs of two static shapes."""
+    text = "Find contacts between two static shapes too."
+    return setting("--static-pairs", is_flag=True, section="Contacts", help=text)(command)
+
+
 def contact_options(command: Callable) -> Callable:
     """Adds options that can change the contact set."""
     add = partial(setting, section="Contacts")
     return _decorated(
         command,
         add("--gap", type=METRES, help="Report contacts up to this distance, for every shape. [default: as authored]"),
-        add("--margin", type=METRES, help="Inflate every shape by this length. [default: as authored]"),
+        margin_option,
         add(
             "--gap-rule",
             type=click.Choice(GAP_RULES),
             help="How the two gaps of a pair combine. [default: the scene format's]",
         ),
-        add("--static-pairs", is_flag=True, help="Find contacts between two static shapes too."),
+        static_pairs_option,
         add("--max-contacts-per-pair", type=WholeNumber(), help="Keep the N deepest contacts. [default: all]"),
         add(
             "--reduce-contacts/--no-reduce-contacts",

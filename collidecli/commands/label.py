@@ -14,10 +14,10 @@ from collidecli.commands.contact_labels import ContactLabels, LabelBlock, LabelO
 from collidecli.commands.output_paths import HDF5_ENDINGS, check_ending, check_output
 from collidecli.commands.result import Progress, Result
 from collidecli.exporters.arrays import Array, episode_arrays, held, texts, write_npz
+from collidecli.storage.array_files import LABELS, write_arrays_h5
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.flat_tables import TableColumn, parquet_table, require_pyarrow
-from collidecli.storage.label_files import write_labels_h5
 from collidecli.storage.process_activity import reading
 
 LABEL_ENDINGS = (".parquet", ".npz", *HDF5_ENDINGS)
@@ -180,13 +180,14 @@ def _write_npz(
 def _write_h5(
     output: AtomicOutput, contacts: ContactSet, labels: ContactLabels, tally: _Tally, options: LabelOptions
 ) -> None:
-    small = {array.name: next(array.pieces()) for array in _small_arrays(contacts, labels)}
-    small |= {"sensors": np.array(labels.sensors, object), "partners": np.array(labels.partners, object)}
-    small = {name: values.astype(object) if values.dtype.kind == "U" else values for name, values in small.items()}
+    small = (*_small_arrays(contacts, labels), texts("sensors", labels.sensors), texts("partners", labels.partners))
     dense = _dense(labels)
     blocks = ((block.first, {name: getattr(block, name) for name in dense}) for block in tally.blocks())
     about = {"scene": contacts.scene, "contacts_sha256": contacts.content_sha256, "options": _options(options)}
-    write_labels_h5(output, small, dense, labels.shape, blocks, about)
+    units = {"time": "s", **{name: unit for name, (_, unit) in dense.items() if unit}}
+    shapes = {name: (dtype, labels.shape) for name, (dtype, _) in dense.items()}
+    tables = {array.name: next(array.pieces()) for array in small}
+    write_arrays_h5(output, LABELS, about, tables, units, shapes, blocks)
 
 
 def _write_parquet(

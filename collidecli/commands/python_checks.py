@@ -1,16 +1,31 @@
-"""The Python API of questions about a motion: `label`, as the command `collide label`."""
+"""The Python API of questions about a motion: `label` and `audit`, as the commands of these names."""
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
+from typing import Any
 
 from collidecli.analysis.path_patterns import listed
+from collidecli.commands.audit import Audit, AuditRequest
+from collidecli.commands.audit import audit as run_audit
+from collidecli.commands.audit_limits import AuditLimits, read_limits
+from collidecli.commands.audit_sources import AuditedScene
 from collidecli.commands.contact_labels import LabelOptions
 from collidecli.commands.contact_set import ContactSet
 from collidecli.commands.label import Labels, labels_in_memory
 from collidecli.commands.motions import frames_text
+from collidecli.commands.python_files import PathLike, scene_request
+from collidecli.errors import InputError
+from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.text_format import metres
+from collidecli.storage.contact_sets.schema import FORMAT
+from collidecli.storage.h5_input import format_of_path
 from collidecli.storage.process_activity import reading
+
+OF_CONTACTS = (ContactOptions.__dataclass_fields__.keys() | {"columns"}) - {"margin", "static_pairs"}
+"""Options of `run` that have no effect on an audit."""
 
 
 def label(
@@ -48,3 +63,73 @@ def label(
         return labels_in_memory(contacts, options)
     with reading("contact set", os.fspath(contacts)), ContactSet.open(contacts) as opened:
         return labels_in_memory(opened, options)
+
+
+def audit(
+    scene: PathLike | Sequence[PathLike] | None,
+    recording: PathLike | None = None,
+    *,
+    max_depth: float | str | None = None,
+    self: float | str | None = None,
+    max_ground: float | str | None = None,
+    max_start: float | str | None = None,
+    allow: Sequence[tuple[str, str]] = (),
+    ground_shapes: str | Sequence[str] = (),
+    self_bodies: str | Sequence[str] = (),
+    limits: PathLike = "",
+    against: PathLike = "",
+    tolerance: float | str = 1e-6,
+    **options: Any,
+) -> Audit:
+    """The penetrations of a motion against limits, and the frames that can be used.
+
+    Args:
+        scene, recording: as of `run`; or a contact set file alone.
+        max_depth, self, max_ground, max_start: limits of depth, in metres or as a text such as "2mm"; None for none.
+        allow: pairs of patterns without a limit. ground_shapes, self_bodies: patterns, a sequence or a text with
+            commas.
+        limits: a file of limits. against: the JSON of an earlier audit; tolerance: greater depths than its are worse.
+        options: of `collide audit` for scenes, with underscores: frames="0:100", margin=0.0, threads=2.
+    Returns:
+        `Audit`: `passed`, `usable` bool[frames, worlds], `depth`, `self_depth`, `ground_depth` [m], `pairs`, `result`.
+    Raises:
+        InputError: as `collide audit` does.
+    """
+    lengths = {"max_depth": max_depth, "self": self, "max_ground": max_ground, "max_start": max_start}
+    depths: dict[str, Any] = {k: None if value is None else _metres(value, k) for k, value in lengths.items()}
+    given = AuditLimits(
+        **depths,
+        allow=tuple((first, second) for first, second in allow),
+        ground_shapes=listed(ground_shapes),
+        self_bodies=listed(self_bodies),
+    ).checked()
+    if limits:
+        given = given.over(read_limits(os.fspath(limits)))
+    baseline, apart = os.fspath(against), _metres(tolerance, "tolerance")
+    is_path = isinstance(scene, (str, os.PathLike))
+    if recording is None and is_path and format_of_path(scene) == FORMAT:
+        if options.keys() - {"frames"}:
+            what = "are options for scenes, and a contact set has its motion and its contacts"
+            raise InputError(what, ", ".join(options), "leave them out")
+        frames = frames_text(options.get("frames", ""))
+        request = AuditRequest(os.fspath(scene), None, frames, given, baseline, apart)
+    else:
+        for name in options.keys() & OF_CONTACTS:
+            raise InputError(f"'{name}' is no option of an audit", "audit", "leave it out")
+        run = scene_request(scene, recording, options)
+        audited = AuditedScene(
+            scenes=run.scenes, trajectory=run.trajectory, worlds=run.worlds, frames=run.frames, contact=run.contact,
+            engine=run.engine, scene_options=run.scene_options, recording=run.recording,
+        )  # fmt: skip
+        request = AuditRequest(scene=audited, limits=given, against=baseline, tolerance=apart)
+    found = run_audit(request)
+    for note in found.result.warnings:
+        warnings.warn(note, stacklevel=2)
+    return found
+
+
+def _metres(value: float | str, name: str) -> float:
+    try:
+        return metres(value)
+    except ValueError:
+        raise InputError(f"'{value}' is not a length", name, 'give metres, or a text such as "2mm"') from None

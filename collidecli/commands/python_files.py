@@ -49,7 +49,7 @@ def run(
     Raises:
         InputError, OutputError: as the command does. Its warnings are `UserWarning`.
     """
-    request = _request(scene, recording, options)
+    request = scene_request(scene, recording, options)
     if output is not None:
         file = {"output": os.fspath(output), "compression": compression, "format": format, "force": force}
         result = run_to_file(replace(request, **file))
@@ -61,9 +61,10 @@ def run(
         return contacts_in_memory(model, motion, request.contact, request.engine, request.columns)
 
 
-def _request(
+def scene_request(
     scene: PathLike | Sequence[PathLike] | None, recording: PathLike | None, options: Mapping[str, Any]
 ) -> RunRequest:
+    """The request of `run` for its arguments. Raises InputError for an unknown option."""
     given = dict(options)
     if "asset_map" in given:
         given["asset_map"] = asset_texts(given["asset_map"])
@@ -109,7 +110,7 @@ class RecordingFile:
         scene: as in `run`. options: those of `run` for scenes and recordings. `motion.time` [s] has an entry per frame,
         `motion.read(range(a, b))` are poses float64[frames, worlds, bodies, 7], x y z qx qy qz qw; close the motion.
         """
-        return _loaded(_request(scene, self.path, options))
+        return _loaded(scene_request(scene, self.path, options))
 
 
 def open_recording(path: PathLike) -> RecordingFile:

@@ -65,6 +65,17 @@ def format_of(file: h5py.File) -> str:
         return text_of(file.attrs.get("format", ""))
 
 
+def format_of_path(path: str | os.PathLike[str]) -> str:
+    """The root attribute `format` of a file; empty for another kind of file, and for one that cannot be read."""
+    try:
+        if not h5py.is_hdf5(path):
+            return ""
+        with h5py.File(path, "r") as file:
+            return format_of(file)
+    except (OSError, InputError):  # the reader that opens it names the reason
+        return ""
+
+
 def text_of(value: object) -> str:
     """Text of an attribute or a cell, stored as bytes or str; bytes that are not UTF-8 are replaced."""
     raw = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogateescape")

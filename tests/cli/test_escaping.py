@@ -106,6 +106,8 @@ def used(path: str) -> set[str]:
         ["events", "A", "--graph", "--first", "500"],
         ["events", "A", "--by", "bodies", "--first", "500"],
         ["label", "A", "--by", "shapes", "-o", "a.npz"],
+        ["audit", "A", "--max-depth", "1mm", "--first", "500"],
+        ["audit", "A", "--max-depth", "1mm", "--github"],
         ["textconv", "A"],
         ["merge", "A", "B", "-o", "m.h5"],
         ["export", "A", "--to", "csv", "-o", "a.csv"],
@@ -126,7 +128,7 @@ def test_terminals(pair, collide, monkeypatch, words, form):
     lines = (answer.out + answer.err).splitlines()
     assert all(line.isprintable() for line in lines), [line for line in lines if not line.isprintable()]
     commands = [line for line in lines if line.lstrip().startswith("::")]
-    assert all(re.match("::(error|notice) title=collide diff[^,:]*::", line) for line in commands)
+    assert all(re.match("::(error|notice) title=collide (diff|audit)[^,:]*::", line) for line in commands)
     assert bool(commands) == ("--github" in words)
     if form and answer.code != 2:
         json.loads(answer.out)

@@ -11,6 +11,9 @@ import h5py
 import numpy as np
 import pytest
 
+from collidecli.commands.audit import AuditRequest
+from collidecli.commands.audit import audit as run_audit
+from collidecli.commands.audit_mask import write_mask
 from collidecli.commands.label import LabelOptions, LabelRequest, label
 from collidecli.commands.timing import TimingReport
 from collidecli.scene.contact_groups import GROUPS
@@ -85,6 +88,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     write_profile(folder / "profile.h5")
     write_contacts(folder / "slipping.h5", "combine")
     write_labels(folder / "labels.h5", folder / "slipping.h5")
+    audit = AuditRequest(contacts=str(folder / "slipping.h5"))
+    write_mask(str(folder / "mask.h5"), run_audit(audit), False)
     (folder / "slipping.h5").unlink()
     found: dict[str, set[str]] = {}
     for path in folder.glob("*.h5"):

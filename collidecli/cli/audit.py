@@ -1,0 +1,175 @@
+"""Command line of `collide audit`."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from collidecli.cli.option_types import Length, WholeNumber
+from collidecli.cli.options import (
+    Verb,
+    cache_options,
+    device_options,
+    force_option,
+    is_hdf5,
+    margin_option,
+    motion_options,
+    option_group,
+    recording_options,
+    scene_options,
+    scenes_and_recording,
+    static_pairs_option,
+    streams_of,
+)
+from collidecli.cli.settings import option, repeated
+from collidecli.errors import InputError
+
+if TYPE_CHECKING:
+    from collidecli.commands.audit import AuditRequest
+
+LIMITS, CLASSES, OUTPUT = "Limits", "Classes of pairs", "Output"
+DEPTH = Length(0.0)
+PAGES = ("junit_xml", "markdown", "mask")
+OF_SCENES = ("Motion", "Recording", "Scene", "Contacts")
+EPILOG = """\b
+collide audit robot.xml -t motion.npz --max-depth 2mm --self 5mm --max-ground 1cm
+collide audit pile.usda --max-depth 2mm --allow 'gripper*' 'cup*' --mask usable.npz
+collide audit out.h5 --limits limits.toml --junit-xml audit.xml
+collide audit robot.xml -t motion.npz --against baseline.json
+\b
+Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot be used.
+"""
+
+
+@click.command("audit", cls=Verb, epilog=EPILOG)
+@click.argument("inputs", nargs=-1, metavar="[SCENE...|OUT.h5]")
+@option("--max-depth", type=DEPTH, section=LIMITS, help="Depth of any pair, such as 2mm. [default: no limit]")
+@option(
+    "--self",
+    type=DEPTH,
+    is_flag=False,
+    flag_value="0",
+    metavar="[LENGTH]",
+    section=LIMITS,
+    help="Depth of two bodies of one robot; without a length 0. [default: as --max-depth]",
+)
+@option("--max-ground", type=DEPTH, section=LIMITS, help="Depth in the ground. [default: as --max-depth]")
+@option("--max-start", type=DEPTH, section=LIMITS, help="Depth of any pair in a first frame. [default: no limit]")
+@option("--limits", metavar="FILE", section=LIMITS, help="Limits in a TOML file; options take precedence.")
+@option("--against", metavar="FILE", section=LIMITS, help="Fail only on what is worse than this earlier --json output.")
+@option("--tolerance", type=DEPTH, default="1um", section=LIMITS, help="Greater depths than these are worse.")
+@option(
+    "--allow",
+    type=str,
+    nargs=2,
+    multiple=True,
+    metavar="GLOB GLOB",
+    section=CLASSES,
+    help="Pairs without a limit, by shape or body.",
+)
+@repeated(
+    "--ground-shapes",
+    metavar="GLOB,...",
+    section=CLASSES,
+    help="The ground. [default: static planes and heightfields]",
+)
+@repeated(
+    "--self-bodies",
+    metavar="GLOB,...",
+    section=CLASSES,
+    help="The bodies of one robot. [default: those that joints connect]",
+)
+@option("--first", type=WholeNumber(0), default=20, section=OUTPUT, help="Number of pairs in the table.")
+@option("--mask", metavar="FILE", section=OUTPUT, help="Usable frames and their depths: .npz, .h5 or .csv.")
+@option("--junit-xml", metavar="FILE", section=OUTPUT, help="Write a report as JUnit XML.")
+@option("--markdown", metavar="FILE", section=OUTPUT, help="Write a report as Markdown, for a step summary.")
+@option("--github", is_flag=True, section=OUTPUT, help="Print annotations for GitHub Actions to stderr.")
+@force_option
+@motion_options
+@recording_options
+@scene_options
+@margin_option
+@static_pairs_option
+@device_options
+@cache_options
+@click.pass_context
+def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
+    """Check the penetrations of a motion against limits, and write which frames can be used.
+
+    SCENE and its motion are those of collide run; a contact set in their place is audited as it is. The depth of a pair
+    is the least translation that separates it.
+    """
+    from collidecli.cli.pages import Pages
+    from collidecli.commands.output_paths import check_output
+
+    streams = streams_of(ctx)
+    outputs = {name: path for name in PAGES if (path := values.pop(name)) is not None}
+    pages = Pages(outputs.get("junit_xml"), outputs.get("markdown"), values.pop("github"), values["force"])
+    for path in outputs.values():
+        check_output(path, values["force"], (*inputs, values["trajectory"], values["against"]))
+    if len(set(outputs.values())) < len(outputs):
+        raise click.UsageError("two of --mask, --junit-xml and --markdown have one path")
+    request = request_of(ctx, inputs, values)
+    # All outputs are checked before the imports, which take longer.
+    from collidecli.commands.audit import audit
+    from collidecli.commands.audit_mask import check_mask, write_mask
+    from collidecli.engine.runtime.compilation import reported_compilation
+    from collidecli.report.audit_pages import github_audit, junit_audit, markdown_audit
+    from collidecli.report.audit_table import audit_table
+
+    if "mask" in outputs:
+        check_mask(outputs["mask"])
+    started = time.perf_counter()
+    with streams.progress("auditing", "loading") as progress, reported_compilation(progress and progress.compiling):
+        found = audit(request, progress)
+    seconds = time.perf_counter() - started
+    if "mask" in outputs:
+        write_mask(outputs["mask"], found, values["force"])
+    result = replace(found.result, written=outputs or None)
+    record = result.as_dict()
+    pages.write(partial(junit_audit, record, seconds), partial(markdown_audit, record), partial(github_audit, record))
+    streams.result(result, partial(audit_table, values["first"]))
+    return 0 if result.passed else 1
+
+
+def request_of(ctx: click.Context, inputs: tuple[str, ...], values: dict[str, Any]) -> AuditRequest:
+    """The request of the options. Raises UsageError, and InputError for options of a scene with a contact set."""
+    from collidecli.commands.audit import AuditRequest
+    from collidecli.commands.audit_limits import LENGTHS, AuditLimits, read_limits
+    from collidecli.commands.audit_sources import AuditedScene
+    from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
+    from collidecli.storage.contact_sets.schema import FORMAT
+    from collidecli.storage.h5_input import format_of_path
+
+    given = {name: values[name] for name in (*LENGTHS, "ground_shapes", "self_bodies", "allow") if values[name]}
+    given |= {name: values[name] for name in LENGTHS if values[name] is not None}
+    limits = AuditLimits(**given)
+    if values["limits"]:
+        limits = limits.over(read_limits(values["limits"]))
+    common = {"limits": limits, "against": values["against"] or "", "tolerance": values["tolerance"]}
+    if len(inputs) == 1 and is_hdf5(inputs[0]) and format_of_path(inputs[0]) == FORMAT:
+        _refuse_options_of_scenes(ctx, inputs[0])
+        return AuditRequest(contacts=inputs[0], frames=values["frames"], **common)
+    scenes, trajectory = scenes_and_recording(inputs, values["trajectory"])
+    if not scenes and trajectory is None:
+        raise click.UsageError("Missing argument 'SCENE...': give a scene, or a contact set of collide run.")
+    contact = ContactOptions(margin=values["margin"], static_pairs=values["static_pairs"])
+    scene = AuditedScene(
+        scenes=scenes, trajectory=trajectory, worlds=values["worlds"], frames=values["frames"], contact=contact,
+        engine=option_group(EngineOptions, values), scene_options=option_group(SceneOptions, values),
+        recording=option_group(RecordingOptions, values),
+    )  # fmt: skip
+    return AuditRequest(scene=scene, **common)
+
+
+def _refuse_options_of_scenes(ctx: click.Context, path: str) -> None:
+    for parameter in ctx.command.params:
+        section, name = getattr(parameter, "section", ""), parameter.name or ""
+        on_line = ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
+        if section in OF_SCENES and name != "frames" and on_line:
+            what = "is an option for scenes, and a contact set has its motion and its contacts"
+            raise InputError(what, f"{parameter.opts[-1]}, {path}", "leave it out, or audit the scene")

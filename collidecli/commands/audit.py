@@ -1,0 +1,351 @@
+"""The verb `audit`: the depths of a motion's penetrations, their limits, and the frames that can be used."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from collidecli.analysis.pair_depths import MotionDepths, depths_of, leading_run
+from collidecli.commands.audit_limits import AuditLimits, PairLimits
+from collidecli.commands.audit_sources import AuditedScene, AuditSource, audited_contact_set, audited_scene
+from collidecli.commands.result import Progress, Result
+from collidecli.errors import InputError
+from collidecli.scene.text_format import plural
+
+DEPTH, SELF, GROUND, START = "depth", "self", "ground", "start"
+CHECKS = (DEPTH, SELF, GROUND, START)
+"""Names of the checks: of all other pairs, of two bodies of one robot, of pairs with the ground, of first frames. The
+second one is there only if robots are known."""
+MAX_RUNS_LISTED = 20
+SCHEMA = "collide.audit/1"
+
+
+@dataclass(frozen=True)
+class AuditRequest:
+    """What is audited, and how. contacts: a contact set; else `scene`. frames: of the contact set.
+
+    limits: given limits. against: a baseline, as JSON of an earlier audit; "" for none. tolerance: a depth is worse
+    than that of the baseline if it is greater by more than this [m].
+    """
+
+    contacts: str = ""
+    scene: AuditedScene | None = None
+    frames: str = ""
+    limits: AuditLimits = field(default_factory=AuditLimits)
+    against: str = ""
+    tolerance: float = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditResult(Result):
+    """Penetrations of a motion against limits.
+
+    passed: no limit is exceeded; with a baseline, nothing is worse. reasons: why it is not. checks: of each class of
+    pairs. usable: cells without a pair above its limit. pairs: every penetrating pair, the deepest first. depth [m] is
+    the least translation that separates a pair. baseline: the compared audit, or None.
+    """
+
+    SCHEMA: ClassVar[str] = SCHEMA
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("written",)
+
+    input: str
+    scene: str
+    scene_sha256: str
+    trajectory: str
+    trajectory_sha256: str
+    passed: bool
+    reasons: list[str]
+    limits: dict[str, Any]
+    frames: int
+    worlds: int
+    cells: int
+    time: dict[str, Any]
+    checks: list[dict[str, Any]]
+    usable: dict[str, Any]
+    pairs: list[dict[str, Any]]
+    baseline: dict[str, Any] | None
+    warnings: list[str]
+    written: dict[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Audit:
+    """A result and its arrays; F frames, W worlds.
+
+    usable: bool[F, W], recorded and no pair above its limit. recorded: bool[F, W]. depth, self_depth, ground_depth:
+    float32[F, W], the greatest of all pairs and of the two classes [m]. deepest: int32[F, W, 2], rows of shape_path,
+    -1 without penetration. frame, step: int64[F]. time: float64[F] [s].
+    """
+
+    result: AuditResult
+    usable: np.ndarray
+    recorded: np.ndarray
+    depth: np.ndarray
+    self_depth: np.ndarray
+    ground_depth: np.ndarray
+    deepest: np.ndarray
+    shape_path: tuple[str, ...]
+    frame: np.ndarray
+    step: np.ndarray
+    time: np.ndarray
+
+    @property
+    def passed(self) -> bool:
+        """Whether no limit is exceeded."""
+        return self.result.passed
+
+    @property
+    def pairs(self) -> list[dict[str, Any]]:
+        """Every penetrating pair as a dictionary, the deepest first."""
+        return self.result.pairs
+
+    def __repr__(self) -> str:
+        frames, worlds = self.usable.shape
+        words = "passed" if self.passed else "failed"
+        return (
+            f"<Audit {words} frames={frames} worlds={worlds} usable={int(self.usable.sum())} pairs={len(self.pairs)}>"
+        )
+
+
+def audit(request: AuditRequest, progress: Progress = None) -> Audit:
+    """Audits a contact set, or a scene in motion.
+
+    Raises InputError for inputs that cannot be used, limits that are none, and patterns that match nothing.
+    """
+    limits = request.limits.checked()
+    if not 0.0 <= request.tolerance < np.inf:
+        raise InputError(f"{request.tolerance} is not a length", "--tolerance", "give at least 0, such as 1um")
+    baseline = _read_baseline(request.against) if request.against else None
+    with _source(request) as source:
+        return _audited(source, limits, baseline, request, progress)
+
+
+@contextmanager
+def _source(request: AuditRequest) -> Iterator[AuditSource]:
+    names = request.limits.self_bodies
+    if request.scene is not None:
+        with audited_scene(request.scene, names) as source:
+            yield source
+        return
+    if request.limits.self is not None and not names:
+        what = "a contact set has no joints, so that bodies of one robot are not known"
+        raise InputError(what, "--self", "name them with --self-bodies, or audit the scene")
+    with audited_contact_set(request.contacts, request.frames, names) as source:
+        yield source
+
+
+def _audited(
+    source: AuditSource,
+    limits: AuditLimits,
+    baseline: dict[str, Any] | None,
+    request: AuditRequest,
+    progress: Progress,
+) -> Audit:
+    of_pairs = PairLimits(limits, source.shapes, source.name)
+    shape = len(source.frames), source.world_count
+    recorded, is_start = _recorded(source)
+    found, count = MotionDepths(is_start.ravel()), len(source.shapes.path)
+    for done, cell, shape0, shape1, distance in source.rows():
+        key = shape0.astype(np.int64) * count + shape1
+        key, cell, depth = depths_of(key, cell, distance)
+        pair = key // count, key % count
+        found.add(key, cell, depth, of_pairs.limit(*pair), of_pairs.classes(*pair))
+        if progress is not None:
+            progress(done, shape[0])
+    pairs = _pairs(source, limits, of_pairs, found, baseline, request.tolerance)
+    usable = found.usable.reshape(shape) & recorded
+    result = _result(source, limits, pairs, usable, recorded, baseline, request)
+    deepest = np.where(found.deepest[:, None] < 0, -1, np.stack(np.divmod(found.deepest, count), axis=1))
+    by_class = {name: found.by_class.get(name, np.zeros(len(found.depth), np.float32)) for name in (SELF, GROUND)}
+    return Audit(
+        result, usable, recorded, found.depth.reshape(shape), by_class[SELF].reshape(shape),
+        by_class[GROUND].reshape(shape), deepest.astype(np.int32).reshape(*shape, 2), tuple(source.shapes.path),
+        source.frames.number, source.step, source.frames.time,
+    )  # fmt: skip
+
+
+def _recorded(source: AuditSource) -> tuple[np.ndarray, np.ndarray]:
+    """bool[F, W] twice: recorded cells, and first frames of worlds or demonstrations."""
+    frames, worlds = len(source.frames), source.world_count
+    episodes = source.frames.episodes
+    is_start = np.zeros((frames, worlds), bool)
+    if episodes is None:
+        is_start[:1] = True
+        return np.ones((frames, worlds), bool), is_start
+    held = np.flatnonzero(episodes.frame_count > 0)
+    is_start[episodes.first_frame[held], episodes.world[held]] = True
+    return episodes.inside(0, frames * worlds, worlds).reshape(frames, worlds), is_start
+
+
+def _pairs(
+    source: AuditSource,
+    limits: AuditLimits,
+    of_pairs: PairLimits,
+    found: MotionDepths,
+    baseline: dict[str, Any] | None,
+    tolerance: float,
+) -> list[dict[str, Any]]:
+    """Every penetrating pair, the deepest first."""
+    pairs, shapes, count = found.pairs, source.shapes, len(source.shapes.path)
+    pairs = pairs.take(np.lexsort((pairs.key, -pairs.depth)))
+    shape0, shape1 = pairs.key // count, pairs.key % count
+    limit, allowed, classes = (
+        of_pairs.limit(shape0, shape1),
+        of_pairs.allowed(shape0, shape1),
+        of_pairs.classes(shape0, shape1),
+    )
+    before = None if baseline is None else _depths_by_name(baseline)
+    rows = []
+    for n in range(len(pairs)):
+        frame, world = divmod(int(pairs.cell[n]), source.world_count)
+        one: dict[str, Any] = {
+            "shape0": shapes.path[shape0[n]], "shape1": shapes.path[shape1[n]],
+            "check": SELF if classes[SELF][n] else GROUND if classes[GROUND][n] else DEPTH,
+            "allowed": bool(allowed[n]), "limit": None if np.isinf(limit[n]) else float(limit[n]),
+            "depth": float(pairs.depth[n]), "frame": int(source.frames.number[frame]), "world": world,
+            "time": float(source.frames.time[frame]), "cells": int(pairs.cells[n]), "cells_over": int(pairs.over[n]),
+            "start_depth": float(pairs.start[n]),
+        }  # fmt: skip
+        over_start = limits.max_start is not None and np.float32(one["start_depth"]) > np.float32(limits.max_start)
+        one["exceeds"] = [one["check"]] * (one["cells_over"] > 0) + [START] * bool(over_start and not allowed[n])
+        if before is not None:
+            depth, start = before.get((one["shape0"], one["shape1"]), (0.0, 0.0))
+            one["baseline_depth"] = depth
+            one["worse"] = one["depth"] > depth + tolerance or one["start_depth"] > start + tolerance
+        rows.append(one)
+    return rows
+
+
+def _depths_by_name(baseline: dict[str, Any]) -> dict[tuple[str, str], tuple[float, float]]:
+    """Depth and start depth of each pair of a baseline; of equal names the greatest."""
+    found: dict[tuple[str, str], tuple[float, float]] = {}
+    for one in baseline["pairs"]:
+        names = one["shape0"], one["shape1"]
+        before = found.get(names, (0.0, 0.0))
+        found[names] = max(before[0], float(one["depth"])), max(before[1], float(one["start_depth"]))
+    return found
+
+
+def _read_baseline(path: str) -> dict[str, Any]:
+    """An earlier result. Raises InputError for another file."""
+    fix = "give the output of an earlier collide audit --json"
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", path, fix) from error
+    except (ValueError, RecursionError):
+        raise InputError("is not JSON", path, fix) from None
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        raise InputError(f"is not a result of {SCHEMA}", path, fix)
+    try:
+        _depths_by_name(found)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise InputError("has a list of pairs that is damaged", path, fix) from None
+    return found
+
+
+def _result(
+    source: AuditSource,
+    limits: AuditLimits,
+    pairs: list[dict[str, Any]],
+    usable: np.ndarray,
+    recorded: np.ndarray,
+    baseline: dict[str, Any] | None,
+    request: AuditRequest,
+) -> AuditResult:
+    known = [name for name in CHECKS if name != SELF or (source.shapes.robot >= 0).any()]
+    checks = [_check(name, limits, pairs, baseline is not None) for name in known]
+    reasons = [one["reason"] for one in checks if one["reason"]]
+    time = source.frames.time
+    return AuditResult(
+        input=source.name,
+        scene=source.scene,
+        scene_sha256=source.scene_sha256,
+        trajectory=source.trajectory,
+        trajectory_sha256=source.trajectory_sha256,
+        passed=not reasons,
+        reasons=reasons,
+        limits=_limits(limits),
+        frames=len(time),
+        worlds=source.world_count,
+        cells=int(recorded.sum()),
+        time={"first": float(time[0]), "last": float(time[-1])} if len(time) else {"first": None, "last": None},
+        checks=checks,
+        usable=_usable(source, usable, recorded),
+        pairs=pairs,
+        baseline=None if baseline is None else _compared(request, baseline, source, pairs),
+        warnings=source.notes,
+    )
+
+
+def _limits(limits: AuditLimits) -> dict[str, Any]:
+    found = asdict(limits)
+    found["pairs"] = [{"between": list(pattern), "max_depth": limit} for pattern, limit in limits.pairs]
+    return found | {name: [list(one) if isinstance(one, tuple) else one for one in found[name]] for name in ("allow",)}
+
+
+def _check(name: str, limits: AuditLimits, pairs: list[dict[str, Any]], is_compared: bool) -> dict[str, Any]:
+    """One check: its pairs, the deepest, those that exceed a limit, and the reason to fail, or ""."""
+    value = "start_depth" if name == START else "depth"
+    own = [one for one in pairs if one[value] > 0.0 and (name in (START, one["check"]))]
+    own.sort(key=lambda one: -one[value])
+    failing = [one for one in own if name in one["exceeds"]]
+    if is_compared:
+        without_limits = not limits.has_any and name != START
+        failing = [one for one in (own if without_limits else failing) if one["worse"] and not one["allowed"]]
+    limit = {DEPTH: limits.max_depth, SELF: limits.self, GROUND: limits.max_ground, START: limits.max_start}[name]
+    reason = ""
+    if failing:
+        deepest, words = failing[0], {SELF: " of one robot", GROUND: " with the ground", START: " in a first frame"}
+        what = "worse than in the baseline" if is_compared else "deeper than allowed"
+        pair = f"{deepest['shape0']} and {deepest['shape1']}"
+        reason = f"{plural(len(failing), 'pair')}{words.get(name, '')} {what}, by up to {deepest[value]:.4g} m: {pair}"
+    return {
+        "name": name,
+        "limit": limit if limit is not None or name == START else limits.max_depth,
+        "pairs": len(own),
+        "failing": len(failing),
+        "deepest": own[0][value] if own else 0.0,
+        "reason": reason,
+    }
+
+
+def _usable(source: AuditSource, usable: np.ndarray, recorded: np.ndarray) -> dict[str, Any]:
+    """Counts of usable cells, the runs of unusable frames, and the longest unusable beginning of a world."""
+    bad = recorded & ~usable
+    runs = []
+    for world in np.flatnonzero(bad.any(axis=0)).tolist():
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], bad[:, world].astype(np.int8), [0]])))
+        for first, end in edges.reshape(-1, 2).tolist():
+            frames = source.frames.number[first], source.frames.number[end - 1]
+            runs.append({"world": world, "first_frame": int(frames[0]), "last_frame": int(frames[1])})
+    return {
+        "cells": int(usable.sum()),
+        "share": float(usable.sum() / max(1, recorded.sum())),
+        "unusable_from_start": int(leading_run(bad.T).max(initial=0)),
+        "runs": len(runs),
+        "listed": runs[:MAX_RUNS_LISTED],
+    }
+
+
+def _compared(
+    request: AuditRequest, baseline: dict[str, Any], source: AuditSource, pairs: list[dict[str, Any]]
+) -> dict[str, Any]:
+    if baseline.get("trajectory_sha256") == source.trajectory_sha256:
+        note = ""
+    else:
+        note = "the baseline is of another recording"
+    here = {(one["shape0"], one["shape1"]) for one in pairs}
+    return {
+        "file": request.against,
+        "tolerance": request.tolerance,
+        "worse": sum(one["worse"] for one in pairs),
+        "gone": len(_depths_by_name(baseline).keys() - here),
+        "note": note,
+    }

@@ -1,0 +1,205 @@
+"""What an audit reads: the contacts of a contact set, or those of a scene in motion, computed as they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from collidecli.analysis.touch_intervals import Frames
+from collidecli.commands.audit_limits import AuditedShapes
+from collidecli.commands.collision import prepare_collision
+from collidecli.commands.motions import parse_frames
+from collidecli.commands.run import search_warnings
+from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
+from collidecli.commands.timing import TimingReport
+from collidecli.commands.touching_blocks import touching_blocks
+from collidecli.engine.pipeline_builder import find_device, load_ahead
+from collidecli.importers.meshes.part_cache import parts_kept_in
+from collidecli.scene.contact_groups import HYDRO_PATCHES, SELF_CONTACTS, SOFT_CONTACTS
+from collidecli.scene.contacts import ContactBlock
+from collidecli.scene.model import Model
+from collidecli.scene.motion import Motion, episodes_in
+from collidecli.scene.particles import Particles
+from collidecli.scene.run_options import EngineOptions
+from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
+from collidecli.storage.contact_sets.rules import check_body_rows
+from collidecli.storage.process_activity import reading
+
+PARTICLES_LEFT_OUT = "particles, cloths and soft bodies are not audited: collide events lists their contacts"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditedScene(SceneRequest):
+    """A scene in motion to audit. engine: device, threads and cache."""
+
+    engine: EngineOptions = field(default_factory=EngineOptions)
+
+    @property
+    def memory_limit(self) -> int:
+        return self.engine.memory_limit
+
+
+@dataclass
+class AuditSource:
+    """Contacts to audit. name: for messages. scene, trajectory: names of files, or "". scene_sha256,
+    trajectory_sha256: their hashes. frames: with numbers in the input; step: int64[F].
+
+    contents: columns shape0, shape1 and distance of every cell from the first selected frame on; to be read once.
+    loaded, motion: of a scene. notes: warnings, complete after the last block.
+    """
+
+    name: str
+    scene: str
+    scene_sha256: str
+    trajectory: str
+    trajectory_sha256: str
+    shapes: AuditedShapes
+    frames: Frames
+    step: np.ndarray
+    world_count: int
+    contents: Generator[ContactBlock, None, None]
+    notes: list[str]
+    loaded: LoadedScene | None = None
+    motion: Motion | None = None
+
+    def rows(self) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+        """Frames done, and cell (of the selected frames), shape0, shape1, distance of contacts, block by block."""
+        start = int(self.frames.number[0]) if len(self.frames) else 0
+        step = int(self.frames.number[1]) - start if len(self.frames) > 1 else 1
+        with closing(self.contents) as blocks:
+            for block in blocks:
+                cell = np.repeat(block.first_cell + np.arange(len(block.cell_counts)), block.cell_counts)
+                frame, world = np.divmod(cell, self.world_count)
+                index, between = np.divmod(frame - start, step)
+                kept = np.flatnonzero(between == 0)
+                done = (block.first_cell + len(block.cell_counts)) // self.world_count - start
+                shape0, shape1, distance = (block.columns[name][kept] for name in ("shape0", "shape1", "distance"))
+                cells = (index * self.world_count + world)[kept]
+                yield min(done // step, len(self.frames)), cells, shape0, shape1, distance
+
+
+@contextmanager
+def audited_contact_set(path: str, frames: str, self_bodies: Sequence[str]) -> Iterator[AuditSource]:
+    """The contacts of a contact set. Raises InputError for another file, and for unknown frames and bodies."""
+    with reading("contact set", path), ContactSet.open(path) as contacts:
+        check_body_rows(contacts)
+        yield contact_set_source(contacts, frames, self_bodies)
+
+
+def contact_set_source(contacts: ContactSet, frames: str, self_bodies: Sequence[str]) -> AuditSource:
+    """The contacts of an open contact set, with a robot of the named bodies."""
+    picked = parse_frames(frames, contacts.frame_count)
+    number = np.arange(picked.start, picked.stop, picked.step)
+    episodes = None if contacts.episodes is None else contacts.episodes.sliced(picked)
+    shapes = contacts.shapes
+    bodies = ["" if row < 0 else contacts.body_path[row] for row in shapes.body.tolist()]
+    audited = AuditedShapes(shapes.path, bodies, shapes.body < 0, shapes.type)
+    worlds = contacts.world_count
+    notes = []
+    if HYDRO_PATCHES.name in contacts.groups:
+        notes.append(
+            "depths of hydroelastic pairs are those of their contact surfaces: audit the scene for translations"
+        )
+    if SOFT_CONTACTS.name in contacts.groups or SELF_CONTACTS.name in contacts.groups:
+        notes.append(PARTICLES_LEFT_OUT)
+    first, last = (int(number[0]) * worlds, (int(number[-1]) + 1) * worlds) if len(number) else (0, 0)
+    return AuditSource(
+        name=contacts.path,
+        scene=contacts.scene,
+        scene_sha256=contacts.scene_sha256,
+        trajectory="",
+        trajectory_sha256=contacts.trajectory_sha256,
+        shapes=_with_named_robot(audited, self_bodies, contacts.path),
+        frames=Frames(number, contacts.time[number], episodes),
+        step=contacts.step[number],
+        world_count=worlds,
+        contents=_of_contact_set(contacts, first, last),
+        notes=notes,
+    )
+
+
+def _of_contact_set(contacts: ContactSet, first: int, last: int) -> Generator[ContactBlock, None, None]:
+    yield from touching_blocks(contacts, BLOCK_ROWS, first, last, with_particles=False, each_particle=False)
+
+
+@contextmanager
+def audited_scene(request: AuditedScene, self_bodies: Sequence[str]) -> Iterator[AuditSource]:
+    """The contacts of a scene in motion, with point contacts and without a gap. Raises InputError as `run` does."""
+    request.engine.checked()
+    contact = replace(request.contact, gap=0.0, hydro="off").checked()
+    timing = TimingReport()
+    device = find_device(request.engine.device)
+    load_ahead(device)
+    with parts_kept_in(request.engine.cache_dir, request.engine.cache_limit):
+        scene, motion = scene_in_motion(request)
+    with closing(motion):
+        notes = [*scene.warnings, *motion.warnings]
+        if len(scene.model.particles):
+            scene = replace(scene, model=replace(scene.model, particles=Particles()))
+            notes.append(PARTICLES_LEFT_OUT)
+        model = scene.model
+        with scene.named():
+            collision = prepare_collision(model, motion, contact, request.engine, device, timing)
+        notes += collision.notes
+
+        def contents() -> Generator[ContactBlock, None, None]:
+            with closing(collision.blocks(timing)) as blocks:
+                yield from blocks
+            notes.extend(search_warnings(timing, model.shapes.path))
+
+        frames = Frames(np.arange(len(motion.time)), motion.time, episodes_in(motion, model.world_count))
+        yield AuditSource(
+            name=scene.name,
+            scene=scene.name,
+            scene_sha256=scene.sha256,
+            trajectory=request.trajectory or "",
+            trajectory_sha256=motion.sha256,
+            shapes=_with_named_robot(_shapes_of(scene), self_bodies, scene.name),
+            frames=frames,
+            step=motion.step,
+            world_count=model.world_count,
+            contents=contents(),
+            notes=notes,
+            loaded=scene,
+            motion=motion,
+        )
+
+
+def _shapes_of(scene: LoadedScene) -> AuditedShapes:
+    model = scene.model
+    shapes, robot = model.shapes, _robots(scene)
+    bodies = ["" if row < 0 else model.bodies.path[row] for row in shapes.body.tolist()]
+    of_shape = np.where(shapes.body >= 0, np.append(robot, -1)[shapes.body], -1)
+    return AuditedShapes(shapes.path, bodies, shapes.body < 0, [kind.label for kind in shapes.types()], of_shape)
+
+
+def _robots(scene: LoadedScene) -> np.ndarray:
+    """int64[B]: number of the joint tree of each body; -1 for a body that no joint connects with another one."""
+    model = scene.model
+    of_path: dict[tuple[int, str], int] = {}
+    number = 0
+    for source, imported in enumerate(scene.imports):
+        for tree in imported.articulated.articulations if imported.articulated is not None else ():
+            if len(tree.body_path) > 1:
+                of_path |= {(source, path): number for path in tree.body_path}
+                number += 1
+    rows = zip(model.bodies.path, _imports(scene, model), strict=True)
+    return np.array([of_path.get((source, path), -1) for path, source in rows], np.int64)
+
+
+def _imports(scene: LoadedScene, model: Model) -> list[int]:
+    """The index in `scene.imports` of each body's scene."""
+    of_world = scene.world_import or (0,) * model.world_count
+    of_template = dict(zip(reversed(model.world_template.tolist()), reversed(of_world), strict=True))
+    return [of_template.get(template, 0) for template in model.bodies.template.tolist()]
+
+
+def _with_named_robot(shapes: AuditedShapes, patterns: Sequence[str], where: str) -> AuditedShapes:
+    """The shapes with one robot, of the bodies that match; with those of the joints without patterns."""
+    if not patterns:
+        return shapes if len(shapes.robot) else replace(shapes, robot=np.full(len(shapes.path), -1, np.int64))
+    named = shapes.matching(patterns, "--self-bodies", where)
+    return replace(shapes, robot=np.where(named & ~shapes.is_static, 0, -1))

@@ -1,0 +1,256 @@
+"""collide audit: depths against closed forms, limits, masks, baselines, pages, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+import h5py
+import numpy as np
+import pandas
+import pytest
+
+import collidecli
+from tests.cli.conftest import FRAMES, distances
+from tests.support.touch_oracle import Touch, touching_set
+
+ROBOT = """<mujoco>
+  <worldbody>
+    <geom name="floor" type="plane" size="0 0 1"/>
+    <body name="trunk" pos="0 0 1"><freejoint/>
+      <geom name="trunk" type="sphere" size="0.2"/>
+      <body name="arm" pos="0 0 0.5"><joint axis="0 1 0"/><geom name="arm" type="sphere" size="0.1"/>
+        <body name="hand" pos="0 0 0.3"><joint axis="0 1 0"/><geom name="hand" type="sphere" size="0.1"/></body>
+      </body>
+    </body>
+    <body name="ball" pos="3 0 1"><freejoint/><geom name="ball" type="sphere" size="0.1"/></body>
+  </worldbody>
+</mujoco>
+"""
+DEPTH = np.maximum(-distances().astype(np.float32), 0)
+"""Of the spheres of conftest in each frame [m]."""
+
+
+@pytest.fixture
+def audit(here, collide):
+    """audit(*options): the result as JSON; the exit code must agree with it."""
+
+    def call(*options: str) -> dict:
+        answer = collide("audit", *options, "--json")
+        assert answer.code in (0, 1), answer.err
+        result = json.loads(answer.out)
+        assert (answer.code == 0) == result["passed"]
+        return result
+
+    return call
+
+
+@pytest.fixture
+def robot(here) -> str:
+    """The robot in 4 frames: at rest; 30 mm in the floor; the hand 40 mm in the trunk; the ball 5 mm in the trunk."""
+    (here / "robot.xml").write_text(ROBOT)
+    poses = np.zeros((4, 1, 4, 7))
+    poses[..., 6] = 1.0
+    poses[:, 0, :, 2] = [1.0, 1.5, 1.8, 1.0]
+    poses[:, 0, 3, 0] = 3.0
+    poses[1, 0, :3, 2] -= 0.83
+    poses[2, 0, 2, 2] = 1.26
+    poses[3, 0, 3, 0] = 0.295
+    with h5py.File("robot.h5", "w") as file:
+        file.attrs["format"], file.attrs["format_version"] = "collide-trajectory", np.array((1, 0), np.int32)
+        file["time"], file["body_q"] = np.arange(4) / 10.0, poses
+        file.create_dataset("body_name", data=["trunk", "arm", "hand", "ball"], dtype=h5py.string_dtype())
+    return "robot.xml"
+
+
+def test_depths_of_two_spheres(audit):
+    result = audit("scene.xml", "-t", "motion.h5", "--max-depth", "2cm", "--mask", "mask.npz")
+    (pair,) = result["pairs"]
+    assert (pair["shape0"], pair["shape1"], pair["check"]) == ("base", "ball", "depth")
+    assert pair["depth"] == pytest.approx(DEPTH.max(), abs=1e-7)
+    assert (pair["frame"], pair["time"]) == (FRAMES - 1, pytest.approx((FRAMES - 1) / 100))
+    assert pair["cells"] == (DEPTH > 0).sum()
+    assert pair["cells_over"] == (DEPTH > 0.02).sum()
+    with np.load("mask.npz") as mask:
+        np.testing.assert_allclose(mask["depth"][:, 0], DEPTH, atol=1e-6)
+        assert mask["usable"][:, 0].tolist() == (DEPTH <= 0.02).tolist()
+        rows = np.where(DEPTH > 0, 1, -1)
+        assert mask["deepest"][:, 0, 1].tolist() == rows.tolist()
+        assert mask["shape_path"].tolist() == ["base", "ball", "far"]
+    usable = result["usable"]
+    assert usable["cells"] == (DEPTH <= 0.02).sum()
+    assert usable["listed"] == [{"world": 0, "first_frame": int(np.argmax(DEPTH > 0.02)), "last_frame": FRAMES - 1}]
+    assert result["checks"][0]["reason"].startswith("1 pair deeper than allowed, by up to 0.08")
+
+
+def test_a_limit_is_not_exceeded_by_itself(audit):
+    deepest = audit("scene.xml", "-t", "motion.h5")["pairs"][0]["depth"]
+    assert audit("scene.xml", "-t", "motion.h5", "--max-depth", repr(deepest))["passed"]
+    assert not audit("scene.xml", "-t", "motion.h5", "--max-depth", repr(deepest * (1 - 1e-6)))["passed"]
+
+
+def test_a_scene_and_its_contact_set_agree(audit, collide):
+    assert collide("run", "scene.xml", "-t", "motion.h5", "--gap", "0.05", "-o", "out.h5", "-q").code == 0
+    one, other = audit("scene.xml", "-t", "motion.h5", "--max-depth", "1mm"), audit("out.h5", "--max-depth", "1mm")
+    for name in ("pairs", "usable", "frames", "cells", "reasons", "scene_sha256", "trajectory_sha256"):
+        assert one[name] == other[name]
+    sliced = audit("out.h5", "--frames", "2::3"), audit("scene.xml", "-t", "motion.h5", "--frames", "2::3")
+    assert sliced[0]["pairs"][0]["cells"] == (DEPTH[2::3] > 0).sum() == sliced[1]["pairs"][0]["cells"]
+    assert sliced[0]["pairs"][0]["depth"] == sliced[1]["pairs"][0]["depth"]
+
+
+def test_classes_of_pairs(audit, robot):
+    result = audit(robot, "-t", "robot.h5")
+    found = {(one["shape0"], one["shape1"]): (one["check"], one["frame"], one["depth"]) for one in result["pairs"]}
+    assert found == {
+        ("trunk", "hand"): ("self", 2, pytest.approx(0.04, abs=1e-6)),
+        ("floor", "trunk"): ("ground", 1, pytest.approx(0.03, abs=1e-6)),
+        ("trunk", "ball"): ("depth", 3, pytest.approx(0.005, abs=1e-6)),
+    }
+    assert result["passed"]
+    for options, failing in (
+        (["--max-depth", "6mm"], ["self", "ground"]),
+        (["--max-depth", "6mm", "--self", "5cm", "--max-ground", "5cm"], []),
+        (["--self"], ["self"]),
+        (["--max-ground", "2cm"], ["ground"]),
+        (["--max-depth", "1mm", "--allow", "trunk", "*", "--max-ground", "1"], []),
+        (["--max-depth", "0.04", "--ground-shapes", "ball", "--max-ground", "4mm"], ["ground"]),
+    ):
+        checks = audit(robot, "-t", "robot.h5", *options)["checks"]
+        assert [one["name"] for one in checks if one["failing"]] == failing, options
+
+
+def test_first_frames(audit, robot):
+    result = audit(robot, "-t", "robot.h5", "--frames", "1:", "--max-start", "2cm", "--max-depth", "1")
+    assert [one["failing"] for one in result["checks"]] == [0, 0, 0, 1]
+    result = audit(robot, "-t", "robot.h5", "--frames", "1:", "--max-depth", "1cm")
+    assert result["usable"]["unusable_from_start"] == 2
+    assert audit(robot, "-t", "robot.h5", "--max-start", "0")["passed"]
+
+
+def test_limits_of_a_file(audit, robot, here):
+    text = 'max-depth = "1mm"\nself = 0.05\nmax-ground = "1cm"\nallow = [["floor", "tru*"]]\n'
+    (here / "limits.toml").write_text(text + '[[pair]]\nbetween = ["ball", "trunk"]\nmax-depth = "6mm"\n')
+    assert audit(robot, "-t", "robot.h5", "--limits", "limits.toml")["passed"]
+    result = audit(robot, "-t", "robot.h5", "--limits", "limits.toml", "--self", "1cm")
+    assert [one["name"] for one in result["checks"] if one["failing"]] == ["self"]
+
+
+def test_only_what_is_worse_than_the_baseline_fails(audit, robot, here):
+    whole = ["robot.xml", "-t", "robot.h5", "--max-depth", "1mm"]
+    (here / "whole.json").write_text(json.dumps(audit(*whole)))
+    (here / "part.json").write_text(json.dumps(audit(*whole, "--frames", ":3")))
+    assert not audit(*whole)["passed"]
+    result = audit(*whole, "--against", "whole.json")
+    assert result["passed"]
+    assert (result["baseline"]["worse"], result["baseline"]["gone"]) == (0, 0)
+    result = audit(*whole, "--against", "part.json")
+    assert [one["failing"] for one in result["checks"]] == [1, 0, 0, 0]
+    assert audit(*whole, "--against", "part.json", "--tolerance", "5.1mm")["passed"]
+    assert audit(*whole, "--frames", ":3", "--against", "whole.json")["baseline"]["gone"] == 1
+
+
+def test_pages(robot, collide, here):
+    words = ["audit", robot, "-t", "robot.h5", "--max-depth", "10mm", "--github"]
+    answer = collide(*words, "--junit-xml", "a.xml", "--markdown", "a.md")
+    assert answer.code == 1
+    assert "failed: 2 findings, 3 pairs penetrate, up to 40 mm" in answer.out
+    suite = ElementTree.parse("a.xml").getroot()[0]
+    assert (suite.attrib["tests"], suite.attrib["failures"]) == ("4", "2")
+    failed = [case.attrib["name"] for case in suite if len(case)]
+    assert failed == ["self-collision", "ground penetration"]
+    assert "| `floor` | `trunk` | 30 mm | 1 | 0 | 1 |" in (here / "a.md").read_text()
+    assert [line.split(":")[2].split(" ")[0] for line in answer.err.splitlines()] == ["error", "error"]
+
+
+def test_masks_of_worlds_and_demonstrations(audit, here):
+    rows = [Touch(0, 0, 0, 1, -0.01), Touch(2, 1, 0, 2, -0.02), Touch(2, 1, 1, 2, -0.02), Touch(3, 0, 1, 2, 0.01)]
+    made = touching_set(rows, 4, 2).write(here / "a.h5")
+    for name in ("m.npz", "m.h5", "m.csv"):
+        audit(made, "--max-depth", "15mm", "--mask", name)
+    usable = np.ones((4, 2), bool)
+    usable[2, 1] = False
+    table = pandas.read_csv("m.csv", keep_default_na=False)
+    with np.load("m.npz") as npz, h5py.File("m.h5") as h5:
+        assert h5.attrs["format"] == "collide-audit"
+        for name in npz.files:
+            if name != "shape_path":
+                np.testing.assert_array_equal(npz[name], h5[name][:])
+        np.testing.assert_array_equal(npz["usable"], usable)
+        assert npz["deepest"][2, 1].tolist() == [0, 2]  # of equal depths the first pair
+        assert npz["ground_depth"][2, 1] == np.float32(0.02)
+    assert table["usable"].tolist() == usable.ravel().tolist()
+    assert table["shape1"].tolist() == ["ball", "", "", "", "", "bøx", "", ""]
+
+
+def test_python(here, robot):
+    found = collidecli.audit(robot, "robot.h5", max_depth="10mm", self=0.05)
+    assert not found.passed
+    np.testing.assert_allclose(found.depth[:, 0], [0, 0.03, 0.04, 0.005], atol=1e-6)
+    np.testing.assert_allclose(found.self_depth[:, 0], [0, 0, 0.04, 0], atol=1e-6)
+    assert found.usable[:, 0].tolist() == [True, False, True, True]
+    assert [one["check"] for one in found.pairs] == ["self", "ground", "depth"]
+    assert found.pairs == found.result.pairs
+    for options in ({"max_depth": "2 miles"}, {"self": -1.0}, {"gap": 0.1}, {"allow": [("x", "y")]}, {"nothing": 1}):
+        with pytest.raises(collidecli.InputError):
+            collidecli.audit(robot, "robot.h5", **options)
+
+
+LIMITS = {
+    "a.toml": ("max-dept = 1", "max-depth"),
+    "b.toml": ('self = "-1mm"', "below 0"),
+    "c.toml": ("allow = [['a']]", "two patterns"),
+    "d.toml": ("[[pair]]\nbetween = ['a', 'b']", "max-depth"),
+    "e.toml": ("max-depth = true", "not a length"),
+    "f.toml": ("max-depth = nan", "not a length"),
+    "g.toml": ("max-depth = [", "TOML"),
+    "h.toml": ("allow = [['base', 'nothing*']]", "'nothing*' matches no"),
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--max-depth", "-1"], "below 0"),
+        (["--max-depth", "nan"], "not a length"),
+        (["--self=x"], "not a length"),
+        (["--allow", "base", "nothing"], "'nothing' matches no"),
+        (["--ground-shapes", "x*"], "'x*' matches no"),
+        (["--max-ground", "1"], "--ground-shapes"),
+        (["--self"], "--self-bodies"),
+        (["--self", "--self-bodies", "x"], "'x' matches no"),
+        (["--against", "scene.xml"], "not JSON"),
+        (["--against", "missing.json"], "cannot be read"),
+        (["--against", "other.json"], "collide.audit/1"),
+        (["--against", "damaged.json"], "damaged"),
+        (["--limits", "missing.toml"], "cannot be read"),
+        (["--mask", "mask.txt"], "extension"),
+        (["--frames", "50:"], "selects none"),
+        *((["--limits", name], words) for name, (_, words) in LIMITS.items()),
+    ],
+)
+def test_refused(here, collide, options, words):
+    (here / "other.json").write_text('{"schema": "collide.run/1"}')
+    (here / "damaged.json").write_text('{"schema": "collide.audit/1", "pairs": [{"shape0": 1}]}')
+    for name, (text, _) in LIMITS.items():
+        (here / name).write_text(text)
+    answer = collide("audit", "scene.xml", "-t", "motion.h5", "--mask", "m.npz", *options, "--markdown", "a.md")
+    if "--mask" in options:
+        answer = collide("audit", "scene.xml", *options, "--markdown", "a.md")
+    assert answer.code == 2, answer.err
+    assert words in answer.err
+    assert len(answer.err.splitlines()) <= 3
+    assert not (here / "m.npz").exists()
+    assert not (here / "a.md").exists()
+
+
+def test_refused_of_contact_sets(here, collide):
+    made = touching_set([Touch(0, 0, 0, 1, -0.01)], 2, 1).write(here / "a.h5")
+    assert "--self-bodies" in collide("audit", made, "--self").err
+    assert collide("audit", made, "--self", "--self-bodies", "body*").code == 0
+    for words in (["-t", "motion.h5"], ["--margin", "0.1"], ["--worlds", "2"]):
+        answer = collide("audit", made, *words)
+        assert (answer.code, "contact set" in answer.err) == (2, True)
+    assert collide("audit").code == 2
+    assert collide("audit", "missing.xml").code == 2
+    assert collide("audit", "scene.xml", "--mask", "x.npz", "--markdown", "x.npz").code == 2
