@@ -264,9 +264,9 @@ def _check_environments(builder: ModelBuilder, worlds: int | None, what: str, wh
     """Raises InputError where the number of a scene's environments differs from the number of worlds."""
     if builder.world_count and worlds not in (None, builder.world_count):
         raise InputError(
-            f"there are {worlds} {what}, and the scene has {builder.world_count} environments, each a world",
+            f"there are {worlds} {what}, and the scene has {builder.world_count} worlds of its own",
             where,
-            f"give equal numbers{remedy}, or import the stage as one world with --environments none",
+            f"give equal numbers{remedy}; environments become one world with --environments none",
         )
 
 

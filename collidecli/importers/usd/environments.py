@@ -51,11 +51,6 @@ class Environments:
             return ""
         return next((above for above in upwards(path) if above in self._roots), "")
 
-    def are_apart(self, first: str, second: str) -> bool:
-        """Whether two prims are in different environments, and so cannot collide."""
-        roots = self.root_of(first), self.root_of(second)
-        return all(roots) and roots[0] != roots[1]
-
     def is_left_out(self, path: str) -> bool:
         """Whether a prim is not composed because another environment has an equal one."""
         root = self.root_of(path)

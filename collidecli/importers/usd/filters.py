@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -99,8 +99,9 @@ class PairFilters:
     """Adds a stage's filtered pairs, joints and articulations to a builder.
 
     shapes_of, body_of: prim path to the builder's indices, several for a mesh of convex parts. owner_of: collider's
-    path to that of its body, also of one that is not enabled; "" without a body. self_collisions: "on" or "off"
-    replaces what the articulations have.
+    path to that of its body, also of one that is not enabled; "" without a body. world_of: name of the world of a body
+    or collider where there are several; "" for every world. self_collisions: "on" or "off" replaces what the
+    articulations have.
     """
 
     def __init__(
@@ -110,11 +111,12 @@ class PairFilters:
         shapes_of: dict[str, list[int]],
         body_of: dict[str, int],
         owner_of: dict[str, str],
+        world_of: Callable[[str], str],
         self_collisions: str = "",
     ) -> None:
         self._builder, self._physics, self._self_collisions = builder, physics, self_collisions
         self._shapes_of, self._body_of = shapes_of, body_of
-        self._owner_of = owner_of
+        self._owner_of, self._world_of = owner_of, world_of
         self._owned: dict[str, list[str]] = {}
         for path, owner in owner_of.items():
             self._owned.setdefault(owner, []).append(path)
@@ -174,7 +176,7 @@ class PairFilters:
                 self._side(path, str(body), str(rel))
                 for body, rel in ((joint.body0, joint.rel0), (joint.body1, joint.rel1))
             ]
-            if self._joins_environments(path, joint):
+            if self._joins_worlds(path, joint):
                 continue
             (body0, shapes0), (body1, shapes1) = sides
             if body0 is None or body1 is None:
@@ -182,12 +184,14 @@ class PairFilters:
             elif body0 != body1:
                 self._builder.add_joint(body0, body1, collision_filter_parent=True)
 
-    def _joins_environments(self, path: str, joint: Any) -> bool:
-        """Whether a joint is between two environments, which cannot collide, so that it filters nothing."""
+    def _joins_worlds(self, path: str, joint: Any) -> bool:
+        """Whether a joint is between two worlds, whose shapes cannot collide, so that it filters nothing."""
         sides = [str(body or rel) for body, rel in ((joint.body0, joint.rel0), (joint.body1, joint.rel1))]
-        apart = self._physics.environments.are_apart(*sides)
+        worlds = [self._world_of(side) for side in sides]
+        apart = all(worlds) and worlds[0] != worlds[1]
         if apart:
-            self._physics.warnings.append(f"<{path}>: the joint is between two environments, which cannot collide")
+            what = "environments" if self._physics.environments.several else "worlds"
+            self._physics.warnings.append(f"<{path}>: the joint is between two {what}, which cannot collide")
         return apart
 
     def _side(self, joint: str, body: str, rel: str) -> tuple[int | None, list[int]]:
@@ -201,7 +205,10 @@ class PairFilters:
 
     def _add_articulations(self) -> None:
         for articulation in self._articulations:
-            bodies = [self._body_of[body] for body in articulation.bodies if body in self._body_of]
             collide = self._self_collisions == "on" if self._self_collisions else articulation.self_collision
-            if len(bodies) > 1 and not collide:
-                self._builder.add_articulation(bodies, self_collision=False)
+            by_world: dict[str, list[int]] = {}
+            for body in (path for path in articulation.bodies if path in self._body_of):
+                by_world.setdefault(self._world_of(body), []).append(self._body_of[body])
+            for bodies in [] if collide else by_world.values():
+                if len(bodies) > 1:
+                    self._builder.add_articulation(bodies, self_collision=False)

@@ -37,6 +37,7 @@ from collidecli.importers.usd.meshes import MeshReader
 from collidecli.importers.usd.missing_assets import check_composition, is_report_of_missing
 from collidecli.importers.usd.motion import RestPose, UsdMotion, is_animated, rest_poses, transform_chain
 from collidecli.importers.usd.motion_layer import file_of, layer_files
+from collidecli.importers.usd.newton_worlds import NewtonWorlds, newton_worlds
 from collidecli.importers.usd.prim_transforms import PrimTransforms
 from collidecli.importers.usd.stage import (
     REST_TIME,
@@ -135,7 +136,9 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneO
         scene.add_worlds()
         scene.add_bodies()
         scene.add_shapes()
-        filters = PairFilters(builder, physics, scene.shapes_of, scene.body_of, scene.owner_of, options.self_collisions)
+        filters = PairFilters(
+            builder, physics, scene.shapes_of, scene.body_of, scene.owner_of, scene.world_of, options.self_collisions
+        )
         filters.add_all()
         deformables = scene.add_deformables(moving)
     builder.source.append(Path(path).name)
@@ -172,7 +175,11 @@ class _Scene:
         self._moves: dict[str, bool] = {}
         self._newton_world: dict[str, int] = {}
         self._world_of: dict[str, int] = {}
+        self._world_of_value: dict[int, int] = {}
         self.owner_of = {shape: self._owner(shape) for shape in physics.shapes}
+        self.attributes = ColliderAttributes(physics, self.owner_of, self.metres_per_unit)
+        several = not physics.environments.all
+        self._newton_worlds = newton_worlds(physics, self.attributes, self.owner_of) if several else NewtonWorlds()
 
     def add_deformables(self, prims: dict[str, Usd.Prim]) -> dict[str, Deformable]:
         """Adds the particles of deformable prims, to the worlds of their environments."""
@@ -188,8 +195,11 @@ class _Scene:
         return found
 
     def add_worlds(self) -> None:
-        """Adds a world for each environment; equal environments have one template."""
+        """Adds a world for each environment; equal environments have one template. In a stage without environments,
+        adds one for each value of `newton:world` if there are several.
+        """
         environments = self._physics.environments
+        self._world_of_value = self._newton_worlds.add_to(self._builder)
         for each in environments.all:
             if not environments.several:
                 self._builder.set_origin(each.path, each.pose.tolist())
@@ -199,7 +209,13 @@ class _Scene:
             else:
                 self._builder.repeat_world(self._world_of[each.template], each.path, each.pose.tolist())
 
+    def world_of(self, path: str) -> str:
+        """Name of the world of a body or collider where there are several; "" for every world."""
+        return self._newton_worlds.name_of(path) or self._physics.environments.root_of(path)
+
     def _world_of_prim(self, path: str) -> AbstractContextManager[None]:
+        if path in self._newton_worlds.value_of:
+            return self._builder.in_world(self._world_of_value[self._newton_worlds.value_of[path]])
         root = self._physics.environments.root_of(path)
         return self._builder.in_world(self._world_of[root]) if root in self._world_of else nullcontext()
 
@@ -217,7 +233,6 @@ class _Scene:
         groups = self._groups = CollisionGroups(self._physics)
         for first, second in groups.filtered:
             self._builder.add_collision_group_filter(first, second)
-        self.attributes = ColliderAttributes(self._physics, self.owner_of, self.metres_per_unit)
         set_gap_rule(self._builder, self.attributes, self._physics.file)
         self.materials = PhysicsMaterials(self._physics, self.metres_per_unit)
         self._surface = resolved_material(self._builder.default_shape_cfg)
@@ -314,16 +329,16 @@ class _Scene:
             )
 
     def _check_world(self, path: str) -> None:
-        """Refuses different values of `newton:world` in one environment, or in a stage without environments."""
+        """Refuses different values of `newton:world` in one environment."""
         world = self.attributes.world(path)
-        if world is None:
+        if world is None or self._newton_worlds.values:
             return
         expected = self._newton_world.setdefault(self._physics.environments.root_of(path), world)
         if world != expected:
             raise InputError(
                 f"newton:world is {world}, and {expected} elsewhere",
                 self._physics.where(path),
-                "give each world an environment or a scene file of its own, or use --worlds for copies of one",
+                "give each world an environment of its own, or read the stage with --environments none",
             )
 
     def _config(self, path: str, groups: CollisionGroups) -> ShapeConfig:

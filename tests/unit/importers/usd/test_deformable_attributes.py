@@ -121,7 +121,6 @@ def test_a_margin_is_a_part_of_the_radius(tmp_path, more, radius):
             drops() + 'over "Box" { rel physics:filteredPairs = </Drops> }',
             r"</Box>: physics:filteredPairs with the def",
         ),
-        (drops("int newton:world = 1") + 'over "Box" { int newton:world = 0 }', "newton:world is 1, and 0 elsewhere"),
     ],
 )
 def test_what_cannot_be_honoured_is_refused_by_name(tmp_path, text, said):
@@ -219,3 +218,13 @@ def test_deformable_prims_of_environments_are_in_their_worlds(tmp_path):
     points = held["point_world"][:, :2].round(3).tolist()
     assert points[2] == [10.0, 0.0]
     assert points[3] == [0.0, 7.0]
+
+
+def test_a_deformable_prim_in_a_world_of_newton(tmp_path):
+    box, world = 'def Cube "Box"', "    int newton:world = {}\n"
+    text = HEAD.replace("double size = 1", "double size = 1\n" + world.format(0)) + drops("int newton:world = 1")
+    assert box in text
+    _, model = imported(tmp_path, text)
+    assert model.world_count == 2
+    assert dict(zip(model.shapes.path, model.shapes.template.tolist(), strict=True)) == {"/Ball": -1, "/Box": 0}
+    assert set(model.particles.template.tolist()) == {1}

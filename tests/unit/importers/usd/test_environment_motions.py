@@ -26,7 +26,7 @@ def stage_of(tmp_path):
 def test_worlds_that_do_not_agree_are_refused(stage_of, tmp_path):
     path = stage_of()
     assert load_scene([path], COUNT).model.world_count == COUNT
-    with pytest.raises(InputError, match="3 worlds, and the scene has 5 environments"):
+    with pytest.raises(InputError, match="3 worlds, and the scene has 5 worlds of its own"):
         load_scene([path], 3)
     with pytest.raises(InputError, match="2 scenes, and the scene has 5 environments"):
         load_scene([path, path], None)

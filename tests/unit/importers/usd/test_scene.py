@@ -215,7 +215,8 @@ CONE = f'def Cone "s" {COLLIDER} {{\n%s\n}}'
         (sphere("s", 'string radius = "abc"'), ["</s>", "radius is 'abc'"]),
         (sphere("s", 'string newton:contactMargin = "abc"'), ["</s>", "newton:contactMargin is 'abc'"]),
         (sphere("s", "float newton:collision_group = 1.5"), ["/s", "collision_group is 1.5"]),
-        (sphere("s", "int newton:world = 0") + sphere("t", "int newton:world = 1"), ["</t>", "newton:world is 1"]),
+        (f'def Xform "b" {BODY} {{\n{sphere("s", "int newton:world = 0", COLLIDER)}'
+         f'{sphere("t", "int newton:world = 1", COLLIDER)}}}', ["</b/t>", "newton:world is 1", "</b>"]),
         ('def Sphere "s" (references = @gone.usda@) {\n}', ["@gone.usda@", "compose"]),
         ('def Sphere "s" (references = </nowhere>) {\n}', ["</nowhere>", "compose"]),
         ('def Sphere "s" {', ["s.usda", "cannot be read"]),
