@@ -64,7 +64,7 @@ def test_worlds_of_a_recording_and_environments(here, collide):
     (here / "envs.usda").write_text(ENVIRONMENTS)
     write_demos(here / "demos.hdf5", {"demo_0": states(4, 0), "demo_1": states(4, 0)})
     message = refused(collide, "run", "envs.usda", "-t", "demos.hdf5")
-    assert "there are 2 worlds of the recording, and the scene has 3 environments" in message
+    assert "there are 2 worlds of the recording, and the scene has 3 worlds of its own" in message
     assert "--demos" in message
     assert "--demos" not in refused(collide, "run", "envs.usda", "--worlds", "2")
 

@@ -28,10 +28,10 @@ def test_worlds_that_do_not_agree_are_refused(stage_of, tmp_path):
     assert load_scene([path], COUNT).model.world_count == COUNT
     with pytest.raises(InputError, match="3 worlds, and the scene has 5 worlds of its own"):
         load_scene([path], 3)
-    with pytest.raises(InputError, match="2 scenes, and the scene has 5 environments"):
+    with pytest.raises(InputError, match="2 scenes, and the scene has 5 worlds of its own"):
         load_scene([path, path], None)
     recording = write_recording(tmp_path, ["Robot/link_0"], np.zeros((1, 4, 1, 7)))
-    with pytest.raises(InputError, match="4 worlds of the recording, and the scene has 5 environments"):
+    with pytest.raises(InputError, match="4 worlds of the recording, and the scene has 5 worlds of its own"):
         load_scene([path], None, trajectory=recording)
 
 
