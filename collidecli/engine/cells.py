@@ -7,6 +7,7 @@ block of cells are consecutive (see cell_blocks).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -130,14 +131,37 @@ def _upload_cells(
     layout = _cell_layout(first, batch.cell_count, recorded_worlds, bodies, device_model, shape, workspace)
     cells = workspace.struct(
         ChunkCells,
-        **layout,
+        **(layout.arrays if workspace.has_own_memory else {}),
         shift=shape.shift,
         world_shift=device_model.world_shift,
         body_shifts=device_model.body_shifts,
         shared=int(recorded_worlds == 1 and device_model.model.world_shift is not None),
     )
+    if not workspace.has_own_memory:
+        for name, values in layout.arrays.items():
+            workspace.bind_host_array(ChunkCells, name, values, wp.int32)
     workspace.bind_host_array(ChunkCells, "body_pose", poses if len(poses) else np.zeros((1, 7)), Pose)
-    return cells, layout["block_template"].shape[0]
+    return cells, layout.block_count(batch.cell_count)
+
+
+HELD_LAYOUTS = 4
+"""Of a workspace: whole blocks, a batch's last chunk, and chunks of a run's end."""
+
+
+@dataclass(frozen=True)
+class CellLayout:
+    """The arrays of ChunkCells that depend on no pose, for `cell_count` cells: of the host, or in a device's memory.
+
+    whole_lanes: lanes of a block if the arrays serve any smaller number of whole blocks as well, else 0.
+    """
+
+    cell_count: int
+    whole_lanes: int
+    arrays: dict[str, Any]
+
+    def block_count(self, cells: int) -> int:
+        """Blocks of a chunk of `cells` cells."""
+        return cells // self.whole_lanes if self.whole_lanes else self.arrays["block_template"].shape[0]
 
 
 def _cell_layout(
@@ -148,13 +172,18 @@ def _cell_layout(
     device_model: DeviceModel,
     shape: BlockShape,
     workspace: Workspace,
-) -> dict[str, wp.array]:
-    """The arrays of ChunkCells that depend on no pose, for cells from cell `first` of the first frame on; cached."""
-    key = (first, count, recorded_worlds, bodies, shape)
-    if workspace.cell_layout is None or workspace.cell_layout[0] != key:
-        workspace.finish()
-        world_template = device_model.model.world_template
-        frame, world = np.divmod(np.arange(first, first + count), len(world_template))
+) -> CellLayout:
+    """The layout of a chunk from cell `first` of its first frame on; reused by later chunks.
+
+    Whole blocks of one world are the beginning of a layout of more cells, so that chunks of different sizes share it.
+    """
+    world_template = device_model.model.world_template
+    whole = shape.lanes if len(world_template) == 1 and count % shape.lanes == 0 else 0
+    key = (first, 0 if whole else count, recorded_worlds, bodies, shape)
+    found = workspace.cell_layouts.get(key)
+    if found is None or found.cell_count < count:
+        cells = 1 << (count - 1).bit_length() if whole else count
+        frame, world = np.divmod(np.arange(first, first + cells), len(world_template))
         blocks = cell_blocks(world_template[world], world, shape)
         arrays = {
             "cell_template": world_template[world],
@@ -165,9 +194,14 @@ def _cell_layout(
             "block_template": blocks.block_template,
             "block_size": blocks.block_size,
         }
-        uploaded = {name: workspace.uploaded(values.astype(np.int32), wp.int32) for name, values in arrays.items()}
-        workspace.cell_layout = (key, uploaded)
-    return workspace.cell_layout[1]
+        arrays = {name: values.astype(np.int32) for name, values in arrays.items()}
+        if workspace.has_own_memory:
+            arrays = {name: workspace.uploaded(values, wp.int32) for name, values in arrays.items()}
+        found = CellLayout(cells, whole, arrays)
+        if len(workspace.cell_layouts) == HELD_LAYOUTS:
+            workspace.cell_layouts.clear()
+        workspace.cell_layouts[key] = found
+    return found
 
 
 @wp.func

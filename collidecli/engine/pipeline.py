@@ -20,7 +20,7 @@ from collidecli.engine.contact_record import Candidates, ContactBuffer, ContactR
 from collidecli.engine.contacts.compaction import COMPACT, compact_contacts, count_cells, keep_deepest, list_contacts
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.narrowphase.collider import Bucket, ColliderBatch, ColliderTable
-from collidecli.engine.runtime.compilation import load_kernels
+from collidecli.engine.runtime.compilation import is_loaded, load_kernels
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
@@ -358,7 +358,9 @@ class CollisionPipeline:
         # Without colliders there is one bucket.
         counted = zip(self.table.colliders, starts, strict=False)
         used = [collider.kernel for collider, counts in counted if any(begin < end for begin, end in counts)]
-        load_kernels(used[::-1], self.device_model.device)
+        missing = [one for one in used[::-1] if not is_loaded(one, self.device_model.device)]
+        if missing:
+            load_kernels(missing, self.device_model.device)
 
     def kernels(self) -> list[wp.Kernel]:
         """All kernels of this pipeline, by increasing compile time."""
@@ -409,7 +411,9 @@ class CollisionPipeline:
         emitted = workspace.struct(ContactBuffer, contact=contact)
         for index, collider in enumerate(self.table.colliders):
             size, start, first_row = sizes[index], starts[index], first_rows[index]
-            if collider.sub_pair_kernels and size:
+            if not size:
+                continue
+            if collider.sub_pair_kernels:
                 bucket = ColliderBatch(collider, shared, self.surfaces, order, start, size)
                 collider.sub_pair_kernels.collide(
                     bucket, sub_pairs[index], (contact, first_row), limit, inexact, workspace

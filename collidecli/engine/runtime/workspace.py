@@ -43,7 +43,7 @@ class Workspace:
         exact: no array gets more elements than requested. Otherwise an array that grows gets a quarter more where that
             fits, and whether a later array fits depends on earlier chunks.
 
-    cell_layout: key and arrays of the last chunk's cell layout, reused for the next chunk with this key (see cells).
+    cell_layouts: some cell layouts of earlier chunks, by key, for later chunks (see cells).
     """
 
     def __init__(self, device: wp.Device, memory_limit: int, exact: bool = False) -> None:
@@ -52,7 +52,7 @@ class Workspace:
         self._exact = exact
         self.bytes = 0
         self._stream = DeviceStream(device) if has_own_memory(device) else None
-        self.cell_layout: tuple[tuple[int, ...], tuple[wp.array, ...]] | None = None
+        self.cell_layouts: dict[tuple[Any, ...], Any] = {}
         self._arrays: dict[str, wp.array] = {}
         self._structs: dict[Any, tuple[Any, dict[str, Any]]] = {}
         self._tables: dict[Any, tuple[int, Any, dict[str, wp.array]]] = {}
@@ -133,8 +133,13 @@ class Workspace:
         return instance
 
     def bind_host_array(self, kind: Any, name: str, values: np.ndarray, dtype: Any) -> None:
-        """Sets an array field of a struct of this workspace to host values, one row per element; no copy on the CPU."""
+        """Sets an array field of a struct of this workspace to host values, one row per element; no copy on the CPU.
+
+        On the CPU nothing is done for the array of the last call.
+        """
         instance, fields_set = self._structs[kind]
+        if fields_set.get(name) is values:
+            return
         if self._stream is not None:
             target = self.array(f"{kind.__name__}_{name}", len(values), dtype)
             self._stream.upload(target, np.ascontiguousarray(values))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from collidecli.engine.cell_blocks import BlockShape
 from collidecli.engine.cells import PoseBatch, transform_chunk
 from collidecli.engine.runtime.workspace import Workspace
+from collidecli.numerics.pose_products import IDENTITY
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.placement import compose
@@ -57,3 +59,25 @@ def test_shapes_are_where_their_bodies_and_worlds_are(recorded, first_frame, fir
         own = body[1] if recorded == 2 else compose(place, body[1])
         expected = [body[0], model.shapes.pose[1], own, compose(place, np.array([1.0, 2.0, 3.0, 0, 0, 0, 1.0]))]
         np.testing.assert_allclose(found[cell], expected, atol=1e-12)
+
+
+def test_chunks_of_whole_blocks_share_a_layout():
+    """Chunks of fewer blocks read the beginning of a larger chunk's arrays; a last, incomplete block has its own."""
+    builder = ModelBuilder()
+    builder.add_shape_sphere(builder.add_body())
+    model, poses = builder.finalize(), np.tile(IDENTITY, (200, 1, 1, 1))
+    poses[:, 0, 0, 0] = np.arange(200)
+    device_model = pipeline_of(model, poses[:2], broad_phase="nxn").device_model
+    workspace = Workspace(device_model.device, 1 << 40)
+    first_cell, layouts = 0, []
+    for count in (96, 32, 64, 8):
+        batch = PoseBatch(first_cell, count, 0, poses)
+        chunk = transform_chunk(device_model, batch, workspace, BlockShape(5))
+        width = device_model.layout.width
+        pose = workspace.host(chunk.instances.pose, count * width).reshape(chunk.block_count, width, chunk.lanes, 7)
+        x = pose[:, 0, :, 0].reshape(-1)
+        np.testing.assert_array_equal(x, np.arange(first_cell, first_cell + count))
+        assert (chunk.block_count, chunk.lanes) == (max(1, count // 32), min(count, 32))
+        layouts.append(len(workspace.cell_layouts))
+        first_cell += count
+    assert layouts == [1, 1, 1, 2]
