@@ -144,6 +144,9 @@ class ModelBuilder(ShapeAdders, ParticleAdders):
         check_kind("cfg", cfg, ShapeConfig, where)
         cfg = cfg.changed()
         check_config(cfg, where, self._sound_materials)
+        if mesh is None and not cfg.is_solid:
+            what = f"a {shape_type.label.replace('_', ' ')} cannot be hollow: is_solid is False"
+            raise InputError(what, where, "add its surface as a triangle mesh, or leave is_solid out")
         checked = checked_size(shape_type, size, where)
         record = ShapeRecord(
             key=key,

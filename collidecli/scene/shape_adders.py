@@ -181,7 +181,8 @@ class ShapeAdders:
 
         vertices: or a result of `triangle_mesh`, which several shapes may share; then without faces. Triangles are
         counterclockwise from outside. two_sided: of an open mesh; False makes it one-sided: a shape behind it is
-        pushed to its front; a TriangleMesh has its own value.
+        pushed to its front; a TriangleMesh has its own value. A mesh is hollow if `cfg.is_solid` is False, or if the
+        TriangleMesh is.
         Warns of repairs of the mesh, see `triangle_mesh`, and of an open mesh with a signed distance field, which
         treats it as solid. Raises InputError for an invalid mesh, see `triangle_mesh`.
         """
@@ -197,11 +198,13 @@ class ShapeAdders:
         check_kind("two_sided", two_sided, FLAG, where)
         mesh = vertices
         if not isinstance(mesh, TriangleMesh):
-            mesh = triangle_mesh(mesh, np.asarray(faces), where, two_sided)
+            mesh = triangle_mesh(mesh, np.asarray(faces), where, two_sided, cfg.is_solid)
         if mesh.repairs and mesh is not vertices:
             warnings.warn(f"{where}: {'; '.join(mesh.repairs.words())}", stacklevel=2)
-        if mesh is not vertices and sdf_options(cfg).wanted and not mesh.is_closed:
+        if mesh is not vertices and sdf_options(cfg).wanted and not mesh.is_closed and mesh.is_solid:
             warnings.warn(f"{where}: an open mesh, which its signed distance field treats as solid", stacklevel=2)
+        if mesh.is_solid and not cfg.is_solid:
+            raise InputError("the TriangleMesh is solid", where, "make it by triangle_mesh(..., is_solid=False)")
         pose = compose(checked_pose(xform, where), np.array([*mesh.center, 0.0, 0.0, 0.0, 1.0]))
         return self._add_shape(body, ShapeType.MESH, mesh.half_extents, pose, cfg, key, mesh=mesh)
 

@@ -13,7 +13,7 @@ from collidecli.scene.material import DEFAULT_MATERIAL, Material, check_material
 from collidecli.scene.shape_types import LENGTH_LIMIT
 from collidecli.scene.signed_distance import DEFAULT_BAND, DEFAULT_ITERATIONS, SdfOptions
 
-FLAGS = ("collision_filter_parent", "has_shape_collision", "has_particle_collision", "is_hydroelastic")
+FLAGS = ("collision_filter_parent", "has_shape_collision", "has_particle_collision", "is_hydroelastic", "is_solid")
 MASK_BITS = 64
 ALL_BITS = (1 << MASK_BITS) - 1
 DEFAULT_GROUP = 1
@@ -46,6 +46,7 @@ class ShapeConfig:
     sdf_narrow_band_range: distances between which the field is kept in voxels (inner < 0 < outer) [m].
     edge_sdf_iter: steps of the search for the least distance along an edge.
     is_hydroelastic: contacts with other such shapes are surfaces of equal pressure.
+    is_solid: False makes a triangle mesh hollow: only its surface collides, from both sides; other types are refused.
     k_hydro: pressure per depth [N/m^3]; infinite for a rigid shape; None is the option hydro_stiffness.
     Masks have 64 bits; a negative number is its two's complement.
     """
@@ -68,6 +69,7 @@ class ShapeConfig:
     edge_sdf_iter: int = DEFAULT_ITERATIONS
     is_hydroelastic: bool = False
     k_hydro: float | None = None
+    is_solid: bool = True
 
     def changed(self, **values: Any) -> ShapeConfig:
         """A copy with other values, as `dataclasses.replace` makes it, in a third of its time."""

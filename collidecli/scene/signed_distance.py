@@ -193,7 +193,7 @@ def sdf_shape(
     """The specification of a shape's field; None if the options request none.
 
     Raises InputError, with `where`, for invalid options, a plane or heightfield, whose contacts are exact without a
-    field, voxels that are too small for the shape, and a closed mesh that is clockwise from outside.
+    field, a hollow mesh, voxels that are too small for the shape, and a closed mesh that is clockwise from outside.
     """
     options = checked_options(options, where)
     if not options.wanted:
@@ -201,6 +201,8 @@ def sdf_shape(
     if shape_type in (ShapeType.PLANE, ShapeType.HEIGHTFIELD):
         what = f"a {shape_type.label} has no signed distance field"
         raise InputError(what, where, "leave its sdf options out: its contacts are exact without")
+    if mesh is not None and not mesh.is_solid:
+        raise InputError("a hollow mesh has no signed distance field", where, "leave its field or is_solid out")
     if mesh is not None and mesh.is_closed and mesh.volume < 0.0:
         what = "its closed surface is clockwise from outside, so that its signed distance field has no inside"
         raise InputError(what, where, "reverse its triangles, or leave its field out")

@@ -28,7 +28,8 @@ class TriangleMesh:
     vertex: float64[V, 3] [m], distinct, in the order of their first occurrence in the input. center: float64[3], the
     centre of the box in the input's frame [m]. face: int32[F, 3], counterclockwise from outside.
     repairs: changes of the input. two_sided: an open surface is solid from both sides; else only from its front, from
-    which its triangles are counterclockwise. Closed surfaces have an inside in both cases.
+    which its triangles are counterclockwise. Closed surfaces have an inside in both cases, unless is_solid is False:
+    then the mesh is hollow, and handled as an open one.
     """
 
     vertex: np.ndarray
@@ -36,6 +37,7 @@ class TriangleMesh:
     face: np.ndarray
     repairs: MeshRepairs = NO_REPAIRS
     two_sided: bool = True
+    is_solid: bool = True
 
     @property
     def half_extents(self) -> np.ndarray:
@@ -97,7 +99,7 @@ class TriangleMesh:
     @cached_property
     def is_closed(self) -> bool:
         """Whether the mesh has an inside, where the winding number is not 0. See `is_balanced`."""
-        return is_balanced(self.face, self._edges)
+        return self.is_solid and is_balanced(self.face, self._edges)
 
     @cached_property
     def _crossings(self) -> tuple[bool, np.ndarray]:
@@ -144,14 +146,16 @@ class TriangleMesh:
         return self.is_closed or not self.two_sided
 
 
-def triangle_mesh(vertices: np.ndarray, faces: np.ndarray, where: str, two_sided: bool = True) -> TriangleMesh:
-    """The mesh of vertices [n, 3] [m] and triangles [m, 3] of vertex indices; two_sided: see `TriangleMesh`.
+def triangle_mesh(
+    vertices: np.ndarray, faces: np.ndarray, where: str, two_sided: bool = True, is_solid: bool = True
+) -> TriangleMesh:
+    """The mesh of vertices [n, 3] [m] and triangles [m, 3] of vertex indices; two_sided, is_solid: see `TriangleMesh`.
 
     It is repaired if that makes it closed, see `mesh_repair.repaired`, and its overlapping bodies are united, see
-    `mesh_union.united`; `repairs` counts the changes.
+    `mesh_union.united`, unless it is hollow; `repairs` counts the changes.
 
-    Raises InputError, with `where`, for arrays of other shapes, vertices that are not finite or too large, indices out
-    of range, and meshes whose triangles all lack area.
+    Raises InputError, with `where`, for a hollow mesh that is one-sided, arrays of other shapes, vertices that are
+    not finite or too large, indices out of range, and meshes whose triangles all lack area.
     """
     vertices, faces = float_array("vertices", vertices, where), np.asarray(faces)
     if vertices.ndim != 2 or vertices.shape[1] != 3 or not len(vertices):
@@ -167,7 +171,10 @@ def triangle_mesh(vertices: np.ndarray, faces: np.ndarray, where: str, two_sided
     if not np.all(np.abs(vertices) <= LENGTH_LIMIT):
         what = f"a vertex of the mesh is not finite, or beyond {LENGTH_LIMIT:g} m"
         raise InputError(what, where, "correct the mesh")
-    mesh = united(repaired(*_merged(vertices, faces.astype(np.int64))))
+    if not (two_sided or is_solid):
+        raise InputError("the mesh is hollow and one-sided", where, "leave two_sided or is_solid out")
+    mesh = repaired(*_merged(vertices, faces.astype(np.int64)))
+    mesh = united(mesh) if is_solid else mesh
     vertex, face = mesh.vertex, mesh.face
     if not len(face):
         raise InputError("no triangle of the mesh has an area", where, "correct the mesh, or leave it out")
@@ -177,7 +184,7 @@ def triangle_mesh(vertices: np.ndarray, faces: np.ndarray, where: str, two_sided
     held = np.zeros_like(vertex)
     numbers = distinct(face)
     held[numbers] = vertex[numbers] - center
-    return TriangleMesh(held, center, face.astype(np.int32), mesh.repairs, bool(two_sided))
+    return TriangleMesh(held, center, face.astype(np.int32), mesh.repairs, bool(two_sided), bool(is_solid))
 
 
 def _merged(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -37,7 +37,7 @@ def simplified(mesh: TriangleMesh, fraction: float, where: str) -> Simplified:
     vertex, face = fast.simplify(mesh.vertex / size, mesh.face, target_count=target)
     if not len(face):
         raise InputError("simplification leaves no triangle of the mesh", where, "keep more of it, or its hull")
-    result = triangle_mesh(vertex * size + mesh.center, np.asarray(face, np.int64), where)
+    result = triangle_mesh(vertex * size + mesh.center, np.asarray(face, np.int64), where, is_solid=mesh.is_solid)
     original, reduced = (each.vertex[each.face] + each.center for each in (mesh, result))
     forward = surface_distance(_samples(original), reduced).max()
     backward = surface_distance(_samples(reduced), original).max()

@@ -78,6 +78,7 @@ TABLE = (
     Attribute("newton:sdfTextureFormat", KEPT, str, choices=("float32", "uint16", "uint8")),
     Attribute("mjc:maxhullvert", KEPT, int, least=-1),
     Attribute("collide:twoSided", KEPT, bool),
+    Attribute("collide:solid", KEPT, bool),
     Attribute("newton:massModel", IGNORED, str),
     Attribute("newton:shellThickness", IGNORED),
     Attribute("physxCollision:torsionalPatchRadius", IGNORED),

@@ -27,8 +27,8 @@ KEPT_FRACTION = 0.55
 class MeshLimits:
     """Limits of an approximation: fraction of triangles, maximum number of parts and of vertices of a hull or part.
 
-    vertices_of_mujoco: use the vertices that MuJoCo keeps, see `limited_hull`. two_sided: see `TriangleMesh`. strict:
-    refuse a mesh that needs repairs.
+    vertices_of_mujoco: use the vertices that MuJoCo keeps, see `limited_hull`. two_sided, solid: see `TriangleMesh`.
+    strict: refuse a mesh that needs repairs.
     """
 
     fraction: float = KEPT_FRACTION
@@ -36,6 +36,7 @@ class MeshLimits:
     vertices: int | None = None
     vertices_of_mujoco: bool = False
     two_sided: bool = True
+    solid: bool = True
     strict: bool = False
 
 
@@ -100,7 +101,11 @@ def _of_triangles(
     content: MeshContent, approximation: str, to_metres: np.ndarray, limits: MeshLimits, where: str
 ) -> Fit:
     mesh = triangle_mesh(
-        matvec(to_metres, content.point), _outward(content.triangle, to_metres), where, limits.two_sided
+        matvec(to_metres, content.point),
+        _outward(content.triangle, to_metres),
+        where,
+        limits.two_sided,
+        limits.solid,
     )
     size = 2.0 * float(mesh.half_extents.max())
     notes = list(mesh.repairs.words())
@@ -123,7 +128,7 @@ def _of_triangles(
         counts = f"{len(made.mesh.face)} of {len(mesh.face)} triangles"
         notes.append(f"simplified to {counts}, which moves its surface by {_length(made.deviation, size)}")
         notes += [f"simplified: {what}" for what in replace(made.mesh.repairs, degenerate=0).words()]
-        mesh = replace(made.mesh, repairs=mesh.repairs, two_sided=limits.two_sided)
+        mesh = replace(made.mesh, repairs=mesh.repairs, two_sided=limits.two_sided, is_solid=limits.solid)
     return Fit((Fitted(ShapeType.MESH, tuple(mesh.half_extents.tolist()), np.zeros(3), mesh=mesh),), tuple(notes))
 
 

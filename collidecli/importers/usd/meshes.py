@@ -120,15 +120,15 @@ FRACTION_OF_TRIANGLES = "physxTriangleMeshSimplificationCollision:metric"
 MOST_PARTS = "physxConvexDecompositionCollision:maxConvexHulls"
 MOST_VERTICES = ("newton:maxHullVertices", "physxConvexDecompositionCollision:hullVertexLimit")
 LEAST_VERTICES = 4
-TWO_SIDED = "collide:twoSided"
+TWO_SIDED, SOLID = "collide:twoSided", "collide:solid"
 NOT_USED = {
     TRIANGLES: ("physxTriangleMeshCollision:",),
     FEWER: ("physxTriangleMeshSimplificationCollision:",),
-    PARTS: ("physxConvexDecompositionCollision:", "mjc:maxhullvert", TWO_SIDED),
-    HULL: ("physxConvexHullCollision:minThickness", TWO_SIDED),
-    FIELD: ("physxSDFMeshCollision:", "newton:sdf", "newton:hydroelastic", TWO_SIDED),
-    CUBE: (TWO_SIDED,),
-    SPHERE: (TWO_SIDED,),
+    PARTS: ("physxConvexDecompositionCollision:", "mjc:maxhullvert", TWO_SIDED, SOLID),
+    HULL: ("physxConvexHullCollision:minThickness", TWO_SIDED, SOLID),
+    FIELD: ("physxSDFMeshCollision:", "newton:sdf", "newton:hydroelastic", TWO_SIDED, SOLID),
+    CUBE: (TWO_SIDED, SOLID),
+    SPHERE: (TWO_SIDED, SOLID),
 }
 """Attributes by approximation that cause a warning where they are authored, except for false flags."""
 
@@ -159,13 +159,13 @@ class Cooking:
             least, name = next((each for each in found if each[0] is not None), (None, ""))
             limits = MeshLimits(vertices=least, vertices_of_mujoco=name == OF_MUJOCO)
         if approximation in (TRIANGLES, FEWER):
-            limits = replace(limits, two_sided=held.pop(TWO_SIDED, True))
+            limits = replace(limits, two_sided=held.pop(TWO_SIDED, True), solid=held.pop(SOLID, True))
         return limits
 
     def notes(self, path: str, approximation: str) -> Iterator[str]:
         held = self._kept.get(path, {})
         for name, value in held.items():
-            if (value is not False or name == TWO_SIDED) and name.startswith(NOT_USED.get(approximation, ())):
+            if (value is not False or name in (TWO_SIDED, SOLID)) and name.startswith(NOT_USED.get(approximation, ())):
                 yield f"{name} is not used"
 
 

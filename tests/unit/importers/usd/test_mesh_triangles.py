@@ -189,6 +189,23 @@ def test_a_sheet_of_one_side_pushes_what_is_behind_it_to_its_front(tmp_path, ins
     assert contacts.normal[0] == pytest.approx([0.0, 0.0, up], abs=1e-6)  # from the sheet to the ball
 
 
+@pytest.mark.parametrize(("inside", "count"), [("", 1), ("bool collide:solid = 0", 0)])
+def test_a_ball_in_a_hollow_box_touches_nothing(tmp_path, inside, count):
+    corners = np.array([(x, y, z) for z in (-1, 1) for y in (-1, 1) for x in (-1, 1)], float)
+    faces = ((0, 2, 3, 1), (4, 5, 7, 6), (0, 1, 5, 4), (2, 6, 7, 3), (0, 4, 6, 2), (1, 3, 7, 5))
+    ball = 'def Sphere "ball" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]) {\n'
+    scene, model = load(tmp_path, mesh("box", corners, faces, "none", inside) + ball + "double radius = 0.1\n}\n")
+    assert not any(scene.kept.values())
+    assert scene.warnings == ()
+    assert len(collidecli.collide(model, device="cpu", gap=0.2, cache_limit=0).distance) == count
+
+
+@pytest.mark.parametrize("approximation", ["convexHull", "boundingCube", "boundingSphere"])
+def test_a_hollow_mesh_means_nothing_to_what_is_solid(tmp_path, approximation):
+    scene, _ = load(tmp_path, mesh("m", approximation=approximation, inside="bool collide:solid = 0"))
+    assert scene.warnings == ("</m>: collide:solid is not used",)
+
+
 @pytest.mark.parametrize("approximation", ["convexHull", "boundingCube", "boundingSphere"])
 def test_one_side_means_nothing_to_what_is_solid(tmp_path, approximation):
     scene, _ = load(tmp_path, mesh("m", approximation=approximation, inside="bool collide:twoSided = 0"))
