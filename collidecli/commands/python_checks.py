@@ -79,6 +79,8 @@ def audit(
     limits: PathLike = "",
     against: PathLike = "",
     tolerance: float | str = 1e-6,
+    overlap_volume: bool = False,
+    first: int = 20,
     **options: Any,
 ) -> Audit:
     """The penetrations of a motion against limits, and the frames that can be used.
@@ -89,6 +91,7 @@ def audit(
         allow: pairs of patterns without a limit. ground_shapes, self_bodies: patterns, a sequence or a text with
             commas.
         limits: a file of limits. against: the JSON of an earlier audit; tolerance: greater depths than its are worse.
+        overlap_volume: measure the volumes of the deepest overlaps of the `first` deepest pairs [m^3].
         options: of `collide audit` for scenes, with underscores: frames="0:100", margin=0.0, threads=2.
     Returns:
         `Audit`: `passed`, `usable` bool[frames, worlds], `depth`, `self_depth`, `ground_depth` [m], `pairs`, `result`.
@@ -112,7 +115,7 @@ def audit(
             what = "are options for scenes, and a contact set has its motion and its contacts"
             raise InputError(what, ", ".join(options), "leave them out")
         frames = frames_text(options.get("frames", ""))
-        request = AuditRequest(os.fspath(scene), None, frames, given, baseline, apart)
+        request = AuditRequest(os.fspath(scene), None, frames, given, baseline, apart, overlap_volume, first)
     else:
         for name in options.keys() & OF_CONTACTS:
             raise InputError(f"'{name}' is no option of an audit", "audit", "leave it out")
@@ -121,7 +124,7 @@ def audit(
             scenes=run.scenes, trajectory=run.trajectory, worlds=run.worlds, frames=run.frames, contact=run.contact,
             engine=run.engine, scene_options=run.scene_options, recording=run.recording,
         )  # fmt: skip
-        request = AuditRequest(scene=audited, limits=given, against=baseline, tolerance=apart)
+        request = AuditRequest("", audited, "", given, baseline, apart, overlap_volume, first)
     found = run_audit(request)
     for note in found.result.warnings:
         warnings.warn(note, stacklevel=2)

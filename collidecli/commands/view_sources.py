@@ -340,22 +340,8 @@ class ViewFrames:
 
     def shape_poses(self, index: int, world: int) -> np.ndarray:
         """Poses float64[S, 7], xyzw, of all shapes in the world frame; shapes of other templates have any pose."""
-        model = self.model
-        assert model is not None
-        bodies = self._bodies(index)
-        bodies = bodies[0] if len(bodies) == 1 else bodies[world]
-        body, pose = model.shapes.body, model.shapes.pose
-        if not len(bodies):
-            placed = pose.copy()
-        else:
-            placed = np.where((body < 0)[:, None], pose, compose(bodies[body], pose))
-        if model.world_shift is None:
-            return placed
-        shifted = compose(model.world_shift[world], placed)
-        # Bodies with a pose per world are already at the position of their world.
-        own = (body < 0) if len(self._bodies(index)) > 1 else np.ones(len(body), bool)
-        stays = ~own | (model.shapes.template == GLOBAL_TEMPLATE)
-        return np.where(stays[:, None], placed, shifted)
+        assert self.model is not None
+        return self.model.placed_shapes(self._bodies(index), world)
 
     def _bodies(self, index: int) -> np.ndarray:
         """Body poses float64[recorded worlds, B, 7]."""

@@ -55,7 +55,7 @@ def _checks(result: ResultDict) -> Listing:
 
 def _pairs(result: ResultDict, first: int, narrow: int) -> Listing:
     """narrow: the names of a pair in one column."""
-    names = ("shape 0", "shape 1")
+    names, has_volume = ("shape 0", "shape 1"), "overlap_volume" in result["pairs"][0]
     table = listing(
         *([(stacked(*names), "left")] if narrow else [(name, "left") for name in names]),
         ("check", "left"),
@@ -64,6 +64,7 @@ def _pairs(result: ResultDict, first: int, narrow: int) -> Listing:
         *([("world", "right")] if result["worlds"] > 1 else []),
         ("frames", "right"),
         ("over limit", "right"),
+        *([("volume", "right")] if has_volume else []),
     )
     for one in result["pairs"][:first]:
         pair = one["shape0"], one["shape1"]
@@ -75,8 +76,17 @@ def _pairs(result: ResultDict, first: int, narrow: int) -> Listing:
             *([str(one["world"])] if result["worlds"] > 1 else []),
             count(one["cells"]),
             count(one["cells_over"]),
+            *([_volume(one)] if has_volume else []),
         )
     more = len(result["pairs"]) - first
     if more > 0:
         table.add_row(f"and {plural(more, 'more pair')}")
     return table
+
+
+def _volume(pair: ResultDict) -> str:
+    """A volume in cubic centimetres with its bound, or the reason of none."""
+    if pair.get("overlap_volume") is None:
+        return pair.get("overlap_note", "")
+    bound = pair["overlap_volume_error"] * 1e6
+    return f"{pair['overlap_volume'] * 1e6:.4g} cm^3" + (f" +- {bound:.1g}" if bound else "")

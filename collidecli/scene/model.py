@@ -192,6 +192,22 @@ class Model:
         moved = compose(self.world_shift[:, None], poses)
         return np.where((self.bodies.template == GLOBAL_TEMPLATE)[:, None], poses, moved)
 
+    def placed_shapes(self, poses: np.ndarray, world: int) -> np.ndarray:
+        """float64[S, 7]: poses of all shapes in a world; of shapes of other templates any pose.
+
+        poses: float64[recorded worlds, B, 7], of the bodies in every world, or in the first world of their template.
+        """
+        bodies = poses[0] if len(poses) == 1 else poses[world]
+        body, pose = self.shapes.body, self.shapes.pose
+        placed = np.where((body < 0)[:, None], pose, compose(bodies[body], pose)) if len(bodies) else pose.copy()
+        if self.world_shift is None:
+            return placed
+        shifted = compose(self.world_shift[world], placed)
+        # Bodies with a pose per world are already at the position of their world.
+        own = (body < 0) if len(poses) > 1 else np.ones(len(body), bool)
+        stays = ~own | (self.shapes.template == GLOBAL_TEMPLATE)
+        return np.where(stays[:, None], placed, shifted)
+
     def particles_moved_with_worlds(self, positions: np.ndarray) -> np.ndarray:
         """float64[..., W, P, 3] from positions[..., 1, P, 3] of particles in the first world of their template.
 

@@ -150,6 +150,17 @@ def test_only_what_is_worse_than_the_baseline_fails(audit, robot, here):
     assert audit(*whole, "--frames", ":3", "--against", "whole.json")["baseline"]["gone"] == 1
 
 
+def test_volume_of_the_deepest_overlap(audit, here):
+    (pair,) = audit("scene.xml", "-t", "motion.h5", "--overlap-volume")["pairs"]
+    r, s, d = 0.5, 0.3, 0.8 - float(DEPTH.max())  # two caps, which meet in a circle
+    x = (d * d + r * r - s * s) / (2 * d)
+    caps = sum(np.pi * h * h * (3 * radius - h) / 3 for radius, h in ((r, r - x), (s, s - d + x)))
+    assert abs(pair["overlap_volume"] - caps) <= pair["overlap_volume_error"] < 2e-3 * caps
+    assert pair["overlap_note"] == ""
+    (pair,) = audit("scene.xml", "-t", "motion.h5", "--overlap-volume", "--first", "0")["pairs"]
+    assert "overlap_volume" not in pair
+
+
 def test_pages(robot, collide, here):
     words = ["audit", robot, "-t", "robot.h5", "--max-depth", "10mm", "--github"]
     answer = collide(*words, "--junit-xml", "a.xml", "--markdown", "a.md")
@@ -248,6 +259,7 @@ def test_refused_of_contact_sets(here, collide):
     made = touching_set([Touch(0, 0, 0, 1, -0.01)], 2, 1).write(here / "a.h5")
     assert "--self-bodies" in collide("audit", made, "--self").err
     assert collide("audit", made, "--self", "--self-bodies", "body*").code == 0
+    assert "no geometry" in collide("audit", made, "--overlap-volume").err
     for words in (["-t", "motion.h5"], ["--margin", "0.1"], ["--worlds", "2"]):
         answer = collide("audit", made, *words)
         assert (answer.code, "contact set" in answer.err) == (2, True)
