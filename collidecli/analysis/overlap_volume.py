@@ -94,8 +94,9 @@ def _solid(model: Model, row: int, outside: bool) -> Any:
 def _polyhedron(vertex: np.ndarray, face: np.ndarray, path: str) -> Any:
     import manifold3d
 
+    # Manifold takes no read-only arrays.
     found = manifold3d.Manifold(
-        manifold3d.Mesh64(np.ascontiguousarray(vertex, np.float64), np.ascontiguousarray(face, np.uint64))
+        manifold3d.Mesh64(np.array(vertex, np.float64, order="C"), np.array(face, np.uint64, order="C"))
     )
     if found.status() != manifold3d.Error.NoError or found.is_empty():
         return f"{path} is no manifold solid: {str(found.status()).rpartition('.')[2]}"

@@ -221,6 +221,8 @@ def _pairs(
             "time": float(source.frames.time[frame]), "cells": int(pairs.cells[n]), "cells_over": int(pairs.over[n]),
             "start_depth": float(pairs.start[n]),
         }  # fmt: skip
+        if source.frames.episodes is not None:
+            one["episode"] = source.frames.episodes.name_at(world, frame)
         over_start = limits.max_start is not None and np.float32(one["start_depth"]) > np.float32(limits.max_start)
         one["exceeds"] = [one["check"]] * (one["cells_over"] > 0) + [START] * bool(over_start and not allowed[n])
         if before is not None:

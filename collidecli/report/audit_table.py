@@ -9,6 +9,7 @@ from rich.text import Text
 
 from collidecli.report.audit_words import CHECKS, audit_verdict, limit_text, usable_text
 from collidecli.report.fitting import Fitting, stacked
+from collidecli.report.run_table import world_text
 from collidecli.report.words import Listing, ResultDict, length, listing, name_value_table
 from collidecli.scene.text_format import count, plural
 
@@ -73,7 +74,7 @@ def _pairs(result: ResultDict, first: int, narrow: int) -> Listing:
             "allowed" if one["allowed"] else CHECKS[one["check"]],
             length(one["depth"]),
             str(one["frame"]),
-            *([str(one["world"])] if result["worlds"] > 1 else []),
+            *([world_text(one["world"], one.get("episode", ""))] if result["worlds"] > 1 else []),
             count(one["cells"]),
             count(one["cells_over"]),
             *([_volume(one)] if has_volume else []),

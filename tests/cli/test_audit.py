@@ -11,7 +11,9 @@ import pandas
 import pytest
 
 import collidecli
+from collidecli.scene.episodes import Episodes
 from tests.cli.conftest import FRAMES, distances
+from tests.support.contact_sets import made_up_block, small_model, write_contact_set
 from tests.support.touch_oracle import Touch, touching_set
 
 ROBOT = """<mujoco>
@@ -192,6 +194,21 @@ def test_masks_of_worlds_and_demonstrations(audit, here):
         assert npz["ground_depth"][2, 1] == np.float32(0.02)
     assert table["usable"].tolist() == usable.ravel().tolist()
     assert table["shape1"].tolist() == ["ball", "", "", "", "", "bøx", "", ""]
+
+
+def test_demonstrations(audit, here):
+    episodes = Episodes(("a", "b"), np.array([0, 1], np.int32), np.zeros(2, np.int64), np.array([6, 4]))
+    block = episodes.without_others(made_up_block(small_model(2), 6), 2)
+    write_contact_set(here / "e.h5", small_model(2), block, episodes=episodes)
+    result = audit("e.h5", "--max-depth", "1cm", "--mask", "e.csv")
+    assert (result["frames"], result["worlds"], result["cells"]) == (6, 2, 10)
+    assert {(one["world"], one["episode"]) for one in result["pairs"]} <= {(0, "a"), (1, "b")}
+    assert len(pandas.read_csv("e.csv")) == 10
+    cell = np.repeat(np.arange(12), block.cell_counts)
+    depth = np.zeros(12)
+    np.maximum.at(depth, cell, -block.distance)
+    assert result["usable"]["cells"] == 10 - (depth > np.float32(0.01)).sum()
+    assert result["pairs"][0]["depth"] == depth.max()
 
 
 def test_python(here, robot):
