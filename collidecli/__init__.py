@@ -31,6 +31,14 @@ if TYPE_CHECKING:
     from collidecli.commands.label import Labels
     from collidecli.commands.python_api import Contacts, ModelBuilder, collide, open_contacts
     from collidecli.commands.python_checks import audit, label
+    from collidecli.commands.python_distances import (
+        Clearances,
+        Distances,
+        Shape,
+        clearance,
+        distance,
+        signed_distance,
+    )
     from collidecli.commands.python_files import RecordingFile, open_recording, run
     from collidecli.errors import CollideError, InputError, OutputError
     from collidecli.importers.meshes.read import read_mesh
@@ -45,6 +53,10 @@ _HOME = {
     "Contacts": "collidecli.commands.python_api",
     "Labels": "collidecli.commands.label",
     "label": "collidecli.commands.python_checks",
+    **dict.fromkeys(
+        ("Clearances", "Distances", "Shape", "clearance", "distance", "signed_distance"),
+        "collidecli.commands.python_distances",
+    ),
     "ModelBuilder": "collidecli.commands.python_api",
     "collide": "collidecli.commands.python_api",
     "open_contacts": "collidecli.commands.python_api",
@@ -63,9 +75,11 @@ _HOME = {
 
 __all__ = [
     "Audit",
+    "Clearances",
     "CollideError",
     "ContactSet",
     "Contacts",
+    "Distances",
     "InputError",
     "Labels",
     "Material",
@@ -73,15 +87,19 @@ __all__ = [
     "OutputError",
     "PairMaterial",
     "RecordingFile",
+    "Shape",
     "ShapeConfig",
     "ShapeType",
     "audit",
+    "clearance",
     "collide",
+    "distance",
     "label",
     "open_contacts",
     "open_recording",
     "read_mesh",
     "run",
+    "signed_distance",
 ]
 
 

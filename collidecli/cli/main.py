@@ -26,6 +26,7 @@ VERBS = {
     "traj": "Convert a recording of any known kind to a trajectory: collide traj convert.",
     "diff": "Compare two contact sets: what is missing, extra or changed.",
     "events": "List when pairs begin and stop touching, and how deep they get.",
+    "clearance": "Measure how near shapes come in every frame, without a cutoff.",
     "label": "Write which bodies touch in every frame, as dense labels: Parquet, NPZ, HDF5.",
     "audit": "Check the penetrations of a motion against limits; which frames can be used.",
     "report": "Write an HTML page about a contact set: pairs, depths, timing, differences.",

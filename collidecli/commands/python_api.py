@@ -265,7 +265,7 @@ def contacts_in_memory(
     if not isinstance(model, Model):
         raise InputError(f"model is a {type(model).__name__}", "collide", "give a result of ModelBuilder.finalize()")
     names = (columns,) if isinstance(columns, str) else columns
-    motion, timing = _motion_of(model, body_q, particle_q), TimingReport()
+    motion, timing = motion_of(model, body_q, particle_q), TimingReport()
     optional = RunColumns.of(contact.apply(model), motion, names)
     collision = prepare_collision(model, motion, contact, engine, find_device(engine.device), timing)
     for note in (*collision.pipeline.notes, *kernel_cache_notes()):
@@ -301,7 +301,8 @@ def _check_extension(path: str | os.PathLike[str], endings: tuple[str, ...], wha
         raise InputError(f"is {what} by its extension", os.fspath(path), f"{method} reads it")
 
 
-def _motion_of(model: Model, body_q: np.ndarray | Motion | None, particle_q: np.ndarray | None) -> Motion:
+def motion_of(model: Model, body_q: np.ndarray | Motion | None, particle_q: np.ndarray | None = None) -> Motion:
+    """The motion of the arguments of `collide`. Raises InputError if they do not fit the model."""
     if particle_q is not None:
         if hasattr(body_q, "read"):
             raise InputError("body_q is a motion", "particle_q", "give the poses as an array")

@@ -12,6 +12,7 @@ EVENT_THINGS = ("shapes", "bodies", "particles")
 EVENT_COLUMNS = {"shapes": ("shape0", "shape1"), "bodies": ("body0", "body1"), "particles": ("shape", "particle")}
 """Names of the columns that hold the two paths of a pair, by member of EVENT_THINGS."""
 LABEL_THINGS = ("bodies", "shapes")
+CLEARANCE_THINGS = ("pair", "body", "all")
 EVENT_ORDERS = ("begin", "end", "duration", "depth", "contacts")
 EXPORT_FORMATS = ("usd", "csv", "parquet", "npz", "newton", "genesis", "dart", "raisim", "mujoco", "jacobian")
 GROUP_NAMES = ("hydro_patches", "hydro_faces", "soft_contacts", "self_contacts")

@@ -14,6 +14,7 @@ import pytest
 from collidecli.commands.audit import AuditRequest
 from collidecli.commands.audit import audit as run_audit
 from collidecli.commands.audit_mask import write_mask
+from collidecli.commands.clearance import ClearanceRequest, clearance
 from collidecli.commands.label import LabelOptions, LabelRequest, label
 from collidecli.commands.timing import TimingReport
 from collidecli.scene.contact_groups import GROUPS
@@ -69,6 +70,12 @@ def write_profile(path: Path) -> None:
     write_profile_h5(path, {"repeats": 1, "phases": [phase | counts | {"stages": {"order": times}}]}, False)
 
 
+def write_clearance(path: Path) -> None:
+    balls = '<body><freejoint/><geom size="1"/></body>' * 2
+    path.with_suffix(".xml").write_text(f"<mujoco><worldbody>{balls}</worldbody></mujoco>")
+    clearance(ClearanceRequest(scenes=[str(path.with_suffix(".xml"))], output=str(path)))
+
+
 def write_labels(path: Path, contacts: Path) -> None:
     with h5py.File(contacts, "r+") as file:
         rows = file["rigid_contacts/shape0"].shape  # pyright: ignore
@@ -87,6 +94,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     write_trajectory(folder / "joints.h5", joint_q=np.zeros((2, 1, 3)), mocap_q=pose)
     write_profile(folder / "profile.h5")
     write_contacts(folder / "slipping.h5", "combine")
+    write_clearance(folder / "clearance.h5")
     write_labels(folder / "labels.h5", folder / "slipping.h5")
     audit = AuditRequest(contacts=str(folder / "slipping.h5"))
     write_mask(str(folder / "mask.h5"), run_audit(audit), False)

@@ -17,6 +17,7 @@ PAGES = [
     *(f"docs/tutorial/{name}.md" for name in ("first-contact-set", "contact-pressure", "cloth")),
     "docs/howto/label-contacts.md",
     "docs/howto/audit-a-motion.md",
+    "docs/howto/measure-clearance.md",
 ]
 
 

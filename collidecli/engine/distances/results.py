@@ -96,7 +96,8 @@ def least_of_contacts(
 ):
     """One thread per query: the contact with the least separation, the first of equal ones.
 
-    certified: 1 for convex shapes, whose separation along the normal bounds the distance from below; else 0.
+    certified: 1 for planes and convex shapes, whose separation along the normal bounds the distance from below where it
+    is positive, and for planes everywhere; else 0.
     """
     thread = wp.tid()
     index = queries.order[thread]
@@ -113,8 +114,8 @@ def least_of_contacts(
             best.normal = each.normal
             best.point_a = each.point
     best.lower = -Real(wp.inf)
-    if certified == 1 and best.distance > Real(0.0):
-        row = queries.row[index]
+    row = queries.row[index]
+    if certified == 1 and (best.distance > Real(0.0) or rows.type[row[0]] == PLANE):
         pair = queries.pair[index]
         pose_b_to_a = relative_pose(instances.pose[pair[0]], instances.pose[pair[1]])
         on_a = farthest_along(rows, row[0], best.normal)

@@ -31,6 +31,7 @@ from collidecli.engine.particles.self_contacts import WRITE_COLUMNS
 from collidecli.engine.particles.shape_tree import fit_boxes
 from collidecli.engine.particles.soft_contacts import COMPACT_SOFT
 from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.point_distances import point_kernel
 from collidecli.scene.shape_types import ShapeType
 
 ARCHITECTURE = 90
@@ -95,6 +96,7 @@ KERNELS = {
     "cut_voxels": cut_voxels,
     "sample_corners": voxel_kernels(True, True).sample_corners,
     "least_of_contacts": least_of_contacts,
+    "measure_points": point_kernel(True),
     "nearest_of_plane": nearest_triangles.nearest_of_plane,
     "nearest_of_convex": nearest_triangles.KERNELS["convex"],
     "nearest_of_hull": nearest_triangles.KERNELS["hull"],

@@ -1,0 +1,121 @@
+"""Command line of `collide clearance`."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from collidecli.cli.option_types import METRES, WholeNumber
+from collidecli.cli.options import (
+    SPEED,
+    Verb,
+    cache_options,
+    force_option,
+    motion_options,
+    option_group,
+    recording_options,
+    scene_options,
+    scenes_and_recording,
+    streams_of,
+)
+from collidecli.cli.settings import option, setting
+from collidecli.scene.option_choices import CHART_FORMATS, CLEARANCE_THINGS, COMPRESSIONS
+
+if TYPE_CHECKING:
+    from collidecli.commands.clearance import ClearanceRequest
+
+BY = "Measure each pair of shapes, each body, or all pairs together. [default: pair; all with --between]"
+BETWEEN = "Only pairs of a shape or body of each pattern."
+TOP = "Only the N pairs that come nearest. [default: all pairs]"
+OUTPUT = "Write the distances of every frame: .h5, .parquet or .csv. [default: none]"
+MARGIN = "Inflate every shape by this length. [default: as authored]"
+PLOT = "Draw the listed distances over time: .svg or .png."
+WIDTH, BINS = 920, 512
+EPILOG = """\b
+collide clearance robot.xml -t motion.h5 -o clearance.h5
+collide clearance robot.xml -t motion.h5 --top 5 --plot nearest.svg
+collide clearance cell.usda --between '*gripper*' '*table*' -o approach.csv
+"""
+measured = partial(option, section="What is measured")
+written = partial(option, section="Output")
+
+
+@click.command("clearance", cls=Verb, epilog=EPILOG)
+@click.argument("scenes", nargs=-1, metavar="[SCENE...]")
+@measured("--by", type=click.Choice(CLEARANCE_THINGS), help=BY)
+@measured("--between", nargs=2, metavar="GLOB GLOB", help=BETWEEN)
+@measured("--top", type=WholeNumber(), metavar="N", help=TOP)
+@setting("--margin", type=METRES, section="What is measured", help=MARGIN)
+@setting("--static-pairs", is_flag=True, section="What is measured", help="Measure pairs of two static shapes too.")
+@motion_options
+@recording_options
+@scene_options
+@written("-o", "--output", default="", metavar="FILE", help=OUTPUT)
+@written("--compression", type=click.Choice(COMPRESSIONS[:2]), default="none", help="Compression of an HDF5 file.")
+@written("--first", type=WholeNumber(0), default=20, help="Number of the nearest to list.")
+@written("--plot", default="", metavar="FILE", help=PLOT)
+@force_option
+@setting("--device", default="", metavar="NAME", section=SPEED, help="cpu, cuda or cuda:1. [default: cpu]")
+@setting("--threads", type=WholeNumber(), section=SPEED, help="Number of CPU workers. [default: one per core]")
+@cache_options
+@click.pass_context
+def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
+    """Measure how near shapes come: the least distance of pairs, bodies or selections in every frame, without a cutoff.
+
+    Measured are the pairs that `collide run` tests. A distance is signed as that of a contact: negative is penetration,
+    and margins count.
+    """
+    from collidecli.commands.clearance import check_clearance, clearance
+    from collidecli.commands.output_paths import check_ending, check_output, write_output
+    from collidecli.engine.runtime.compilation import reported_compilation
+    from collidecli.report.clearance_table import clearance_table
+
+    streams = streams_of(ctx)
+    scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
+    request = _request(scenes, trajectory, values)
+    check_clearance(request)
+    plot = values["plot"]
+    if plot:
+        from collidecli.report.chart_style import require_matplotlib
+
+        check_ending(plot, tuple(f".{form}" for form in CHART_FORMATS), "a chart")
+        check_output(plot, values["force"], (*scenes, trajectory))
+        require_matplotlib()
+    with streams.progress("measuring", "loading") as progress, reported_compilation(progress and progress.compiling):
+        result = clearance(request, progress)
+    for warning in result.warnings:
+        streams.warn(warning)
+    if plot:
+        from collidecli.report.clearance_chart import clearance_chart
+
+        form = Path(plot).suffix.lower().removeprefix(".")
+        write_output(plot, clearance_chart(result.as_dict(), form, WIDTH), values["force"])
+    streams.result(result, clearance_table)
+    return 0
+
+
+def _request(scenes: tuple[str, ...], trajectory: str | None, values: dict[str, Any]) -> ClearanceRequest:
+    from collidecli.commands.clearance import ClearanceRequest
+    from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
+
+    return ClearanceRequest(
+        scenes=scenes,
+        trajectory=trajectory,
+        worlds=values["worlds"],
+        frames=values["frames"],
+        contact=option_group(ContactOptions, values),
+        engine=option_group(EngineOptions, values),
+        scene_options=option_group(SceneOptions, values),
+        recording=option_group(RecordingOptions, values),
+        by=values["by"] or "",
+        between=values["between"] or (),
+        top=values["top"] or 0,
+        output=values["output"],
+        compression=values["compression"],
+        first=values["first"],
+        bins=BINS if values["plot"] else 0,
+        force=values["force"],
+    )
