@@ -138,6 +138,7 @@ class ModelBuilder(ShapeAdders, ParticleAdders):
         hull: ConvexHull | None = None,
         mesh: TriangleMesh | None = None,
         heightfield: Heightfield | None = None,
+        cloud: int = -1,
     ) -> int:
         where = location_of("shape", key, self.shape_count)
         cfg = self.default_shape_cfg if cfg is None else cfg
@@ -161,6 +162,7 @@ class ModelBuilder(ShapeAdders, ParticleAdders):
             mesh=mesh,
             heightfield=heightfield,
             sdf=sdf_shape(sdf_options(cfg), shape_type, checked, hull, mesh, where),
+            cloud=cloud,
         )
         self._records.shapes.append(record)
         return self.shape_count - 1

@@ -18,7 +18,8 @@ class FilterClass:
 
     disabled: the reason why the shape collides with nothing; empty if it may collide.
     articulation: id of its articulation if self-collision is off, else -1.
-    large_body: row of its body if that has too many shapes to list their pairs, else -1.
+    large_body: row of its body if that has too many shapes to list their pairs; of a static point cloud a number after
+        those of bodies; else -1.
     world_joint: a joint joins its body to the static world.
     filter_parent: joints filter the shape.
     Masks have 64 bits and are not negative; see `ShapeConfig` for the rest.
@@ -123,7 +124,7 @@ def allow_articulations(articulation: list[int], _: RuleContext) -> np.ndarray:
 
 
 def allow_bodies(body: list[int], _: RuleContext) -> np.ndarray:
-    """Shapes of one large body do not touch; pairs of small bodies are listed as excluded pairs instead."""
+    """Shapes of one large body or one static point cloud do not touch; pairs of small bodies are excluded pairs."""
     return allow_articulations(body, _)
 
 
@@ -185,7 +186,7 @@ SCHEMES = (
     Scheme(lambda c: c.plane, allow_planes, _fixed("plane pair")),
     Scheme(lambda c: c.static, allow_static, _fixed("static pair")),
     Scheme(lambda c: c.disabled, allow_enabled, _disabled_text),
-    Scheme(lambda c: c.large_body, allow_bodies, _fixed("same body")),
+    Scheme(lambda c: c.large_body, allow_bodies, lambda a, b, _: "same point cloud" if a.static else "same body"),
     Scheme(lambda c: c.group, allow_signed_groups, lambda a, b, _: f"signed groups {a.group} and {b.group}"),
     Scheme(lambda c: c.mask_either, allow_masks_either, _masks_text("contype and conaffinity", "mask_either")),
     Scheme(lambda c: c.mask_both, allow_masks_both, _masks_text("collision group and mask", "mask_both")),

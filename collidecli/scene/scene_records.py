@@ -29,7 +29,10 @@ class BodyRecord:
 
 @dataclass
 class ShapeRecord:
-    """A shape. key: None is named at finalize. scope: scene of its UsdPhysics groups. Its gap is set at finalize."""
+    """A shape. key: None is named at finalize. scope: scene of its UsdPhysics groups. Its gap is set at finalize.
+
+    cloud: first index of its point cloud's shapes, which do not collide with each other; -1 for none.
+    """
 
     key: str | None
     template: int
@@ -44,6 +47,7 @@ class ShapeRecord:
     mesh: TriangleMesh | None = None
     heightfield: Heightfield | None = None
     sdf: SdfShape | None = None
+    cloud: int = -1
 
 
 @dataclass(frozen=True)
@@ -114,8 +118,9 @@ class SceneRecords:
             return STATIC_BODY if index == STATIC_BODY else index + body0
 
         self.bodies += [replace(b, template=template) for b in other.bodies]
+        own = {"template": template, "default_gap": default_gap, "scope": scope}
         self.shapes += [
-            replace(s, template=template, body=body(s.body), default_gap=default_gap, scope=scope) for s in other.shapes
+            replace(s, **own, body=body(s.body), cloud=s.cloud + shape0 if s.cloud >= 0 else -1) for s in other.shapes
         ]
         self.joints += [JointRecord(body(j.parent), body(j.child)) for j in other.joints]
         self.articulations += [tuple(body(b) for b in bodies) for bodies in other.articulations]

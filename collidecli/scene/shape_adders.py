@@ -9,13 +9,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.arguments import FLAG, check_kind, location_of
+from collidecli.scene.arguments import FLAG, check_kind, float_array, location_of
 from collidecli.scene.convex_hull import ConvexHull, convex_hull
 from collidecli.scene.heightfield import Heightfield, heightfield
 from collidecli.scene.model import STATIC_BODY
 from collidecli.scene.placement import checked_pose, compose
 from collidecli.scene.shape_config import ShapeConfig, sdf_options
-from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.shape_types import LENGTH_LIMIT, ShapeType
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 
 HALF_SQRT = math.sqrt(0.5)
@@ -54,6 +54,7 @@ class ShapeAdders:
         hull: ConvexHull | None = None,
         mesh: TriangleMesh | None = None,
         heightfield: Heightfield | None = None,
+        cloud: int = -1,
     ) -> int:
         raise NotImplementedError
 
@@ -230,3 +231,38 @@ class ShapeAdders:
         held = heights if isinstance(heights, Heightfield) else heightfield(heights, hx, hy, base, where)
         pose = compose(checked_pose(xform, where), np.array([0.0, 0.0, held.center, 0.0, 0.0, 0.0, 1.0]))
         return self._add_shape(body, ShapeType.HEIGHTFIELD, held.half_extents, pose, cfg, key, heightfield=held)
+
+    def add_shape_points(
+        self,
+        body: int,
+        points: np.ndarray,
+        radius: float | np.ndarray,
+        xform: Sequence[float] | None = None,
+        cfg: ShapeConfig | None = None,
+        key: str | None = None,
+    ) -> range:
+        """Adds a point cloud: a sphere about each of points[n, 3], in the shape's frame [m]; returns their indices.
+
+        radius: of all points, or [n] of each [m]. The spheres are named `<key>#<i>`, without a key as other
+        shapes. They do not collide with each other, also where static shapes may touch.
+        Raises InputError for arrays of other shapes, no points, and values that are not finite or radii of zero.
+        """
+        where = location_of("shape", key, self.shape_count)
+        points, radii = float_array("points", points, where), float_array("radius", radius, where)
+        if points.ndim != 2 or points.shape[1] != 3 or not len(points):
+            raise InputError(f"the points have the shape {list(points.shape)}", where, "give an array [n, 3]")
+        if radii.shape not in ((), (len(points),)):
+            raise InputError(f"radius has the shape {list(radii.shape)}", where, f"give one, or {len(points)}")
+        wrong = np.flatnonzero(~(np.abs(points) <= LENGTH_LIMIT).all(axis=1))
+        if len(wrong):
+            what = f"point {wrong[0]} is not finite, or beyond {LENGTH_LIMIT:g} m"
+            raise InputError(what, where, "correct the points")
+        own = np.zeros((len(points), 7))
+        own[:, :3], own[:, 6] = points, 1.0
+        first = self.shape_count
+        sizes = np.broadcast_to(radii, len(points))
+        poses = compose(checked_pose(xform, where), own)
+        for index, (pose, size) in enumerate(zip(poses, sizes.reshape(-1, 1), strict=True)):
+            name = None if key is None else f"{key}#{index}"
+            self._add_shape(body, ShapeType.SPHERE, size, pose, cfg, name, cloud=first)
+        return range(first, first + len(points))

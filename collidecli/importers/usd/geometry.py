@@ -13,8 +13,9 @@ from collidecli.errors import InputError
 from collidecli.importers.usd.prim_transforms import AXIS_ORDER, PrimTransforms, WorldTransforms
 from collidecli.importers.usd.stage import REST_TIME, SHAPES_TO_USE, Physics
 from collidecli.importers.usd.transform import MOVE_RIGIDLY, ROUNDING, TransformError
+from collidecli.numerics.matrices import matmul, matvec
 from collidecli.scene.convex_hull import ConvexHull
-from collidecli.scene.shape_types import ShapeType, checked_size
+from collidecli.scene.shape_types import POSITION_LIMIT, ShapeType, checked_size
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 ROUND_ATTRIBUTES = {
@@ -35,7 +36,8 @@ ROUND_TYPES = {
 }
 
 
-HANDLED_TYPES = {"Plane", "Sphere", "Cube", *ROUND_TYPES}
+POINTS = "Points"
+HANDLED_TYPES = {"Plane", "Sphere", "Cube", POINTS, *ROUND_TYPES}
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class WorldShape:
     """A shape at rest: size [m] as defined by its `ShapeType`; rotation float64[3, 3] and position [m] in the world.
 
     hull: of a convex mesh, mesh: of a triangle mesh; both contain their centres. field: options of `ShapeConfig` for
-    its signed distance field.
+    its signed distance field. points: of a point cloud, positions float64[n, 3] in the shape's frame and radii [m].
     """
 
     type: ShapeType
@@ -53,6 +55,7 @@ class WorldShape:
     hull: ConvexHull | None = None
     mesh: TriangleMesh | None = None
     field: dict[str, Any] | None = None
+    points: tuple[np.ndarray, np.ndarray] | None = None
 
 
 class ShapeReader:
@@ -88,6 +91,9 @@ class ShapeReader:
         if type_name == "Plane" or type_name in ROUND_TYPES:
             axis = self._axis(prim)
         reordered, row = self._transforms.reordered(axis), self._transforms.row(path)
+        if type_name == POINTS:
+            cloud = self._points(prim, reordered.scale[row], reordered.rotation[row])
+            return WorldShape(ShapeType.SPHERE, (), reordered.rotation[row], self._position[row], points=cloud)
         shape_type, size = self._sized(prim, type_name, reordered.scale[row])
         size = tuple(s * self._metres_per_unit for s in size)
         checked_size(shape_type, size, self._physics.where(path))
@@ -135,6 +141,30 @@ class ShapeReader:
             )
         half_height = 0.5 * self._length(prim, "height", may_be_zero=shape_type == ShapeType.CAPSULE)
         return shape_type, (bottom * _mean(equal_scales), half_height * scale[2])
+
+    def _points(self, prim: Usd.Prim, scale: list[float], rotation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Positions and radii of a point cloud, see `WorldShape`; widths are diameters, of all points or of each."""
+        path = str(prim.GetPath())
+        where = self._physics.where(path)
+        if not _agree(scale):
+            shown = ", ".join(f"{s:g}" for s in scale)
+            raise InputError(f"the points are scaled by {shown}", where, "scale them uniformly: points are spheres")
+        point, width = (np.array(self._attribute(prim, name), np.float64) for name in ("points", "widths"))
+        if not len(point):
+            raise InputError("there are no points", where, "author them, or remove the collider")
+        if len(width) not in (1, len(point)):
+            raise InputError(
+                f"there are {len(width)} widths for {len(point)} points", where, "give one for each, or one"
+            )
+        wrong = np.flatnonzero(~(np.abs(point) <= POSITION_LIMIT).all(axis=1))
+        if len(wrong):
+            raise InputError(f"point {wrong[0]} is not finite, or beyond {POSITION_LIMIT:g}", where, "correct it")
+        wrong = np.flatnonzero(~((width > 0.0) & (width < np.inf)))
+        if len(wrong):
+            raise InputError(f"width {wrong[0]} is {width[wrong[0]]:g}", where, "every width must be greater than zero")
+        columns = matmul(rotation.T, self._transforms.columns[self._transforms.row(path)])
+        radius = np.broadcast_to(0.5 * _mean(scale) * self._metres_per_unit * width, len(point))
+        return matvec(columns, point) * self._metres_per_unit, radius
 
     def _axis(self, prim: Usd.Prim) -> str:
         axis = str(self._attribute(prim, "axis"))

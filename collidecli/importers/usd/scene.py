@@ -26,7 +26,7 @@ from collidecli.importers.usd.deformables import (
 )
 from collidecli.importers.usd.environment_search import populate
 from collidecli.importers.usd.filters import PairFilters
-from collidecli.importers.usd.geometry import HANDLED_TYPES, ShapeReader, WorldShape
+from collidecli.importers.usd.geometry import HANDLED_TYPES, POINTS, ShapeReader, WorldShape
 from collidecli.importers.usd.groups import CollisionGroups
 from collidecli.importers.usd.instancers import check_joints, expand_instancers
 from collidecli.importers.usd.kinematics import UsdKinematics
@@ -246,7 +246,8 @@ class _Scene:
                 self._physics.warnings.append(f"<{path}>: left out: a disabled collider of type {type_name}")
                 continue
             shapes = meshes.read(path) if type_name == MESH else {path: reader.read(path)}
-            if not descriptor.isValid:
+            # pxr finds points with one width for all invalid; the reader checks them itself.
+            if not descriptor.isValid and type_name != POINTS:
                 where = self._physics.where(path)
                 raise InputError("UsdPhysics finds the collider invalid", where, "correct its attributes")
             self._check_world(path)
@@ -263,6 +264,12 @@ class _Scene:
         """Adds a shape of a collider under a key. The shapes of one collider do not collide with each other."""
         body = self.body_of.get(self.owner_of[path], STATIC_BODY)
         cfg = cfg.changed(**shape.field) if shape.field else cfg
+        if shape.points is not None:
+            with self._world_of_prim(path), located_errors(self._physics.where(path)):
+                rows = self._builder.add_shape_points(body, *shape.points, pose, cfg, key)
+            self.shapes_of[path] = list(rows)
+            self.shape_of |= {f"{key}#{k}": row for k, row in enumerate(rows)}
+            return
         with self._world_of_prim(path):
             if shape.hull is not None:
                 row = self._builder.add_shape_convex_hull(body, shape.hull, pose, cfg, key)

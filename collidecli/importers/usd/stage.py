@@ -108,7 +108,7 @@ UNIT_ROUNDING = 1e-9
 """Relative tolerance of units that are written as decimal fractions."""
 
 EXPORT_AGAIN = "open it in a USD viewer, or export it again"
-SHAPES_TO_USE = "use a plane, sphere, capsule, cube, cylinder, cone or mesh instead"
+SHAPES_TO_USE = "use a plane, sphere, capsule, cube, cylinder, cone, mesh or points instead"
 
 
 @dataclass

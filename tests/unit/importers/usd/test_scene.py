@@ -193,7 +193,7 @@ CONE = f'def Cone "s" {COLLIDER} {{\n%s\n}}'
     ("text", "said"),
     [
         (f'def Mesh "m" {COLLIDER} {{\n}}', ["</m>", "Mesh"]),
-        (f'def Points "p" {COLLIDER} {{\n}}', ["</p>", "Points"]),
+        (f'def NurbsPatch "p" {COLLIDER} {{\n}}', ["</p>", "NurbsPatch"]),
         (f'def Xform "x" {COLLIDER} {{\ndef Cube "c" {{\n}}\n}}', ["</x>", "Xform"]),
         (f'def PointInstancer "i" {{\n{sphere("s")}}}', ["s.usda", "no collider"]),
         ('def Sphere "s" {\n}', ["s.usda", "no collider"]),
