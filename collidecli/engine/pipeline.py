@@ -112,8 +112,8 @@ class ChunkReport:
 class StageClock:
     """Adds the time of each stage to the report, including the device's work.
 
-    On the CPU a stage ends when its launches are complete. On a device the moments are marked in the stream, and read
-    by `close`, so that no stage waits.
+    The moments are marked among the launches, in a device's stream or the CPU's queue, and read by `close`, so that no
+    stage waits. What Python does for later launches of one queue counts for the first stage in it.
     """
 
     def __init__(self, report: ChunkReport, workspace: Workspace) -> None:
@@ -310,6 +310,7 @@ class CollisionPipeline:
         listed = expand(self.device_model, chunk, pairs, buckets, "candidate", workspace)
         if self.on_demand:
             clock.end("narrow_phase")
+            workspace.finish()
             self._compile_used(listed)
             clock.skip()
         count = listed.count

@@ -9,6 +9,8 @@ with an unknown version of Warp launches are made one by one (`recorded_launches
 from __future__ import annotations
 
 import ctypes
+import sys
+import time
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,25 @@ MAX_STEPS = 64
 STEP_NUMBERS = 4
 """Numbers of a step: see `execute_each_step`."""
 COPY = ctypes.cast(ctypes.memmove, ctypes.c_void_p).value
+
+
+class Moment(ctypes.Structure):
+    """C's timespec: a moment of `time.perf_counter`, which is the monotonic clock on POSIX systems."""
+
+    _fields_ = (("seconds", ctypes.c_int64), ("nanoseconds", ctypes.c_int64))
+
+    def __float__(self) -> float:
+        return self.seconds + 1e-9 * self.nanoseconds
+
+
+def _clock() -> int | None:
+    """Address of C's clock_gettime; None where it is not known to be the clock of `time.perf_counter`."""
+    if sys.platform != "linux":
+        return None
+    return ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value
+
+
+CLOCK = _clock()
 
 
 @wp.func_native(
@@ -64,7 +85,7 @@ class LaunchQueue:
     def __init__(self) -> None:
         self._step = (ctypes.c_uint64 * (STEP_NUMBERS * MAX_STEPS))()
         self._packed: dict[wp.Kernel, PackedLaunch] = {}
-        self._queued: list[PackedLaunch | None] = []
+        self._queued: list[PackedLaunch | Moment | None] = []
         self._numbers: list[int] = []
         """Of the queued steps; they are stored in `_step` together, since each assignment to it costs a microsecond."""
         self._all: PackedLaunch | None = None
@@ -88,15 +109,24 @@ class LaunchQueue:
         """Appends a copy from the beginning of `source` that fills a host array."""
         self._append(None, (COPY, destination.__array_interface__["data"][0], source.ptr, destination.nbytes))
 
+    def mark(self) -> float | Moment:
+        """When all that is queued is complete [s, as of time.perf_counter]; a Moment is set by `finish`."""
+        if self._queued and CLOCK is not None:
+            moment = Moment()
+            self._append(moment, (CLOCK, time.CLOCK_MONOTONIC, ctypes.addressof(moment), 0))
+            return moment
+        self.finish()
+        return time.perf_counter()
+
     def finish(self) -> None:
         """Executes the queue in order and empties it."""
-        count = len(self._queued)
+        queued, numbers = self._queued, self._numbers
+        count = len(queued)
         if count == 0:
             return
-        first, numbers = self._queued[0], self._numbers
         self._queued, self._numbers = [], []
-        if count == 1 and first is not None:
-            first.launch()
+        if count == 1 and isinstance(queued[0], PackedLaunch):
+            queued[0].launch()
             return
         if self._all is None:
             size = STEP_NUMBERS * MAX_STEPS
@@ -111,8 +141,8 @@ class LaunchQueue:
         """Drops references to arrays."""
         self._packed.clear()
 
-    def _append(self, launch: PackedLaunch | None, step: tuple[int, int, int, int]) -> None:
+    def _append(self, owner: PackedLaunch | Moment | None, step: tuple[int, int, int, int]) -> None:
         if len(self._queued) == MAX_STEPS:
             self.finish()
         self._numbers += step
-        self._queued.append(launch)
+        self._queued.append(owner)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,10 @@ class RecordedLaunches:
     def copy(self, destination: np.ndarray, source: wp.array) -> None:
         """Fills a host array from the beginning of `source`."""
         destination[...] = source[: len(destination)].numpy()
+
+    def mark(self) -> float:
+        """Now [s], as each launch on the CPU is complete when it returns; of a device its stream has marks."""
+        return time.perf_counter()
 
     def finish(self) -> None:
         """Nothing: each launch on the CPU is complete when it returns, and a device is waited for by its stream."""

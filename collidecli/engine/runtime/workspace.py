@@ -7,7 +7,6 @@ kernels.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from itertools import accumulate
@@ -244,15 +243,15 @@ class Workspace:
             self._stream.wait()
 
     def mark(self) -> Any:
-        """A moment for `seconds_between`: when all launches so far are complete. Only on the CPU this waits."""
-        if self._stream is not None:
-            return self._stream.mark()
-        self._launches.finish()
-        return time.perf_counter()
+        """A moment for `seconds_between`: when all launches so far are complete."""
+        return self._launches.mark() if self._stream is None else self._stream.mark()
 
     def seconds_between(self, begin: Any, end: Any) -> float:
         """Time between two marks [s]."""
-        return end - begin if self._stream is None else self._stream.seconds_between(begin, end)
+        if self._stream is not None:
+            return self._stream.seconds_between(begin, end)
+        self._launches.finish()
+        return float(end) - float(begin)
 
     def _execute(self) -> None:
         """Executes the queue, before Warp's own functions use the arrays; a device's stream keeps their order."""

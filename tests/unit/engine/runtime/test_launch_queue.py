@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import warp as wp
@@ -116,3 +119,23 @@ def test_a_copy_is_by_the_c_librarys_own(workspace):
     assert launch_queue.COPY
     copy = workspace.copied(workspace.array("empty", 1, wp.vec3f), 0)
     assert copy.shape == (0, 3)
+
+
+@pytest.mark.parametrize("clock", ["in the queue", "of Python"])
+def test_marks_are_when_the_launches_before_them_are_complete(workspace, clock, monkeypatch):
+    if clock == "of Python":
+        monkeypatch.setattr(launch_queue, "CLOCK", None)
+    count = 3_000_000
+    line = line_of(workspace, "long", count, 1)
+    workspace.launch(fill_line, 1, [0, line])
+    workspace.finish()
+    begin = time.perf_counter()
+    marks = [workspace.mark()]
+    workspace.launch(fill_line, count, [0, line])
+    marks.append(workspace.mark())
+    workspace.launch(add_up, 1, [line.value, line.value])
+    marks.append(workspace.mark())
+    first, second = (workspace.seconds_between(*pair) for pair in pairwise(marks))
+    assert begin <= float(marks[0]) <= float(marks[1]) <= float(marks[2]) <= time.perf_counter()
+    assert first > 1e-4  # 12 MB are written, in a millisecond
+    assert second >= 0.0
