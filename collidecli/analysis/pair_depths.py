@@ -107,3 +107,15 @@ def depths_of(key: np.ndarray, cell: np.ndarray, distance: np.ndarray) -> tuple[
 def leading_run(bad: np.ndarray) -> np.ndarray:
     """int64[n]: number of leading True in each row of bool[n, m]."""
     return np.where(bad.all(axis=1), bad.shape[1], np.argmin(bad, axis=1)) if bad.shape[1] else np.zeros(len(bad), int)
+
+
+def series_of(arrays: dict[str, np.ndarray], most: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """First frame of each bin of frames, and the greatest value of arrays [F, W] in each bin, over all worlds.
+
+    most: greatest number of bins. Bins have equal numbers of frames, except the last.
+    """
+    count = len(next(iter(arrays.values())))
+    first = np.arange(0, count, max(1, -(-count // most)))
+    if not count:
+        return first, dict.fromkeys(arrays, np.zeros(0))
+    return first, {name: np.maximum.reduceat(values.max(axis=1), first) for name, values in arrays.items()}

@@ -27,6 +27,7 @@ from collidecli.cli.options import (
 )
 from collidecli.cli.settings import option, repeated
 from collidecli.errors import InputError
+from collidecli.scene.option_choices import CHART_FORMATS
 
 if TYPE_CHECKING:
     from collidecli.commands.audit import AuditRequest
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 LIMITS, CLASSES, OUTPUT = "Limits", "Classes of pairs", "Output"
 VOLUME = "Measure the volume of these pairs' deepest overlaps, of solids."
 DEPTH = Length(0.0)
-PAGES = ("junit_xml", "markdown", "mask")
+PAGES = ("junit_xml", "markdown", "mask", "chart")
 OF_SCENES = ("Motion", "Recording", "Scene", "Contacts")
 EPILOG = """\b
 collide audit robot.xml -t motion.npz --max-depth 2mm --self 5mm --max-ground 1cm
@@ -87,6 +88,7 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 @option("--first", type=WholeNumber(0), default=20, section=OUTPUT, help="Number of pairs in the table.")
 @option("--overlap-volume", is_flag=True, section=OUTPUT, help=VOLUME)
 @option("--mask", metavar="FILE", section=OUTPUT, help="Usable frames and their depths: .npz, .h5 or .csv.")
+@option("--chart", metavar="FILE", section=OUTPUT, help="Depth over time, with limits: .svg or .png.")
 @option("--junit-xml", metavar="FILE", section=OUTPUT, help="Write a report as JUnit XML.")
 @option("--markdown", metavar="FILE", section=OUTPUT, help="Write a report as Markdown, for a step summary.")
 @option("--github", is_flag=True, section=OUTPUT, help="Print annotations for GitHub Actions to stderr.")
@@ -106,7 +108,7 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     is the least translation that separates it.
     """
     from collidecli.cli.pages import Pages
-    from collidecli.commands.output_paths import check_output
+    from collidecli.commands.output_paths import check_ending, check_output, write_output
 
     streams = streams_of(ctx)
     outputs = {name: path for name in PAGES if (path := values.pop(name)) is not None}
@@ -114,7 +116,7 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     for path in outputs.values():
         check_output(path, values["force"], (*inputs, values["trajectory"], values["against"]))
     if len(set(outputs.values())) < len(outputs):
-        raise click.UsageError("two of --mask, --junit-xml and --markdown have one path")
+        raise click.UsageError("two of --mask, --chart, --junit-xml and --markdown have one path")
     request = request_of(ctx, inputs, values)
     # All outputs are checked before the imports, which take longer.
     from collidecli.commands.audit import audit
@@ -122,9 +124,13 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     from collidecli.engine.runtime.compilation import reported_compilation
     from collidecli.report.audit_pages import github_audit, junit_audit, markdown_audit
     from collidecli.report.audit_table import audit_table
+    from collidecli.report.chart_style import require_matplotlib
 
     if "mask" in outputs:
         check_mask(outputs["mask"])
+    if "chart" in outputs:
+        check_ending(outputs["chart"], tuple(f".{each}" for each in CHART_FORMATS), "a chart")
+        require_matplotlib()
     started = time.perf_counter()
     with streams.progress("auditing", "loading") as progress, reported_compilation(progress and progress.compiling):
         found = audit(request, progress)
@@ -133,6 +139,11 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
         write_mask(outputs["mask"], found, values["force"])
     result = replace(found.result, written=outputs or None)
     record = result.as_dict()
+    if "chart" in outputs:
+        from collidecli.report.audit_chart import audit_chart_file
+
+        form = outputs["chart"].lower().rpartition(".")[2]
+        write_output(outputs["chart"], audit_chart_file(record, form), values["force"])
     pages.write(partial(junit_audit, record, seconds), partial(markdown_audit, record), partial(github_audit, record))
     streams.result(result, partial(audit_table, values["first"]))
     return 0 if result.passed else 1

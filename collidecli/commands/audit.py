@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from collidecli.analysis.pair_depths import MotionDepths, depths_of, leading_run
+from collidecli.analysis.pair_depths import MotionDepths, depths_of, leading_run, series_of
 from collidecli.commands.audit_limits import AuditLimits, PairLimits
 from collidecli.commands.audit_sources import AuditedScene, AuditSource, audited_contact_set, audited_scene
 from collidecli.commands.result import Progress, Result
@@ -24,6 +24,7 @@ CHECKS = (DEPTH, SELF, GROUND, START)
 """Names of the checks: of all other pairs, of two bodies of one robot, of pairs with the ground, of first frames. The
 second one is there only if robots are known."""
 MAX_RUNS_LISTED = 20
+MAX_BINS = 400
 SCHEMA = "collide.audit/1"
 
 
@@ -51,8 +52,9 @@ class AuditResult(Result):
     """Penetrations of a motion against limits.
 
     passed: no limit is exceeded; with a baseline, nothing is worse. reasons: why it is not. checks: of each class of
-    pairs. usable: cells without a pair above its limit. pairs: every penetrating pair, the deepest first. depth [m] is
-    the least translation that separates a pair. baseline: the compared audit, or None.
+    pairs. usable: cells without a pair above its limit. series: the greatest depths [m] of bins of frames, of all pairs
+    and of two classes, and whether a frame of the bin is unusable. pairs: every penetrating pair, the deepest first.
+    depth [m] is the least translation that separates a pair. baseline: the compared audit, or None.
     """
 
     SCHEMA: ClassVar[str] = SCHEMA
@@ -72,6 +74,7 @@ class AuditResult(Result):
     time: dict[str, Any]
     checks: list[dict[str, Any]]
     usable: dict[str, Any]
+    series: dict[str, Any]
     pairs: list[dict[str, Any]]
     baseline: dict[str, Any] | None
     warnings: list[str]
@@ -169,14 +172,23 @@ def _audited(
     if request.overlap_volume:
         _add_volumes(source, pairs[: request.first])
     usable = found.usable.reshape(shape) & recorded
-    result = _result(source, limits, pairs, usable, recorded, baseline, request)
     deepest = np.where(found.deepest[:, None] < 0, -1, np.stack(np.divmod(found.deepest, count), axis=1))
     by_class = {name: found.by_class.get(name, np.zeros(len(found.depth), np.float32)) for name in (SELF, GROUND)}
+    arrays = [each.reshape(shape) for each in (found.depth, by_class[SELF], by_class[GROUND])]
+    names = ("depth", "self_depth", "ground_depth")
+    series = _series(source, {**dict(zip(names, arrays, strict=True)), "unusable": recorded & ~usable})
+    result = _result(source, limits, pairs, usable, recorded, baseline, request, series)
     return Audit(
-        result, usable, recorded, found.depth.reshape(shape), by_class[SELF].reshape(shape),
-        by_class[GROUND].reshape(shape), deepest.astype(np.int32).reshape(*shape, 2), tuple(source.shapes.path),
-        source.frames.number, source.step, source.frames.time,
+        result, usable, recorded, arrays[0], arrays[1], arrays[2], deepest.astype(np.int32).reshape(*shape, 2),
+        tuple(source.shapes.path), source.frames.number, source.step, source.frames.time,
     )  # fmt: skip
+
+
+def _series(source: AuditSource, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    first, found = series_of(arrays, MAX_BINS)
+    columns = {"frame": source.frames.number[first], "time": source.frames.time[first], **found}
+    per_bin = int(first[1]) if len(first) > 1 else max(1, len(source.frames))
+    return {"frames_per_bin": per_bin, **{name: values.tolist() for name, values in columns.items()}}
 
 
 def _recorded(source: AuditSource) -> tuple[np.ndarray, np.ndarray]:
@@ -293,6 +305,7 @@ def _result(
     recorded: np.ndarray,
     baseline: dict[str, Any] | None,
     request: AuditRequest,
+    series: dict[str, Any],
 ) -> AuditResult:
     known = [name for name in CHECKS if name != SELF or (source.shapes.robot >= 0).any()]
     checks = [_check(name, limits, pairs, baseline is not None) for name in known]
@@ -313,6 +326,7 @@ def _result(
         time={"first": float(time[0]), "last": float(time[-1])} if len(time) else {"first": None, "last": None},
         checks=checks,
         usable=_usable(source, usable, recorded),
+        series=series,
         pairs=pairs,
         baseline=None if baseline is None else _compared(request, baseline, source, pairs),
         warnings=source.notes,

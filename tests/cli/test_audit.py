@@ -11,6 +11,7 @@ import pandas
 import pytest
 
 import collidecli
+from collidecli.analysis.pair_depths import series_of
 from collidecli.scene.episodes import Episodes
 from tests.cli.conftest import FRAMES, distances
 from tests.support.contact_sets import made_up_block, small_model, write_contact_set
@@ -176,6 +177,26 @@ def test_pages(robot, collide, here):
     assert [line.split(":")[2].split(" ")[0] for line in answer.err.splitlines()] == ["error", "error"]
 
 
+def test_chart_and_series(audit, robot, here):
+    series = audit(robot, "-t", "robot.h5", "--max-depth", "10mm", "--self", "1cm", "--chart", "a.svg")["series"]
+    assert series["frame"] == [0, 1, 2, 3]
+    assert series["unusable"] == [False, True, True, False]
+    np.testing.assert_allclose(series["depth"], [0, 0.03, 0.04, 0.005], atol=1e-6)
+    np.testing.assert_allclose(series["self_depth"], [0, 0, 0.04, 0], atol=1e-6)
+    text = (here / "a.svg").read_text()
+    assert "<title>frame 2: all pairs 40 mm, one robot 40 mm</title>" in text
+    assert "greatest depth [mm]" in text
+    audit(robot, "-t", "robot.h5", "--frames", "0", "--chart", "a.png")  # a single frame without penetration
+    assert (here / "a.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_bins_have_the_greatest_depth():
+    depth = np.random.default_rng(2).random((103, 3)).astype(np.float32)
+    first, found = series_of({"depth": depth}, 20)
+    assert len(first) == 18
+    assert found["depth"].tolist() == [depth[k : k + 6].max() for k in range(0, 103, 6)]
+
+
 def test_masks_of_worlds_and_demonstrations(audit, here):
     rows = [Touch(0, 0, 0, 1, -0.01), Touch(2, 1, 0, 2, -0.02), Touch(2, 1, 1, 2, -0.02), Touch(3, 0, 1, 2, 0.01)]
     made = touching_set(rows, 4, 2).write(here / "a.h5")
@@ -253,6 +274,7 @@ LIMITS = {
         (["--against", "damaged.json"], "damaged"),
         (["--limits", "missing.toml"], "cannot be read"),
         (["--mask", "mask.txt"], "extension"),
+        (["--chart", "a.txt"], "extension"),
         (["--frames", "50:"], "selects none"),
         *((["--limits", name], words) for name, (_, words) in LIMITS.items()),
     ],
