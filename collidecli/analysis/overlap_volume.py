@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from collidecli.scene.model import Model
 from collidecli.scene.placement import compose, inverse
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.signed_distance import facets
+from collidecli.scene.triangle_mesh import TriangleMesh
 
 CIRCLE_SEGMENTS, SPHERE_SEGMENTS = 1024, 256
 ROUND = (ShapeType.SPHERE, ShapeType.CAPSULE, ShapeType.CYLINDER, ShapeType.CONE, ShapeType.ELLIPSOID)
@@ -79,16 +81,40 @@ def _solid(model: Model, row: int, outside: bool) -> Any:
     kind, size, path = ShapeType(shapes.type[row]), shapes.size[row], shapes.path[row]
     if kind in ROUND:
         return _ROUND_SOLIDS[kind](size, outside)
-    if kind == ShapeType.HEIGHTFIELD:
-        mesh = solid_mesh(model.heightfields[shapes.heightfield[row]])
-    elif kind == ShapeType.MESH:
-        mesh = model.meshes[shapes.mesh[row]]
-        if not mesh.is_closed:
-            return f"{path} is an open mesh"
-    else:
-        mesh = facets(kind, size, hull=model.hulls[shapes.hull[row]] if kind == ShapeType.CONVEX_MESH else None)
-        assert mesh is not None
+    mesh = _triangles(model, row)
+    if not (mesh.is_closed and mesh.is_solid):
+        return f"{path} is {'a hollow' if mesh.is_closed else 'an open'} mesh"
     return _polyhedron(mesh.vertex, mesh.face if mesh.volume >= 0.0 else mesh.face[:, ::-1], path)
+
+
+def _triangles(model: Model, row: int) -> TriangleMesh:
+    """The triangles of a shape that is neither round nor a plane."""
+    shapes, kind = model.shapes, ShapeType(model.shapes.type[row])
+    if kind == ShapeType.HEIGHTFIELD:
+        return solid_mesh(model.heightfields[shapes.heightfield[row]])
+    if kind == ShapeType.MESH:
+        return model.meshes[shapes.mesh[row]]
+    hull = model.hulls[shapes.hull[row]] if kind == ShapeType.CONVEX_MESH else None
+    mesh = facets(kind, shapes.size[row], hull=hull)
+    assert mesh is not None
+    return mesh
+
+
+def surface_of(model: Model, row: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """Vertices float64[n, 3] and triangles int[m, 3] of a shape that is no plane, in its frame [m], and the greatest
+    distance of its surface from them [m]: 0 for all but round shapes, whose vertices are on the surface.
+    """
+    kind, size = ShapeType(model.shapes.type[row]), model.shapes.size[row]
+    if kind not in ROUND:
+        mesh = _triangles(model, row)
+        return mesh.vertex, mesh.face, 0.0
+    mesh = _ROUND_SOLIDS[kind](size, False).to_mesh64()
+    vertex = np.asarray(mesh.vert_properties, np.float64)[:, :3]
+    if kind in (ShapeType.CYLINDER, ShapeType.CONE):
+        error = float(size[0] * (1.0 - np.cos(np.pi / CIRCLE_SEGMENTS)))
+    else:
+        error = float((size.max() if kind == ShapeType.ELLIPSOID else size[0]) * (1.0 - _least_height()))
+    return vertex, np.asarray(mesh.tri_verts, np.int64), error
 
 
 def _polyhedron(vertex: np.ndarray, face: np.ndarray, path: str) -> Any:
@@ -108,14 +134,17 @@ def _ball(outside: bool) -> Any:
     import manifold3d
 
     inner = manifold3d.Manifold.sphere(1.0, SPHERE_SEGMENTS)
-    if not outside:
-        return inner
-    mesh = inner.to_mesh64()
+    return inner.scale([1.0 / _least_height()] * 3) if outside else inner
+
+
+@cache
+def _least_height() -> float:
+    """Least distance of the faces of the polyhedron in the unit ball from its centre."""
+    mesh = _ball(False).to_mesh64()
     vertex = np.asarray(mesh.vert_properties, np.float64)[:, :3]
     a, b, c = (vertex[np.asarray(mesh.tri_verts)[:, k]] for k in range(3))
     normal = np.cross(b - a, c - a)
-    nearest = float(((normal * a).sum(axis=1) / np.sqrt((normal * normal).sum(axis=1))).min())
-    return inner.scale([1.0 / nearest] * 3)
+    return float(((normal * a).sum(axis=1) / np.sqrt((normal * normal).sum(axis=1))).min())
 
 
 def _sphere(size: np.ndarray, outside: bool) -> Any:

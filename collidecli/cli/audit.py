@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collidecli.commands.audit import AuditRequest
 
 LIMITS, CLASSES, OUTPUT = "Limits", "Classes of pairs", "Output"
+POINT = "Measure how far a point of one surface is below the other, of these pairs' deepest overlaps."
 VOLUME = "Measure the volume of these pairs' deepest overlaps, of solids."
 DEPTH = Length(0.0)
 PAGES = ("junit_xml", "markdown", "mask", "chart")
@@ -87,6 +88,7 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 )
 @option("--first", type=WholeNumber(0), default=20, section=OUTPUT, help="Number of pairs in the table.")
 @option("--overlap-volume", is_flag=True, section=OUTPUT, help=VOLUME)
+@option("--deepest-point", is_flag=True, section=OUTPUT, help=POINT)
 @option("--mask", metavar="FILE", section=OUTPUT, help="Usable frames and their depths: .npz, .h5 or .csv.")
 @option("--chart", metavar="FILE", section=OUTPUT, help="Depth over time, with limits: .svg or .png.")
 @option("--junit-xml", metavar="FILE", section=OUTPUT, help="Write a report as JUnit XML.")
@@ -164,7 +166,7 @@ def request_of(ctx: click.Context, inputs: tuple[str, ...], values: dict[str, An
     if values["limits"]:
         limits = limits.over(read_limits(values["limits"]))
     common = {"limits": limits, "against": values["against"] or "", "tolerance": values["tolerance"]}
-    common |= {"overlap_volume": values["overlap_volume"], "first": values["first"]}
+    common |= {name: values[name] for name in ("overlap_volume", "deepest_point", "first")}
     if len(inputs) == 1 and is_hdf5(inputs[0]) and format_of_path(inputs[0]) == FORMAT:
         _refuse_options_of_scenes(ctx, inputs[0])
         return AuditRequest(contacts=inputs[0], frames=values["frames"], **common)

@@ -13,11 +13,11 @@ import numpy as np
 
 from collidecli.analysis.pair_depths import MotionDepths, depths_of, leading_run, series_of
 from collidecli.commands.audit_limits import AuditLimits, PairLimits
+from collidecli.commands.audit_overlaps import measure_overlaps
 from collidecli.commands.audit_sources import AuditedScene, AuditSource, audited_contact_set, audited_scene
 from collidecli.commands.result import Progress, Result
 from collidecli.errors import InputError
 from collidecli.scene.text_format import plural
-from collidecli.storage.process_activity import reading
 
 DEPTH, SELF, GROUND, START = "depth", "self", "ground", "start"
 CHECKS = (DEPTH, SELF, GROUND, START)
@@ -33,8 +33,8 @@ class AuditRequest:
     """What is audited, and how. contacts: a contact set; else `scene`. frames: of the contact set.
 
     limits: given limits. against: a baseline, as JSON of an earlier audit; "" for none. tolerance: a depth is worse
-    than that of the baseline if it is greater by more than this [m]. overlap_volume: measure the volume of the deepest
-    overlap of the `first` deepest pairs.
+    than that of the baseline if it is greater by more than this [m]. overlap_volume, deepest_point: measure these of
+    the deepest overlaps of the `first` deepest pairs.
     """
 
     contacts: str = ""
@@ -44,6 +44,7 @@ class AuditRequest:
     against: str = ""
     tolerance: float = 1e-6
     overlap_volume: bool = False
+    deepest_point: bool = False
     first: int = 20
 
 
@@ -140,9 +141,9 @@ def _source(request: AuditRequest) -> Iterator[AuditSource]:
         with audited_scene(request.scene, names) as source:
             yield source
         return
-    if request.overlap_volume:
-        fix = "audit the scene in its place"
-        raise InputError("a contact set has no geometry", f"{request.contacts}: --overlap-volume", fix)
+    if request.overlap_volume or request.deepest_point:
+        name = "--overlap-volume" if request.overlap_volume else "--deepest-point"
+        raise InputError("a contact set has no geometry", f"{request.contacts}: {name}", "audit the scene in its place")
     if request.limits.self is not None and not names:
         what = "a contact set has no joints, so that bodies of one robot are not known"
         raise InputError(what, "--self", "name them with --self-bodies, or audit the scene")
@@ -169,8 +170,7 @@ def _audited(
         if progress is not None:
             progress(done, shape[0])
     pairs = _pairs(source, limits, of_pairs, found, baseline, request.tolerance)
-    if request.overlap_volume:
-        _add_volumes(source, pairs[: request.first])
+    measure_overlaps(source, pairs[: request.first], request.overlap_volume, request.deepest_point)
     usable = found.usable.reshape(shape) & recorded
     deepest = np.where(found.deepest[:, None] < 0, -1, np.stack(np.divmod(found.deepest, count), axis=1))
     by_class = {name: found.by_class.get(name, np.zeros(len(found.depth), np.float32)) for name in (SELF, GROUND)}
@@ -243,30 +243,6 @@ def _pairs(
             one["worse"] = one["depth"] > depth + tolerance or one["start_depth"] > start + tolerance
         rows.append(one)
     return rows
-
-
-def _add_volumes(source: AuditSource, pairs: list[dict[str, Any]]) -> None:
-    """Adds the volume of the overlap in each pair's deepest frame [m^3], without margins, or the reason of none."""
-    from collidecli.analysis.overlap_volume import overlap_volume
-
-    assert source.loaded is not None
-    assert source.motion is not None
-    model, row = source.loaded.model, {}
-    for number, (path, template) in enumerate(zip(model.shapes.path, model.shapes.template.tolist(), strict=True)):
-        row[template, path] = number
-    for one in pairs:
-        template = int(model.world_template[one["world"]])
-        shapes = [row[template, name] if (template, name) in row else row[-1, name] for name in _names(one)]
-        with reading("motion"):
-            bodies = source.motion.read(range(one["frame"], one["frame"] + 1))[0]
-        found = overlap_volume(model, model.placed_shapes(bodies, one["world"]), shapes[0], shapes[1])
-        one["overlap_volume"] = None if found.reason else found.volume
-        one["overlap_volume_error"] = None if found.reason else found.error
-        one["overlap_note"] = found.reason
-
-
-def _names(pair: dict[str, Any]) -> tuple[str, str]:
-    return pair["shape0"], pair["shape1"]
 
 
 def _depths_by_name(baseline: dict[str, Any]) -> dict[tuple[str, str], tuple[float, float]]:

@@ -80,6 +80,7 @@ def audit(
     against: PathLike = "",
     tolerance: float | str = 1e-6,
     overlap_volume: bool = False,
+    deepest_point: bool = False,
     first: int = 20,
     **options: Any,
 ) -> Audit:
@@ -91,7 +92,7 @@ def audit(
         allow: pairs of patterns without a limit. ground_shapes, self_bodies: patterns, a sequence or a text with
             commas.
         limits: a file of limits. against: the JSON of an earlier audit; tolerance: greater depths than its are worse.
-        overlap_volume: measure the volumes of the deepest overlaps of the `first` deepest pairs [m^3].
+        overlap_volume, deepest_point: measure these of the deepest overlaps of the `first` deepest pairs [m^3, m].
         options: of `collide audit` for scenes, with underscores: frames="0:100", margin=0.0, threads=2.
     Returns:
         `Audit`: `passed`, `usable` bool[frames, worlds], `depth`, `self_depth`, `ground_depth` [m], `pairs`, `result`.
@@ -108,6 +109,7 @@ def audit(
     ).checked()
     if limits:
         given = given.over(read_limits(os.fspath(limits)))
+    measured = overlap_volume, deepest_point, first
     baseline, apart = os.fspath(against), _metres(tolerance, "tolerance")
     is_path = isinstance(scene, (str, os.PathLike))
     if recording is None and is_path and format_of_path(scene) == FORMAT:
@@ -115,7 +117,7 @@ def audit(
             what = "are options for scenes, and a contact set has its motion and its contacts"
             raise InputError(what, ", ".join(options), "leave them out")
         frames = frames_text(options.get("frames", ""))
-        request = AuditRequest(os.fspath(scene), None, frames, given, baseline, apart, overlap_volume, first)
+        request = AuditRequest(os.fspath(scene), None, frames, given, baseline, apart, *measured)
     else:
         for name in options.keys() & OF_CONTACTS:
             raise InputError(f"'{name}' is no option of an audit", "audit", "leave it out")
@@ -124,7 +126,7 @@ def audit(
             scenes=run.scenes, trajectory=run.trajectory, worlds=run.worlds, frames=run.frames, contact=run.contact,
             engine=run.engine, scene_options=run.scene_options, recording=run.recording,
         )  # fmt: skip
-        request = AuditRequest("", audited, "", given, baseline, apart, overlap_volume, first)
+        request = AuditRequest("", audited, "", given, baseline, apart, *measured)
     found = run_audit(request)
     for note in found.result.warnings:
         warnings.warn(note, stacklevel=2)

@@ -13,6 +13,8 @@ from collidecli.report.run_table import world_text
 from collidecli.report.words import Listing, ResultDict, length, listing, name_value_table
 from collidecli.scene.text_format import count, plural
 
+MEASURES = ("overlap_volume", "deepest_point")
+
 
 def audit_table(first: int, result: ResultDict) -> RenderableType:
     """Tables of collide.audit/1: the verdict, the checks and the deepest pairs. first: number of pairs."""
@@ -56,7 +58,7 @@ def _checks(result: ResultDict) -> Listing:
 
 def _pairs(result: ResultDict, first: int, narrow: int) -> Listing:
     """narrow: the names of a pair in one column."""
-    names, has_volume = ("shape 0", "shape 1"), "overlap_volume" in result["pairs"][0]
+    names, (has_volume, has_point) = ("shape 0", "shape 1"), (one in result["pairs"][0] for one in MEASURES)
     table = listing(
         *([(stacked(*names), "left")] if narrow else [(name, "left") for name in names]),
         ("check", "left"),
@@ -65,6 +67,7 @@ def _pairs(result: ResultDict, first: int, narrow: int) -> Listing:
         *([("world", "right")] if result["worlds"] > 1 else []),
         ("frames", "right"),
         ("over limit", "right"),
+        *([("deepest point", "right")] if has_point else []),
         *([("volume", "right")] if has_volume else []),
     )
     for one in result["pairs"][:first]:
@@ -77,6 +80,7 @@ def _pairs(result: ResultDict, first: int, narrow: int) -> Listing:
             *([world_text(one["world"], one.get("episode", ""))] if result["worlds"] > 1 else []),
             count(one["cells"]),
             count(one["cells_over"]),
+            *([length(one["deepest_point"]) if "deepest_point" in one else ""] if has_point else []),
             *([_volume(one)] if has_volume else []),
         )
     more = len(result["pairs"]) - first

@@ -160,6 +160,8 @@ def test_volume_of_the_deepest_overlap(audit, here):
     caps = sum(np.pi * h * h * (3 * radius - h) / 3 for radius, h in ((r, r - x), (s, s - d + x)))
     assert abs(pair["overlap_volume"] - caps) <= pair["overlap_volume_error"] < 2e-3 * caps
     assert pair["overlap_note"] == ""
+    (pair,) = audit("scene.xml", "-t", "motion.h5", "--deepest-point", "--frames", "12:14")["pairs"]
+    assert abs(pair["deepest_point"] - pair["depth"]) <= pair["deepest_point_error"] + 1e-6
     (pair,) = audit("scene.xml", "-t", "motion.h5", "--overlap-volume", "--first", "0")["pairs"]
     assert "overlap_volume" not in pair
 
@@ -298,7 +300,8 @@ def test_refused_of_contact_sets(here, collide):
     made = touching_set([Touch(0, 0, 0, 1, -0.01)], 2, 1).write(here / "a.h5")
     assert "--self-bodies" in collide("audit", made, "--self").err
     assert collide("audit", made, "--self", "--self-bodies", "body*").code == 0
-    assert "no geometry" in collide("audit", made, "--overlap-volume").err
+    for option in ("--overlap-volume", "--deepest-point"):
+        assert "no geometry" in collide("audit", made, option).err
     for words in (["-t", "motion.h5"], ["--margin", "0.1"], ["--worlds", "2"]):
         answer = collide("audit", made, *words)
         assert (answer.code, "contact set" in answer.err) == (2, True)
