@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         signed_distance,
     )
     from collidecli.commands.python_files import RecordingFile, open_recording, run
+    from collidecli.commands.sweep import Sweep, sweep
     from collidecli.errors import CollideError, InputError, OutputError
     from collidecli.importers.meshes.read import read_mesh
     from collidecli.scene.material import Material, PairMaterial
@@ -63,6 +64,8 @@ _HOME = {
     "RecordingFile": "collidecli.commands.python_files",
     "open_recording": "collidecli.commands.python_files",
     "run": "collidecli.commands.python_files",
+    "Sweep": "collidecli.commands.sweep",
+    "sweep": "collidecli.commands.sweep",
     "CollideError": "collidecli.errors",
     "InputError": "collidecli.errors",
     "OutputError": "collidecli.errors",
@@ -90,6 +93,7 @@ __all__ = [
     "Shape",
     "ShapeConfig",
     "ShapeType",
+    "Sweep",
     "audit",
     "clearance",
     "collide",
@@ -100,6 +104,7 @@ __all__ = [
     "read_mesh",
     "run",
     "signed_distance",
+    "sweep",
 ]
 
 

@@ -31,6 +31,7 @@ from collidecli.cli.options import (
 )
 from collidecli.cli.settings import option, setting
 from collidecli.cli.several import Job, computed, exit_code, listed_files
+from collidecli.cli.sweep_options import sweep_options
 from collidecli.commands.input_files import (
     RECORDING_ENDINGS,
     InputFile,
@@ -77,6 +78,7 @@ ENDING = ".contacts.h5"
 @scene_options
 @contact_options
 @hydro_options
+@sweep_options
 @setting("--columns", type=NameList(), metavar="NAME,...", section="Contacts", help=COLUMNS)
 @setting("-o", "--output", metavar="FILE|FOLDER", section="Output", help=OUTPUT)
 @compression_option

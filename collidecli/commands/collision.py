@@ -107,6 +107,7 @@ def keep_to_limits() -> None:
         return
 
 
+NOT_SWEPT = "particles are not swept: /sweep has pairs of shapes alone"
 SHORT_CELLS = 256
 """Largest number of cells of a motion for which the kernels of colliders without candidates are not compiled."""
 SAMPLE_FRAMES = 8
@@ -144,7 +145,7 @@ class Collision:
             tracker = ContactTracker(model, self.contact.sticky_contacts, episodes)
         held: deque[PoseBatch] = deque()
         with Workers(self.pipeline, self.workers, self.memory_limit) as pool:
-            batches = pose_batches(self.motion, model, self.chunk_cells, timing)
+            batches = pose_batches(self.motion, model, self.chunk_cells, timing, self.contact.sweep)
             if tracker is not None:
                 batches = _append_batches(batches, held)
             results = pool.collide(batches, len(self.motion.time) * world_count)
@@ -198,14 +199,16 @@ def prepare_collision(
     """
     fields = FieldCache(engine.cache_dir, engine.cache_limit)
     joint_tree.use(TreeLoader(len(motion.time) * motion.world_count))
+    if contact.sweep:
+        check_frames(motion)
 
     def build() -> tuple[CollisionPipeline, BroadPhaseChoice]:
         samples = partial(sample_poses, motion)
         # With a cache other motions follow, and a long motion has candidates of most colliders in its first chunks.
         is_short = cache is None and len(motion.time) * model.world_count <= SHORT_CELLS
-        built = build_pipeline(model, contact, engine, device, samples, motion.float_type, fields, is_short)
-        timing.move("compile", "load", built[0].field_seconds)
-        return built
+        built, choice = build_pipeline(model, contact, engine, device, samples, motion.float_type, fields, is_short)
+        timing.move("compile", "load", built.field_seconds)
+        return (with_sweep(built, contact, fields) if contact.sweep else built), choice
 
     with timing.stage("compile"):
         key = (contact, engine, device.alias, np.dtype(motion.float_type).str)
@@ -231,6 +234,27 @@ def prepare_collision(
     )
 
 
+def with_sweep(pipeline: CollisionPipeline, contact: ContactOptions, fields: FieldCache) -> CollisionPipeline:
+    """The pipeline with a stage for contacts between frames."""
+    from collidecli.engine.sweep.stage import sweep_stage
+
+    stage = sweep_stage(pipeline.device_model, contact.sweep_tolerance, pipeline.float_type, fields)
+    notes = pipeline.notes
+    if len(pipeline.device_model.model.particles):
+        notes = (*notes, NOT_SWEPT)
+    return replace(pipeline, group_stages=(*pipeline.group_stages, stage), notes=notes)
+
+
+def check_frames(motion: Motion) -> None:
+    """Raises InputError for a motion of one frame, which has no steps."""
+    if len(motion.time) < 2:
+        raise InputError(
+            "the motion has one frame, and contacts between frames need two",
+            "--sweep",
+            "give a recording with -t, or select more frames",
+        )
+
+
 def sample_poses(motion: Motion) -> np.ndarray:
     """Poses float64[samples, recorded worlds, B, 7] of a few evenly spaced frames, each with the next one.
 
@@ -242,8 +266,12 @@ def sample_poses(motion: Motion) -> np.ndarray:
         return np.concatenate([motion.read(range(frame, min(frame + 2, len(motion.time)))) for frame in picked])
 
 
-def pose_batches(motion: Motion, model: Model, cells: int, timing: TimingReport) -> Iterator[PoseBatch]:
+def pose_batches(
+    motion: Motion, model: Model, cells: int, timing: TimingReport, with_next: bool = False
+) -> Iterator[PoseBatch]:
     """The motion in chunks of `cells` consecutive cells. A frame of many worlds is read once for all its chunks.
+
+    with_next: a chunk has the frame after its last too, and says which frames have a next one in their episode.
 
     The first chunk has a quarter of the cells, in whole frames, as the workers are idle until it is read. Frames of a
     small scene are read together for several chunks.
@@ -258,6 +286,9 @@ def pose_batches(motion: Motion, model: Model, cells: int, timing: TimingReport)
     for first in (0, *range(in_first, cell_count, cells)):
         count = in_first if first == 0 else min(cells, cell_count - first)
         frames = range(first // world_count, (first + count - 1) // world_count + 1)
+        has_step = _has_step(motion, frames, world_count) if with_next else None
+        if with_next:
+            frames = range(frames.start, min(frames.stop + 1, len(motion.time)))
         if not (held.start <= frames.start and frames.stop <= held.stop):
             before = motion.kinematics_seconds
             held = range(frames.start, max(frames.stop, min(frames.start + least, len(motion.time))))
@@ -268,4 +299,16 @@ def pose_batches(motion: Motion, model: Model, cells: int, timing: TimingReport)
                     positions = model.with_attached_particles(poses, resting if recorded is None else recorded)
             timing.move("read", "kinematics", motion.kinematics_seconds - before)
         here = slice(frames.start - held.start, frames.stop - held.start)
-        yield PoseBatch(first, count, frames.start, poses[here], None if positions is None else positions[here])
+        yield PoseBatch(
+            first, count, frames.start, poses[here], None if positions is None else positions[here], has_step
+        )
+
+
+def _has_step(motion: Motion, frames: range, world_count: int) -> np.ndarray | None:
+    """bool[frames, worlds]: whether a frame and the next are in one episode; None without episodes."""
+    episodes = episodes_in(motion, world_count)
+    if episodes is None:
+        return None
+    frame, world = np.divmod(np.arange(frames.start * world_count, frames.stop * world_count), world_count)
+    row = episodes.row(world, frame)
+    return ((row >= 0) & (row == episodes.row(world, frame + 1))).reshape(-1, world_count)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collidecli.analysis.contact_summary import touches_of
-from collidecli.scene.contact_groups import shapes_of
+from collidecli.scene.contact_groups import SWEEP, shapes_of
 from collidecli.scene.contacts import ContactBlock
 from collidecli.scene.episodes import Episodes
 
@@ -22,6 +22,10 @@ MAX_TABLE_SIZE = 1 << 16
 """Largest number of shape pairs that are counted in a dense table; above it the pairs that occur are sorted."""
 HELD_ROWS = 65536
 """Cells and contacts that are counted together: the dozen calls of NumPy take longer than counting a small block."""
+DEPTHS = ("depth", "distance", "least")
+"""Columns of groups with a signed distance."""
+TOUCHES = 1
+"""Status of a row of /sweep that touches; of an undecided one it is 2."""
 TOP_PAIRS = 10
 """Number of pairs that a result lists."""
 
@@ -92,6 +96,17 @@ class GroupCounts:
     rows: int
     cells: int
     deepest: DeepestRow | None
+
+
+@dataclass(frozen=True)
+class SweepCounts:
+    """Pairs of shapes between frames, each counted in every step. touches: that touch. tunnels: those of them that are
+    apart in both frames, which the recording misses. undecided: of which neither is certain.
+    """
+
+    touches: int
+    tunnels: int
+    undecided: int
 
 
 def shape_name(model: Model | ContactSet, row: int) -> str:
@@ -229,14 +244,25 @@ class GroupTally:
     def __init__(self) -> None:
         self._counts: dict[str, list[int]] = {}
         self._deepest: dict[str, tuple[float, int, tuple[int, ...]]] = {}
+        self._swept = np.zeros(3, np.int64)
+
+    @property
+    def sweep(self) -> SweepCounts | None:
+        """Counts of the group of contacts between frames; None without it."""
+        return SweepCounts(*self._swept.tolist()) if SWEEP.name in self._counts else None
 
     def add(self, block: ContactBlock) -> None:
         """Adds the groups of a block."""
+        if SWEEP.name in block.groups:
+            columns = block.groups[SWEEP.name].columns
+            touches = columns["status"] == TOUCHES
+            counted = (touches, columns["tunnel"] == 1, ~touches)
+            self._swept += np.array([np.count_nonzero(each) for each in counted])
         for name, held in block.groups.items():
             counts = self._counts.setdefault(name, [0, 0])
             counts[0] += held.row_count
             counts[1] += int(np.count_nonzero(held.cell_counts))
-            depths = held.columns.get("depth", held.columns.get("distance"))
+            depths = next((held.columns[name] for name in DEPTHS if name in held.columns), None)
             if depths is None or not len(depths):
                 continue
             row = int(np.argmin(depths))

@@ -16,7 +16,7 @@ from collidecli.commands.merged_timing import merged_timing
 from collidecli.commands.output_paths import check_hdf5_output
 from collidecli.commands.result import Progress, Result
 from collidecli.errors import InputError
-from collidecli.scene.contact_groups import GroupRows, consecutive_groups, groups_of_cells
+from collidecli.scene.contact_groups import SWEEP, GroupRows, consecutive_groups, groups_of_cells
 from collidecli.scene.contacts import CONTACT_ID, ContactBlock
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.run_options import recorded_option
@@ -31,7 +31,7 @@ from collidecli.storage.contact_sets.merged_writer import (
     write_merged,
 )
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
-from collidecli.storage.contact_sets.schema import VERSIONS, tables_version
+from collidecli.storage.contact_sets.schema import tables_version, version_of
 from collidecli.storage.process_activity import reading
 
 CELL_WINDOW = 1 << 18
@@ -60,13 +60,16 @@ class MergePlan:
 def plan_frames(sets: Sequence[ContactSet]) -> MergePlan:
     """Plan for sets of disjoint frames, ordered by step, with equal worlds.
 
-    Raises InputError for contact ids, which start anew in every set; for steps that do not increase, a step in two
-    sets, or times that decrease.
+    Raises InputError for contact ids, which start anew in every set; for contacts between frames; for steps that do not
+    increase, a step in two sets, or times that decrease.
     """
     for one in sets:
         if CONTACT_ID.name in one.optional_columns:
             what = "it has contact ids, which start anew in every set"
             raise InputError(what, f"{one.path}: /rigid_contacts/{CONTACT_ID.name}", "run the whole motion at once")
+        if SWEEP.name in one.groups:
+            what = "it has contacts between frames, and none between its frames and those of another set"
+            raise InputError(what, f"{one.path}: /{SWEEP.name}", "run the whole motion at once")
         falls = np.flatnonzero(one.step[1:] <= one.step[:-1])
         if len(falls):
             what = f"step {one.step[falls[0] + 1]} follows step {one.step[falls[0]]}: steps must increase"
@@ -383,7 +386,7 @@ def _header(
     }
     columns = [(column, column.dtype_for(first.float_type)) for column in first.columns]
     return MergedHeader(
-        first.version if first.version[0] == major else VERSIONS[major],
+        first.version if first.version[0] == major else version_of(major, first.groups),
         attributes,
         held,
         model_attributes(first),

@@ -31,6 +31,7 @@ from collidecli.scene.run_options import (
     DEFAULT_CACHE_LIMIT,
     DEFAULT_RINGS,
     DEFAULT_SOFT_GAP,
+    DEFAULT_SWEEP_TOLERANCE,
     ContactOptions,
     EngineOptions,
     SceneOptions,
@@ -200,6 +201,8 @@ def collide(
     self_contacts: float = 0.0,
     self_contact_rings: int = DEFAULT_RINGS,
     self_contact_rest: float | None = None,
+    sweep: bool = False,
+    sweep_tolerance: float = DEFAULT_SWEEP_TOLERANCE,
     columns: Sequence[str] | str = (),
     pipeline: str = "unified",
     broad_phase: str = "auto",
@@ -228,6 +231,8 @@ def collide(
         particle_q: positions of the model's particles [frames, worlds or 1, particles, 3], of as many frames as body_q
             [m]; None lets them rest. soft_gap, soft_elements, self_contacts, self_contact_rings, self_contact_rest: of
             contacts of particles, in `groups` (docs/explanation/particles.md).
+        sweep: find the pairs that touch between frames too, in `groups` (docs/howto/find-missed-contacts.md).
+            sweep_tolerance: they touch at this distance or less [m].
         columns: names of optional columns, such as ["friction"], or one name; see docs/reference/file-formats.md.
         pipeline, broad_phase, threads, memory_limit [bytes], chunk_cells: affect the speed, not the contacts; 0 is the
             engine's choice.
@@ -245,7 +250,8 @@ def collide(
         sticky_contacts=sticky_contacts, contact_ids=contact_ids, hydro=hydro, hydro_stiffness=hydro_stiffness,
         hydro_resolution=hydro_resolution, hydro_surface=hydro_surface, hydro_reduce=hydro_reduce,
         hydro_fallback=hydro_fallback, soft_gap=soft_gap, soft_elements=soft_elements, self_contacts=self_contacts,
-        self_contact_rings=self_contact_rings, self_contact_rest=self_contact_rest,
+        self_contact_rings=self_contact_rings, self_contact_rest=self_contact_rest, sweep=sweep,
+        sweep_tolerance=sweep_tolerance,
     ).checked()  # fmt: skip
     engine = EngineOptions(
         pipeline, broad_phase, device, threads, memory_limit, chunk_cells, cache_dir, cache_limit

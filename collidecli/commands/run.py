@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import ClassVar
 
 from collidecli.commands.collision import Collision, prepare_collision
-from collidecli.commands.contact_totals import ContactCounts, GroupCounts, GroupTally, Tally
+from collidecli.commands.contact_totals import ContactCounts, GroupCounts, GroupTally, SweepCounts, Tally
 from collidecli.commands.optional_columns import RunColumns
 from collidecli.commands.output_paths import check_hdf5_output, check_trace
 from collidecli.commands.result import Progress, Result
@@ -41,6 +41,7 @@ from collidecli.scene.run_options import (
     HYDRO_NAMES,
     PARTICLE_NAMES,
     REDUCTION_DEFAULTS,
+    SWEEP_NAMES,
     ContactOptions,
     EngineOptions,
 )
@@ -80,11 +81,11 @@ class RunResult(ContactCounts, Result):
 
     shapes, bodies, worlds, frames: counts. candidates: pairs that the broad phase found, over all cells.
     false_positive_ratio: fraction of them without a contact. groups: counts of each table beside /rigid_contacts;
-    None without them.
+    None without them. sweep: of contacts between frames; None without them.
     """
 
     SCHEMA: ClassVar[str] = "collide.run/1"
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("trace", "groups")
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("trace", "groups", "sweep")
 
     scene: str
     scene_sha256: str
@@ -109,6 +110,7 @@ class RunResult(ContactCounts, Result):
     warnings: tuple[str, ...]
     trace: str | None = None
     groups: dict[str, GroupCounts] | None = None
+    sweep: SweepCounts | None = None
 
 
 def run(request: RunRequest, progress: Progress = None, cache: SceneCache | None = None) -> RunResult:
@@ -196,7 +198,7 @@ def _run(
         write_trace(request.trace, {"collide run": [timing]}, request.force)
     device = str(environment["device"])
     episodes = episodes_in(motion, model.world_count)
-    counts = tally.counts(model, episodes), group_tally.counts(model, episodes)
+    counts = tally.counts(model, episodes), group_tally.counts(model, episodes), group_tally.sweep
     return _result(request, scene, motion, collision, device, timing, counts, content)
 
 
@@ -207,13 +209,14 @@ def _result(
     collision: Collision,
     device: str,
     timing: TimingReport,
-    counts: tuple[ContactCounts, dict[str, GroupCounts]],
+    counts: tuple[ContactCounts, dict[str, GroupCounts], SweepCounts | None],
     content: str,
 ) -> RunResult:
     model = scene.model
     return RunResult(
         **vars(counts[0]),
         groups=counts[1] or None,
+        sweep=counts[2],
         scene=scene.name,
         scene_sha256=scene.sha256,
         trajectory=request.trajectory,
@@ -248,7 +251,7 @@ def search_warnings(timing: TimingReport, paths: Sequence[str]) -> tuple[str, ..
 
 def result_config(request: RunRequest) -> dict[str, object]:
     """Options that can change the contact set; those of reduction only if contacts are reduced."""
-    default, unnamed = asdict(ContactOptions()), (*HYDRO_NAMES, *PARTICLE_NAMES)
+    default, unnamed = asdict(ContactOptions()), (*HYDRO_NAMES, *PARTICLE_NAMES, *SWEEP_NAMES)
     contact = asdict(request.contact)
     contact = {name: value for name, value in contact.items() if name not in unnamed or value != default[name]}
     if not request.contact.reduce_contacts:

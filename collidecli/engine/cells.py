@@ -32,6 +32,8 @@ class PoseBatch:
         by their origins.
     particle_position: float64[frames, recorded worlds, P, 3], or [1, 1, P, 3] of particles that rest; None where the
         model has none.
+    has_step: bool[frames, worlds], whether the step from a frame to the next is in one episode; None where all are.
+        For a sweep the poses have one frame more than the cells, where there is one.
     """
 
     first_cell: int
@@ -39,6 +41,7 @@ class PoseBatch:
     first_frame: int
     body_pose: np.ndarray
     particle_position: np.ndarray | None = None
+    has_step: np.ndarray | None = None
 
 
 @wp.struct

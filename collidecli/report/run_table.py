@@ -76,6 +76,13 @@ def group_text(held: ResultDict) -> str:
     return f"{text}; {what}, {when}" + (f": {names}" if names else "")
 
 
+def sweep_text(held: ResultDict) -> str:
+    """Touches between frames, those that the frames miss, and undecided pairs, as text."""
+    missed = held["tunnels"]
+    text = f"{plural(missed, 'touch', 'touches')} missed by the frame rate, of {count(held['touches'])} in steps"
+    return text + (f"; {count(held['undecided'])} undecided" if held["undecided"] else "")
+
+
 def candidate_text(result: ResultDict) -> str:
     """Number of pairs that were tested exactly, and the fraction without contacts, as text."""
     without = f", {percent(result['false_positive_ratio'])} without contact" if result["candidates"] else ""
@@ -95,6 +102,7 @@ def _overview(result: ResultDict) -> list[tuple[str, str]]:
         ("contacts", contact_text(result)),
         ("deepest", deepest_text(result["deepest"])),
         *((group_words(name), group_text(held)) for name, held in (result.get("groups") or {}).items()),
+        *([("between frames", sweep_text(result["sweep"]))] if result.get("sweep") else []),
     ]
 
 

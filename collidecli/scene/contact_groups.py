@@ -154,7 +154,29 @@ SELF_CONTACTS = ContactGroup(
 )
 """Contacts of cloth and tetrahedra with themselves and each other."""
 
-GROUPS = (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS)
+SWEEP = ContactGroup(
+    "sweep",
+    (
+        _column("shape0", "int32", 1, "", "row of /model/shape; less than shape1"),
+        _column("shape1", "int32", 1, "", "row of /model/shape"),
+        _column("status", "uint8", 1, "", "1 touch, 2 undecided"),
+        _column("tunnel", "uint8", 1, "", "1 if the pair is apart in both frames and touches between them"),
+        _column("enter", "float64", 1, "", "begin of the first touch, part of the step from this frame to the next"),
+        _column("leave", "float64", 1, "", "end of the last touch, part of the step"),
+        _column("least", "float64", 1, "m", "least distance that was found in the step; negative is penetration"),
+        _column("least_bound", "float64", 1, "m", "lower bound of every distance in the step"),
+        _column("point0", "float64", 3, "m", "witness on shape0 at enter, world", follows_motion=True),
+        _column("point1", "float64", 3, "m", "witness on shape1 at enter, world", follows_motion=True),
+        _column("normal", "float32", 3, "", "at enter, unit, world, from shape0 to shape1"),
+    ),
+    keys=("shape0", "shape1"),
+    shapes=("shape0", "shape1"),
+    least={"enter": 0, "leave": 0},
+    flipped=("normal",),
+)
+"""Pairs of shapes that touch between a frame and the next, or of which that is undecided."""
+
+GROUPS = (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS, SWEEP)
 """All groups; a group follows those that it refers to."""
 
 GROUPS_BY_NAME = {group.name: group for group in GROUPS}

@@ -50,6 +50,9 @@ DEFAULT_RINGS = 1
 MOST_RINGS = 16
 PARTICLE_NAMES = ("soft_gap", "soft_elements", "self_contacts", "self_contact_rings", "self_contact_rest")
 """Fields of ContactOptions that apply only to particles."""
+DEFAULT_SWEEP_TOLERANCE = 1e-6
+SWEEP_NAMES = ("sweep", "sweep_tolerance")
+"""Fields of ContactOptions for contacts between frames; the configuration of a set has those that are not default."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,7 @@ class ContactOptions:
     self_contacts: largest distance of a contact of cloths and soft bodies with themselves and each other [m]; 0 finds
     none. self_contact_rings: elements within this number of edges of each other have none. self_contact_rest: elements
     of one object that are nearer than this at rest have none [m]; None is self_contacts.
+    sweep: find the pairs of shapes that touch between frames. sweep_tolerance: they touch at this distance or less [m].
     """
 
     narrow_phase: str = "gjk"
@@ -105,6 +109,8 @@ class ContactOptions:
     self_contacts: float = 0.0
     self_contact_rings: int = DEFAULT_RINGS
     self_contact_rest: float | None = None
+    sweep: bool = False
+    sweep_tolerance: float = DEFAULT_SWEEP_TOLERANCE
 
     def checked(self) -> ContactOptions:
         """These options. Raises InputError for an unknown choice, an invalid length or an invalid count."""
@@ -119,7 +125,14 @@ class ContactOptions:
         check_length("sticky_contacts", self.sticky_contacts, "options")
         self._check_hydro()
         self._check_particles()
+        self._check_sweep()
         return self
+
+    def _check_sweep(self) -> None:
+        check_sweep_tolerance(self.sweep_tolerance)
+        if not self.sweep and self.sweep_tolerance != DEFAULT_SWEEP_TOLERANCE:
+            fix = "give --sweep (in Python sweep=True) too"
+            raise InputError("sweep_tolerance applies to contacts between frames, which are off", "options", fix)
 
     def _check_particles(self) -> None:
         _check_choice("soft_elements", self.soft_elements, SOFT_ELEMENTS)
@@ -304,6 +317,13 @@ _DEFAULTS = {
     "columns": (),
     **{each.name: each.default for kind in (ContactOptions, SceneOptions, RecordingOptions) for each in fields(kind)},
 }
+
+
+def check_sweep_tolerance(tolerance: float) -> None:
+    """Raises InputError for a tolerance of a sweep that is no positive length."""
+    check_length("sweep_tolerance", tolerance, "options")
+    if tolerance == 0.0:
+        raise InputError("sweep_tolerance is 0", "options", "give a length above 0 m, such as 1e-6")
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

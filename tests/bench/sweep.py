@@ -1,105 +1,96 @@
-"""What sweep and prune costs from 1 000 to 100 000 shapes that are equally crowded, against n log n."""
+"""Contacts between frames against their distances at many times: touches that are missed, and processor time.
+
+python -m tests.bench.sweep --pairs 100000
+python -m tests.bench.sweep --pairs 10000 --meshes
+
+Each pair is sampled at 129 times of its step, then around the least of them, four times, at 33 times of an interval of
+one sixteenth of the length: the last ones are 2^-22 of the step apart.
+"""
 
 from __future__ import annotations
 
+import argparse
+import time
+
 import numpy as np
 
-from collidecli.scene.builder import ModelBuilder
+from collidecli.engine.cells import PoseBatch
+from collidecli.engine.device_model import upload_model
+from collidecli.engine.pair_distances import PairDistances
+from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.sweep.advancement import UNDECIDED
+from collidecli.engine.sweep.stage import sweep_stage
 from collidecli.scene.model import Model
-from tests.bench.result import BenchTable, interleaved, spread_time
-from tests.bench.timing import CLOCKS, Ours
+from collidecli.scene.run_options import DEFAULT_SWEEP_TOLERANCE
+from tests.support.swept_motions import BODIES, random_scene, random_step, sampled_poses
 
-COUNTS = (1_000, 3_000, 10_000, 30_000, 100_000)
-SHAPES_A_PASS = 100_000
-"""A pass has as many frames as make this many shapes, so that small scenes are timed as long as large ones."""
-SPACE = 0.02
-"""Volume a shape has for itself [m3]; the shapes are some 0.1 m in radius, so that each touches about one other."""
+FIRST, ZOOMED, ZOOMS = 129, 33, 4
+STEPS = 50
+"""Of one model."""
 
 
-def measure(repeats: int, clock: str) -> BenchTable:
-    """Seconds a frame of the broad phase and of all, and the exponent of n that fits them."""
-    table = BenchTable(
-        "sweep",
-        "Sweep and prune, shapes of constant density, one core",
-        ["shapes", "candidates a shape", "broad phase, a frame", "a shape", "over n log n", "all stages, a frame"],
-    )
-    broad, total = [], []
-    for count in COUNTS:
-        ours = Ours(*crowd(count, max(1, SHAPES_A_PASS // count)), broad_phase="sap", clock=CLOCKS[clock])
-        stages: list[tuple[float, float]] = []
-        candidates = ours.measure().candidates / ours.frame_count / count
-
-        def one_pass(ours: Ours = ours, stages: list = stages) -> float:
-            measured = ours.measure()
-            stages.append((measured.stages["broad_phase"], sum(measured.stages.values())))
-            return measured.seconds
-
-        interleaved({"sap": one_pass}, repeats)
-        phase, every = np.array(stages[1:]).T / ours.frame_count
-        broad.append(float(np.median(phase)))
-        total.append(float(np.median(every)))
-        unit = broad[0] / (COUNTS[0] * np.log(COUNTS[0]))
-        table.add(
-            f"{count:,}".replace(",", " "),
-            f"{candidates:.2f}",
-            spread_time(phase),
-            f"{1e9 * broad[-1] / count:.0f} ns",
-            f"{broad[-1] / (count * np.log(count)) / unit:.2f}",
-            spread_time(every),
-        )
-        table.keep(f"{count} broad phase seconds", phase)
-        table.keep(f"{count} all stages seconds", every)
-    fits = [exponent(COUNTS, seconds) for seconds in (broad, total, [n * np.log(n) for n in COUNTS])]
-    table.keep("exponents", fits)
-    table.notes = [
-        f"Fitted exponent of n: broad phase {fits[0]:.3f}, all stages {fits[1]:.3f}; n log n itself {fits[2]:.3f}. "
-        "`over n log n` is 1 for the smallest scene and stays below where the cost grows no faster than that."
-    ]
-    return table
+def least_distances(model: Model, step: np.ndarray, rows: np.ndarray, measured: PairDistances) -> np.ndarray:
+    """float64[pairs]: the least distance of each pair at sampled times [m]."""
+    times = np.linspace(0.0, 1.0, FIRST)
+    poses = sampled_poses(model, step, times)
+    found = measured_at(measured, rows, poses[:, rows])
+    best, half = times[found.argmin(axis=0)], 1.0 / (FIRST - 1)
+    least = found.min(axis=0)
+    for _ in range(ZOOMS):
+        near = np.clip(best + half * np.linspace(-1.0, 1.0, ZOOMED)[:, None], 0.0, 1.0)
+        poses = sampled_poses(model, step, near.ravel())
+        at = poses.reshape(ZOOMED, len(rows), -1, 7)[:, np.arange(len(rows))[:, None], rows]
+        found = measured_at(measured, rows, at)
+        best = near[found.argmin(axis=0), np.arange(len(rows))]
+        least, half = np.minimum(least, found.min(axis=0)), half * 2.0 / (ZOOMED - 1)
+    return least
 
 
-def exponent(counts: tuple[int, ...], seconds: list[float]) -> float:
-    """p of the c * n^p that fits best, in least squares of the logarithms."""
-    return float(np.polyfit(np.log(counts), np.log(seconds), 1)[0])
+def measured_at(measured: PairDistances, rows: np.ndarray, poses: np.ndarray) -> np.ndarray:
+    """float64[times, pairs]: distances of pairs at poses [times, pairs, 2, 7]."""
+    every = np.broadcast_to(rows, (len(poses), *rows.shape)).reshape(-1, 2)
+    return measured.measure(every, poses.reshape(-1, 2, 7)).distance.reshape(len(poses), -1)
 
 
-def crowd_builder(count: int) -> ModelBuilder:
-    """`count` bodies of a sphere, a capsule or a box each."""
-    rng = np.random.default_rng(count)
-    builder = ModelBuilder()
-    builder.default_gap = 0.0
-    for index, (a, b, c) in enumerate(rng.uniform(0.06, 0.12, (count, 3))):
-        body = builder.add_body()
-        if index % 3 == 0:
-            builder.add_shape_sphere(body, radius=a)
-        elif index % 3 == 1:
-            builder.add_shape_capsule(body, radius=0.7 * a, half_height=0.7 * b)
-        else:
-            builder.add_shape_box(body, hx=0.7 * a, hy=0.7 * b, hz=0.7 * c)
-    return builder
+def main() -> None:
+    """Prints the counts."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=3600.0, help="stop after this time")
+    parser.add_argument("--meshes", action="store_true")
+    given = parser.parse_args()
+    random = np.random.default_rng(given.seed)
+    rows = np.stack(np.triu_indices(BODIES, 1), axis=1).astype(np.int32)
+    counts = dict.fromkeys(("pairs", "touching", "rows", "undecided", "missed", "out of bound"), 0)
+    begin, swept = time.perf_counter(), 0.0
+    while counts["pairs"] < given.pairs and time.perf_counter() - begin < given.seconds:
+        model = random_scene(random, given.meshes)
+        stage = sweep_stage(upload_model(model, find_device("cpu")), DEFAULT_SWEEP_TOLERANCE, np.dtype(np.float64))
+        steps = [random_step(random) for _ in range(STEPS)]
+        has_step = np.arange(2 * STEPS)[:, None] % 2 == 0
+        batch = PoseBatch(0, 2 * STEPS, 0, np.concatenate(steps), has_step=has_step)
+        start = time.process_time()
+        found, _ = stage.sweep(batch)
+        swept += time.process_time() - start
+        ends = np.cumsum(found.cell_counts)
+        for number, step in enumerate(steps):
+            least = least_distances(model, step, rows, stage.distances)
+            held = slice(ends[2 * number] - found.cell_counts[2 * number], ends[2 * number])
+            columns = {name: values[held] for name, values in found.columns.items()}
+            row_of = np.full((BODIES, BODIES), -1)
+            row_of[columns["shape0"], columns["shape1"]] = np.arange(len(columns["shape0"]))
+            row = row_of[rows[:, 0], rows[:, 1]]
+            counts["pairs"] += len(rows)
+            counts["touching"] += int((least <= 0.0).sum())
+            counts["rows"] += len(columns["status"])
+            counts["undecided"] += int((columns["status"] == UNDECIDED).sum())
+            counts["missed"] += int(((least <= 0.0) & (row < 0)).sum())
+            counts["out of bound"] += int((columns["least_bound"][row[row >= 0]] > least[row >= 0] + 1e-12).sum())
+    for name, count in counts.items():
+        print(f"{name:14}{count:10}")
+    print(f"{'sweep':14}{1e6 * swept / counts['pairs']:10.1f} us of processor time a pair and step")
 
 
-def crowd(count: int, frames: int) -> tuple[Model, np.ndarray]:
-    """A crowd whose bodies jump by their size in each frame, and its poses float64[frames, 1, count, 7]."""
-    rng = np.random.default_rng(count + 1)
-    side = (SPACE * count) ** (1 / 3)
-    poses = np.empty((frames, 1, count, 7))
-    poses[..., :3] = rng.uniform(0, side, (count, 3)) + 0.1 * rng.normal(size=(frames, 1, count, 3))
-    turn = rng.normal(size=(frames, 1, count, 4))
-    poses[..., 3:] = turn / np.linalg.norm(turn, axis=-1, keepdims=True)
-    return crowd_builder(count).finalize(), poses
-
-
-def drifting_crowd(count: int, frames: int, step: float) -> tuple[Model, np.ndarray]:
-    """A crowd whose bodies move by `step` [m] a frame, each in a straight line between the walls of a cube."""
-    rng = np.random.default_rng(count + 2)
-    side = (SPACE * count) ** (1 / 3)
-    direction = rng.normal(size=(count, 3))
-    direction *= step / np.linalg.norm(direction, axis=1, keepdims=True)
-    path = rng.uniform(0, side, (count, 3)) + np.arange(frames)[:, None, None] * direction
-    poses = np.empty((frames, 1, count, 7))
-    # Reflected at the walls: a triangle wave of the straight path.
-    poses[:, 0, :, :3] = side - np.abs(np.mod(path, 2.0 * side) - side)
-    turn = rng.normal(size=(count, 4))
-    poses[..., 3:] = turn / np.linalg.norm(turn, axis=-1, keepdims=True)
-    return crowd_builder(count).finalize(), poses
+if __name__ == "__main__":
+    main()

@@ -11,21 +11,30 @@ from typing import Any
 import numpy as np
 
 from collidecli.scene.columns import Column
-from collidecli.scene.contact_groups import GROUPS, ContactGroup, GroupRows
+from collidecli.scene.contact_groups import GROUPS, SWEEP, ContactGroup, GroupRows
 from collidecli.scene.contacts import ContactBlock
 from collidecli.scene.model import Model
 from tests.support.contact_sets import made_up_block, write_contact_set
 
+OF_CELLS = tuple(group for group in GROUPS if group is not SWEEP)
+"""The groups of contacts in a frame."""
 
-def with_groups(block: ContactBlock, model: Model, seed: int = 11, groups: tuple[ContactGroup, ...] = GROUPS):
+
+def with_groups(block: ContactBlock, model: Model, seed: int = 11, groups: tuple[ContactGroup, ...] = OF_CELLS):
     """The block with rows of `groups`; some cells have none of a group."""
     made = made_up_groups(model, len(block.cell_counts), block.columns["point0"].dtype, seed)
     return replace(block, groups={group.name: made[group.name] for group in groups})
 
 
-def block_with_groups(model: Model, frame_count: int, float_type: str = "float64", seed: int = 5) -> ContactBlock:
-    """All cells in one block, with rows of all groups."""
-    return with_groups(made_up_block(model, frame_count, float_type=float_type, seed=seed), model, seed)
+def block_with_groups(
+    model: Model,
+    frame_count: int,
+    float_type: str = "float64",
+    seed: int = 5,
+    groups: tuple[ContactGroup, ...] = OF_CELLS,
+) -> ContactBlock:
+    """All cells in one block, with rows of `groups`."""
+    return with_groups(made_up_block(model, frame_count, float_type=float_type, seed=seed), model, seed, groups)
 
 
 def made_up_groups(model: Model, cell_count: int, float_type: np.dtype, seed: int) -> dict[str, GroupRows]:
@@ -51,16 +60,32 @@ def made_up_groups(model: Model, cell_count: int, float_type: np.dtype, seed: in
         },
         "self_contacts": {"kind": self_key[:, 0], "indices": self_key[:, 1:5]},
     }  # fmt: skip
+    swept = _keys(np.random.default_rng(seed + 1), max(0, cell_count - model.world_count), pairs, 2)
+    swept += [pairs[:0]] * (cell_count - len(swept))
+    given["sweep"] = _swept(np.random.default_rng(seed + 2), np.concatenate(swept))
     counts = {
         "hydro_patches": [len(rows) for rows in patches],
         "hydro_faces": [int(rows.sum()) for rows in faces_of],
         "soft_contacts": [len(rows) for rows in soft_rows],
         "self_contacts": [len(rows) for rows in self_rows],
+        "sweep": [len(rows) for rows in swept],
     }
     return {
         group.name: _rows(rng, group, np.array(counts[group.name], np.int64), given[group.name], float_type)
         for group in GROUPS
     }
+
+
+def _swept(rng: np.random.Generator, pairs: np.ndarray) -> dict[str, np.ndarray]:
+    """Columns of /sweep: some pairs are in contact at the begin of the step, some at its end, some are undecided."""
+    count = len(pairs)
+    times = np.sort(np.clip(rng.uniform(-0.5, 1.5, (count, 2)), 0.0, 1.0), axis=1)
+    status, least = rng.integers(1, 3, count), rng.normal(size=count)
+    tunnel = (status == 1) & (times[:, 0] > 0.0) & (times[:, 1] < 1.0)
+    return {
+        "shape0": pairs[:, 0], "shape1": pairs[:, 1], "status": status, "tunnel": tunnel, "enter": times[:, 0],
+        "leave": times[:, 1], "least": least, "least_bound": least - rng.uniform(0.0, 1.0, count),
+    }  # fmt: skip
 
 
 def _keys(rng: np.random.Generator, cell_count: int, keys: np.ndarray, most: int) -> list[np.ndarray]:

@@ -18,6 +18,7 @@ PAGES = [
     "docs/howto/label-contacts.md",
     "docs/howto/audit-a-motion.md",
     "docs/howto/measure-clearance.md",
+    "docs/howto/find-missed-contacts.md",
 ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.contact_groups import SELF_CONTACTS, SOFT_CONTACTS, ContactGroup, GroupRows, shapes_of
+from collidecli.scene.contact_groups import SELF_CONTACTS, SOFT_CONTACTS, SWEEP, ContactGroup, GroupRows, shapes_of
 from collidecli.storage.contact_sets.cell_ranges import BLOCK_ROWS, spans
 from collidecli.storage.contact_sets.group_reader import GroupTable, rows_of_cells
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -107,6 +107,9 @@ def _rules(
     yield from _value_rules(contacts.groups[name], rows)
     if name == SOFT_CONTACTS.name:
         yield from _element_rules(rows)
+    if name == SWEEP.name:
+        yield "is in the last frame, which has no step", cell // contacts.world_count == contacts.frame_count - 1
+        yield from _sweep_rules(rows)
     for held in definition.lists:
         lengths, values = rows.lists[held.column.name]
         yield f"{held.column.name} has fewer than {held.least} entries", lengths < held.least
@@ -146,6 +149,16 @@ def _element_rules(rows: GroupRows) -> Iterator[tuple[str, Any]]:
     with np.errstate(invalid="ignore"):
         wrong = (weights < 0.0).any(axis=1) | (np.abs(weights.sum(axis=1, dtype=np.float64) - 1.0) > WEIGHT_TOLERANCE)
     yield "the weights are not at least 0 with the sum 1", wrong | ((weights != 0.0) & ~held).any(axis=1)
+
+
+def _sweep_rules(rows: GroupRows) -> Iterator[tuple[str, Any]]:
+    """Rules for pairs that touch between frames."""
+    held = rows.columns
+    yield "status is not 1 or 2", (held["status"] < 1) | (held["status"] > 2)
+    is_between = (held["enter"] > 0.0) & (held["leave"] < 1.0) & (held["status"] == 1)
+    yield "tunnel does not follow from enter, leave and status", held["tunnel"] != is_between
+    yield "enter and leave are not ascending in 0 to 1", (held["enter"] > held["leave"]) | (held["leave"] > 1.0)
+    yield "least_bound is above least", held["least_bound"] > held["least"]
 
 
 def _value_rules(table: GroupTable, rows: GroupRows) -> Iterator[tuple[str, Any]]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
 from collidecli.scene.columns import Column
+from collidecli.scene.contact_groups import SWEEP
 from collidecli.scene.contacts import RIGID_COLUMNS
 
 FORMAT = "collide-contacts"
 VERSIONS = {1: (1, 3), 2: (2, 0)}
-"""The version that is written for each major version; their tables are equal, their content hashes differ."""
+"""The version that is written for each major version; their tables are equal, their content hashes differ. A set with
+the group `sweep` has the next minor version, 1.4 or 2.1."""
 RIGID_GROUP = "/rigid_contacts"
 CELL_START = f"{RIGID_GROUP}/cell_start"
 
@@ -83,8 +86,14 @@ EPISODE_TABLES = (
 """Present only for a recording that consists of demonstrations; since 1.2. In the order of `Episodes`."""
 
 
+def version_of(major: int, groups: Iterable[str]) -> tuple[int, int]:
+    """The version of a file with the groups of these names."""
+    minor = VERSIONS[major][1]
+    return major, minor + (SWEEP.name in groups)
+
+
 def tables_version(version: tuple[int, int]) -> tuple[int, int]:
-    """The version 1.x with the tables of a version: those of 2.0 are those of 1.3."""
+    """The version 1.x with the tables of a version: those of 2.0 are those of 1.3, and of 2.1 of 1.4."""
     return version if version[0] == 1 else (1, VERSIONS[1][1] + version[1])
 
 

@@ -1,4 +1,4 @@
-"""Writer of contact sets, format `collide-contacts` 1.3 or 2.0 (docs/reference/file-formats.md)."""
+"""Writer of contact sets, format `collide-contacts` 1.3, 1.4, 2.0 or 2.1 (docs/reference/file-formats.md)."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class ContactWriter:
         self._row_count = 0
         self._ended = False
         self.content_sha256 = ""
-        self._version = schema.VERSIONS[major]
+        self._version = schema.version_of(major, [group.name for group in groups])
         self._digest = digest_class(self._version)
         self._digests: list[DatasetDigest] = []
         self._output = AtomicOutput(path, force)

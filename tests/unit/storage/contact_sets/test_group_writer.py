@@ -48,7 +48,7 @@ def expected_datasets(block, float_type):
 @pytest.mark.parametrize("float_type", ["float32", "float64"])
 @pytest.mark.parametrize("options", [{}, {"cells_per_block": 7, "chunk_rows": 16}, {"compression": "none"}])
 def test_datasets_are_those_of_all_cells_in_one_block(tmp_path, options, float_type):
-    block = block_with_groups(MODEL, FRAMES, float_type)
+    block = block_with_groups(MODEL, FRAMES, float_type, groups=GROUPS)
     write_contact_set(tmp_path / "a.h5", MODEL, block, **options)
     with h5py.File(tmp_path / "a.h5") as file:
         for path, values in expected_datasets(block, float_type).items():
@@ -61,7 +61,7 @@ def test_datasets_are_those_of_all_cells_in_one_block(tmp_path, options, float_t
 
 
 def test_the_hash_does_not_depend_on_storage(tmp_path):
-    block = block_with_groups(MODEL, FRAMES)
+    block = block_with_groups(MODEL, FRAMES, groups=GROUPS)
     ways = [
         {},
         {"compression": "lzf", "chunk_rows": 50},
@@ -76,7 +76,7 @@ def test_the_hash_does_not_depend_on_storage(tmp_path):
 
 
 def test_the_hash_is_what_the_format_says(tmp_path):
-    write_contact_set(tmp_path / "a.h5", MODEL, block_with_groups(MODEL, FRAMES))
+    write_contact_set(tmp_path / "a.h5", MODEL, block_with_groups(MODEL, FRAMES, groups=GROUPS))
     with h5py.File(tmp_path / "a.h5") as file:
         paths: list[str] = []
         file.visititems(lambda name, item: paths.append("/" + name) if isinstance(item, h5py.Dataset) else None)
@@ -92,7 +92,7 @@ def test_the_hash_is_what_the_format_says(tmp_path):
 
 
 def test_the_hash_depends_on_every_dataset(tmp_path):
-    block = block_with_groups(MODEL, FRAMES)
+    block = block_with_groups(MODEL, FRAMES, groups=GROUPS)
     write_contact_set(tmp_path / "a.h5", MODEL, block)
     hashes = {content_hash_of(tmp_path / "a.h5")}
     made = 1
@@ -122,7 +122,7 @@ def test_a_group_without_rows_is_written_and_hashed(tmp_path):
 
 
 def test_blocks_of_other_groups_are_refused(tmp_path):
-    block = block_with_groups(MODEL, FRAMES)
+    block = block_with_groups(MODEL, FRAMES, groups=GROUPS)
     with pytest.raises(ValueError, match="block has groups"):
         write_contact_set(tmp_path / "a.h5", MODEL, block, groups=GROUPS[:2])
     with pytest.raises(ValueError, match=r"hydro_faces refers to rows of .*hydro_patches"):
@@ -134,7 +134,7 @@ def test_blocks_of_other_groups_are_refused(tmp_path):
 
 
 def test_joined_blocks_and_selected_cells_keep_references_and_lists():
-    block = block_with_groups(MODEL, FRAMES)
+    block = block_with_groups(MODEL, FRAMES, groups=GROUPS)
     joined = consecutive_groups([part.groups for part in split(block, 7)])
     reversed_cells = np.arange(len(block.cell_counts))[::-1]
     twice = groups_of_cells(groups_of_cells(block.groups, reversed_cells), reversed_cells)

@@ -29,7 +29,7 @@ MODEL = small_model()
 @pytest.fixture(scope="module")
 def path(tmp_path_factory) -> Path:
     made = tmp_path_factory.mktemp("groups") / "a.h5"
-    write_contact_set(made, MODEL, block_with_groups(MODEL, FRAMES), cells_per_block=7, chunk_rows=16)
+    write_contact_set(made, MODEL, block_with_groups(MODEL, FRAMES, groups=GROUPS), cells_per_block=7, chunk_rows=16)
     return made
 
 
@@ -45,7 +45,7 @@ def edit(path, made, change) -> Path:
 
 
 def test_blocks_are_the_written_cells(path):
-    wanted = split(block_with_groups(MODEL, FRAMES), 1)
+    wanted = split(block_with_groups(MODEL, FRAMES, groups=GROUPS), 1)
     with ContactSet.open(path) as contacts:
         assert list(contacts.groups) == [group.name for group in GROUPS]
         blocks = list(contacts.blocks(40, with_groups=True))

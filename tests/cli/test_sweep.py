@@ -1,0 +1,141 @@
+"""`collide run --sweep` on the command line: its table, its summary, any execution, and refused input."""
+
+import json
+
+import numpy as np
+import pytest
+
+from collidecli.storage.contact_sets.check import check_file
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.trajectories.writer import TrajectoryWriter
+
+SCENE = """<mujoco><worldbody>
+<geom name="wall" type="box" size="0.0005 1 1"/>
+<body name="bullet" pos="-5 0 0"><freejoint/><geom name="bullet" type="sphere" size="0.004"/></body>
+<body name="bar" pos="0 0 3"><freejoint/><geom name="bar" type="capsule" size="0.05 0.6" pos="0.3 0 0"/></body>
+<body name="post" pos="1 0 3"><freejoint/><geom name="post" type="box" size="0.1 0.1 0.4"/></body>
+</worldbody></mujoco>"""
+FRAMES = 24
+NAMES = ("bullet", "bar", "post")
+
+
+def poses() -> np.ndarray:
+    """A bullet at 100 m/s in frames of 1/60 s, and a bar that turns by 1.1 rad a frame through a post."""
+    frame = np.arange(FRAMES)
+    found = np.zeros((FRAMES, 1, 3, 7))
+    found[..., 6] = 1.0
+    found[:, 0, 0, 0] = -9.5 + 100.0 / 60.0 * frame
+    found[:, 0, 1, 2], found[:, 0, 2, 2], found[:, 0, 2, 0] = 3.0, 3.0, 0.35
+    found[:, 0, 1, 5], found[:, 0, 1, 6] = np.sin(0.55 * frame + 0.3), np.cos(0.55 * frame + 0.3)
+    return found
+
+
+def write_motion(path, values: np.ndarray) -> None:
+    with TrajectoryWriter(path, world_count=1, body_names=NAMES) as writer:
+        writer.append(np.arange(len(values)) / 60.0, np.arange(len(values)), body_q=values)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scene.xml").write_text(SCENE)
+    write_motion("motion.h5", poses())
+    return tmp_path
+
+
+def rows_of(path) -> tuple[dict[str, np.ndarray], np.ndarray, ContactSet]:
+    with ContactSet.open(path) as contacts:
+        table = contacts.groups["sweep"]
+        columns = {column.name: table.column(column.name) for column in table.columns}
+        return columns, np.repeat(np.arange(contacts.cell_count), np.diff(table.cell_start())), contacts
+
+
+def test_the_table_and_the_summary(folder, collide):
+    answer = collide("run", "scene.xml", "-t", "motion.h5", "--sweep", "--json", "-o", "out.h5")
+    assert answer.code == 0, answer.err
+    result = json.loads(answer.out)
+    columns, frame, contacts = rows_of("out.h5")
+    assert check_file("out.h5") == []
+    assert contacts.version == (1, 4)
+    assert result["sweep"] == {
+        "touches": len(frame),
+        "tunnels": int(columns["tunnel"].sum()),
+        "undecided": 0,
+    }
+    assert result["groups"]["sweep"]["rows"] == len(frame)
+    assert result["groups"]["sweep"]["deepest"]["distance"] == columns["least"].min()
+    shot = (columns["shape0"] == 0) & (columns["shape1"] == 1)
+    assert shot.sum() == 1
+    time = (frame[shot][0] + columns["enter"][shot][0]) / 60.0
+    assert time == pytest.approx((9.5 - 0.0045) / 100.0, abs=1e-6)
+    assert columns["tunnel"][shot].tolist() == [1]
+    assert contacts.config["sweep"] is True
+    assert "sweep_tolerance" not in contacts.config
+    shown = collide("run", "scene.xml", "-t", "motion.h5", "--sweep", "-o", "out.h5", "--force")
+    assert f"1 touch missed by the frame rate, of {len(frame)} in steps" in shown.out
+
+
+def test_the_contacts_in_frames_are_those_without_sweep(folder, collide):
+    for name, more in (("a.h5", ()), ("b.h5", ("--sweep",))):
+        assert collide("run", "scene.xml", "-t", "motion.h5", "-o", name, *more).code == 0
+    with ContactSet.open("a.h5") as one, ContactSet.open("b.h5") as other:
+        assert one.version == (1, 3)
+        assert list(one.groups) == []
+        for name in ("cell_start", *one.column_names):
+            assert np.array_equal(one.column(name), other.column(name))
+
+
+def test_bits_do_not_depend_on_the_execution(folder, collide):
+    hashes = set()
+    for more in (
+        (),
+        ("--chunk-cells", "1", "--threads", "2"),
+        ("--chunk-cells", "5", "--threads", "1"),
+        ("--broad-phase", "sap"),
+        ("--broad-phase", "nxn", "--memory-limit", "64MiB"),
+    ):
+        run = ("run", "scene.xml", "-t", "motion.h5", "--sweep", "-o", "o.h5", "--force", "--json", "--worlds", "3")
+        answer = collide(*run, *more)
+        assert answer.code == 0, answer.err
+        hashes.add(json.loads(answer.out)["content_sha256"])
+    assert len(hashes) == 1
+
+
+def test_worlds_of_one_recording_have_equal_rows(folder, collide):
+    assert collide("run", "scene.xml", "-t", "motion.h5", "--sweep", "--worlds", "2", "-o", "two.h5").code == 0
+    columns, cell, _ = rows_of("two.h5")
+    for values in columns.values():
+        assert np.array_equal(values[cell % 2 == 0], values[cell % 2 == 1])
+    assert len(cell) > 4
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--sweep", "--sweep-tolerance", "0"), "sweep_tolerance is 0"),
+        (("--sweep", "--sweep-tolerance", "-1e-6"), "-1e-6"),
+        (("--sweep", "--sweep-tolerance", "nan"), "nan"),
+        (("--sweep-tolerance", "1e-3"), "--sweep"),
+        (("--sweep", "--frames", "3"), "has one frame"),
+        (("--sweep", "--frames", "::2"), "body 'bar' rotates by half a turn"),
+    ],
+)
+def test_bad_input_is_refused(folder, collide, more, message):
+    values = poses()
+    values[:, 0, 1, 5], values[:, 0, 1, 6] = (
+        np.sin(np.pi / 4 * np.arange(FRAMES)),
+        np.cos(np.pi / 4 * np.arange(FRAMES)),
+    )
+    write_motion("quarter.h5", values)
+    answer = collide("run", "scene.xml", "-t", "quarter.h5", "-o", "out.h5", *more)
+    assert answer.code == 2
+    assert message in answer.err
+    assert not (folder / "out.h5").exists()
+
+
+def test_parts_of_a_motion_are_not_merged(folder, collide):
+    for name, frames in (("a.h5", ":12"), ("b.h5", "12:")):
+        assert collide("run", "scene.xml", "-t", "motion.h5", "--sweep", "--frames", frames, "-o", name).code == 0
+    answer = collide("merge", "a.h5", "b.h5", "-o", "c.h5")
+    assert answer.code == 2
+    assert "none between its frames and those of another set" in answer.err
