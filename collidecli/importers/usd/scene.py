@@ -242,7 +242,7 @@ class _Scene:
         found: dict[str, tuple[dict[str, WorldShape], ShapeConfig]] = {}
         for path, descriptor in self._physics.shapes.items():
             type_name = str(self._physics.prim(path).GetTypeName())
-            if type_name not in HANDLED_TYPES and not descriptor.collisionEnabled:
+            if type_name not in HANDLED_TYPES - {POINTS} and not descriptor.collisionEnabled:
                 self._physics.warnings.append(f"<{path}>: left out: a disabled collider of type {type_name}")
                 continue
             shapes = meshes.read(path) if type_name == MESH else {path: reader.read(path)}

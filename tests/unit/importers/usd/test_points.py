@@ -90,6 +90,13 @@ def test_the_rule_of_a_static_cloud_has_a_name(tmp_path):
     assert builder.finalize().shapes.path == ("cloud#0", "cloud#1", "cloud#2")
 
 
+def test_disabled_points_are_left_out(tmp_path):
+    text = cloud("p", np.eye(3), None, "bool physics:collisionEnabled = 0") + sphere("s")
+    scene, model = load(tmp_path, text)
+    assert model.shapes.path == ("/s",)
+    assert scene.warnings == ("</p>: left out: a disabled collider of type Points",)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
