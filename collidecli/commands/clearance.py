@@ -108,7 +108,7 @@ def clearance(request: ClearanceRequest, progress: Progress = None) -> Clearance
     try:
         model = request.contact.apply(scene.model)
         measured = MeasuredMotion(request, model, motion, device)
-        start = time.perf_counter()
+        start = time.perf_counter() - measured.search_seconds
         tally = _Tally(measured, request)
         done = 0
         with _written(request, scene, measured) as write:
@@ -144,7 +144,7 @@ def check_clearance(request: ClearanceRequest) -> None:
 class MeasuredMotion:
     """The items of a model in motion and their least distances.
 
-    search_count: distances measured to find the nearest pairs. notes: warnings.
+    search_count, search_seconds: distances measured to find the nearest pairs, and its time [s]. notes: warnings.
     """
 
     def __init__(self, request: ClearanceRequest, model: Model, motion: Motion, device: Any) -> None:
@@ -154,12 +154,13 @@ class MeasuredMotion:
         joint_tree.use(TreeLoader(len(motion.time) * motion.world_count))
         distances = PairDistances(model, device, self.items.pair, fields)
         threads = processing_threads(request.engine.threads)
-        self.search_count = 0
+        self.search_count, start = 0, time.perf_counter()
         if 0 < request.top < len(self.items):
             search = Clearance(model, motion, self.items, distances, threads)
             nearest = np.sort(search.nearest_pairs(request.top))
             self.items = self.items.only(nearest)
             self.search_count = search.measured
+        self.search_seconds = time.perf_counter() - start
         self._clearance = Clearance(model, motion, self.items, distances, threads)
         unmeasured = ("distances of particles are not measured",) if len(model.particles) else ()
         self.notes = (*fields.notes, *unmeasured)

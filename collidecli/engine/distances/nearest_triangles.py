@@ -200,6 +200,14 @@ def nearest_of_plane(
     store_found(queries, instances, rows, index, best, found)
 
 
+@wp.func
+def separation_of(pair: TrianglePair, normal: Vec3) -> Real:
+    """Separation of two triangles along a direction from the fixed to the moving one [m]."""
+    high = wp.max(wp.dot(normal, pair.p), wp.max(wp.dot(normal, pair.q), wp.dot(normal, pair.r)))
+    low = wp.min(wp.dot(normal, pair.a), wp.min(wp.dot(normal, pair.b), wp.dot(normal, pair.c)))
+    return low - high
+
+
 @wp.func(inline=False)
 def nearer_pair(
     trees: TriangleTrees, face_a: int, face_b: int, pose_b_to_a: Pose, may_cross: bool, best: Found
@@ -212,9 +220,11 @@ def nearer_pair(
     pair.a = wp.transform_point(pose_b_to_a, trees.corner[3 * face_b])
     pair.b = wp.transform_point(pose_b_to_a, trees.corner[3 * face_b + 1])
     pair.c = wp.transform_point(pose_b_to_a, trees.corner[3 * face_b + 2])
+    result = best
+    if separation_of(pair, best.normal) >= best.distance:
+        return result
     pair.normal_pqr = wp.normalize(wp.cross(pair.q - pair.p, pair.r - pair.p))
     pair.normal_abc = wp.normalize(wp.cross(pair.b - pair.a, pair.c - pair.a))
-    result = best
     closest = closest_points(pair)
     crosses = bool(False)
     if may_cross:
@@ -229,9 +239,7 @@ def nearer_pair(
     if distance >= best.distance and distance >= best.lower:
         return result
     normal = (closest.moving - closest.fixed) / distance
-    high = wp.max(wp.dot(normal, pair.p), wp.max(wp.dot(normal, pair.q), wp.dot(normal, pair.r)))
-    low = wp.min(wp.dot(normal, pair.a), wp.min(wp.dot(normal, pair.b), wp.dot(normal, pair.c)))
-    result.lower = wp.min(best.lower, low - high)
+    result.lower = wp.min(best.lower, separation_of(pair, normal))
     if distance < best.distance:
         result.distance = distance
         result.normal = normal
@@ -239,25 +247,40 @@ def nearer_pair(
     return result
 
 
+@wp.struct
+class BoxFrames:
+    """The frames of two trees: rotation of b's frame in a's with its transpose, and the absolute values of both."""
+
+    rotation: wp.mat33d
+    inverse: wp.mat33d
+    spread: wp.mat33d
+    inverse_spread: wp.mat33d
+    position: Vec3
+
+
 @wp.func
-def bound_of_boxes(
-    trees: TriangleTrees, node_a: int, node_b: int, pose_b_to_a: Pose, rotation: wp.mat33d, axis: Vec3
-) -> Real:
+def bound_of_boxes(trees: TriangleTrees, node_a: int, node_b: int, frames: BoxFrames, axis: Vec3) -> Real:
     """Lower bound of the distance of what two boxes contain: along the axes of both frames, and along `axis`, of a."""
     half_a = box_half(trees, node_a)
     half_b = box_half(trees, node_b)
-    off = wp.transform_point(pose_b_to_a, box_middle(trees, node_b)) - box_middle(trees, node_a)
-    turned_b = Vec3()
-    turned_a = Vec3()
+    off = frames.rotation * box_middle(trees, node_b) + frames.position - box_middle(trees, node_a)
+    along = wp.dot(axis, off) - extent_along(half_a, axis) - extent_along(half_b, frames.inverse * axis)
+    result = wp.max(along, distance_of_boxes(off, half_a + frames.spread * half_b))
+    return wp.max(result, distance_of_boxes(frames.inverse * off, frames.inverse_spread * half_a + half_b))
+
+
+@wp.func
+def box_frames(pose_b_to_a: Pose) -> BoxFrames:
+    """The frames of two trees."""
+    frames = BoxFrames()
+    frames.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    frames.inverse = wp.transpose(frames.rotation)
     for i in range(3):
         for j in range(3):
-            turned_b[i] += wp.abs(rotation[i, j]) * half_b[j]
-            turned_a[i] += wp.abs(rotation[j, i]) * half_a[j]
-    in_b = wp.transpose(rotation)
-    result = distance_of_boxes(off, half_a + turned_b)
-    result = wp.max(result, distance_of_boxes(in_b * off, turned_a + half_b))
-    along = wp.dot(axis, off) - extent_along(half_a, axis) - extent_along(half_b, in_b * axis)
-    return wp.max(result, along)
+            frames.spread[i, j] = wp.abs(frames.rotation[i, j])
+    frames.inverse_spread = wp.transpose(frames.spread)
+    frames.position = wp.transform_get_translation(pose_b_to_a)
+    return frames
 
 
 @kernel
@@ -268,7 +291,7 @@ def nearest_of_surfaces(
     thread = wp.tid()
     index = queries.order[thread]
     pose_b_to_a = relative_pose(instances.pose[queries.pair[index][0]], instances.pose[queries.pair[index][1]])
-    rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    frames = box_frames(pose_b_to_a)
     best = Found()
     best.distance = Real(wp.inf)
     best.lower = Real(wp.inf)
@@ -299,8 +322,8 @@ def nearest_of_surfaces(
         else:
             first = wp.vec2i(nodes[0], node + 1)
             second = wp.vec2i(nodes[0], trees.skip[node + 1])
-        of_first = bound_of_boxes(trees, first[0], first[1], pose_b_to_a, rotation, best.normal)
-        of_second = bound_of_boxes(trees, second[0], second[1], pose_b_to_a, rotation, best.normal)
+        of_first = bound_of_boxes(trees, first[0], first[1], frames, best.normal)
+        of_second = bound_of_boxes(trees, second[0], second[1], frames, best.normal)
         second_is_nearer = of_second < of_first
         for k in range(2):
             take_second = second_is_nearer == (k == 1)
