@@ -146,6 +146,8 @@ def test_two_meshes_have_the_distance_of_brute_force_at_any_size(other):
         truth = brute_force(first, second)
         if truth > 0.0 and found[0].distance[k] >= 0.0:
             assert abs(found[0].distance[k] - truth) <= min(1e-12, found[0].error[k] + 1e-15)
+            assert point_distances(first, found[0].point0[k]).min() < 1e-12
+            assert point_distances(second, found[0].point1[k]).min() < 1e-12
         else:
             assert found[0].distance[k] < 0.0
     assert (found[0].distance > 0.0).sum() >= 3
@@ -166,7 +168,11 @@ def test_round_shapes_and_boxes_have_the_distance_of_a_meshs_triangles():
     truth = np.zeros(len(rows))
     for k, (row, pose) in enumerate(zip(rows[:, 1], poses, strict=True)):
         triangles = corners_of(builder, 0, pose[0])
+        if found.distance[k] > 0.0:
+            assert point_distances(triangles, found.point0[k]).min() < 1e-12
         if row == 1:
+            off = found.point1[k] - pose[1, :3]
+            assert np.linalg.norm(off) == pytest.approx(0.2, abs=1e-12)
             truth[k] = point_distances(triangles, pose[1, :3]).min() - 0.2
         elif row == 2:
             half = 0.5 * rotation_of(pose[1])[:, 2]
