@@ -26,6 +26,7 @@ from collidecli.cli.options import (
     streams_of,
 )
 from collidecli.cli.settings import option, repeated
+from collidecli.cli.sweep_options import sweep_options
 from collidecli.errors import InputError
 from collidecli.scene.option_choices import CHART_FORMATS
 
@@ -37,6 +38,7 @@ POINT = "Measure how far a point of one surface is below the other, of these pai
 VOLUME = "Measure the volume of these pairs' deepest overlaps, of solids."
 DEPTH = Length(0.0)
 PAGES = ("junit_xml", "markdown", "mask", "chart")
+CONTACT = ("margin", "static_pairs", "sweep", "sweep_tolerance")
 OF_SCENES = ("Motion", "Recording", "Scene", "Contacts")
 EPILOG = """\b
 collide audit robot.xml -t motion.npz --max-depth 2mm --self 5mm --max-ground 1cm
@@ -100,6 +102,7 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 @scene_options
 @margin_option
 @static_pairs_option
+@sweep_options
 @device_options
 @cache_options
 @click.pass_context
@@ -166,14 +169,14 @@ def request_of(ctx: click.Context, inputs: tuple[str, ...], values: dict[str, An
     if values["limits"]:
         limits = limits.over(read_limits(values["limits"]))
     common = {"limits": limits, "against": values["against"] or "", "tolerance": values["tolerance"]}
-    common |= {name: values[name] for name in ("overlap_volume", "deepest_point", "first")}
+    common |= {name: values[name] for name in ("overlap_volume", "deepest_point", "first", "sweep")}
     if len(inputs) == 1 and is_hdf5(inputs[0]) and format_of_path(inputs[0]) == FORMAT:
         _refuse_options_of_scenes(ctx, inputs[0])
         return AuditRequest(contacts=inputs[0], frames=values["frames"], **common)
     scenes, trajectory = scenes_and_recording(inputs, values["trajectory"])
     if not scenes and trajectory is None:
         raise click.UsageError("Missing argument 'SCENE...': give a scene, or a contact set of collide run.")
-    contact = ContactOptions(margin=values["margin"], static_pairs=values["static_pairs"])
+    contact = option_group(ContactOptions, {name: values[name] for name in CONTACT})
     scene = AuditedScene(
         scenes=scenes, trajectory=trajectory, worlds=values["worlds"], frames=values["frames"], contact=contact,
         engine=option_group(EngineOptions, values), scene_options=option_group(SceneOptions, values),
@@ -186,6 +189,7 @@ def _refuse_options_of_scenes(ctx: click.Context, path: str) -> None:
     for parameter in ctx.command.params:
         section, name = getattr(parameter, "section", ""), parameter.name or ""
         on_line = ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
-        if section in OF_SCENES and name != "frames" and on_line:
+        is_of_scene = (section in OF_SCENES and name != "frames") or name == "sweep_tolerance"
+        if is_of_scene and on_line:
             what = "is an option for scenes, and a contact set has its motion and its contacts"
             raise InputError(what, f"{parameter.opts[-1]}, {path}", "leave it out, or audit the scene")

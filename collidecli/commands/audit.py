@@ -15,11 +15,12 @@ from collidecli.analysis.pair_depths import MotionDepths, depths_of, leading_run
 from collidecli.commands.audit_limits import AuditLimits, PairLimits
 from collidecli.commands.audit_overlaps import measure_overlaps
 from collidecli.commands.audit_sources import AuditedScene, AuditSource, audited_contact_set, audited_scene
+from collidecli.commands.audit_tunnels import tunnel_steps, undecided_note
 from collidecli.commands.result import Progress, Result
 from collidecli.errors import InputError
 from collidecli.scene.text_format import plural
 
-DEPTH, SELF, GROUND, START = "depth", "self", "ground", "start"
+DEPTH, SELF, GROUND, START, TUNNEL = "depth", "self", "ground", "start", "tunnel"
 CHECKS = (DEPTH, SELF, GROUND, START)
 """Names of the checks: of all other pairs, of two bodies of one robot, of pairs with the ground, of first frames. The
 second one is there only if robots are known."""
@@ -34,7 +35,7 @@ class AuditRequest:
 
     limits: given limits. against: a baseline, as JSON of an earlier audit; "" for none. tolerance: a depth is worse
     than that of the baseline if it is greater by more than this [m]. overlap_volume, deepest_point: measure these of
-    the deepest overlaps of the `first` deepest pairs.
+    the deepest overlaps of the `first` deepest pairs. sweep: refuse a contact set without contacts between frames.
     """
 
     contacts: str = ""
@@ -46,6 +47,7 @@ class AuditRequest:
     overlap_volume: bool = False
     deepest_point: bool = False
     first: int = 20
+    sweep: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,11 +57,12 @@ class AuditResult(Result):
     passed: no limit is exceeded; with a baseline, nothing is worse. reasons: why it is not. checks: of each class of
     pairs. usable: cells without a pair above its limit. series: the greatest depths [m] of bins of frames, of all pairs
     and of two classes, and whether a frame of the bin is unusable. pairs: every penetrating pair, the deepest first.
-    depth [m] is the least translation that separates a pair. baseline: the compared audit, or None.
+    depth [m] is the least translation that separates a pair. tunnels: pairs that touch between two frames and are apart
+    in both; None without a sweep. baseline: the compared audit, or None.
     """
 
     SCHEMA: ClassVar[str] = SCHEMA
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("written",)
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("written", "tunnels")
 
     input: str
     scene: str
@@ -77,6 +80,7 @@ class AuditResult(Result):
     usable: dict[str, Any]
     series: dict[str, Any]
     pairs: list[dict[str, Any]]
+    tunnels: list[dict[str, Any]] | None
     baseline: dict[str, Any] | None
     warnings: list[str]
     written: dict[str, str] | None = None
@@ -131,6 +135,8 @@ def audit(request: AuditRequest, progress: Progress = None) -> Audit:
         raise InputError(f"{request.tolerance} is not a length", "--tolerance", "give at least 0, such as 1um")
     baseline = _read_baseline(request.against) if request.against else None
     with _source(request) as source:
+        if request.sweep and source.swept is None:
+            raise InputError("the contact set has no contacts between frames", source.name, "run with --sweep")
         return _audited(source, limits, baseline, request, progress)
 
 
@@ -171,13 +177,14 @@ def _audited(
             progress(done, shape[0])
     pairs = _pairs(source, limits, of_pairs, found, baseline, request.tolerance)
     measure_overlaps(source, pairs[: request.first], request.overlap_volume, request.deepest_point)
+    tunnels = _tunnels(source, of_pairs, found.usable)
     usable = found.usable.reshape(shape) & recorded
     deepest = np.where(found.deepest[:, None] < 0, -1, np.stack(np.divmod(found.deepest, count), axis=1))
     by_class = {name: found.by_class.get(name, np.zeros(len(found.depth), np.float32)) for name in (SELF, GROUND)}
     arrays = [each.reshape(shape) for each in (found.depth, by_class[SELF], by_class[GROUND])]
     names = ("depth", "self_depth", "ground_depth")
     series = _series(source, {**dict(zip(names, arrays, strict=True)), "unusable": recorded & ~usable})
-    result = _result(source, limits, pairs, usable, recorded, baseline, request, series)
+    result = _result(source, limits, pairs, usable, recorded, baseline, request, series, tunnels)
     return Audit(
         result, usable, recorded, arrays[0], arrays[1], arrays[2], deepest.astype(np.int32).reshape(*shape, 2),
         tuple(source.shapes.path), source.frames.number, source.step, source.frames.time,
@@ -245,6 +252,35 @@ def _pairs(
     return rows
 
 
+def _tunnels(source: AuditSource, of_pairs: PairLimits, usable: np.ndarray) -> list[dict[str, Any]] | None:
+    """Pairs that tunnel; None without a sweep. The frames before and after such a step become unusable."""
+    found = source.tunnels()
+    if found is None:
+        return None
+    allowed = of_pairs.allowed(found.shape0, found.shape1)
+    bad = found.cell[~allowed]
+    both = np.concatenate([bad, bad + source.world_count])
+    usable[both[both < len(usable)]] = False
+    source.notes.extend(undecided_note(found.undecided))
+    return tunnel_steps(found, tuple(source.shapes.path), source.frames, source.world_count, allowed)
+
+
+def _check_tunnels(tunnels: list[dict[str, Any]], baseline: dict[str, Any] | None) -> dict[str, Any]:
+    """The check of tunnelling: every pair that is not allowed; with a baseline those with more steps than there."""
+    before = {} if baseline is None else _steps_by_name(baseline)
+    for one in tunnels:
+        one["exceeds"] = not one["allowed"] and one["steps"] > before.get((one["shape0"], one["shape1"]), 0)
+    failing = [one for one in tunnels if one["exceeds"]]
+    reason = ""
+    if failing:
+        first = failing[0]
+        pair = f"{first['shape0']} and {first['shape1']}, after frame {first['frame']}"
+        reason = f"{plural(len(failing), 'pair')} touch only between two frames: {pair}"
+    deepest = max((one["depth"] for one in tunnels), default=0.0)
+    found = {"name": TUNNEL, "limit": None, "pairs": len(tunnels), "failing": len(failing)}
+    return found | {"deepest": deepest, "reason": reason}
+
+
 def _depths_by_name(baseline: dict[str, Any]) -> dict[tuple[str, str], tuple[float, float]]:
     """Depth and start depth of each pair of a baseline; of equal names the greatest."""
     found: dict[tuple[str, str], tuple[float, float]] = {}
@@ -253,6 +289,11 @@ def _depths_by_name(baseline: dict[str, Any]) -> dict[tuple[str, str], tuple[flo
         before = found.get(names, (0.0, 0.0))
         found[names] = max(before[0], float(one["depth"])), max(before[1], float(one["start_depth"]))
     return found
+
+
+def _steps_by_name(baseline: dict[str, Any]) -> dict[tuple[str, str], int]:
+    """Number of steps in which each pair of a baseline tunnels."""
+    return {(one["shape0"], one["shape1"]): int(one["steps"]) for one in baseline.get("tunnels") or ()}
 
 
 def _read_baseline(path: str) -> dict[str, Any]:
@@ -268,6 +309,7 @@ def _read_baseline(path: str) -> dict[str, Any]:
         raise InputError(f"is not a result of {SCHEMA}", path, fix)
     try:
         _depths_by_name(found)
+        _steps_by_name(found)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise InputError("has a list of pairs that is damaged", path, fix) from None
     return found
@@ -282,9 +324,12 @@ def _result(
     baseline: dict[str, Any] | None,
     request: AuditRequest,
     series: dict[str, Any],
+    tunnels: list[dict[str, Any]] | None,
 ) -> AuditResult:
     known = [name for name in CHECKS if name != SELF or (source.shapes.robot >= 0).any()]
     checks = [_check(name, limits, pairs, baseline is not None) for name in known]
+    if tunnels is not None:
+        checks.append(_check_tunnels(tunnels, baseline))
     reasons = [one["reason"] for one in checks if one["reason"]]
     time = source.frames.time
     return AuditResult(
@@ -304,6 +349,7 @@ def _result(
         usable=_usable(source, usable, recorded),
         series=series,
         pairs=pairs,
+        tunnels=tunnels,
         baseline=None if baseline is None else _compared(request, baseline, source, pairs),
         warnings=source.notes,
     )

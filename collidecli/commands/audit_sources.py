@@ -10,6 +10,7 @@ import numpy as np
 
 from collidecli.analysis.touch_intervals import Frames
 from collidecli.commands.audit_limits import AuditedShapes
+from collidecli.commands.audit_tunnels import COLUMNS, Tunnels, tunnels_of
 from collidecli.commands.collision import prepare_collision
 from collidecli.commands.motions import parse_frames
 from collidecli.commands.run import search_warnings
@@ -18,14 +19,14 @@ from collidecli.commands.timing import TimingReport
 from collidecli.commands.touching_blocks import touching_blocks
 from collidecli.engine.pipeline_builder import find_device, load_ahead
 from collidecli.importers.meshes.part_cache import parts_kept_in
-from collidecli.scene.contact_groups import HYDRO_PATCHES, SELF_CONTACTS, SOFT_CONTACTS
+from collidecli.scene.contact_groups import HYDRO_PATCHES, SELF_CONTACTS, SOFT_CONTACTS, SWEEP, GroupRows
 from collidecli.scene.contacts import ContactBlock
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.particles import Particles
 from collidecli.scene.run_options import EngineOptions
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
-from collidecli.storage.contact_sets.rules import check_body_rows
+from collidecli.storage.contact_sets.rules import check_body_rows, check_group_rows
 from collidecli.storage.process_activity import reading
 
 PARTICLES_LEFT_OUT = "particles, cloths and soft bodies are not audited: collide events lists their contacts"
@@ -48,7 +49,8 @@ class AuditSource:
     trajectory_sha256: their hashes. frames: with numbers in the input; step: int64[F].
 
     contents: columns shape0, shape1 and distance of every cell from the first selected frame on; to be read once.
-    loaded, motion: of a scene. notes: warnings, complete after the last block.
+    loaded, motion: of a scene. notes: warnings, complete after the last block. swept: rows of contacts between frames,
+    each with its first cell, complete after the last block; None without a sweep.
     """
 
     name: str
@@ -64,21 +66,35 @@ class AuditSource:
     notes: list[str]
     loaded: LoadedScene | None = None
     motion: Motion | None = None
+    swept: list[tuple[int, GroupRows]] | None = None
+
+    def tunnels(self) -> Tunnels | None:
+        """Steps of selected frames in which pairs tunnel; None without a sweep. To be called after `rows`."""
+        if self.swept is None:
+            return None
+        found = tunnels_of(self.swept)
+        cell, kept = self._selected(found.cell)
+        columns = (getattr(found, name)[kept] for name in ("shape0", "shape1", "enter", "depth"))
+        return Tunnels(cell, *columns, undecided=found.undecided)
+
+    def _selected(self, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Cells of the selected frames, and their rows among cells of the input."""
+        start = int(self.frames.number[0]) if len(self.frames) else 0
+        step = int(self.frames.number[1]) - start if len(self.frames) > 1 else 1
+        frame, world = np.divmod(cell, self.world_count)
+        index, between = np.divmod(frame - start, step)
+        kept = np.flatnonzero((between == 0) & (index >= 0) & (index < len(self.frames)))
+        return (index * self.world_count + world)[kept], kept
 
     def rows(self) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
         """Frames done, and cell (of the selected frames), shape0, shape1, distance of contacts, block by block."""
-        start = int(self.frames.number[0]) if len(self.frames) else 0
-        step = int(self.frames.number[1]) - start if len(self.frames) > 1 else 1
         with closing(self.contents) as blocks:
             for block in blocks:
                 cell = np.repeat(block.first_cell + np.arange(len(block.cell_counts)), block.cell_counts)
-                frame, world = np.divmod(cell, self.world_count)
-                index, between = np.divmod(frame - start, step)
-                kept = np.flatnonzero(between == 0)
-                done = (block.first_cell + len(block.cell_counts)) // self.world_count - start
+                cells, kept = self._selected(cell)
+                done = self._selected(np.arange(block.first_cell + len(block.cell_counts)))[0]
                 shape0, shape1, distance = (block.columns[name][kept] for name in ("shape0", "shape1", "distance"))
-                cells = (index * self.world_count + world)[kept]
-                yield min(done // step, len(self.frames)), cells, shape0, shape1, distance
+                yield len(done) // self.world_count, cells, shape0, shape1, distance
 
 
 @contextmanager
@@ -118,7 +134,16 @@ def contact_set_source(contacts: ContactSet, frames: str, self_bodies: Sequence[
         world_count=worlds,
         contents=_of_contact_set(contacts, first, last),
         notes=notes,
+        swept=_swept(contacts, first, last),
     )
+
+
+def _swept(contacts: ContactSet, first: int, last: int) -> list[tuple[int, GroupRows]] | None:
+    if SWEEP.name not in contacts.groups:
+        return None
+    rows = contacts.groups[SWEEP.name].rows(first, last, COLUMNS)
+    check_group_rows(contacts, {SWEEP.name: rows}, first, last)
+    return [(first, rows)]
 
 
 def _of_contact_set(contacts: ContactSet, first: int, last: int) -> Generator[ContactBlock, None, None]:
@@ -145,9 +170,14 @@ def audited_scene(request: AuditedScene, self_bodies: Sequence[str]) -> Iterator
             collision = prepare_collision(model, motion, contact, request.engine, device, timing)
         notes += collision.notes
 
+        swept: list[tuple[int, GroupRows]] | None = [] if contact.sweep else None
+
         def contents() -> Generator[ContactBlock, None, None]:
             with closing(collision.blocks(timing)) as blocks:
-                yield from blocks
+                for block in blocks:
+                    if swept is not None:
+                        swept.append((block.first_cell, block.groups[SWEEP.name]))
+                    yield block
             notes.extend(search_warnings(timing, model.shapes.path))
 
         frames = Frames(np.arange(len(motion.time)), motion.time, episodes_in(motion, model.world_count))
@@ -165,6 +195,7 @@ def audited_scene(request: AuditedScene, self_bodies: Sequence[str]) -> Iterator
             notes=notes,
             loaded=scene,
             motion=motion,
+            swept=swept,
         )
 
 

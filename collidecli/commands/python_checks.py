@@ -24,7 +24,9 @@ from collidecli.storage.contact_sets.schema import FORMAT
 from collidecli.storage.h5_input import format_of_path
 from collidecli.storage.process_activity import reading
 
-OF_CONTACTS = (ContactOptions.__dataclass_fields__.keys() | {"columns"}) - {"margin", "static_pairs"}
+OF_CONTACTS = (ContactOptions.__dataclass_fields__.keys() | {"columns"}) - {
+    *("margin", "static_pairs", "sweep", "sweep_tolerance")
+}
 """Options of `run` that have no effect on an audit."""
 
 
@@ -113,11 +115,13 @@ def audit(
     baseline, apart = os.fspath(against), _metres(tolerance, "tolerance")
     is_path = isinstance(scene, (str, os.PathLike))
     if recording is None and is_path and format_of_path(scene) == FORMAT:
-        if options.keys() - {"frames"}:
+        if options.keys() - {"frames", "sweep"}:
             what = "are options for scenes, and a contact set has its motion and its contacts"
             raise InputError(what, ", ".join(options), "leave them out")
         frames = frames_text(options.get("frames", ""))
-        request = AuditRequest(os.fspath(scene), None, frames, given, baseline, apart, *measured)
+        request = AuditRequest(
+            os.fspath(scene), None, frames, given, baseline, apart, *measured, bool(options.get("sweep"))
+        )
     else:
         for name in options.keys() & OF_CONTACTS:
             raise InputError(f"'{name}' is no option of an audit", "audit", "leave it out")

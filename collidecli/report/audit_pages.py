@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collidecli.escaping import github_command, markdown_code, markdown_text, printable_values
-from collidecli.report.audit_words import CHECKS, audit_verdict, limit_text, stages, usable_text
+from collidecli.report.audit_words import CHECKS, audit_verdict, check_limit, stages, usable_text
 from collidecli.report.diff_pages import junit_document, junit_suite, markdown_rows
 from collidecli.report.words import ResultDict, length
 from collidecli.scene.text_format import count, plural
@@ -20,7 +20,7 @@ def markdown_audit(result: ResultDict) -> str:
     """A Markdown section for a step summary."""
     result = printable_values(result)
     checks = [
-        [CHECKS[one["name"]], limit_text(one["limit"]), count(one["pairs"]), length(one["deepest"]), _state(one)]
+        [CHECKS[one["name"]], check_limit(one), count(one["pairs"]), length(one["deepest"]), _state(one)]
         for one in result["checks"]
     ]
     lines = [
@@ -52,7 +52,7 @@ def markdown_audit(result: ResultDict) -> str:
 def _state(check: ResultDict) -> str:
     if check["failing"]:
         return f"failed: {plural(check['failing'], 'pair')}"
-    return "no limit" if check["limit"] is None else "passed"
+    return "no limit" if check["limit"] is None and check["name"] != "tunnel" else "passed"
 
 
 def github_audit(result: ResultDict) -> list[str]:

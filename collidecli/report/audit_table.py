@@ -7,7 +7,7 @@ from functools import partial
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from collidecli.report.audit_words import CHECKS, audit_verdict, limit_text, usable_text
+from collidecli.report.audit_words import CHECKS, audit_verdict, check_limit, tunnel_lines, usable_text
 from collidecli.report.fitting import Fitting, stacked
 from collidecli.report.run_table import world_text
 from collidecli.report.words import Listing, ResultDict, length, listing, name_value_table
@@ -21,6 +21,7 @@ def audit_table(first: int, result: ResultDict) -> RenderableType:
     parts: list[RenderableType] = [Text(audit_verdict(result), style="bold"), Text(), _summary(result), _checks(result)]
     if result["pairs"] and first:
         parts.append(Fitting(partial(_pairs, result, first)))
+    parts += [Text(f"tunnelling: {line}") for line in tunnel_lines(result)]
     parts += [Text(f"note: {note}") for note in _notes(result)]
     return Group(*parts)
 
@@ -50,7 +51,7 @@ def _checks(result: ResultDict) -> Listing:
     )
     for one in result["checks"]:
         table.add_row(
-            CHECKS[one["name"]], limit_text(one["limit"]), count(one["pairs"]), length(one["deepest"]),
+            CHECKS[one["name"]], check_limit(one), count(one["pairs"]), length(one["deepest"]),
             count(one["failing"]),
         )  # fmt: skip
     return table

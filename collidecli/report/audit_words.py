@@ -5,7 +5,13 @@ from __future__ import annotations
 from collidecli.report.words import ResultDict, length, percent
 from collidecli.scene.text_format import count, plural
 
-CHECKS = {"depth": "penetration", "self": "self-collision", "ground": "ground penetration", "start": "first frames"}
+CHECKS = {
+    "depth": "penetration",
+    "self": "self-collision",
+    "ground": "ground penetration",
+    "start": "first frames",
+    "tunnel": "tunnelling",
+}
 MAX_LINES = 20
 
 
@@ -43,6 +49,11 @@ def limit_text(limit: float | None) -> str:
     return "none" if limit is None else length(limit)
 
 
+def check_limit(check: ResultDict) -> str:
+    """The limit of a check as text; no pair may tunnel."""
+    return "not allowed" if check["name"] == "tunnel" else limit_text(check["limit"])
+
+
 def failing_lines(result: ResultDict, check: str) -> list[str]:
     """A line for each pair that fails a check."""
     found = []
@@ -62,10 +73,23 @@ def failing_lines(result: ResultDict, check: str) -> list[str]:
     return found
 
 
+def tunnel_lines(result: ResultDict) -> list[str]:
+    """A line for each pair that fails the check of tunnelling."""
+    failing = [one for one in result.get("tunnels") or () if one["exceeds"]]
+    found = [
+        f"{one['shape0']} and {one['shape1']}: {plural(one['steps'], 'step')}, the first after frame {one['frame']}, "
+        f"world {one['world']}, at {one['time']:.6g} s"
+        for one in failing[:MAX_LINES]
+    ]
+    more = len(failing) - len(found)
+    return [*found, f"and {plural(more, 'more pair')}"] if more else found
+
+
 def stages(result: ResultDict) -> list[tuple[str, list[str]]]:
     """Name and failures of each check with a limit, or of all against a baseline; one without failures has passed."""
     found = []
     for one in result["checks"]:
-        lines = [one["reason"], *failing_lines(result, one["name"])] if one["failing"] else []
+        own = tunnel_lines(result) if one["name"] == "tunnel" else failing_lines(result, one["name"])
+        lines = [one["reason"], *own] if one["failing"] else []
         found.append((CHECKS[one["name"]], lines))
     return found

@@ -274,6 +274,7 @@ LIMITS = {
         (["--against", "missing.json"], "cannot be read"),
         (["--against", "other.json"], "collide.audit/1"),
         (["--against", "damaged.json"], "damaged"),
+        (["--against", "tunnels.json"], "damaged"),
         (["--limits", "missing.toml"], "cannot be read"),
         (["--mask", "mask.txt"], "extension"),
         (["--chart", "a.txt"], "extension"),
@@ -284,6 +285,7 @@ LIMITS = {
 def test_refused(here, collide, options, words):
     (here / "other.json").write_text('{"schema": "collide.run/1"}')
     (here / "damaged.json").write_text('{"schema": "collide.audit/1", "pairs": [{"shape0": 1}]}')
+    (here / "tunnels.json").write_text('{"schema": "collide.audit/1", "pairs": [], "tunnels": [{"steps": "x"}]}')
     for name, (text, _) in LIMITS.items():
         (here / name).write_text(text)
     answer = collide("audit", "scene.xml", "-t", "motion.h5", "--mask", "m.npz", *options, "--markdown", "a.md")
