@@ -98,7 +98,7 @@ def terrains(options: ContactOptions) -> Scene:
     builder = ModelBuilder()
     builder.default_gap = 0.1
     builder.add_ground_plane(-0.3)
-    for seed in range(3):
+    for seed in range(4):
         terrain = rough(seed, 5, 6)
         builder.add_shape_heightfield(builder.add_body(), terrain.heights, terrain.hx, terrain.hy, terrain.base)
     return _of(builder, 0.7, options)
