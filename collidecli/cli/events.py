@@ -90,6 +90,7 @@ collide events 'runs/*.h5' --csv touches.csv
     help="Number of intervals to list, and of pairs with --graph; 0 lists no interval and every pair.",
 )
 @option("--graph", is_flag=True, section=OUTPUT, help="List the pairs with their total durations.")
+@option("--sweep", is_flag=True, section=OUTPUT, help="List the touches between frames, of a set made with --sweep.")
 @option("--csv", metavar="FILE", section=OUTPUT, help="Every interval, as CSV.")
 @option("--parquet", metavar="FILE", section=OUTPUT, help="Every interval, as Parquet.")
 @option("--dot", metavar="FILE", section=OUTPUT, help="The graph of pairs, for Graphviz.")
@@ -122,11 +123,14 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
     graph = values.pop("graph") or outputs["dot"] is not None
     if several is not None and graph:
         raise click.UsageError("--graph and --dot are for one contact set, and several are given.")
+    sweep = values.pop("sweep")
+    if several is not None and sweep:
+        raise click.UsageError("--sweep is for one contact set, and several are given.")
     order, first = values.pop("sort"), values.pop("first")
     frames, seconds = values.pop("merge_gap")
     given = {SEVERAL.get(name, name): value for name, value in values.items() if value is not None}
     options = EventOptions(merge_gap=MergeGap(frames or 0, seconds), **given)
-    request = EventsRequest(inputs[0], options, order, first, graph, force=force)
+    request = EventsRequest(inputs[0], options, order, first, graph, sweep, force=force)
     call = _one if several is None else _several
     return call(streams, request, inputs, {name: path or "" for name, path in outputs.items()})
 

@@ -159,6 +159,14 @@ class EventStream:
         """Index of the first selected frame that is not before `frame`."""
         return -(-(frame - self._start) // self._step)
 
+    def selected_steps(self, cell: np.ndarray, shape0: np.ndarray, shape1: np.ndarray) -> np.ndarray:
+        """int64: rows of steps that begin in `cell`, int[n], of selected pairs and worlds, between selected frames."""
+        frame, world = np.divmod(cell, self._contacts.world_count)
+        last = self.frames.number[-1] if len(self.frames) else -1
+        between = (frame >= self._start) & (frame + 1 <= last) & self._is_selected_world[world]
+        selected = self._selection.of_rows(shape0, shape1, between)
+        return np.flatnonzero(between if selected is None else selected & between)
+
     def touches_of(self, block: ContactBlock) -> Intervals:
         """An interval of one frame for each touching pair of each cell of a block of `touching_blocks`."""
         worlds = self._contacts.world_count

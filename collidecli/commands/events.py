@@ -22,6 +22,7 @@ from collidecli.commands.event_stream import (
     is_known,
 )
 from collidecli.commands.result import Progress, Result
+from collidecli.commands.swept_events import swept_events
 from collidecli.scene.option_choices import EVENT_COLUMNS, EVENT_ORDERS
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -40,7 +41,8 @@ class EventsRequest:
     """A contact set, options and outputs. order: one of EVENT_ORDERS; first: number of intervals that are
     listed, and of pairs of the graph; 0 lists no interval and every pair.
 
-    graph: list the edges of the graph. csv, parquet: files for every interval, "" is none; force: replace them.
+    graph: list the edges of the graph. sweep: list the touches between frames. csv, parquet: files for every interval,
+    "" is none; force: replace them.
     """
 
     path: str
@@ -48,6 +50,7 @@ class EventsRequest:
     order: str = EVENT_ORDERS[0]
     first: int = 20
     graph: bool = False
+    sweep: bool = False
     csv: str = ""
     parquet: str = ""
     force: bool = False
@@ -59,10 +62,11 @@ class EventsResult(Result):
 
     contacts: number of contacts of the selected pairs, worlds and frames, and of those that touch. intervals: counts
     and the longest [s]. listed: the first intervals in the requested order. graph: nodes and edges, or None.
-    written: paths of the files.
+    written: paths of the files. between_frames: touches between frames, see `swept_events`; None if not requested.
     """
 
     SCHEMA: ClassVar[str] = "collide.events/2"
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("between_frames",)
 
     file: str
     scene: str
@@ -75,6 +79,7 @@ class EventsResult(Result):
     graph: dict[str, Any] | None
     warnings: list[str]
     written: dict[str, str | None]
+    between_frames: dict[str, Any] | None = None
 
 
 class Totals:
@@ -208,6 +213,7 @@ def _result(
         graph=_graph(graph, stream, request) if request.graph else None,
         warnings=stream.notes,
         written={"csv": request.csv or None, "parquet": request.parquet or None},
+        between_frames=swept_events(contacts, stream, request.options.by, request.first) if request.sweep else None,
     )
 
 

@@ -29,6 +29,8 @@ def events_table(result: ResultDict) -> RenderableType:
                 f"{BEFORE} touching in the first frame, {BEYOND} in the last one: the begin or the end is not recorded"
             )
             parts.append(Text(mark))
+    if result.get("between_frames"):
+        parts.append(_between_frames(result))
     if result["graph"] is not None and result["graph"]["edges"]:
         parts.append(Fitting(partial(_graph, result)))
     return Group(*parts)
@@ -61,6 +63,23 @@ def _summary(result: ResultDict) -> RenderableType:
     rows.append(("touches", _intervals_line(found, options["merge_gap"])))
     rows += [("written", path) for path in result["written"].values() if path]
     return name_value_table(rows)
+
+
+def _between_frames(result: ResultDict) -> RenderableType:
+    """Table of the touches between frames, and their counts."""
+    found, names = result["between_frames"], EVENT_COLUMNS[result["options"]["by"]]
+    text = f"{plural(found['count'], 'touch', 'touches')} between frames, {count(found['missed'])} of them in no frame"
+    text += f"; {count(found['undecided'])} undecided" if found["undecided"] else ""
+    table = listing(
+        ("frame", "right"), ("world", "right"), ("begin", "right"), ("end", "right"), ("least", "right"),
+        ("in frames", "left"), *((name, "left") for name in names),
+    )  # fmt: skip
+    for one in found["listed"]:
+        times = (f"{one[name]:.6f} s" for name in ("begin_time", "end_time"))
+        held = "no" if one["missed"] else "yes"
+        cells = (count(one["frame"]), count(one["world"]), *times, length(one["least_distance"]), held)
+        table.add_row(*cells, *(one[name] for name in names))
+    return Group(Text(text), *([table] if found["listed"] else []))
 
 
 def _intervals_line(found: ResultDict, gap: ResultDict) -> str:

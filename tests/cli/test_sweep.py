@@ -133,6 +133,35 @@ def test_bad_input_is_refused(folder, collide, more, message):
     assert not (folder / "out.h5").exists()
 
 
+def test_events_join_the_touches_of_consecutive_steps(folder, collide):
+    values = np.zeros((4, 1, 3, 7))
+    values[..., 6], values[:, 0, 1, 1], values[:, 0, 2, 1] = 1.0, 50.0, 90.0
+    values[:, 0, 0, 0] = [-0.01, -0.002, 0.002, 0.05]  # the ball touches the wall from -0.0045 to 0.0045
+    write_motion("slow.h5", values)
+    assert collide("run", "scene.xml", "-t", "slow.h5", "--sweep", "-o", "out.h5").code == 0
+    answer = collide("events", "out.h5", "--sweep", "--json")
+    assert answer.code == 0, answer.err
+    found = json.loads(answer.out)["between_frames"]
+    assert (found["count"], found["missed"], found["undecided"]) == (1, 0, 0)
+    (one,) = found["listed"]
+    assert (one["frame"], one["world"], one["shape0"], one["shape1"]) == (0, 0, "wall", "bullet")
+    assert one["begin_time"] == pytest.approx((0.0055 / 0.008) / 60.0, abs=1e-5)
+    assert one["end_time"] == pytest.approx((2.0 + 0.0025 / 0.048) / 60.0, abs=1e-5)
+    assert not one["missed"]
+    shown = collide("events", "out.h5", "--sweep", "--by", "bodies").out
+    assert "1 touch between frames, 0 of them in no frame" in shown
+    none = json.loads(collide("events", "out.h5", "--sweep", "--include", "post", "--json").out)["between_frames"]
+    assert none == {"count": 0, "missed": 0, "undecided": 0, "listed": []}
+
+
+def test_events_of_a_set_without_sweep(folder, collide):
+    assert collide("run", "scene.xml", "-t", "motion.h5", "-o", "out.h5").code == 0
+    answer = collide("events", "out.h5", "--sweep")
+    assert answer.code == 2
+    assert "no contacts between frames" in answer.err
+    assert "between_frames" not in json.loads(collide("events", "out.h5", "--json").out)
+
+
 def test_parts_of_a_motion_are_not_merged(folder, collide):
     for name, frames in (("a.h5", ":12"), ("b.h5", "12:")):
         assert collide("run", "scene.xml", "-t", "motion.h5", "--sweep", "--frames", frames, "-o", name).code == 0
