@@ -11,13 +11,17 @@ import numpy as np
 from collidecli.analysis.contact_summary import DepthHistogram, FrameSums, PairMap, PairTotals, time_bins, touches_of
 from collidecli.analysis.path_patterns import matching_paths
 from collidecli.commands.diff import DiffRequest, diff
+from collidecli.commands.event_selection import EventOptions
+from collidecli.commands.event_stream import EventStream
 from collidecli.commands.inspect import ContactSetSource, contact_set_source, read_timing
 from collidecli.commands.merge import demos_of
 from collidecli.commands.report_groups import group_series
 from collidecli.commands.report_subsets import BLOCK_ROWS, COLUMNS, closest_cell, subsets
 from collidecli.commands.result import Progress, Result
+from collidecli.commands.swept_events import swept_events
 from collidecli.errors import InputError
 from collidecli.exporters.selection import SelectedContacts, chosen_worlds, kept_items
+from collidecli.scene.contact_groups import SWEEP
 from collidecli.scene.contacts import ContactBlock
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.rules import check_body_rows
@@ -28,6 +32,8 @@ MAX_POINTS = 600
 """Number of points of a line over time, about the number of pixels that show it."""
 MAX_BINS = 160
 MAX_PAIRS = 24
+MAX_LISTED = 50
+"""Touches between frames in the page."""
 WORST_PAIRS = 12
 TEXTS = ("device", "processor", "broad_phase")
 NUMBERS = (
@@ -74,11 +80,11 @@ class ReportResult(ContactSetSource):
     worst: the pairs with the deepest contacts. groups: of `group_series`.
     subsets: see `report_subsets.subsets`; None if not requested.
     profile: of `read_profile`. difference: a `DiffResult` as dictionary.
-    output: path of the page.
+    output: path of the page. between_frames: of `swept_events`; None for a set without contacts between frames.
     """
 
     SCHEMA: ClassVar[str] = "collide.report/1"
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("output",)
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("output", "between_frames")
 
     selection: dict[str, Any]
     demonstrations: list[str]
@@ -99,6 +105,7 @@ class ReportResult(ContactSetSource):
     notes: list[str]
     warnings: list[str]
     output: str | None = None
+    between_frames: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -142,6 +149,7 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         worst, groups = _worst(selected, pairs), group_series(selected)
         demonstrations = _demonstrations(contacts)
         early_ends = _early_ends(selected)
+        between_frames = _between_frames(contacts, request)
         parts = None
         if request.subsets:
             parts = subsets(selected, pairs, sums.world_least, demonstrations)
@@ -172,7 +180,17 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         difference=difference,
         notes=[*_notes(series, over_time), *early_ends],
         warnings=warnings,
+        between_frames=between_frames,
     )
+
+
+def _between_frames(contacts: ContactSet, request: ReportRequest) -> dict[str, Any] | None:
+    if SWEEP.name not in contacts.groups:
+        return None
+    options = EventOptions(
+        include=request.include, exclude=request.exclude, bodies=request.bodies, worlds=request.worlds
+    )
+    return swept_events(contacts, EventStream(contacts, options), options.by, MAX_LISTED)
 
 
 def _timing(path: str) -> tuple[dict[str, Any], list[str]]:

@@ -121,6 +121,7 @@ def sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, An
         lead = f"{plural(result['penetrating'], 'contact')} penetrate; {count(below)} are within their gap."
         found.append(section("depths", "Depths", part(chart="depths"), lead=lead))
     found += group_sections(result, charts)
+    found += _between_frames(result)
     if result["worst"]:
         lead = "The deepest contact of each pair, the deepest first."
         found.append(section("worst", "Worst penetrations", part(table=_worst(result)), lead=lead))
@@ -151,6 +152,31 @@ def group_sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[s
         lead = "Contacts in a frame" + (f", mean of {per_bin} frames per point." if per_bin > 1 else ".")
         found.append(section("particles", "Contacts of particles", part(chart="particles"), lead=lead))
     return found
+
+
+def _between_frames(result: ResultDict) -> list[dict[str, Any]]:
+    """Section of the touches between frames, those in no frame first."""
+    held = result.get("between_frames")
+    if not held:
+        return []
+    lead = f"{plural(held['count'], 'touch', 'touches')}, {count(held['missed'])} of them in no recorded frame"
+    lead += f", and {plural(held['undecided'], 'undecided pair')}." if held["undecided"] else "."
+    if len(held["listed"]) < held["count"]:
+        lead += f" The first {len(held['listed'])} are listed."
+    rows = [
+        (
+            _pair(one),
+            f"{one['begin_time']:.6g} s",
+            f"{one['end_time']:.6g} s",
+            length(one["least_distance"]),
+            "missed" if one["missed"] else "recorded",
+            *([_world(result, one["world"])] if _names_worlds(result) else []),
+        )
+        for one in held["listed"]
+    ]
+    columns = "pair,begin>,end>,least distance>,in frames" + (",world>" if _names_worlds(result) else "")
+    parts = [part(table=table("Touches between frames", columns, rows))] if rows else []
+    return [section("between", "Between frames", *parts, lead=lead)]
 
 
 def _bins(series: ResultDict, result: ResultDict) -> str:

@@ -168,3 +168,16 @@ def test_parts_of_a_motion_are_not_merged(folder, collide):
     answer = collide("merge", "a.h5", "b.h5", "-o", "c.h5")
     assert answer.code == 2
     assert "none between its frames and those of another set" in answer.err
+
+
+def test_the_report_lists_missed_touches(folder, collide):
+    assert collide("run", "scene.xml", "-t", "motion.h5", "--sweep", "-o", "out.h5").code == 0
+    answer = collide("report", "out.h5", "-o", "out.html", "--json")
+    assert answer.code == 0, answer.err
+    found = json.loads(answer.out)["between_frames"]
+    assert found["missed"] == 1
+    text = (folder / "out.html").read_text()
+    assert "Between frames" in text
+    assert f"{found['count']} touches, 1 of them in no recorded frame." in text
+    none = json.loads(collide("report", "out.h5", "-o", "b.html", "--include", "post", "--json").out)
+    assert none["between_frames"]["missed"] == 0
