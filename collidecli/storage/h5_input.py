@@ -72,7 +72,7 @@ def format_of_path(path: str | os.PathLike[str]) -> str:
             return ""
         with h5py.File(path, "r") as file:
             return format_of(file)
-    except (OSError, InputError):  # the reader that opens it names the reason
+    except (*DAMAGE, InputError):  # the reader that opens it names the reason
         return ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from xml.etree import ElementTree
 
 import h5py
@@ -14,6 +15,8 @@ import collidecli
 from collidecli.analysis.pair_depths import series_of
 from collidecli.scene.episodes import Episodes
 from tests.cli.conftest import FRAMES, distances
+from tests.hostile.asked import damaged_set
+from tests.hostile.seeds import GOLDEN
 from tests.support.contact_sets import made_up_block, small_model, write_contact_set
 from tests.support.touch_oracle import Touch, touching_set
 
@@ -310,3 +313,10 @@ def test_refused_of_contact_sets(here, collide):
     assert collide("audit").code == 2
     assert collide("audit", "missing.xml").code == 2
     assert collide("audit", "scene.xml", "--mask", "x.npz", "--markdown", "x.npz").code == 2
+
+
+def test_a_damaged_file(here, collide):
+    good = GOLDEN.with_name("contacts_1_1.h5").read_bytes()
+    (here / "a.h5").write_bytes(damaged_set(good, random.Random(73)))  # its root has no readable format
+    answer = collide("audit", "a.h5")
+    assert (answer.code, "internal" in answer.err) == (2, False)
