@@ -72,8 +72,8 @@ def rotation_vector(quaternion: np.ndarray) -> np.ndarray:
 def motion_columns(
     model: Model, block: ContactBlock, poses: FramePoses, names: frozenset[str]
 ) -> dict[str, np.ndarray]:
-    """The columns `names`, of MOTION_COLUMNS, of a block's contacts."""
-    wanted = [column for column in MOTION_COLUMNS if column.name in names]
+    """The columns `names`, of MOTION_COLUMNS without grad_exact, of a block's contacts."""
+    wanted = [column for column in MOTION_COLUMNS if column.name in names and column.name != "grad_exact"]
     shapes = [(column.width,) if column.width > 1 else () for column in wanted]
     count = block.contact_count
     columns = {c.name: np.empty((count, *shape), c.dtype) for c, shape in zip(wanted, shapes, strict=True)}

@@ -289,6 +289,7 @@ def contact_options(command: Callable) -> Callable:
             help="Skip elements nearer than this at rest. [default: as --self-contacts]",
         ),
         add("--sticky-contacts", type=METRES, help="Keep the previous position of contacts that moved less than this."),
+        add("--touch-only", is_flag=True, help="Find which pairs of shapes touch, without their contacts."),
         add("--contact-ids", is_flag=True, help="Add a column of ids that persist from frame to frame."),
         add(
             "--narrow-phase",

@@ -25,7 +25,7 @@ from collidecli.scene.episodes import Episodes
 from collidecli.scene.option_choices import EVENT_COLUMNS, EVENT_THINGS
 from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets.reader import ContactSet, read_ahead
-from collidecli.storage.contact_sets.rules import check_body_rows
+from collidecli.storage.contact_sets.rules import check_body_rows, check_has_contacts
 from collidecli.storage.flat_tables import TableColumn
 
 _UNITS = {"begin_time": "s", "end_time": "s", "seconds": "s", "least_distance": "m", "deepest_time": "s"}
@@ -119,6 +119,7 @@ class EventStream:
             raise InputError(f"'{options.by}' is none of {', '.join(EVENT_THINGS)}", "--by")
         if math.isnan(options.threshold):
             raise InputError("the threshold is no number", "--threshold")
+        check_has_contacts(contacts)
         particles_only = options.by == PARTICLES
         self.notes = threshold_notes(contacts, options.threshold, particles_only)
         self.notes += group_notes(contacts, options.threshold, particles_only)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
+import warp as wp
 
 from collidecli.analysis.contact_motion import FramePoses, motion_columns
 from collidecli.errors import InputError
@@ -15,31 +17,49 @@ from collidecli.scene.episodes import Episodes
 from collidecli.scene.mixing import OptionalColumns
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, episodes_in
+from collidecli.scene.run_options import ContactOptions
 from collidecli.storage.process_activity import reading
 
+if TYPE_CHECKING:  # imported where the column is wanted: it defines kernels
+    from collidecli.commands.exact_gradients import ExactGradients
+
+EXACT, GRADIENT = "grad_exact", "distance_grad1"
 VELOCITIES = ("normal_velocity", "slip")
+
+
+def check_no_columns(names: Sequence[str], contact: ContactOptions) -> None:
+    """Raises InputError for columns of a run that finds no contacts."""
+    if names and contact.touch_only:
+        raise InputError("touch_only finds pairs alone, which have no columns", "--columns", "leave one of the two out")
 
 
 @dataclass(frozen=True)
 class RunColumns:
     """The optional columns `columns`, in the order of the file, of the contacts of a model in motion.
 
-    episodes: of the motion in the model's worlds; a velocity never spans two of them.
+    episodes: of the motion in the model's worlds; a velocity never spans two of them. exact: of the column grad_exact,
+    if it is wanted.
     """
 
     model: Model
     motion: Motion
     surfaces: OptionalColumns
     episodes: Episodes | None
+    exact: ExactGradients | None
 
     @classmethod
-    def of(cls, model: Model, motion: Motion, names: Sequence[str]) -> RunColumns:
+    def of(cls, model: Model, motion: Motion, names: Sequence[str], device: wp.Device) -> RunColumns:
         """The columns `names`.
 
         Raises InputError for an unknown or undefined column, and for a velocity in a motion of one frame.
         """
         surfaces = OptionalColumns.of(model, names)
-        columns = cls(model, motion, surfaces, episodes_in(motion, model.world_count))
+        exact = None
+        if EXACT in names:
+            from collidecli.commands.exact_gradients import ExactGradients
+
+            exact = ExactGradients(model, device)
+        columns = cls(model, motion, surfaces, episodes_in(motion, model.world_count), exact)
         if columns._velocities and len(motion.time) < 2:
             raise InputError(
                 f"{' and '.join(sorted(columns._velocities))} of a motion of one frame: there is no velocity",
@@ -68,13 +88,13 @@ class RunColumns:
         block = self.surfaces.added(block)
         if not self._of_motion:
             return block
-        found = motion_columns(self.model, block, self._poses(block), self._of_motion)
-        values = {**block.columns, **found}
-        names = [name for name in values if name not in self._of_motion]
-        return replace(block, columns={name: values[name] for name in (*names, *self._ordered(found))})
-
-    def _ordered(self, found: dict[str, np.ndarray]) -> list[str]:
-        return [column.name for column in self.columns if column.name in found]
+        poses = self._poses(block)
+        needed = self._of_motion | ({GRADIENT} if self.exact else set())
+        found = motion_columns(self.model, block, poses, needed)
+        if self.exact is not None:
+            found[EXACT] = self.exact.column(block, poses, found[GRADIENT])
+        ordered = {column.name: found[column.name] for column in self.columns if column.name in found}
+        return replace(block, columns={**block.columns, **ordered})
 
     def _poses(self, block: ContactBlock) -> FramePoses:
         """Poses of the block's frames, with those before and after them if velocities are wanted."""

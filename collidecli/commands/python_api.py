@@ -13,7 +13,7 @@ import numpy as np
 
 from collidecli.commands.collision import prepare_collision
 from collidecli.commands.motions import PoseArray, check_worlds, checked_particles
-from collidecli.commands.optional_columns import RunColumns
+from collidecli.commands.optional_columns import RunColumns, check_no_columns
 from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.pipeline_builder import find_device
@@ -203,6 +203,7 @@ def collide(
     self_contact_rest: float | None = None,
     sweep: bool = False,
     sweep_tolerance: float = DEFAULT_SWEEP_TOLERANCE,
+    touch_only: bool = False,
     columns: Sequence[str] | str = (),
     pipeline: str = "unified",
     broad_phase: str = "auto",
@@ -233,6 +234,7 @@ def collide(
             contacts of particles, in `groups` (docs/explanation/particles.md).
         sweep: find the pairs that touch between frames too, in `groups` (docs/howto/find-missed-contacts.md).
             sweep_tolerance: they touch at this distance or less [m].
+        touch_only: the pairs of shapes that have a contact, as the group `touches`, in place of their contacts.
         columns: names of optional columns, such as ["friction"], or one name; see docs/reference/file-formats.md.
         pipeline, broad_phase, threads, memory_limit [bytes], chunk_cells: affect the speed, not the contacts; 0 is the
             engine's choice.
@@ -252,6 +254,7 @@ def collide(
         hydro_fallback=hydro_fallback, soft_gap=soft_gap, soft_elements=soft_elements, self_contacts=self_contacts,
         self_contact_rings=self_contact_rings, self_contact_rest=self_contact_rest, sweep=sweep,
         sweep_tolerance=sweep_tolerance,
+        touch_only=touch_only,
     ).checked()  # fmt: skip
     engine = EngineOptions(
         pipeline, broad_phase, device, threads, memory_limit, chunk_cells, cache_dir, cache_limit
@@ -271,8 +274,9 @@ def contacts_in_memory(
     if not isinstance(model, Model):
         raise InputError(f"model is a {type(model).__name__}", "collide", "give a result of ModelBuilder.finalize()")
     names = (columns,) if isinstance(columns, str) else columns
+    check_no_columns(names, contact)
     motion, timing = motion_of(model, body_q, particle_q), TimingReport()
-    optional = RunColumns.of(contact.apply(model), motion, names)
+    optional = RunColumns.of(contact.apply(model), motion, names, find_device(engine.device))
     collision = prepare_collision(model, motion, contact, engine, find_device(engine.device), timing)
     for note in (*collision.pipeline.notes, *kernel_cache_notes()):
         warnings.warn(note, RuntimeWarning, stacklevel=3)

@@ -24,7 +24,7 @@ from collidecli.exporters.selection import SelectedContacts, chosen_worlds, kept
 from collidecli.scene.contact_groups import SWEEP
 from collidecli.scene.contacts import ContactBlock
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.rules import check_body_rows
+from collidecli.storage.contact_sets.rules import check_body_rows, check_has_contacts
 from collidecli.storage.process_activity import reading
 from collidecli.storage.profile_files import read_profile
 
@@ -139,6 +139,7 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
     profile = read_profile(request.profile) if request.profile else None
     difference = _difference(request) if request.against else None
     with reading("contact set", request.file), ContactSet.open(request.file) as contacts:
+        check_has_contacts(contacts)
         selected = _selected(contacts, request)
         sums = _first_pass(selected, progress)
         pairs = sums.pairs

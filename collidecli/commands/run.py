@@ -122,6 +122,7 @@ def run(request: RunRequest, progress: Progress = None, cache: SceneCache | None
     request.engine.checked()
     request.contact.checked()
     check_column_names(request.columns)
+    check_no_columns(request.columns, request.contact)
     check_hdf5_output(request.output, "a contact set", request.force, (*request.scenes, request.trajectory))
     if request.trace:
         check_trace(request.trace, request.force, (*request.scenes, request.trajectory))
@@ -154,7 +155,7 @@ def _run(
     cache: SceneCache | None,
 ) -> RunResult:
     model = scene.model
-    optional = RunColumns.of(request.contact.apply(model), motion, request.columns)
+    optional = RunColumns.of(request.contact.apply(model), motion, request.columns, device)
     columns = (*RIGID_COLUMNS, *optional.columns, *request.contact.columns)
     with scene.named():
         collision = prepare_collision(model, motion, request.contact, request.engine, device, timing, columns, cache)
@@ -251,7 +252,7 @@ def search_warnings(timing: TimingReport, paths: Sequence[str]) -> tuple[str, ..
 
 def result_config(request: RunRequest) -> dict[str, object]:
     """Options that can change the contact set; those of reduction only if contacts are reduced."""
-    default, unnamed = asdict(ContactOptions()), (*HYDRO_NAMES, *PARTICLE_NAMES, *SWEEP_NAMES)
+    default, unnamed = asdict(ContactOptions()), (*HYDRO_NAMES, *PARTICLE_NAMES, *SWEEP_NAMES, "touch_only")
     contact = asdict(request.contact)
     contact = {name: value for name, value in contact.items() if name not in unnamed or value != default[name]}
     if not request.contact.reduce_contacts:

@@ -18,13 +18,14 @@ from collidecli.engine.cell_blocks import BlockShape
 from collidecli.engine.cells import Chunk, PoseBatch, bound_blocks, transform_chunk, transform_shapes
 from collidecli.engine.contact_record import Candidates, ContactBuffer, ContactRecord, new_candidates, scan_counts
 from collidecli.engine.contacts.compaction import COMPACT, compact_contacts, count_cells, keep_deepest, list_contacts
+from collidecli.engine.contacts.touches import touching_pairs
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.narrowphase.collider import Bucket, ColliderBatch, ColliderTable
 from collidecli.engine.runtime.compilation import is_loaded, load_kernels
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
-from collidecli.scene.contact_groups import HYDRO_PATCHES, ContactGroup, GroupRows, groups_of_parts
+from collidecli.scene.contact_groups import HYDRO_PATCHES, TOUCHES, ContactGroup, GroupRows, groups_of_parts
 from collidecli.scene.contacts import ContactBlock, pair_begins
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ class CollisionPipeline:
     sub-pairs, by name (see pipeline_builder). field_seconds: time to build or load signed distance fields [s].
     hydro: the hydroelastic pairs, which have no other contacts; None for none. notes: warnings about the scene.
     group_stages: of groups beside the rigid contacts. on_demand: the kernel of a collider without sub-pairs is compiled
-    when the collider first has a candidate, in no stage's time.
+    when the collider first has a candidate, in no stage's time. touch_only: the group `touches` in place of contacts.
     """
 
     device_model: DeviceModel
@@ -179,12 +180,14 @@ class CollisionPipeline:
     notes: tuple[str, ...] = ()
     group_stages: tuple[GroupStage, ...] = ()
     on_demand: bool = False
+    touch_only: bool = False
 
     @property
     def groups(self) -> tuple[ContactGroup, ...]:
         """The groups that the blocks have."""
         hydro = () if self.hydro is None else self.hydro.written
-        return (*hydro, *(stage.group for stage in self.group_stages))
+        touches = (TOUCHES,) if self.touch_only else ()
+        return (*hydro, *touches, *(stage.group for stage in self.group_stages))
 
     @property
     def cell_width(self) -> int:
@@ -317,30 +320,26 @@ class CollisionPipeline:
         report.candidate_count += count
         candidates = new_candidates(workspace, listed.pair, listed.row, count)
         emitted, inexact = self.narrow_phase(chunk, candidates, listed, workspace)
-        scale = None
-        if self.reduction is None:  # the scan executes with the launches of the colliders, in their stage
-            total, report.inexact_count = scan_counts(workspace, candidates, count, inexact)
+        if self.touch_only:
             clock.end("narrow_phase")
-        else:
+            block = touching_pairs(chunk, candidates, count, listed.cell_end, self.float_type, workspace)
+            report.touching_count = block.groups[TOUCHES.name].row_count
+            clock.end("order")
+            return block
+        scale = None
+        if self.reduction is not None:
             clock.end("narrow_phase")
             scale = self.reduction.reduce(
                 self.device_model, chunk.instances, candidates, count, emitted.contact, workspace
             )
-            total, report.inexact_count = scan_counts(workspace, candidates, count, inexact)
-            clock.end("reduction")
+        # Without a reduction the scan executes with the launches of the colliders, in their stage.
+        total, report.inexact_count = scan_counts(workspace, candidates, count, inexact)
+        clock.end("narrow_phase" if self.reduction is None else "reduction")
+        is_limited = self.max_contacts_per_pair > 0
         block = compact_contacts(
-            self.device_model,
-            chunk,
-            candidates,
-            count,
-            listed.cell_end,
-            total,
-            emitted,
-            self.float_type,
-            workspace,
-            scale,
-            self.max_contacts_per_pair > 0,
-        )
+            self.device_model, chunk, candidates, count, listed.cell_end, total, emitted, self.float_type, workspace,
+            scale, is_limited,
+        )  # fmt: skip
         report.touching_count = int(np.count_nonzero(pair_begins(block)))
         report.contact_count = block.contact_count
         clock.end("order")

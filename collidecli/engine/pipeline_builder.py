@@ -120,8 +120,9 @@ def build_pipeline(
         template_pairs = [allowed_pairs(device_model.model, t) for t in range(device_model.template_count)]
     choice = choose_broad_phase(model, options, template_pairs and [len(p) for p in template_pairs])
     hydro = hydro_shapes(device_model.model, contact_options)
+    method = "touch" if contact_options.touch_only else contact_options.narrow_phase
     kind_pairs = _kind_pairs(device_model, template_pairs, hydro)
-    table = needed_colliders(kind_pairs, contact_options.narrow_phase, device)
+    table = needed_colliders(kind_pairs, method, device)
     surfaces, field_seconds = upload_surfaces(device_model, table, store)
     pipeline = CollisionPipeline(
         device_model,
@@ -136,6 +137,7 @@ def build_pipeline(
         (*no_effect_notes(device_model.model, contact_options, hydro), *hydro.notes),
         _group_stages(device_model, contact_options, sample_poses, float_type),
         on_demand and not has_own_memory(device),
+        contact_options.touch_only,
     )
     # Colliders, last in the list, compile longest: they start first, so that no core is idle at the end.
     later = [each.kernel for each in table.colliders if each.sub_pair_kernels is None] if pipeline.on_demand else []

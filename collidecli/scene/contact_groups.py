@@ -176,7 +176,18 @@ SWEEP = ContactGroup(
 )
 """Pairs of shapes that touch between a frame and the next, or of which that is undecided."""
 
-GROUPS = (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS, SWEEP)
+TOUCHES = ContactGroup(
+    "touches",
+    (
+        _column("shape0", "int32", 1, "", "row of /model/shape; less than shape1"),
+        _column("shape1", "int32", 1, "", "row of /model/shape"),
+    ),
+    keys=("shape0", "shape1"),
+    shapes=("shape0", "shape1"),
+)
+"""Pairs of shapes nearer than their gap, in place of their contacts."""
+
+GROUPS = (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS, SWEEP, TOUCHES)
 """All groups; a group follows those that it refers to."""
 
 GROUPS_BY_NAME = {group.name: group for group in GROUPS}

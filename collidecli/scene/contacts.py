@@ -34,6 +34,7 @@ REDUCED_COLUMNS = (
 MOTION_COLUMNS = (
     _column("distance_grad0", "float32", 6, "", "change of distance as shape0's body moves [3] and turns [3, m]"),
     _column("distance_grad1", "float32", 6, "", "change of distance as shape1's body moves [3] and turns [3, m]"),
+    _column("grad_exact", "uint8", 1, "", "1 if the gradients are those of the pair's least distance"),
     _column("normal_velocity", "float32", 1, "m/s", "change of distance in time; negative is approaching"),
     _column("slip", "float32", 1, "m/s", "speed of point1 along the surface relative to point0"),
 )

@@ -49,7 +49,7 @@ def hydro_shapes(model: Model, options: ContactOptions) -> HydroShapes:
     Raises InputError for an open mesh that is to be hydroelastic, with the fallback "refuse".
     """
     shapes = model.shapes
-    marked = np.zeros(len(shapes), bool) if options.hydro == "off" else shapes.is_hydroelastic
+    marked = np.zeros(len(shapes), bool) if options.hydro == "off" or options.touch_only else shapes.is_hydroelastic
     if options.hydro == "all":
         marked = np.ones(len(shapes), bool)
     if not marked.any():

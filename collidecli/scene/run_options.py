@@ -38,7 +38,7 @@ REDUCTION_DEFAULTS = {
 }
 """Fields of ContactOptions that apply only with reduce_contacts, and their defaults."""
 HYDRO_NAMES = (
-    "hydro", "hydro_stiffness", "hydro_resolution", "hydro_surface", "hydro_reduce", "hydro_fallback",
+    "hydro", "hydro_stiffness", "hydro_resolution", "hydro_surface", "hydro_reduce", "sweep", "hydro_fallback",
     "output_contact_surface", "buffer_fraction", "margin_contact_area",
 )  # fmt: skip
 """Fields of ContactOptions for hydroelastic contacts; the configuration of a set has those that are not default."""
@@ -53,6 +53,13 @@ PARTICLE_NAMES = ("soft_gap", "soft_elements", "self_contacts", "self_contact_ri
 DEFAULT_SWEEP_TOLERANCE = 1e-6
 SWEEP_NAMES = ("sweep", "sweep_tolerance")
 """Fields of ContactOptions for contacts between frames; the configuration of a set has those that are not default."""
+
+
+CONTACT_NAMES = (
+    "narrow_phase", "max_contacts_per_pair", "reduce_contacts", "sticky_contacts", "contact_ids", "hydro",
+    "hydro_surface", "hydro_reduce", "sweep",
+)  # fmt: skip
+"""Fields of ContactOptions that touch_only excludes."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,8 @@ class ContactOptions:
     none. self_contact_rings: elements within this number of edges of each other have none. self_contact_rest: elements
     of one object that are nearer than this at rest have none [m]; None is self_contacts.
     sweep: find the pairs of shapes that touch between frames. sweep_tolerance: they touch at this distance or less [m].
+    touch_only: the pairs of shapes that have a contact, in the group `touches`, and no contacts of shapes. Hydroelastic
+    shapes are tested as others.
     """
 
     narrow_phase: str = "gjk"
@@ -111,6 +120,7 @@ class ContactOptions:
     self_contact_rest: float | None = None
     sweep: bool = False
     sweep_tolerance: float = DEFAULT_SWEEP_TOLERANCE
+    touch_only: bool = False
 
     def checked(self) -> ContactOptions:
         """These options. Raises InputError for an unknown choice, an invalid length or an invalid count."""
@@ -126,6 +136,7 @@ class ContactOptions:
         self._check_hydro()
         self._check_particles()
         self._check_sweep()
+        self._check_touches()
         return self
 
     def _check_sweep(self) -> None:
@@ -133,6 +144,14 @@ class ContactOptions:
         if not self.sweep and self.sweep_tolerance != DEFAULT_SWEEP_TOLERANCE:
             fix = "give --sweep (in Python sweep=True) too"
             raise InputError("sweep_tolerance applies to contacts between frames, which are off", "options", fix)
+
+    def _check_touches(self) -> None:
+        if not self.touch_only:
+            return
+        for name in CONTACT_NAMES:
+            if getattr(self, name) != getattr(ContactOptions, name):
+                what = f"{name} applies to contacts, and touch_only finds pairs alone"
+                raise InputError(what, "options", "leave one of the two out")
 
     def _check_particles(self) -> None:
         _check_choice("soft_elements", self.soft_elements, SOFT_ELEMENTS)

@@ -74,7 +74,7 @@ def least(contacts: collidecli.Contacts) -> tuple[np.ndarray, np.ndarray]:
 def test_gradients_are_those_of_the_least_distance(first, second):
     model = pair_model(first, second, int(first) * 16 + int(second))
     poses = random_poses(np.random.default_rng(int(first) + 5), (60, 1, 2), 0.25)
-    columns = ["distance_grad0", "distance_grad1"]
+    columns = ["distance_grad0", "distance_grad1", "grad_exact"]
     contacts = collidecli.collide(model, poses, device="cpu", columns=columns)
     rows, here = least(contacts)
     body = model.shapes.body
@@ -84,8 +84,11 @@ def test_gradients_are_those_of_the_least_distance(first, second):
     probes = [moved(poses, side, axis, sign * STEP) for side, axis in steps for sign in (-1.0, 1.0)]
     _, probed = least(collidecli.collide(model, np.concatenate(probes), device="cpu"))
     probed = probed.reshape(len(steps), 2, len(poses))
+    is_exact = contacts.columns["grad_exact"] == 1
+    assert np.isin(np.flatnonzero(is_exact), rows).all(), "one contact of a pair at most"
     smooth = (np.abs(probed.sum(axis=1) - 2.0 * here) < SMOOTH * STEP).all(axis=0)
     assert smooth.mean() > 0.5
+    assert is_exact[rows][smooth].all()
     for index, (side, axis) in enumerate(steps):
         gradient = contacts.columns[f"distance_grad{side}"][rows, axis]
         difference = (probed[index, 1] - probed[index, 0]) / (2.0 * STEP)

@@ -51,6 +51,7 @@ def made_up_groups(model: Model, cell_count: int, float_type: np.dtype, seed: in
     faces = [(0, p, cloth, cloth + 1, cloth + 2) for p in range(cloth)]
     self_keys = np.array([*faces, *((1, p, p + 1, cloth + 1, cloth + 2) for p in range(cloth - 1))])
     soft_rows, self_rows = _keys(rng, cell_count, soft, 5), _keys(rng, cell_count, self_keys, 2)
+    touches = _keys(np.random.default_rng(seed), cell_count, pairs, 3)
     shapes, soft_key, self_key = np.concatenate(patches), np.concatenate(soft_rows), np.concatenate(self_rows)
     given = {
         "hydro_patches": {"shape0": shapes[:, 0], "shape1": shapes[:, 1], "face_count": face_counts},
@@ -59,6 +60,7 @@ def made_up_groups(model: Model, cell_count: int, float_type: np.dtype, seed: in
             "kind": soft_key[:, 0], "indices": soft_key[:, 1:4], "shape": soft_key[:, 4], "feature": soft_key[:, 5]
         },
         "self_contacts": {"kind": self_key[:, 0], "indices": self_key[:, 1:5]},
+        "touches": dict(zip(("shape0", "shape1"), np.concatenate(touches).T, strict=True)),
     }  # fmt: skip
     swept = _keys(np.random.default_rng(seed + 1), max(0, cell_count - model.world_count), pairs, 2)
     swept += [pairs[:0]] * (cell_count - len(swept))
@@ -69,6 +71,7 @@ def made_up_groups(model: Model, cell_count: int, float_type: np.dtype, seed: in
         "soft_contacts": [len(rows) for rows in soft_rows],
         "self_contacts": [len(rows) for rows in self_rows],
         "sweep": [len(rows) for rows in swept],
+        "touches": [len(rows) for rows in touches],
     }
     return {
         group.name: _rows(rng, group, np.array(counts[group.name], np.int64), given[group.name], float_type)

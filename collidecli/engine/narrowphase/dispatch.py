@@ -44,7 +44,12 @@ SUB_PAIR_COLLIDERS = {
 }
 """Colliders that split pairs into sub-pairs: module whose `collider_for` returns the collider, see `sub_pairs`."""
 
-METHODS = {"gjk": "collide_convex_convex", "mpr": "collide_convex_convex_by_mpr"}
+METHODS = {
+    "gjk": "collide_convex_convex",
+    "mpr": "collide_convex_convex_by_mpr",
+    "touch": "touch_convex_convex",
+}
+"""Collision function of two convex shapes by method; "touch" finds whether there is a contact."""
 
 
 def sub_pair_kind(type_a: ShapeType, type_b: ShapeType, has_field: bool) -> str:

@@ -289,6 +289,14 @@ def _equation_broken(columns: dict[str, np.ndarray], normal: np.ndarray, margin:
     return residual > 4 * (in_points + in_separation) + 64 * _UNIT_64 * scale
 
 
+def check_has_contacts(contacts: ContactSet) -> None:
+    """Raises InputError for a set of pairs that touch, which has no contacts of shapes."""
+    if contacts.config.get("touch_only"):
+        what = "the contact set is of a run with --touch-only: it has pairs of shapes and no distances"
+        fix = "run without --touch-only, or read its pairs with collide export --to csv --group touches"
+        raise InputError(what, contacts.path, fix)
+
+
 def check_shape_rows(contacts: ContactSet, block: ContactBlock) -> None:
     """Raises InputError for a shape0 or shape1 of a block that is no row of /model/shape."""
     count = len(contacts.shapes)

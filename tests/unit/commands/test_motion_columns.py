@@ -15,6 +15,7 @@ from collidecli.scene.episodes import Episodes
 from collidecli.scene.model import Model
 from collidecli.scene.placement import IDENTITY_POSE
 from collidecli.scene.shape_config import ShapeConfig
+from collidecli.scene.shape_types import ShapeType
 from tests.support.engine_runs import assert_identical
 from tests.support.motions import ArrayMotion
 from tests.support.random_scenes import mixed_builder, random_poses
@@ -145,3 +146,38 @@ def test_motions_without_velocities_are_refused(frames, seconds, episodes, messa
         assert error.value.fix
     gradients = collidecli.collide(ball_on_ground(), motion, device="cpu", columns=["distance_grad1"])
     assert gradients.columns["distance_grad1"][0].tolist() == [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
+
+
+TILTED = (0.0, 0.0, 0.0, 0.1, 0.2, 0.3, np.sqrt(1.0 - 0.14))
+SOLIDS = {
+    "sphere": (ShapeType.SPHERE, (0.2,)),
+    "box": (ShapeType.BOX, (0.2, 0.2, 0.2)),
+    "capsule": (ShapeType.CAPSULE, (0.1, 0.3)),
+    "plane": (ShapeType.PLANE, ()),
+}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "pose", "is_exact"),
+    [
+        ("plane", "box", (0.0, 0.0, 0.25, 0.0, 0.0, 0.0, 1.0), 0),  # four corners
+        ("plane", "box", (0.0, 0.0, 0.4, *TILTED[3:]), 1),
+        ("box", "box", (0.1, 0.0, 0.41, 0.0, 0.0, 0.0, 1.0), 0),  # parallel faces
+        ("box", "box", (0.1, 0.05, 0.5, *TILTED[3:]), 1),
+        ("box", "box", (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), 0),  # six directions of equal depth
+        ("capsule", "capsule", (0.25, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), 0),  # parallel segments
+        ("capsule", "capsule", (0.25, 0.0, 0.0, *TILTED[3:]), 1),
+        ("sphere", "box", (0.0, 0.0, 0.3, 0.0, 0.0, 0.0, 1.0), 1),
+        ("sphere", "box", (0.0, 0.0, 0.0, *TILTED[3:]), 0),  # the centre of the box
+        ("sphere", "sphere", (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), 0),  # every direction
+    ],
+)
+def test_gradients_at_ties_are_flagged(first, second, pose, is_exact):
+    builder = ModelBuilder()
+    for name, key in ((first, "first"), (second, "second")):
+        builder.add_shape(builder.add_body(key=key), *SOLIDS[name], None, ShapeConfig(gap=1.0), key=key)
+    poses = np.array([IDENTITY_POSE, pose])[None, None]
+    contacts = collidecli.collide(builder.finalize(), poses, device="cpu", columns=["grad_exact"])
+    assert contacts.columns["grad_exact"].sum() == is_exact
+    if is_exact:
+        assert contacts.columns["grad_exact"][np.argmin(contacts.distance)] == 1

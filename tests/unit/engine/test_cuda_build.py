@@ -91,6 +91,8 @@ KERNELS = {
     "convex_field": collider(ShapeType.CAPSULE, ShapeType.HEIGHTFIELD, "gjk").kernel,
     "hull_field": collider(ShapeType.CONVEX_MESH, ShapeType.HEIGHTFIELD, "gjk").kernel,
     "convex": collider(ShapeType.CYLINDER, ShapeType.ELLIPSOID, "gjk").kernel,
+    "touch": collider(ShapeType.CYLINDER, ShapeType.ELLIPSOID, "touch").kernel,
+    "touch_hulls": collider(ShapeType.CONVEX_MESH, ShapeType.CONVEX_MESH, "touch").kernel,
     "prepare_pairs": prepare_pairs,
     "clip_cells": clip_cells,
     "cut_voxels": cut_voxels,
@@ -104,6 +106,8 @@ KERNELS = {
 }
 
 HEAVY = {
+    "touch",
+    "touch_hulls",
     "test_pairs",
     "test_all",
     "test_unswept",

@@ -23,11 +23,12 @@ from collidecli.engine.narrowphase.convex.gjk import newton_nearest
 
 @wp.struct
 class Guess:
-    """normal: unit, a to b, in a's frame. discontinuities: bits of those that it may be on. is_valid: 0 if there is no
-    guess.
+    """normal: unit, a to b, in a's frame. distance: of the two points, of the cores, that gave it [m]. discontinuities:
+    bits of those that it may be on. is_valid: 0 if the two points are one.
     """
 
     normal: Vec3
+    distance: Real
     discontinuities: int
     is_valid: int
 
@@ -61,7 +62,10 @@ def nearest_on_core(shape_type: int, size: Vec3, radius: Real, point: Vec3) -> S
             result.point[1] = scale * point[1]
     elif shape_type == ELLIPSOID:
         square = wp.dot(point, point)
-        if square > Real(0.0):
+        scaled = wp.cw_div(point, size)
+        if wp.dot(scaled, scaled) <= Real(1.0):
+            result.point = point
+        elif square > Real(0.0):
             result = core_support(shape_type, size, radius, point / wp.sqrt(square))
     return result
 
@@ -87,7 +91,8 @@ def guess_nearest(difference: MinkowskiDifference) -> Guess:
     square = wp.dot(normal, normal)
     if square > Real(0.0):
         result.is_valid = 1
-        result.normal = normal / wp.sqrt(square)
+        result.distance = wp.sqrt(square)
+        result.normal = normal / result.distance
         result.discontinuities = on_a.patch + 8 * on_b.patch
     return result
 

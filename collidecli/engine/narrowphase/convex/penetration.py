@@ -29,7 +29,16 @@ from collidecli.engine.geometry.support import (
     core_radius,
     difference_support,
 )
-from collidecli.engine.narrowphase.convex.analytic_early_out import CONDITIONAL, FAR, UNDECIDED, early_out
+from collidecli.engine.narrowphase.convex.analytic_early_out import (
+    CONDITIONAL,
+    DECIDED,
+    FAR,
+    UNDECIDED,
+    EarlyOut,
+    early_out,
+    guess_nearest,
+    undecided,
+)
 from collidecli.engine.narrowphase.convex.epa import depth_of_difference
 from collidecli.engine.narrowphase.convex.gjk import (
     APART,
@@ -328,3 +337,57 @@ Degenerate: if several directions attain the depth, one that depends on the argu
 
 separate_by_mpr = separation_by(depth_by_mpr, "separate_by_mpr")
 """`separate` with an approximate depth, never less than the exact one, at less cost (see mpr.py)."""
+
+TOUCHING = wp.constant(1)
+APART_BY_LIMIT = wp.constant(2)
+UNCERTAIN = wp.constant(0)
+SEARCH_ERROR = wp.constant(Real(1.0e-6))
+"""Bound of the error of a separation before it is improved along a face, relative to the sizes' sum."""
+
+
+@wp.func
+def early_touch(difference: Any, max_separation: Real) -> EarlyOut:
+    """UNDECIDED."""
+    return undecided(difference)
+
+
+@wp.func
+def early_touch(difference: MinkowskiDifference, max_separation: Real) -> EarlyOut:
+    """DECIDED if a point of each core, found by projections, are nearer than `max_separation`; FAR if the plane between
+    them proves the opposite.
+    """
+    guess = guess_nearest(difference)
+    result = undecided(difference)
+    if guess.is_valid == 0 or guess.distance < max_separation:
+        result.state = DECIDED
+        return result
+    result.normal = guess.normal
+    height = wp.dot(difference_support(difference, guess.normal).point, guess.normal)
+    if -height >= max_separation and height < Real(0.0):
+        result.state = FAR
+    return result
+
+
+@wp.func
+def touch_of(a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real) -> int:
+    """Whether two shapes are nearer than `max_separation` [m], without their depth: TOUCHING, APART_BY_LIMIT, or
+    UNCERTAIN within SEARCH_ERROR of the limit.
+    """
+    difference = minkowski_difference(a, b, pose_b_to_a)
+    radii = difference.radius_a + difference.radius_b
+    early = early_touch(difference, max_separation + radii)
+    if early.state == FAR:
+        return APART_BY_LIMIT
+    if early.state == DECIDED:
+        return TOUCHING
+    simplex = wp.zeros(shape=4, dtype=Vertex)
+    nearest = nearest_of_difference(difference, early.normal, max_separation + radii, simplex)
+    if nearest.state == BEYOND_MAX_SEPARATION:
+        return APART_BY_LIMIT
+    if nearest.state == OVERLAP and not (core_is_flat(a.type) and core_is_flat(b.type)):
+        return TOUCHING
+    distance = wp.where(nearest.state == OVERLAP, Real(0.0), nearest.distance)
+    largest_a = wp.max(difference.a.size[0], wp.max(difference.a.size[1], difference.a.size[2]))
+    largest_b = wp.max(difference.b.size[0], wp.max(difference.b.size[1], difference.b.size[2]))
+    below = max_separation - (distance - radii)
+    return wp.where(below > SEARCH_ERROR * (largest_a + largest_b), TOUCHING, UNCERTAIN)

@@ -8,14 +8,20 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_record import Candidates, ContactBuffer, memory_row
+from collidecli.engine.contact_record import Candidates, ContactBuffer, emit_contact, memory_row
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.real import Pose, Real
+from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import MESH
 from collidecli.engine.narrowphase.collider import INEXACT, Bucket
 from collidecli.engine.narrowphase.convex.features import with_facing
 from collidecli.engine.narrowphase.convex.manifold import MAX_MANIFOLD, along_face, manifold_along, witness_of
-from collidecli.engine.narrowphase.convex.penetration import separate, separate_by_mpr
+from collidecli.engine.narrowphase.convex.penetration import (
+    APART_BY_LIMIT,
+    TOUCHING,
+    separate,
+    separate_by_mpr,
+    touch_of,
+)
 from collidecli.engine.runtime.kernel import kernel
 
 
@@ -93,3 +99,22 @@ Returns:
 
 collide_convex_convex_by_mpr = collision_by(separate_by_mpr, "collide_convex_convex_by_mpr")
 """`collide_convex_convex` with MPR's approximate depth of overlapping shapes."""
+
+
+@wp.func
+def touch_convex_convex(a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int) -> int:
+    """Whether `collide_convex_convex` has a contact, without its depth and manifold: 1 or 0, and an empty contact."""
+    state = touch_of(a, b, pose_b_to_a, max_separation)
+    if state == APART_BY_LIMIT:
+        return 0
+    if state != TOUCHING:
+        found = separate(a, b, pose_b_to_a, max_separation)
+        if found.separation >= max_separation:
+            return 0
+        facing_a = with_facing(a, found.normal)
+        facing_b = with_facing(b, wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), -found.normal))
+        best = along_face(facing_a, facing_b, pose_b_to_a, found.separation, found.normal)
+        if best.separation >= max_separation:
+            return 0
+    emit_contact(out, row, Vec3(), Vec3(), Real(0.0), -1, -1, 0)
+    return 1
