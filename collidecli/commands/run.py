@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from collidecli.commands.collision import Collision, prepare_collision
 from collidecli.commands.contact_totals import ContactCounts, GroupCounts, GroupTally, SweepCounts, Tally
-from collidecli.commands.optional_columns import RunColumns
+from collidecli.commands.optional_columns import RunColumns, check_no_columns
 from collidecli.commands.output_paths import check_hdf5_output, check_trace
 from collidecli.commands.result import Progress, Result
 from collidecli.commands.scene_cache import SceneCache

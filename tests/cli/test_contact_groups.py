@@ -13,10 +13,9 @@ from collidecli.commands.merge import MergePlan, merge_episodes
 from collidecli.errors import InputError
 from collidecli.scene.contact_groups import groups_of_cells
 from collidecli.scene.episodes import Episodes
-from collidecli.scene.option_choices import GROUP_NAMES
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
-from tests.support.contact_groups import block_with_groups, changed, differences_from
+from tests.support.contact_groups import OF_CELLS, block_with_groups, changed, differences_from
 from tests.support.contact_sets import made_up_block, small_model, write_contact_set
 
 FRAMES = 6
@@ -39,7 +38,7 @@ def made(tmp_path, monkeypatch, block):
 def test_check_and_inspect(made, collide, block):
     assert collide("check", "a.h5").code == 0
     result = json.loads(collide("inspect", "a.h5", "--json").out)
-    assert list(result["groups"]) == list(GROUP_NAMES)
+    assert list(result["groups"]) == [group.name for group in OF_CELLS]
     patches, held = block.groups["hydro_patches"], result["groups"]["hydro_patches"]
     assert held["rows"] == patches.row_count
     assert held["cells"] == np.count_nonzero(patches.cell_counts)
@@ -222,7 +221,7 @@ def test_a_row_at_the_limit_is_no_difference_within_the_tolerance(made, collide,
 def test_a_group_of_one_set_is_a_difference(differences, block):
     code, result, _ = differences(made_up_block(MODEL, FRAMES))
     assert code == 1
-    assert result["reasons"] == [f"only A has {name.replace('_', ' ')}" for name in GROUP_NAMES]
+    assert result["reasons"] == [f"only A has {name.replace('_', ' ')}" for name in (group.name for group in OF_CELLS)]
 
 
 def test_a_selection_of_shapes_and_of_fields(differences, block):

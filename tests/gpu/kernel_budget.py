@@ -23,8 +23,8 @@ import warp as wp
 ARCHITECTURE = 90
 ROOT = Path(__file__).parents[2]
 BUDGET_FILE = Path(__file__).with_name("kernel_budget.json")
-PRINT = "--print"
-"""Prints the numbers of one kernel as JSON and writes no budget."""
+PRINT, PRINT_OF_PTX = "--print", "--print-of-ptx"
+"""Print the numbers of one kernel as JSON, or those of OF_PTX, and write no budget."""
 OF_PTX = ("local", "argument")
 """Numbers that PTX alone tells; the others need ptxas."""
 MEANING = {
@@ -86,12 +86,12 @@ def numbers_of_ptxas(report: str) -> dict[str, int]:
     }
 
 
-def measure(name: str) -> dict[str, int]:
+def measure(name: str, with_ptxas: bool = True) -> dict[str, int]:
     """The numbers of a kernel at Warp's default optimization; without ptxas those of OF_PTX alone.
 
     In a process of its own: NVRTC's code depends on what the process has compiled before, by a few registers.
     """
-    command = [sys.executable, "-m", "tests.gpu.kernel_budget", PRINT, name]
+    command = [sys.executable, "-m", "tests.gpu.kernel_budget", PRINT if with_ptxas else PRINT_OF_PTX, name]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return json.loads(printed.splitlines()[-1])
 
@@ -139,9 +139,9 @@ def main(names: list[str]) -> int:
     from collidecli.engine.pipeline_builder import find_device
     from tests.unit.engine.test_cuda_build import KERNELS
 
-    if names[:1] == [PRINT]:
+    if names[:1] in ([PRINT], [PRINT_OF_PTX]):
         find_device("cpu")
-        print(json.dumps(measure_here(KERNELS[names[1]], find_ptxas())))
+        print(json.dumps(measure_here(KERNELS[names[1]], find_ptxas() if names[0] == PRINT else None)))
         return 0
     unknown = sorted(set(names) - set(KERNELS))
     if unknown or find_ptxas() is None:

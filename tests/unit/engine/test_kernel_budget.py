@@ -87,8 +87,7 @@ def test_kernel_is_within_its_budget(name):
     if versions["warp"] != budget["warp"]:
         pytest.skip(f"the budget was measured with Warp {budget['warp']}, here is {versions['warp']}")
     is_whole = versions["ptxas"] == budget["ptxas"]
-    numbers = {key: value for key, value in measure(name).items() if is_whole or key in OF_PTX}
-    found = excess(name, numbers, budget["kernels"][name])
+    found = excess(name, measure(name, is_whole), budget["kernels"][name])
     assert not found, "\n".join(found)
     if not is_whole:
         pytest.skip(

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.scene.option_choices import GROUP_NAMES
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.content_hash import BLOCK_ROWS, BlockDigest, StreamDigest, content_hash
 from collidecli.storage.contact_sets.reader import ContactSet
-from tests.support.contact_groups import block_with_groups
+from tests.support.contact_groups import OF_CELLS, block_with_groups
 from tests.support.contact_sets import made_up_block, small_model, write_contact_set
 
 MODEL = small_model(forced=True)
@@ -95,7 +94,7 @@ def test_groups_are_hashed_and_read(tmp_path):
     write_contact_set(tmp_path / "a.h5", MODEL, block_with_groups(MODEL, 20), cells_per_block=7, major=2)
     assert check_file(tmp_path / "a.h5") == []
     with ContactSet.open(tmp_path / "a.h5") as contacts:
-        assert set(contacts.groups) == set(GROUP_NAMES)
+        assert set(contacts.groups) == {group.name for group in OF_CELLS}
 
 
 @pytest.mark.parametrize("count", [0, 1, BLOCK_ROWS - 1, BLOCK_ROWS, BLOCK_ROWS + 1, 3 * BLOCK_ROWS + 5])
