@@ -20,7 +20,7 @@ _ASKED: dict[str, tuple[tuple[str, ...], ...]] = {
         ("events", "{}", "--by", "bodies", "--merge-gap", "20ms", "--sort", "depth"),
         ("label", "{}", "-o", "out.npz", "--leave", "1mm", "--min-frames", "2"),
         ("label", "{}", "-o", "out.labels.parquet", "--by", "shapes"),
-        ("audit", "{}", "--max-depth", "1mm", "--mask", "mask.npz"),
+        ("audit", "{}", "--max-depth", "1000", "--mask", "mask.npz"),
     ),
     "joined": (("merge", "{}", "later.h5", "-o", "out.h5"), ("merge", "later.h5", "{}", "-o", "out.h5", "--force")),
     "written": (
@@ -44,7 +44,7 @@ _ASKED_OF_GROUPS: dict[str, tuple[tuple[str, ...], ...]] = {
     "written": tuple(
         ("export", "{}", "--to", to, "--group", name, "-o", f"{name}.{to}")
         for name in GROUP_NAMES
-        if name != "sweep"  # which no kept file has
+        if name not in ("sweep", "touches")  # which no kept file has
         for to in ("csv", "npz")
     ),
     "drawn": tuple(("plot", "{}", "--kind", kind, "-o", f"{kind}.svg") for kind in ("forces", "particles")),
