@@ -90,7 +90,7 @@ def opened_view(request: ViewRequest, progress: Progress = None) -> Iterator[Vie
             frames = ViewFrames(contacts, sources, request.frames)
             stream = EventStream(contacts, EventOptions(frames=request.frames, with_particles=False))
             touches = TouchList(Intervals.chained(*stream.batches(progress)), stream.keys)
-            touches.deepest = max(touches.deepest, frames.soft_depth)
+            touches.deepest = max(touches.deepest, frames.depth_of_groups)
             result = _result(request, contacts, sources, frames, touches)
             yield View(frames, touches, Path(request.file).name, contacts.up_axis, result)
         finally:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from collidecli.report.view.surfaces import Faces, Surfaces, SurfaceScale
-from collidecli.scene.contact_groups import HYDRO_FACES, HYDRO_PATCHES, SELF_CONTACTS, SOFT_CONTACTS, GroupRows
+from collidecli.scene.contact_groups import HYDRO_FACES, HYDRO_PATCHES, SELF_CONTACTS, SOFT_CONTACTS, SWEEP, GroupRows
 from collidecli.storage.contact_sets.group_reader import rows_of_cells
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.rules import check_group_rows
 
-PATCHES, FACES, SOFT, SELF = (each.name for each in (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS))
+PATCHES, FACES, SOFT, SELF, SWEPT = (
+    each.name for each in (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS, SWEEP)
+)
 READ = {
     PATCHES: ("shape0", "shape1", "center", "force"),
     FACES: ("patch", "pressure", "vertices"),
     SOFT: ("shape", "distance", "normal", "point_world"),
     SELF: ("point0", "point1"),
+    SWEPT: ("tunnel", "shape0", "shape1", "least", "normal", "point0", "point1"),
 }
 NO_SHAPE = -1
 """shape1 of the contact of a particle."""
@@ -42,12 +45,14 @@ def surface_scale(contacts: ContactSet, first: int, last: int, faces: bool = Tru
     return SurfaceScale(greatest, has_faces)
 
 
-def soft_depth(contacts: ContactSet, first: int, last: int) -> float:
-    """Greatest depth of the contacts of particles in cells first to last - 1 [m]."""
-    if SOFT not in contacts.groups:
-        return 0.0
-    blocks = contacts.groups[SOFT].blocks(names=("distance",), first=first, last=last)
-    return max((-float(block.columns["distance"].min(initial=0.0)) for block in blocks), default=0.0)
+def depth_of_groups(contacts: ContactSet, first: int, last: int) -> float:
+    """Greatest depth of the contacts of particles and of swept touches in cells first to last - 1 [m]."""
+    deepest = 0.0
+    for name, column in ((SOFT, "distance"), (SWEPT, "least")):
+        if name in contacts.groups:
+            for block in contacts.groups[name].blocks(names=(column,), first=first, last=last):
+                deepest = max(deepest, -float(block.columns[column].min(initial=0.0)))
+    return deepest
 
 
 def surfaces_of_cell(contacts: ContactSet, cell: int, with_faces: bool) -> Surfaces:
@@ -88,3 +93,15 @@ def with_soft_contacts(contacts: ContactSet, cell: int, rigid: dict[str, np.ndar
         "point1": point + soft["distance"][:, None] * normal,
     }
     return {name: np.concatenate([values, columns[name]]) for name, values in rigid.items()}
+
+
+def with_missed_touches(contacts: ContactSet, cell: int, rigid: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The contacts of a cell with the touches from it to the next frame that neither has, where they begin."""
+    if SWEPT not in contacts.groups:
+        return rigid
+    swept = _rows(contacts, (SWEPT,), cell)[SWEPT].columns
+    missed = np.flatnonzero(swept["tunnel"] == 1)
+    return {
+        name: np.concatenate([values, swept["least" if name == "distance" else name][missed].astype(values.dtype)])
+        for name, values in rigid.items()
+    }

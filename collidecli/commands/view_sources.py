@@ -16,10 +16,11 @@ from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS, LoadedScene,
 from collidecli.commands.view_groups import (
     FACES,
     SELF,
+    depth_of_groups,
     self_contact_points,
-    soft_depth,
     surface_scale,
     surfaces_of_cell,
+    with_missed_touches,
     with_soft_contacts,
 )
 from collidecli.errors import InputError
@@ -217,8 +218,8 @@ KEPT = 8
 class ViewFrames:
     """The selected frames of a contact set. number: int64[K], frame numbers. time: float64[K] [s].
 
-    surface_scale: of hydroelastic surfaces; None in a contact set without them. soft_depth: greatest depth of the
-    contacts of particles [m]. has_particles: whether the scene has some.
+    surface_scale: of hydroelastic surfaces; None in a contact set without them. depth_of_groups: greatest depth of the
+    contacts of particles and of touches between frames [m]. has_particles: whether the scene has some.
     has_self_contacts: whether the set has contacts of cloths and soft bodies with themselves.
 
     Poses and contacts of a frame index are read in any order; the methods are thread-safe.
@@ -241,18 +242,20 @@ class ViewFrames:
         self._cells = first * self.world_count, (last + 1) * self.world_count
         with reading("contact set", contacts.path):
             self.surface_scale: SurfaceScale | None = surface_scale(contacts, *self._cells)
-            self.soft_depth = soft_depth(contacts, *self._cells)
+            self.depth_of_groups = depth_of_groups(contacts, *self._cells)
 
     def __len__(self) -> int:
         return len(self.number)
 
     def contacts(self, index: int, world: int) -> dict[str, np.ndarray]:
-        """COLUMNS of the contacts of a cell, then of those of its particles, whose shape1 is -1."""
+        """COLUMNS of the contacts of a cell, of the touches that it and the next frame miss, and of the contacts of its
+        particles, whose shape1 is -1.
+        """
         cell = self._cell(index, world)
         with self._lock, reading("contact set", self._contacts.path):
             block = self._contacts.cells(cell, cell + 1, COLUMNS)
             check_shape_rows(self._contacts, block)
-            return with_soft_contacts(self._contacts, cell, block.columns)
+            return with_soft_contacts(self._contacts, cell, with_missed_touches(self._contacts, cell, block.columns))
 
     def _cell(self, index: int, world: int) -> int:
         return int(self.number[index]) * self.world_count + world

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from collidecli.commands.view import ViewRequest, opened_view
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.trajectories.writer import TrajectoryWriter
@@ -181,3 +182,22 @@ def test_the_report_lists_missed_touches(folder, collide):
     assert f"{found['count']} touches, 1 of them in no recorded frame." in text
     none = json.loads(collide("report", "out.h5", "-o", "b.html", "--include", "post", "--json").out)
     assert none["between_frames"]["missed"] == 0
+
+
+def test_a_view_draws_the_touches_that_the_frames_miss(folder, collide):
+    """In the frame before, after the contacts of the frame; what the frames have is drawn once."""
+    assert collide("run", "scene.xml", "-t", "motion.h5", "--sweep", "-o", "out.h5").code == 0
+    columns, frame, _ = rows_of("out.h5")
+    missed = np.flatnonzero(columns["tunnel"] == 1)
+    assert 0 < len(missed) < len(frame)
+    with opened_view(ViewRequest("out.h5")) as view:
+        for index in range(FRAMES):
+            drawn = view.frames.contacts(index, 0)
+            with ContactSet.open("out.h5") as contacts:
+                held = contacts.cells(index, index + 1, tuple(drawn)).columns
+            rows = missed[frame[missed] == index]
+            for name, values in drawn.items():
+                added = columns["least" if name == "distance" else name][rows]
+                assert np.array_equal(values, np.concatenate([held[name], added.astype(values.dtype)])), name
+        deepest = max(-columns["least"].min(), view.touches.deepest)
+        assert view.touches.deepest == pytest.approx(deepest)
