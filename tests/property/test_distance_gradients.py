@@ -12,8 +12,10 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
+from tests.support.meshes import prism
 from tests.support.random_scenes import ROUND_AND_FLAT, add_shapes, random_poses
 
+FRAMES = 40
 STEP = 1e-4
 """Displacement [m] and rotation [rad] of the differences."""
 SMOOTH = 0.02
@@ -21,19 +23,33 @@ SMOOTH = 0.02
 ERROR = 2e-3
 """Of a difference: STEP^2 / 6 times a third derivative of 200^2 / m^2 is 7e-5, rounding of EPA 1e-9 / STEP is 1e-5, and
 a float32 point 1e-7 / STEP is 1e-3."""
-PAIRS = [*combinations_with_replacement(ROUND_AND_FLAT, 2), *((ShapeType.PLANE, kind) for kind in ROUND_AND_FLAT)]
+DEPTH_ERROR = 0.02
+"""The same of depths in surfaces of triangles, which are found to 1e-6 of a size of some 1 m: 2e-6 / STEP."""
+PAIRS = [
+    *combinations_with_replacement(ROUND_AND_FLAT, 2),
+    *((ShapeType.PLANE, kind) for kind in (*ROUND_AND_FLAT, ShapeType.MESH)),
+    *((kind, ShapeType.MESH) for kind in (ShapeType.SPHERE, ShapeType.BOX, ShapeType.CONVEX_MESH)),
+    *((kind, ShapeType.HEIGHTFIELD) for kind in (ShapeType.SPHERE, ShapeType.BOX)),
+    (ShapeType.MESH, ShapeType.MESH),
+]
+BRACKET = [(0.0, 0.0), (0.3, 0.0), (0.3, 0.1), (0.1, 0.1), (0.1, 0.3), (0.0, 0.3)]
 FAR = ShapeConfig(gap=2.0)
 
 
 def pair_model(first: ShapeType, second: ShapeType, seed: int) -> Model:
-    builder = ModelBuilder()
-    rng = np.random.default_rng(seed)
-    if first == ShapeType.PLANE:
-        body = builder.add_body(key="plane")
-        builder.add_shape(body, ShapeType.PLANE, (), [0.1, -0.2, 0.3, 0.0, 0.6, 0.0, 0.8], FAR, key="plane")
-        add_shapes(builder, rng, 1, lambda index: FAR, (second,))
-    else:
-        add_shapes(builder, rng, 2, lambda index: FAR, (first, second))
+    builder, rng = ModelBuilder(), np.random.default_rng(seed)
+    for name, kind in (("first", first), ("second", second)):
+        if kind in ROUND_AND_FLAT:
+            add_shapes(builder, rng, 1, lambda index: FAR, (kind,), name)
+            continue
+        body = builder.add_body(key=name)
+        if kind == ShapeType.PLANE:
+            builder.add_shape(body, kind, (), [0.1, -0.2, 0.3, 0.0, 0.6, 0.0, 0.8], FAR, key=name)
+        elif kind == ShapeType.MESH:
+            builder.add_shape_mesh(body, *prism(BRACKET, 0.1), cfg=FAR, key=name)
+        else:
+            heights = rng.uniform(0.0, 0.15, (3, 3))
+            builder.add_shape_heightfield(body, heights, hx=0.3, hy=0.3, cfg=FAR, key=name)
     return builder.finalize()
 
 
@@ -73,7 +89,7 @@ def least(contacts: collidecli.Contacts) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize(("first", "second"), PAIRS, ids=lambda kind: kind.label)
 def test_gradients_are_those_of_the_least_distance(first, second):
     model = pair_model(first, second, int(first) * 16 + int(second))
-    poses = random_poses(np.random.default_rng(int(first) + 5), (60, 1, 2), 0.25)
+    poses = random_poses(np.random.default_rng(int(first) + 5), (FRAMES, 1, 2), 0.25)
     columns = ["distance_grad0", "distance_grad1", "grad_exact"]
     contacts = collidecli.collide(model, poses, device="cpu", columns=columns)
     rows, here = least(contacts)
@@ -88,8 +104,13 @@ def test_gradients_are_those_of_the_least_distance(first, second):
     assert np.isin(np.flatnonzero(is_exact), rows).all(), "one contact of a pair at most"
     smooth = (np.abs(probed.sum(axis=1) - 2.0 * here) < SMOOTH * STEP).all(axis=0)
     assert smooth.mean() > 0.5
-    assert is_exact[rows][smooth].all()
+    # Slopes of depths in surfaces of triangles differ over the column's shorter steps.
+    is_certain = smooth & ((here > 0.0) | (second < ShapeType.MESH))
+    assert is_exact[rows][is_certain].all()
+    assert is_exact[rows][smooth].mean() > 0.7
+    smooth &= is_exact[rows]
     for index, (side, axis) in enumerate(steps):
         gradient = contacts.columns[f"distance_grad{side}"][rows, axis]
         difference = (probed[index, 1] - probed[index, 0]) / (2.0 * STEP)
-        assert np.abs(gradient - difference)[smooth].max() < ERROR, (side, axis)
+        allowed = np.where(is_certain, ERROR, DEPTH_ERROR)
+        assert (np.abs(gradient - difference) < allowed)[smooth].all(), (side, axis)
