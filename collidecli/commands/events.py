@@ -30,6 +30,7 @@ from collidecli.storage.flat_tables import Append, TableColumn, csv_table, parqu
 from collidecli.storage.process_activity import reading
 
 MAX_WORLDS_LISTED = 20
+FRAMES_ALONE = "the tables have the touches in frames: those between frames are in --json and in export --group sweep"
 FILE = "file"
 """Name of the column of a table of intervals with the path of the contact set."""
 KeepRows = Callable[[dict[str, np.ndarray], EventStream], None]
@@ -211,7 +212,7 @@ def _result(
         },
         listed=_listed(stream, totals, request.options.by),
         graph=_graph(graph, stream, request) if request.graph else None,
-        warnings=stream.notes,
+        warnings=[*stream.notes, *([FRAMES_ALONE] if request.sweep and (request.csv or request.parquet) else [])],
         written={"csv": request.csv or None, "parquet": request.parquet or None},
         between_frames=swept_events(contacts, stream, request.options.by, request.first) if request.sweep else None,
     )

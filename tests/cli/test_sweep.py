@@ -155,6 +155,14 @@ def test_events_join_the_touches_of_consecutive_steps(folder, collide):
     assert none == {"count": 0, "missed": 0, "undecided": 0, "listed": []}
 
 
+def test_tables_of_events_say_that_they_have_touches_in_frames_alone(folder, collide):
+    assert collide("run", "scene.xml", "-t", "motion.h5", "--sweep", "-o", "out.h5").code == 0
+    for options, warned in ((("--sweep", "--csv", "t.csv"), True), (("--csv", "u.csv"), False), (("--sweep",), False)):
+        answer = collide("events", "out.h5", *options)
+        assert answer.code == 0
+        assert ("the tables have the touches in frames" in answer.out + answer.err) == warned
+
+
 def test_events_of_a_set_without_sweep(folder, collide):
     assert collide("run", "scene.xml", "-t", "motion.h5", "-o", "out.h5").code == 0
     answer = collide("events", "out.h5", "--sweep")
