@@ -19,7 +19,7 @@ from collidecli.errors import InputError
 from collidecli.exporters.arrays import Layout
 from collidecli.exporters.group_selection import SINGLE_PARTICLE, SelectedRows, rows_of
 from collidecli.exporters.selection import SelectedContacts, chosen_worlds, kept_items
-from collidecli.scene.motion import Motion, RecordsCoordinates
+from collidecli.scene.motion import Motion, RecordsCoordinates, RestingMotion
 from collidecli.scene.option_choices import EXPORT_FORMATS
 from collidecli.scene.run_options import SceneOptions
 from collidecli.storage.atomic_output import AtomicOutput
@@ -358,6 +358,8 @@ def moving_joints(scene: LoadedScene, motion: Motion, frame_of: Sequence[int]) -
         at = int(frame_of[frame])
         with reading("motion"):
             found = motion.read_coordinates(range(at, at + 1)) if isinstance(motion, RecordsCoordinates) else None
+        if isinstance(motion, RestingMotion):
+            found = np.tile(imported.mj_model.qpos0, (1, motion.world_count, 1)), None
         if found is None:
             raise InputError(
                 "the recording has body poses; velocities of joints need their positions",

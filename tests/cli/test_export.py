@@ -21,7 +21,10 @@ def out(here, collide):
 
 @pytest.mark.parametrize("name", EXPORT_FORMATS)
 def test_every_format_has_its_own_name(out, collide, name):
-    scene = ["--scene", "scene.xml"] if name == "mujoco" else []
+    scene = ["--scene", "scene.xml"] if name in ("mujoco", "jacobian") else []
+    if name == "jacobian":  # of joint positions
+        assert collide("record", "scene.xml", "--joint", "--frames", "20", "-o", "joints.h5").code == 0
+        assert collide("run", "scene.xml", "-t", "joints.h5", "-o", "out.h5", "--gap", "1", "--force").code == 0
     answer = collide("export", "out.h5", "--to", name, "--json", *scene)
     assert answer.code == 0, answer.err
     result = json.loads(answer.out)

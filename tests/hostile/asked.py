@@ -20,7 +20,7 @@ _ASKED: dict[str, tuple[tuple[str, ...], ...]] = {
         ("events", "{}", "--by", "bodies", "--merge-gap", "20ms", "--sort", "depth"),
         ("label", "{}", "-o", "out.npz", "--leave", "1mm", "--min-frames", "2"),
         ("label", "{}", "-o", "out.labels.parquet", "--by", "shapes"),
-        ("audit", "{}", "--max-depth", "1000", "--mask", "mask.npz"),
+        ("audit", "{}", "--mask", "mask.npz"),
     ),
     "joined": (("merge", "{}", "later.h5", "-o", "out.h5"), ("merge", "later.h5", "{}", "-o", "out.h5", "--force")),
     "written": (

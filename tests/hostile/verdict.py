@@ -12,7 +12,7 @@ MOST_ERROR_LETTERS = 4000
 SECRET = "SECRET-7f3a"
 OPTIONS = ("--memory-limit", "--frames")
 """Options that a message may name in place of an input; collide.toml sets the second."""
-OUTPUTS = ("-o", "--csv", "--parquet", "--export")
+OUTPUTS = ("-o", "--csv", "--parquet", "--export", "--mask")
 SPOKEN = re.compile(r"(error: |warning: |  |failed call to posix_madvise)")
 """The last is what OpenUSD itself writes where it cannot map a file."""
 

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from collidecli.commands import merge as merging
 from collidecli.commands.check import check
 from collidecli.commands.merge import MergeRequest, merge
-from collidecli.scene.contact_groups import GROUPS, groups_of_cells
+from collidecli.scene.contact_groups import groups_of_cells
 from collidecli.scene.contacts import ContactBlock
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.writer import ContactWriter
-from tests.support.contact_groups import block_with_groups
+from tests.support.contact_groups import OF_CELLS, block_with_groups
 from tests.support.contact_sets import ATTRIBUTES, small_model
 
 FRAMES, WORLDS = 9, 4
@@ -45,7 +45,7 @@ def write_part(
     attributes = {**ATTRIBUTES, "trajectory_sha256": recording, "config": json.dumps(config or {"gap": 0.1})}
     at = np.array(frames)
     times = at * 0.01, at * STEP, np.dtype(np.float64), attributes
-    with ContactWriter(path, small_model(len(worlds)), len(frames), *times, force=True, groups=GROUPS) as writer:
+    with ContactWriter(path, small_model(len(worlds)), len(frames), *times, force=True, groups=OF_CELLS) as writer:
         writer.append(part)
         writer.end_contacts()
         writer.write_timing({"wall_seconds": 0.5, "contact_count": part.contact_count, "device": f"d{frames[0] % 2}"})

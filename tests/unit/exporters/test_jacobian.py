@@ -141,6 +141,24 @@ def test_a_selection_has_the_rows_of_its_contacts(recorded):
     assert (selected["distance"] == block.distance[kept]).all()
 
 
+def test_a_scene_at_rest_has_its_initial_joint_positions(recorded, tmp_path):
+    folder, model, _ = recorded
+    output, target = str(tmp_path / "rest.h5"), tmp_path / "rest.npz"
+    run(RunRequest(scenes=(str(folder / "scene.xml"),), output=output, contact=ContactOptions(gap=2.0)))
+    export(ExportRequest(output, "jacobian", str(target), str(folder / "scene.xml")))
+    matrix = scipy.sparse.load_npz(target).toarray()
+    with ContactSet.open(output) as contacts:
+        (block,) = contacts.blocks()
+        path = contacts.shapes.path
+    # The cart is a sphere on a rail along x: its distance from the floor does not change, from the base by the normal.
+    rail = list(np.load(target)["velocity_name"]).index("rail")
+    for row in range(len(matrix)):
+        names = [path[block.columns[f"shape{side}"][row]] for side in (0, 1)]
+        sign = {"cart": (-1.0, 1.0)[names.index("cart")]} if "cart" in names else {"cart": 0.0}
+        assert matrix[row, rail] == pytest.approx(sign["cart"] * block.normal[row, 0], abs=1e-7)
+    assert matrix.shape == (len(block.distance), model.nv)
+
+
 def test_recordings_of_body_poses_are_refused(recorded):
     folder, _, _ = recorded
     poses = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (2, 1, 5, 1))
