@@ -37,6 +37,7 @@ LIMITS, CLASSES, OUTPUT = "Limits", "Classes of pairs", "Output"
 POINT = "Measure how far a point of one surface is below the other, of these pairs' deepest overlaps."
 VOLUME = "Measure the volume of these pairs' deepest overlaps, of solids."
 DEPTH = Length(0.0)
+SELF_DEPTH = Length(0.0, "write one, as 2mm, or --self after the scene")
 PAGES = ("junit_xml", "markdown", "mask", "chart")
 CONTACT = ("margin", "static_pairs", "sweep", "sweep_tolerance")
 OF_SCENES = ("Motion", "Recording", "Scene", "Contacts")
@@ -55,7 +56,7 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 @option("--max-depth", type=DEPTH, section=LIMITS, help="Depth of any pair, such as 2mm. [default: no limit]")
 @option(
     "--self",
-    type=DEPTH,
+    type=SELF_DEPTH,
     is_flag=False,
     flag_value="0",
     metavar="[LENGTH]",

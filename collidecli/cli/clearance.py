@@ -86,8 +86,6 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
         require_matplotlib()
     with streams.progress("measuring", "loading") as progress, reported_compilation(progress and progress.compiling):
         result = clearance(request, progress)
-    for warning in result.warnings:
-        streams.warn(warning)
     if plot:
         from collidecli.report.clearance_chart import clearance_chart
 

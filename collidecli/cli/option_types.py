@@ -51,7 +51,6 @@ class Number(click.ParamType):
         return number
 
 
-METRES = Number("metres", "number of metres", "length: it must be finite and at least 0", lambda x: 0.0 <= x < math.inf)
 RATE = Number(
     "rate", "number of frames per second", "rate: it must be finite and above zero", lambda x: 0.0 < x < math.inf
 )
@@ -116,7 +115,7 @@ SECONDS = (("ms", 1e-3), ("us", 1e-6), ("s", 1.0))
 
 
 class Threshold(click.ParamType):
-    """A finite distance of any sign [m], or "any", which is infinity."""
+    """A finite distance of any sign in metres or with a unit, or "any", which is infinity."""
 
     name = "distance"
 
@@ -124,30 +123,31 @@ class Threshold(click.ParamType):
         if value == "any":
             return math.inf
         try:
-            distance = float(value)
+            return value if value is math.inf else metres(value)
         except ValueError:
-            distance = math.nan
-        if value is not math.inf and not math.isfinite(distance):
-            self.fail(f"'{value}' is neither a number of metres nor 'any'", param, ctx)
-        return distance
+            self.fail(f"'{value}' is neither a length, as 0.002 or 2mm, nor 'any'", param, ctx)
 
 
 class Length(click.ParamType):
-    """A finite number of metres, or a length with a unit: 2mm, 0.5cm, 20um, 0.002. least: None for any sign."""
+    """A finite number of metres, or a length with a unit: 2mm, 0.5cm, 20um, 0.002. least: None for any sign. fix: of a
+    text that is no length."""
 
     name = "length"
 
-    def __init__(self, least: float | None = None) -> None:
-        self._least = least
+    def __init__(self, least: float | None = None, fix: str = "write metres, as 0.002, or a unit, as 2mm") -> None:
+        self._least, self._fix = least, fix
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         try:
             found = metres(value)
         except ValueError:
-            self.fail(f"'{value}' is not a length: write metres, as 0.002, or a unit, as 2mm", param, ctx)
+            self.fail(f"'{value}' is not a length: {self._fix}", param, ctx)
         if self._least is not None and found < self._least:
             self.fail(f"'{value}' is a length below {self._least:g}", param, ctx)
         return found
+
+
+METRES = Length(0.0)
 
 
 class Pause(click.ParamType):

@@ -151,6 +151,8 @@ class _Names(NameList):
 class _Repeated(VerbOption):
     def type_cast_value(self, ctx: click.Context, value: Any) -> tuple[str, ...]:
         found = super().type_cast_value(ctx, (value,) if isinstance(value, str) else value)
+        if found and not all(found):
+            raise click.BadParameter("a value names nothing: it is empty", ctx, self)
         return tuple(name for names in found or () for name in names)
 
 

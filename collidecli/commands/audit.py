@@ -14,7 +14,13 @@ import numpy as np
 from collidecli.analysis.pair_depths import MotionDepths, depths_of, leading_run, series_of
 from collidecli.commands.audit_limits import AuditLimits, PairLimits
 from collidecli.commands.audit_overlaps import measure_overlaps
-from collidecli.commands.audit_sources import AuditedScene, AuditSource, audited_contact_set, audited_scene
+from collidecli.commands.audit_sources import (
+    STEPS_LEFT_OUT,
+    AuditedScene,
+    AuditSource,
+    audited_contact_set,
+    audited_scene,
+)
 from collidecli.commands.audit_tunnels import tunnel_steps, undecided_note
 from collidecli.commands.result import Progress, Result
 from collidecli.errors import InputError
@@ -133,9 +139,14 @@ def audit(request: AuditRequest, progress: Progress = None) -> Audit:
     limits = request.limits.checked()
     if not 0.0 <= request.tolerance < np.inf:
         raise InputError(f"{request.tolerance} is not a length", "--tolerance", "give at least 0, such as 1um")
+    if not request.first and (request.overlap_volume or request.deepest_point):
+        name = "--overlap-volume" if request.overlap_volume else "--deepest-point"
+        raise InputError("measures the deepest pairs of the table, which has none", name, "give --first at least 1")
     baseline = _read_baseline(request.against) if request.against else None
     with _source(request) as source:
         if request.sweep and source.swept is None:
+            if STEPS_LEFT_OUT in source.notes:
+                raise InputError("the frames are not consecutive", "--frames", "select a range of frames")
             raise InputError("the contact set has no contacts between frames", source.name, "run with --sweep")
         return _audited(source, limits, baseline, request, progress)
 
@@ -275,7 +286,8 @@ def _check_tunnels(tunnels: list[dict[str, Any]], baseline: dict[str, Any] | Non
     if failing:
         first = failing[0]
         pair = f"{first['shape0']} and {first['shape1']}, after frame {first['frame']}"
-        reason = f"{plural(len(failing), 'pair')} touch only between two frames: {pair}"
+        touch = "touches" if len(failing) == 1 else "touch"
+        reason = f"{plural(len(failing), 'pair')} {touch} only between two frames: {pair}"
     deepest = max((one["depth"] for one in tunnels), default=0.0)
     found = {"name": TUNNEL, "limit": None, "pairs": len(tunnels), "failing": len(failing)}
     return found | {"deepest": deepest, "reason": reason}

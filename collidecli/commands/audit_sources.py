@@ -26,9 +26,10 @@ from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.particles import Particles
 from collidecli.scene.run_options import EngineOptions
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
-from collidecli.storage.contact_sets.rules import check_body_rows, check_group_rows
+from collidecli.storage.contact_sets.rules import check_body_rows, check_group_rows, check_has_contacts
 from collidecli.storage.process_activity import reading
 
+STEPS_LEFT_OUT = "tunnelling is not checked: the frames are not consecutive"
 PARTICLES_LEFT_OUT = "particles, cloths and soft bodies are not audited: collide events lists their contacts"
 
 
@@ -74,6 +75,8 @@ class AuditSource:
             return None
         found = tunnels_of(self.swept)
         cell, kept = self._selected(found.cell)
+        inside = np.flatnonzero(cell < (len(self.frames) - 1) * self.world_count)
+        cell, kept = cell[inside], kept[inside]
         columns = (getattr(found, name)[kept] for name in ("shape0", "shape1", "enter", "depth"))
         return Tunnels(cell, *columns, undecided=found.undecided)
 
@@ -101,6 +104,7 @@ class AuditSource:
 def audited_contact_set(path: str, frames: str, self_bodies: Sequence[str]) -> Iterator[AuditSource]:
     """The contacts of a contact set. Raises InputError for another file, and for unknown frames and bodies."""
     with reading("contact set", path), ContactSet.open(path) as contacts:
+        check_has_contacts(contacts)
         check_body_rows(contacts)
         yield contact_set_source(contacts, frames, self_bodies)
 
@@ -122,6 +126,10 @@ def contact_set_source(contacts: ContactSet, frames: str, self_bodies: Sequence[
     if SOFT_CONTACTS.name in contacts.groups or SELF_CONTACTS.name in contacts.groups:
         notes.append(PARTICLES_LEFT_OUT)
     first, last = (int(number[0]) * worlds, (int(number[-1]) + 1) * worlds) if len(number) else (0, 0)
+    swept = _swept(contacts, first, last)
+    if swept is not None and picked.step > 1 and len(number) > 1:
+        notes.append(STEPS_LEFT_OUT)
+        swept = None
     return AuditSource(
         name=contacts.path,
         scene=contacts.scene,
@@ -134,7 +142,7 @@ def contact_set_source(contacts: ContactSet, frames: str, self_bodies: Sequence[
         world_count=worlds,
         contents=_of_contact_set(contacts, first, last),
         notes=notes,
-        swept=_swept(contacts, first, last),
+        swept=swept,
     )
 
 

@@ -58,7 +58,9 @@ def _check(path: str | os.PathLike[str]) -> CheckResult:
     refuse_profile(kind, path)
     if kind not in checks:
         what, fix = "is neither a contact set nor a trajectory of collide", "collide inspect shows scenes"
-        if storage:
+        if kind.startswith("collide-"):
+            what, fix = f"the format is {kind}, and files of {' and '.join(CHECKED)} are checked", "read it with h5py"
+        elif storage:
             what += f" but {kind_of(path).LABEL}"
             fix = "make a trajectory of it with collide traj convert"
         raise InputError(what, os.fspath(path), fix)

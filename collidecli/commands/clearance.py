@@ -131,9 +131,17 @@ def check_clearance(request: ClearanceRequest) -> None:
         raise InputError(f"by is '{request.by}'", "--by", f"give one of: {', '.join(CLEARANCE_THINGS)}")
     if len(request.between) not in (0, 2):
         raise InputError(f"{len(request.between)} selections are given", "--between", "give two patterns, or none")
+    if request.top < 0:
+        raise InputError(f"top is {request.top}", "--top", "give at least 1, or 0 for all pairs")
     if request.top and request.kind != "pair":
         fix = "remove --top, or add --by pair"
         raise InputError(f"the nearest pairs are selected, and the distances are by {request.kind}", "--top", fix)
+    if request.bins and not request.first:
+        raise InputError("the chart shows the listed distances, and none is listed", "--plot", "give --first 1 or more")
+    if request.compression != "none" and not request.output.lower().endswith(HDF5_ENDINGS):
+        raise InputError(
+            "compresses an HDF5 file, and none is written", "--compression", "leave it out, or give -o FILE.h5"
+        )
     if request.output:
         check_ending(request.output, CLEARANCE_ENDINGS, "a file of distances")
         check_output(request.output, request.force, (*request.scenes, request.trajectory))

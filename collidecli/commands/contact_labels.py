@@ -60,7 +60,7 @@ class LabelOptions:
         if leave < self.enter:
             what = f"{leave:g} m is below --enter {self.enter:g} m: a touch would end where it begins"
             raise InputError(what, "--leave", "give at least --enter")
-        if self.min_frames < 1:
+        if self.min_frames != int(self.min_frames) or self.min_frames < 1:
             raise InputError(f"{self.min_frames} is no number of frames", "--min-frames", "give at least 1")
         return LabelRule(self.enter, leave, self.min_frames)
 
@@ -225,7 +225,7 @@ def _runs(found: Intervals, keys: PairKeys, rule: LabelRule) -> Runs:
 def _selected(contacts: ContactSet, keys: PairKeys, patterns: Sequence[str], option: str, by: str) -> np.ndarray:
     """int64[n]: items that match a pattern; without patterns every item, or the moving ones for --sensors."""
     if patterns:
-        every = "body, static shape" if by == "bodies" else "shape"
+        every = "body, static shape or particle object" if by == "bodies" else "shape"
         for pattern in patterns if by == "bodies" else ():
             met = [any(fnmatchcase(path, pattern) for path in paths) for paths in (keys.paths, contacts.shapes.path)]
             if met == [False, True]:

@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from collidecli.analysis.path_patterns import listed
 from collidecli.commands.audit import Audit, AuditRequest
 from collidecli.commands.audit import audit as run_audit
@@ -36,8 +38,8 @@ def label(
     sensors: str | Sequence[str] = (),
     partners: str | Sequence[str] = (),
     by: str = "bodies",
-    enter: float = 0.0,
-    leave: float | None = None,
+    enter: float | str = 0.0,
+    leave: float | str | None = None,
     min_frames: int = 1,
     slip: bool = False,
     worlds: Sequence[int] = (),
@@ -49,8 +51,9 @@ def label(
         contacts: a contact set, or its path.
         sensors, partners: patterns, a sequence or a text with commas; () is every moving item, and every item.
         by: "bodies", with static shapes and particle objects, or "shapes".
-        enter: a label begins at a distance of at most this [m]. leave: it lasts while the distance is at most this [m];
-            None is `enter`. min_frames: shorter pauses are filled, then shorter labels left out.
+        enter: a label begins at a distance of at most this, in metres or as a text such as "2mm". leave: it lasts while
+            the distance is at most this; None is `enter`. min_frames: shorter pauses are filled, then shorter labels
+            left out.
         slip: read the contacts' column of that name, see `collide run --columns slip`.
         worlds: numbers; () is all. frames: "A:B:S", a slice or a number.
     Returns:
@@ -58,11 +61,14 @@ def label(
     Raises:
         InputError: as `collide label` does.
     """
+    limits = _metres(enter, "enter"), None if leave is None else _metres(leave, "leave")
     options = LabelOptions(
-        listed(sensors), listed(partners), by, enter, leave, min_frames, slip, worlds, frames_text(frames)
+        listed(sensors), listed(partners), by, *limits, min_frames, slip, _worlds(worlds), frames_text(frames)
     )
     if isinstance(contacts, ContactSet):
         return labels_in_memory(contacts, options)
+    if not isinstance(contacts, (str, os.PathLike)):
+        raise InputError(f"contacts is a {type(contacts).__name__}", "label", "give a contact set, or its path")
     with reading("contact set", os.fspath(contacts)), ContactSet.open(contacts) as opened:
         return labels_in_memory(opened, options)
 
@@ -105,7 +111,7 @@ def audit(
     depths: dict[str, Any] = {k: None if value is None else _metres(value, k) for k, value in lengths.items()}
     given = AuditLimits(
         **depths,
-        allow=tuple((first, second) for first, second in allow),
+        allow=_pattern_pairs(allow),
         ground_shapes=listed(ground_shapes),
         self_bodies=listed(self_bodies),
     ).checked()
@@ -135,6 +141,19 @@ def audit(
     for note in found.result.warnings:
         warnings.warn(note, stacklevel=2)
     return found
+
+
+def _worlds(worlds: Sequence[int]) -> Sequence[int]:
+    if isinstance(worlds, (str, int)) or not all(isinstance(world, (int, np.integer)) for world in worlds):
+        raise InputError(f"{worlds!r} is no sequence of numbers of worlds", "worlds", "give one, such as [0]")
+    return worlds
+
+
+def _pattern_pairs(allow: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    for one in allow:
+        if isinstance(one, str) or len(one) != 2 or not all(isinstance(pattern, str) for pattern in one):
+            raise InputError(f"{one!r} is no pair of patterns", "allow", 'give pairs, such as [("hand*", "cup*")]')
+    return tuple((first, second) for first, second in allow)
 
 
 def _metres(value: float | str, name: str) -> float:

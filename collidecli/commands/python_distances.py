@@ -232,7 +232,7 @@ def _model_of(shape: Shape) -> Model:
 def _check_shapes(where: str, *shapes: object) -> None:
     for shape in shapes:
         if not isinstance(shape, Shape):
-            raise InputError(f"a shape is a {type(shape).__name__}", where, "give a collidecli.Shape")
+            raise InputError(f"a value of type {type(shape).__name__} is no shape", where, "give a collidecli.Shape")
 
 
 def _poses(pose: np.ndarray | None, name: str) -> np.ndarray:

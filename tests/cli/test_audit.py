@@ -165,8 +165,6 @@ def test_volume_of_the_deepest_overlap(audit, here):
     assert pair["overlap_note"] == ""
     (pair,) = audit("scene.xml", "-t", "motion.h5", "--deepest-point", "--frames", "12:14")["pairs"]
     assert abs(pair["deepest_point"] - pair["depth"]) <= pair["deepest_point_error"] + 1e-6
-    (pair,) = audit("scene.xml", "-t", "motion.h5", "--overlap-volume", "--first", "0")["pairs"]
-    assert "overlap_volume" not in pair
 
 
 def test_pages(robot, collide, here):
@@ -268,6 +266,8 @@ LIMITS = {
         (["--max-depth", "-1"], "below 0"),
         (["--max-depth", "nan"], "not a length"),
         (["--self=x"], "not a length"),
+        (["--overlap-volume", "--first", "0"], "give --first at least 1"),
+        (["--ground-shapes", ""], "it is empty"),
         (["--allow", "base", "nothing"], "'nothing' matches no"),
         (["--ground-shapes", "x*"], "'x*' matches no"),
         (["--max-ground", "1"], "--ground-shapes"),
@@ -310,6 +310,12 @@ def test_refused_of_contact_sets(here, collide):
     for words in (["-t", "motion.h5"], ["--margin", "0.1"], ["--worlds", "2"]):
         answer = collide("audit", made, *words)
         assert (answer.code, "contact set" in answer.err) == (2, True)
+    for words in ({"allow": ["a"]}, {"allow": ("a", "b")}, {"max_depth": "2 miles"}):
+        with pytest.raises(collidecli.InputError):
+            collidecli.audit(made, **words)
+    assert (
+        "'body*' is not a length: write one, as 2mm, or --self after" in collide("audit", "--self", "body*", made).err
+    )
     assert collide("audit").code == 2
     assert collide("audit", "missing.xml").code == 2
     assert collide("audit", "scene.xml", "--mask", "x.npz", "--markdown", "x.npz").code == 2

@@ -64,8 +64,19 @@ def test_a_contact_set_with_a_sweep(bullet, here, collide):
     answer = collide("audit", "swept.h5", "--junit-xml", "a.xml", "--markdown", "a.md")
     assert answer.code == 1
     assert "tunnelling: wall and bullet: 1 step, the first after frame 0, world 0" in answer.out
-    assert "touch only between two frames" in (here / "a.xml").read_text()
+    assert "1 pair touches only between two frames" in (here / "a.xml").read_text()
     assert "| tunnelling | not allowed | 1 |" in (here / "a.md").read_text()
     assert result_of(collide("audit", "swept.h5", "--frames", "1:", "--json"))["passed"]
     refused = collide("audit", "plain.h5", "--sweep")
     assert (refused.code, "run with --sweep" in refused.err) == (2, True)
+
+
+def test_steps_of_selected_frames(bullet, collide):
+    """The step from frame 0 to 1 is not audited if one of both frames is not selected, as of a scene."""
+    assert collide("run", *bullet, "--sweep", "-o", "swept.h5", "-q").code == 0
+    assert result_of(collide("audit", "swept.h5", "--frames", ":1", "--json"))["tunnels"] == []
+    answer = collide("audit", "swept.h5", "--frames", "::2")
+    assert answer.code == 0
+    assert "tunnelling is not checked: the frames are not consecutive" in answer.err
+    answer = collide("audit", "swept.h5", "--frames", "::2", "--sweep")
+    assert (answer.code, "the frames are not consecutive" in answer.err) == (2, True)

@@ -119,6 +119,18 @@ def test_verbs_refuse_rows_of_shapes_that_do_not_exist(here, collide):
         assert "no row of /model/shape" in answer.err
 
 
+def test_other_formats_are_named(here, collide):
+    with h5py.File(here / "out.h5", "w") as file:
+        file.attrs["format"] = "collide-clearance"
+    for words, text in (
+        (["check", "out.h5"], "the format is collide-clearance, and files of collide-contacts and collide-trajectory"),
+        (["clearance", "out.h5"], "the file's format is 'collide-clearance'"),
+        (["run", "scene.xml", "-t", "out.h5", "-o", "x.h5"], "the file's format is 'collide-clearance'"),
+    ):
+        answer = collide(*words)
+        assert (answer.code, text in answer.err) == (2, True), answer.err
+
+
 @pytest.mark.parametrize("verb", ["check", "inspect"])
 def test_the_times_of_profile_are_named(here, collide, verb):
     """`check` named such a file a trajectory, and `inspect` requested one."""

@@ -176,6 +176,8 @@ def test_several_worlds_and_a_chart(capsys):
         (["cell.xml", "--top", "0"], "--top"),
         (["cell.xml", "--top", "2", "--by", "body"], "--top"),
         (["cell.xml", "--margin", "nan"], "--margin"),
+        (["cell.xml", "--compression", "gzip", "-o", "out.csv"], "--compression"),
+        (["cell.xml", "--plot", "out.svg", "--first", "0"], "none is listed"),
         (["none.xml"], "none.xml"),
         ([], "there is no scene"),
     ],

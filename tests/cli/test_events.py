@@ -193,8 +193,8 @@ def test_a_set_without_a_touch(here, collide):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--threshold", "deep"], "'deep' is neither a number of metres nor 'any'"),
-        (["--threshold", "nan"], "'nan' is neither a number of metres nor 'any'"),
+        (["--threshold", "deep"], "'deep' is neither a length, as 0.002 or 2mm, nor 'any'"),
+        (["--threshold", "nan"], "'nan' is neither a length, as 0.002 or 2mm, nor 'any'"),
         (["--merge-gap", "2m"], "'2m' is neither a number of frames"),
         (["--merge-gap", "-1s"], "'-1s' is not a time"),
         (["--world", "one"], "'one' is no list of worlds"),

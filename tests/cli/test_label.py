@@ -138,7 +138,8 @@ def test_cells_after_the_end_of_a_demonstration(here, collide):
     [
         (["--sensors", "nothing*"], "'nothing*' matches no"),
         (["--sensors", "ball"], "--by shapes"),
-        (["--partners", "x"], "'x' matches no"),
+        (["--partners", "x"], "'x' matches no body, static shape or particle object of"),
+        (["--sensors", ""], "it is empty"),
         (["--enter", "0.01", "--leave", "0.005"], "below --enter"),
         (["--enter", "nan"], "not a length"),
         (["--leave", "inf"], "not a length"),
@@ -169,6 +170,10 @@ def test_refused_without_its_inputs(made, here, collide):
     assert collide("label", made).code == 2
     assert collide("label", made, "-o", made, "--force").code == 3
     assert not (here / "x.npz").exists()
-    for words in ({"sensors": "none"}, {"by": "worlds"}, {"enter": float("nan")}, {"min_frames": 0}):
+    for words in ({"sensors": "none"}, {"by": "worlds"}, {"enter": float("nan")}, {"min_frames": 1.5}, {"worlds": 0}):
         with pytest.raises(collidecli.InputError):
             collidecli.label(made, **words)
+    with pytest.raises(collidecli.InputError):
+        collidecli.label(3)  # pyright: ignore[reportArgumentType]
+    one, other = (collidecli.label(made, enter="1mm", leave=leave) for leave in ("2mm", 0.002))
+    assert (one.touch == other.touch).all()

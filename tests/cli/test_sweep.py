@@ -116,7 +116,7 @@ def test_worlds_of_one_recording_have_equal_rows(folder, collide):
         (("--sweep", "--sweep-tolerance", "0"), "sweep_tolerance is 0"),
         (("--sweep", "--sweep-tolerance", "-1e-6"), "-1e-6"),
         (("--sweep", "--sweep-tolerance", "nan"), "nan"),
-        (("--sweep-tolerance", "1e-3"), "--sweep"),
+        (("--sweep-tolerance", "1mm"), "--sweep"),
         (("--sweep", "--frames", "3"), "has one frame"),
         (("--sweep", "--frames", "::2"), "body 'bar' rotates by half a turn"),
     ],

@@ -41,7 +41,7 @@ def test_the_file_is_checked_inspected_compared_and_exported(pairs, collide):
     assert rows == [["shape0", "shape1"], ["floor", "a"], ["floor", "b"], ["a", "b"]]
 
 
-@pytest.mark.parametrize("verb", ["events", "report", "view", "label"])
+@pytest.mark.parametrize("verb", ["events", "report", "view", "label", "audit"])
 def test_verbs_that_need_distances_refuse_it(pairs, collide, verb):
     output = {"report": ("-o", "page.html"), "label": ("-o", "labels.npz"), "view": ("--no-browser",)}.get(verb, ())
     answer = collide(verb, pairs, *output)

@@ -6,7 +6,7 @@ from collidecli.importers.recordings.content import Content
 from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target
 from collidecli.scene.run_options import RecordingOptions
 from collidecli.storage.h5_input import format_of
-from collidecli.storage.trajectories.header import header_of
+from collidecli.storage.trajectories.header import check_format, header_of
 from collidecli.storage.trajectories.motion import TrajectoryMotion
 
 
@@ -19,6 +19,7 @@ class TrajectoryRecording(Recording):
 
     def __init__(self, content: Content) -> None:
         self.content = content
+        check_format(content.h5_file, content.path)
 
     @staticmethod
     def recognise(content: Content) -> bool:

@@ -65,7 +65,7 @@ def read_header(path: str | os.PathLike[str]) -> TrajectoryHeader:
 @structure()
 def header_of(file: h5py.File, file_name: str) -> TrajectoryHeader:
     """The header of a file that `open_h5` opened; `file_name` is its name in messages."""
-    creator = _check_format(file, file_name)
+    creator = check_format(file, file_name)
     kind = _kind(file, file_name)
     poses = _floats(file, kind, file_name)
     shape = poses.shape
@@ -93,7 +93,7 @@ def header_of(file: h5py.File, file_name: str) -> TrajectoryHeader:
     )
 
 
-def _check_format(file: h5py.File, file_name: str) -> str:
+def check_format(file: h5py.File, file_name: str) -> str:
     """Returns the creator."""
     known = f"this program reads {TRAJECTORY_FORMAT} {TRAJECTORY_VERSION[0]}.x"
     found = format_of(file)
