@@ -51,6 +51,13 @@ SOURCES = [path for path in files() if path.suffix == ".py"]
 PACKAGE = [path for path in SOURCES if name_of(path).startswith("collidecli/")]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _forget_trees():
+    """A million nodes: each later search for cycles would pass over them."""
+    yield
+    tree_of.cache_clear()
+
+
 def test_the_sources_are_found():
     assert len(PACKAGE) > 80
     assert Path(__file__) in SOURCES

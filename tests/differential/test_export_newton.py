@@ -24,6 +24,7 @@ NEWTONS = """
 import json, sys
 import numpy as np, warp as wp
 wp.config.quiet = True
+wp.config.enable_backward = False
 import newton
 poses, radii, gap = json.load(sys.stdin)
 builder = newton.ModelBuilder()

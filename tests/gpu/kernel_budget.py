@@ -9,11 +9,13 @@ code.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,7 @@ ARCHITECTURE = 90
 ROOT = Path(__file__).parents[2]
 BUDGET_FILE = Path(__file__).with_name("kernel_budget.json")
 PRINT, PRINT_OF_PTX = "--print", "--print-of-ptx"
-"""Print the numbers of one kernel as JSON, or those of OF_PTX, and write no budget."""
+"""Print the numbers of kernels as JSON, or those of OF_PTX, and write no budget."""
 OF_PTX = ("local", "argument")
 """Numbers that PTX alone tells; the others need ptxas."""
 MEANING = {
@@ -86,18 +88,44 @@ def numbers_of_ptxas(report: str) -> dict[str, int]:
     }
 
 
-def measure(name: str, with_ptxas: bool = True) -> dict[str, int]:
-    """The numbers of a kernel at Warp's default optimization; without ptxas those of OF_PTX alone.
+def measure(names: Iterable[str], with_ptxas: bool = True) -> Iterator[tuple[str, dict[str, int]]]:
+    """Each kernel's name and numbers at Warp's default optimization; without ptxas those of OF_PTX alone."""
+    command = [sys.executable, "-m", "tests.gpu.kernel_budget", PRINT if with_ptxas else PRINT_OF_PTX, *names]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as printing:
+        for line in printing.stdout or ():
+            if line.startswith("{"):
+                yield from json.loads(line).items()
+    if printing.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)} ended with {printing.returncode}")
 
-    In a process of its own: NVRTC's code depends on what the process has compiled before, by a few registers.
+
+def print_numbers(names: list[str], ptxas: str | None) -> int:
+    """A line of JSON for each kernel; returns the exit code.
+
+    Each is compiled in a fork: NVRTC's code depends on what the process has compiled before, by a few registers, and a
+    process for each would import all kernels again.
     """
-    command = [sys.executable, "-m", "tests.gpu.kernel_budget", PRINT if with_ptxas else PRINT_OF_PTX, name]
-    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return json.loads(printed.splitlines()[-1])
+    from collidecli.engine.pipeline_builder import find_device
+    from tests.unit.engine.test_cuda_build import KERNELS
+
+    find_device("cpu")
+    sys.stdout.flush()
+    for name in names:
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                print(json.dumps({name: measure_here(KERNELS[name], ptxas)}), flush=True)
+                code = 0
+            finally:
+                os._exit(code)
+        if code := os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
+            return code
+    return 0
 
 
 def measure_here(kernel: Any, ptxas: str | None) -> dict[str, int]:
-    """`measure` in this process."""
+    """The numbers of a kernel that this process compiles."""
     with tempfile.TemporaryDirectory() as folder:
         built = wp.compile_aot_module(kernel.module, arch=ARCHITECTURE, module_dir=folder, use_ptx=True)
         ptx = next(path for path in built if path.suffix == ".ptx").read_bytes().rstrip(b"\0")
@@ -136,22 +164,19 @@ def write_budget(kernels: dict[str, dict[str, int]]) -> None:
 
 def main(names: list[str]) -> int:
     """Measures the named kernels, or all, and writes the budget; returns the exit code."""
-    from collidecli.engine.pipeline_builder import find_device
     from tests.unit.engine.test_cuda_build import KERNELS
 
     if names[:1] in ([PRINT], [PRINT_OF_PTX]):
-        find_device("cpu")
-        print(json.dumps(measure_here(KERNELS[names[1]], find_ptxas() if names[0] == PRINT else None)))
-        return 0
+        return print_numbers(names[1:], find_ptxas() if names[0] == PRINT else None)
     unknown = sorted(set(names) - set(KERNELS))
     if unknown or find_ptxas() is None:
         print(f"no such kernel: {', '.join(unknown)}" if unknown else "no ptxas: install it with make peers")
         return 2
     old = read_budget()["kernels"] if BUDGET_FILE.exists() else {}
     new = {name: numbers for name, numbers in old.items() if name in KERNELS}
-    for name in names or KERNELS:
-        new[name] = measure(name)
-        print(name, *(f"{key} {value}" for key, value in new[name].items()), flush=True)
+    for name, numbers in measure(names or KERNELS):
+        new[name] = numbers
+        print(name, *(f"{key} {value}" for key, value in numbers.items()), flush=True)
         write_budget(new)
     return 0
 

@@ -60,18 +60,19 @@ class Terrain:
         vertices = np.concatenate([top, low, [[0.0, 0.0, self.bottom]]])
         return vertices, np.concatenate([self.faces(), *walls, base])
 
-    def height_over(self, x: float, y: float) -> float:
-        """Height of the surface, by which side of its cell's diagonal a point is on."""
+    def height_over(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Heights of the surface, by which side of its cell's diagonal a point is on."""
         rows, cols = self.heights.shape
         s, t = (x / self.hx + 1.0) * 0.5 * (cols - 1), (y / self.hy + 1.0) * 0.5 * (rows - 1)
-        c, r = int(np.clip(np.floor(s), 0, cols - 2)), int(np.clip(np.floor(t), 0, rows - 2))
+        c, r = np.floor(s).clip(0, cols - 2).astype(int), np.floor(t).clip(0, rows - 2).astype(int)
         s, t = s - c, t - r
         a, b, d, e = self.heights[r, c], self.heights[r, c + 1], self.heights[r + 1, c], self.heights[r + 1, c + 1]
-        return a + s * (b - a) + t * (e - b) if s >= t else a + t * (d - a) + s * (e - d)
+        return np.where(s >= t, a + s * (b - a) + t * (e - b), a + t * (d - a) + s * (e - d))
 
-    def is_inside(self, point: np.ndarray) -> bool:
-        x, y, z = point
-        return abs(x) < self.hx and abs(y) < self.hy and self.bottom < z < self.height_over(x, y)
+    def is_inside(self, point: np.ndarray) -> np.ndarray:
+        """Of points [..., 3], bool[...]."""
+        x, y, z = np.moveaxis(np.asarray(point), -1, 0)
+        return (np.abs(x) < self.hx) & (np.abs(y) < self.hy) & (self.bottom < z) & (z < self.height_over(x, y))
 
     def signed_distance(self, point: np.ndarray) -> float:
         """Of a point from the solid; inside, the base does not count."""

@@ -136,11 +136,16 @@ def segment_distances(corners: np.ndarray, start: np.ndarray, end: np.ndarray) -
 
 def winding(corners: np.ndarray, point: np.ndarray) -> float:
     """How often closed triangles go around a point: 1 inside, 0 outside (van Oosterom and Strackee 1983)."""
-    a, b, c = (corners[:, k] - point for k in range(3))
-    la, lb, lc = (np.linalg.norm(x, axis=1) for x in (a, b, c))
-    over = (a * np.cross(b, c)).sum(-1)
-    under = la * lb * lc + (a * b).sum(-1) * lc + (b * c).sum(-1) * la + (c * a).sum(-1) * lb
-    return float(np.arctan2(over, under).sum() / (2.0 * np.pi))
+    return float(windings(corners, np.asarray(point)[None])[0])
+
+
+def windings(corners: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """float64[n]: the same of points [n, 3]."""
+    a, b, c = (corners[:, k].T[:, None] - points.T[:, :, None] for k in range(3))
+    la, lb, lc = (np.sqrt((x * x).sum(0)) for x in (a, b, c))
+    over = (a * np.cross(b, c, axis=0)).sum(0)
+    under = la * lb * lc + (a * b).sum(0) * lc + (b * c).sum(0) * la + (c * a).sum(0) * lb
+    return np.arctan2(over, under).sum(axis=1) / (2.0 * np.pi)
 
 
 def prism(outline: list[tuple[float, float]], half: float) -> tuple[np.ndarray, np.ndarray]:

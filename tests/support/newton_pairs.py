@@ -69,5 +69,6 @@ if __name__ == "__main__":
     import warp
 
     warp.config.quiet = True  # pyright: ignore[reportAttributeAccessIssue]
+    warp.config.enable_backward = False  # pyright: ignore[reportAttributeAccessIssue]
     _asked = json.load(sys.stdin)
     print(json.dumps({path: _facts(_newton, path) for path in _asked}))

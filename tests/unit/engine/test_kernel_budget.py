@@ -31,7 +31,7 @@ LIGHT = {
     "transform_shapes",
     "write_lanes",
 }
-"""Take half a second of a core each, the others up to two minutes: `make test-slow`."""
+"""Take half a second of a core each to compile, the others up to two minutes: `make test-slow`."""
 
 PTX = """
 .func  (.param .align 8 .b8 func_retval0[72]) _deep(
@@ -77,9 +77,9 @@ def test_a_larger_number_is_named_with_how_to_renew_the_budget():
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in LIGHT)) for name in KERNELS]
+    "names", [pytest.param(LIGHT, id="light"), pytest.param(set(KERNELS) - LIGHT, id="heavy", marks=pytest.mark.slow)]
 )
-def test_kernel_is_within_its_budget(name):
+def test_kernels_are_within_their_budget(names):
     find_device("cpu")
     if not wp.get_cuda_supported_archs():
         pytest.skip("this build of Warp has no CUDA compiler")
@@ -87,8 +87,10 @@ def test_kernel_is_within_its_budget(name):
     if versions["warp"] != budget["warp"]:
         pytest.skip(f"the budget was measured with Warp {budget['warp']}, here is {versions['warp']}")
     is_whole = versions["ptxas"] == budget["ptxas"]
-    found = excess(name, measure(name, is_whole), budget["kernels"][name])
-    assert not found, "\n".join(found)
+    found = dict(measure(sorted(names), is_whole))
+    assert set(found) == names
+    too_large = [line for name in sorted(names) for line in excess(name, found[name], budget["kernels"][name])]
+    assert not too_large, "\n".join(too_large)
     if not is_whole:
         pytest.skip(
             f"ptxas: {versions['ptxas']}, of the budget {budget['ptxas']}; only {' and '.join(OF_PTX)} compared"

@@ -246,7 +246,7 @@ def test_contacts_of_every_two_modes(tmp_path):
 
 NEWTON = """
 import json, sys, warp, newton
-warp.config.quiet = True
+warp.config.quiet, warp.config.enable_backward = True, False
 builder = newton.ModelBuilder()
 rows = builder.add_usd(sys.argv[1])["path_shape_map"]
 names = ("mu", "restitution", "mu_torsional", "mu_rolling", "ke", "kd", "kf")
