@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -9,7 +10,7 @@ import click
 from collidecli.cli.option_types import Length, WholeNumber, WorldNumbers
 from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.settings import option, repeated
-from collidecli.scene.option_choices import LABEL_THINGS
+from collidecli.scene.option_choices import CHART_FORMATS, LABEL_THINGS
 
 LABELLED, TOUCH, OUTPUT = "What is labelled", "Definition of a label", "Output"
 SENSORS = "Label these: bodies, or shapes with --by shapes. [default: all that move]"
@@ -40,6 +41,7 @@ collide label out.h5 --sensors 'gripper*' --enter 1mm --leave 3mm --min-frames 3
 @option("--min-frames", type=WholeNumber(), default=1, section=TOUCH, help=MIN_FRAMES)
 @option("--slip", is_flag=True, section=TOUCH, help=SLIP)
 @option("-o", "--output", metavar="FILE", section=OUTPUT, help=".parquet, .npz or .h5; required.")
+@option("--chart", metavar="FILE", section=OUTPUT, help="The listed labels over time: .svg or .png.")
 @option("--first", type=WholeNumber(0), default=20, section=OUTPUT, help="Number of pairs to list.")
 @force_option
 @click.pass_context
@@ -49,14 +51,30 @@ def verb(ctx: click.Context, contacts: str, **values: Any) -> int:
     A label begins at a distance of at most --enter and lasts while the distance is at most --leave.
     """
     from collidecli.commands.label import LabelOptions, LabelRequest, label
+    from collidecli.commands.output_paths import check_ending, check_output, write_output
     from collidecli.report.label_table import label_table
 
     streams = streams_of(ctx)
     output, first, force, world = (values.pop(name) for name in ("output", "first", "force", "world"))
     if output is None:
         raise click.UsageError("Missing option '-o' / '--output': a file with the extension .parquet, .npz or .h5.")
+    chart = values.pop("chart")
+    if chart is not None:
+        from collidecli.report.chart_style import require_matplotlib
+
+        check_ending(chart, tuple(f".{each}" for each in CHART_FORMATS), "a chart")
+        check_output(chart, force, (contacts, output))
+        if not first:
+            raise click.UsageError("--chart shows the listed pairs, and --first 0 lists none.")
+        require_matplotlib()
     options = LabelOptions(worlds=world or (), **values)
     with streams.progress("reading") as progress:
         result = label(LabelRequest(contacts, output, options, first, force), progress)
+    if chart is not None:
+        from collidecli.report.label_chart import label_chart_file
+
+        record = result.as_dict()
+        write_output(chart, label_chart_file(record, chart.lower().rpartition(".")[2]), force)
+        result = replace(result, chart=chart)
     streams.result(result, label_table)
     return 0

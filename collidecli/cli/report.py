@@ -29,6 +29,7 @@ EPILOG = """\b
 collide report pile.contacts.h5
 collide report now.h5 --against baseline.h5 --atol 1e-6 -o report.html
 collide report pile.contacts.h5 --profile pile.profile.json
+collide report pile.contacts.h5 --audit audit.json --labels labels.json
 collide report 'runs/*.h5' -o pages/
 collide report out.h5 --world 0,3 --include '*/hand*' -o hands.html
 """
@@ -68,6 +69,8 @@ def requested(file: str, values: dict[str, Any]) -> Any:
 @click.command("report", cls=Verb, epilog=EPILOG)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @option("--profile", metavar="FILE", help="A file of collide profile, to show all broad phases.")
+@option("--audit", metavar="FILE", help="The output of collide audit --json, to show depths against limits.")
+@option("--labels", metavar="FILE", help="The output of collide label --json, to show labels over time.")
 @selection_options
 @option("--against", metavar="BASELINE", section=AGAINST, help="Show the differences from this contact set.")
 @repeated("--atol", metavar="[FIELD=]X,...", section=AGAINST, help="Allowed absolute deviation, as for diff.")
@@ -101,7 +104,7 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
         raise click.UsageError("--skip-existing is for several pages: give a folder or a pattern of contact sets.")
     (file,) = files
     output = output or f"{Path(file).stem}{ENDING}"
-    check_output(output, force, (file, values["against"], values["profile"]))
+    check_output(output, force, (file, *(values[name] for name in ("against", "profile", "audit", "labels"))))
     check_ending(output, PAGE_ENDINGS, "a page")
     require_matplotlib()
     with streams.progress("reading") as progress:
@@ -119,8 +122,9 @@ def _several_pages(
 
     if not folder:
         raise click.UsageError(f"pages of {plural(len(files), 'contact set')} need a folder: name it with -o.")
-    if values["against"] or values["profile"]:
-        raise click.UsageError("--against and --profile are for one page; collide diff A/ B/ compares two folders.")
+    if any(values[name] for name in ("against", "profile", "audit", "labels")):
+        what = "--against, --profile, --audit and --labels are for one page"
+        raise click.UsageError(f"{what}; collide diff A/ B/ compares two folders.")
     planned = planned_outputs(folder, files, ENDING, force, skip)
     require_matplotlib()
     jobs = [Job(file.path, *output) for file, output in zip(files, planned, strict=True)]

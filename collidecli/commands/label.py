@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from collidecli.analysis.contact_summary import time_bins
 from collidecli.commands.contact_labels import ContactLabels, LabelBlock, LabelOptions
 from collidecli.commands.output_paths import HDF5_ENDINGS, check_ending, check_output
 from collidecli.commands.result import Progress, Result
@@ -20,6 +21,7 @@ from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.flat_tables import TableColumn, parquet_table, require_pyarrow
 from collidecli.storage.process_activity import reading
 
+MAX_BINS = 160
 LABEL_ENDINGS = (".parquet", ".npz", *HDF5_ENDINGS)
 DENSE = {"touch": ("bool", ""), "distance": ("float32", "m"), "slip": ("float32", "m/s")}
 """Types and units of the dense arrays; the slip only on request."""
@@ -41,13 +43,17 @@ class LabelResult(Result):
     """Labels of a contact set. shape: frames, worlds, sensors, partners. recorded: cells with a frame of the recording.
 
     labelled: labels that are true; runs: of consecutive ones. pairs: number of labelled pairs of sensor and partner.
-    listed: the first of them, with most labels first.
+    listed: the first of them, with most labels first. series: of bins of frames, and `labelled` of each listed pair:
+    the fraction of the recorded cells of the bin that have the label. chart: path of the picture.
     """
 
     SCHEMA: ClassVar[str] = "collide.label/1"
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("chart",)
 
     file: str
     scene: str
+    scene_sha256: str
+    trajectory_sha256: str
     options: dict[str, Any]
     shape: dict[str, int]
     sensors: list[str]
@@ -58,9 +64,11 @@ class LabelResult(Result):
     runs: int
     pairs: int
     listed: list[dict[str, Any]]
+    series: dict[str, Any]
     warnings: list[str]
     output: str
     bytes: int
+    chart: str | None = None
 
 
 @dataclass(frozen=True)
@@ -233,10 +241,32 @@ def _options(options: LabelOptions) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _series(contacts: ContactSet, labels: ContactLabels, listed: list[dict[str, Any]]) -> dict[str, Any]:
+    """The series of `LabelResult`."""
+    number = labels.frames.number
+    bin_of = time_bins(len(number), MAX_BINS)
+    first = np.flatnonzero(np.diff(bin_of, prepend=-1))
+    cells = np.bincount(bin_of, labels.recorded.sum(axis=1), len(first)) if len(number) else np.zeros(0)
+    key, frame = labels.runs.cells()
+    low, high = labels.keys.items(key)
+    labelled = []
+    for one in listed:
+        rows = sorted(labels.keys.paths.index(one[name]) for name in ("sensor", "partner"))
+        held = bin_of[frame[(low == rows[0]) & (high == rows[1])]]
+        labelled.append((np.bincount(held, minlength=len(first)) / np.maximum(cells, 1)).tolist())
+    return {
+        "frames_per_bin": int(np.count_nonzero(bin_of == 0)) or 1, "frame": number[first].tolist(),
+        "time": labels.frames.time[first].tolist(), "labelled": labelled,
+    }  # fmt: skip
+
+
 def _result(request: LabelRequest, contacts: ContactSet, labels: ContactLabels, tally: _Tally) -> LabelResult:
+    listed = _listed(labels, tally, request.first)
     return LabelResult(
         file=contacts.path,
         scene=contacts.scene,
+        scene_sha256=contacts.scene_sha256,
+        trajectory_sha256=contacts.trajectory_sha256,
         options=_options(request.options),
         shape=dict(zip(("frames", "worlds", "sensors", "partners"), labels.shape, strict=True)),
         sensors=labels.sensors,
@@ -246,7 +276,8 @@ def _result(request: LabelRequest, contacts: ContactSet, labels: ContactLabels, 
         labelled=int(tally.cells.sum()),
         runs=len(labels.runs),
         pairs=int((tally.cells > 0).sum()),
-        listed=_listed(labels, tally, request.first),
+        listed=listed,
+        series=_series(contacts, labels, listed),
         warnings=labels.notes,
         output=os.fspath(request.output),
         bytes=os.path.getsize(request.output),

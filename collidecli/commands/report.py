@@ -16,6 +16,7 @@ from collidecli.commands.event_stream import EventStream
 from collidecli.commands.inspect import ContactSetSource, contact_set_source, read_timing
 from collidecli.commands.merge import demos_of
 from collidecli.commands.report_groups import group_series
+from collidecli.commands.report_results import other_motion, read_audit, read_labels
 from collidecli.commands.report_subsets import BLOCK_ROWS, COLUMNS, closest_cell, subsets
 from collidecli.commands.result import Progress, Result
 from collidecli.commands.swept_events import swept_events
@@ -51,7 +52,9 @@ NUMBERS = (
 class ReportRequest:
     """Contact set, and optionally a baseline (against) with tolerances as in DiffRequest, and a profile.
 
-    profile: a file that `collide profile` wrote. "" is none. worlds: numbers; () is all. include, exclude: a pair must
+    profile: a file that `collide profile` wrote. audit, labels: outputs of `collide audit --json` and
+    `collide label --json`.
+    "" is none. worlds: numbers; () is all. include, exclude: a pair must
     have, and must not have, a shape whose path matches. bodies: a pair must have a shape of a body that matches; with
     `include`, one shape matches both. subsets: compute single worlds, bodies and static shapes too.
     """
@@ -59,6 +62,8 @@ class ReportRequest:
     file: str
     against: str = ""
     profile: str = ""
+    audit: str = ""
+    labels: str = ""
     atol: Sequence[str] = ()
     rtol: Sequence[str] = ()
     ignore_shallow: float = -1.0
@@ -80,11 +85,12 @@ class ReportResult(ContactSetSource):
     worst: the pairs with the deepest contacts. groups: of `group_series`.
     subsets: see `report_subsets.subsets`; None if not requested.
     profile: of `read_profile`. difference: a `DiffResult` as dictionary.
-    output: path of the page. between_frames: of `swept_events`; None for a set without contacts between frames.
+    audit, labels: of these files, or None. output: path of the page. between_frames: of `swept_events`; None for a set
+    without contacts between frames.
     """
 
     SCHEMA: ClassVar[str] = "collide.report/1"
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("output", "between_frames")
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("output", "between_frames", "audit", "labels")
 
     selection: dict[str, Any]
     demonstrations: list[str]
@@ -106,6 +112,8 @@ class ReportResult(ContactSetSource):
     warnings: list[str]
     output: str | None = None
     between_frames: dict[str, Any] | None = None
+    audit: dict[str, Any] | None = None
+    labels: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -137,6 +145,7 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         what = "a baseline is compared in all worlds, by paths of shapes"
         raise InputError(what, "--against", "leave out --world and --body; --include and --exclude select shapes")
     profile = read_profile(request.profile) if request.profile else None
+    audit, labels = read_audit(request.audit), read_labels(request.labels)
     difference = _difference(request) if request.against else None
     with reading("contact set", request.file), ContactSet.open(request.file) as contacts:
         check_has_contacts(contacts)
@@ -161,6 +170,8 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         warnings.insert(0, f"{missed} hydroelastic overlaps have no surface: it was thinner than the finest voxels")
     if profile is not None and profile["scene_sha256"] != source["scene_sha256"]:
         warnings.insert(0, f"{request.profile} profiles another scene than this one")
+    for path, held in ((request.audit, audit), (request.labels, labels)):
+        warnings += [] if held is None else other_motion(path, held, source)
     return ReportResult(
         **source,
         selection=_selection(request),
@@ -182,6 +193,8 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         notes=[*_notes(series, over_time), *early_ends],
         warnings=warnings,
         between_frames=between_frames,
+        audit=audit,
+        labels=labels,
     )
 
 

@@ -55,6 +55,11 @@ def audit_chart(result: ResultDict, canvas: Canvas) -> Figure:
     return figure
 
 
+def audited_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """The chart of the audit in collide.report/1."""
+    return audit_chart(result["audit"], canvas)
+
+
 def audit_chart_file(result: ResultDict, form: str) -> bytes:
     """The chart as a "png" or "svg" file. Raises InputError without matplotlib."""
     with drawing():

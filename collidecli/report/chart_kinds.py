@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from collidecli.escaping import printable_values
+from collidecli.report.audit_words import audit_verdict
 from collidecli.report.chart_style import PAGE, THEMES, Canvas, drawing, file_bytes, page_svg
 from collidecli.report.words import ResultDict, length, seconds
 from collidecli.scene.contact_groups import group_words
@@ -146,11 +147,26 @@ KINDS = {
 }  # fmt: skip
 
 
+PAGE_KINDS = KINDS | {
+    "audit": ChartKind(
+        "Audit", ("audit_chart", "audited_chart"),
+        lambda result: f"Greatest depth over time and limits: {audit_verdict(result['audit'])}.",
+        lambda result: "" if result.get("audit") else "it needs an audit; give --audit",
+    ),
+    "labels": ChartKind(
+        "Labels", ("label_chart", "labelled_chart"),
+        lambda result: f"When {plural(len(result['labels']['listed']), 'pair')} of labels touch.",
+        lambda result: "" if (result.get("labels") or {}).get("listed") else "it has no labels; give --labels",
+    ),
+}  # fmt: skip
+"""Kinds of charts of a page: those of `collide plot`, and those of the results of other verbs."""
+
+
 def page_charts(result: ResultDict) -> dict[str, dict[str, str]]:
     """SVG elements, "wide" and "narrow", by kind of chart, for all kinds with data."""
     found = {}
     with drawing():
-        for name, kind in KINDS.items():
+        for name, kind in PAGE_KINDS.items():
             if kind.missing(result):
                 continue
             found[name] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Texts = Callable[[ResultDict], list[str]]
 LEAST_OPACITY = 0.14
 """Least opacity of a field of a map that is not empty."""
 
@@ -60,19 +61,28 @@ def depth_chart(result: ResultDict, canvas: Canvas) -> Figure:
     return figure
 
 
+def _contacts_texts(pair: ResultDict) -> list[str]:
+    return [f"{count:.3g} contacts" for count in pair["contacts_per_frame"]]
+
+
 def pairs_chart(result: ResultDict, canvas: Canvas) -> Figure:
     """Map of pairs over time: number of contacts of a pair in a frame."""
-    return _map(result, canvas, "contacts_per_frame", "contacts in a frame", 1.0)
+    return pair_map(result, canvas, "contacts_per_frame", "contacts in a frame", 1.0)
 
 
 def pair_depths_chart(result: ResultDict, canvas: Canvas) -> Figure:
     """Map of pairs over time: penetration depth of a pair; pairs within their gap are faint."""
     deepest = max((max(p["depth"], default=0.0) for p in result["pairs"]["listed"]), default=0.0)
     factor, unit = length_unit(deepest)
-    return _map(result, canvas, "depth", f"{unit} deep", factor)
+    return pair_map(result, canvas, "depth", f"{unit} deep", factor)
 
 
-def _map(result: ResultDict, canvas: Canvas, field: str, words: str, factor: float) -> Figure:
+def pair_map(
+    result: ResultDict, canvas: Canvas, field: str, words: str, factor: float, texts_of: Texts = _contacts_texts
+) -> Figure:
+    """Map of the pairs in `result["pairs"]` over time. field: name of the values, which are multiplied by a factor.
+    words: title of their scale. texts_of: a pair's texts on hover, by bin.
+    """
     pairs = result["pairs"]
     listed = pairs["listed"]
     row = 17 if canvas.narrow else 20
@@ -101,7 +111,7 @@ def _map(result: ResultDict, canvas: Canvas, field: str, words: str, factor: flo
     for row, pair in enumerate(listed):
         y = (row - 0.5, row + 0.5)
         canvas.hover(axes, None, y, f"{pair['shape0']} and {pair['shape1']}")
-        texts = [f"{count:.3g} contacts" for count in pair["contacts_per_frame"]]
+        texts = texts_of(pair)
         if field == "depth":
             texts = [length(depth) if depth > 0.0 else "within the gap" for depth in pair["depth"]]
         for first, last in _runs(texts, touching[row]):

@@ -22,6 +22,7 @@ def label_table(result: ResultDict) -> RenderableType:
             ("labels", f"{count(result['labelled'])}, {rule}"),
             ("pairs", f"{count(result['pairs'])} of sensor and partner with a label"),
             ("written", f"{result['output']}, {memory(result['bytes'])}"),
+            *([("written", result["chart"])] if result.get("chart") else []),
         ]
     )
     if not result["listed"]:

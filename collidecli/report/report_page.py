@@ -7,7 +7,7 @@ from pathlib import Path
 from collidecli.errors import InputError
 from collidecli.escaping import printable_values
 from collidecli.report.chart_kinds import page_charts
-from collidecli.report.report_sections import figures, headline, page_tables, sections, selection_line
+from collidecli.report.report_sections import figures, headlines, page_tables, sections, selection_line
 from collidecli.report.subset_parts import selectable
 from collidecli.report.words import ResultDict
 
@@ -31,7 +31,7 @@ def report_page(result: ResultDict) -> str:
         subtitle=f"Contacts of {Path(result['file']).name}",
         generator=result["creator"] or "collide",
         style=(HERE / STYLE).read_text(encoding="utf-8"),
-        headline=headline(result),
+        headlines=headlines(result),
         selection=selection_line(result),
         groups=selectable(result),
         charts=charts,

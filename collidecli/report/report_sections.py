@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from collidecli.report.audit_words import audit_verdict
 from collidecli.report.chart_words import time_axis
 from collidecli.report.cost_charts import BEFORE, phases_of
 from collidecli.report.diff_words import KINDS, cell_text, deviation, frame_lines, group_lines, model_line, verdict
+from collidecli.report.motion_sections import motion_sections
+from collidecli.report.report_parts import part, section, table
 from collidecli.report.words import ResultDict, length, percent, rate, seconds
 from collidecli.scene.run_options import changed_options
 from collidecli.scene.text_format import count, memory, plural
@@ -19,24 +22,8 @@ MAX_OPTION_LENGTH = 200
 PAIR_COUNTS = ("contacts", "touches", "first_frame", "last_frame")
 
 
-def table(name: str, columns: str, rows: Iterable[Sequence[str]], more: str = "") -> dict[str, Any]:
-    """A table for the template. columns: titles separated by commas; those that end with > are right-aligned."""
-    titles = [{"title": one.rstrip(">"), "right": one.endswith(">")} for one in columns.split(",")]
-    return {"name": name, "columns": titles, "rows": [list(row) for row in rows], "more": more}
-
-
 def _pair(one: ResultDict) -> str:
     return f"{one['shape0']} and {one['shape1']}"
-
-
-def part(**given: Any) -> dict[str, Any]:
-    """A part of a section; by default its entries are empty."""
-    return {"heading": "", "lead": "", "chart": "", "lines": [], "table": None, "properties": [], **given}
-
-
-def section(name: str, title: str, *parts: dict[str, Any], lead: str = "") -> dict[str, Any]:
-    """A section of the page."""
-    return {"id": name, "title": title, "lead": lead, "parts": list(parts)}
 
 
 def figures(result: ResultDict) -> list[dict[str, str]]:
@@ -76,13 +63,19 @@ def figures(result: ResultDict) -> list[dict[str, str]]:
     return [{"name": name, "value": value, "more": more} for name, value, more in found]
 
 
-def headline(result: ResultDict) -> dict[str, str] | None:
-    """Verdict about the baseline, for the top of the page; kind: "equal" or "different". None without a baseline."""
-    found = result["difference"]
-    if found is None:
-        return None
-    words = verdict(found)
-    return {"kind": "equal" if found["equal"] else "different", "words": f"{words[0].upper()}{words[1:]}."}
+def headlines(result: ResultDict) -> list[dict[str, str]]:
+    """Verdicts about the baseline and of the audit, for the top of the page. kind: "equal" (good) or "different"."""
+    found = []
+    if (difference := result["difference"]) is not None:
+        found.append(_headline(verdict(difference), difference["equal"], "difference", "Differences"))
+    if (audit := result.get("audit")) is not None:
+        found.append(_headline(f"audit {audit_verdict(audit)}", audit["passed"], "audit", "Audit"))
+    return found
+
+
+def _headline(words: str, is_good: bool, section: str, link: str) -> dict[str, str]:
+    kind = "equal" if is_good else "different"
+    return {"kind": kind, "words": f"{words[0].upper()}{words[1:]}.", "section": section, "link": link}
 
 
 def selection_line(result: ResultDict) -> str:
@@ -111,6 +104,7 @@ def sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, An
     found = []
     if result["difference"] is not None:
         found.append(_difference(result["difference"], charts))
+    found += motion_sections(result, charts)
     if "contacts" in charts:
         parts = [part(chart="contacts")]
         parts += [part(chart="depth", heading="Deepest penetration")] if "depth" in charts else []
