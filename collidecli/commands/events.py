@@ -22,7 +22,7 @@ from collidecli.commands.event_stream import (
     is_known,
 )
 from collidecli.commands.result import Progress, Result
-from collidecli.commands.swept_events import swept_events
+from collidecli.commands.swept_events import MISSED, SweptTouches, swept_columns, swept_events, swept_touches
 from collidecli.scene.option_choices import EVENT_COLUMNS, EVENT_ORDERS
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -30,7 +30,6 @@ from collidecli.storage.flat_tables import Append, TableColumn, csv_table, parqu
 from collidecli.storage.process_activity import reading
 
 MAX_WORLDS_LISTED = 20
-FRAMES_ALONE = "the tables have the touches in frames: those between frames are in --json and in export --group sweep"
 FILE = "file"
 """Name of the column of a table of intervals with the path of the contact set."""
 KeepRows = Callable[[dict[str, np.ndarray], EventStream], None]
@@ -122,16 +121,24 @@ def events(request: EventsRequest, progress: Progress = None, keep: KeepRows | N
     with reading("contact set", request.path), ContactSet.open(request.path) as contacts:
         stream = EventStream(contacts, request.options)
         graph, totals = TouchGraph(stream.keys.paths), Totals(request.order, request.first)
+        swept = swept_touches(contacts, stream, request.options.by) if request.sweep else None
         with _tables(request, stream) as tables:
             for found in stream.batches(progress):
                 add_to_graph(graph, found, stream)
                 totals.add(found, stream.frames)
                 rows = interval_rows(found, stream.frames, stream.keys, request.options.by) if tables or keep else {}
+                if tables and swept is not None:
+                    rows |= swept.times(found.key, rows["begin_time"], stream.frames.time[found.last])
+                    rows[MISSED] = np.zeros(len(found), bool)
                 for append in tables:
                     append({FILE: np.zeros(len(found), np.int64), **rows})
                 if keep is not None:
                     keep(rows, stream)
-        return _result(request, contacts, stream, totals, graph)
+            if tables and swept is not None:
+                rows = swept.missed_rows(stream, request.options.by)
+                for append in tables:
+                    append({FILE: np.zeros(len(rows[MISSED]), np.int64), **rows})
+        return _result(request, contacts, stream, totals, graph, swept)
 
 
 @contextmanager
@@ -139,6 +146,7 @@ def _tables(request: EventsRequest, stream: EventStream) -> Iterator[list[Append
     """Functions that append rows to the requested files; both files appear when the block ends without an error."""
     file = TableColumn(FILE, np.dtype(np.int64), words=(request.path,))
     columns = (file, *interval_table(stream.keys, stream.frames.episodes, request.options.by))
+    columns = swept_columns(columns) if request.sweep else columns
     with written_tables(request.csv, request.parquet, request.force, columns) as tables:
         yield tables
 
@@ -179,7 +187,12 @@ def add_to_graph(graph: TouchGraph, found: Intervals, stream: EventStream) -> No
 
 
 def _result(
-    request: EventsRequest, contacts: ContactSet, stream: EventStream, totals: Totals, graph: TouchGraph
+    request: EventsRequest,
+    contacts: ContactSet,
+    stream: EventStream,
+    totals: Totals,
+    graph: TouchGraph,
+    swept: SweptTouches | None,
 ) -> EventsResult:
     frames, longest = stream.frames, totals.longest
     return EventsResult(
@@ -212,9 +225,9 @@ def _result(
         },
         listed=_listed(stream, totals, request.options.by),
         graph=_graph(graph, stream, request) if request.graph else None,
-        warnings=[*stream.notes, *([FRAMES_ALONE] if request.sweep and (request.csv or request.parquet) else [])],
+        warnings=stream.notes,
         written={"csv": request.csv or None, "parquet": request.parquet or None},
-        between_frames=swept_events(contacts, stream, request.options.by, request.first) if request.sweep else None,
+        between_frames=None if swept is None else swept_events(swept, stream, request.options.by, request.first),
     )
 
 

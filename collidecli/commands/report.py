@@ -19,7 +19,7 @@ from collidecli.commands.report_groups import group_series
 from collidecli.commands.report_results import other_motion, read_audit, read_labels
 from collidecli.commands.report_subsets import BLOCK_ROWS, COLUMNS, closest_cell, subsets
 from collidecli.commands.result import Progress, Result
-from collidecli.commands.swept_events import swept_events
+from collidecli.commands.swept_events import swept_events, swept_touches
 from collidecli.errors import InputError
 from collidecli.exporters.selection import SelectedContacts, chosen_worlds, kept_items
 from collidecli.scene.contact_groups import SWEEP
@@ -204,7 +204,8 @@ def _between_frames(contacts: ContactSet, request: ReportRequest) -> dict[str, A
     options = EventOptions(
         include=request.include, exclude=request.exclude, bodies=request.bodies, worlds=request.worlds
     )
-    return swept_events(contacts, EventStream(contacts, options), options.by, MAX_LISTED)
+    stream = EventStream(contacts, options)
+    return swept_events(swept_touches(contacts, stream, options.by), stream, options.by, MAX_LISTED)
 
 
 def _timing(path: str) -> tuple[dict[str, Any], list[str]]:

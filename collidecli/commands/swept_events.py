@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,17 +13,82 @@ from collidecli.errors import InputError
 from collidecli.scene.contact_groups import SWEEP
 from collidecli.scene.option_choices import EVENT_COLUMNS
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.flat_tables import TableColumn
 
 if TYPE_CHECKING:
     from collidecli.commands.event_stream import EventStream
 
 
-def swept_events(contacts: ContactSet, stream: EventStream, by: str, first: int) -> dict[str, Any]:
-    """Counts of the touches between frames of selected pairs, worlds and frames, and the first ones by begin.
+TIMES = ("enter_time", "leave_time")
+"""Columns of a table of intervals: when a pair begins and ends to touch, between frames too [s]."""
+MISSED = "missed"
 
-    A touch that lasts to the end of its step goes on in a touch of the pair from the begin of the next step. missed: in
-    no frame. undecided: rows of pairs that may touch. Raises InputError for a set without contacts between frames, for
-    pairs of particles, and for frames that are not consecutive.
+
+@dataclass(frozen=True)
+class SweptTouches:
+    """Touches of selected pairs, worlds and frames, joined over steps; ordered by key, then begin.
+
+    key: of `EventStream.keys`. frame: of the first step. begin, end: times [s]. missed: in no frame. least: least
+    distance [m]. undecided: rows of pairs that may touch.
+    """
+
+    key: np.ndarray
+    frame: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+    missed: np.ndarray
+    least: np.ndarray
+    undecided: int
+
+    def times(self, key: np.ndarray, first: np.ndarray, last: np.ndarray) -> dict[str, np.ndarray]:
+        """TIMES of touches in frames, of pairs `key` from time `first` to `last` [s]: the begin of the earliest touch
+        of the pair at one of these times, and the end of the latest. NaN without one, such as at a larger threshold.
+        """
+        order = np.unique(np.concatenate([self.begin, self.end, first, last]), return_inverse=True)[1]
+        n, m, count = len(self.key), len(key), int(order.max(initial=0)) + 1
+        own = np.unique(np.concatenate([self.key, key]), return_inverse=True)[1]
+        pair = own[n:]
+        begins, ends = (own[:n] * count + order[at : at + n] for at in (0, n))
+        since = np.searchsorted(ends, pair * count + order[2 * n : 2 * n + m], side="left")
+        until = np.searchsorted(begins, pair * count + order[2 * n + m :], side="right") - 1
+        held = since <= until
+        found = {name: np.full(m, np.nan) for name in TIMES}
+        found["enter_time"][held], found["leave_time"][held] = self.begin[since[held]], self.end[until[held]]
+        return found
+
+    def missed_rows(self, stream: EventStream, by: str) -> dict[str, np.ndarray]:
+        """Rows of `interval_rows`, TIMES and MISSED for the touches in no frame, by begin."""
+        rows = np.flatnonzero(self.missed)
+        rows = rows[np.lexsort((self.key[rows], self.begin[rows]))]
+        key, frame, begin, end = self.key[rows], self.frame[rows], self.begin[rows], self.end[rows]
+        none, known, world = np.zeros(len(rows), np.int64), np.ones(len(rows), bool), stream.keys.world(key)
+        episodes = stream.frames.episodes
+        first = int(stream.frames.number[0]) if len(stream.frames) else 0
+        return {
+            "world": world,
+            **({} if episodes is None else {"episode": episodes.row(world, frame - first) + 1}),
+            **dict(zip(EVENT_COLUMNS[by], stream.keys.items(key), strict=True)),
+            **dict.fromkeys(("begin_frame", "last_frame", "deepest_frame"), frame),
+            **dict.fromkeys(("begin_known", "end_known", MISSED), known),
+            **dict.fromkeys(("touching_frames", "pauses", "contacts", "most_contacts"), none),
+            **{"begin_time": begin, "end_time": end, "seconds": end - begin, "enter_time": begin, "leave_time": end},
+            **{"least_distance": self.least[rows].astype(np.float32), "deepest_time": np.full(len(rows), np.nan)},
+        }
+
+
+def swept_columns(columns: Sequence[TableColumn]) -> tuple[TableColumn, ...]:
+    """Columns of a table of intervals, with TIMES and MISSED."""
+    kept = [replace(one, nan_is_none=True) if one.name == "deepest_time" else one for one in columns]
+    times = (TableColumn(name, np.dtype(np.float64), "s", nan_is_none=True) for name in TIMES)
+    return (*kept, *times, TableColumn(MISSED, np.dtype(bool)))
+
+
+def swept_touches(contacts: ContactSet, stream: EventStream, by: str) -> SweptTouches:
+    """The touches of a set with contacts between frames.
+
+    A touch that lasts to the end of its step goes on in a touch of the pair from the begin of the next step. Raises
+    InputError for a set without contacts between frames, for pairs of particles, and for frames that are not
+    consecutive.
     """
     if SWEEP.name not in contacts.groups:
         fix = "run it with --sweep"
@@ -49,23 +116,29 @@ def swept_events(contacts: ContactSet, stream: EventStream, by: str, first: int)
     key, begin, end, frame = key[order], begin[order], end[order], frame[order]
     tunnel, least = columns["tunnel"][order] == 1, columns["least"][order]
     start = _first_rows(key, begin, end)
-    latest = np.maximum.reduceat(end, start) if len(start) else end
-    missed = np.logical_and.reduceat(tunnel, start) if len(start) else tunnel
+    if len(start):
+        end, least = np.maximum.reduceat(end, start), np.minimum.reduceat(least, start)
+        tunnel = np.logical_and.reduceat(tunnel, start)
+    return SweptTouches(key[start], frame[start], begin[start], end, tunnel, least, undecided)
+
+
+def swept_events(found: SweptTouches, stream: EventStream, by: str, first: int) -> dict[str, Any]:
+    """Counts of the touches between frames, and the first ones by begin."""
+    shown = np.lexsort((found.key, found.begin))[:first]
+    items = (rows[shown].tolist() for rows in stream.keys.items(found.key))
+    names = ([stream.keys.paths[row] for row in rows] for rows in items)
     listed = {
-        "world": stream.keys.world(key[start]),
-        **dict(zip(EVENT_COLUMNS[by], stream.keys.items(key[start]), strict=True)),
-        "frame": frame[start],
-        "begin_time": begin[start],
-        "end_time": latest,
-        "missed": missed,
-        "least_distance": np.minimum.reduceat(least, start) if len(start) else least,
+        "world": stream.keys.world(found.key[shown]).tolist(),
+        **dict(zip(EVENT_COLUMNS[by], names, strict=True)),
+        "frame": found.frame[shown].tolist(),
+        "begin_time": found.begin[shown].tolist(),
+        "end_time": found.end[shown].tolist(),
+        "missed": found.missed[shown].tolist(),
+        "least_distance": found.least[shown].tolist(),
     }
-    shown = np.lexsort((key[start], begin[start]))[:first]
-    named = {name: values[shown].tolist() for name, values in listed.items()}
-    for name in EVENT_COLUMNS[by]:
-        named[name] = [stream.keys.paths[row] for row in named[name]]
-    listed_rows = [dict(zip(named, row, strict=True)) for row in zip(*named.values(), strict=True)]
-    return {"count": len(start), "missed": int(missed.sum()), "undecided": undecided, "listed": listed_rows}
+    rows = [dict(zip(listed, row, strict=True)) for row in zip(*listed.values(), strict=True)]
+    counts = {"count": len(found.key), "missed": int(found.missed.sum()), "undecided": found.undecided}
+    return {**counts, "listed": rows}
 
 
 def _first_rows(key: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:

@@ -68,7 +68,9 @@ def _summary(result: ResultDict) -> RenderableType:
 def _between_frames(result: ResultDict) -> RenderableType:
     """Table of the touches between frames, and their counts."""
     found, names = result["between_frames"], EVENT_COLUMNS[result["options"]["by"]]
-    text = f"{plural(found['count'], 'touch', 'touches')} between frames, {count(found['missed'])} of them in no frame"
+    text = (
+        f"{plural(found['count'], 'touch', 'touches')} with times between frames, {count(found['missed'])} in no frame"
+    )
     text += f"; {count(found['undecided'])} undecided" if found["undecided"] else ""
     table = listing(
         ("frame", "right"), ("world", "right"), ("begin", "right"), ("end", "right"), ("least", "right"),
@@ -79,6 +81,8 @@ def _between_frames(result: ResultDict) -> RenderableType:
         held = "no" if one["missed"] else "yes"
         cells = (count(one["frame"]), count(one["world"]), *times, length(one["least_distance"]), held)
         table.add_row(*cells, *(one[name] for name in names))
+    if found["listed"] and (more := found["count"] - len(found["listed"])):
+        table.add_row("", f"and {plural(more, 'more touch', 'more touches')}")
     return Group(Text(text), *([table] if found["listed"] else []))
 
 

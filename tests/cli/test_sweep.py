@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas
 import pytest
 
 from collidecli.commands.view import ViewRequest, opened_view
@@ -150,17 +151,47 @@ def test_events_join_the_touches_of_consecutive_steps(folder, collide):
     assert one["end_time"] == pytest.approx((2.0 + 0.0025 / 0.048) / 60.0, abs=1e-5)
     assert not one["missed"]
     shown = collide("events", "out.h5", "--sweep", "--by", "bodies").out
-    assert "1 touch between frames, 0 of them in no frame" in shown
+    assert "1 touch with times between frames, 0 in no frame" in shown
     none = json.loads(collide("events", "out.h5", "--sweep", "--include", "post", "--json").out)["between_frames"]
     assert none == {"count": 0, "missed": 0, "undecided": 0, "listed": []}
 
 
-def test_tables_of_events_say_that_they_have_touches_in_frames_alone(folder, collide):
-    assert collide("run", "scene.xml", "-t", "motion.h5", "--sweep", "-o", "out.h5").code == 0
-    for options, warned in ((("--sweep", "--csv", "t.csv"), True), (("--csv", "u.csv"), False), (("--sweep",), False)):
-        answer = collide("events", "out.h5", *options)
-        assert answer.code == 0
-        assert ("the tables have the touches in frames" in answer.out + answer.err) == warned
+def test_tables_of_events_have_the_times_between_frames(folder, collide):
+    """A touch in frames has begin and end of those in --json that overlap it; missed ones are rows at the end."""
+    run = ("run", "scene.xml", "-t", "motion.h5", "--sweep", "--worlds", "2", "-o", "out.h5")
+    assert collide(*run).code == 0
+    for options in ((), ("--by", "bodies"), ("--merge-gap", "3"), ("--threshold", "any"), ("--frames", "5:20")):
+        words = ("events", "out.h5", "--sweep", "--first", "1000", *options, "--csv", "t.csv", "--force", "--json")
+        answer = collide(*words, "--parquet", "t.parquet")
+        assert answer.code == 0, answer.err
+        found = json.loads(answer.out)
+        table = pandas.read_csv("t.csv")
+        assert table["missed"].sum() == found["between_frames"]["missed"] > 0
+        assert len(table) == found["intervals"]["count"] + found["between_frames"]["missed"]
+        assert len(pandas.read_parquet("t.parquet")) == len(table)
+        assert table["missed"].is_monotonic_increasing
+        names = [name for name in table.columns if name[:-1] in ("shape", "body")]
+        with ContactSet.open("out.h5") as contacts:
+            time = contacts.time
+        for row in table.to_dict("records"):
+            pair = [
+                one for one in found["between_frames"]["listed"] if all(one[n] == row[n] for n in (*names, "world"))
+            ]
+            if row["missed"]:
+                (one,) = [one for one in pair if one["begin_time"] == row["begin_time"] == row["enter_time"]]
+                assert (one["missed"], one["end_time"], row["contacts"]) == (True, row["leave_time"], 0)
+                assert time[row["begin_frame"]] <= row["enter_time"] <= time[row["begin_frame"] + 1]
+                continue
+            first, last = row["begin_time"], time[row["last_frame"]]
+            held = [one for one in pair if one["end_time"] >= first and one["begin_time"] <= last]
+            if not held:
+                assert np.isnan(row["enter_time"])
+                assert options == ("--threshold", "any")
+                continue
+            assert row["enter_time"] == min(one["begin_time"] for one in held)
+            assert row["leave_time"] == max(one["end_time"] for one in held)
+    assert collide("events", "out.h5", "--csv", "plain.csv").code == 0
+    assert "missed" not in pandas.read_csv("plain.csv")
 
 
 def test_events_of_a_set_without_sweep(folder, collide):

@@ -12,6 +12,7 @@ import collidecli
 from collidecli.analysis.touch_intervals import Frames, Intervals, PairKeys
 from collidecli.cli import main as cli
 from collidecli.commands.event_stream import interval_columns
+from collidecli.commands.swept_events import MISSED, TIMES
 from collidecli.scene.episodes import Episodes
 from tests.support.doc_examples import check_output
 from tests.unit.test_docs import blocks, page, table
@@ -53,4 +54,4 @@ def test_the_table_of_columns():
     frames = Frames(none, none.astype(float), Episodes((), none, none, none))
     columns = interval_columns(Intervals.none(), frames, PairKeys.of_shapes((), 1), "shapes")
     rows = table(PAGE.read_text(encoding="utf-8"), "## Output")
-    assert [name for row in rows for name in re.findall(r"`(\w+)`", row[0])] == list(columns)
+    assert [name for row in rows for name in re.findall(r"`(\w+)`", row[0])] == [*columns, *TIMES, MISSED]
