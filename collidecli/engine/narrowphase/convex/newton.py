@@ -274,6 +274,7 @@ def descend(
     patch = int(-1)
     lowest = Real(0.0)
     lowest_normal = start
+    beyond = int(0)
     step = int(0)
     while step < DESCENT_LIMIT:
         if roles.too_many == 1 or roles.crossing < NONE:
@@ -291,10 +292,17 @@ def descend(
             lowest = height
         crossed = (w.patch ^ patch) & ~active
         if height > lowest + STATIONARY * scale:
-            # Uphill: half the step. A minimum beyond a discontinuity is not reached so, but the discontinuity is
-            # detected below.
+            # Uphill: half the step. If that is twice beyond a discontinuity, the minimum is likely to be on it: steps
+            # from one side would only be halved until they end there.
             taken.normal = wp.normalize(lowest_normal + normal)
             taken.turn = Real(0.5) * taken.turn
+            beyond = wp.where(crossed != 0, beyond + 1, 0)
+            if beyond == 2:
+                active = active | crossed
+                roles = roles_of(difference, active, taken.normal)
+                patch = w.patch
+                lowest = Real(wp.inf)
+                beyond = 0
         elif crossed != 0:
             active = active | crossed
             roles = roles_of(difference, active, normal)
@@ -307,6 +315,7 @@ def descend(
                 if taken.is_valley:
                     result.found = 1
                 return move_along_steps(difference, result, w.point - height * normal, w.patch, roles)
+            beyond = 0
             if step > 0 and wp.length_sq(normal - found_normal) < SAME_MINIMUM:
                 result.found = DUPLICATE
                 return result

@@ -5,7 +5,7 @@ import pytest
 
 from collidecli.scene.shape_types import ShapeType
 from tests.support.oracle import rotation_of, separation_along, signed_distance
-from tests.support.poses import deep_poses, degenerate_poses, grazing_poses, random_poses
+from tests.support.poses import deep_poses, degenerate_poses, grazing_poses, random_poses, touching_poses
 from tests.support.separate_runner import PAIRS, SIZES, outside_by, run_separate
 from tests.support.supports import support_height, surface_residual
 
@@ -47,6 +47,19 @@ def _compare(type_a, size_a, type_b, size_b, poses, size, found, distance_within
 def test_drawn_poses(type_a, type_b, scale):
     size_a, size_b, size = _sized(type_a, type_b, scale, scale)
     poses = _drawn(type_a, size_a, type_b, size_b, 4, seed=1)
+    found = run_separate(type_a, size_a, type_b, size_b, poses)
+    _compare(type_a, size_a, type_b, size_b, poses, size, found)
+    assert np.all(found.exact == 1)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize(("type_a", "type_b"), [pair for pair in PAIRS if max(pair) >= ShapeType.CYLINDER])
+def test_shallow_overlaps(type_a, type_b, scale):
+    """Overlaps of 1e-7 to 0.1 of the size, as of bodies at rest, which Newton's method decides from inset guesses."""
+    size_a, size_b, size = _sized(type_a, type_b, scale, scale)
+    rng = np.random.default_rng(8)
+    poses = random_poses(type_a, size_a, type_b, size_b, 25, rng)
+    poses = touching_poses(type_a, size_a, type_b, size_b, poses, -size * 10.0 ** rng.uniform(-7.0, -1.0, 25))
     found = run_separate(type_a, size_a, type_b, size_b, poses)
     _compare(type_a, size_a, type_b, size_b, poses, size, found)
     assert np.all(found.exact == 1)
