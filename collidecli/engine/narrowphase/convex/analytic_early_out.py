@@ -6,7 +6,7 @@ overlapping cores is their depth if `depth_certificate` proves it.
 
 The guess is by alternating projection: the point of one core closest to the other's centre, then the other's closest to
 that, and back. Exact for a sphere, for others nearly always close enough. An ellipsoid's closest point is approximated
-by its support point towards the other's. Cores that overlap have no closest points; those of smaller cores inside them
+by its support point towards the other's. If two cores overlap, closest points of smaller ones inside them
 are the guess.
 """
 

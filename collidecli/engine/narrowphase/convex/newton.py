@@ -272,7 +272,7 @@ def descend(
     active = discontinuities + 0
     roles = roles_of(difference, active, start)
     patch = int(-1)
-    lowest = Real(0.0)
+    lowest = Real(wp.inf)
     lowest_normal = start
     beyond = int(0)
     step = int(0)
@@ -289,20 +289,16 @@ def descend(
         height = wp.dot(w.point, normal)
         if step == 0:
             patch = w.patch
-            lowest = height
         crossed = (w.patch ^ patch) & ~active
         if height > lowest + STATIONARY * scale:
-            # Uphill: half the step. If that is twice beyond a discontinuity, the minimum is likely to be on it: steps
-            # from one side would only be halved until they end there.
+            # Uphill: half the step. Twice beyond a discontinuity, the minimum is likely on it, where halving ends.
             taken.normal = wp.normalize(lowest_normal + normal)
             taken.turn = Real(0.5) * taken.turn
             beyond = wp.where(crossed != 0, beyond + 1, 0)
             if beyond == 2:
                 active = active | crossed
                 roles = roles_of(difference, active, taken.normal)
-                patch = w.patch
                 lowest = Real(wp.inf)
-                beyond = 0
         elif crossed != 0:
             active = active | crossed
             roles = roles_of(difference, active, normal)
