@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         signed_distance,
     )
     from collidecli.commands.python_files import RecordingFile, open_recording, run
-    from collidecli.commands.sweep import Sweep, sweep
+    from collidecli.commands.sweep import ParticleSweep, Sweep, sweep
     from collidecli.errors import CollideError, InputError, OutputError
     from collidecli.importers.meshes.read import read_mesh
     from collidecli.scene.material import Material, PairMaterial
@@ -64,6 +64,7 @@ _HOME = {
     "RecordingFile": "collidecli.commands.python_files",
     "open_recording": "collidecli.commands.python_files",
     "run": "collidecli.commands.python_files",
+    "ParticleSweep": "collidecli.commands.sweep",
     "Sweep": "collidecli.commands.sweep",
     "sweep": "collidecli.commands.sweep",
     "CollideError": "collidecli.errors",
@@ -93,6 +94,7 @@ __all__ = [
     "Shape",
     "ShapeConfig",
     "ShapeType",
+    "ParticleSweep",
     "Sweep",
     "audit",
     "clearance",

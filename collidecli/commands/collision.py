@@ -19,7 +19,7 @@ from collidecli.engine.cell_blocks import MAX_SHIFT
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.chunking import default_memory_limit, first_batch_cells
 from collidecli.engine.joint_kinematics import TreeLoader
-from collidecli.engine.pipeline import ChunkReport, CollisionPipeline
+from collidecli.engine.pipeline import ChunkReport, CollisionPipeline, GroupStage
 from collidecli.engine.pipeline_builder import BroadPhaseChoice, build_pipeline
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
@@ -107,7 +107,6 @@ def keep_to_limits() -> None:
         return
 
 
-NOT_SWEPT = "particles are not swept: /sweep has pairs of shapes alone"
 SHORT_CELLS = 256
 """Largest number of cells of a motion for which the kernels of colliders without candidates are not compiled."""
 SAMPLE_FRAMES = 8
@@ -235,14 +234,17 @@ def prepare_collision(
 
 
 def with_sweep(pipeline: CollisionPipeline, contact: ContactOptions, fields: FieldCache) -> CollisionPipeline:
-    """The pipeline with a stage for contacts between frames."""
+    """The pipeline with stages for contacts between frames, of shapes and of particles with shapes."""
     from collidecli.engine.sweep.stage import sweep_stage
 
-    stage = sweep_stage(pipeline.device_model, contact.sweep_tolerance, pipeline.float_type, fields)
-    notes = pipeline.notes
-    if len(pipeline.device_model.model.particles):
-        notes = (*notes, NOT_SWEPT)
-    return replace(pipeline, group_stages=(*pipeline.group_stages, stage), notes=notes)
+    device_model = pipeline.device_model
+    shapes = sweep_stage(device_model, contact.sweep_tolerance, pipeline.float_type, fields)
+    stages: tuple[GroupStage, ...] = (*pipeline.group_stages, shapes)
+    if len(device_model.model.particles):
+        from collidecli.engine.sweep.point_stage import point_sweep_stage
+
+        stages = (*stages, point_sweep_stage(device_model, shapes))
+    return replace(pipeline, group_stages=stages)
 
 
 def check_frames(motion: Motion) -> None:

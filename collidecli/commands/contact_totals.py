@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collidecli.analysis.contact_summary import touches_of
-from collidecli.scene.contact_groups import SWEEP, shapes_of
+from collidecli.scene.contact_groups import OF_STEPS, shapes_of
 from collidecli.scene.contacts import ContactBlock
 from collidecli.scene.episodes import Episodes
 
@@ -25,7 +25,7 @@ HELD_ROWS = 65536
 DEPTHS = ("depth", "distance", "least")
 """Columns of groups with a signed distance."""
 TOUCHES = 1
-"""Status of a row of /sweep that touches; of an undecided one it is 2."""
+"""Status of a row between frames that touches; of an undecided one it is 2."""
 TOP_PAIRS = 10
 """Number of pairs that a result lists."""
 
@@ -100,8 +100,9 @@ class GroupCounts:
 
 @dataclass(frozen=True)
 class SweepCounts:
-    """Pairs of shapes between frames, each counted in every step. touches: that touch. tunnels: those of them that are
-    apart in both frames, which the recording misses. undecided: of which neither is certain.
+    """Pairs between frames, of shapes or of a particle and a shape, each counted in every step. touches: that touch.
+    tunnels: those of them that are apart in both frames, which the recording misses. undecided: of which neither is
+    certain.
     """
 
     touches: int
@@ -244,20 +245,22 @@ class GroupTally:
     def __init__(self) -> None:
         self._counts: dict[str, list[int]] = {}
         self._deepest: dict[str, tuple[float, int, tuple[int, ...]]] = {}
-        self._swept = np.zeros(3, np.int64)
+        self._swept = {name: np.zeros(3, np.int64) for name in OF_STEPS}
 
     @property
-    def sweep(self) -> SweepCounts | None:
-        """Counts of the group of contacts between frames; None without it."""
-        return SweepCounts(*self._swept.tolist()) if SWEEP.name in self._counts else None
+    def sweeps(self) -> tuple[SweepCounts | None, SweepCounts | None]:
+        """Counts of contacts between frames: of shapes, and of particles with shapes; None without their group."""
+        found = (SweepCounts(*self._swept[name].tolist()) if name in self._counts else None for name in OF_STEPS)
+        shapes, particles = found
+        return shapes, particles
 
     def add(self, block: ContactBlock) -> None:
         """Adds the groups of a block."""
-        if SWEEP.name in block.groups:
-            columns = block.groups[SWEEP.name].columns
+        for name in block.groups.keys() & self._swept.keys():
+            columns = block.groups[name].columns
             touches = columns["status"] == TOUCHES
             counted = (touches, columns["tunnel"] == 1, ~touches)
-            self._swept += np.array([np.count_nonzero(each) for each in counted])
+            self._swept[name] += np.array([np.count_nonzero(each) for each in counted])
         for name, held in block.groups.items():
             counts = self._counts.setdefault(name, [0, 0])
             counts[0] += held.row_count

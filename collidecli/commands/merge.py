@@ -16,7 +16,7 @@ from collidecli.commands.merged_timing import merged_timing
 from collidecli.commands.output_paths import check_hdf5_output
 from collidecli.commands.result import Progress, Result
 from collidecli.errors import InputError
-from collidecli.scene.contact_groups import SWEEP, GroupRows, consecutive_groups, groups_of_cells
+from collidecli.scene.contact_groups import OF_STEPS, GroupRows, consecutive_groups, groups_of_cells
 from collidecli.scene.contacts import CONTACT_ID, ContactBlock
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.run_options import recorded_option
@@ -67,9 +67,10 @@ def plan_frames(sets: Sequence[ContactSet]) -> MergePlan:
         if CONTACT_ID.name in one.optional_columns:
             what = "it has contact ids, which start anew in every set"
             raise InputError(what, f"{one.path}: /rigid_contacts/{CONTACT_ID.name}", "run the whole motion at once")
-        if SWEEP.name in one.groups:
-            what = "it has contacts between frames, and none between its frames and those of another set"
-            raise InputError(what, f"{one.path}: /{SWEEP.name}", "run the whole motion at once")
+        for name in OF_STEPS:
+            if name in one.groups:
+                what = "it has contacts between frames, and none between its frames and those of another set"
+                raise InputError(what, f"{one.path}: /{name}", "run the whole motion at once")
         falls = np.flatnonzero(one.step[1:] <= one.step[:-1])
         if len(falls):
             what = f"step {one.step[falls[0] + 1]} follows step {one.step[falls[0]]}: steps must increase"

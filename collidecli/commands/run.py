@@ -81,11 +81,11 @@ class RunResult(ContactCounts, Result):
 
     shapes, bodies, worlds, frames: counts. candidates: pairs that the broad phase found, over all cells.
     false_positive_ratio: fraction of them without a contact. groups: counts of each table beside /rigid_contacts;
-    None without them. sweep: of contacts between frames; None without them.
+    None without them. sweep, soft_sweep: of contacts between frames, of shapes and of particles; None without them.
     """
 
     SCHEMA: ClassVar[str] = "collide.run/1"
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("trace", "groups", "sweep")
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("trace", "groups", "sweep", "soft_sweep")
 
     scene: str
     scene_sha256: str
@@ -111,6 +111,7 @@ class RunResult(ContactCounts, Result):
     trace: str | None = None
     groups: dict[str, GroupCounts] | None = None
     sweep: SweepCounts | None = None
+    soft_sweep: SweepCounts | None = None
 
 
 def run(request: RunRequest, progress: Progress = None, cache: SceneCache | None = None) -> RunResult:
@@ -199,7 +200,7 @@ def _run(
         write_trace(request.trace, {"collide run": [timing]}, request.force)
     device = str(environment["device"])
     episodes = episodes_in(motion, model.world_count)
-    counts = tally.counts(model, episodes), group_tally.counts(model, episodes), group_tally.sweep
+    counts = tally.counts(model, episodes), group_tally.counts(model, episodes), *group_tally.sweeps
     return _result(request, scene, motion, collision, device, timing, counts, content)
 
 
@@ -210,7 +211,7 @@ def _result(
     collision: Collision,
     device: str,
     timing: TimingReport,
-    counts: tuple[ContactCounts, dict[str, GroupCounts], SweepCounts | None],
+    counts: tuple[ContactCounts, dict[str, GroupCounts], SweepCounts | None, SweepCounts | None],
     content: str,
 ) -> RunResult:
     model = scene.model
@@ -218,6 +219,7 @@ def _result(
         **vars(counts[0]),
         groups=counts[1] or None,
         sweep=counts[2],
+        soft_sweep=counts[3],
         scene=scene.name,
         scene_sha256=scene.sha256,
         trajectory=request.trajectory,

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 
-from collidecli.commands.collision import NOT_SWEPT, check_frames, pose_batches
+from collidecli.commands.collision import check_frames, pose_batches
 from collidecli.commands.contact_totals import TOUCHES
 from collidecli.commands.python_api import motion_of
 from collidecli.commands.timing import TimingReport
-from collidecli.engine.device_model import upload_model
+from collidecli.engine.device_model import DeviceModel, upload_model
 from collidecli.engine.pipeline_builder import find_device
-from collidecli.engine.sweep.stage import sweep_stage
+from collidecli.engine.runtime.workspace import Workspace
+from collidecli.engine.sweep.stage import SweepStage, sweep_stage
 from collidecli.errors import InputError
-from collidecli.scene.contact_groups import SWEEP, GroupRows, consecutive_groups
+from collidecli.scene.contact_groups import SOFT_SWEEP, SWEEP, GroupRows, consecutive_groups
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.run_options import (
@@ -27,6 +28,42 @@ from collidecli.scene.run_options import (
 from collidecli.storage.field_cache import FieldCache
 
 CELLS_AT_ONCE = 4096
+MEMORY_LIMIT = 1 << 32
+"""Scratch memory for particles [bytes]."""
+
+
+@dataclass(frozen=True, repr=False)
+class ParticleSweep:
+    """Particles that touch a shape between a frame and the next, or of which that is undecided; arrays of one length.
+
+    particle: int32[n], rows of the model's particles. shape: int32[n], rows of its shapes. Rows are ordered by frame,
+        world, particle and shape. point: [n, 3], point of the shape's surface at `enter`, in world [m]. normal:
+        float32[n, 3], unit, from the shape to the particle. The others: see `Sweep`; distances are less the shape's
+        margin and the particle's radius.
+    """
+
+    frame: np.ndarray
+    world: np.ndarray
+    particle: np.ndarray
+    shape: np.ndarray
+    touches: np.ndarray
+    tunnel: np.ndarray
+    enter: np.ndarray
+    leave: np.ndarray
+    enter_time: np.ndarray
+    leave_time: np.ndarray
+    least: np.ndarray
+    least_bound: np.ndarray
+    point: np.ndarray
+    normal: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def __repr__(self) -> str:
+        return (
+            f"<ParticleSweep pairs={len(self)} tunnels={int(self.tunnel.sum())} undecided={int((~self.touches).sum())}>"
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,7 +78,7 @@ class Sweep:
     least: float64[n], least distance that was found, less both margins; negative is penetration [m]. least_bound:
         float64[n], lower bound of every distance in the step [m].
     point0, point1: [n, 3], witness points at `enter`, in world [m]. normal: float32[n, 3], unit, from shape0 to shape1.
-    shape_path: paths of the model's shapes.
+    shape_path: paths of the model's shapes. particles: the particles that touch a shape; None of a model without any.
     """
 
     frame: np.ndarray
@@ -60,6 +97,7 @@ class Sweep:
     point1: np.ndarray
     normal: np.ndarray
     shape_path: tuple[str, ...] = field(default=())
+    particles: ParticleSweep | None = None
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -68,55 +106,78 @@ class Sweep:
         return f"<Sweep pairs={len(self)} tunnels={int(self.tunnel.sum())} undecided={int((~self.touches).sum())}>"
 
 
+Found = TypeVar("Found", Sweep, ParticleSweep)
+
+
 def sweep(
     model: Model,
-    body_q: np.ndarray | Motion,
+    body_q: np.ndarray | Motion | None,
     *,
+    particle_q: np.ndarray | None = None,
     tolerance: float = DEFAULT_SWEEP_TOLERANCE,
     margin: float | None = None,
     device: str = "",
     cache_dir: str = "",
     cache_limit: int = DEFAULT_CACHE_LIMIT,
 ) -> Sweep:
-    """Pairs of shapes that touch between the frames of a motion; the rows that `collide run --sweep` writes.
+    """Pairs of shapes, and particles and shapes, that touch between the frames of a motion: the rows that `collide run
+    --sweep` writes.
 
     Args:
         model: a result of `ModelBuilder.finalize`.
         body_q: poses float32 or float64[frames, worlds, bodies, 7], or a `Motion`, of two frames at least; see
-            `collide`.
+            `collide`. None: the bodies rest.
+        particle_q: positions of the model's particles [frames, worlds or 1, particles, 3]; see `collide`.
         tolerance: shapes touch at this distance or less, of their surfaces inflated by their margins [m].
         margin: in place of every shape's own [m].
         device: "cpu", "cuda" or "cuda:1"; "" is the CPU.
         cache_dir, cache_limit [bytes]: cache of signed distance fields; 0 bytes disables it.
     Returns:
-        The pairs; between the frames each body moves in a straight line and turns by the shortest rotation.
+        The pairs; between the frames each body moves in a straight line and turns by the shortest rotation, and each
+        particle moves in a straight line.
     Raises:
         InputError: a body rotates by half a turn in one step, body_q does not fit the model, or an option is invalid.
     """
     if not isinstance(model, Model):
         raise InputError(f"model is a {type(model).__name__}", "sweep", "give a result of ModelBuilder.finalize()")
     check_sweep_tolerance(tolerance)
-    motion = motion_of(model, body_q)
+    motion = motion_of(model, body_q, particle_q)
     check_frames(motion)
     applied = ContactOptions(margin=margin).checked().apply(model)
-    if len(model.particles):
-        warnings.warn(NOT_SWEPT, RuntimeWarning, stacklevel=2)
-    stage = sweep_stage(
-        upload_model(applied, find_device(device)), tolerance, motion.float_type, FieldCache(cache_dir, cache_limit)
-    )
-    batches = pose_batches(motion, applied, CELLS_AT_ONCE, TimingReport(), with_next=True)
-    groups = consecutive_groups([{SWEEP.name: stage.sweep(batch)[0]} for batch in batches])
-    return _result(groups[SWEEP.name], model, motion)
+    device_model = upload_model(applied, find_device(device))
+    stage = sweep_stage(device_model, tolerance, motion.float_type, FieldCache(cache_dir, cache_limit))
+    found = _groups(stage, device_model, motion)
+    particles = _result(ParticleSweep, found[SOFT_SWEEP.name], model, motion) if len(model.particles) else None
+    rows = _result(Sweep, found[SWEEP.name], model, motion)
+    return replace(rows, shape_path=tuple(model.shapes.path), particles=particles)
 
 
-def _result(rows: GroupRows, model: Model, motion: Motion) -> Sweep:
+def _groups(stage: SweepStage, device_model: DeviceModel, motion: Motion) -> dict[str, GroupRows]:
+    """The groups of all frames; that of particles if there are any."""
+    model = device_model.model
+    batches = pose_batches(motion, model, CELLS_AT_ONCE, TimingReport(), with_next=True)
+    if not len(model.particles):
+        return consecutive_groups([{SWEEP.name: stage.sweep(batch)[0]} for batch in batches])
+    from collidecli.engine.sweep.point_stage import point_sweep_stage
+
+    points, workspace = point_sweep_stage(device_model, stage), Workspace(device_model.device, MEMORY_LIMIT)
+    blocks = []
+    for batch in batches:
+        blocks.append({SWEEP.name: stage.sweep(batch)[0], SOFT_SWEEP.name: points.sweep(batch, workspace)[0]})
+    return consecutive_groups(blocks)
+
+
+def _result(kind: type[Found], rows: GroupRows, model: Model, motion: Motion) -> Found:
     cell = np.repeat(np.arange(len(rows.cell_counts)), rows.cell_counts)
     frame, world = np.divmod(cell, model.world_count)
     columns = dict(rows.columns)
     status, tunnel = columns.pop("status"), columns.pop("tunnel")
+    if kind is ParticleSweep:
+        columns["particle"], columns["point"] = columns.pop("indices")[:, 0], columns.pop("point_world")
+        del columns["kind"], columns["barycentric"]
     begin, end = motion.time[frame], motion.time[frame + 1]
     times = (begin + columns[name] * (end - begin) for name in ("enter", "leave"))
-    return Sweep(
-        frame, world, **columns, touches=status == TOUCHES, tunnel=tunnel == 1,
-        **dict(zip(("enter_time", "leave_time"), times, strict=True)), shape_path=tuple(model.shapes.path),
+    return kind(
+        frame=frame, world=world, **columns, touches=status == TOUCHES, tunnel=tunnel == 1,
+        **dict(zip(("enter_time", "leave_time"), times, strict=True)),
     )  # fmt: skip

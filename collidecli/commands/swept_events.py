@@ -1,4 +1,4 @@
-"""Touches between frames: rows of /sweep joined over steps, with their begins and ends in seconds."""
+"""Touches between frames: rows of /sweep and /soft_sweep joined over steps, with their begins and ends in seconds."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import numpy as np
 
 from collidecli.commands.contact_totals import TOUCHES
 from collidecli.errors import InputError
-from collidecli.scene.contact_groups import SWEEP
+from collidecli.scene.contact_groups import SOFT_SWEEP, SWEEP, GroupRows
 from collidecli.scene.option_choices import EVENT_COLUMNS
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.rules import check_group_rows, objects_of
 from collidecli.storage.flat_tables import TableColumn
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 TIMES = ("enter_time", "leave_time")
 """Columns of a table of intervals: when a pair begins and ends to touch, between frames too [s]."""
 MISSED = "missed"
+READ = ("status", "tunnel", "enter", "leave", "least")
+PARTICLES = "particles"
 
 
 @dataclass(frozen=True)
@@ -86,22 +89,20 @@ def swept_columns(columns: Sequence[TableColumn]) -> tuple[TableColumn, ...]:
 def swept_touches(contacts: ContactSet, stream: EventStream, by: str) -> SweptTouches:
     """The touches of a set with contacts between frames.
 
-    A touch that lasts to the end of its step goes on in a touch of the pair from the begin of the next step. Raises
-    InputError for a set without contacts between frames, for pairs of particles, and for frames that are not
-    consecutive.
+    A touch that lasts to the end of its step goes on in a touch of the pair from the begin of the next step. Particles
+    touch as their object, or each by itself with `by` particles. Raises InputError for a set without contacts between
+    frames, and for frames that are not consecutive.
     """
     if SWEEP.name not in contacts.groups:
         fix = "run it with --sweep"
         raise InputError("the contact set has no contacts between frames", f"{contacts.path}: /{SWEEP.name}", fix)
-    if by == "particles":
-        raise InputError("particles are not swept", "--by", "give shapes or bodies")
+    if by == PARTICLES and SOFT_SWEEP.name not in contacts.groups:
+        what = "the contact set has no particles between frames"
+        raise InputError(what, f"{contacts.path}: /{SOFT_SWEEP.name}", "give --by shapes or bodies")
     frames = stream.frames
     if len(frames) > 1 and frames.number[1] - frames.number[0] > 1:
         raise InputError("the frames are not consecutive", "--frames", "select a range of frames")
-    table = contacts.groups[SWEEP.name]
-    names = ("shape0", "shape1", "status", "tunnel", "enter", "leave", "least")
-    columns = {name: table.column(name) for name in names}
-    cell = np.repeat(np.arange(contacts.cell_count), np.diff(table.cell_start()))
+    columns, cell = _rows(contacts, by)
     rows = stream.selected_steps(cell, columns["shape0"], columns["shape1"])
     columns, cell = {name: values[rows] for name, values in columns.items()}, cell[rows]
     touches = columns["status"] == TOUCHES
@@ -139,6 +140,29 @@ def swept_events(found: SweptTouches, stream: EventStream, by: str, first: int) 
     rows = [dict(zip(listed, row, strict=True)) for row in zip(*listed.values(), strict=True)]
     counts = {"count": len(found.key), "missed": int(found.missed.sum()), "undecided": found.undecided}
     return {**counts, "listed": rows}
+
+
+def _rows(contacts: ContactSet, by: str) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Columns of the rows of both groups, with the items of `touching_blocks` as shape0 and shape1; and their cells."""
+    parts, cells = [], []
+    for group in (SWEEP, SOFT_SWEEP):
+        if group.name not in contacts.groups or (group is SWEEP and by == PARTICLES):
+            continue
+        table = contacts.groups[group.name]
+        names = ("shape0", "shape1") if group is SWEEP else ("shape", "indices")
+        counts = np.diff(table.cell_start())
+        rows = GroupRows(counts, {name: table.column(name) for name in (*names, *READ)})
+        check_group_rows(contacts, {group.name: rows}, 0, contacts.cell_count)
+        one, other = (rows.columns[name] for name in names)
+        if group is SOFT_SWEEP:
+            first = len(contacts.shapes)
+            if by == PARTICLES:
+                other = first + len(contacts.particle_objects) + other[:, 0].astype(np.int64)
+            else:
+                other = first + objects_of(contacts, group.name, rows)[0]
+        parts.append({"shape0": one, "shape1": other} | {name: rows.columns[name] for name in READ})
+        cells.append(np.repeat(np.arange(contacts.cell_count), counts))
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, np.concatenate(cells)
 
 
 def _first_rows(key: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:

@@ -5,13 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from collidecli.report.view.surfaces import Faces, Surfaces, SurfaceScale
-from collidecli.scene.contact_groups import HYDRO_FACES, HYDRO_PATCHES, SELF_CONTACTS, SOFT_CONTACTS, SWEEP, GroupRows
+from collidecli.scene.contact_groups import (
+    HYDRO_FACES,
+    HYDRO_PATCHES,
+    SELF_CONTACTS,
+    SOFT_CONTACTS,
+    SOFT_SWEEP,
+    SWEEP,
+    GroupRows,
+)
 from collidecli.storage.contact_sets.group_reader import rows_of_cells
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.rules import check_group_rows
 
-PATCHES, FACES, SOFT, SELF, SWEPT = (
-    each.name for each in (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS, SWEEP)
+PATCHES, FACES, SOFT, SELF, SWEPT, SOFT_SWEPT = (
+    each.name for each in (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS, SWEEP, SOFT_SWEEP)
 )
 READ = {
     PATCHES: ("shape0", "shape1", "center", "force"),
@@ -19,6 +27,7 @@ READ = {
     SOFT: ("shape", "distance", "normal", "point_world"),
     SELF: ("point0", "point1"),
     SWEPT: ("tunnel", "shape0", "shape1", "least", "normal", "point0", "point1"),
+    SOFT_SWEPT: ("tunnel", "shape", "least", "normal", "point_world"),
 }
 NO_SHAPE = -1
 """shape1 of the contact of a particle."""
@@ -48,7 +57,7 @@ def surface_scale(contacts: ContactSet, first: int, last: int, faces: bool = Tru
 def depth_of_groups(contacts: ContactSet, first: int, last: int) -> float:
     """Greatest depth of the contacts of particles and of swept touches in cells first to last - 1 [m]."""
     deepest = 0.0
-    for name, column in ((SOFT, "distance"), (SWEPT, "least")):
+    for name, column in ((SOFT, "distance"), (SWEPT, "least"), (SOFT_SWEPT, "least")):
         if name in contacts.groups:
             for block in contacts.groups[name].blocks(names=(column,), first=first, last=last):
                 deepest = max(deepest, -float(block.columns[column].min(initial=0.0)))
@@ -82,26 +91,31 @@ def with_soft_contacts(contacts: ContactSet, cell: int, rigid: dict[str, np.ndar
     """The contacts of a cell with those of its particles, whose shape1 is NO_SHAPE."""
     if SOFT not in contacts.groups:
         return rigid
-    soft = _rows(contacts, (SOFT,), cell)[SOFT].columns
-    point, normal = soft["point_world"], soft["normal"]
-    columns = {
-        "shape0": soft["shape"],
-        "shape1": np.full(len(point), NO_SHAPE, np.int32),
-        "distance": soft["distance"],
-        "normal": normal,
-        "point0": point,
-        "point1": point + soft["distance"][:, None] * normal,
-    }
-    return {name: np.concatenate([values, columns[name]]) for name, values in rigid.items()}
+    return _with_rows(rigid, _of_particles(_rows(contacts, (SOFT,), cell)[SOFT].columns, "distance"))
 
 
 def with_missed_touches(contacts: ContactSet, cell: int, rigid: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The contacts of a cell with the touches from it to the next frame that neither has, where they begin."""
-    if SWEPT not in contacts.groups:
-        return rigid
-    swept = _rows(contacts, (SWEPT,), cell)[SWEPT].columns
-    missed = np.flatnonzero(swept["tunnel"] == 1)
+    for name, found in _rows(contacts, (SWEPT, SOFT_SWEPT), cell).items():
+        missed = np.flatnonzero(found.columns["tunnel"] == 1)
+        columns = {key: values[missed] for key, values in found.columns.items()}
+        rows = columns | {"distance": columns["least"]} if name == SWEPT else _of_particles(columns, "least")
+        rigid = _with_rows(rigid, rows)
+    return rigid
+
+
+def _of_particles(soft: dict[str, np.ndarray], distance: str) -> dict[str, np.ndarray]:
+    """Columns of contacts from those of particles with shapes; `distance` is the name of theirs."""
+    point, normal = soft["point_world"], soft["normal"]
     return {
-        name: np.concatenate([values, swept["least" if name == "distance" else name][missed].astype(values.dtype)])
-        for name, values in rigid.items()
+        "shape0": soft["shape"],
+        "shape1": np.full(len(point), NO_SHAPE, np.int32),
+        "distance": soft[distance],
+        "normal": normal,
+        "point0": point,
+        "point1": point + soft[distance][:, None] * normal,
     }
+
+
+def _with_rows(rigid: dict[str, np.ndarray], more: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: np.concatenate([values, more[name].astype(values.dtype)]) for name, values in rigid.items()}

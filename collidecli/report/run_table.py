@@ -103,6 +103,7 @@ def _overview(result: ResultDict) -> list[tuple[str, str]]:
         ("deepest", deepest_text(result["deepest"])),
         *((group_words(name), group_text(held)) for name, held in (result.get("groups") or {}).items()),
         *([("between frames", sweep_text(result["sweep"]))] if result.get("sweep") else []),
+        *([("", f"particles: {sweep_text(result['soft_sweep'])}")] if result.get("soft_sweep") else []),
     ]
 
 

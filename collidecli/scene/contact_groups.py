@@ -176,6 +176,30 @@ SWEEP = ContactGroup(
 )
 """Pairs of shapes that touch between a frame and the next, or of which that is undecided."""
 
+SOFT_SWEEP = ContactGroup(
+    "soft_sweep",
+    (
+        _column("kind", "uint8", 1, "", "0 vertex, 1 edge, 2 face"),
+        _column("indices", "int32", 3, "", "particles; -1 none"),
+        _column("barycentric", "float32", 3, "", "weights of the particles at enter"),
+        _column("shape", "int32", 1, "", "row of /model/shape"),
+        _column("status", "uint8", 1, "", "1 touch, 2 undecided"),
+        _column("tunnel", "uint8", 1, "", "1 if particle and shape are apart in both frames and touch between them"),
+        _column("enter", "float64", 1, "", "begin of the first touch, part of the step from this frame to the next"),
+        _column("leave", "float64", 1, "", "end of the last touch, part of the step"),
+        _column("least", "float64", 1, "m", "least distance that was found in the step; negative is penetration"),
+        _column("least_bound", "float64", 1, "m", "lower bound of every distance in the step"),
+        _column("point_world", "float64", 3, "m", "point of the shape's surface at enter, world", follows_motion=True),
+        _column("normal", "float32", 3, "", "at enter, unit, world, from the shape to the particle"),
+    ),
+    keys=("kind", "indices", "shape"),
+    shapes=("shape",),
+    objects={"object": 0},
+    least={"indices": -1, "enter": 0, "leave": 0},
+    kinds=("vertex", "edge", "face"),
+)
+"""Particles that touch shapes between a frame and the next, or of which that is undecided."""
+
 TOUCHES = ContactGroup(
     "touches",
     (
@@ -187,8 +211,11 @@ TOUCHES = ContactGroup(
 )
 """Pairs of shapes nearer than their gap, in place of their contacts."""
 
-GROUPS = (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS, SWEEP, TOUCHES)
+GROUPS = (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS, SWEEP, SOFT_SWEEP, TOUCHES)
 """All groups; a group follows those that it refers to."""
+
+OF_STEPS = (SWEEP.name, SOFT_SWEEP.name)
+"""Groups whose rows are of the step from the frame of their cell to the next."""
 
 GROUPS_BY_NAME = {group.name: group for group in GROUPS}
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from collidecli.scene.columns import Column
-from collidecli.scene.contact_groups import GROUPS, SWEEP, ContactGroup, GroupRows
+from collidecli.scene.contact_groups import GROUPS, OF_STEPS, ContactGroup, GroupRows
 from collidecli.scene.contacts import ContactBlock
 from collidecli.scene.model import Model
 from tests.support.contact_sets import made_up_block, write_contact_set
 
-OF_CELLS = tuple(group for group in GROUPS if group is not SWEEP)
+OF_CELLS = tuple(group for group in GROUPS if group.name not in OF_STEPS)
 """The groups of contacts in a frame."""
 
 
@@ -64,13 +64,20 @@ def made_up_groups(model: Model, cell_count: int, float_type: np.dtype, seed: in
     }  # fmt: skip
     swept = _keys(np.random.default_rng(seed + 1), max(0, cell_count - model.world_count), pairs, 2)
     swept += [pairs[:0]] * (cell_count - len(swept))
-    given["sweep"] = _swept(np.random.default_rng(seed + 2), np.concatenate(swept))
+    pair = np.concatenate(swept)
+    given["sweep"] = {"shape0": pair[:, 0], "shape1": pair[:, 1]} | _swept(np.random.default_rng(seed + 2), len(pair))
+    of_steps = np.random.default_rng(seed + 3)
+    soft_swept = _keys(of_steps, max(0, cell_count - model.world_count), soft[soft[:, 5] >= 0], 4)
+    soft_swept += [soft[:0]] * (cell_count - len(soft_swept))
+    key = np.concatenate(soft_swept)
+    given["soft_sweep"] = {"kind": key[:, 0], "indices": key[:, 1:4], "shape": key[:, 4]} | _swept(of_steps, len(key))
     counts = {
         "hydro_patches": [len(rows) for rows in patches],
         "hydro_faces": [int(rows.sum()) for rows in faces_of],
         "soft_contacts": [len(rows) for rows in soft_rows],
         "self_contacts": [len(rows) for rows in self_rows],
         "sweep": [len(rows) for rows in swept],
+        "soft_sweep": [len(rows) for rows in soft_swept],
         "touches": [len(rows) for rows in touches],
     }
     return {
@@ -79,14 +86,13 @@ def made_up_groups(model: Model, cell_count: int, float_type: np.dtype, seed: in
     }
 
 
-def _swept(rng: np.random.Generator, pairs: np.ndarray) -> dict[str, np.ndarray]:
-    """Columns of /sweep: some pairs are in contact at the begin of the step, some at its end, some are undecided."""
-    count = len(pairs)
+def _swept(rng: np.random.Generator, count: int) -> dict[str, np.ndarray]:
+    """Columns of rows of steps: some are in contact at the begin of the step, some at its end, some are undecided."""
     times = np.sort(np.clip(rng.uniform(-0.5, 1.5, (count, 2)), 0.0, 1.0), axis=1)
     status, least = rng.integers(1, 3, count), rng.normal(size=count)
     tunnel = (status == 1) & (times[:, 0] > 0.0) & (times[:, 1] < 1.0)
     return {
-        "shape0": pairs[:, 0], "shape1": pairs[:, 1], "status": status, "tunnel": tunnel, "enter": times[:, 0],
+        "status": status, "tunnel": tunnel, "enter": times[:, 0],
         "leave": times[:, 1], "least": least, "least_bound": least - rng.uniform(0.0, 1.0, count),
     }  # fmt: skip
 
@@ -116,7 +122,7 @@ def _rows(
             found = np.abs(found)
         return (found if column.width > 1 else found[:, 0]).astype(column.dtype_for(float_type))
 
-    if group.name == "soft_contacts":  # weights of as many particles as the kind has
+    if group.name in ("soft_contacts", "soft_sweep"):  # weights of as many particles as the kind has
         held = (given["indices"] >= 0) * rng.uniform(0.1, 1.0, (count, 3))
         given = {**given, "barycentric": held / held.sum(axis=1, keepdims=True)}
     columns = {

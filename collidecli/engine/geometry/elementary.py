@@ -1,4 +1,4 @@
-"""Arc tangent, logarithm, exponential and power for kernels, bit-identical on every processor.
+"""Sine and cosine, arc tangent, logarithm, exponential and power for kernels, bit-identical on every processor.
 
 Warp's functions call the C library, whose last bit depends on the processor. These use +, -, *, / and integers only,
 and kernels are compiled without fused multiply-adds (`runtime.kernel`). Polynomials: fdlibm (Sun Microsystems, 1993).
@@ -8,9 +8,11 @@ import math
 
 import warp as wp
 
-from collidecli.engine.geometry.real import Real
+from collidecli.engine.geometry.real import Real, Vec2
 
 HALF_PI = wp.constant(Real(0.5 * math.pi))
+HALF_PI_REST = wp.constant(Real(6.123233995736766e-17))
+"""What HALF_PI lacks."""
 QUARTER_PI = wp.constant(Real(0.25 * math.pi))
 ATAN_HALF = wp.constant(Real(4.63647609000806093515e-01))
 LN2_HIGH = wp.constant(Real(6.93147180369123816490e-01))
@@ -22,6 +24,27 @@ MANTISSA = wp.constant(wp.int64((1 << 52) - 1))
 EXPONENT_OF_ONE = wp.constant(wp.int64(1023))
 SUBNORMAL = wp.constant(Real(2.0**-1022))
 MOST_EXPONENT = wp.constant(Real(1023.0))
+
+
+@wp.func
+def cosine_and_sine(angle: Real) -> Vec2:
+    """Cosine and sine of an angle in [0, pi / 2]. Error: 1 ulp."""
+    x = angle
+    if angle > QUARTER_PI:
+        x = (HALF_PI - angle) + HALF_PI_REST
+    z = x * x
+    odd = Real(-2.50507602534068634195e-08) + z * Real(1.58969099521155010221e-10)
+    odd = Real(-1.98412698298579493134e-04) + z * (Real(2.75573137070700676789e-06) + z * odd)
+    sine = x + z * x * (Real(-1.66666666666666324348e-01) + z * (Real(8.33333333332248946124e-03) + z * odd))
+    even = Real(2.08757232129817482790e-09) + z * Real(-1.13596475577881948265e-11)
+    even = Real(2.48015872894767294178e-05) + z * (Real(-2.75573143513906633035e-07) + z * even)
+    even = z * (Real(4.16666666666666019037e-02) + z * (Real(-1.38888888888741095749e-03) + z * even))
+    half = Real(0.5) * z
+    top = Real(1.0) - half
+    cosine = top + (((Real(1.0) - top) - half) + z * even)
+    if angle > QUARTER_PI:
+        return Vec2(sine, cosine)
+    return Vec2(cosine, sine)
 
 
 @wp.func

@@ -66,7 +66,7 @@ class SweptCandidates:
             at_once = max(1, HELD_PAIRS // max(1, width))
             for begin in range(first, end, at_once):
                 steps = np.arange(begin, min(begin + at_once, end))
-                lower, upper = self._boxes(bodies, steps, rows, inflation)
+                lower, upper = self.boxes(bodies, steps, rows, inflation)
                 if pairs is not None:
                     yield _listed(steps, rows, pairs, lower, upper)
                     continue
@@ -75,7 +75,7 @@ class SweptCandidates:
                     found = found[self._allowed(found)]
                     yield np.full(len(found), step), found
 
-    def _boxes(
+    def boxes(
         self, bodies: BodySteps, steps: np.ndarray, rows: np.ndarray, inflation: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """float64[steps, rows, 3] twice: corners of the boxes of the motions, rounded outwards [m]."""

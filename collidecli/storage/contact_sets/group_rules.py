@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.contact_groups import SELF_CONTACTS, SOFT_CONTACTS, SWEEP, ContactGroup, GroupRows, shapes_of
+from collidecli.scene.contact_groups import (
+    OF_STEPS,
+    SELF_CONTACTS,
+    SOFT_CONTACTS,
+    SOFT_SWEEP,
+    ContactGroup,
+    GroupRows,
+    shapes_of,
+)
 from collidecli.storage.contact_sets.cell_ranges import BLOCK_ROWS, spans
 from collidecli.storage.contact_sets.group_reader import GroupTable, rows_of_cells
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -105,9 +113,9 @@ def _rules(
     once = ", each row once" if strict else ""
     yield f"rows are out of order: {order}{once}", _out_of_order(rows, cell, definition.keys, strict)
     yield from _value_rules(contacts.groups[name], rows)
-    if name == SOFT_CONTACTS.name:
+    if name in (SOFT_CONTACTS.name, SOFT_SWEEP.name):
         yield from _element_rules(rows)
-    if name == SWEEP.name:
+    if name in OF_STEPS:
         yield "is in the last frame, which has no step", cell // contacts.world_count == contacts.frame_count - 1
         yield from _sweep_rules(rows)
     for held in definition.lists:

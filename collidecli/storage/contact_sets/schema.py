@@ -9,13 +9,13 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 
 from collidecli.scene.columns import Column
-from collidecli.scene.contact_groups import SWEEP
+from collidecli.scene.contact_groups import OF_STEPS
 from collidecli.scene.contacts import RIGID_COLUMNS
 
 FORMAT = "collide-contacts"
 VERSIONS = {1: (1, 3), 2: (2, 0)}
 """The version that is written for each major version; their tables are equal, their content hashes differ. A set with
-the group `sweep` has the next minor version, 1.4 or 2.1."""
+contacts between frames, the groups `sweep` and `soft_sweep`, has the next minor version, 1.4 or 2.1."""
 RIGID_GROUP = "/rigid_contacts"
 CELL_START = f"{RIGID_GROUP}/cell_start"
 
@@ -89,7 +89,7 @@ EPISODE_TABLES = (
 def version_of(major: int, groups: Iterable[str]) -> tuple[int, int]:
     """The version of a file with the groups of these names."""
     minor = VERSIONS[major][1]
-    return major, minor + (SWEEP.name in groups)
+    return major, minor + any(name in groups for name in OF_STEPS)
 
 
 def tables_version(version: tuple[int, int]) -> tuple[int, int]:
