@@ -12,9 +12,9 @@ from collidecli.cli.settings import setting
 def sweep_options(command: Callable) -> Callable:
     """Adds the options of contacts between frames."""
     add = partial(setting, section="Contacts between frames")
-    tolerance = "Shapes touch at this distance or less. [default: 1e-6]"
+    tolerance = "They touch at this distance or less. [default: 1e-6]"
     decorators = (
-        add("--sweep", is_flag=True, help="Find the pairs of shapes that touch between two frames too."),
+        add("--sweep", is_flag=True, help="Find the shapes and particles that touch between two frames too."),
         add("--sweep-tolerance", type=METRES, help=tolerance),
     )
     for decorate in reversed(decorators):

@@ -233,6 +233,9 @@ def prepare_collision(
     )
 
 
+ELEMENTS_NOT_SWEPT = "edges and triangles of cloths and soft bodies are not swept: /soft_sweep has their vertices"
+
+
 def with_sweep(pipeline: CollisionPipeline, contact: ContactOptions, fields: FieldCache) -> CollisionPipeline:
     """The pipeline with stages for contacts between frames, of shapes and of particles with shapes."""
     from collidecli.engine.sweep.stage import sweep_stage
@@ -244,7 +247,9 @@ def with_sweep(pipeline: CollisionPipeline, contact: ContactOptions, fields: Fie
         from collidecli.engine.sweep.point_stage import point_sweep_stage
 
         stages = (*stages, point_sweep_stage(device_model, shapes))
-    return replace(pipeline, group_stages=stages)
+    has_elements = len(device_model.model.particles.triangle) > 0
+    notes = (*pipeline.notes, *([ELEMENTS_NOT_SWEPT] if has_elements else []))
+    return replace(pipeline, group_stages=stages, notes=notes)
 
 
 def check_frames(motion: Motion) -> None:

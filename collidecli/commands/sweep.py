@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
 
-from collidecli.commands.collision import check_frames, pose_batches
+from collidecli.commands.collision import ELEMENTS_NOT_SWEPT, check_frames, pose_batches
 from collidecli.commands.contact_totals import TOUCHES
 from collidecli.commands.python_api import motion_of
 from collidecli.commands.timing import TimingReport
@@ -144,6 +145,8 @@ def sweep(
     motion = motion_of(model, body_q, particle_q)
     check_frames(motion)
     applied = ContactOptions(margin=margin).checked().apply(model)
+    if len(model.particles.triangle):
+        warnings.warn(ELEMENTS_NOT_SWEPT, RuntimeWarning, stacklevel=2)
     device_model = upload_model(applied, find_device(device))
     stage = sweep_stage(device_model, tolerance, motion.float_type, FieldCache(cache_dir, cache_limit))
     found = _groups(stage, device_model, motion)

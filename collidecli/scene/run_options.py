@@ -85,9 +85,9 @@ class ContactOptions:
     self_contacts: largest distance of a contact of cloths and soft bodies with themselves and each other [m]; 0 finds
     none. self_contact_rings: elements within this number of edges of each other have none. self_contact_rest: elements
     of one object that are nearer than this at rest have none [m]; None is self_contacts.
-    sweep: find the pairs of shapes that touch between frames. sweep_tolerance: they touch at this distance or less [m].
-    touch_only: the pairs of shapes that have a contact, in the group `touches`, and no contacts of shapes. Hydroelastic
-    shapes are tested as others.
+    sweep: find the shapes and particles that touch between frames. sweep_tolerance: they touch at this distance or less
+    [m]. touch_only: the pairs of shapes that have a contact, in the group `touches`, and no contacts of shapes.
+    Hydroelastic shapes are tested as others.
     """
 
     narrow_phase: str = "gjk"

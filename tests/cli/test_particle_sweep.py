@@ -1,4 +1,4 @@
-"""`collide run --sweep` of a scene with particles: its table, its summary, any execution, events, views, refused input."""
+"""`collide run --sweep` of a scene with particles: table, summary, any execution, events, view, refused input."""
 
 import json
 
@@ -19,7 +19,7 @@ SCENE = """#usda 1.0
     timeCodesPerSecond = 60
     upAxis = "Z"
 )
-def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"]) 
+def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"])
 {
     double radius = 0.3
 }
@@ -146,7 +146,7 @@ def test_events_and_view(folder, collide):
     assert (second["shape0"], second["shape1"], second["missed"]) == ("/ball", "/grains", False)
     assert second["begin_time"] == pytest.approx((0.7 - 0.301) / 10.0, abs=1e-6)
     alone = events("--by", "particles")["listed"]
-    assert [(one["item0"], one["item1"]) for one in alone] == [("/plate", "/grains[0]"), ("/ball", "/grains[1]")]
+    assert [(one["shape"], one["particle"]) for one in alone] == [("/plate", "/grains[0]"), ("/ball", "/grains[1]")]
     assert events("--include", "/ball")["count"] == 1
     with opened_view(ViewRequest("out.h5")) as view:
         columns = view.frames.contacts(1, 0)
@@ -161,3 +161,14 @@ def test_refused(folder, collide):
         assert collide("run", "scene.usda", "--sweep", "--frames", frames, "-o", name).code == 0
     answer = collide("merge", "a.h5", "b.h5", "-o", "c.h5")
     assert (answer.code, "contacts between frames" in answer.err) == (2, True)
+
+
+def test_edges_and_triangles_are_named_as_not_swept():
+    builder = collidecli.ModelBuilder()
+    builder.add_shape_sphere(-1, radius=0.1)
+    builder.add_cloth_mesh(vertices=[[0, 0, 1], [1, 0, 1], [0, 1, 1]], indices=[0, 1, 2])
+    rest = builder.finalize().particles.position[None, None]
+    with pytest.warns(RuntimeWarning, match="edges and triangles of cloths and soft bodies are not swept"):
+        found = collidecli.sweep(builder.finalize(), None, particle_q=np.concatenate([rest, rest - [0.0, 0.0, 2.0]]))
+    assert found.particles is not None
+    assert found.particles.particle.tolist() == [0]

@@ -1,11 +1,11 @@
 """Motion of a point relative to a shape between two frames, and how long it certainly stays apart from the shape.
 
 The point moves in a straight line, the shape's body too, and the body turns at a constant rate. In the frame of the
-shape the point then moves along a curve with bounds of its speed and of its second derivative. From a time at which the
-point's ball and the shape are apart by d, they stay apart for d / speed. Along the outward normal n of the nearest point
-of a convex set, the separation h = n.x - (support height of the set) is a lower bound of the distance; it is at least
-h + v t - c t^2 / 2 for the rate v and the bound c of the second derivative. A surface of triangles stays apart as long as
-each of its triangles near the curve does, which are convex.
+shape the point then moves along a curve with bounds of its speed and of its second derivative. From a time at which
+the point's ball and the shape are apart by d, they stay apart for d / speed. Along the outward normal n of the nearest
+point of a convex set, the separation h = n.x - (support height of the set) is a lower bound of the distance; it is at
+least h + v t - c t^2 / 2 for the rate v and the bound c of the second derivative. A surface of triangles stays apart as
+long as each of its triangles near the curve does, which are convex.
 
 Source: Mirtich 1996; docs/adr/0111.
 """
@@ -158,7 +158,7 @@ def sample_at(rows: ShapeRows, surfaces: GridSurfaces, step: PointStep, point: V
 
 @wp.func
 def separation_of_primitive(rows: ShapeRows, step: PointStep, sample: Sample, point: Vec3) -> Real:
-    """Lower bound of the signed distance of a point from a plane or primitive, by the support height along `outward`."""
+    """Lower bound of the distance of a point from a plane or primitive, by the support height along `outward`."""
     shape_type = rows.type[step.row]
     if shape_type == PLANE:
         return sample.distance
@@ -189,7 +189,7 @@ def bound_of_jumps(rows: ShapeRows, surfaces: NoSurfaces, step: PointStep, begin
 
 @wp.func
 def bound_of_jumps(rows: ShapeRows, surfaces: PolygonSurfaces, step: PointStep, begin: Real, end: Real) -> Real:
-    """Lower bound of the signed distance beyond jumps of it [m]: behind an open mesh with a front it is that of a ball."""
+    """Lower bound beyond jumps of the signed distance [m]: a ball that crosses an open mesh may be behind its front."""
     if not has_inside(surfaces, step.row) and surfaces.meshes.arrays[0].header[surfaces.mesh[step.row]].has_front == 1:
         return -step.radius
     return Real(wp.inf)
@@ -242,9 +242,7 @@ def time_to_triangle(
             rounds = wp.static(TRIANGLE_ROUNDS)
         else:
             normal = slope.gradient
-            support = wp.max(
-                wp.dot(normal, triangle.p), wp.max(wp.dot(normal, triangle.q), wp.dot(normal, triangle.r))
-            )
+            support = wp.max(wp.dot(normal, triangle.p), wp.max(wp.dot(normal, triangle.q), wp.dot(normal, triangle.r)))
             height = wp.dot(normal, point) - support - step.inflation - step.rounding
             rate = sign * wp.dot(normal, velocity_in_shape(step, here))
             ahead = wp.max(

@@ -38,8 +38,8 @@ class PointTouch:
     """Result of a pair in a step. status: CLEAR, TOUCH or UNDECIDED; the rest is not set where it is CLEAR.
 
     enter, leave: begin of the first touch and end of the last one, in 0 to 1. least, least_bound: least signed distance
-    that was found, and a lower bound of all [m]. point: of the shape's surface, from the body's origin, and normal: unit,
-    from the shape to the particle, in world axes, at `enter`.
+    that was found, and a lower bound of all [m]. point: of the shape's surface, from the body's origin, and normal:
+    unit, from the shape to the particle, in world axes, at `enter`.
     """
 
     status: int
@@ -67,7 +67,9 @@ class FirstTouch:
 
 
 @wp.func
-def first_touch(rows: ShapeRows, surfaces: Any, step: PointStep, start: Real, sign: Real, tolerance: Real) -> FirstTouch:
+def first_touch(
+    rows: ShapeRows, surfaces: Any, step: PointStep, start: Real, sign: Real, tolerance: Real
+) -> FirstTouch:
     """The first touch of a pair from `start` on, 0 forwards (sign 1) or 1 backwards (sign -1)."""
     result = FirstTouch()
     result.status = UNDECIDED
@@ -119,7 +121,7 @@ def least_distance(
 ) -> LeastDistance:
     """The least signed distance between the begin and the end of a touch, by bounds of its speed.
 
-    Over an interval of length h with the lower bounds a and b at its ends it is nowhere less than (a + b - speed h) / 2:
+    Over an interval of length h with the lower bounds a and b at its ends it is nowhere below (a + b - speed h) / 2:
     the next query is at the point of that bound, in the interval with the least bound. Source: Piyavskii 1972.
     """
     begin = wp.zeros(shape=wp.static(QUERIES + 1), dtype=Real)
@@ -188,8 +190,8 @@ def _kernel_of(name: str, surface_type: Any, low_type: int, high_type: int) -> w
         entered = ends
         if entered.status != CLEAR:
             ends = first_touch(rows, surfaces, step, Real(1.0), Real(-1.0), tolerance)
-            # Backwards a pair may be found clear that forwards is undecided; and a touch between half the tolerance and
-            # the tolerance may be found in one direction only.
+            # Backwards a pair may be found clear that forwards is undecided; and a touch between half the tolerance
+            # and the tolerance may be found in one direction only.
             if entered.status == TOUCH or ends.status != CLEAR:
                 result.status = wp.where(ends.status == TOUCH, TOUCH, entered.status)
                 if ends.status == CLEAR or ends.time < entered.time:

@@ -1,7 +1,7 @@
 """Pairs of a particle and a shape that may touch between two frames: overlap of the boxes of their motions.
 
-A particle moves in a straight line, so that the box around both its positions contains it. Boxes of shapes are those of
-`candidates`. Particles and shapes are sorted along one axis: a shape is compared with the particles that overlap it there.
+A particle moves in a straight line, so that the box around both its positions contains it. Boxes of shapes are those
+of `candidates`. Particles are sorted along one axis: a shape is compared with those that overlap it there.
 """
 
 from __future__ import annotations
@@ -11,12 +11,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.sweep.candidates import HELD_PAIRS, SweptCandidates
+from collidecli.engine.sweep.candidates import SweptCandidates
 from collidecli.engine.sweep.steps import BodySteps, shape_steps
 from collidecli.engine.sweep.supports import ROUNDING, rotated
 from collidecli.numerics.matrices import dot, norm
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.shape_types import ShapeType
+
+
+HELD_POINTS = 1 << 15
+"""Particles that are compared with a shape at a time."""
 
 
 class PointCandidates:
@@ -41,9 +45,7 @@ class PointCandidates:
         """bool[S]: shapes that may touch a particle."""
         return self._touched
 
-    def find(
-        self, bodies: BodySteps, positions: Positions, step: int
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def find(self, bodies: BodySteps, positions: Positions, step: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Particles int32[n] and shapes int32[n] of candidates in a step, an entry of `bodies`, in blocks."""
         template = int(self._model.world_template[bodies.world[step]])
         points, rows = self._points[template], self._rows[template]
@@ -61,8 +63,8 @@ class PointCandidates:
         last = np.searchsorted(low[order, axis], upper[:, axis], side="right")
         for shape in range(len(rows)):
             row = int(rows[shape])
-            for start in range(int(first[shape]), int(last[shape]), HELD_PAIRS):
-                held = order[start : min(start + HELD_PAIRS, int(last[shape]))]
+            for start in range(int(first[shape]), int(last[shape]), HELD_POINTS):
+                held = order[start : min(start + HELD_POINTS, int(last[shape]))]
                 hit = (low[held] <= upper[shape]) & (lower[shape] <= high[held])
                 held = held[hit.all(axis=1)]
                 held = held[self._may_touch(points[held], row)]

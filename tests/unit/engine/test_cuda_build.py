@@ -26,7 +26,7 @@ from collidecli.engine.narrowphase.triangles.heightfield_mesh import MESH_HEIGHT
 from collidecli.engine.narrowphase.triangles.heightfield_solid import name_solid_features
 from collidecli.engine.narrowphase.triangles.mesh_colliders import MESH
 from collidecli.engine.narrowphase.triangles.mesh_mesh import MESHES
-from collidecli.engine.particles import self_queries, soft_elements, soft_queries
+from collidecli.engine.particles import self_queries, soft_elements, soft_queries, swept_queries
 from collidecli.engine.particles.self_contacts import WRITE_COLUMNS
 from collidecli.engine.particles.shape_tree import fit_boxes
 from collidecli.engine.particles.soft_contacts import COMPACT_SOFT
@@ -42,6 +42,9 @@ KERNELS = {
     "sample_primitives": soft_queries.SAMPLE_PRIMITIVES,
     "sample_polygons": soft_queries.SAMPLE_POLYGONS,
     "sample_heightfields": soft_queries.SAMPLE_GRIDS,
+    "sweep_points_past_primitives": swept_queries.SWEEP_PRIMITIVES,
+    "sweep_points_past_polygons": swept_queries.SWEEP_POLYGONS,
+    "sweep_points_past_heightfields": swept_queries.SWEEP_GRIDS,
     "minimize_primitives": soft_elements.MINIMIZE_PRIMITIVES,
     "minimize_hulls": soft_elements.MINIMIZE_HULLS,
     "minimize_meshes": soft_elements.MINIMIZE_MESHES,
