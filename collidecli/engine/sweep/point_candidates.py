@@ -18,7 +18,6 @@ from collidecli.numerics.matrices import dot, norm
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.shape_types import ShapeType
 
-
 HELD_POINTS = 1 << 15
 """Particles that are compared with a shape at a time."""
 
