@@ -20,10 +20,10 @@ from collidecli.engine.distances.triangle_trees import (
     TriangleTrees,
     box_half,
     box_middle,
-    distance_of_boxes,
     first_node_of,
     tree_triangle,
 )
+from collidecli.engine.geometry.box_pairs import BoxFrames, box_frames, distance_along_axes, distance_of_boxes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import Vertex, difference_support, support_point
 from collidecli.engine.geometry.triangle_pair import TrianglePair, closest_points, overlap_of_projections
@@ -247,17 +247,6 @@ def nearer_pair(
     return result
 
 
-@wp.struct
-class BoxFrames:
-    """The frames of two trees: rotation of b's frame in a's with its transpose, and the absolute values of both."""
-
-    rotation: wp.mat33d
-    inverse: wp.mat33d
-    spread: wp.mat33d
-    inverse_spread: wp.mat33d
-    position: Vec3
-
-
 @wp.func
 def bound_of_boxes(trees: TriangleTrees, node_a: int, node_b: int, frames: BoxFrames, axis: Vec3) -> Real:
     """Lower bound of the distance of what two boxes contain: along the axes of both frames, and along `axis`, of a."""
@@ -265,22 +254,7 @@ def bound_of_boxes(trees: TriangleTrees, node_a: int, node_b: int, frames: BoxFr
     half_b = box_half(trees, node_b)
     off = frames.rotation * box_middle(trees, node_b) + frames.position - box_middle(trees, node_a)
     along = wp.dot(axis, off) - extent_along(half_a, axis) - extent_along(half_b, frames.inverse * axis)
-    result = wp.max(along, distance_of_boxes(off, half_a + frames.spread * half_b))
-    return wp.max(result, distance_of_boxes(frames.inverse * off, frames.inverse_spread * half_a + half_b))
-
-
-@wp.func
-def box_frames(pose_b_to_a: Pose) -> BoxFrames:
-    """The frames of two trees."""
-    frames = BoxFrames()
-    frames.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
-    frames.inverse = wp.transpose(frames.rotation)
-    for i in range(3):
-        for j in range(3):
-            frames.spread[i, j] = wp.abs(frames.rotation[i, j])
-    frames.inverse_spread = wp.transpose(frames.spread)
-    frames.position = wp.transform_get_translation(pose_b_to_a)
-    return frames
+    return wp.max(along, distance_along_axes(off, half_a, half_b, frames))
 
 
 @kernel

@@ -67,12 +67,6 @@ def box_half(trees: TriangleTrees, node: int) -> Vec3:
     return Real(0.5) * (trees.upper[node] - trees.lower[node])
 
 
-@wp.func
-def distance_of_boxes(off: Vec3, half_sum: Vec3) -> Real:
-    """Distance of two parallel boxes whose centres are `off` apart, 0 where they overlap [m]."""
-    return wp.length(wp.max(wp.abs(off) - half_sum, Vec3()))
-
-
 def mesh_corners(mesh: TriangleMesh) -> np.ndarray:
     """float64[F, 3, 3]: corners of the triangles that bound the solid."""
     seen = ~mesh.hidden

@@ -44,6 +44,14 @@ SUB_PAIR_COLLIDERS = {
 }
 """Colliders that split pairs into sub-pairs: module whose `collider_for` returns the collider, see `sub_pairs`."""
 
+TOUCH_COLLIDERS = {
+    "mesh": "convex_touches.on_mesh",
+    "meshes": "surface_touches.on_mesh",
+    "heightfield": "convex_touches.on_heightfield",
+    "heightfield_solid": "surface_touches.on_heightfield",
+}
+"""Of method "touch": function in `triangles` that returns the collider of sub-pairs."""
+
 METHODS = {
     "gjk": "collide_convex_convex",
     "mpr": "collide_convex_convex_by_mpr",
@@ -70,8 +78,11 @@ def sub_pair_kind(type_a: ShapeType, type_b: ShapeType, has_field: bool) -> str:
 
 @cache
 def collider(type_a: ShapeType, type_b: ShapeType, method: str, has_field: bool = False) -> Collider:
-    """Collider of a pair of types, type_a <= type_b. method: "gjk" or "mpr". has_field: as in `sub_pair_kind`."""
+    """Collider of a pair of types, type_a <= type_b. method: of METHODS. has_field: as in `sub_pair_kind`."""
     kind = sub_pair_kind(type_a, type_b, has_field)
+    if method == "touch" and kind in TOUCH_COLLIDERS:
+        module, name = TOUCH_COLLIDERS[kind].split(".")
+        return getattr(importlib.import_module(f"collidecli.engine.narrowphase.triangles.{module}"), name)(type_a)
     if kind:
         return importlib.import_module(f"collidecli.engine.narrowphase.{SUB_PAIR_COLLIDERS[kind]}").collider_for(type_a)
     name = f"{type_a.label}_{type_b.label}"
@@ -100,27 +111,30 @@ def _convex_collider(method: str, a_is_hull: bool, b_is_hull: bool) -> Collider:
 
 
 @cache
-def _convex_mesh_collider(type_a: ShapeType) -> Collider:
-    """Collider of a convex shape and a convex mesh, which is collided as a hull."""
+def _convex_mesh_collider(type_a: ShapeType, method: str) -> Collider:
+    """Collider of a convex shape and a convex mesh, which is collided as a hull. method: "touch", or another."""
     from collidecli.engine.narrowphase.primitive.convex_convex import name_features
 
-    collider = _convex_collider("gjk", type_a >= ShapeType.CONVEX_MESH, True)
+    a_is_hull = type_a >= ShapeType.CONVEX_MESH
+    if method == "touch":
+        return _convex_collider(method, a_is_hull, True)
+    collider = _convex_collider("gjk", a_is_hull, True)
     return replace(collider, name=f"{collider.name}_surface", feature_remapping=name_features)
 
 
 def collider_of_kinds(kind_a: int, kind_b: int, method: str) -> Collider:
-    """Collider of a pair of kinds (see `ShapeRows`) in any order. method: "gjk" or "mpr"."""
+    """Collider of a pair of kinds (see `ShapeRows`) in any order. method: of METHODS."""
     low, high = sorted((kind_a, kind_b))
     type_a, type_b = sorted(type_of_kind(kind) for kind in (low, high))
     has_field = any(KINDS_WITH_FIELD <= kind < CONVEX_SURFACE for kind in (low, high))
     is_against_triangles = low in (ShapeType.PLANE, ShapeType.MESH, ShapeType.HEIGHTFIELD)
     if high == CONVEX_SURFACE and not is_against_triangles and not has_field:
-        return _convex_mesh_collider(type_a)
+        return _convex_mesh_collider(type_a, method)
     return collider(type_a, type_b, method, has_field)
 
 
 def needed_colliders(kind_pairs: set[tuple[int, int]], method: str, device: wp.Device) -> ColliderTable:
-    """Colliders of pairs of kinds (see `ShapeRows`) in any order. method: "gjk" or "mpr"."""
+    """Colliders of pairs of kinds (see `ShapeRows`) in any order. method: of METHODS."""
     colliders: list[Collider] = []
     table = np.zeros((KIND_COUNT, KIND_COUNT), np.int32)
     for low, high in sorted({(min(p), max(p)) for p in kind_pairs}):

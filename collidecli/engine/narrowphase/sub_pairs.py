@@ -329,8 +329,13 @@ class SubPairKernels:
         kernels = [self.search, copy_sub_pairs, self.merge, *self.others]
         return [*kernels, self.overlap] if self.overlap else kernels
 
-    def find(self, bucket: ColliderBatch, workspace: Workspace) -> SubPairs:
-        """Sub-pairs of a batch."""
+    def bound(self, bucket: ColliderBatch) -> ColliderBatch:
+        """The batch with the rows and surfaces that the kernels read."""
+        return bucket
+
+    def find(self, bucket: ColliderBatch, workspace: Workspace, counted: bool = True) -> SubPairs:
+        """Sub-pairs of a batch; counted: with the number of rows of their contacts."""
+        bucket = self.bound(bucket)
         collider, shared = bucket.collider, bucket.shared
         parts = self.parts_on_cuda if workspace.has_own_memory else 1
         threads = bucket.size * parts
@@ -346,7 +351,7 @@ class SubPairKernels:
         # On a heightfield, a pass over all candidates would take a tenth of the counting pass's time.
         if workspace.last(most, 1) > int(FEW):
             workspace.launch(self.search, threads, [*arguments, sub_pair, 1])
-        if collider.max_contacts > 0:
+        if collider.max_contacts > 0 or not counted:
             return SubPairs(sub_pair, end, count, parts, count * collider.max_contacts)
         row_end = workspace.array(f"{collider.name}_row_end", count, wp.int32)
         cached = workspace.array(f"{collider.name}_held", count * int(CACHED), ContactRecord)
@@ -368,6 +373,7 @@ class SubPairKernels:
 
         contact_rows: contact array and its first row. limit: maximum number of contacts of a pair, 0 for all.
         """
+        bucket = self.bound(bucket)
         (contact, first_row), collider, shared = contact_rows, bucket.collider, bucket.shared
         most = collider.max_contacts
         surfaces = bucket.surfaces[self.surfaces]

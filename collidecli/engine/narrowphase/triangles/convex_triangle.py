@@ -398,6 +398,15 @@ def contacts_of_crossing(
 
 
 @wp.func
+def toward_triangle(difference: Any, b: TriangleShape, pose_b_to_a: Pose) -> Vec3:
+    """First search direction of GJK: unit, from the shape's origin to the triangle's centroid, the shape's frame."""
+    middle = wp.transform_point(pose_b_to_a, (b.p + b.q + b.r) / Real(3.0))
+    if wp.length(middle) > Real(0.0):
+        return wp.normalize(middle)
+    return toward(difference)
+
+
+@wp.func
 def collide_convex_triangle(
     a: Any, b: TriangleShape, surface: Any, query: TriangleQuery, out: ContactBuffer, row: int
 ) -> int:
@@ -412,10 +421,7 @@ def collide_convex_triangle(
     """
     difference = minkowski_difference(a, b, query.pose_b_to_a)
     simplex = wp.zeros(shape=4, dtype=Vertex)
-    middle = wp.transform_point(query.pose_b_to_a, (b.p + b.q + b.r) / Real(3.0))
-    start = toward(difference)
-    if wp.length(middle) > Real(0.0):
-        start = wp.normalize(middle)
+    start = toward_triangle(difference, b, query.pose_b_to_a)
     nearest = nearest_of_difference(difference, start, query.max_separation + difference.radius_a, simplex)
     if nearest.state == OVERLAP:
         return contacts_of_crossing(a, b, difference, surface, query, simplex, nearest.count, out, row)

@@ -110,10 +110,6 @@ class SolidKernels(SubPairKernels):
         """Kernels launched in addition to the collider's own."""
         return [*super().kernels, name_solid_features]
 
-    def find(self, bucket: ColliderBatch, workspace: Workspace) -> SubPairs:
-        """Sub-pairs of a batch."""
-        return super().find(self._as_meshes(bucket), workspace)
-
     def collide(
         self,
         bucket: ColliderBatch,
@@ -125,12 +121,13 @@ class SolidKernels(SubPairKernels):
     ) -> None:
         """Emits the contacts of a batch's sub-pairs, merged by candidate, with the features of heightfields."""
         solids: Solids = bucket.surfaces[self.surfaces]
-        super().collide(self._as_meshes(bucket), sub_pairs, contact_rows, limit, inexact, workspace)
+        super().collide(bucket, sub_pairs, contact_rows, limit, inexact, workspace)
         candidates = bucket.shared[3]
         arguments = [bucket.shared[0], candidates, bucket.order, bucket.start, solids.features, solids.first]
         workspace.launch(name_solid_features, bucket.size, [*arguments, contact_rows[0]])
 
-    def _as_meshes(self, bucket: ColliderBatch) -> ColliderBatch:
+    def bound(self, bucket: ColliderBatch) -> ColliderBatch:
+        """The batch with the heightfields' meshes."""
         solids: Solids = bucket.surfaces[self.surfaces]
         shared: list[Any] = [solids.rows, *bucket.shared[1:]]
         return replace(bucket, shared=shared, surfaces={self.surfaces: solids.meshes})
