@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import collidecli
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from tests.property.test_touch_only import pairs_of_contacts, touches
-from tests.support.meshes import bumpy, prism, torus
 from tests.support.mesh_pairs import box
+from tests.support.meshes import bumpy, prism, torus
 from tests.support.open_meshes import channel, patch
 from tests.support.random_scenes import ROUND_AND_FLAT, SIZE_COUNTS, random_cloud, random_poses
 from tests.support.solids import joined
@@ -32,7 +35,7 @@ MESHES = {
 """Closed, hollow and open meshes, one with two parts: the mesh, and how it is added."""
 
 
-def compared(model: collidecli.Model, poses: np.ndarray) -> np.ndarray:
+def compared(model: Model, poses: np.ndarray) -> np.ndarray:
     """The pairs of the full contact set, which touch_only must have in the same order."""
     full = pairs_of_contacts(collidecli.collide(model, poses, device="cpu"))
     found = touches(collidecli.collide(model, poses, device="cpu", touch_only=True))
@@ -44,25 +47,27 @@ def compared(model: collidecli.Model, poses: np.ndarray) -> np.ndarray:
 def scene(scale: float, gap: float) -> ModelBuilder:
     """Every mesh, convex type, a plane, two heightfields and a shape with a field, of size 0.1 to 0.5 times `scale`."""
     builder, rng = ModelBuilder(), np.random.default_rng(7)
-    config = {"gap": gap * scale, "margin": 0.25 * gap * scale}
-    builder.add_shape(-1, ShapeType.PLANE, (), [0, 0, -0.6 * scale, 0, 0, 0, 1], ShapeConfig(**config), key="plane")
+
+    def config(**others: Any) -> ShapeConfig:
+        return ShapeConfig(gap=gap * scale, margin=0.25 * gap * scale, **others)
+
+    builder.add_shape(-1, ShapeType.PLANE, (), [0, 0, -0.6 * scale, 0, 0, 0, 1], config(), key="plane")
     for name in ("terrain", "field"):
         heights = scale * rng.uniform(-0.3, 0.3, (9, 7))
         body = -1 if name == "terrain" else builder.add_body(key=name)
-        sizes = [scale * each for each in (0.9, 0.8, 0.2)]
-        builder.add_shape_heightfield(body, heights, *sizes, cfg=ShapeConfig(**config), key=name)
+        builder.add_shape_heightfield(body, heights, 0.9 * scale, 0.8 * scale, 0.2 * scale, cfg=config(), key=name)
     for name, ((vertices, faces), how) in MESHES.items():
-        cfg = ShapeConfig(**config, is_solid=how.get("is_solid", True))
+        cfg = config(is_solid=how.get("is_solid", True))
         body, two_sided = builder.add_body(key=name), how.get("two_sided", True)
         builder.add_shape_mesh(body, 0.4 * scale * vertices, faces, cfg=cfg, key=name, two_sided=two_sided)
     for index, kind in enumerate(ROUND_AND_FLAT):
-        body, cfg = builder.add_body(key=f"s{index}"), ShapeConfig(**config)
+        body, cfg = builder.add_body(key=f"s{index}"), config()
         if kind == ShapeType.CONVEX_MESH:
             builder.add_shape_convex_hull(body, scale * random_cloud(rng), cfg=cfg, key=f"s{index}")
         else:
             size = (scale * rng.uniform(0.05, 0.3, SIZE_COUNTS.get(kind, 2))).tolist()
             builder.add_shape(body, kind, size, cfg=cfg, key=f"s{index}")
-    cfg = ShapeConfig(**config, sdf_max_resolution=16)
+    cfg = config(sdf_max_resolution=16)
     builder.add_shape_mesh(builder.add_body(key="sdf"), 0.3 * scale * ELBOW[0], ELBOW[1], cfg=cfg, key="sdf")
     return builder
 
@@ -80,11 +85,11 @@ def test_the_pairs_are_those_of_the_contacts(scale, gap):
 def test_shapes_deep_inside_closed_meshes_and_heightfields():
     """No triangle is near: only the inside tells that they touch; between two parts or in a hollow mesh they do not."""
     builder = ModelBuilder()
-    for index, (half, how) in enumerate(((box(5.0, 5.0, 5.0), {}), (box(5.0, 5.0, 5.0), {"is_solid": False}))):
-        cfg = ShapeConfig(gap=0.0, **how)
+    large, small = box(5.0, 5.0, 5.0), box(1.0, 1.0, 1.0)
+    vertices, faces = joined(large, (small[0] + [0.0, 9.0, 0.0], small[1]))
+    for index, is_solid in enumerate((True, False)):
         at = [20.0 * index, 0, 0, 0, 0, 0, 1]
-        vertices, faces = joined(half, (box(1.0, 1.0, 1.0)[0] + [0.0, 9.0, 0.0], half[1]))
-        builder.add_shape_mesh(-1, vertices, faces, at, cfg, key=f"mesh{index}")
+        builder.add_shape_mesh(-1, vertices, faces, at, ShapeConfig(gap=0.0, is_solid=is_solid), key=f"mesh{index}")
     builder.add_shape_heightfield(-1, np.zeros((3, 3)), 4.0, 4.0, 9.0, [0, 0, 40, 0, 0, 0, 1], ShapeConfig(gap=0.0))
     kinds = {"ball": [0.2], "rod": [0.1, 0.2]}
     for name, sizes in kinds.items():

@@ -20,12 +20,15 @@ from collidecli.engine.hydroelastic.polytopes import clip_cells
 from collidecli.engine.hydroelastic.voxels import cut_voxels
 from collidecli.engine.narrowphase.dispatch import collider
 from collidecli.engine.narrowphase.sdf.colliders import SDF
+from collidecli.engine.narrowphase.sub_pair_touches import list_undecided
 from collidecli.engine.narrowphase.sub_pairs import copy_sub_pairs
+from collidecli.engine.narrowphase.triangles.convex_touches import heightfield_touches, mesh_touches
 from collidecli.engine.narrowphase.triangles.heightfield_colliders import HEIGHTFIELD
 from collidecli.engine.narrowphase.triangles.heightfield_mesh import MESH_HEIGHTFIELD
 from collidecli.engine.narrowphase.triangles.heightfield_solid import name_solid_features
 from collidecli.engine.narrowphase.triangles.mesh_colliders import MESH
 from collidecli.engine.narrowphase.triangles.mesh_mesh import MESHES
+from collidecli.engine.narrowphase.triangles.surface_touches import surfaces_kernel
 from collidecli.engine.particles import self_queries, soft_elements, soft_queries, swept_queries
 from collidecli.engine.particles.self_contacts import WRITE_COLUMNS
 from collidecli.engine.particles.shape_tree import fit_boxes
@@ -96,6 +99,10 @@ KERNELS = {
     "convex": collider(ShapeType.CYLINDER, ShapeType.ELLIPSOID, "gjk").kernel,
     "touch": collider(ShapeType.CYLINDER, ShapeType.ELLIPSOID, "touch").kernel,
     "touch_hulls": collider(ShapeType.CONVEX_MESH, ShapeType.CONVEX_MESH, "touch").kernel,
+    "touch_on_mesh": mesh_touches(False),
+    "touch_hull_on_field": heightfield_touches(True),
+    "touch_of_meshes": surfaces_kernel(),
+    "list_undecided": list_undecided,
     "prepare_pairs": prepare_pairs,
     "clip_cells": clip_cells,
     "cut_voxels": cut_voxels,
@@ -111,6 +118,8 @@ KERNELS = {
 HEAVY = {
     "touch",
     "touch_hulls",
+    "touch_on_mesh",
+    "touch_hull_on_field",
     "test_pairs",
     "test_all",
     "test_unswept",

@@ -390,3 +390,21 @@ def nearest_of_difference(difference: Any, start: Vec3, max_separation: Real, si
                 break
         step += 1
     return result
+
+
+@wp.func
+def depth_in_simplex(simplex: wp.array[Vertex], count: int) -> Real:
+    """Distance of the origin to the faces of a tetrahedron that contains it [m], a lower bound of the depth; else 0."""
+    if count < 4:
+        return Real(0.0)
+    depth = Real(wp.inf)
+    for k in range(4):
+        p = simplex[(k + 1) % 4].point
+        normal = wp.cross(simplex[(k + 2) % 4].point - p, simplex[(k + 3) % 4].point - p)
+        length = wp.length(normal)
+        if length == Real(0.0):
+            return Real(0.0)
+        height = wp.dot(normal, p) / length
+        height = wp.where(wp.dot(normal, simplex[k].point - p) > Real(0.0), -height, height)
+        depth = wp.min(depth, height)
+    return depth

@@ -45,6 +45,7 @@ from collidecli.engine.narrowphase.convex.gjk import (
     BEYOND_MAX_SEPARATION,
     OVERLAP,
     Nearest,
+    depth_in_simplex,
     nearest_of_difference,
 )
 from collidecli.engine.narrowphase.convex.mpr import depth_through_portal
@@ -346,24 +347,31 @@ SEARCH_ERROR = wp.constant(Real(1.0e-6))
 
 
 @wp.func
-def early_touch(difference: Any, max_separation: Real) -> EarlyOut:
+def sum_of_sizes(difference: Any) -> Real:
+    """Largest size of a plus that of b [m]."""
+    largest_a = wp.max(difference.a.size[0], wp.max(difference.a.size[1], difference.a.size[2]))
+    return largest_a + wp.max(difference.b.size[0], wp.max(difference.b.size[1], difference.b.size[2]))
+
+
+@wp.func
+def early_touch(difference: Any, max_separation: Real, error: Real) -> EarlyOut:
     """UNDECIDED."""
     return undecided(difference)
 
 
 @wp.func
-def early_touch(difference: MinkowskiDifference, max_separation: Real) -> EarlyOut:
-    """DECIDED if a point of each core, found by projections, are nearer than `max_separation`; FAR if the plane between
-    them proves the opposite.
+def early_touch(difference: MinkowskiDifference, max_separation: Real, error: Real) -> EarlyOut:
+    """DECIDED if a point of each core, found by projections, are nearer than `max_separation` by more than `error`; FAR
+    if the plane between them proves that the cores are farther.
     """
     guess = guess_nearest(difference)
     result = undecided(difference)
-    if guess.is_valid == 0 or guess.distance < max_separation:
-        result.state = DECIDED
+    if guess.is_valid == 0 or guess.distance < max_separation - error:
+        result.state = wp.where(max_separation > error, DECIDED, UNDECIDED)
         return result
     result.normal = guess.normal
     height = wp.dot(difference_support(difference, guess.normal).point, guess.normal)
-    if -height >= max_separation and height < Real(0.0):
+    if -height >= max_separation + error and height < Real(0.0):
         result.state = FAR
     return result
 
@@ -374,20 +382,20 @@ def touch_of(a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real) -> int:
     UNCERTAIN within SEARCH_ERROR of the limit.
     """
     difference = minkowski_difference(a, b, pose_b_to_a)
-    radii = difference.radius_a + difference.radius_b
-    early = early_touch(difference, max_separation + radii)
+    limit = max_separation + difference.radius_a + difference.radius_b
+    error = SEARCH_ERROR * sum_of_sizes(difference)
+    early = early_touch(difference, limit, error)
     if early.state == FAR:
         return APART_BY_LIMIT
     if early.state == DECIDED:
         return TOUCHING
     simplex = wp.zeros(shape=4, dtype=Vertex)
-    nearest = nearest_of_difference(difference, early.normal, max_separation + radii, simplex)
+    nearest = nearest_of_difference(difference, early.normal, limit + error, simplex)
     if nearest.state == BEYOND_MAX_SEPARATION:
         return APART_BY_LIMIT
-    if nearest.state == OVERLAP and not (core_is_flat(a.type) and core_is_flat(b.type)):
-        return TOUCHING
-    distance = wp.where(nearest.state == OVERLAP, Real(0.0), nearest.distance)
-    largest_a = wp.max(difference.a.size[0], wp.max(difference.a.size[1], difference.a.size[2]))
-    largest_b = wp.max(difference.b.size[0], wp.max(difference.b.size[1], difference.b.size[2]))
-    below = max_separation - (distance - radii)
-    return wp.where(below > SEARCH_ERROR * (largest_a + largest_b), TOUCHING, UNCERTAIN)
+    below = limit - nearest.distance
+    if nearest.state == OVERLAP:
+        below = limit
+        if below <= error:
+            below += depth_in_simplex(simplex, nearest.count)
+    return wp.where(below > error, TOUCHING, UNCERTAIN)

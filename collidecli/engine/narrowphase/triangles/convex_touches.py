@@ -19,8 +19,19 @@ from collidecli.engine.geometry.meshes import Meshes, TriangleShape, triangle_sh
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.support import Vertex
 from collidecli.engine.narrowphase.collider import Collider
-from collidecli.engine.narrowphase.convex.gjk import BEYOND_MAX_SEPARATION, OVERLAP, nearest_of_difference
-from collidecli.engine.narrowphase.convex.penetration import APART_BY_LIMIT, TOUCHING, UNCERTAIN, minkowski_difference
+from collidecli.engine.narrowphase.convex.gjk import (
+    BEYOND_MAX_SEPARATION,
+    OVERLAP,
+    depth_in_simplex,
+    nearest_of_difference,
+)
+from collidecli.engine.narrowphase.convex.penetration import (
+    APART_BY_LIMIT,
+    TOUCHING,
+    UNCERTAIN,
+    minkowski_difference,
+    sum_of_sizes,
+)
 from collidecli.engine.narrowphase.sub_pair_touches import touch_collider, touch_kernel, without_depths
 from collidecli.engine.narrowphase.triangles import heightfield_colliders, mesh_colliders
 from collidecli.engine.narrowphase.triangles.convex_triangle import (
@@ -40,30 +51,6 @@ ROUNDING = wp.constant(Real(1.0e-12))
 is never above the exact one but by rounding: it is that of GJK or EPA, or one along a face."""
 
 
-@wp.func
-def largest_of(size: Vec3) -> Real:
-    """The largest component."""
-    return wp.max(size[0], wp.max(size[1], size[2]))
-
-
-@wp.func
-def depth_in_simplex(simplex: wp.array[Vertex], count: int) -> Real:
-    """Distance of the origin to the faces of a tetrahedron that contains it [m], a lower bound of the depth; else 0."""
-    if count < 4:
-        return Real(0.0)
-    depth = Real(wp.inf)
-    for k in range(4):
-        p = simplex[(k + 1) % 4].point
-        normal = wp.cross(simplex[(k + 2) % 4].point - p, simplex[(k + 3) % 4].point - p)
-        length = wp.length(normal)
-        if length == Real(0.0):
-            return Real(0.0)
-        height = wp.dot(normal, p) / length
-        height = wp.where(wp.dot(normal, simplex[k].point - p) > Real(0.0), -height, height)
-        depth = wp.min(depth, height)
-    return depth
-
-
 @wp.func(inline=False)
 def touch_of_triangle(a: Any, b: TriangleShape, surface: Any, query: TriangleQuery) -> int:
     """Whether `collide_convex_triangle` has a contact: TOUCHING, APART_BY_LIMIT, or UNCERTAIN."""
@@ -72,7 +59,7 @@ def touch_of_triangle(a: Any, b: TriangleShape, surface: Any, query: TriangleQue
     radius = difference.radius_a
     start = toward_triangle(difference, b, query.pose_b_to_a)
     nearest = nearest_of_difference(difference, start, query.max_separation + radius, simplex)
-    rounding = ROUNDING * (largest_of(a.size) + largest_of(b.size) + wp.abs(query.max_separation))
+    rounding = ROUNDING * (sum_of_sizes(difference) + wp.abs(query.max_separation))
     if nearest.state == OVERLAP:
         below = query.max_separation + radius
         if below <= rounding:

@@ -29,8 +29,9 @@ from collidecli.scene.shape_types import ShapeType
 
 STACK = 80
 """Pairs of boxes that wait: one a level of each tree, and a tree of 2^31 triangles has 32 levels."""
-MOST_PAIRS = wp.constant(4096)
-"""Pairs of triangles after which the pair is left to the collider."""
+MOST_PAIRS = wp.constant(1024)
+"""Pairs of boxes after which meshes are left to the collider, whose clearance grids find sooner if they are apart.
+"""
 
 
 @wp.func
@@ -110,14 +111,14 @@ def any_triangles_touch(
     stack = wp.zeros(shape=wp.static(STACK), dtype=wp.vec2i)
     stack[0] = wp.vec2i(meshes.arrays[0].header[mesh_a].first_node, meshes.arrays[0].header[mesh_b].first_node)
     count = int(1)
-    tested = int(0)
-    while count > 0 and tested < MOST_PAIRS:
+    visited = int(0)
+    while count > 0 and visited < MOST_PAIRS:
         count -= 1
+        visited += 1
         nodes = stack[count]
         face_a = meshes.arrays[0].leaf[nodes[0]]
         face_b = meshes.arrays[0].leaf[nodes[1]]
         if face_a >= 0 and face_b >= 0:
-            tested += 1
             if triangles_touch(meshes, face_a, face_b, pose_b_to_a, limit, error):
                 return True
             continue
