@@ -75,7 +75,8 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
 
     streams = streams_of(ctx)
     scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
-    request = _request(scenes, trajectory, values)
+    has_series = bool(values["plot"]) or (streams.json and values["first"] > 0)
+    request = _request(scenes, trajectory, values, has_series)
     check_clearance(request)
     plot = values["plot"]
     if plot:
@@ -87,15 +88,17 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     with streams.progress("measuring", "loading") as progress, reported_compilation(progress and progress.compiling):
         result = clearance(request, progress)
     if plot:
-        from collidecli.report.clearance_chart import clearance_chart
+        from collidecli.report.clearance_chart import clearance_chart_file
 
         form = Path(plot).suffix.lower().removeprefix(".")
-        write_output(plot, clearance_chart(result.as_dict(), form, WIDTH), values["force"])
+        write_output(plot, clearance_chart_file(result.as_dict(), form, WIDTH), values["force"])
     streams.result(result, clearance_table)
     return 0
 
 
-def _request(scenes: tuple[str, ...], trajectory: str | None, values: dict[str, Any]) -> ClearanceRequest:
+def _request(
+    scenes: tuple[str, ...], trajectory: str | None, values: dict[str, Any], has_series: bool
+) -> ClearanceRequest:
     from collidecli.commands.clearance import ClearanceRequest
     from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 
@@ -114,6 +117,6 @@ def _request(scenes: tuple[str, ...], trajectory: str | None, values: dict[str, 
         output=values["output"],
         compression=values["compression"],
         first=values["first"],
-        bins=BINS if values["plot"] else 0,
+        bins=BINS if has_series else 0,
         force=values["force"],
     )

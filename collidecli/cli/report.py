@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 SELECTED, AGAINST, OUTPUT = "Selection", "Compared with a baseline", "Output"
 PAGE = "The page; of several, their folder. [default: <file>.html in this folder]"
 ENDING = ".html"
+FOR_ONE_PAGE = ("profile", "audit", "labels", "clearance")
+"""Options that name files of results."""
 FIELDS = {"world": "worlds", "body": "bodies"}
 """Names of options and of the corresponding fields of `ReportRequest`."""
 EPILOG = """\b
 collide report pile.contacts.h5
 collide report now.h5 --against baseline.h5 --atol 1e-6 -o report.html
 collide report pile.contacts.h5 --profile pile.profile.json
-collide report pile.contacts.h5 --audit audit.json --labels labels.json
+collide report pile.contacts.h5 --audit audit.json --labels labels.json --clearance near.json
 collide report 'runs/*.h5' -o pages/
 collide report out.h5 --world 0,3 --include '*/hand*' -o hands.html
 """
@@ -71,6 +73,7 @@ def requested(file: str, values: dict[str, Any]) -> Any:
 @option("--profile", metavar="FILE", help="A file of collide profile, to show all broad phases.")
 @option("--audit", metavar="FILE", help="The output of collide audit --json, to show depths against limits.")
 @option("--labels", metavar="FILE", help="The output of collide label --json, to show labels over time.")
+@option("--clearance", metavar="FILE", help="The output of collide clearance --json, to show distances over time.")
 @selection_options
 @option("--against", metavar="BASELINE", section=AGAINST, help="Show the differences from this contact set.")
 @repeated("--atol", metavar="[FIELD=]X,...", section=AGAINST, help="Allowed absolute deviation, as for diff.")
@@ -104,7 +107,7 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
         raise click.UsageError("--skip-existing is for several pages: give a folder or a pattern of contact sets.")
     (file,) = files
     output = output or f"{Path(file).stem}{ENDING}"
-    check_output(output, force, (file, *(values[name] for name in ("against", "profile", "audit", "labels"))))
+    check_output(output, force, (file, *(values[name] for name in ("against", *FOR_ONE_PAGE))))
     check_ending(output, PAGE_ENDINGS, "a page")
     require_matplotlib()
     with streams.progress("reading") as progress:
@@ -122,8 +125,8 @@ def _several_pages(
 
     if not folder:
         raise click.UsageError(f"pages of {plural(len(files), 'contact set')} need a folder: name it with -o.")
-    if any(values[name] for name in ("against", "profile", "audit", "labels")):
-        what = "--against, --profile, --audit and --labels are for one page"
+    if any(values[name] for name in ("against", *FOR_ONE_PAGE)):
+        what = "--against, --profile, --audit, --labels and --clearance are for one page"
         raise click.UsageError(f"{what}; collide diff A/ B/ compares two folders.")
     planned = planned_outputs(folder, files, ENDING, force, skip)
     require_matplotlib()

@@ -73,14 +73,17 @@ class ClearanceResult(Result):
 
     pairs: pairs of shapes that may touch; of several templates, of all. measured: exact distances that were computed,
     a part of pairs times cells where bounds suffice. items: pairs, bodies, or 1. listed: the nearest of them, each with
-    its least distance and where it is. series: least distances of the listed items over time.
+    its least distance and where it is. series: least distances of the listed items over time, "inf" where
+    there are none.
     """
 
     SCHEMA: ClassVar[str] = "collide.clearance/1"
     OPTIONAL: ClassVar[tuple[str, ...]] = ("series",)
 
     scene: str
+    scene_sha256: str
     trajectory: str | None
+    trajectory_sha256: str
     by: str
     between: list[str]
     frames: int
@@ -249,7 +252,9 @@ class _Tally:
             }
         return ClearanceResult(
             scene=scene.name,
+            scene_sha256=scene.sha256,
             trajectory=request.trajectory,
+            trajectory_sha256=motion.sha256,
             by=request.kind,
             between=list(request.between),
             frames=len(motion.time),

@@ -16,7 +16,7 @@ from collidecli.commands.event_stream import EventStream
 from collidecli.commands.inspect import ContactSetSource, contact_set_source, read_timing
 from collidecli.commands.merge import demos_of
 from collidecli.commands.report_groups import group_series
-from collidecli.commands.report_results import other_motion, read_audit, read_labels
+from collidecli.commands.report_results import other_motion, read_audit, read_clearance, read_labels
 from collidecli.commands.report_subsets import BLOCK_ROWS, COLUMNS, closest_cell, subsets
 from collidecli.commands.result import Progress, Result
 from collidecli.commands.swept_events import swept_events, swept_touches
@@ -52,9 +52,8 @@ NUMBERS = (
 class ReportRequest:
     """Contact set, and optionally a baseline (against) with tolerances as in DiffRequest, and a profile.
 
-    profile: a file that `collide profile` wrote. audit, labels: outputs of `collide audit --json` and
-    `collide label --json`.
-    "" is none. worlds: numbers; () is all. include, exclude: a pair must
+    profile: a file that `collide profile` wrote. audit, labels, clearance: outputs of the verbs of these names, with
+    --json; "" is none. worlds: numbers; () is all. include, exclude: a pair must
     have, and must not have, a shape whose path matches. bodies: a pair must have a shape of a body that matches; with
     `include`, one shape matches both. subsets: compute single worlds, bodies and static shapes too.
     """
@@ -64,6 +63,7 @@ class ReportRequest:
     profile: str = ""
     audit: str = ""
     labels: str = ""
+    clearance: str = ""
     atol: Sequence[str] = ()
     rtol: Sequence[str] = ()
     ignore_shallow: float = -1.0
@@ -85,12 +85,12 @@ class ReportResult(ContactSetSource):
     worst: the pairs with the deepest contacts. groups: of `group_series`.
     subsets: see `report_subsets.subsets`; None if not requested.
     profile: of `read_profile`. difference: a `DiffResult` as dictionary.
-    audit, labels: of these files, or None. output: path of the page. between_frames: of `swept_events`; None for a set
-    without contacts between frames.
+    audit, labels, clearance: of these files, or None. output: path of the page. between_frames: of `swept_events`;
+    None for a set without contacts between frames.
     """
 
     SCHEMA: ClassVar[str] = "collide.report/1"
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("output", "between_frames", "audit", "labels")
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("output", "between_frames", "audit", "labels", "clearance")
 
     selection: dict[str, Any]
     demonstrations: list[str]
@@ -114,6 +114,7 @@ class ReportResult(ContactSetSource):
     between_frames: dict[str, Any] | None = None
     audit: dict[str, Any] | None = None
     labels: dict[str, Any] | None = None
+    clearance: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         what = "a baseline is compared in all worlds, by paths of shapes"
         raise InputError(what, "--against", "leave out --world and --body; --include and --exclude select shapes")
     profile = read_profile(request.profile) if request.profile else None
-    audit, labels = read_audit(request.audit), read_labels(request.labels)
+    audit, labels, clearance = read_audit(request.audit), read_labels(request.labels), read_clearance(request.clearance)
     difference = _difference(request) if request.against else None
     with reading("contact set", request.file), ContactSet.open(request.file) as contacts:
         check_has_contacts(contacts)
@@ -170,7 +171,7 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         warnings.insert(0, f"{missed} hydroelastic overlaps have no surface: it was thinner than the finest voxels")
     if profile is not None and profile["scene_sha256"] != source["scene_sha256"]:
         warnings.insert(0, f"{request.profile} profiles another scene than this one")
-    for path, held in ((request.audit, audit), (request.labels, labels)):
+    for path, held in ((request.audit, audit), (request.labels, labels), (request.clearance, clearance)):
         warnings += [] if held is None else other_motion(path, held, source)
     return ReportResult(
         **source,
@@ -195,6 +196,7 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         between_frames=between_frames,
         audit=audit,
         labels=labels,
+        clearance=clearance,
     )
 
 

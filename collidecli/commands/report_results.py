@@ -1,4 +1,4 @@
-"""Results of `collide audit` and `collide label` that a report shows."""
+"""Results of `collide audit`, `collide label` and `collide clearance` that a report shows."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from collidecli.commands.audit import CHECKS, SCHEMA, TUNNEL
+from collidecli.commands.clearance import ClearanceResult
 from collidecli.commands.label import LabelResult
 from collidecli.errors import InputError
-from collidecli.storage.result_files import AUDIT, BASELINE_PAIRS, LABELS, fits, read_result
+from collidecli.scene.option_choices import CLEARANCE_THINGS
+from collidecli.storage.result_files import AUDIT, BASELINE_PAIRS, CLEARANCE, LABELS, fits, read_result
 
 
 def read_audit(path: str) -> dict[str, Any] | None:
@@ -32,6 +34,21 @@ def read_labels(path: str) -> dict[str, Any] | None:
     bins = {len(series["frame"]), len(series["time"]), *map(len, series["labelled"])}
     if len(bins) > 1 or len(series["labelled"]) != len(found["listed"]):
         raise InputError("lacks values, or has damaged ones", path, "make the labels again")
+    return found
+
+
+def read_clearance(path: str) -> dict[str, Any] | None:
+    """The object of `collide clearance --json`; None for "". Raises InputError as `read_audit`."""
+    if not path:
+        return None
+    found = read_result(path, ClearanceResult.SCHEMA, CLEARANCE)
+    series, listed = found["series"], found["listed"]
+    bins = {len(series["frame"]), len(series["time"]), *map(len, series["least"])}
+    texts = {value for row in series["least"] for value in row if isinstance(value, str)}
+    names_bodies = all(isinstance(one.get("body"), str) == (found["by"] == "body") for one in listed)
+    is_even = len(bins) == 1 and len(series["least"]) == len(listed) and texts <= {"inf"}
+    if not (is_even and names_bodies and found["by"] in CLEARANCE_THINGS):
+        raise InputError("lacks values, or has damaged ones", path, "measure the distances again")
     return found
 
 

@@ -158,6 +158,12 @@ PAGE_KINDS = KINDS | {
         lambda result: f"When {plural(len(result['labels']['listed']), 'pair')} of labels touch.",
         lambda result: "" if (result.get("labels") or {}).get("listed") else "it has no labels; give --labels",
     ),
+    "clearance": ChartKind(
+        "Clearance", ("clearance_chart", "measured_chart"),
+        lambda result: "Least distances over time; the least is "
+        f"{length(result['clearance']['listed'][0]['least_distance'])}.",
+        lambda result: "" if (result.get("clearance") or {}).get("listed") else "it has no distances; give --clearance",
+    ),
 }  # fmt: skip
 """Kinds of charts of a page: those of `collide plot`, and those of the results of other verbs."""
 

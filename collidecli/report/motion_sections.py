@@ -1,4 +1,4 @@
-"""Sections of a report about an audit and about labels of the motion."""
+"""Sections of a report about an audit, labels and least distances of the motion."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ MAX_PAIRS = 12
 
 
 def motion_sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The sections of `--audit` and `--labels`; none without them."""
+    """The sections of `--audit`, `--labels` and `--clearance`; none without them."""
     found = []
     if result.get("audit"):
         found.append(_audit(result["audit"], charts))
     if result.get("labels"):
         found.append(_labels(result["labels"], charts))
+    if result.get("clearance"):
+        found.append(_clearance(result["clearance"], charts))
     return found
 
 
@@ -70,3 +72,20 @@ def _labels(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
     parts = [part(chart="labels" if "labels" in charts else "")]
     parts += [part(table=table("Labels", columns, rows))] if rows else []
     return section("labels", "Labels", *parts, lead=lead)
+
+
+def _clearance(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
+    """Least distances over time and the nearest items of collide.clearance/1."""
+    lead = f"Without a cutoff, of {plural(found['pairs'], 'pair')} of shapes; negative is penetration."
+    if len(found["listed"]) < found["items"]:
+        items = plural(found["items"], "body", "bodies") if found["by"] == "body" else plural(found["items"], "pair")
+        lead += f" The nearest {len(found['listed'])} of {items} are shown."
+    rows = []
+    for one in found["listed"]:
+        pair = f"{one['shape0']} and {one['shape1']}"
+        row = [pair, length(one["least_distance"]), str(one["frame"]), str(one["world"])]
+        rows.append([one["body"], *row] if found["by"] == "body" else row)
+    columns = ("body," if found["by"] == "body" else "") + "pair,least distance>,in frame>,world>"
+    parts = [part(chart="clearance" if "clearance" in charts else "")]
+    parts += [part(table=table("Nearest", columns, rows))] if rows else []
+    return section("clearance", "Clearance", *parts, lead=lead)

@@ -41,6 +41,13 @@ LABELS = {
     "series": {"frames_per_bin": int, **SERIES, "labelled": [[float]]},
 }
 """The values of collide.label/1 that a page shows."""
+CLEARANCE = {
+    **dict.fromkeys(("scene", "scene_sha256", "trajectory_sha256", "by"), str),
+    **dict.fromkeys(("frames", "worlds", "pairs", "items"), int),
+    "listed": [{**PAIR, "least_distance": float, "frame": int, "world": int, "body": (str, None)}],
+    "series": {"frames_per_bin": int, **SERIES, "least": [[(float, str)]]},
+}
+"""The values of collide.clearance/1 that a page shows."""
 
 
 def read_result(path: str, schema: str, values: object) -> dict[str, Any]:

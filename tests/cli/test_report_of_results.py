@@ -1,4 +1,4 @@
-"""collide report --audit and --labels: sections of the results of other verbs, and what is refused."""
+"""collide report --audit, --labels and --clearance: sections of the results of other verbs, and what is refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from collidecli.storage.result_files import AUDIT, LABELS, fits
+from collidecli.storage.result_files import AUDIT, CLEARANCE, LABELS, fits
 from tests.cli.conftest import FRAMES, distances
 
 
@@ -43,6 +43,43 @@ def test_the_page_has_both(results, here, collide):
     assert "<title>frame 0: " in text  # of the chart of depth
     assert "1 mm" in text
     assert "touching</title>" in text
+
+
+@pytest.mark.parametrize("by", ["pair", "body", "all"])
+def test_the_page_has_the_clearance(by, here, collide):
+    assert collide("run", "scene.xml", "-t", "motion.h5", "-o", "out.h5", "-q").code == 0
+    found = printed(here / "near.json", collide("clearance", "scene.xml", "-t", "motion.h5", "--by", by, "--json"))
+    assert fits(found, CLEARANCE)
+    answer = collide("report", "out.h5", "--clearance", "near.json", "--json")
+    record = json.loads(answer.out)
+    assert (answer.code, record["clearance"], record["warnings"]) == (0, found, [])
+    text = (here / "out.html").read_text()
+    nearest = found["listed"][0]
+    assert found["series"]["least"][0] == pytest.approx(distances().tolist(), abs=1e-9)
+    assert nearest["least_distance"] == min(found["series"]["least"][0])
+    assert 'id="clearance-title"' in text
+    assert 'id="clearance-wide-' in text
+    assert ("body" in nearest) == (by == "body")
+    assert (">body<" in text) == (by == "body")
+    other = json.dumps({**found, "trajectory_sha256": "0"})
+    (here / "other.json").write_text(other)
+    answer = collide("report", "out.h5", "--clearance", "other.json", "--force")
+    assert (answer.code, "other.json is of another recording" in answer.err) == (0, True)
+
+
+def test_a_damaged_clearance_is_refused(here, collide):
+    assert collide("run", "scene.xml", "-t", "motion.h5", "-o", "out.h5", "-q").code == 0
+    found = printed(here / "near.json", collide("clearance", "scene.xml", "-t", "motion.h5", "--json"))
+    series = found["series"]
+    cases = [{"by": "frame"}, {"by": "body"}, {"listed": []}, {"series": None}, {"items": -1.5}]
+    cases += [{"series": {**series, "least": [["nan"] * FRAMES]}}, {"series": {**series, "time": []}}]
+    for case in cases:
+        (here / "bad.json").write_text(json.dumps({**found, **case}))
+        answer = collide("report", "out.h5", "--clearance", "bad.json")
+        assert (answer.code, answer.err.startswith("error: bad.json: ")) == (2, True), (case, answer.err)
+    found = printed(here / "near.json", collide("clearance", "scene.xml", "-t", "motion.h5", "--first", "0", "--json"))
+    assert "series" not in found
+    assert collide("report", "out.h5", "--clearance", "near.json").code == 2
 
 
 def test_series_of_labels(results, here):
