@@ -36,13 +36,14 @@ def kernel(function: Callable[..., Any], **module_options: Any) -> wp.Kernel:
         "cpu_compiler_flags": " ".join([target_flags(), *HEADER_FLAGS, *SEPARATE_OPERATIONS]).strip(),
         **module_options,
         **ARITHMETIC,
+        "enable_backward": False,
     }
     key = kernel_key(function, options)
     hashes = known_hashes(key)
     if hashes is None:
-        declared = wp.kernel(function, module="unique", enable_backward=False, module_options=options)
+        declared = wp.kernel(function, module="unique", module_options=options)
     else:
         module = unhashed_module(function, options)
-        declared = set_hashes(wp.kernel(function, module=module, enable_backward=False), hashes)
+        declared = set_hashes(wp.kernel(function, module=module), hashes)
     note_declared(key, declared)
     return declared

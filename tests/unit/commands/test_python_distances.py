@@ -175,7 +175,7 @@ def test_environments_of_one_template_move_with_their_static_shapes():
         (lambda box: Shape("box", xform=(0, 0)), "pose"),
         (lambda box: collidecli.signed_distance([1, 2], box), "shape"),
         (lambda box: collidecli.signed_distance([1, 2, np.nan], box), "finite"),
-        (lambda box: collidecli.distance(box, 3), "a shape is a int"),
+        (lambda box: collidecli.distance(box, 3), "type int is no shape"),
         (lambda box: collidecli.distance(box, box, pose_a=np.zeros((2, 7))), "quaternion"),
         (lambda box: collidecli.distance(box, box, pose_a=np.zeros((2, 6))), "pose_a has shape"),
         (lambda box: collidecli.distance(box, box, pose_a=[FAR] * 2, pose_b=[FAR] * 3), "2 and 3 poses"),
