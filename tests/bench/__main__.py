@@ -14,7 +14,7 @@ from tests.bench.timing import CLOCKS
 BENCHES = (
     "peers",
     "threads",
-    "sweep",
+    "sap",
     "crossover",
     "growth",
     "methods",

@@ -6,7 +6,7 @@ import numpy as np
 
 from collidecli.engine.pipeline_builder import SWEEP_PAIRS_PER_SHAPE
 from tests.bench.result import BenchTable, interleaved, ratio, spread_time
-from tests.bench.sweep import crowd
+from tests.bench.sap import crowd
 from tests.bench.timing import CLOCKS, Ours
 
 COUNTS = (30, 60, 100, 150, 200, 400, 1000)
