@@ -24,9 +24,9 @@ GAP = 0.002
 """What all of them look ahead in a pair of the pile [m]."""
 ROUNDS = 25
 """Of pulling the pile together and pushing apart what overlaps."""
-HULL_VERTICES, HULL_FRAMES = (162, 1000), 4000
+HULL_VERTICES, HULL_FRAMES = (8, 20, 40, 162, 1000), 4000
 HULL_GAP = 0.03
-HULL_DISTANCES = {"overlapping": -0.06, "near": 0.005}
+HULL_DISTANCES = {"overlapping": -0.2, "near": 0.005}
 """What is meant by it: how far apart the hulls' bounding balls are [m]; a hull is some 1 m wide."""
 
 
