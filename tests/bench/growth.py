@@ -9,8 +9,8 @@ import numpy as np
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from tests.bench.result import BenchTable, interleaved, spread_time
-from tests.bench.scenes import humanoid
 from tests.bench.sap import crowd_builder, drifting_crowd
+from tests.bench.scenes import humanoid
 from tests.bench.timing import CLOCKS, Ours, model_and_poses
 
 FRAMES = (100, 1_000, 10_000, 100_000)

@@ -28,8 +28,11 @@ class SweptMeshes:
         begin, end = step[:, 0]
         self._shift = end[:, :3] - begin[:, :3]
         turns = (Rotation.from_quat(end[:, 3:]) * Rotation.from_quat(begin[:, 3:]).inv()).magnitude()
-        local = [Rotation.from_quat(pose[3:]).apply(m.vertex) + pose[:3] for pose, m in zip(model.shapes.pose, meshes)]
-        self._turning = turns * [np.linalg.norm(each, axis=1).max() for each in local]
+        in_bodies = [
+            Rotation.from_quat(pose[3:].copy()).apply(mesh.vertex) + pose[:3]
+            for pose, mesh in zip(model.shapes.pose, meshes, strict=True)
+        ]
+        self._turning = turns * [np.linalg.norm(each, axis=1).max() for each in in_bodies]
 
     def touch(self, a: int, b: int) -> np.ndarray | None:
         """float64[2]: the first and the last of the times at which the surfaces of two bodies meet; None without."""
