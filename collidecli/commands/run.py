@@ -190,13 +190,13 @@ def _run(
         sink.drain()
         with timing.stage("write"):
             writer.end_contacts()
-        timing.wall_seconds = time.perf_counter() - start
+        timing.end_run(start)
         writer.write_timing(timing.as_tables())
         content = writer.content_sha256
         writer.finish()
-    timing.wall_seconds = time.perf_counter() - start
+    timing.end_run(start)
     if request.trace:
-        timing.spans.append(Span("run", threading.current_thread().name, start, timing.wall_seconds))
+        timing.spans.append(Span("run", threading.current_thread().name, start, time.perf_counter() - start))
         write_trace(request.trace, {"collide run": [timing]}, request.force)
     device = str(environment["device"])
     episodes = episodes_in(motion, model.world_count)

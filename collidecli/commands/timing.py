@@ -7,6 +7,7 @@ are recorded so that, if the results of two machines differ nevertheless, their 
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import platform
 import re
@@ -65,7 +66,8 @@ class TimingReport:
     """Seconds and calls of every stage, and the reports of every chunk.
 
     Stages of the engine are summed over its workers, so their sum may exceed the wall-clock time, which excludes load
-    and compile. wall_seconds: from the first frame read to the last byte written. spans: stages outside the engine.
+    and compile. wall_seconds: from the first frame read to the last byte written, without the time in which chunks
+    waited for kernels, which counts as `compile`. spans: stages outside the engine.
     """
 
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(RUN_STAGES, 0.0))
@@ -73,6 +75,7 @@ class TimingReport:
     chunks: list[ChunkReport] = field(default_factory=list)
     wall_seconds: float = 0.0
     spans: list[Span] = field(default_factory=list)
+    _waited: float = 0.0
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -101,9 +104,18 @@ class TimingReport:
 
     def add_chunk(self, report: ChunkReport) -> None:
         self.chunks.append(report)
+        for begin, end in report.compiling:
+            self.spans.append(Span("compile", report.thread, begin, end - begin))
         for stage in STAGES:
             self.seconds[stage] += report.seconds[stage]
             self.calls[stage] += report.seconds[stage] > 0.0  # without reduction the stage is not called
+
+    def end_run(self, start: float) -> None:
+        """Sets the time of a run that began at `start` [s], as of time.perf_counter; may be called again."""
+        waited = covered_seconds([each for chunk in self.chunks for each in chunk.compiling])
+        self.seconds["compile"] += waited - self._waited
+        self._waited = waited
+        self.wall_seconds = time.perf_counter() - start - waited
 
     def stages(self) -> list[StageTime]:
         """Every stage in the order of RUN_STAGES."""
@@ -183,6 +195,15 @@ class TimingReport:
             "false_positive_ratio": self.false_positive_ratio,
             "peak_memory_bytes": peak_memory(),
         }
+
+
+def covered_seconds(intervals: list[tuple[float, float]]) -> float:
+    """Length of the union of intervals, each its begin and its end [s]."""
+    covered, until = 0.0, -math.inf
+    for begin, end in sorted(intervals):
+        covered += max(0.0, end - max(begin, until))
+        until = max(until, end)
+    return covered
 
 
 def peak_memory() -> int:

@@ -66,15 +66,21 @@ def _of(report: TimingReport) -> Iterator[tuple[str, str, float, float, dict[str
 
 
 def _of_chunk(chunk: ChunkReport) -> Iterable[tuple[str, str, float, float, dict[str, int]]]:
-    """The event of a chunk, then those of its stages, which follow each other from its start."""
+    """The event of a chunk, then those of its stages, which follow each other from its start.
+
+    Kernels that it waited for were compiled when its narrow phase had begun: that is drawn after it.
+    """
     counts = {
         "cells": chunk.cell_count,
         "candidates": chunk.candidate_count,
         "contacts": chunk.contact_count,
     }
-    yield chunk.thread, "chunk", chunk.start, sum(chunk.seconds.values()), counts
+    waited = sum(end - begin for begin, end in chunk.compiling)
+    yield chunk.thread, "chunk", chunk.start, sum(chunk.seconds.values()) + waited, counts
     start = chunk.start
     for stage in STAGES:
+        if stage == "narrow_phase" and chunk.compiling:
+            start = max(start, chunk.compiling[-1][1])
         if seconds := chunk.seconds[stage]:
             yield chunk.thread, stage.replace("_", " "), start, seconds, {}
             start += seconds

@@ -80,7 +80,8 @@ class ChunkReport:
     inexact_count: candidates whose depth is an upper bound, since an iteration limit ended the search. missed_count:
     hydroelastic pairs that overlap and whose surface was not found; missed_pair: the shape rows of the first of them.
     start: when the chunk began [s], as of time.perf_counter, and thread: the name of its thread; its stages follow each
-    other. parts: the reports of which this is the sum, empty if it is of one chunk.
+    other. compiling: begin and end of each time in which it waited for its colliders' kernels [s], in no stage.
+    parts: the reports of which this is the sum, empty if it is of one chunk.
     """
 
     cell_count: int = 0
@@ -93,6 +94,7 @@ class ChunkReport:
     missed_pair: tuple[int, int] | None = None
     start: float = field(default=0.0, compare=False)
     thread: str = field(default="", compare=False)
+    compiling: tuple[tuple[float, float], ...] = field(default=(), compare=False)
     parts: tuple[ChunkReport, ...] = field(default=(), compare=False)
 
     def plus(self, other: ChunkReport) -> ChunkReport:
@@ -106,6 +108,7 @@ class ChunkReport:
             inexact_count=self.inexact_count + other.inexact_count,
             missed_count=self.missed_count + other.missed_count,
             missed_pair=min((pair for pair in (self.missed_pair, other.missed_pair) if pair), default=None),
+            compiling=self.compiling + other.compiling,
             parts=(*(self.parts or (self,)), *(other.parts or (other,))),
         )
 
@@ -314,7 +317,7 @@ class CollisionPipeline:
         if self.on_demand:
             clock.end("narrow_phase")
             workspace.finish()
-            self._compile_used(listed)
+            report.compiling += self._compile_used(listed)
             clock.skip()
         count = listed.count
         report.candidate_count += count
@@ -352,15 +355,18 @@ class CollisionPipeline:
             clock.end("narrow_phase")
         return block
 
-    def _compile_used(self, listed: CandidateList) -> None:
-        """Compiles the kernels of the colliders that have candidates."""
+    def _compile_used(self, listed: CandidateList) -> tuple[tuple[float, float], ...]:
+        """Compiles the kernels of the colliders that have candidates; begin and end of the time it took, if any."""
         starts = zip(pairwise(listed.starts), pairwise(listed.pair_starts), strict=True)
         # Without colliders there is one bucket.
         counted = zip(self.table.colliders, starts, strict=False)
         used = [collider.kernel for collider, counts in counted if any(begin < end for begin, end in counts)]
         missing = [one for one in used[::-1] if not is_loaded(one, self.device_model.device)]
-        if missing:
-            load_kernels(missing, self.device_model.device)
+        if not missing:
+            return ()
+        begin = time.perf_counter()
+        load_kernels(missing, self.device_model.device)
+        return ((begin, time.perf_counter()),)
 
     def kernels(self) -> list[wp.Kernel]:
         """All kernels of this pipeline, by increasing compile time."""

@@ -94,3 +94,5 @@ def test_time_of_compilation_is_in_no_stage(monkeypatch):
     _, report = pipeline.collide(PoseBatch(0, 2, 0, poses), workspace)
     assert loads
     assert sum(report.seconds.values()) < 1.0
+    ((begin, end),) = report.compiling
+    assert end - begin >= 1.0
