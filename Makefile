@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+# Tests start hundreds of processes: without bytecode each would compile its imports again, for 2 s of a core.
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup run test test-slow lint lint-style lint-types lint-imports format peers bench gpu kernel-budget docs docs-serve docs-links docs-figures docs-pictures clean
+.PHONY: setup run warm test test-slow lint lint-style lint-types lint-imports format peers bench gpu kernel-budget docs docs-serve docs-links docs-figures docs-pictures clean
 
 setup: $(READY)
 
@@ -16,6 +18,11 @@ $(READY): pyproject.toml
 run: $(READY)
 	@mkdir -p out
 	$(BIN)/collide run samples/01_usd_pile/pile.usda -o out/pile.contacts.h5 --force
+
+# Kernels and bytecode of the tests, which `make test` makes first where they are not there.
+warm: $(READY)
+	$(BIN)/python -m tests.support.warm
+	$(BIN)/python -m pytest --collect-only -qqq >/dev/null
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal

@@ -10,11 +10,13 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterator
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 
 import warp as wp
 
 from collidecli import engine
+from collidecli.engine.hydroelastic.blocks import voxel_kernels
+from collidecli.engine.narrowphase.collider import Collider
 from collidecli.engine.narrowphase.convex.penetration import separate, separate_by_mpr
 from collidecli.engine.narrowphase.dispatch import collider
 from collidecli.engine.narrowphase.sub_pairs import SubPairKernels
@@ -25,13 +27,25 @@ from collidecli.storage import native_array_loops as native_loops
 from tests.support import convex_runner, separate_runner
 
 
+def of_collider(found: Collider) -> Iterator[wp.Kernel]:
+    """What pairs of a collider are collided with."""
+    yield found.kernel
+    if found.region_depths is not None:
+        yield found.region_depths
+    if found.sub_pair_kernels is not None:
+        yield from found.sub_pair_kernels.kernels
+
+
 def kernels() -> Iterator[wp.Kernel]:
     """Colliders first, as they take longest; then kernels of several test files, of modules, of kinds of colliders."""
     for type_a, type_b in combinations_with_replacement(ShapeType, 2):
-        if type_b != ShapeType.PLANE and (type_a, type_b) != (ShapeType.MESH, ShapeType.HEIGHTFIELD):
-            yield collider(type_a, type_b, "gjk").kernel
+        if type_b != ShapeType.PLANE:
+            for method in ("gjk", "touch"):
+                yield from of_collider(collider(type_a, type_b, method))
     yield collider(ShapeType.CYLINDER, ShapeType.CYLINDER, "mpr").kernel
     yield collider(ShapeType.BOX, ShapeType.BOX, "gjk", has_field=True).kernel
+    for surfaces in product((True, False), repeat=2):
+        yield from voxel_kernels(*surfaces)
     yield convex_runner._manifold_kernel()
     yield separate_runner._kernel(separate)
     yield separate_runner._kernel(separate_by_mpr)
