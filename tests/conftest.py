@@ -6,10 +6,16 @@ import gc
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 import warp
+
+GOLDEN_RATIO = 0.5 * (1.0 + 5.0**0.5)
+WARMING = pytest.StashKey[subprocess.Popen[bytes]]()
+"""The process that compiles kernels."""
 
 warp.config.log_level = warp.LOG_ERROR  # what the examples print is compared with what is shown
 # Newton's modules declare adjoints, which no test calls: half of the time to compile them.
@@ -25,8 +31,31 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_I
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Before workers start, all kernels are compiled that they would else compile one by one, and twice."""
+    """Compiles all kernels that workers would else compile one by one, and twice, while they collect the tests."""
     is_controller = not hasattr(session.config, "workerinput") and session.config.getoption("numprocesses", None)
     if is_controller and not session.config.option.collectonly:
         # What does not compile is shown by the tests of it.
-        subprocess.run([sys.executable, "-m", "tests.support.warm"], cwd=Path(__file__).parents[1], check=False)
+        command = [sys.executable, "-m", "tests.support.warm"]
+        session.config.stash[WARMING] = subprocess.Popen(command, cwd=Path(__file__).parents[1])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node: Any) -> None:
+    """No test begins before the kernels are compiled."""
+    node.config.stash[WARMING].wait()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of the cases of a test marked `share(n)` all but one in n are slow, chosen alike in every process.
+
+    The first is kept. Multiples of the golden ratio spread the others evenly over each parameter.
+    """
+    seen: Counter[str] = Counter()
+    for item in items:
+        marker = item.get_closest_marker("share")
+        if marker is not None:
+            name = item.nodeid.partition("[")[0]
+            if seen[name] * GOLDEN_RATIO % 1.0 >= 1.0 / marker.args[0]:
+                item.add_marker(pytest.mark.slow)
+            seen[name] += 1

@@ -31,6 +31,7 @@ BANNED = {
 }
 """Word of a private vocabulary, as a regular expression of whole words, and the term of the field."""
 WORDS = {re.compile(rf"(?<![\w-])(?:{word})(?![\w-])"): term for word, term in BANNED.items()}
+ANY = re.compile(rf"(?<![\w-])(?:{'|'.join(BANNED)})(?![\w-])")
 
 
 def texts() -> list[Path]:
@@ -44,6 +45,8 @@ def texts() -> list[Path]:
 
 def found_in(text: str) -> list[str]:
     """The banned words of a text, each with the number of its line and the term to use."""
+    if not ANY.search(text):
+        return []
     return [
         f"{number}: {match.group(0)!r}: write {term}"
         for number, line in enumerate(text.splitlines(), 1)

@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 import pytest
 
+from collidecli.batch.worker_process import WorkerProcess
 from collidecli.cli.main import main
 from tests.support.contact_edits import Edited
 
@@ -73,6 +74,12 @@ def collide(capsys: pytest.CaptureFixture[str]):
         return Answer(code, captured.out, captured.err)
 
     return call
+
+
+@pytest.fixture
+def in_process(monkeypatch):
+    """Shards of a batch are computed in this process, without the start of another one."""
+    monkeypatch.setattr(WorkerProcess, "call", lambda self, function, *args: function(*args))
 
 
 @pytest.fixture

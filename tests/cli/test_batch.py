@@ -56,12 +56,6 @@ def compute(collide, folder: str) -> None:
         work_shard(folder, shard)
 
 
-@pytest.fixture
-def in_process(monkeypatch):
-    """Shards are computed in this process, without the start of another one."""
-    monkeypatch.setattr(WorkerProcess, "call", lambda self, function, *args: function(*args))
-
-
 def dataset(collide, folder: str) -> str:
     """Hash of the data set of a batch."""
     return result(collide("batch", "gather", folder, "-o", f"{folder}.parquet", "--force", "--json"))["dataset_sha256"]

@@ -85,6 +85,7 @@ def test_the_time_of_a_host_is_readable_for_short_and_long_batches(here, collide
     assert words in collide("batch", "status", "B").out
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_command_says_what_it_computed(jobs, collide):
     assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
     assert "computed now" not in collide("batch", "status", "B").out
@@ -96,6 +97,7 @@ def test_a_command_says_what_it_computed(jobs, collide):
     assert "slot 7/8 has no shard: the plan has 2" in answer.err
 
 
+@pytest.mark.usefixtures("in_process")
 def test_failures_are_told_with_quiet_too_and_tried_again_on_request(jobs, collide):
     (jobs / "demos" / "bad.h5").write_bytes(b"junk")
     assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0

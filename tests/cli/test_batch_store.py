@@ -56,10 +56,11 @@ def jobs(here: Path) -> Path:
     return here
 
 
+@pytest.mark.usefixtures("in_process")
 def test_an_object_store_has_the_data_set_of_a_folder(endpoint, jobs, collide):
     compute(collide, "A")
     (jobs / "demos" / "junk.h5").write_bytes(b"junk")
-    assert collide("batch", "run", "jobs.toml", "-o", URL, "--workers", "2").code == 1
+    assert collide("batch", "run", "jobs.toml", "-o", URL, "--workers", "1").code == 1
     state = result_of(collide("batch", "status", URL, "--json"))
     assert (state["done"], state["failed"], state["left"]) == (3, 1, 0)
     assert "not a recording" in state["failures"][0]["message"]

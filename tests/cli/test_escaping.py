@@ -95,6 +95,7 @@ def used(path: str) -> set[str]:
         return {names[row] for key in ("shape0", "shape1") for row in np.unique(file[f"/rigid_contacts/{key}"])}  # pyright: ignore
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "words",
     [
@@ -242,6 +243,7 @@ class Elements(HTMLParser):
         self.texts.append(data)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("output", ["report", "plot", "view"])
 def test_pages(pair, collide, here, output):
     """A page with hostile names has the elements of a page with plain ones."""

@@ -201,6 +201,7 @@ h5py.Dataset.__getitem__ = slow
 """
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("slow", "args"),
     [
@@ -225,6 +226,7 @@ def test_the_time_limit_does_not_count_data(tmp_path: Path, slow, args):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("verb", [["check"], ["inspect"], ["diff", "contacts.h5"], ["run", "none.xml", "-t"]])
 def test_strings_that_hdf5_never_finds_the_end_of(tmp_path: Path, verb):
     """HDF5's heap of strings without anything in it: the next one begins where this one does."""

@@ -45,6 +45,7 @@ print("LOADED", [name for name in {HEAVY} if name in sys.modules])
         assert f"Usage: collide {verb}" in done.stdout
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("name", "options"),
     [

@@ -62,6 +62,7 @@ def in_world(points: np.ndarray, pose: np.ndarray) -> np.ndarray:
     return points @ rotation_of(pose[None])[0].T + pose[:3]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("seed", range(3))
 def test_two_hulls(seed, size):
@@ -148,6 +149,7 @@ def test_the_hull_of_a_box_is_a_box(other, size):
         assert got == pytest.approx(expected, abs=2e-6 * size), frame
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("other", [t for t in OTHERS if t not in (ShapeType.SPHERE, ShapeType.CAPSULE)])
 def test_hull_and_primitive_have_no_better_direction(other, size):

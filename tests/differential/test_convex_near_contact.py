@@ -84,6 +84,7 @@ def check_presence(scene: Scene) -> None:
     assert np.all(here.run(here.apart - level).count == 0)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair[0].label}-{pair[1].label}")
 def test_nearest_features_of_each_kind(pair):
     combinations = feature_pairs(*pair)
@@ -212,6 +213,7 @@ def run_pile(pile: SettledPile) -> set[tuple[int, int, int]]:
     return found
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("mix", MIXES, ids=["-".join(mix) for mix in MIXES])
 def test_settled_piles(mix):
     pairs, touching, _ = check_pile(settled_pile(60, mix, 250, 3, 40))

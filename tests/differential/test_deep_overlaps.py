@@ -36,6 +36,7 @@ def check(found: list) -> None:
         assert one.ratio <= ALLOWED, one
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("surface", ["blob", "torus", "star", "bend"])
 def test_boxes_and_hulls_in_dented_meshes(surface):
     mesh = dented_meshes()[surface]
@@ -57,16 +58,16 @@ def test_sizes(size):
     check([one for one in found if one.regions < 2])
 
 
-def test_boxes_in_a_terrain():
+@pytest.mark.share(2)
+@pytest.mark.parametrize("size", [0.2, 0.5])
+def test_boxes_in_a_terrain(size):
     """The base does not count: what is in the ground is lifted, or leaves through a wall."""
-    terrain = deep_terrain()
-    for size in (0.2, 0.5):
-        convex = convex_shapes(size)[0]
-        poses = random_poses(int(10 * size), 5, 0.9)
-        poses[:, 2] = 0.6 * poses[:, 2] - 0.2
-        contacts = collided_on_terrain(terrain, convex, poses)
-        found = measure(solid_without_base(terrain), convex, poses, contacts, DIRECTIONS)
-        check([one for one in found if one.regions < 2])
+    terrain, convex = deep_terrain(), convex_shapes(size)[0]
+    poses = random_poses(int(10 * size), 5, 0.9)
+    poses[:, 2] = 0.6 * poses[:, 2] - 0.2
+    contacts = collided_on_terrain(terrain, convex, poses)
+    found = measure(solid_without_base(terrain), convex, poses, contacts, DIRECTIONS)
+    check([one for one in found if one.regions < 2])
 
 
 def test_a_box_over_the_rim_of_a_slab_is_lifted():

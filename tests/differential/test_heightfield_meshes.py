@@ -78,6 +78,7 @@ def deepest_in(terrain: Terrain, points: np.ndarray) -> float:
 SQUARE = [(name, mesh, SIZES[(k + m) % 3]) for k, name in enumerate(TERRAINS) for m, mesh in enumerate(MESHES)]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("name", "mesh", "size"), SQUARE)
 def test_distance_and_depth(name, mesh, size):
     """Apart, the distance of the surfaces; overlapping, no less deep than the deepest vertex of either in the other."""

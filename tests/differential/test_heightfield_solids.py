@@ -94,6 +94,7 @@ def test_the_vertices_of_a_terrain_on_a_plane(name, size):
     assert sides > FRAMES // 3
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(("first", "second"), [("rough", "smooth"), ("flat", "one row"), ("one cell", "one column")])
 def test_two_terrains_are_as_apart_as_their_surfaces(first, second, size):

@@ -86,6 +86,7 @@ OTHERS = {
 SQUARE = [(other, name, SIZES[(k + t) % 3]) for k, other in enumerate(OTHERS) for t, name in enumerate(TERRAINS)]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("other", "name", "size"), SQUARE)
 def test_others_as_the_closed_mesh_has_them(other, name, size):
     """That mesh is compared with coal by its own tests. A shape inside it may also exit through its base."""

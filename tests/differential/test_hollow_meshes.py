@@ -40,6 +40,7 @@ def least_distances(add_first, add_second, body_q: np.ndarray, gap: float) -> np
     return np.array([found.cell(frame, 0).distance.min(initial=np.inf) for frame in range(len(body_q))])
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("other", ["sphere", "box", "mesh"])
 def test_the_distance_inside_is_that_of_the_surface(other, size):

@@ -60,6 +60,7 @@ def wrench(builder: ModelBuilder, k0: float, k1: float) -> tuple[np.ndarray, np.
     return force, moment
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("k1", [1e6, 4e6, 1e12, RIGID])
 def test_hulls_against_volumes(seed, k1):

@@ -85,6 +85,7 @@ def distance_at(mesh: Mesh, size: float, center: tuple[float, float, float]) -> 
     return float(collidecli.collide(builder.finalize(), body_q, gap=3.0 * size).distance.min()) / size
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", CASES)
 def test_a_sphere_knows_how_deep_it_is(name, size):

@@ -65,6 +65,7 @@ def by_facets(model: Model, pose: np.ndarray, first: int, second: int) -> float:
     return polytope_distance(p, q) - radius_p - radius_q
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("size", [0.01, 1.0])
 @pytest.mark.parametrize("other", OTHERS)
 def test_pairs(tmp_path, other, size, record_property):

@@ -117,6 +117,7 @@ def compare(both: Both) -> int:
     return len(theirs.dist)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_random_surfaces_and_pairs(tmp_path, seed):
     assert compare(in_both(tmp_path, heap(seed))) > 150

@@ -72,12 +72,14 @@ def test_suite(name):
     assert bool(check_file(dm_control() / f"suite/{name}.xml")) == (name not in WITHOUT_CONTACTS)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("name", "touches"), LOCOMOTION.items())
 def test_locomotion(name, touches):
     path = dm_control() / f"locomotion/{name}.xml"
     assert bool(check_file(path, whole="build_fruitfly" not in name)) == touches
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("module", "name"), WALKERS)
 def test_composer_walkers_on_a_floor(module, name):
     """As composer writes them: everything attached, named and defaulted by prefixes; given as text."""

@@ -73,6 +73,7 @@ def assets() -> dict[str, tuple[Path, Model]]:
     return found
 
 
+@pytest.mark.slow
 def test_newtons_assets(assets):
     """Equal to the pair, apart from `OURS`: humanoid with 147 pairs, ant, whose self-collision is off, and more."""
     newton = newton_facts(path for path, _ in assets.values())

@@ -66,11 +66,12 @@ def near_poses(rng: np.random.Generator, count: int, apart: float) -> np.ndarray
     return poses
 
 
-def test_three_thousand_pairs_of_triangles():
+@pytest.mark.parametrize("count", [8, pytest.param(30, marks=pytest.mark.slow)])
+def test_pairs_of_triangles(count):
     """Against all pairs of their features in float64: none too many, none missing, distances to 1e-6 of the size."""
     rng = np.random.default_rng(20)
     apart = 0
-    for _ in range(30):
+    for _ in range(count):
         mesh_a, mesh_b = triangle(rng), triangle(rng)
         poses = near_poses(rng, 100, 3.0)
         contacts = collided(mesh_a, mesh_b, poses, 12.0)
@@ -82,7 +83,7 @@ def test_three_thousand_pairs_of_triangles():
                 assert found == pytest.approx(distance, abs=2e-6)
             else:
                 assert found < 1e-9
-    assert 2000 < apart < 2990
+    assert 0.67 < apart / (100 * count) < 0.997
 
 
 def open_meshes(rng: np.random.Generator) -> list:

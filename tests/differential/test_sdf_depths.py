@@ -37,6 +37,7 @@ def surface(model: Model, row: int) -> np.ndarray:
     return solid.vertex[solid.face]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_no_place_is_half_a_voxel_deeper(pair):
     poses = random_poses(FRAMES, 1.1, 6)

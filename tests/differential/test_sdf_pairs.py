@@ -45,6 +45,7 @@ def own_cache(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "fields"))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_the_nearest_contact_is_within_a_voxel_of_the_exact_one(pair):
     poses = random_poses(FRAMES, 1.7, 3)

@@ -58,6 +58,7 @@ def world_corners(surface: str, size: float, pose: np.ndarray) -> np.ndarray:
     return (size * vertices @ rotation_of(pose[None])[0].T + pose[:3])[faces]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("surface", SURFACES)
 def test_sphere(surface, size):
@@ -84,6 +85,7 @@ def test_sphere(surface, size):
     assert (inside > 3) == (surface in CLOSED)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("surface", SURFACES)
 def test_capsule(surface, size):
@@ -111,6 +113,7 @@ def test_capsule(surface, size):
     assert crossing > 5
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("surface", SURFACES)
 @pytest.mark.parametrize("other", OTHERS)
@@ -155,6 +158,7 @@ def test_others_as_coal_has_them(other, surface, size):
     assert crossing > 5
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("surface", SURFACES)
 def test_the_hull_of_a_box_is_a_box(surface, size):
@@ -196,6 +200,7 @@ SLIDERS = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("depth", [0.02, 0.0, -0.01])
 @pytest.mark.parametrize("shape_type", SLIDERS)
 def test_nothing_catches_on_a_flat_mesh(shape_type, depth):

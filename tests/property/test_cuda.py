@@ -42,6 +42,7 @@ def test_every_scene_is_tested_with_and_without_reduction():
     assert OPTIONS["reduced"].reduce_contacts
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("device", DEVICES, indirect=True)
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("name", SCENES)
@@ -55,6 +56,7 @@ def test_one_answer_of_all_broad_phases_chunks_and_workers(name, options, device
     assert next(iter(found))[1] > 100
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("device", DEVICES, indirect=True)
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("name", SCENES)

@@ -20,7 +20,7 @@ from collidecli.engine.pipeline_builder import find_device
 from collidecli.engine.runtime import device_stream
 from collidecli.scene.run_options import ContactOptions
 from tests.support import checked_launches
-from tests.support.device_scenes import REDUCED, SCENES, answer, scene_pipeline
+from tests.support.device_scenes import RECORDED, REDUCED, SCENES, answer, scene_pipeline
 
 ROOT = Path(__file__).parents[2]
 
@@ -56,15 +56,12 @@ def test_the_path_of_a_device_gives_the_answer_of_the_cpu(name, options, monkeyp
     assert answer(pipeline, scene, chunk=1, threads=3) == expected
 
 
-HEAVY = ("meshes", "heightfields", "terrains", "fields", "elements")
-"""Their kernels take minutes of a core to compile with records of accesses: `make test-slow`."""
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in HEAVY)) for name in SCENES])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SCENES)) for name in RECORDED])
 def test_every_order_of_threads_gives_the_answer_of_the_cpu_without_a_race(name):
+    """Kernels of all but the first scene take up to minutes of a core to compile with records of accesses."""
     found = checked("device_checks", name)[name]
     for label, options in (("all", ContactOptions()), ("reduced", REDUCED)):
-        scene = SCENES[name](options)
+        scene = RECORDED[name](options)
         expected, rows = answer(scene_pipeline(scene, "explicit"), scene)
         assert rows > 100
         assert len(found["hashes"][label]) == 21  # three broad phases in seven orders

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from tests.support.reduction_oracle import kept_contacts
 REDUCED = ContactOptions(reduce_contacts=True)
 
 
+@cache
 def crowd(world_count: int = 1) -> Model:
     """A bumpy floor, and on it a blob, the hull of another, a box, and two that have no mesh."""
     rng = np.random.default_rng(5)
@@ -152,6 +154,7 @@ def test_the_oracle_chooses_the_same(pipeline, poses):
     assert compared > 10
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("chunk", [1, 4])
 def test_broad_phases_chunks_and_threads(poses, reference, phase, chunk):
@@ -159,10 +162,10 @@ def test_broad_phases_chunks_and_threads(poses, reference, phase, chunk):
 
 
 def test_every_world_is_the_first(poses, reference):
-    model = crowd(world_count=5)
+    model = crowd(world_count=3)
     contacts = contacts_of(pipeline_of(model, poses, REDUCED, broad_phase="sap"), poses, chunk=7)
     for frame in range(len(poses)):
-        for world in range(5):
+        for world in range(3):
             assert_identical(contacts.cell(frame, world), reference.cell(frame))
 
 

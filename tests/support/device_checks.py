@@ -105,7 +105,7 @@ def _bytes(array: wp.array) -> int:
 def check_scene(name: str, scratch: Scratch) -> dict[str, Any]:
     """Hashes of a scene by options, broad phase and order; what was found; how much was covered."""
     from collidecli.scene.run_options import ContactOptions
-    from tests.support.device_scenes import PHASES, REDUCED, SCENES, answer, scene_pipeline
+    from tests.support.device_scenes import PHASES, RECORDED, REDUCED, answer, scene_pipeline
 
     hashes: dict[str, dict[str, str]] = {}
     findings: Counter[tuple[str, str]] = Counter()
@@ -114,7 +114,7 @@ def check_scene(name: str, scratch: Scratch) -> dict[str, Any]:
     block = checks.control()
     before = block[[checks.LAUNCHES, checks.THREADS, checks.ACCESSES]].astype(np.int64)
     for label, options in (("all", ContactOptions()), ("reduced", REDUCED)):
-        scene = SCENES[name](options)
+        scene = RECORDED[name](options)
         for phase in PHASES:
             checks.set_order("ascending")
             pipeline = scene_pipeline(scene, phase)
@@ -144,14 +144,14 @@ def main(names: list[str]) -> None:
     """Prints what was found in each scene."""
     checks.install()
     from collidecli.engine.runtime import device_stream
-    from tests.support.device_scenes import SCENES
+    from tests.support.device_scenes import RECORDED
 
     device_stream.TREATED_AS_DEVICES.add("cpu")
     device_stream.keep_freed_memory = lambda device: None
     scratch = Scratch()
     scratch.install()
     wp.config.log_level = wp.LOG_ERROR
-    found = {name: check_scene(name, scratch) for name in names or SCENES}
+    found = {name: check_scene(name, scratch) for name in names or RECORDED}
     print(json.dumps(found))
 
 

@@ -17,6 +17,7 @@ from collidecli.scene.contacts import ContactBlock
 from collidecli.scene.model import Model
 from collidecli.scene.run_options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
+from collidecli.scene.shape_types import ShapeType
 from tests.support.engine_runs import MEMORY, pipeline_of
 from tests.support.field_scenes import HULL, RING, add
 from tests.support.heightfields import rough
@@ -44,6 +45,14 @@ def _of(builder: ModelBuilder, spread: float, options: ContactOptions, worlds: i
     model = builder.finalize(world_count=worlds)
     poses = random_poses(np.random.default_rng(1), (FRAMES, worlds, len(model.bodies)), spread)
     return Scene(model, poses, options)
+
+
+def closed_forms(options: ContactOptions) -> Scene:
+    """Spheres, capsules and boxes over two planes, in two worlds."""
+    builder = ModelBuilder()
+    add_planes(builder)
+    add_shapes(builder, np.random.default_rng(0), 14, types=(ShapeType.SPHERE, ShapeType.CAPSULE, ShapeType.BOX))
+    return _of(builder, 0.4, options, worlds=2)
 
 
 def primitives(options: ContactOptions) -> Scene:
@@ -170,6 +179,8 @@ SCENES: dict[str, Callable[[ContactOptions], Scene]] = {
     "particles": particles,
     "elements": elements,
 }
+RECORDED = {"closed_forms": closed_forms, **SCENES}
+"""Scenes of which every access is recorded: before all a small one, whose kernels are compiled soon."""
 
 
 def scene_pipeline(scene: Scene, phase: str, device: str = "cpu", float_type: str = "float64") -> CollisionPipeline:

@@ -49,7 +49,7 @@ def main() -> None:
     checks.install()
     from collidecli.engine.runtime import device_stream
     from collidecli.scene.run_options import ContactOptions
-    from tests.support.device_scenes import answer, primitives, scene_pipeline
+    from tests.support.device_scenes import answer, closed_forms, scene_pipeline
     from tests.support.faulty_kernels import FAULTS
 
     device_stream.TREATED_AS_DEVICES.add("cpu")
@@ -57,7 +57,7 @@ def main() -> None:
     wp.config.log_level = wp.LOG_ERROR
     scratch = Scratch()
     scratch.install()
-    scene = primitives(ContactOptions())
+    scene = closed_forms(ContactOptions())
     pipeline = scene_pipeline(scene, "nxn")
 
     def run() -> str:

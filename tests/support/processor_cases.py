@@ -1,4 +1,4 @@
-"""python -m tests.support.processor_cases FOLDER: the content hash of every case in FOLDER, as JSON.
+"""python -m tests.support.processor_cases FOLDER [NAME ...]: content hashes of all or of the named cases, as JSON.
 
 The cases cover the path from files to contacts: scenes of every kind, recordings of every kind, tracking, reduction.
 Their inputs are written once, by `write_cases`: what makes them may depend on the processor, what reads them must not.
@@ -11,6 +11,7 @@ import io
 import json
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import h5py
@@ -244,10 +245,11 @@ def _tuple(numbers) -> str:
     return f"({', '.join(held)})" if len(held) > 1 else held[0]
 
 
-def run_cases(folder: Path) -> dict[str, str]:
-    """Content hash and number of contacts of each case, or what was wrong."""
-    found = {}
-    for name, arguments in json.loads((folder / "cases.json").read_text()).items():
+def run_cases(folder: Path, names: Sequence[str] = ()) -> dict[str, str]:
+    """Content hash and number of contacts of each case, or what was wrong. names: of the cases, all where empty."""
+    found, cases = {}, json.loads((folder / "cases.json").read_text())
+    for name in names or cases:
+        arguments = cases[name]
         paths = [str(folder / word) if (folder / word).exists() else word for word in arguments]
         out, err = io.StringIO(), io.StringIO()
         options = ["-o", str(folder / "out.h5"), "--force", "--json", "--device", "cpu", "--cache-limit", "0B"]
@@ -262,4 +264,4 @@ def run_cases(folder: Path) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(run_cases(Path(sys.argv[1]))))
+    print(json.dumps(run_cases(Path(sys.argv[1]), sys.argv[2:])))

@@ -52,6 +52,7 @@ def test_two_boxes_leave_each_other_by_an_axis(half, size):
     assert not both.overlaps(9.0 * size * ALONG[0])
 
 
+@pytest.mark.slow
 def test_balls_leave_along_the_line_of_centres():
     directions = directions_on_sphere(150)
     from scipy.spatial import ConvexHull

@@ -146,8 +146,25 @@ HEAVY = {
     "sample_corners",
     "nearest_of_convex",
     "nearest_of_hull",
+    "minimize_primitives",
+    "minimize_hulls",
+    "minimize_meshes",
+    "minimize_heightfields",
+    "sample_polygons",
+    "sample_heightfields",
+    "sweep_points_past_primitives",
+    "sweep_points_past_polygons",
+    "sweep_points_past_heightfields",
+    "count_candidates",
+    "write_candidates",
+    "count_self_contacts",
+    "write_self_contacts",
+    "write_self_columns",
+    "nearest_of_surfaces",
+    "touch_of_meshes",
+    "compact_soft",
 }
-"""Take a core ten seconds to half a minute each: `make test-slow`."""
+"""Take a core two seconds to half a minute each: `make test-slow`."""
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in HEAVY)) for name in KERNELS])

@@ -21,15 +21,9 @@ from tests.unit.engine.test_cuda_build import KERNELS
 LIGHT = {
     "capsule_capsule",
     "compact",
-    "count_candidates",
     "count_lanes",
-    "fit_element_boxes",
-    "join_sdf",
     "measure_grid",
-    "plane_hull",
     "sweep",
-    "transform_shapes",
-    "write_lanes",
 }
 """Take half a second of a core each to compile, the others up to two minutes: `make test-slow`."""
 

@@ -154,6 +154,7 @@ def quadrature(builder: ModelBuilder, k0: float, k1: float, count: int) -> tuple
     return force * volume, moment * volume
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("k0", "k1"), [(1e6, 1e6), (1e6, 5e6)])
 def test_hulls_against_quadrature(k0, k1):
     builder = hull_pair(3, k0, k1)

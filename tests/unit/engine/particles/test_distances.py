@@ -34,6 +34,7 @@ def sampled(solid: Solid, rng: np.random.Generator, count: int) -> np.ndarray:
     return np.concatenate([rng.uniform(-1.5, 1.5, (count, 3)), near, solid.places, 0.5 * solid.places])
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("name", SOLIDS)
 def test_particles_touch_exactly_where_the_distance_is_below_the_gap(name, size):

@@ -125,6 +125,7 @@ def check_row(rows, row: int, points: np.ndarray, margin: float, radius: np.ndar
     assert np.linalg.norm(off - along * normal) < 2e-6 * scale
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("name", SOLIDS)
 def test_contacts_are_minima_in_the_interior_of_edges_and_faces(name, size):

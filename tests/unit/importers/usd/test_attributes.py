@@ -244,6 +244,7 @@ def test_gaps_that_add_need_a_builder_that_adds(tmp_path):
     assert builder.finalize().gap_rule == "sum"
 
 
+@pytest.mark.slow
 def test_margins_and_gaps_in_newton(tmp_path):
     """Newton's importer reads the same numbers, where it reads any: PhysX's gap only if both offsets are authored."""
     newton_assets()

@@ -155,6 +155,7 @@ def test_several_joints_of_one_body_act_in_turn():
     assert_same(ours, robot.body_path, theirs, tolerance=2e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["humanoid.usda", "ant.usda", "cartpole.usda"])
 def test_newtons_own_kinematics(file):
     """Newton works in float32: 1e-5 of a tree of some metres."""

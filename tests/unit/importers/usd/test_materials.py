@@ -264,6 +264,7 @@ def newton_materials(path: Path) -> dict[str, dict[str, float]]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_newton_reads_the_same_materials(tmp_path):
     values = [number("physics:dynamicFriction", 0.25), number("physics:restitution", 0.5)]
     own = [number(f"newton:{name}", k + 2) for k, name in enumerate(("torsionalFriction", "rollingFriction"))]

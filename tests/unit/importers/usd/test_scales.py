@@ -25,6 +25,7 @@ def scaled(scale, more=""):
     )
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("axis", ["X", "Y", "Z"])
 @pytest.mark.parametrize("where", ["shape", "body", "above"])
 @pytest.mark.parametrize("kind", list(SHAPES))
@@ -32,7 +33,7 @@ def test_scales_against_support_points_of_usd(tmp_path, kind, where, axis):
     """Each type under each reflection, on the collider, its body or above: the points of its surface stand where USD
     puts them, so the extreme of our shape in any direction is the extreme of USD's.
     """
-    rng = np.random.default_rng(1)
+    rng, points = np.random.default_rng(1), _surface(kind, axis)
     for scale in SCALES:
         inside = SHAPES[kind] + ("" if kind in ("Sphere", "Cube") else f'\nuniform token axis = "{axis}"')
         on = {name: scaled(scale if name == where else (1, 1, 1)) for name in ("shape", "body", "above")}
@@ -41,10 +42,10 @@ def test_scales_against_support_points_of_usd(tmp_path, kind, where, axis):
             tmp_path, f'def Xform "u" {{\n{on["above"]}def Xform "b" {BODY} {{\n{on["body"]}{prim}}}\n}}\n'
         )
         matrix = np.array(UsdGeom.Xformable(scene.stage.GetPrimAtPath("/u/b/s")).ComputeLocalToWorldTransform(0))
-        points = _surface(kind, axis) @ matrix[:3, :3] + matrix[3, :3]
-        for direction in rng.normal(size=(8, 3)):
-            direction /= np.linalg.norm(direction)
-            extreme = np.max(points @ direction)
+        directions = rng.normal(size=(8, 3))
+        directions /= np.linalg.norm(directions, axis=1)[:, None]
+        extremes = (points @ (matrix[:3, :3] @ directions.T)).max(axis=0) + directions @ matrix[3, :3]
+        for direction, extreme in zip(directions, extremes, strict=True):
             ours = _support(model, direction)
             # The cloud of points is inscribed: 4e-4 of a shape of size 2.
             assert -1e-9 <= ours - extreme <= 1e-3, (scale, direction)

@@ -109,6 +109,7 @@ def replaced(name, values):
     return change
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("change", "words"),
     [

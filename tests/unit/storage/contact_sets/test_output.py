@@ -199,6 +199,7 @@ STOPPED_HALF_WAY = """
 """
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 @pytest.mark.parametrize("old", [True, False])
 def test_a_stopped_process_leaves_the_old_file_or_none(tmp_path, number, old):

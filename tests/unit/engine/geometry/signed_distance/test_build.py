@@ -67,6 +67,7 @@ def grids() -> dict[str, SdfGrid]:
     return {name: build_sdf(shape, DEVICE) for name, shape in SHAPES.items()}
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", SHAPES)
 def test_distance_is_within_half_a_voxel(name, grids):
     shape, points = SHAPES[name], random_points(SHAPES[name], 500)

@@ -65,6 +65,7 @@ def _descents(type_a, size_a, type_b, size_b, poses, starts):
     return height.numpy(), state.numpy()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
 def test_only_the_least_minimum_is_accepted(type_a, type_b, scale):

@@ -53,6 +53,7 @@ def sampled(type_a, type_b, name):
     return size_a, size_b, pose, *signed_distance(type_a, size_a, type_b, size_b, pose)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", list(SIZES))
 @pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
 def test_contract_along_the_oracle_s_normal(type_a, type_b, name):

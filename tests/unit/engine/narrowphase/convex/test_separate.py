@@ -42,6 +42,7 @@ def _compare(type_a, size_a, type_b, size_b, poses, size, found, distance_within
     assert np.abs(found.separation - along).max() <= along_within * size, (poses[worst].tolist(), along[worst])
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
 def test_drawn_poses(type_a, type_b, scale):
@@ -52,6 +53,7 @@ def test_drawn_poses(type_a, type_b, scale):
     assert np.all(found.exact == 1)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize(("type_a", "type_b"), [pair for pair in PAIRS if max(pair) >= ShapeType.CYLINDER])
 def test_shallow_overlaps(type_a, type_b, scale):
@@ -65,6 +67,7 @@ def test_shallow_overlaps(type_a, type_b, scale):
     assert np.all(found.exact == 1)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
 def test_degenerate_poses(type_a, type_b):
     size_a, size_b, size = _sized(type_a, type_b)
@@ -73,6 +76,7 @@ def test_degenerate_poses(type_a, type_b):
     _compare(type_a, size_a, type_b, size_b, poses, size, found)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
 def test_witnesses_are_on_both_shapes(type_a, type_b):
     size_a, size_b, size = _sized(type_a, type_b)
@@ -133,6 +137,7 @@ def test_no_limit_is_reached(type_a, type_b):
     assert np.count_nonzero(run_separate(type_a, size_a, type_b, size_b, poses).exact == 0) == 0
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
 def test_swapped_shapes(type_a, type_b):
     size_a, size_b, size = _sized(type_a, type_b)
@@ -145,6 +150,7 @@ def test_swapped_shapes(type_a, type_b):
     assert np.abs(first.separation - second.separation).max() < DISTANCE * size
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
 def test_max_separation_ends_the_search_only_beyond_it(type_a, type_b):
     size_a, size_b, size = _sized(type_a, type_b)
@@ -172,6 +178,7 @@ def test_mpr_is_a_separating_translation_never_shorter_than_the_least(type_a, ty
     assert np.array_equal(found.separation[apart], least.separation[apart])
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("scale_b", [1e-3, 1e3])
 @pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
 def test_very_different_sizes(type_a, type_b, scale_b):

@@ -16,6 +16,7 @@ CASES = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("type_a", "type_b", "size_a", "size_b"), CASES)
 def test_contract_and_oracle(type_a, type_b, size_a, size_b):
     name = f"{type_a.label}_{type_b.label}"

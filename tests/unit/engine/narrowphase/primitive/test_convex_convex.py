@@ -30,6 +30,7 @@ SURFACE_TOLERANCE = 1e-7
 """Relative to the larger size: GJK's directions are accurate to 1e-6 rad, a rim point to 1e-6 of its distance."""
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("type_a", "type_b", "size_a", "size_b"), CASES)
 def test_contract_and_oracle(type_a, type_b, size_a, size_b):
     rng = np.random.default_rng(11)
