@@ -233,11 +233,8 @@ def prepare_collision(
     )
 
 
-ELEMENTS_NOT_SWEPT = "edges and triangles of cloths and soft bodies are not swept: /soft_sweep has their vertices"
-
-
 def with_sweep(pipeline: CollisionPipeline, contact: ContactOptions, fields: FieldCache) -> CollisionPipeline:
-    """The pipeline with stages for contacts between frames, of shapes and of particles with shapes."""
+    """The pipeline with stages for contacts between frames, of shapes, and of particles and triangles with shapes."""
     from collidecli.engine.sweep.stage import sweep_stage
 
     device_model = pipeline.device_model
@@ -247,9 +244,7 @@ def with_sweep(pipeline: CollisionPipeline, contact: ContactOptions, fields: Fie
         from collidecli.engine.sweep.point_stage import point_sweep_stage
 
         stages = (*stages, point_sweep_stage(device_model, shapes))
-    has_elements = len(device_model.model.particles.triangle) > 0
-    notes = (*pipeline.notes, *([ELEMENTS_NOT_SWEPT] if has_elements else []))
-    return replace(pipeline, group_stages=stages, notes=notes)
+    return replace(pipeline, group_stages=stages)
 
 
 def check_frames(motion: Motion) -> None:

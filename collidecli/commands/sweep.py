@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
 
-from collidecli.commands.collision import ELEMENTS_NOT_SWEPT, check_frames, pose_batches
+from collidecli.commands.collision import check_frames, pose_batches
 from collidecli.commands.contact_totals import TOUCHES
 from collidecli.commands.python_api import motion_of
 from collidecli.commands.timing import TimingReport
@@ -35,10 +34,13 @@ MEMORY_LIMIT = 1 << 32
 
 @dataclass(frozen=True, repr=False)
 class ParticleSweep:
-    """Particles that touch a shape between a frame and the next, or of which that is undecided; arrays of one length.
+    """Particles that touch a shape between a frame and the next, or of which that is undecided, and triangles of
+    particles that do where none of their particles does; arrays of one length.
 
-    particle: int32[n], rows of the model's particles. shape: int32[n], rows of its shapes. Rows are ordered by frame,
-        world, particle and shape. point: [n, 3], point of the shape's surface at `enter`, in world [m]. normal:
+    kind: uint8[n], 0 of a particle, 2 of a triangle. indices: int32[n, 3], rows of the model's particles; -1 none.
+        particle: int32[n], the first of them. barycentric: float32[n, 3], weights of the particles of a triangle at the
+        point that touches at `enter`. shape: int32[n], rows of the model's shapes. Rows are ordered by frame, world,
+        kind, indices and shape. point: [n, 3], point of the shape's surface at `enter`, in world [m]. normal:
         float32[n, 3], unit, from the shape to the particle. The others: see `Sweep`; distances are less the shape's
         margin and the particle's radius.
     """
@@ -57,6 +59,9 @@ class ParticleSweep:
     least_bound: np.ndarray
     point: np.ndarray
     normal: np.ndarray
+    kind: np.ndarray
+    indices: np.ndarray
+    barycentric: np.ndarray
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -145,8 +150,6 @@ def sweep(
     motion = motion_of(model, body_q, particle_q)
     check_frames(motion)
     applied = ContactOptions(margin=margin).checked().apply(model)
-    if len(model.particles.triangle):
-        warnings.warn(ELEMENTS_NOT_SWEPT, RuntimeWarning, stacklevel=2)
     device_model = upload_model(applied, find_device(device))
     stage = sweep_stage(device_model, tolerance, motion.float_type, FieldCache(cache_dir, cache_limit))
     found = _groups(stage, device_model, motion)
@@ -176,8 +179,7 @@ def _result(kind: type[Found], rows: GroupRows, model: Model, motion: Motion) ->
     columns = dict(rows.columns)
     status, tunnel = columns.pop("status"), columns.pop("tunnel")
     if kind is ParticleSweep:
-        columns["particle"], columns["point"] = columns.pop("indices")[:, 0], columns.pop("point_world")
-        del columns["kind"], columns["barycentric"]
+        columns["particle"], columns["point"] = columns["indices"][:, 0], columns.pop("point_world")
     begin, end = motion.time[frame], motion.time[frame + 1]
     times = (begin + columns[name] * (end - begin) for name in ("enter", "leave"))
     return kind(

@@ -154,14 +154,16 @@ def _rows(contacts: ContactSet, by: str) -> tuple[dict[str, np.ndarray], np.ndar
         rows = GroupRows(counts, {name: table.column(name) for name in (*names, *READ)})
         check_group_rows(contacts, {group.name: rows}, 0, contacts.cell_count)
         one, other = (rows.columns[name] for name in names)
+        row = np.arange(len(one))
         if group is SOFT_SWEEP:
             first = len(contacts.shapes)
-            if by == PARTICLES:
-                other = first + len(contacts.particle_objects) + other[:, 0].astype(np.int64)
+            if by == PARTICLES:  # a triangle touches with each of its particles
+                row, entry = np.nonzero(other >= 0)
+                other = first + len(contacts.particle_objects) + other[row, entry].astype(np.int64)
             else:
                 other = first + objects_of(contacts, group.name, rows)[0]
-        parts.append({"shape0": one, "shape1": other} | {name: rows.columns[name] for name in READ})
-        cells.append(np.repeat(np.arange(contacts.cell_count), counts))
+        parts.append({"shape0": one[row], "shape1": other} | {name: rows.columns[name][row] for name in READ})
+        cells.append(np.repeat(np.arange(contacts.cell_count), counts)[row])
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, np.concatenate(cells)
 
 

@@ -198,7 +198,8 @@ SOFT_SWEEP = ContactGroup(
     least={"indices": -1, "enter": 0, "leave": 0},
     kinds=("vertex", "edge", "face"),
 )
-"""Particles that touch shapes between a frame and the next, or of which that is undecided."""
+"""Particles that touch shapes between a frame and the next, or of which that is undecided, and triangles of particles
+that do where none of their particles does."""
 
 TOUCHES = ContactGroup(
     "touches",

@@ -161,14 +161,3 @@ def test_refused(folder, collide):
         assert collide("run", "scene.usda", "--sweep", "--frames", frames, "-o", name).code == 0
     answer = collide("merge", "a.h5", "b.h5", "-o", "c.h5")
     assert (answer.code, "contacts between frames" in answer.err) == (2, True)
-
-
-def test_edges_and_triangles_are_named_as_not_swept():
-    builder = collidecli.ModelBuilder()
-    builder.add_shape_sphere(-1, radius=0.1)
-    builder.add_cloth_mesh(vertices=[[0, 0, 1], [1, 0, 1], [0, 1, 1]], indices=[0, 1, 2])
-    rest = builder.finalize().particles.position[None, None]
-    with pytest.warns(RuntimeWarning, match="edges and triangles of cloths and soft bodies are not swept"):
-        found = collidecli.sweep(builder.finalize(), None, particle_q=np.concatenate([rest, rest - [0.0, 0.0, 2.0]]))
-    assert found.particles is not None
-    assert found.particles.particle.tolist() == [0]

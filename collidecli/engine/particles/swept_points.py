@@ -4,8 +4,8 @@ The point moves in a straight line, the shape's body too, and the body turns at 
 shape the point then moves along a curve with bounds of its speed and of its second derivative. From a time at which
 the point's ball and the shape are apart by d, they stay apart for d / speed. Along the outward normal n of the nearest
 point of a convex set, the separation h = n.x - (support height of the set) is a lower bound of the distance; it is at
-least h + v t - c t^2 / 2 for the rate v and the bound c of the second derivative. A surface of triangles stays apart as
-long as each of its triangles near the curve does, which are convex.
+least h + v t - c t^2 / 2 for the rate v and the bound c of the second derivative along n. A surface of triangles stays
+apart as long as each of its triangles near the curve does, which are convex.
 
 Source: Mirtich 1996; docs/adr/0111.
 """
@@ -39,6 +39,8 @@ SHORTENED = wp.constant(Real(1.0 - 1.0e-9))
 """Factor of an advance, which exceeds its rounding."""
 LEAST_ADVANCE = wp.constant(Real(1.0e-13))
 """Of a step: shorter advances are lost in the rounding of the time."""
+ROUNDING_OF_UNIT = wp.constant(Real(1.0e-14))
+"""Exceeds the rounding of the cross product of two unit vectors."""
 TRIANGLE_ROUNDS = 100
 """Largest number of distances from one triangle in one advance."""
 LONGER = wp.constant(Real(8.0))
@@ -73,7 +75,7 @@ class PointStep:
 
 
 @wp.func
-def turned(step: PointStep, time: Real) -> Quat:
+def turned(step: Any, time: Real) -> Quat:
     """Rotation of the body from the begin of the step to a time."""
     half = cosine_and_sine(Real(0.5) * step.angle * time)
     return Quat(half[1] * step.axis[0], half[1] * step.axis[1], half[1] * step.axis[2], half[0])
@@ -94,15 +96,25 @@ def velocity_in_shape(step: PointStep, time: Real) -> Vec3:
 
 
 @wp.func
-def from_shape(step: PointStep, time: Real, point: Vec3) -> Vec3:
+def from_shape(step: Any, time: Real, point: Vec3) -> Vec3:
     """A point of the shape's frame from the body's origin at a time, in world axes [m]."""
     return wp.quat_rotate(turned(step, time), step.arm + wp.quat_rotate(step.quat, point))
 
 
 @wp.func
-def direction_from_shape(step: PointStep, time: Real, direction: Vec3) -> Vec3:
+def direction_from_shape(step: Any, time: Real, direction: Vec3) -> Vec3:
     """A direction of the shape's frame in world axes at a time."""
     return wp.quat_rotate(turned(step, time), wp.quat_rotate(step.quat, direction))
+
+
+@wp.func
+def curvature_along(step: Any, normal: Vec3) -> Real:
+    """Bound of the second derivative of a particle's height along a unit vector of the shape's frame [m].
+
+    The second derivative of a position is a cross product with the rotation vector, which rests in that frame.
+    """
+    axis = wp.quat_rotate_inv(step.quat, step.axis)
+    return step.curvature * (wp.length(wp.cross(axis, normal)) + ROUNDING_OF_UNIT)
 
 
 @wp.func
@@ -221,7 +233,7 @@ def advance_beyond(
     """How long a particle stays apart from a plane or primitive from a time on, at least `known`."""
     height = separation_of_primitive(rows, step, sample, point) - step.inflation - step.rounding
     rate = sign * wp.dot(sample.outward, velocity_in_shape(step, time))
-    return wp.max(known, time_above(height - Real(0.5) * tolerance, rate, step.curvature))
+    return wp.max(known, time_above(height - Real(0.5) * tolerance, rate, curvature_along(step, sample.outward)))
 
 
 @wp.func
@@ -246,7 +258,7 @@ def time_to_triangle(
             height = wp.dot(normal, point) - support - step.inflation - step.rounding
             rate = sign * wp.dot(normal, velocity_in_shape(step, here))
             ahead = wp.max(
-                time_above(height - goal, rate, step.curvature),
+                time_above(height - goal, rate, curvature_along(step, normal)),
                 time_at_speed(distance - step.rounding - goal, step.speed),
             )
             if ahead <= LEAST_ADVANCE:

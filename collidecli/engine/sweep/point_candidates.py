@@ -1,59 +1,69 @@
-"""Pairs of a particle and a shape that may touch between two frames: overlap of the boxes of their motions.
+"""Pairs of a particle, or a triangle of particles, and a shape that may touch between two frames: overlap of the boxes
+of their motions.
 
-A particle moves in a straight line, so that the box around both its positions contains it. Boxes of shapes are those
-of `candidates`. Particles are sorted along one axis: a shape is compared with those that overlap it there.
+A particle moves in a straight line, so that the box around both its positions contains it; the box around the particles
+of a triangle in both frames contains the triangle. Boxes of shapes are those of `candidates`. Particles and triangles
+are sorted along one axis: a shape is compared with those that overlap it there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.sweep.candidates import SweptCandidates
+from collidecli.engine.sweep.soft_rows import RowKeys
+from collidecli.engine.sweep.stage import ROWS_AT_ONCE
 from collidecli.engine.sweep.steps import BodySteps, shape_steps
 from collidecli.engine.sweep.supports import ROUNDING, rotated
 from collidecli.numerics.matrices import dot, norm
 from collidecli.scene.model import STATIC_BODY, Model
+from collidecli.scene.particles import canonical_triangles
 from collidecli.scene.shape_types import ShapeType
 
-HELD_POINTS = 1 << 15
-"""Particles that are compared with a shape at a time."""
+HELD_ITEMS = 1 << 15
+"""Particles or triangles that are compared with a shape at a time."""
 
 
 class PointCandidates:
-    """The pairs of particles and shapes of a model whose swept boxes overlap.
+    """The pairs of particles and shapes of a model whose swept boxes overlap; or of triangles and shapes.
 
-    tolerance: particles touch at this distance or less [m].
+    tolerance: they touch at this distance or less [m]. A triangle touches a shape only if each of its particles may,
+    and a plane nowhere before one of them does.
     """
 
-    def __init__(self, model: Model, shapes: SweptCandidates, tolerance: float) -> None:
+    def __init__(self, model: Model, shapes: SweptCandidates, tolerance: float, triangles: bool = False) -> None:
         self._model, self._shapes = model, shapes
         particles = model.particles
-        self._touched = particles.class_table.any(axis=0)[particles.shape_class]
+        touched = particles.class_table.any(axis=0)[particles.shape_class]
+        self._touched = touched & (model.shapes.type != ShapeType.PLANE) if triangles else touched
         self._inflation = model.shapes.margin + 0.5 * tolerance
         self._reach = particles.radius + 0.5 * tolerance
         templates = range(int(model.world_template.max()) + 1)
-        held = [particles.of_template(template) for template in templates]
-        self._points = [rows[particles.active[rows]] for rows in held]
+        held = canonical_triangles(particles.triangle) if triangles else None
+        self._items = [_active_items(model, template, held) for template in templates]
         self._rows = [rows[self._touched[rows]] for rows in map(model.template_shapes, templates)]
 
     @property
     def touched(self) -> np.ndarray:
-        """bool[S]: shapes that may touch a particle."""
+        """bool[S]: shapes that may touch a particle, or a triangle."""
         return self._touched
 
     def find(self, bodies: BodySteps, positions: Positions, step: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Particles int32[n] and shapes int32[n] of candidates in a step, an entry of `bodies`, in blocks."""
+        """Particles int32[n, 1] or triangles int32[n, 3], and shapes int32[n], of candidates in a step, an entry of
+        `bodies`, in blocks."""
         template = int(self._model.world_template[bodies.world[step]])
-        points, rows = self._points[template], self._rows[template]
-        if not len(points) or not len(rows):
+        items, rows = self._items[template], self._rows[template]
+        if not len(items) or not len(rows):
             return
-        begin, end = (each[points] for each in positions.of(step))
-        reach = self._reach[points, None]
+        begin, end = (each[items] for each in positions.of(step))
+        reach = self._reach[items][..., None]
         reach = reach + ROUNDING * (np.abs(begin) + np.abs(end))
-        low, high = np.minimum(begin, end) - reach, np.maximum(begin, end) + reach
+        low = (np.minimum(begin, end) - reach).min(axis=1)
+        high = (np.maximum(begin, end) + reach).max(axis=1)
         lower, upper = (each[0] for each in self._shapes.boxes(bodies, np.array([step]), rows, self._inflation))
         axis = int(np.argmax((low + high).max(axis=0) - (low + high).min(axis=0)))
         order = np.argsort(low[:, axis], kind="stable")
@@ -62,22 +72,24 @@ class PointCandidates:
         last = np.searchsorted(low[order, axis], upper[:, axis], side="right")
         for shape in range(len(rows)):
             row = int(rows[shape])
-            for start in range(int(first[shape]), int(last[shape]), HELD_POINTS):
-                held = order[start : min(start + HELD_POINTS, int(last[shape]))]
+            for start in range(int(first[shape]), int(last[shape]), HELD_ITEMS):
+                held = order[start : min(start + HELD_ITEMS, int(last[shape]))]
                 hit = (low[held] <= upper[shape]) & (lower[shape] <= high[held])
                 held = held[hit.all(axis=1)]
-                held = held[self._may_touch(points[held], row)]
+                held = held[self._may_touch(items[held], row)]
                 if self._model.shapes.type[row] == ShapeType.PLANE and len(held):
-                    held = held[self._near_plane(bodies, step, row, begin[held], end[held], reach[held])]
+                    near = self._near_plane(bodies, step, row, begin[held, 0], end[held, 0], reach[held, 0])
+                    held = held[near]
                 if len(held):
-                    yield points[held], np.full(len(held), row, np.int32)
+                    yield items[held], np.full(len(held), row, np.int32)
 
-    def _may_touch(self, points: np.ndarray, row: int) -> np.ndarray:
-        """bool[n]: whether the filters let particles touch a shape; none touches one of the body it moves with."""
+    def _may_touch(self, items: np.ndarray, row: int) -> np.ndarray:
+        """bool[n]: whether the filters let all particles of a row touch a shape; none touches one of the body it moves
+        with."""
         particles, body = self._model.particles, int(self._model.shapes.body[row])
-        classes = particles.object_class[particles.owner[points]]
+        classes = particles.object_class[particles.owner[items]]
         may = particles.class_table[classes, particles.shape_class[row]]
-        return may & ((particles.body[points] != body) | (body == STATIC_BODY))
+        return (may & ((particles.body[items] != body) | (body == STATIC_BODY))).all(axis=1)
 
     def _near_plane(
         self, bodies: BodySteps, step: int, row: int, begin: np.ndarray, end: np.ndarray, reach: np.ndarray
@@ -91,6 +103,18 @@ class PointCandidates:
         heights = [dot(up, point - origin) for point, origin in zip((begin, end), ends, strict=True)]
         size = np.abs(begin).sum(axis=1) + np.abs(end).sum(axis=1) + np.abs(motion.origin + motion.arm).sum()
         return np.minimum(*heights) <= reach.max(axis=1) + self._inflation[row] + ROUNDING * size
+
+
+def _active_items(model: Model, template: int, triangles: np.ndarray | None) -> np.ndarray:
+    """int32[n, 1] or [n, 3]: the active particles of a template, or those of the triangles whose particles all are."""
+    particles = model.particles
+    rows = particles.of_template(template)
+    rows = rows[particles.active[rows]]
+    if triangles is None:
+        return rows[:, None]
+    held = np.zeros(len(particles), bool)
+    held[rows] = True
+    return triangles[held[triangles].all(axis=1)]
 
 
 class Positions:
@@ -110,3 +134,43 @@ class Positions:
         world = int(self._world[step]) if found.shape[1] > 1 else 0
         frame = int(self._frame[step])
         return tuple(found[at if len(found) > 1 else 0, world] for at in (frame, frame + 1))  # pyright: ignore
+
+
+@dataclass(frozen=True)
+class ItemPairs:
+    """Particles or triangles, and shapes, in steps, a row each. step: int64[n], entries of `BodySteps`. items: int32[n,
+    k], their particles. shape: int32[n]. begin, end: float64[n, k, 3], positions of the particles [m].
+    """
+
+    step: np.ndarray
+    items: np.ndarray
+    shape: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+    def take(self, rows: np.ndarray) -> ItemPairs:
+        return ItemPairs(self.step[rows], self.items[rows], self.shape[rows], self.begin[rows], self.end[rows])
+
+
+def pairs_in_blocks(
+    candidates: PointCandidates, bodies: BodySteps, positions: Positions, told: RowKeys | None = None
+) -> Iterator[ItemPairs]:
+    """The candidates in blocks of about ROWS_AT_ONCE, without those of which a particle has a row in `told`."""
+    held: list[tuple[np.ndarray, ...]] = []
+    size = 0
+    for step in range(len(bodies.cell)):
+        for items, shape in candidates.find(bodies, positions, step):
+            if told is not None:
+                new = ~told.any_of(step, items, shape)
+                items, shape = items[new], shape[new]
+            begin, end = (each[items] for each in positions.of(step))
+            held.append((np.full(len(items), step), items, shape, begin, end))
+            size += len(items)
+            if size >= ROWS_AT_ONCE:
+                yield ItemPairs(*map(np.concatenate, zip(*held, strict=True)))
+                held, size = [], 0
+    if size:
+        yield ItemPairs(*map(np.concatenate, zip(*held, strict=True)))

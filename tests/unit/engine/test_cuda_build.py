@@ -29,7 +29,13 @@ from collidecli.engine.narrowphase.triangles.heightfield_solid import name_solid
 from collidecli.engine.narrowphase.triangles.mesh_colliders import MESH
 from collidecli.engine.narrowphase.triangles.mesh_mesh import MESHES
 from collidecli.engine.narrowphase.triangles.surface_touches import surfaces_kernel
-from collidecli.engine.particles import self_queries, soft_elements, soft_queries, swept_queries
+from collidecli.engine.particles import (
+    self_queries,
+    soft_elements,
+    soft_queries,
+    swept_element_queries,
+    swept_queries,
+)
 from collidecli.engine.particles.self_contacts import WRITE_COLUMNS
 from collidecli.engine.particles.shape_tree import fit_boxes
 from collidecli.engine.particles.soft_contacts import COMPACT_SOFT
@@ -48,6 +54,9 @@ KERNELS = {
     "sweep_points_past_primitives": swept_queries.SWEEP_PRIMITIVES,
     "sweep_points_past_polygons": swept_queries.SWEEP_POLYGONS,
     "sweep_points_past_heightfields": swept_queries.SWEEP_GRIDS,
+    "sweep_elements_past_primitives": swept_element_queries.SWEEP_PRIMITIVES,
+    "sweep_elements_past_polygons": swept_element_queries.SWEEP_POLYGONS,
+    "sweep_elements_past_heightfields": swept_element_queries.SWEEP_GRIDS,
     "minimize_primitives": soft_elements.MINIMIZE_PRIMITIVES,
     "minimize_hulls": soft_elements.MINIMIZE_HULLS,
     "minimize_meshes": soft_elements.MINIMIZE_MESHES,

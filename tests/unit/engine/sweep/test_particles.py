@@ -3,21 +3,16 @@
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.spatial.transform import Rotation, Slerp
 
 import collidecli
 from collidecli import ModelBuilder, ShapeConfig
 from tests.support.meshes import prism
-from tests.support.particle_oracle import Solid, solids
+from tests.support.particle_oracle import solids
 from tests.support.swept_motions import step_of, turned
+from tests.support.swept_particles import OnBody, in_shape, moves, random_motion
 
 TOLERANCE = 1e-6
 SOLIDS = {solid.name: solid for solid in solids()}
-
-
-def moves(begin, end) -> np.ndarray:
-    """float64[2, 1, n, 3]: positions of particles in two frames."""
-    return np.stack([np.atleast_2d(begin), np.atleast_2d(end)])[:, None].astype(np.float64)
 
 
 def swept(builder: ModelBuilder, begin, end, body_q=None, **options) -> collidecli.ParticleSweep:
@@ -93,43 +88,6 @@ def test_a_spinning_rod_hits_a_particle_that_moves():
     assert found.tunnel.tolist() == [True]
     assert found.enter[0] == pytest.approx(enter, abs=1e-6)
     assert found.leave[0] == pytest.approx(leave, abs=1e-6)
-
-
-class OnBody:
-    """Adds shapes to a body of a builder in place of the static world."""
-
-    def __init__(self, builder: ModelBuilder, body: int) -> None:
-        self._builder, self._body = builder, body
-
-    def __getattr__(self, name: str):
-        return lambda _, *arguments: getattr(self._builder, name)(self._body, *arguments)
-
-
-def random_motion(rng: np.random.Generator, solid: Solid, size: float, count: int):
-    """Poses float64[2, 1, 1, 7] of a body, and positions of particles that pass features of the solid on it."""
-    begin, end = np.zeros(7), np.zeros(7)
-    turn = Rotation.from_rotvec(rng.normal(size=3) / np.sqrt(3.0) * rng.uniform(0.0, 2.5))
-    first = Rotation.random(random_state=rng.integers(2**31))
-    for pose, rotation in ((begin, first), (end, turn * first)):
-        pose[:3], pose[3:] = rng.normal(size=3) * size, rotation.as_quat()
-    time = rng.uniform(0.2, 0.8, count)
-    places = solid.places[rng.integers(0, len(solid.places), count)] * rng.uniform(0.5, 1.05, (count, 1))
-    at = in_world(begin, end, time, places * size)
-    shift = rng.normal(size=(count, 3)) * size * 10.0 ** rng.uniform(-2, 1, (count, 1))
-    return np.stack([begin, end])[:, None, None], moves(at - time[:, None] * shift, at + (1.0 - time[:, None]) * shift)
-
-
-def in_world(begin, end, time, local) -> np.ndarray:
-    slerp = Slerp([0.0, 1.0], Rotation.from_quat(np.stack([begin[3:], end[3:]])))(time)
-    return begin[:3] + time[:, None] * (end - begin)[:3] + slerp.apply(local)
-
-
-def in_shape(poses, points, time) -> np.ndarray:
-    """float64[n, 3]: positions of a particle, of both frames, in the frame of the body at times of the step."""
-    begin, end = poses[:, 0, 0]
-    slerp = Slerp([0.0, 1.0], Rotation.from_quat(np.stack([begin[3:], end[3:]])))(time)
-    at = points[0] + time[:, None] * (points[1] - points[0])
-    return slerp.inv().apply(at - begin[:3] - time[:, None] * (end - begin)[:3])
 
 
 def check_particles(name: str, size: float, seed: int, count: int, samples: int) -> tuple[int, int]:
