@@ -8,6 +8,7 @@ from collidecli import ModelBuilder, ShapeConfig
 from collidecli.engine.sweep import point_candidates
 from tests.support.meshes import prism
 from tests.support.particle_oracle import Solid, solids
+from tests.support.swept_motions import step_of, turned
 from tests.support.swept_particles import OnBody, in_shape, moves, random_places, random_poses
 
 TOLERANCE = 1e-6
@@ -187,6 +188,24 @@ def test_a_triangle_past_a_sphere_at_the_roots_of_a_quadratic():
     assert found.leave[0] == pytest.approx(leave, abs=1e-6)
     assert found.least_bound[0] <= -0.15 <= found.least[0] < -0.149
     assert found.normal.tolist() == [[0.0, 0.0, -1.0]]
+
+
+@pytest.mark.parametrize("drift", [0.0, -2.0])
+def test_a_ball_on_a_body_that_turns_by_the_roots_of_a_cosine(drift):
+    """The ball, 1 m from the origin of its body, passes a triangle in a plane across x. With a drift of the body it
+    moves away from the triangle at first."""
+    builder, turn = ModelBuilder(), 2.5
+    builder.add_shape_sphere(builder.add_body(), [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], radius=0.03)
+    poses = step_of((turned([0, 0, 1], 0.0), turned([0, 0, 1], turn, [0.0, drift, 0.0])))
+    plane, across = np.cos(0.8 * turn), np.sin(0.8 * turn) + 0.8 * drift
+    rest = np.array([[plane, across - 0.16, -0.2], [plane, across + 0.19, -0.2], [plane, across + 0.03, 0.25]])
+    found = swept(builder, rest, rest, poses)
+    enter, leave = (np.arccos(plane + sign * 0.03) / turn for sign in (1.0, -1.0))
+    assert found.kind.tolist() == [2]
+    assert found.enter[0] == pytest.approx(enter, abs=1e-6)
+    assert found.leave[0] == pytest.approx(leave, abs=1e-6)
+    assert found.enter[0] < enter < leave < found.leave[0]
+    np.testing.assert_allclose(found.normal, [[-1.0, 0.0, 0.0]], atol=1e-7)
 
 
 def test_a_triangle_that_a_vertex_tells_has_no_row():
