@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import warp as wp
 
 from collidecli.batch import kernels as kernels_module
 from collidecli.batch.kernels import has_kernels, use_kernels
@@ -44,6 +47,13 @@ def archive() -> Path:
     return found
 
 
+def without(cache: Path, *kernels: str) -> Path:
+    """A folder of kernels with all of this machine's but those whose name begins with one of the words."""
+    here, held = Path(wp.config.kernel_cache_dir), [f"wp_{name}*" for name in kernels]
+    shutil.copytree(here, cache / here.name, copy_function=os.symlink, ignore=shutil.ignore_patterns(*held))
+    return cache
+
+
 def worked(cache: Path) -> dict:
     """What a new process with this cache of kernels tells of shard 0."""
     done = subprocess.run(
@@ -64,9 +74,9 @@ def test_a_damaged_archive_is_passed_over_with_a_warning(planned, tmp_path):
     damaged = bytearray(archive().read_bytes())
     damaged[len(damaged) // 2] ^= 1
     archive().write_bytes(damaged)
-    report = worked(tmp_path / "cache")
+    report = worked(without(tmp_path / "cache", "closed_form_kernel", "transform_shapes"))
     assert report["done"] == 1
-    assert report["compiled"] > 5
+    assert report["compiled"] > 1
     (warning,) = report["warnings"]
     assert warning.startswith(f"B/kernels/{archive().name}: is damaged")
     assert planned.content(key) == content
