@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.engine.sweep.advancement import CLEAR
+from collidecli.engine.sweep.advancement import CLEAR, TOUCH
 from collidecli.engine.sweep.point_candidates import ItemPairs, PointCandidates, Positions, pairs_in_blocks
 from collidecli.engine.sweep.point_motion import PointMotion, element_steps, point_steps
 from collidecli.engine.sweep.soft_rows import RowKeys, SoftRows, Touches
@@ -61,6 +61,8 @@ class ElementSweep:
         of = {name: found[name].copy() for name in ("status", "enter", "leave", "least", "normal", "point")}
         if len(kept):
             self._measure(pairs, found, motion, of, workspace)
+        touches = of["least"] + values["rounding"] <= self.sweepers.tolerance
+        of["status"] = np.where(touches, TOUCH, of["status"])
         of["least_bound"] = self._bound(pairs, found, values, of["least"])
         return Touches(pairs.step, pairs.items, pairs.shape, FACE, found["weights"], of, motion).rows(self.float_type)
 
