@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         signed_distance,
     )
     from collidecli.commands.python_files import RecordingFile, open_recording, run
-    from collidecli.commands.sweep import ParticleSweep, Sweep, sweep
+    from collidecli.commands.sweep import ParticleSweep, SelfSweep, Sweep, sweep
     from collidecli.errors import CollideError, InputError, OutputError
     from collidecli.importers.meshes.read import read_mesh
     from collidecli.scene.material import Material, PairMaterial
@@ -65,6 +65,7 @@ _HOME = {
     "open_recording": "collidecli.commands.python_files",
     "run": "collidecli.commands.python_files",
     "ParticleSweep": "collidecli.commands.sweep",
+    "SelfSweep": "collidecli.commands.sweep",
     "Sweep": "collidecli.commands.sweep",
     "sweep": "collidecli.commands.sweep",
     "CollideError": "collidecli.errors",
@@ -92,6 +93,7 @@ __all__ = [
     "PairMaterial",
     "ParticleSweep",
     "RecordingFile",
+    "SelfSweep",
     "Shape",
     "ShapeConfig",
     "ShapeType",

@@ -14,7 +14,7 @@ def sweep_options(command: Callable) -> Callable:
     add = partial(setting, section="Contacts between frames")
     tolerance = "They touch at this distance or less. [default: 1e-6]"
     decorators = (
-        add("--sweep", is_flag=True, help="Find the shapes and particles that touch between two frames too."),
+        add("--sweep", is_flag=True, help="Find the shapes, particles and elements that touch between two frames too."),
         add("--sweep-tolerance", type=METRES, help=tolerance),
     )
     for decorate in reversed(decorators):

@@ -234,7 +234,8 @@ def prepare_collision(
 
 
 def with_sweep(pipeline: CollisionPipeline, contact: ContactOptions, fields: FieldCache) -> CollisionPipeline:
-    """The pipeline with stages for contacts between frames, of shapes, and of particles and triangles with shapes."""
+    """The pipeline with stages for contacts between frames: of shapes, of particles and triangles with shapes, and of
+    cloths and soft bodies with themselves."""
     from collidecli.engine.sweep.stage import sweep_stage
 
     device_model = pipeline.device_model
@@ -244,6 +245,11 @@ def with_sweep(pipeline: CollisionPipeline, contact: ContactOptions, fields: Fie
         from collidecli.engine.sweep.point_stage import point_sweep_stage
 
         stages = (*stages, point_sweep_stage(device_model, shapes))
+    if len(device_model.model.particles) and contact.self_contacts:
+        from collidecli.engine.sweep.self_stage import self_sweep_stage
+
+        limits = contact.self_contacts, contact.self_contact_rings, contact.rest_distance, contact.sweep_tolerance
+        stages = (*stages, self_sweep_stage(device_model, *limits, pipeline.float_type))
     return replace(pipeline, group_stages=stages)
 
 

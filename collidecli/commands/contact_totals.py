@@ -100,9 +100,10 @@ class GroupCounts:
 
 @dataclass(frozen=True)
 class SweepCounts:
-    """Pairs between frames, of shapes or of a particle and a shape, each counted in every step. touches: that touch.
-    tunnels: those of them that are apart in both frames, which the recording misses. undecided: of which neither is
-    certain.
+    """Pairs between frames, of shapes, of a particle and a shape or of elements, each counted in every step.
+
+    touches: that touch. tunnels: those of them that are apart in both frames, which the recording misses. undecided: of
+    which neither is certain.
     """
 
     touches: int
@@ -248,11 +249,9 @@ class GroupTally:
         self._swept = {name: np.zeros(3, np.int64) for name in OF_STEPS}
 
     @property
-    def sweeps(self) -> tuple[SweepCounts | None, SweepCounts | None]:
-        """Counts of contacts between frames: of shapes, and of particles with shapes; None without their group."""
-        found = (SweepCounts(*self._swept[name].tolist()) if name in self._counts else None for name in OF_STEPS)
-        shapes, particles = found
-        return shapes, particles
+    def sweeps(self) -> tuple[SweepCounts | None, ...]:
+        """Counts of contacts between frames, of the groups OF_STEPS; None without their group."""
+        return tuple(SweepCounts(*self._swept[name].tolist()) if name in self._counts else None for name in OF_STEPS)
 
     def add(self, block: ContactBlock) -> None:
         """Adds the groups of a block."""

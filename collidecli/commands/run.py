@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from collidecli.commands.collision import Collision, prepare_collision
 from collidecli.commands.contact_totals import ContactCounts, GroupCounts, GroupTally, SweepCounts, Tally
@@ -33,6 +33,7 @@ from collidecli.commands.trace import write_trace
 from collidecli.engine.pipeline_builder import find_device, load_ahead
 from collidecli.engine.runtime.process_settings import is_owned
 from collidecli.importers.meshes.part_cache import parts_kept_in
+from collidecli.scene.contact_groups import OF_STEPS
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.mixing import check_column_names
 from collidecli.scene.motion import Motion, episodes_in
@@ -81,11 +82,12 @@ class RunResult(ContactCounts, Result):
 
     shapes, bodies, worlds, frames: counts. candidates: pairs that the broad phase found, over all cells.
     false_positive_ratio: fraction of them without a contact. groups: counts of each table beside /rigid_contacts;
-    None without them. sweep, soft_sweep: of contacts between frames, of shapes and of particles; None without them.
+    None without them. sweep, soft_sweep, self_sweep: of contacts between frames, of shapes, of particles with shapes,
+    and of cloths and soft bodies with themselves; None without them.
     """
 
     SCHEMA: ClassVar[str] = "collide.run/1"
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("trace", "groups", "sweep", "soft_sweep")
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("trace", "groups", "sweep", "soft_sweep", "self_sweep")
 
     scene: str
     scene_sha256: str
@@ -112,6 +114,7 @@ class RunResult(ContactCounts, Result):
     groups: dict[str, GroupCounts] | None = None
     sweep: SweepCounts | None = None
     soft_sweep: SweepCounts | None = None
+    self_sweep: SweepCounts | None = None
 
 
 def run(request: RunRequest, progress: Progress = None, cache: SceneCache | None = None) -> RunResult:
@@ -200,7 +203,7 @@ def _run(
         write_trace(request.trace, {"collide run": [timing]}, request.force)
     device = str(environment["device"])
     episodes = episodes_in(motion, model.world_count)
-    counts = tally.counts(model, episodes), group_tally.counts(model, episodes), *group_tally.sweeps
+    counts = tally.counts(model, episodes), group_tally.counts(model, episodes), group_tally.sweeps
     return _result(request, scene, motion, collision, device, timing, counts, content)
 
 
@@ -211,15 +214,15 @@ def _result(
     collision: Collision,
     device: str,
     timing: TimingReport,
-    counts: tuple[ContactCounts, dict[str, GroupCounts], SweepCounts | None, SweepCounts | None],
+    counts: tuple[ContactCounts, dict[str, GroupCounts], tuple[SweepCounts | None, ...]],
     content: str,
 ) -> RunResult:
     model = scene.model
+    swept: dict[str, Any] = dict(zip(OF_STEPS, counts[2], strict=True))
     return RunResult(
         **vars(counts[0]),
         groups=counts[1] or None,
-        sweep=counts[2],
-        soft_sweep=counts[3],
+        **swept,
         scene=scene.name,
         scene_sha256=scene.sha256,
         trajectory=request.trajectory,

@@ -16,11 +16,12 @@ from collidecli.engine.pipeline_builder import find_device
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.sweep.stage import SweepStage, sweep_stage
 from collidecli.errors import InputError
-from collidecli.scene.contact_groups import SOFT_SWEEP, SWEEP, GroupRows, consecutive_groups
+from collidecli.scene.contact_groups import SELF_SWEEP, SOFT_SWEEP, SWEEP, GroupRows, consecutive_groups
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.run_options import (
     DEFAULT_CACHE_LIMIT,
+    DEFAULT_RINGS,
     DEFAULT_SWEEP_TOLERANCE,
     ContactOptions,
     check_sweep_tolerance,
@@ -73,6 +74,42 @@ class ParticleSweep:
 
 
 @dataclass(frozen=True, repr=False)
+class SelfSweep:
+    """Vertices and faces, and pairs of edges, of cloths and soft bodies that touch between a frame and the next, or of
+    which that is undecided; arrays of one length.
+
+    kind: uint8[n], 0 a vertex and a face, 1 two edges. indices: int32[n, 4], rows of the model's particles, of a vertex
+        and a triangle or of both edges. Rows are ordered by frame, world, kind and indices. barycentric: float32[n, 4],
+        weights of the particles at `enter`. least, least_bound: float64[n], of the distance without radii [m]. point0,
+        point1: [n, 3], closest points of both elements at `enter`, in world [m]. normal: float32[n, 3], unit, from the
+        first element to the second. The others: see `Sweep`.
+    """
+
+    frame: np.ndarray
+    world: np.ndarray
+    kind: np.ndarray
+    indices: np.ndarray
+    barycentric: np.ndarray
+    touches: np.ndarray
+    tunnel: np.ndarray
+    enter: np.ndarray
+    leave: np.ndarray
+    enter_time: np.ndarray
+    leave_time: np.ndarray
+    least: np.ndarray
+    least_bound: np.ndarray
+    point0: np.ndarray
+    point1: np.ndarray
+    normal: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def __repr__(self) -> str:
+        return f"<SelfSweep pairs={len(self)} tunnels={int(self.tunnel.sum())} undecided={int((~self.touches).sum())}>"
+
+
+@dataclass(frozen=True, repr=False)
 class Sweep:
     """Pairs of shapes that touch between a frame and the next, or of which that is undecided; arrays of one length.
 
@@ -85,6 +122,7 @@ class Sweep:
         float64[n], lower bound of every distance in the step [m].
     point0, point1: [n, 3], witness points at `enter`, in world [m]. normal: float32[n, 3], unit, from shape0 to shape1.
     shape_path: paths of the model's shapes. particles: the particles that touch a shape; None of a model without any.
+    elements: the elements of cloths and soft bodies that touch each other; None without `self_contacts`.
     """
 
     frame: np.ndarray
@@ -104,6 +142,7 @@ class Sweep:
     normal: np.ndarray
     shape_path: tuple[str, ...] = field(default=())
     particles: ParticleSweep | None = None
+    elements: SelfSweep | None = None
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -112,7 +151,7 @@ class Sweep:
         return f"<Sweep pairs={len(self)} tunnels={int(self.tunnel.sum())} undecided={int((~self.touches).sum())}>"
 
 
-Found = TypeVar("Found", Sweep, ParticleSweep)
+Found = TypeVar("Found", Sweep, ParticleSweep, SelfSweep)
 
 
 def sweep(
@@ -122,6 +161,9 @@ def sweep(
     particle_q: np.ndarray | None = None,
     tolerance: float = DEFAULT_SWEEP_TOLERANCE,
     margin: float | None = None,
+    self_contacts: float = 0.0,
+    self_contact_rings: int = DEFAULT_RINGS,
+    self_contact_rest: float | None = None,
     device: str = "",
     cache_dir: str = "",
     cache_limit: int = DEFAULT_CACHE_LIMIT,
@@ -136,6 +178,8 @@ def sweep(
         particle_q: positions of the model's particles [frames, worlds or 1, particles, 3]; see `collide`.
         tolerance: shapes touch at this distance or less, of their surfaces inflated by their margins [m].
         margin: in place of every shape's own [m].
+        self_contacts, self_contact_rings, self_contact_rest: of `collide`: elements of cloths and soft bodies touch at
+            `self_contacts` [m]; 0 finds none.
         device: "cpu", "cuda" or "cuda:1"; "" is the CPU.
         cache_dir, cache_limit [bytes]: cache of signed distance fields; 0 bytes disables it.
     Returns:
@@ -149,17 +193,24 @@ def sweep(
     check_sweep_tolerance(tolerance)
     motion = motion_of(model, body_q, particle_q)
     check_frames(motion)
-    applied = ContactOptions(margin=margin).checked().apply(model)
+    contact = ContactOptions(
+        margin=margin, self_contacts=self_contacts, self_contact_rings=self_contact_rings,
+        self_contact_rest=self_contact_rest,
+    ).checked()  # fmt: skip
+    applied = contact.apply(model)
     device_model = upload_model(applied, find_device(device))
     stage = sweep_stage(device_model, tolerance, motion.float_type, FieldCache(cache_dir, cache_limit))
-    found = _groups(stage, device_model, motion)
-    particles = _result(ParticleSweep, found[SOFT_SWEEP.name], model, motion) if len(model.particles) else None
+    found = _groups(stage, device_model, motion, contact)
+    particles = _result(ParticleSweep, found[SOFT_SWEEP.name], model, motion) if SOFT_SWEEP.name in found else None
+    elements = _result(SelfSweep, found[SELF_SWEEP.name], model, motion) if SELF_SWEEP.name in found else None
     rows = _result(Sweep, found[SWEEP.name], model, motion)
-    return replace(rows, shape_path=tuple(model.shapes.path), particles=particles)
+    return replace(rows, shape_path=tuple(model.shapes.path), particles=particles, elements=elements)
 
 
-def _groups(stage: SweepStage, device_model: DeviceModel, motion: Motion) -> dict[str, GroupRows]:
-    """The groups of all frames; that of particles if there are any."""
+def _groups(
+    stage: SweepStage, device_model: DeviceModel, motion: Motion, contact: ContactOptions
+) -> dict[str, GroupRows]:
+    """The groups of all frames; that of particles if there are any, that of elements with `self_contacts`."""
     model = device_model.model
     batches = pose_batches(motion, model, CELLS_AT_ONCE, TimingReport(), with_next=True)
     if not len(model.particles):
@@ -167,9 +218,17 @@ def _groups(stage: SweepStage, device_model: DeviceModel, motion: Motion) -> dic
     from collidecli.engine.sweep.point_stage import point_sweep_stage
 
     points, workspace = point_sweep_stage(device_model, stage), Workspace(device_model.device, MEMORY_LIMIT)
+    elements = None
+    if contact.self_contacts:
+        from collidecli.engine.sweep.self_stage import self_sweep_stage
+
+        limits = contact.self_contacts, contact.self_contact_rings, contact.rest_distance, stage.sweeper.tolerance
+        elements = self_sweep_stage(device_model, *limits, motion.float_type)
     blocks = []
     for batch in batches:
         blocks.append({SWEEP.name: stage.sweep(batch)[0], SOFT_SWEEP.name: points.sweep(batch, workspace)[0]})
+        if elements is not None:
+            blocks[-1][SELF_SWEEP.name] = elements.sweep(batch, MEMORY_LIMIT)
     return consecutive_groups(blocks)
 
 

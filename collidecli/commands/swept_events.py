@@ -1,8 +1,8 @@
-"""Touches between frames: rows of /sweep and /soft_sweep joined over steps, with their begins and ends in seconds."""
+"""Touches between frames: rows of the groups of steps joined over steps, with their begins and ends in seconds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from collidecli.commands.contact_totals import TOUCHES
 from collidecli.errors import InputError
-from collidecli.scene.contact_groups import SOFT_SWEEP, SWEEP, GroupRows
+from collidecli.scene.contact_groups import SELF_SWEEP, SOFT_SWEEP, SWEEP, GroupRows
 from collidecli.scene.option_choices import EVENT_COLUMNS
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.rules import check_group_rows, objects_of
@@ -143,28 +143,47 @@ def swept_events(found: SweptTouches, stream: EventStream, by: str, first: int) 
 
 
 def _rows(contacts: ContactSet, by: str) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Columns of the rows of both groups, with the items of `touching_blocks` as shape0 and shape1; and their cells."""
+    """Columns of the rows of all groups, with the items of `touching_blocks` as shape0 and shape1; and their cells."""
     parts, cells = [], []
-    for group in (SWEEP, SOFT_SWEEP):
-        if group.name not in contacts.groups or (group is SWEEP and by == PARTICLES):
+    for group, names in _ITEMS.items():
+        if group not in contacts.groups or (group == SWEEP.name and by == PARTICLES):
             continue
-        table = contacts.groups[group.name]
-        names = ("shape0", "shape1") if group is SWEEP else ("shape", "indices")
+        table = contacts.groups[group]
         counts = np.diff(table.cell_start())
         rows = GroupRows(counts, {name: table.column(name) for name in (*names, *READ)})
-        check_group_rows(contacts, {group.name: rows}, 0, contacts.cell_count)
-        one, other = (rows.columns[name] for name in names)
-        row = np.arange(len(one))
-        if group is SOFT_SWEEP:
-            first = len(contacts.shapes)
-            if by == PARTICLES:  # a triangle touches with each of its particles
-                row, entry = np.nonzero(other >= 0)
-                other = first + len(contacts.particle_objects) + other[row, entry].astype(np.int64)
-            else:
-                other = first + objects_of(contacts, group.name, rows)[0]
-        parts.append({"shape0": one[row], "shape1": other} | {name: rows.columns[name][row] for name in READ})
-        cells.append(np.repeat(np.arange(contacts.cell_count), counts)[row])
+        check_group_rows(contacts, {group: rows}, 0, contacts.cell_count)
+        cell = np.repeat(np.arange(contacts.cell_count), counts)
+        for row, one, other in _items(contacts, group, rows, by):
+            parts.append({"shape0": one, "shape1": other} | {name: rows.columns[name][row] for name in READ})
+            cells.append(cell[row])
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, np.concatenate(cells)
+
+
+_ITEMS = {SWEEP.name: ("shape0", "shape1"), SOFT_SWEEP.name: ("shape", "indices"), SELF_SWEEP.name: ("kind", "indices")}
+"""Columns of each group that have the items of its rows."""
+
+
+def _items(
+    contacts: ContactSet, group: str, rows: GroupRows, by: str
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Row numbers and both items: with `by` particles each particle of a row, and what its element touches."""
+    one, other = (rows.columns[name] for name in _ITEMS[group])
+    every = np.arange(len(one))
+    if group == SWEEP.name:
+        yield every, one, other
+        return
+    first = len(contacts.shapes)
+    owners = [first + owner for owner in objects_of(contacts, group, rows)]
+    is_self = group == SELF_SWEEP.name
+    if by != PARTICLES:
+        yield every, owners[0] if is_self else one, owners[-1]
+        return
+    for entry, particle in enumerate(other.T.astype(np.int64)):
+        partner = one
+        if is_self:  # the first element is a vertex, or an edge of two particles
+            partner = np.where(entry <= one, owners[1], owners[0])
+        row = np.flatnonzero(particle >= 0)
+        yield row, partner[row], first + len(contacts.particle_objects) + particle[row]
 
 
 def _first_rows(key: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from collidecli.scene.contact_groups import (
     HYDRO_FACES,
     HYDRO_PATCHES,
     SELF_CONTACTS,
+    SELF_SWEEP,
     SOFT_CONTACTS,
     SOFT_SWEEP,
     SWEEP,
@@ -18,8 +19,8 @@ from collidecli.storage.contact_sets.group_reader import rows_of_cells
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.rules import check_group_rows
 
-PATCHES, FACES, SOFT, SELF, SWEPT, SOFT_SWEPT = (
-    each.name for each in (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS, SWEEP, SOFT_SWEEP)
+PATCHES, FACES, SOFT, SELF, SWEPT, SOFT_SWEPT, SELF_SWEPT = (
+    each.name for each in (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS, SWEEP, SOFT_SWEEP, SELF_SWEEP)
 )
 READ = {
     PATCHES: ("shape0", "shape1", "center", "force"),
@@ -28,6 +29,7 @@ READ = {
     SELF: ("point0", "point1"),
     SWEPT: ("tunnel", "shape0", "shape1", "least", "normal", "point0", "point1"),
     SOFT_SWEPT: ("tunnel", "shape", "least", "normal", "point_world"),
+    SELF_SWEPT: ("tunnel", "point0", "point1"),
 }
 NO_SHAPE = -1
 """shape1 of the contact of a particle."""
@@ -80,11 +82,16 @@ def surfaces_of_cell(contacts: ContactSet, cell: int, with_faces: bool) -> Surfa
 
 
 def self_contact_points(contacts: ContactSet, cell: int) -> np.ndarray:
-    """float64[n, 3]: the middle of the closest points of each contact of a cloth or soft body with one [m]."""
-    if SELF not in contacts.groups:
-        return np.zeros((0, 3))
-    columns = _rows(contacts, (SELF,), cell)[SELF].columns
-    return 0.5 * (columns["point0"].astype(float) + columns["point1"])
+    """float64[n, 3]: the middle of the closest points of each contact of a cloth or soft body with one [m].
+
+    So is that of each such touch from the cell to the next frame that neither has, where it begins.
+    """
+    found = [np.zeros((0, 3))]
+    for name, rows in _rows(contacts, (SELF, SELF_SWEPT), cell).items():
+        columns = rows.columns
+        middle = 0.5 * (columns["point0"].astype(float) + columns["point1"])
+        found.append(middle[columns["tunnel"] == 1] if name == SELF_SWEPT else middle)
+    return np.concatenate(found)
 
 
 def with_soft_contacts(contacts: ContactSet, cell: int, rigid: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -164,8 +164,8 @@ def _group_stages(
         return (soft,)
     from collidecli.engine.particles.self_contacts import self_contacts_of
 
-    rest = options.self_contacts if options.self_contact_rest is None else options.self_contact_rest
-    own = self_contacts_of(device_model, options.self_contacts, options.self_contact_rings, rest, float_type)
+    limits = options.self_contacts, options.self_contact_rings, options.rest_distance
+    own = self_contacts_of(device_model, *limits, float_type)
     return soft, own
 
 

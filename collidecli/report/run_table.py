@@ -104,6 +104,7 @@ def _overview(result: ResultDict) -> list[tuple[str, str]]:
         *((group_words(name), group_text(held)) for name, held in (result.get("groups") or {}).items()),
         *([("between frames", sweep_text(result["sweep"]))] if result.get("sweep") else []),
         *([("", f"particles: {sweep_text(result['soft_sweep'])}")] if result.get("soft_sweep") else []),
+        *([("", f"self-contacts: {sweep_text(result['self_sweep'])}")] if result.get("self_sweep") else []),
     ]
 
 

@@ -201,6 +201,29 @@ SOFT_SWEEP = ContactGroup(
 """Particles that touch shapes between a frame and the next, or of which that is undecided, and triangles of particles
 that do where none of their particles does."""
 
+SELF_SWEEP = ContactGroup(
+    "self_sweep",
+    (
+        _column("kind", "uint8", 1, "", "0 vertex and face, 1 edge and edge"),
+        _column("indices", "int32", 4, "", "particles: a vertex and a triangle, or two edges"),
+        _column("barycentric", "float32", 4, "", "weights of the particles at enter"),
+        _column("status", "uint8", 1, "", "1 touch, 2 undecided"),
+        _column("tunnel", "uint8", 1, "", "1 if both are apart in both frames and touch between them"),
+        _column("enter", "float64", 1, "", "begin of the first touch, part of the step from this frame to the next"),
+        _column("leave", "float64", 1, "", "end of the last touch, part of the step"),
+        _column("least", "float64", 1, "m", "least distance that was found in the step, without radii"),
+        _column("least_bound", "float64", 1, "m", "lower bound of every distance in the step"),
+        _column("point0", "float64", 3, "m", "on the first feature at enter, world", follows_motion=True),
+        _column("point1", "float64", 3, "m", "on the second feature at enter, world", follows_motion=True),
+        _column("normal", "float32", 3, "", "at enter, unit, world, from the first feature to the second"),
+    ),
+    keys=("kind", "indices"),
+    objects={"object0": 0, "object1": 3},
+    least={"indices": 0, "enter": 0, "leave": 0, "least": 0, "least_bound": 0},
+    kinds=("vertex-face", "edge-edge"),
+)
+"""Elements of cloth and tetrahedra that touch between a frame and the next, or of which that is undecided."""
+
 TOUCHES = ContactGroup(
     "touches",
     (
@@ -212,10 +235,10 @@ TOUCHES = ContactGroup(
 )
 """Pairs of shapes nearer than their gap, in place of their contacts."""
 
-GROUPS = (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS, SWEEP, SOFT_SWEEP, TOUCHES)
+GROUPS = (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS, SWEEP, SOFT_SWEEP, SELF_SWEEP, TOUCHES)
 """All groups; a group follows those that it refers to."""
 
-OF_STEPS = (SWEEP.name, SOFT_SWEEP.name)
+OF_STEPS = (SWEEP.name, SOFT_SWEEP.name, SELF_SWEEP.name)
 """Groups whose rows are of the step from the frame of their cell to the next."""
 
 GROUPS_BY_NAME = {group.name: group for group in GROUPS}

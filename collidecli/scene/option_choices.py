@@ -15,7 +15,9 @@ LABEL_THINGS = ("bodies", "shapes")
 CLEARANCE_THINGS = ("pair", "body", "all")
 EVENT_ORDERS = ("begin", "end", "duration", "depth", "contacts")
 EXPORT_FORMATS = ("usd", "csv", "parquet", "npz", "newton", "genesis", "dart", "raisim", "mujoco", "jacobian")
-GROUP_NAMES = ("hydro_patches", "hydro_faces", "soft_contacts", "self_contacts", "sweep", "soft_sweep", "touches")
+GROUP_NAMES = (
+    "hydro_patches", "hydro_faces", "soft_contacts", "self_contacts", "sweep", "soft_sweep", "self_sweep", "touches"
+)  # fmt: skip
 """Tables of a contact set beside /rigid_contacts."""
 SELF_COLLISIONS = ("on", "off")
 REDUCE_PAIRS = ("meshes", "all")

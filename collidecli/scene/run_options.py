@@ -139,6 +139,11 @@ class ContactOptions:
         self._check_touches()
         return self
 
+    @property
+    def rest_distance(self) -> float:
+        """Elements of one object that are nearer than this at rest have no contact with each other [m]."""
+        return self.self_contacts if self.self_contact_rest is None else self.self_contact_rest
+
     def _check_sweep(self) -> None:
         check_sweep_tolerance(self.sweep_tolerance)
         if not self.sweep and self.sweep_tolerance != DEFAULT_SWEEP_TOLERANCE:

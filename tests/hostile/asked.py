@@ -44,7 +44,7 @@ _ASKED_OF_GROUPS: dict[str, tuple[tuple[str, ...], ...]] = {
     "written": tuple(
         ("export", "{}", "--to", to, "--group", name, "-o", f"{name}.{to}")
         for name in GROUP_NAMES
-        if name not in ("sweep", "soft_sweep", "touches")  # which no kept file has
+        if name not in ("sweep", "soft_sweep", "self_sweep", "touches")  # which no kept file has
         for to in ("csv", "npz")
     ),
     "drawn": tuple(("plot", "{}", "--kind", kind, "-o", f"{kind}.svg") for kind in ("forces", "particles")),

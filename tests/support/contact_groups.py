@@ -71,6 +71,11 @@ def made_up_groups(model: Model, cell_count: int, float_type: np.dtype, seed: in
     soft_swept += [soft[:0]] * (cell_count - len(soft_swept))
     key = np.concatenate(soft_swept)
     given["soft_sweep"] = {"kind": key[:, 0], "indices": key[:, 1:4], "shape": key[:, 4]} | _swept(of_steps, len(key))
+    of_selves = np.random.default_rng(seed + 4)
+    self_swept = _keys(of_selves, max(0, cell_count - model.world_count), self_keys, 3)
+    self_swept += [self_keys[:0]] * (cell_count - len(self_swept))
+    key = np.concatenate(self_swept)
+    given["self_sweep"] = {"kind": key[:, 0], "indices": key[:, 1:5]} | _swept(of_selves, len(key), least=1.0)
     counts = {
         "hydro_patches": [len(rows) for rows in patches],
         "hydro_faces": [int(rows.sum()) for rows in faces_of],
@@ -78,6 +83,7 @@ def made_up_groups(model: Model, cell_count: int, float_type: np.dtype, seed: in
         "self_contacts": [len(rows) for rows in self_rows],
         "sweep": [len(rows) for rows in swept],
         "soft_sweep": [len(rows) for rows in soft_swept],
+        "self_sweep": [len(rows) for rows in self_swept],
         "touches": [len(rows) for rows in touches],
     }
     return {
@@ -86,14 +92,17 @@ def made_up_groups(model: Model, cell_count: int, float_type: np.dtype, seed: in
     }
 
 
-def _swept(rng: np.random.Generator, count: int) -> dict[str, np.ndarray]:
-    """Columns of rows of steps: some are in contact at the begin of the step, some at its end, some are undecided."""
+def _swept(rng: np.random.Generator, count: int, least: float = -np.inf) -> dict[str, np.ndarray]:
+    """Columns of rows of steps: some are in contact at the begin of the step, some at its end, some are undecided.
+
+    least: of the least distances [m].
+    """
     times = np.sort(np.clip(rng.uniform(-0.5, 1.5, (count, 2)), 0.0, 1.0), axis=1)
-    status, least = rng.integers(1, 3, count), rng.normal(size=count)
+    status, found = rng.integers(1, 3, count), np.maximum(rng.normal(size=count), least)
     tunnel = (status == 1) & (times[:, 0] > 0.0) & (times[:, 1] < 1.0)
     return {
         "status": status, "tunnel": tunnel, "enter": times[:, 0],
-        "leave": times[:, 1], "least": least, "least_bound": least - rng.uniform(0.0, 1.0, count),
+        "leave": times[:, 1], "least": found, "least_bound": found - rng.uniform(0.0, 1.0, count),
     }  # fmt: skip
 
 

@@ -39,8 +39,9 @@ class Cloud:
 
 @wp.struct
 class CloudCells:
-    """Recorded positions of the particles in the frames of a chunk. first: index of each cell's first particle.
+    """Recorded positions of the particles in the frames of a chunk.
 
+    first: index of each cell's first particle; of steps then that of its next frame, its own where there is none.
     shared: 1 where worlds with different origins have the positions of one.
     """
 
@@ -53,6 +54,15 @@ class CloudCells:
 def position_in_cell(cloud: Cloud, cells: CloudCells, chunk: ChunkCells, cell: int, particle: int) -> Vec3:
     """World position of a particle in a cell."""
     point = cells.position[int(cells.first[cell]) + particle]
+    if cells.shared != 0 and cloud.moves[particle] != 0:
+        return wp.transform_point(chunk.world_shift[chunk.cell_world[cell]], point)
+    return point
+
+
+@wp.func
+def position_at(cloud: Cloud, cells: CloudCells, chunk: ChunkCells, cell: int, entry: int, particle: int) -> Vec3:
+    """World position of a particle in a cell, or in its next frame, by the entry of `CloudCells.first`."""
+    point = cells.position[int(cells.first[entry]) + particle]
     if cells.shared != 0 and cloud.moves[particle] != 0:
         return wp.transform_point(chunk.world_shift[chunk.cell_world[cell]], point)
     return point

@@ -153,7 +153,9 @@ class SelfContacts:
         width = end - begin
         threads = chunk.cell_count * width
         found = workspace.array("self_found", threads, wp.int32)
-        part = workspace.struct(SelfCells, begin=begin, width=width, lower=lower, upper=upper)
+        part = workspace.struct(
+            SelfCells, begin=begin, width=width, cell_count=chunk.cell_count, lower=lower, upper=upper
+        )
         shared = [self.scene, chunk.cells, cells, part]
         workspace.launch(fit_element_boxes, 2 * chunk.cell_count, shared)
         workspace.launch(count_self_contacts, threads, [*shared, found])

@@ -6,7 +6,7 @@ from collidecli.engine.cells import ChunkCells
 from collidecli.engine.geometry.bounds import rounded_down, rounded_up
 from collidecli.engine.geometry.element_pairs import ElementPair, edge_and_edge, vertex_and_face
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.particles.cloud import Cloud, CloudCells, position_in_cell
+from collidecli.engine.particles.cloud import Cloud, CloudCells, position_at, position_in_cell
 from collidecli.engine.particles.elements import Elements
 from collidecli.engine.particles.shape_tree import boxes_overlap
 from collidecli.engine.runtime.kernel import kernel
@@ -33,11 +33,13 @@ class SelfScene:
 class SelfCells:
     """A thread is a vertex or an edge of a cell: thread = cell * width + index, of the elements from `begin` on.
 
-    lower, upper: boxes of the nodes of each cell, `SelfScene.node_width` a cell.
+    lower, upper: boxes of the nodes of each of `cell_count` cells, `SelfScene.node_width` a cell; of steps then those
+    of their next frames, as the entries of `CloudCells.first`.
     """
 
     begin: int
     width: int
+    cell_count: int
     lower: wp.array[wp.vec3f]
     upper: wp.array[wp.vec3f]
 
@@ -66,15 +68,16 @@ class Element:
 
 @kernel
 def fit_element_boxes(scene: SelfScene, chunk: ChunkCells, cells: CloudCells, part: SelfCells):
-    """One thread per cell and tree: the boxes of its nodes, descendants first."""
+    """One thread per cell and tree, and of steps then per next frame: the boxes of its nodes, descendants first."""
     thread = wp.tid()
-    cell = thread // 2
-    of_edges = thread - 2 * cell
+    entry = thread // 2
+    cell = entry % part.cell_count
+    of_edges = thread - 2 * entry
     template = chunk.cell_template[cell]
     header = scene.elements.header[template]
     first = header.first_triangle_node
     count = header.triangle_node_count
-    box = cell * scene.node_width
+    box = entry * scene.node_width
     if of_edges == 1:
         box += count
         first = header.first_edge_node
@@ -96,9 +99,9 @@ def fit_element_boxes(scene: SelfScene, chunk: ChunkCells, cells: CloudCells, pa
                 p = triangle[0]
                 q = triangle[1]
                 r = triangle[2]
-            a = position_in_cell(scene.cloud, cells, chunk, cell, p)
-            b = position_in_cell(scene.cloud, cells, chunk, cell, q)
-            c = position_in_cell(scene.cloud, cells, chunk, cell, r)
+            a = position_at(scene.cloud, cells, chunk, cell, entry, p)
+            b = position_at(scene.cloud, cells, chunk, cell, entry, q)
+            c = position_at(scene.cloud, cells, chunk, cell, entry, r)
             part.lower[box + node] = rounded_down(wp.min(a, wp.min(b, c)))
             part.upper[box + node] = rounded_up(wp.max(a, wp.max(b, c)))
         else:

@@ -65,19 +65,24 @@ class ShapeSteps:
         return ShapeSteps(origin, end[:, :3] - origin, end[:, 3:], -self.shift, -self.turn)
 
 
+def has_step(model: Model, batch: PoseBatch) -> np.ndarray:
+    """bool[cells]: the cells of a batch that have a step: a next frame in the batch, and in the episode."""
+    frame, world = np.divmod(batch.first_cell + np.arange(batch.cell_count), model.world_count)
+    frame = frame - batch.first_frame
+    found = frame + 1 < len(batch.body_pose)
+    if batch.has_step is not None:
+        found &= batch.has_step[np.minimum(frame, len(batch.has_step) - 1), world]
+    return found
+
+
 def body_steps(model: Model, batch: PoseBatch) -> BodySteps:
-    """The steps of the cells of a batch that have one: a next frame in the batch, and in the episode.
+    """The steps of the cells of a batch that have one, see `has_step`.
 
     Raises InputError for a rotation of half a turn in one step.
     """
-    worlds = model.world_count
-    number = np.arange(batch.cell_count)
-    frame, world = np.divmod(batch.first_cell + number, worlds)
+    number = np.flatnonzero(has_step(model, batch))
+    frame, world = np.divmod(batch.first_cell + number, model.world_count)
     frame = frame - batch.first_frame
-    has_next = frame + 1 < len(batch.body_pose)
-    if batch.has_step is not None:
-        has_next &= batch.has_step[np.minimum(frame, len(batch.has_step) - 1), world]
-    number, frame, world = number[has_next], frame[has_next], world[has_next]
     poses = np.asarray(batch.body_pose, np.float64)
     if poses.shape[1] == 1:
         poses = model.moved_with_worlds(poses)

@@ -12,6 +12,7 @@ from collidecli.errors import InputError
 from collidecli.scene.contact_groups import (
     OF_STEPS,
     SELF_CONTACTS,
+    SELF_SWEEP,
     SOFT_CONTACTS,
     SOFT_SWEEP,
     ContactGroup,
@@ -140,7 +141,7 @@ def _object_rules(
     yield "a row has no particle", ~is_there[:, list(definition.objects.values())].all(axis=1)
     row = objects.of(np.where(is_there, indices, 0))
     expected = np.repeat(row[:, :1], indices.shape[1], axis=1)
-    if definition.name == SELF_CONTACTS.name:  # a vertex and a triangle, or two edges
+    if definition.name in (SELF_CONTACTS.name, SELF_SWEEP.name):  # a vertex and a triangle, or two edges
         expected[:, 1] = np.where(rows.columns["kind"] == 1, row[:, 0], row[:, 3])
         expected[:, 2] = row[:, 3]
         expected[:, 3] = row[:, 3]

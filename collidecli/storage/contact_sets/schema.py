@@ -15,7 +15,7 @@ from collidecli.scene.contacts import RIGID_COLUMNS
 FORMAT = "collide-contacts"
 VERSIONS = {1: (1, 3), 2: (2, 0)}
 """The version that is written for each major version; their tables are equal, their content hashes differ. A set with
-contacts between frames, the groups `sweep` and `soft_sweep`, has the next minor version, 1.4 or 2.1."""
+contacts between frames, the groups `sweep`, `soft_sweep` and `self_sweep`, has the next minor version, 1.4 or 2.1."""
 RIGID_GROUP = "/rigid_contacts"
 CELL_START = f"{RIGID_GROUP}/cell_start"
 

@@ -31,6 +31,7 @@ from collidecli.engine.narrowphase.triangles.mesh_mesh import MESHES
 from collidecli.engine.narrowphase.triangles.surface_touches import surfaces_kernel
 from collidecli.engine.particles import (
     self_queries,
+    self_sweep_queries,
     soft_elements,
     soft_queries,
     swept_element_queries,
@@ -41,6 +42,7 @@ from collidecli.engine.particles.shape_tree import fit_boxes
 from collidecli.engine.particles.soft_contacts import COMPACT_SOFT
 from collidecli.engine.pipeline_builder import find_device
 from collidecli.engine.point_distances import point_kernel
+from collidecli.engine.sweep.self_stage import WRITE_TOUCHES
 from collidecli.scene.shape_types import ShapeType
 
 ARCHITECTURE = 90
@@ -66,6 +68,10 @@ KERNELS = {
     "count_self_contacts": self_queries.count_self_contacts,
     "write_self_contacts": self_queries.write_self_contacts,
     "write_self_columns": next(iter(WRITE_COLUMNS.values())),
+    "count_self_steps": self_sweep_queries.count_self_steps,
+    "write_self_steps": self_sweep_queries.write_self_steps,
+    "sweep_self_steps": self_sweep_queries.sweep_self_steps,
+    "write_self_touches": next(iter(WRITE_TOUCHES.values())),
     "transform_shapes": transform_shapes,
     "bound_blocks": bound_blocks,
     "test_lanes": lane_overlap.test_lanes,
