@@ -197,9 +197,9 @@ def _run(
         writer.write_timing(timing.as_tables())
         content = writer.content_sha256
         writer.finish()
-    timing.end_run(start)
+    elapsed = timing.end_run(start)
     if request.trace:
-        timing.spans.append(Span("run", threading.current_thread().name, start, time.perf_counter() - start))
+        timing.spans.append(Span("run", threading.current_thread().name, start, elapsed))
         write_trace(request.trace, {"collide run": [timing]}, request.force)
     device = str(environment["device"])
     episodes = episodes_in(motion, model.world_count)

@@ -110,12 +110,17 @@ class TimingReport:
             self.seconds[stage] += report.seconds[stage]
             self.calls[stage] += report.seconds[stage] > 0.0  # without reduction the stage is not called
 
-    def end_run(self, start: float) -> None:
-        """Sets the time of a run that began at `start` [s], as of time.perf_counter; may be called again."""
+    def end_run(self, start: float) -> float:
+        """Sets the time of a run that began at `start` [s], as of time.perf_counter; may be called again.
+
+        Returns the seconds since `start`, with those in which chunks waited for kernels.
+        """
         waited = covered_seconds([each for chunk in self.chunks for each in chunk.compiling])
         self.seconds["compile"] += waited - self._waited
         self._waited = waited
-        self.wall_seconds = time.perf_counter() - start - waited
+        elapsed = time.perf_counter() - start
+        self.wall_seconds = elapsed - waited
+        return elapsed
 
     def stages(self) -> list[StageTime]:
         """Every stage in the order of RUN_STAGES."""

@@ -68,19 +68,23 @@ def _of(report: TimingReport) -> Iterator[tuple[str, str, float, float, dict[str
 def _of_chunk(chunk: ChunkReport) -> Iterable[tuple[str, str, float, float, dict[str, int]]]:
     """The event of a chunk, then those of its stages, which follow each other from its start.
 
-    Kernels that it waited for were compiled when its narrow phase had begun: that is drawn after it.
+    The narrow phase is in two parts, before and after it waited for kernels.
     """
     counts = {
         "cells": chunk.cell_count,
         "candidates": chunk.candidate_count,
         "contacts": chunk.contact_count,
     }
-    waited = sum(end - begin for begin, end in chunk.compiling)
-    yield chunk.thread, "chunk", chunk.start, sum(chunk.seconds.values()) + waited, counts
-    start = chunk.start
+    found, start = [], chunk.start
     for stage in STAGES:
-        if stage == "narrow_phase" and chunk.compiling:
-            start = max(start, chunk.compiling[-1][1])
-        if seconds := chunk.seconds[stage]:
-            yield chunk.thread, stage.replace("_", " "), start, seconds, {}
+        name, seconds = stage.replace("_", " "), chunk.seconds[stage]
+        if stage == "narrow_phase":
+            for begin, end in chunk.compiling:
+                before = min(max(begin - start, 0.0), seconds)
+                found.append((chunk.thread, name, start, before, {}))
+                seconds, start = seconds - before, end
+        if seconds:
+            found.append((chunk.thread, name, start, seconds, {}))
             start += seconds
+    yield chunk.thread, "chunk", chunk.start, start - chunk.start, counts
+    yield from found
