@@ -25,6 +25,8 @@ from collidecli.numerics.matrices import cross, dot, norm
 CLEAR, TOUCH, UNDECIDED = range(3)
 ROUNDS = 400
 """Largest number of distances of a pair in a step, after which it is undecided."""
+ROUNDS_TO_TOUCH = 10_000
+"""As ROUNDS, for the ends of the touch of a pair that touches for certain."""
 TRIALS = 12
 """Largest number of times at which the separation along one direction is computed."""
 LARGEST_TURN = 0.05
@@ -124,8 +126,8 @@ class Sweeper:
         are_convex = self.supports.is_convex[pairs.rows].all(axis=1)
         return np.where(are_convex, np.maximum(query.separation, certified), query.separation)
 
-    def advance(self, pairs: PairSteps) -> Advance:
-        """The first touch of each pair in its step."""
+    def advance(self, pairs: PairSteps, rounds: int = ROUNDS) -> Advance:
+        """The first touch of each pair in its step. rounds: largest number of distances of a pair."""
         count = len(pairs)
         result = Advance(
             np.full(count, UNDECIDED, np.uint8), np.zeros(count), np.zeros(count), np.zeros(count),
@@ -133,7 +135,7 @@ class Sweeper:
         )  # fmt: skip
         before, expected, elapsed = np.zeros((count, 3)), np.zeros((count, 3)), np.zeros(count)
         active = np.arange(count)
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             if not len(active):
                 break
             held = pairs.take(active)

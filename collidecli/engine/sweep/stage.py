@@ -13,7 +13,7 @@ from collidecli.engine.cells import Chunk, PoseBatch
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.pair_distances import PairDistances
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.engine.sweep.advancement import CLEAR, TOUCH, UNDECIDED, Advance, Sweeper
+from collidecli.engine.sweep.advancement import CLEAR, ROUNDS_TO_TOUCH, TOUCH, UNDECIDED, Advance, Sweeper
 from collidecli.engine.sweep.candidates import SweptCandidates
 from collidecli.engine.sweep.least_distance import least_distance
 from collidecli.engine.sweep.speeds import PairSteps, pair_steps
@@ -109,14 +109,15 @@ class SweepStage:
     def _columns(self, pairs: PairSteps, entered: Advance, left: Advance) -> dict[str, np.ndarray]:
         """The columns of pairs. entered, left: first touches of the steps and of the reversed steps."""
         # A touch between half the tolerance and the tolerance may be found in one direction only.
-        is_one = left.status == CLEAR
-        leave = np.where(is_one, entered.time, np.maximum(1.0 - left.time, entered.time))
+        leave, is_one = _leave(entered, left), left.status == CLEAR
         of_leave, bound_of_leave = (
             np.where(is_one, getattr(entered, name), getattr(left, name)) for name in ("distance", "lower")
         )
         known = entered.distance, of_leave, entered.lower, bound_of_leave
         least = least_distance(self.sweeper, pairs, entered.time, leave, known)
         touches = (entered.status == TOUCH) | (left.status == TOUCH) | least.touches
+        entered, left = self._to_touch(pairs, entered, touches), self._to_touch(pairs.reversed(), left, touches)
+        leave = _leave(entered, left)
         # Outside of the touch no distance is below half the tolerance; of a pair at relative rest it does not change.
         bound = np.minimum(least.bound, 0.5 * self.sweeper.tolerance)
         bound = np.where(pairs.speed > 0.0, bound, least.found)
@@ -130,6 +131,23 @@ class SweepStage:
             column.name: np.ascontiguousarray(found[column.name], column.dtype_for(self.float_type))
             for column in SWEEP.columns
         }
+
+    def _to_touch(self, pairs: PairSteps, found: Advance, touches: np.ndarray) -> Advance:
+        """A result whose undecided rows, of those that touch for certain, go on to the touch."""
+        late = np.flatnonzero(touches & (found.status == UNDECIDED))
+        if not len(late):
+            return found
+        more = self.sweeper.advance(pairs.take(late), ROUNDS_TO_TOUCH)
+        reached = np.flatnonzero(more.status == TOUCH)
+        changed = {name: values.copy() for name, values in vars(found).items()}
+        for name, values in changed.items():
+            values[late[reached]] = getattr(more, name)[reached]
+        return Advance(**changed)
+
+
+def _leave(entered: Advance, left: Advance) -> np.ndarray:
+    """float64[n]: the ends of the last touches; those of a reversed step that is clear are their begins."""
+    return np.where(left.status == CLEAR, entered.time, np.maximum(1.0 - left.time, entered.time))
 
 
 def taken(found: Advance, rows: np.ndarray) -> Advance:

@@ -6,6 +6,8 @@ import pytest
 import collidecli
 from collidecli.engine.pair_distances import PairDistances
 from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.sweep.advancement import UNDECIDED, Advance, Sweeper
+from collidecli.engine.sweep.speeds import PairSteps
 from tests.support.swept_motions import BODIES, random_scene, random_step, sampled_poses
 
 TOLERANCE = 1e-6
@@ -58,6 +60,30 @@ def check_row(found: collidecli.Sweep, row: int, time: np.ndarray, distance: np.
 def test_no_touch_is_missed(with_meshes):
     pairs, touching = check_pairs(1, with_meshes, *((66, 33) if with_meshes else (PAIRS, SAMPLES)))
     assert touching > pairs // 10
+
+
+def test_a_certain_touch_is_searched_to_its_ends(monkeypatch):
+    """Pairs that are undecided after a few distances, and found to touch between the ends that are known."""
+    random = np.random.default_rng(1)
+    model, step = random_scene(random, False), random_step(random)
+    expected, undecided, advance = collidecli.sweep(model, step), [], Sweeper.advance
+
+    def hasty(self: Sweeper, pairs: PairSteps, rounds: int = 3) -> Advance:
+        found = advance(self, pairs, rounds)
+        undecided.append((found.status == UNDECIDED).sum())
+        return found
+
+    monkeypatch.setattr(Sweeper, "advance", hasty)
+    found = collidecli.sweep(model, step)
+    assert undecided[0] > 3
+    touches = {
+        (a, b): row for row, (a, b) in enumerate(zip(found.shape0, found.shape1, strict=True)) if found.touches[row]
+    }
+    rows = [touches[pair] for pair in zip(expected.shape0, expected.shape1, strict=True) if pair in touches]
+    kept = [pair in touches for pair in zip(expected.shape0, expected.shape1, strict=True)]
+    assert np.sum(kept) > 0.8 * len(expected)
+    for name in ("enter", "leave", "point0", "normal"):
+        np.testing.assert_array_equal(getattr(found, name)[rows], getattr(expected, name)[kept])
 
 
 @pytest.mark.slow
