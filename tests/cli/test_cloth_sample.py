@@ -38,6 +38,11 @@ def contacts(tmp_path_factory):
         yield {name: {key: data[()] for key, data in held[name].items()} for name in ("soft_contacts", "self_contacts")}
 
 
+def test_the_sample_has_no_warning(capsys):
+    assert main(["inspect", str(SCENE)]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_particles_touch_the_ball_and_the_ground_where_the_formula_says(contacts):
     sample, soft = made(), contacts["soft_contacts"]
     for frame in range(sample.FRAMES):

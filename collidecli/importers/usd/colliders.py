@@ -17,6 +17,7 @@ from typing import Any
 from pxr import Usd, UsdPhysics
 
 from collidecli.errors import InputError
+from collidecli.importers.usd.deformables import DEFORMABLE, RADIUS
 from collidecli.importers.usd.stage import REST_TIME, Physics
 from collidecli.numerics.matrices import integer_power
 from collidecli.scene.builder import ModelBuilder
@@ -108,7 +109,7 @@ def is_unknown(name: str) -> bool:
 
     `newton:` attributes are in one flat namespace; a longer name (`newton:mpm:...`) belongs to another part of Newton.
     """
-    if name in ROWS or name.startswith(MESH_NAMESPACES):
+    if name in ROWS or name == DEFORMABLE or name.startswith(MESH_NAMESPACES):
         return False
     namespace, _, rest = name.partition(":")
     if namespace == "newton":
@@ -231,7 +232,8 @@ class ColliderAttributes:
         prim, owner = self._physics.prim(path), self._owner_of.get(path, "")
         own = self._own(prim)
         for name in own.unknown:
-            self._note(f"{name} is unknown and has no effect", path)
+            if name != RADIUS or path not in self._physics.deformables:
+                self._note(f"{name} is unknown and has no effect", path)
         kept = {name: value for name, value in own.values.items() if name not in ROWS or ROWS[name].use == KEPT}
         if kept:
             self.kept[path] = kept

@@ -58,6 +58,17 @@ def imported(tmp_path, text: str):
     return found, builder.finalize()
 
 
+def test_own_attributes_of_particles_are_known(tmp_path):
+    found, _ = imported(tmp_path, HEAD + drops())
+    assert found.warnings == ()
+
+
+def test_a_radius_of_particles_has_no_effect_on_a_shape(tmp_path):
+    shape = drops().replace("def Points", "def Sphere").replace("bool collide:deformable = 1", "")
+    found, _ = imported(tmp_path, HEAD + shape)
+    assert found.warnings == ("</Drops>: collide:particleRadius is unknown and has no effect",)
+
+
 def touched(model) -> list[str]:
     """Paths of the shapes that the first object may touch."""
     return [path for row, path in enumerate(model.shapes.path) if model.particles.may_touch(0, row)]
