@@ -46,13 +46,14 @@ format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# Programs that tests and benchmarks compare with or talk to; without them these tests are skipped. All together take pip
+# Programs that tests and benchmarks compare with or talk to, and Sphinx; without them these tests are skipped. All together take pip
 # minutes to resolve, in two steps seconds. ptxas, of the version of tests/gpu/kernel_budget.json, needs none of its wheel's
 # requirements.
 peers: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev,peers]'
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[stores,servers]'
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --no-deps nvidia-cuda-nvcc==13.5.37
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev,docs]'
 
 bench: peers
 	$(BIN)/python -m tests.bench

@@ -58,9 +58,11 @@ SECTION = re.compile(r"\s*(Args|Returns|Raises|Yields|Example|Examples|Note|Attr
 ITEM = re.compile(r"(\s*)([\w`][\w`, .]*): +\S")
 
 
-def without_emphasis(app, context, lines: list[str]) -> None:
-    """Escapes asterisks of help texts, which are globs and not emphasis."""
-    lines[:] = [line.replace("*", "\\*") if "``" not in line else line for line in lines]
+def as_plain_text(app, context, lines: list[str]) -> None:
+    """Escapes what reStructuredText would read in help texts: globs are no emphasis, `foot_*` names no target."""
+    escaped = [line.replace("*", "\\*") if "``" not in line else line for line in lines]
+    escaped = [re.sub(r"_(?![\w])", r"\\_", line) if "``" not in line else line for line in escaped]
+    lines[:] = [line for line in escaped if line.strip() != ":default: ````"]  # an empty list
 
 
 def bullets(paragraph: list[str]) -> list[str]:
@@ -103,4 +105,4 @@ def setup(app) -> None:
     app.add_lexer("usda", TextLexer)
     app.connect("autodoc-process-docstring", as_lists, priority=100)
     for part in ("description", "options", "arguments", "usage", "epilog"):
-        app.connect(f"sphinx-click-process-{part}", without_emphasis)
+        app.connect(f"sphinx-click-process-{part}", as_plain_text)

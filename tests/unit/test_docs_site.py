@@ -48,7 +48,6 @@ def test_readme_fits_on_a_screen_or_two():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
 
 
-@pytest.mark.slow
 def test_site_builds_without_warnings(tmp_path):
     for name in ("sphinx", "myst_parser", "pydata_sphinx_theme", "sphinx_click"):
         if importlib.util.find_spec(name) is None:
