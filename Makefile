@@ -46,9 +46,9 @@ format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# Programs that tests and benchmarks compare with or talk to, and Sphinx; without them these tests are skipped. All together take pip
-# minutes to resolve, in two steps seconds. ptxas, of the version of tests/gpu/kernel_budget.json, needs none of its wheel's
-# requirements.
+# Programs that tests and benchmarks compare with or talk to, and Sphinx; without them these tests are skipped. All
+# together take pip minutes to resolve, in steps seconds. ptxas, of the version of tests/gpu/kernel_budget.json, needs none
+# of its wheel's requirements.
 peers: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev,peers]'
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[stores,servers]'
