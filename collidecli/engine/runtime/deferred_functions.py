@@ -16,7 +16,9 @@ import warp as wp
 from collidecli.engine.runtime.process_settings import is_owned
 from collidecli.engine.runtime.warp_internals import is_known_warp
 
-_lock = threading.RLock()
+PARSING = threading.RLock()
+"""Held while Warp parses a function: Python 3.11 raises SystemError if two threads convert syntax trees in turn, which
+happens where a finalizer of the garbage collector lets another thread run (CPython issue 106905)."""
 _warp_func: Callable[..., Any] = wp.func
 
 
@@ -34,7 +36,7 @@ class DeferredFunction(wp.Function):
 
     def overload(self, func: Callable[..., Any], options: dict[str, Any]) -> None:
         """Adds a function of the same name whose arguments have other types."""
-        with _lock:
+        with PARSING:
             if "adj" in self.__dict__:
                 self.add_overload(_warp_func(**options)(func))
             else:
@@ -45,7 +47,7 @@ class DeferredFunction(wp.Function):
         state = self.__dict__
         if name.startswith("__") or "_is_declaring" not in state:
             raise AttributeError(name)
-        with _lock:
+        with PARSING:
             if "adj" not in state and not self._is_declaring:
                 self._declare()
         try:

@@ -7,6 +7,7 @@ from typing import Any
 
 import warp as wp
 
+from collidecli.engine.runtime.deferred_functions import PARSING
 from collidecli.engine.runtime.kernel_hashes import kernel_key, known_hashes, note_declared
 from collidecli.engine.runtime.warp_internals import set_hashes, unhashed_module
 
@@ -40,10 +41,11 @@ def kernel(function: Callable[..., Any], **module_options: Any) -> wp.Kernel:
     }
     key = kernel_key(function, options)
     hashes = known_hashes(key)
-    if hashes is None:
-        declared = wp.kernel(function, module="unique", module_options=options)
-    else:
-        module = unhashed_module(function, options)
-        declared = set_hashes(wp.kernel(function, module=module), hashes)
+    with PARSING:
+        if hashes is None:
+            declared = wp.kernel(function, module="unique", module_options=options)
+        else:
+            module = unhashed_module(function, options)
+            declared = set_hashes(wp.kernel(function, module=module), hashes)
     note_declared(key, declared)
     return declared

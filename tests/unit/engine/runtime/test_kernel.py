@@ -12,6 +12,7 @@ import collidecli
 from collidecli.engine.cells import transform_shapes
 from collidecli.engine.contacts.reduction import reduce_contacts
 from collidecli.engine.narrowphase.dispatch import collider
+from collidecli.engine.runtime.deferred_functions import PARSING
 from collidecli.engine.runtime.kernel import HEADER_FLAGS, SEPARATE_OPERATIONS, kernel
 from collidecli.scene.shape_types import ShapeType
 from tests.support import convex_runner
@@ -46,3 +47,21 @@ def test_what_the_user_sets_for_all_of_warp_stays(monkeypatch, flags, first):
 
     declared = kernel(nothing)
     assert declared.module.options["cpu_compiler_flags"].split() == [*first, *OURS]
+
+
+def test_no_two_threads_parse(monkeypatch):
+    """Python 3.11 may raise SystemError if a second thread parses meanwhile."""
+    declare, held = wp.kernel, []
+
+    def noted(*args, **options):
+        held.append(PARSING._is_owned())
+        return declare(*args, **options)
+
+    monkeypatch.setattr(wp, "kernel", noted)
+
+    @kernel
+    def parsed(values: wp.array[wp.int32]):
+        values[wp.tid()] = 1
+
+    assert held == [True]
+    assert isinstance(parsed, wp.Kernel)
