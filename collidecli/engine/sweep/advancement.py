@@ -26,7 +26,8 @@ CLEAR, TOUCH, UNDECIDED = range(3)
 ROUNDS = 400
 """Largest number of distances of a pair in a step, after which it is undecided."""
 ROUNDS_TO_TOUCH = 10_000
-"""As ROUNDS, for the ends of the touch of a pair that touches for certain."""
+"""As ROUNDS, for the ends of the touch of a pair that touches for certain: twice those with which every such pair of a
+campaign was decided (docs/adr/0111)."""
 TRIALS = 12
 """Largest number of times at which the separation along one direction is computed."""
 LARGEST_TURN = 0.05

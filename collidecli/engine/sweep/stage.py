@@ -116,7 +116,7 @@ class SweepStage:
         known = entered.distance, of_leave, entered.lower, bound_of_leave
         least = least_distance(self.sweeper, pairs, entered.time, leave, known)
         touches = (entered.status == TOUCH) | (left.status == TOUCH) | least.touches
-        entered, left = self._to_touch(pairs, entered, touches), self._to_touch(pairs.reversed(), left, touches)
+        entered, left = self._to_touch(pairs, entered, touches, 1), self._to_touch(pairs, left, touches, -1)
         leave = _leave(entered, left)
         # Outside of the touch no distance is below half the tolerance; of a pair at relative rest it does not change.
         bound = np.minimum(least.bound, 0.5 * self.sweeper.tolerance)
@@ -132,12 +132,13 @@ class SweepStage:
             for column in SWEEP.columns
         }
 
-    def _to_touch(self, pairs: PairSteps, found: Advance, touches: np.ndarray) -> Advance:
-        """A result whose undecided rows, of those that touch for certain, go on to the touch."""
+    def _to_touch(self, pairs: PairSteps, found: Advance, touches: np.ndarray, sign: int) -> Advance:
+        """A result whose undecided rows, of those that touch for certain, go on to the touch. sign: -1 backwards."""
         late = np.flatnonzero(touches & (found.status == UNDECIDED))
         if not len(late):
             return found
-        more = self.sweeper.advance(pairs.take(late), ROUNDS_TO_TOUCH)
+        held = pairs.take(late)
+        more = self.sweeper.advance(held if sign > 0 else held.reversed(), ROUNDS_TO_TOUCH)
         reached = np.flatnonzero(more.status == TOUCH)
         changed = {name: values.copy() for name, values in vars(found).items()}
         for name, values in changed.items():
