@@ -16,11 +16,17 @@ from collidecli.engine.runtime.kernel import kernel
 
 @wp.func
 def precedes(x: ContactRecord, y: ContactRecord, swapped: bool) -> bool:
-    """Order by features; of equal features the lower priority value, then the smaller separation."""
+    """Order by features; of equal features those that penetrate, then the lower priority value, then the smaller
+    separation.
+
+    So a contact that a maximum separation above 0 adds never replaces one that penetrates.
+    """
     if features_before(x, y, swapped):
         return True
     if features_before(y, x, swapped):
         return False
+    if (x.separation < Real(0.0)) != (y.separation < Real(0.0)):
+        return x.separation < y.separation
     if x.priority != y.priority:
         return x.priority < y.priority
     return x.separation < y.separation

@@ -42,6 +42,7 @@ from collidecli.engine.narrowphase.triangles.normal_cones import (
     RISE,
     has_inside,
     has_nearer,
+    is_behind,
     normal_cone_at,
     normal_cone_of_edge,
 )
@@ -263,10 +264,12 @@ def contacts_above(
     for k in range(count):
         contact = out.contact[memory_row(out, row + k)]
         height = contact.separation + radius
-        stays = height >= Real(0.0) or crosses
-        if stays and height < Real(0.0):
-            core = wp.transform_point(into_b, contact.point - radius * normal)
-            stays = not has_nearer(surface, query.mesh, core, -height * NEARER, direction)
+        core = wp.transform_point(into_b, contact.point - radius * normal)
+        stays = bool(True)
+        if height < Real(0.0):
+            stays = crosses and not has_nearer(surface, query.mesh, core, -height * NEARER, direction)
+        elif query.closed == 1 and height > AT_SURFACE * wp.max(b.size[0], wp.max(b.size[1], b.size[2])):
+            stays = not is_behind(surface, query.mesh, core, direction, direction)
         if stays:
             contact.priority += 1
             out.contact[memory_row(out, row + kept)] = contact
@@ -436,7 +439,8 @@ def collide_convex_triangle(
             return 0
         side = wp.where(along < Real(0.0), -b.normal, b.normal)
         return contacts_above(a, b, surface, query, side, False, out, row)
-    if query.closed == 1 and wp.dot(direction, normal_cone.outward) < Real(0.0):
+    core = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), nearest.on_a)
+    if query.closed == 1 and is_behind(surface, query.mesh, core, direction, normal_cone.outward):
         if nearest.distance >= difference.radius_a and not has_inside(surface, query.mesh):
             # Behind an open surface with a front, without crossing it.
             return 0
