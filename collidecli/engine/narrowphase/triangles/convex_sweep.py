@@ -29,6 +29,10 @@ MAX_CUT_VERTICES = 12
 """Capacity for the vertices of a triangle clipped by six planes: nine, and spare."""
 MAX_REGIONS = 8
 """Greatest number of regions. Of more, the two nearest are merged: none is lost."""
+MAX_FRONT = 64
+"""Capacity for the normals of crossed triangles of a one-sided surface; a pair with more is counted as inexact."""
+SAME_NORMAL = wp.constant(Real(1.0e-16))
+"""Squared distance of two unit normals below which they are equal: 1e-8 rad."""
 BETWEEN = wp.constant(3)
 """Points between two regions that must all be inside the solid for the two to be merged."""
 
@@ -125,7 +129,8 @@ class Sweep:
 
     lower, upper: the shape's AABB, and middle: a point in it, in the surface's frame [m]. half: half extents of the
     shape's own box, its own frame [m]. touch: TOUCH of the larger size; size: of the smaller of the two [m]. region:
-    where in_region is 1, overlaps outside this region do not count.
+    where in_region is 1, overlaps outside this region do not count. front: of a one-sided surface, the unit normals of
+    the triangles that the shape crosses before it moves, `front_count` of them, the shape's frame.
     """
 
     rotation: Mat33
@@ -138,6 +143,8 @@ class Sweep:
     size: Real
     region: Region
     in_region: int
+    front: wp.array[Vec3]
+    front_count: int
 
 
 @wp.func
@@ -218,8 +225,6 @@ def merge_through_solid(surface: Any, sweep: Sweep, regions: wp.array[Region], b
     return count
 
 
-TOUCH = wp.constant(Real(1.0e-9))
-"""Fraction of the pair's size: a shape that overlaps a triangle by no more only touches it."""
 ADVANCES = wp.constant(32)
 """Greatest number of steps of conservative advancement. Measured: at most some 12."""
 SWEEPS = wp.constant(64)
@@ -354,7 +359,7 @@ def first_free(
 
     Args:
         pair: Minkowski difference of the cores of the shape and any triangle of the surface.
-        direction: unit, the shape's frame.
+        direction: unit, the shape's frame; or zero, for a translation that is never free.
         limit: the search ends once the translation is at least this [m].
         recent: cached triangles that are tested first; updated.
     """
@@ -362,6 +367,9 @@ def first_free(
     result.number = -1
     result.normal = direction
     result.exact = 1
+    if wp.length_sq(direction) == Real(0.0):
+        result.t = Real(wp.inf)
+        return result
     difference = pair
     ahead = wp.dot(support_point(a, direction), direction)
     behind = wp.dot(support_point(a, -direction), direction)
@@ -444,3 +452,27 @@ def find_regions(
                 count = add_region(regions, count, part, sweep.touch)
         cursor = next_near(surface, cursor, sweep.lower, sweep.upper)
     return merge_through_solid(surface, sweep, regions, count)
+
+
+@wp.func(inline=False)
+def collect_front(a: Any, pair: Any, surface: Any, sweep: Sweep, simplex: wp.array[Vertex]) -> int:
+    """Writes `Sweep.front` for the sweep's region; returns the number of normals, MAX_FRONT if there are more."""
+    difference = pair
+    count = int(0)
+    direction = Vec3(Real(0.0), Real(0.0), Real(1.0))
+    ahead = wp.dot(support_point(a, direction), direction)
+    behind = wp.dot(support_point(a, -direction), direction)
+    cursor = begin_near(surface, sweep.lower, sweep.upper)
+    while cursor.number >= 0 and count < wp.static(MAX_FRONT):
+        difference.b = corners_of(surface, cursor.number)
+        left = leave_region(a, difference, sweep, direction, behind, ahead, Real(0.0), simplex)
+        if left.t > Real(0.0):
+            normal = sweep.rotation * difference.b.normal
+            is_new = bool(True)
+            for k in range(count):
+                is_new = is_new and wp.length_sq(normal - sweep.front[k]) > SAME_NORMAL
+            if is_new:
+                sweep.front[count] = normal
+                count += 1
+        cursor = next_near(surface, cursor, sweep.lower, sweep.upper)
+    return count

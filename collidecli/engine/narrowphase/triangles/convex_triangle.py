@@ -36,7 +36,12 @@ from collidecli.engine.narrowphase.convex.manifold import (
     separation_along,
     witness_of,
 )
-from collidecli.engine.narrowphase.convex.penetration import depth_by_epa, minkowski_difference, witness_by_gjk
+from collidecli.engine.narrowphase.convex.penetration import (
+    depth_by_epa,
+    minkowski_difference,
+    sum_of_sizes,
+    witness_by_gjk,
+)
 from collidecli.engine.narrowphase.convex.triangle_features import corner_of, triangle_feature_at
 from collidecli.engine.narrowphase.sub_pairs import INEXACT
 from collidecli.engine.narrowphase.triangles.heightfield_query_bounds import (
@@ -46,6 +51,7 @@ from collidecli.engine.narrowphase.triangles.heightfield_query_bounds import (
 )
 from collidecli.engine.narrowphase.triangles.normal_cones import (
     RISE,
+    has_inside,
     has_nearer,
     is_behind,
     normal_cone_at,
@@ -126,6 +132,8 @@ WITHIN = wp.constant(Real(-1.0e-9))
 """Least barycentric coordinate of a point above a triangle."""
 
 
+TOUCH = wp.constant(Real(1.0e-9))
+"""Fraction of the pair's size: a shape that overlaps a triangle by no more only touches it."""
 EXIT = wp.constant(Real(1.0e-6))
 """Fraction of a triangle's size at which the side of a surface beyond one of its points is decided: above the error of
 witnesses, 5e-8."""
@@ -424,9 +432,17 @@ def contacts_of_crossing(
         if crossing.exact == 0:
             count += INEXACT
         return count
+    is_one_sided = query.closed == 1 and not has_inside(surface, query.mesh)
+    if is_one_sided and crossing.depth <= TOUCH * (sum_of_sizes(difference) + difference.radius_a):
+        return 0  # It touches the triangle from behind.
     count = contacts_above(a, b, surface, query, side, True, out, row)
     if penetrates(out, row, count):
         return count
+    if is_one_sided:
+        # The least translation off the triangle may lead behind it: the one along its normal does not.
+        crossing.normal = -wp.quat_rotate(wp.transform_get_rotation(query.pose_b_to_a), side)
+        crossing.depth = -separation_along(a, b, query.pose_b_to_a, crossing.normal) - difference.radius_a
+        crossing.on_a = support_point(a, crossing.normal) - difference.radius_a * crossing.normal
     separation = -crossing.depth - difference.radius_a
     point = crossing.on_a + difference.radius_a * crossing.normal
     foot = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), point + separation * crossing.normal)
@@ -477,8 +493,7 @@ def collide_convex_triangle(
     core = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), nearest.on_a)
     if query.closed == 1 and is_behind(surface, query.mesh, core, direction, normal_cone.outward):
         if nearest.distance >= difference.radius_a:
-            # It does not reach the triangle. The depth of a shape that reaches none is that of its origin, which does not
-            # depend on the maximum separation.
+            # Out of its reach. A shape that reaches no triangle has the depth of its middle, at any maximum separation.
             return 0
         return contacts_inside(a, b, surface, query, direction, nearest.distance, nearest.on_a, out, row)
     found = Crossing()
