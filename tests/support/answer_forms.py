@@ -69,7 +69,9 @@ class Form:
         if self.mesh is not None:
             given = {"vertices": scale * self.vertices, "faces": self.mesh[1], "two_sided": self.two_sided}
             return collidecli.Shape("mesh", **given, cfg=ShapeConfig(is_solid=self.is_solid))
-        return collidecli.Shape(self.type.label, **{k: scale * v for k, v in zip(SIZES[self.type], self.size)})
+        return collidecli.Shape(
+            self.type.label, **{k: scale * v for k, v in zip(SIZES[self.type], self.size, strict=True)}
+        )
 
     @property
     def vertices(self) -> np.ndarray:
@@ -103,7 +105,9 @@ class Form:
             size = np.tile(np.array([*self.size, 0.0, 0.0, 0.0][:3]), (count, 1))
             kinds = [sample_feature(self.type, one, size, rng) for one in FEATURES[self.type]]
         which, row = rng.integers(len(kinds), size=count), np.arange(count)
-        columns = (np.stack([getattr(one, name) for one in kinds])[which, row] for name in ("point", "normal", "tangent"))
+        columns = (
+            np.stack([getattr(one, name) for one in kinds])[which, row] for name in ("point", "normal", "tangent")
+        )
         return FeatureSample.of(*columns)
 
 
@@ -180,4 +184,3 @@ def forms() -> dict[str, tuple[Form, ...]]:
         "heightfield": (_terrain("rough", rough(4, 5, 6)), _terrain("smooth", smooth(8, 10))),
         "field": tuple(_mesh(*one, voxels=32) for one in (ring, elbow)),
     }
-

@@ -57,7 +57,7 @@ class Answers:
 
 
 def random_case(rng: np.random.Generator, first: Form, second: Form, scale: float, count: int) -> PairCase:
-    """A case of `count` configurations: features that face each other, apart, touching and overlapping; some anywhere."""
+    """A case of `count` poses: features that face each other, apart, touching and overlapping; some anywhere."""
     apart = 10.0 ** rng.uniform(np.log10(LEAST), np.log10(MOST), count)
     kind = rng.uniform(size=count)
     apart = np.where(kind < 0.1, 0.0, np.where(kind < 0.5, -apart, apart))
