@@ -130,10 +130,10 @@ class Translations:
         with np.errstate(divide="ignore", invalid="ignore"):
             one, other = low / rate, high / rate
         first, last = np.minimum(one, other), np.maximum(one, other)
-        never = np.zeros(rate.shape[1], bool)
+        never = (low > high).any(0)  # an empty range, of a parallel pair: its ends would be exchanged below
         if still.any():
             first, last = np.where(still, -np.inf, first), np.where(still, np.inf, last)
-            never = (still & ((low > -touch) | (high < touch))).any(0)
+            never |= (still & ((low > -touch) | (high < touch))).any(0)
         begins, ends = first.max(0), last.min(0)
         never |= ~(ends - begins > touch)
         return np.where(never, np.inf, begins), np.where(never, -np.inf, ends)
