@@ -43,12 +43,6 @@ RADIAN = wp.constant(Real(0.15915494309189535))
 """Turns between these directions, and by which they rotate with each try."""
 TRIES = wp.constant(72)
 """Greatest number of directions of a pattern search."""
-IN_FRONT = wp.constant(Real(1.0e-9))
-"""Sine of the angle by which a direction may lead behind a triangle of a one-sided surface."""
-LEAST_FRONT = wp.constant(Real(1.0e-3))
-"""Length of a unit direction's projection below which it has none."""
-FRONT_STEPS = wp.constant(24)
-"""Greatest number of steps of a projection."""
 BEHIND = wp.constant(Real(1.1))
 """A pattern search ends at a halved step where its translation is this many times that of the best of all."""
 GAIN = wp.constant(Real(0.999))
@@ -119,10 +113,14 @@ def better(before: Least, found: FreeAt, direction: Vec3) -> Least:
 
 
 @wp.func
+def allowed_in(surface: Any, sweep: Sweep, direction: Vec3) -> Vec3:
+    """`allowed_direction` for a direction of the shape's frame."""
+    return sweep.rotation * allowed_direction(surface, wp.transpose(sweep.rotation) * direction)
+
+
+@wp.func
 def add_direction(directions: wp.array[Vec3], count: int, direction: Vec3) -> int:
-    """Adds a direction to those to be tried, unless it is zero or one is similar; returns their number."""
-    if wp.length_sq(direction) == Real(0.0):
-        return count
+    """Adds a direction to those to be tried, unless one is similar; returns their number."""
     for k in range(count):
         if wp.dot(directions[k], direction) > SAME_DIRECTION:
             return count
@@ -131,18 +129,12 @@ def add_direction(directions: wp.array[Vec3], count: int, direction: Vec3) -> in
 
 
 @wp.func
-def plane_of(normal: Vec3, height: Real, number: int) -> Plane:
-    """The half-space with these values."""
+def add_plane(planes: wp.array[Plane], before: int, found: FreeAt, direction: Vec3) -> int:
+    """Adds the plane of the triangle that was exited last, in place of its former plane or, of too many, the oldest."""
     plane = Plane()
-    plane.normal = normal
-    plane.height = height
-    plane.number = number
-    return plane
-
-
-@wp.func
-def add_plane(planes: wp.array[Plane], before: int, plane: Plane) -> int:
-    """Adds a plane in place of that of the same triangle or, of too many, the oldest; returns their number."""
+    plane.normal = found.normal
+    plane.height = found.t * wp.dot(found.normal, direction)
+    plane.number = found.number
     count = before
     for k in range(before):
         if planes[k].number == plane.number and count == before:
@@ -203,66 +195,6 @@ def nearest_beyond(planes: wp.array[Plane], count: int, slack: Real) -> Vec3:
 
 
 @wp.func(inline=False)
-def in_front(sweep: Sweep, direction: Vec3) -> Vec3:
-    """The unit direction closest to `direction` that leads in front of all of `Sweep.front`; zero for none.
-
-    The projection onto the cone of these directions, with the half-space that is violated most added in each step.
-    """
-    planes = wp.zeros(shape=wp.static(PLANES), dtype=Plane)
-    count = int(0)
-    result = direction
-    violated = int(0)
-    step = int(0)
-    while violated >= 0:
-        violated = -1
-        least = -IN_FRONT
-        for k in range(sweep.front_count):
-            height = wp.dot(sweep.front[k], result)
-            if height < least:
-                least = height
-                violated = k
-        if violated >= 0:
-            normal = sweep.front[violated]
-            count = add_plane(planes, count, plane_of(normal, -wp.dot(normal, direction), violated))
-            result = direction + nearest_beyond(planes, count, IN_FRONT)
-            step += 1
-            if step == FRONT_STEPS:
-                return Vec3()
-    if wp.length(result) < LEAST_FRONT:
-        return Vec3()
-    return wp.normalize(result)
-
-
-@wp.func
-def allowed_in(surface: Any, sweep: Sweep, direction: Vec3) -> Vec3:
-    """`allowed_direction`, in front of `Sweep.front`, for a direction of the shape's frame; zero for none."""
-    allowed = sweep.rotation * allowed_direction(surface, wp.transpose(sweep.rotation) * direction)
-    if sweep.front_count == 0:
-        return allowed
-    return in_front(sweep, allowed)
-
-
-@wp.func(inline=False)
-def has_allowed(sweep: Sweep) -> bool:
-    """Whether any direction leads in front of all of `Sweep.front`.
-
-    The sum of the normals projects to one unless all of them are perpendicular to it; then an axis does.
-    """
-    total = Vec3()
-    for k in range(sweep.front_count):
-        total += sweep.front[k]
-    total = wp.where(wp.length(total) > LEAST_FRONT, wp.normalize(total), Vec3(Real(0.0), Real(0.0), Real(1.0)))
-    if wp.length_sq(in_front(sweep, total)) > Real(0.0):
-        return True
-    for k in range(6):
-        axis = Vec3()
-        axis[k % 3] = wp.where(k < 3, Real(1.0), Real(-1.0))
-        if wp.length_sq(in_front(sweep, axis)) > Real(0.0):
-            return True
-    return False
-
-
-@wp.func(inline=False)
 def refine(
     a: Any,
     pair: Any,
@@ -285,8 +217,7 @@ def refine(
         limit = wp.min(limit, wp.max(found.t, best.t))
         if found.number < 0:
             return best
-        plane = plane_of(found.normal, found.t * wp.dot(found.normal, direction), found.number)
-        count = add_plane(planes, count, plane)
+        count = add_plane(planes, count, found, direction)
         x = nearest_beyond(planes, count, sweep.touch)
         length = wp.length(x)
         if length <= Real(0.0) or length >= best.t * GAIN:

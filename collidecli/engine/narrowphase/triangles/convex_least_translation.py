@@ -35,16 +35,13 @@ from collidecli.engine.narrowphase.triangles.convex_direction_search import (
     allowed_in,
     as_vectors,
     better,
-    has_allowed,
     search,
 )
 from collidecli.engine.narrowphase.triangles.convex_sweep import (
-    MAX_FRONT,
     MAX_REGIONS,
     RECENT,
     Region,
     Sweep,
-    collect_front,
     find_regions,
     first_free,
     own_half_extents,
@@ -248,18 +245,6 @@ def settle_region(
 
 
 @wp.func(inline=False)
-def with_front(a: Any, pair: Any, surface: Any, sweep: Sweep, simplex: wp.array[Vertex]) -> Sweep:
-    """The sweep with the front of a one-sided surface, which has none if no direction leads in front of all of it."""
-    result = sweep
-    result.front_count = 0
-    if is_one_sided(surface):
-        result.front_count = collect_front(a, pair, surface, sweep, simplex)
-        if not has_allowed(result):
-            result.front_count = 0
-    return result
-
-
-@wp.func(inline=False)
 def settle_pair(
     a: Any,
     surface: Any,
@@ -294,8 +279,6 @@ def settle_pair(
     result = Written()
     result.count = count
     result.exact = 1
-    front = wp.zeros(shape=wp.static(MAX_FRONT), dtype=Vec3)
-    sweep.front = as_vectors(front)
     regions = wp.zeros(shape=wp.static(MAX_REGIONS), dtype=Region)
     region_count = int(1)
     # Where the middle of the shape is inside the solid, the overlap is taken as one region.
@@ -311,14 +294,10 @@ def settle_pair(
     if region_count == 2:
         region_count = find_regions(a, pair, surface, sweep, regions, simplex)
     if region_count < 2:
-        sweep = with_front(a, pair, surface, sweep, simplex)
-        result.exact = wp.where(sweep.front_count == MAX_FRONT, 0, 1)
         return settle_region(a, pair, surface, sweep, regions, 1, 0, contact, first, result, capacity, recent, simplex)
     sweep.in_region = 1
     for region in range(region_count):
         sweep.region = regions[region]
-        sweep = with_front(a, pair, surface, sweep, simplex)
-        result.exact = wp.where(sweep.front_count == MAX_FRONT, 0, result.exact)
         result = settle_region(
             a, pair, surface, sweep, regions, region_count, region, contact, first, result, capacity, recent, simplex
         )

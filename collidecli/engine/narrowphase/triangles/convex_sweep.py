@@ -21,7 +21,13 @@ from collidecli.engine.geometry.real import Mat33, Real, Vec3
 from collidecli.engine.geometry.shape_codes import CAPSULE, CONE, CYLINDER, SPHERE
 from collidecli.engine.geometry.support import Vertex, difference_support, support_point
 from collidecli.engine.narrowphase.convex.gjk import OVERLAP, nearest_of_difference
-from collidecli.engine.narrowphase.triangles.swept_surface import begin_near, corners_of, depth_inside, next_near
+from collidecli.engine.narrowphase.triangles.swept_surface import (
+    begin_near,
+    corners_of,
+    depth_behind,
+    depth_inside,
+    next_near,
+)
 
 # ruff: noqa: SIM110
 
@@ -29,10 +35,6 @@ MAX_CUT_VERTICES = 12
 """Capacity for the vertices of a triangle clipped by six planes: nine, and spare."""
 MAX_REGIONS = 8
 """Greatest number of regions. Of more, the two nearest are merged: none is lost."""
-MAX_FRONT = 64
-"""Capacity for the normals of crossed triangles of a one-sided surface; a pair with more is counted as inexact."""
-SAME_NORMAL = wp.constant(Real(1.0e-16))
-"""Squared distance of two unit normals below which they are equal: 1e-8 rad."""
 BETWEEN = wp.constant(3)
 """Points between two regions that must all be inside the solid for the two to be merged."""
 
@@ -129,8 +131,7 @@ class Sweep:
 
     lower, upper: the shape's AABB, and middle: a point in it, in the surface's frame [m]. half: half extents of the
     shape's own box, its own frame [m]. touch: TOUCH of the larger size; size: of the smaller of the two [m]. region:
-    where in_region is 1, overlaps outside this region do not count. front: of a one-sided surface, the unit normals of
-    the triangles that the shape crosses before it moves, `front_count` of them, the shape's frame.
+    where in_region is 1, overlaps outside this region do not count.
     """
 
     rotation: Mat33
@@ -143,8 +144,6 @@ class Sweep:
     size: Real
     region: Region
     in_region: int
-    front: wp.array[Vec3]
-    front_count: int
 
 
 @wp.func
@@ -355,11 +354,12 @@ def first_free(
     recent: wp.array[int],
     simplex: wp.array[Vertex],
 ) -> FreeAt:
-    """The first translation along a unit direction at which a convex shape overlaps no part of a surface or its solid.
+    """The first translation along a unit direction at which a convex shape overlaps no part of a surface or its
+    solid, and is in front of a one-sided surface.
 
     Args:
         pair: Minkowski difference of the cores of the shape and any triangle of the surface.
-        direction: unit, the shape's frame; or zero, for a translation that is never free.
+        direction: unit, the shape's frame.
         limit: the search ends once the translation is at least this [m].
         recent: cached triangles that are tested first; updated.
     """
@@ -367,9 +367,6 @@ def first_free(
     result.number = -1
     result.normal = direction
     result.exact = 1
-    if wp.length_sq(direction) == Real(0.0):
-        result.t = Real(wp.inf)
-        return result
     difference = pair
     ahead = wp.dot(support_point(a, direction), direction)
     behind = wp.dot(support_point(a, -direction), direction)
@@ -412,10 +409,10 @@ def first_free(
                 upper = sweep.upper + result.t * along + grown
             cursor = next_near(surface, cursor, lower, upper)
         if not changed:
-            # No triangle is overlapped: the shape is wholly inside the solid, or wholly outside.
+            # No triangle is overlapped: the shape is wholly inside the solid or behind the surface, or wholly outside.
             inside = Real(0.0)
             if middle_in_region(sweep, direction, result.t):
-                inside = depth_inside(surface, sweep.middle + result.t * along)
+                inside = depth_behind(surface, sweep.middle + result.t * along)
             if inside > Real(0.0):
                 changed = True
                 result.t += wp.max(inside, sweep.touch)
@@ -452,27 +449,3 @@ def find_regions(
                 count = add_region(regions, count, part, sweep.touch)
         cursor = next_near(surface, cursor, sweep.lower, sweep.upper)
     return merge_through_solid(surface, sweep, regions, count)
-
-
-@wp.func(inline=False)
-def collect_front(a: Any, pair: Any, surface: Any, sweep: Sweep, simplex: wp.array[Vertex]) -> int:
-    """Writes `Sweep.front` for the sweep's region; returns the number of normals, MAX_FRONT if there are more."""
-    difference = pair
-    count = int(0)
-    direction = Vec3(Real(0.0), Real(0.0), Real(1.0))
-    ahead = wp.dot(support_point(a, direction), direction)
-    behind = wp.dot(support_point(a, -direction), direction)
-    cursor = begin_near(surface, sweep.lower, sweep.upper)
-    while cursor.number >= 0 and count < wp.static(MAX_FRONT):
-        difference.b = corners_of(surface, cursor.number)
-        left = leave_region(a, difference, sweep, direction, behind, ahead, Real(0.0), simplex)
-        if left.t > Real(0.0):
-            normal = sweep.rotation * difference.b.normal
-            is_new = bool(True)
-            for k in range(count):
-                is_new = is_new and wp.length_sq(normal - sweep.front[k]) > SAME_NORMAL
-            if is_new:
-                sweep.front[count] = normal
-                count += 1
-        cursor = next_near(surface, cursor, sweep.lower, sweep.upper)
-    return count
