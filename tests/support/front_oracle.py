@@ -86,7 +86,10 @@ class FrontOracle:
         return FrontOracle(solid, moved, np.zeros((0, 3)), 0.0, short)
 
     def crossed_parts(self) -> int:
-        """Connected parts of the triangles that the shape crosses: of several, a contact leaves one."""
+        """Connected parts of the surface inside the shape: of several, a contact leaves one.
+
+        Crossed triangles are connected where the shape overlaps a side or a corner that they share.
+        """
         if self.polytope is not None:
             crossed = np.unique(self.polytope.crossing_pairs()[1])
         else:
@@ -94,8 +97,25 @@ class FrontOracle:
             apart = np.stack([point_distances(corners, point) for point in self.points]).min(0)
             crossed = np.flatnonzero(apart < self.radius)
         faces = self.solid[1][crossed]
-        joined = (faces[:, None, :, None] == faces[None, :, None, :]).any((2, 3))
+        joined = np.eye(len(faces), dtype=bool)
+        for i, j in zip(*np.nonzero((faces[:, None, :, None] == faces[None, :, None, :]).any((2, 3))), strict=True):
+            shared = np.intersect1d(faces[i], faces[j])
+            joined[i, j] = self._overlaps(*self.solid[0][shared[[0, -1]]])
         return int(connected_components(csr_matrix(joined), directed=False)[0])
+
+    def _overlaps(self, start: np.ndarray, end: np.ndarray) -> bool:
+        """Whether the shape overlaps a segment, or a point twice."""
+        if self.polytope is None:
+            along = end - start
+            t = np.clip((self.points - start) @ along / max(along @ along, np.finfo(float).tiny), 0.0, 1.0)
+            return bool(np.linalg.norm(self.points - start - t[:, None] * along, axis=1).min() < self.radius)
+        planes = Qhull(self.polytope.vertices_a).equations
+        at_start, rate = planes @ [*start, 1.0], planes[:, :3] @ (end - start)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            crossing = -at_start / rate
+        low = max(0.0, crossing[rate < 0.0].max(initial=0.0))
+        high = min(1.0, crossing[rate > 0.0].min(initial=1.0))
+        return bool(low <= high and (at_start[rate == 0.0] <= 0.0).all())
 
     def along(self, direction: np.ndarray) -> float:
         """The first translation along a unit direction at which the shape is in front."""
