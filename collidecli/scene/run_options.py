@@ -217,9 +217,9 @@ class ContactOptions:
         """The model with these options' gap, margin and gap rule."""
         shapes = model.shapes
         if self.gap is not None:
-            shapes = replace(shapes, gap=np.full(len(shapes), self.gap))
+            shapes = replace(shapes, gap=np.full(len(shapes), float(self.gap)))
         if self.margin is not None:
-            shapes = replace(shapes, margin=np.full(len(shapes), self.margin))
+            shapes = replace(shapes, margin=np.full(len(shapes), float(self.margin)))
         # The override applies to forced pairs too: their own gap and margin are authored values.
         nothing = np.full(len(model.pair_filter.forced), np.nan)
         return replace(

@@ -68,7 +68,7 @@ def failures(name: str, shape: str, poses: int, seed: int) -> tuple[list[str], l
     wrong, shares = [], []
     for row, pose in enumerate(case.poses[:, 1]):
         depth, oracle = -least[row] / scale, FrontOracle.of(second, pose, solid)
-        if oracle.crossed_parts() > 1:
+        if oracle.crossed_parts() != 1:
             continue
         best = oracle.least(UPWARDS)
         unit = normal[row] / np.linalg.norm(normal[row]) if depth > 0.0 else np.array([0.0, 0.0, 1.0])

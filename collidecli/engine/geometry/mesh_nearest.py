@@ -226,15 +226,22 @@ def winding_number(meshes: Meshes, mesh: int, point: Vec3) -> int:
 
 
 @wp.func
-def is_inside_mesh(meshes: Meshes, mesh: int, point: Vec3, nearest: MeshPoint) -> bool:
-    """Whether a point is inside a mesh, or behind an open mesh that has a front. nearest: closest point of the surface.
+def is_behind_mesh(meshes: Meshes, mesh: int, point: Vec3, off: Vec3, outward: Vec3) -> bool:
+    """Whether a point is inside a mesh, or behind an open mesh that has a front.
 
-    Uses the winding number where the closest triangle is ambiguous, else the pseudonormal.
-    Source of the latter: Baerentzen and Aanaes 2005.
+    By the winding number where the surface crosses itself, else by the pseudonormal of the closest feature.
+    off: from the closest point of the surface to the point. outward: pseudonormal there, see `outward_at`.
     """
     if meshes.arrays[0].header[mesh].first_winding_node >= 0:
         return winding_number(meshes, mesh, point) != 0
-    return wp.dot(point - nearest.point, outward_at(meshes, nearest.face, nearest.part)) < Real(0.0)
+    return wp.dot(off, outward) < Real(0.0)
+
+
+@wp.func
+def is_inside_mesh(meshes: Meshes, mesh: int, point: Vec3, nearest: MeshPoint) -> bool:
+    """`is_behind_mesh` for a point with its closest point of the whole surface."""
+    outward = outward_at(meshes, nearest.face, nearest.part)
+    return is_behind_mesh(meshes, mesh, point, point - nearest.point, outward)
 
 
 @wp.func

@@ -16,11 +16,17 @@ from collidecli.engine.runtime.kernel import kernel
 
 @wp.func
 def precedes(x: ContactRecord, y: ContactRecord, swapped: bool) -> bool:
-    """Order by features; of equal features the lower priority value, then the smaller separation."""
+    """Order by features; of equal features those that penetrate, then the lower priority value, then the smaller
+    separation.
+
+    So a contact that a maximum separation above 0 adds never replaces one that penetrates.
+    """
     if features_before(x, y, swapped):
         return True
     if features_before(y, x, swapped):
         return False
+    if (x.separation < Real(0.0)) != (y.separation < Real(0.0)):
+        return x.separation < y.separation
     if x.priority != y.priority:
         return x.priority < y.priority
     return x.separation < y.separation
@@ -218,8 +224,8 @@ def merge_kernel(select_contacts: Callable[..., Any], merges: bool = False) -> w
 FALLBACK = wp.constant(2)
 """Priority of a contact that counts only where its pair has no other. 0: a closest point; 1: a contact along a
 triangle's normal."""
-ORIGIN_INSIDE = wp.constant(3)
-"""Priority of the contact of a shape whose origin is inside: it counts where it is deeper than all others of its pair.
+MIDDLE_INSIDE = wp.constant(3)
+"""Priority of the contact of a shape whose middle is inside: it counts where it is deeper than all others of its pair.
 """
 DEEPER = wp.constant(Real(2.0))
 """Factor by which a fallback must be deeper than the other contacts. The exit over the side of a small triangle is not
@@ -234,14 +240,14 @@ def without_fallbacks(contact: wp.array[ContactRecord], first: int, count: int, 
     than the others, and by more than `least` [m]; returns the number of contacts left.
 
     So a pair whose cores cross never has only contacts with their shapes' rounding, nor a depth far below that of the
-    crossing. With `deep` = -inf, a fallback is kept only where it is the deepest of all; so is an ORIGIN_INSIDE contact
+    crossing. With `deep` = -inf, a fallback is kept only where it is the deepest of all; so is an MIDDLE_INSIDE contact
     always.
     """
     counted = partition_by_priority(contact, first, count, FALLBACK)
     held = int(-1)
     for i in range(counted.count, count):
         limit = Real(wp.inf)
-        if deep == -Real(wp.inf) or contact[first + i].priority >= ORIGIN_INSIDE:
+        if deep == -Real(wp.inf) or contact[first + i].priority >= MIDDLE_INSIDE:
             limit = counted.deepest
         elif counted.deepest < deep:
             limit = wp.min(counted.deepest * DEEPER, counted.deepest - least)

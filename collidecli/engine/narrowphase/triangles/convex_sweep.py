@@ -21,7 +21,13 @@ from collidecli.engine.geometry.real import Mat33, Real, Vec3
 from collidecli.engine.geometry.shape_codes import CAPSULE, CONE, CYLINDER, SPHERE
 from collidecli.engine.geometry.support import Vertex, difference_support, support_point
 from collidecli.engine.narrowphase.convex.gjk import OVERLAP, nearest_of_difference
-from collidecli.engine.narrowphase.triangles.swept_surface import begin_near, corners_of, depth_inside, next_near
+from collidecli.engine.narrowphase.triangles.swept_surface import (
+    begin_near,
+    corners_of,
+    depth_behind,
+    depth_inside,
+    next_near,
+)
 
 # ruff: noqa: SIM110
 
@@ -218,8 +224,6 @@ def merge_through_solid(surface: Any, sweep: Sweep, regions: wp.array[Region], b
     return count
 
 
-TOUCH = wp.constant(Real(1.0e-9))
-"""Fraction of the pair's size: a shape that overlaps a triangle by no more only touches it."""
 ADVANCES = wp.constant(32)
 """Greatest number of steps of conservative advancement. Measured: at most some 12."""
 SWEEPS = wp.constant(64)
@@ -350,7 +354,8 @@ def first_free(
     recent: wp.array[int],
     simplex: wp.array[Vertex],
 ) -> FreeAt:
-    """The first translation along a unit direction at which a convex shape overlaps no part of a surface or its solid.
+    """The first translation along a unit direction at which a convex shape overlaps no part of a surface or its
+    solid, and is in front of a one-sided surface.
 
     Args:
         pair: Minkowski difference of the cores of the shape and any triangle of the surface.
@@ -404,10 +409,10 @@ def first_free(
                 upper = sweep.upper + result.t * along + grown
             cursor = next_near(surface, cursor, lower, upper)
         if not changed:
-            # No triangle is overlapped: the shape is wholly inside the solid, or wholly outside.
+            # No triangle is overlapped: the shape is wholly inside the solid or behind the surface, or wholly outside.
             inside = Real(0.0)
             if middle_in_region(sweep, direction, result.t):
-                inside = depth_inside(surface, sweep.middle + result.t * along)
+                inside = depth_behind(surface, sweep.middle + result.t * along)
             if inside > Real(0.0):
                 changed = True
                 result.t += wp.max(inside, sweep.touch)

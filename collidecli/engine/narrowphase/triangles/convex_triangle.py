@@ -9,8 +9,8 @@ a single triangle often crosses an edge at which neighbours continue the surface
 triangle's normal: features of the shape behind the triangle count, unless another triangle is closer to them. The side
 is the triangle's front for closed meshes, and for open meshes the side on which the shape's origin is.
 
-Behind: a core wholly inside a closed mesh has a contact with the triangle closest to it. A shape behind a triangle of
-an open mesh with a front has no contact with the triangle unless it crosses it.
+Behind: where its rounding crosses the triangle closest to it, a core has a contact with that triangle. A shape behind a
+triangle has no contact with the triangle unless it reaches it.
 """
 
 from typing import Any
@@ -24,13 +24,24 @@ from collidecli.engine.geometry.meshes import Meshes, TriangleShape, barycentric
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import CAPSULE, SPHERE
 from collidecli.engine.geometry.support import Primitive, Vertex, core_is_flat, core_radius, support_point
-from collidecli.engine.narrowphase.contact_merging import FALLBACK, ORIGIN_INSIDE
+from collidecli.engine.narrowphase.contact_merging import FALLBACK, MIDDLE_INSIDE
 from collidecli.engine.narrowphase.convex.analytic_early_out import toward
 from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts
 from collidecli.engine.narrowphase.convex.features import feature_at
 from collidecli.engine.narrowphase.convex.gjk import BEYOND_MAX_SEPARATION, OVERLAP, nearest_of_difference
-from collidecli.engine.narrowphase.convex.manifold import along_face, contact_manifold, separation_along, witness_of
-from collidecli.engine.narrowphase.convex.penetration import depth_by_epa, minkowski_difference, witness_by_gjk
+from collidecli.engine.narrowphase.convex.manifold import (
+    along_face,
+    contact_manifold,
+    nearest_emitted,
+    separation_along,
+    witness_of,
+)
+from collidecli.engine.narrowphase.convex.penetration import (
+    depth_by_epa,
+    minkowski_difference,
+    sum_of_sizes,
+    witness_by_gjk,
+)
 from collidecli.engine.narrowphase.convex.triangle_features import corner_of, triangle_feature_at
 from collidecli.engine.narrowphase.sub_pairs import INEXACT
 from collidecli.engine.narrowphase.triangles.heightfield_query_bounds import (
@@ -42,36 +53,12 @@ from collidecli.engine.narrowphase.triangles.normal_cones import (
     RISE,
     has_inside,
     has_nearer,
+    is_behind,
     normal_cone_at,
     normal_cone_of_edge,
 )
 
 # ruff: noqa: F811
-
-
-@wp.func(inline=False)
-def origin_inside_mesh(
-    a: Any, meshes: Meshes, mesh: int, face: int, pose_b_to_a: Pose, out: ContactBuffer, row: int
-) -> int:
-    """Writes the contact of a shape whose origin is inside a closed mesh; returns 1, the number of contacts.
-
-    Its normal is the direction from the closest point of the mesh, on triangle `face`, to the origin; its depth is that
-    of the shape's farthest point behind the plane through the closest point. It counts where it is deeper than all
-    others of the pair. Degenerate: for an origin on the surface the normal is the surface's.
-    """
-    origin = wp.transform_get_translation(wp.transform_inverse(pose_b_to_a))
-    closest = mesh_point_on_triangle(meshes, face, origin)
-    outward = closest.point - origin
-    if wp.length(outward) > Real(0.0):
-        outward = wp.normalize(outward)
-    else:
-        outward = wp.normalize(outward_at(meshes, face, closest.part))
-    normal = -wp.transform_vector(pose_b_to_a, outward)
-    point = support_point(a, normal)
-    separation = wp.dot(wp.transform_point(pose_b_to_a, closest.point) - point, normal)
-    code = feature_of_mesh_point(meshes, mesh, face, closest.part)
-    emit_contact(out, row, point, normal, separation, feature_at(a, point, normal), code, 0, ORIGIN_INSIDE)
-    return 1
 
 
 @wp.func
@@ -86,8 +73,33 @@ def middle_of(shape: HullShape) -> Vec3:
     return middle_of_hull(shape)
 
 
+@wp.func(inline=False)
+def middle_inside_mesh(
+    a: Any, meshes: Meshes, mesh: int, face: int, pose_b_to_a: Pose, out: ContactBuffer, row: int
+) -> int:
+    """Writes the contact of a shape whose middle is inside a closed mesh; returns 1, the number of contacts.
+
+    Its normal is the direction from the closest point of the mesh, on triangle `face`, to the middle; its depth is that
+    of the shape's farthest point behind the plane through the closest point. It counts where it is deeper than all
+    others of the pair. Degenerate: for a middle on the surface the normal is the surface's.
+    """
+    middle = wp.transform_point(wp.transform_inverse(pose_b_to_a), middle_of(a))
+    closest = mesh_point_on_triangle(meshes, face, middle)
+    outward = closest.point - middle
+    if wp.length(outward) > Real(0.0):
+        outward = wp.normalize(outward)
+    else:
+        outward = wp.normalize(outward_at(meshes, face, closest.part))
+    normal = -wp.transform_vector(pose_b_to_a, outward)
+    point = support_point(a, normal)
+    separation = wp.dot(wp.transform_point(pose_b_to_a, closest.point) - point, normal)
+    code = feature_of_mesh_point(meshes, mesh, face, closest.part)
+    emit_contact(out, row, point, normal, separation, feature_at(a, point, normal), code, 0, MIDDLE_INSIDE)
+    return 1
+
+
 @wp.func
-def origin_inside_heightfield(a: Any, b: TriangleShape, pose_b_to_a: Pose, out: ContactBuffer, row: int) -> int:
+def middle_inside_heightfield(a: Any, b: TriangleShape, pose_b_to_a: Pose, out: ContactBuffer, row: int) -> int:
     """Writes the contact of a shape whose middle is inside a heightfield with the triangle closest to the middle.
 
     Its normal is the direction between the middle and the closest point; its depth is that of the shape's farthest
@@ -118,6 +130,13 @@ CROSSES = wp.constant(Real(1.0e-9))
 """Sine of the angle between a segment and an edge above which they have one common perpendicular."""
 WITHIN = wp.constant(Real(-1.0e-9))
 """Least barycentric coordinate of a point above a triangle."""
+
+
+TOUCH = wp.constant(Real(1.0e-9))
+"""Fraction of the pair's size: a shape that overlaps a triangle by no more only touches it."""
+EXIT = wp.constant(Real(1.0e-6))
+"""Fraction of a triangle's size at which the side of a surface beyond one of its points is decided: above the error of
+witnesses, 5e-8."""
 
 
 @wp.struct
@@ -161,17 +180,29 @@ class Crossing:
 
 
 @wp.func
-def push_side(shape: TriangleShape, closed: int, pose_b_to_a: Pose) -> Vec3:
-    """The triangle's normal on the side to which a crossing shape exits, the mesh's frame."""
-    if closed == 0:
-        origin_a = wp.transform_point(wp.transform_inverse(pose_b_to_a), Vec3())
-        if wp.dot(shape.normal, origin_a - shape.p) < Real(0.0):
-            return -shape.normal
-    return shape.normal
+def exits_behind(b: TriangleShape, surface: Any, mesh: int, point: Vec3, direction: Vec3, outward: Vec3) -> bool:
+    """Whether a unit direction leads from a point of a triangle behind the surface. outward: as in `NormalCone`."""
+    ahead = nearest_on_triangle(b, point) + EXIT * wp.max(b.size[0], wp.max(b.size[1], b.size[2])) * direction
+    return wp.dot(direction, outward) == Real(0.0) or is_behind(surface, mesh, ahead, direction, outward)
+
+
+@wp.func
+def push_side(a: Any, shape: TriangleShape, surface: Any, query: TriangleQuery) -> Vec3:
+    """The triangle's normal on the side to which a crossing shape exits, the mesh's frame.
+
+    For a surface with a front, that side of the triangle's point closest to the shape's middle.
+    """
+    middle = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), middle_of(a))
+    if query.closed == 0:
+        return wp.where(wp.dot(shape.normal, middle - shape.p) < Real(0.0), -shape.normal, shape.normal)
+    turns = exits_behind(shape, surface, query.mesh, middle, shape.normal, shape.normal)
+    return wp.where(turns, -shape.normal, shape.normal)
 
 
 @wp.func(inline=False)
-def flat_crossing(difference: Any, surface: Any, closed: int, side: Vec3, simplex: wp.array[Vertex]) -> Crossing:
+def flat_crossing(
+    difference: Any, surface: Any, query: TriangleQuery, side: Vec3, simplex: wp.array[Vertex]
+) -> Crossing:
     """Penetration of a point or segment, by separating axes: the triangle's side, or across one of its edges."""
     result = Crossing()
     result.exact = 1
@@ -195,7 +226,10 @@ def flat_crossing(difference: Any, surface: Any, closed: int, side: Vec3, simple
                 direction = -direction
             depth = wp.dot(direction, corner_of(difference.b, k) - middle)
             normal_cone = normal_cone_of_edge(surface, difference.b, k, direction)
-            belongs = normal_cone.belongs == 1 and (closed == 0 or wp.dot(direction, normal_cone.outward) > Real(0.0))
+            belongs = normal_cone.belongs == 1
+            if belongs and query.closed == 1:
+                on_edge = Real(0.5) * (corner_of(difference.b, k) + corner_of(difference.b, k + 1))
+                belongs = not exits_behind(difference.b, surface, query.mesh, on_edge, direction, normal_cone.outward)
             if belongs and depth < least:
                 least = depth
                 best = direction
@@ -211,7 +245,9 @@ def flat_crossing(difference: Any, surface: Any, closed: int, side: Vec3, simple
 
 
 @wp.func(inline=False)
-def solid_crossing(difference: Any, surface: Any, closed: int, simplex: wp.array[Vertex], count: int) -> Crossing:
+def solid_crossing(
+    difference: Any, surface: Any, query: TriangleQuery, simplex: wp.array[Vertex], count: int
+) -> Crossing:
     """Penetration of a core with volume, by EPA."""
     found = depth_by_epa(difference, simplex, count)
     result = Crossing()
@@ -223,9 +259,15 @@ def solid_crossing(difference: Any, surface: Any, closed: int, simplex: wp.array
     on_b = wp.transpose(difference.rotation) * (found.on_a - found.depth * found.normal - difference.position)
     normal_cone = normal_cone_at(surface, difference.b, on_b, direction)
     result.belongs = normal_cone.belongs
-    if closed == 1 and wp.dot(direction, normal_cone.outward) <= Real(0.0):
+    if query.closed == 1 and exits_behind(difference.b, surface, query.mesh, on_b, direction, normal_cone.outward):
         result.belongs = 0
     return result
+
+
+@wp.func
+def penetrates(out: ContactBuffer, row: int, count: int) -> bool:
+    """Whether one of the contacts in `count` rows from `row` on has a negative separation."""
+    return count > 0 and nearest_emitted(out, row, count) < Real(0.0)
 
 
 @wp.func(inline=False)
@@ -249,24 +291,27 @@ def contacts_above(
     normal = -wp.quat_rotate(rotation, direction)
     radius = core_radius(a.type, a.size)
     count = feature_contacts(a, b, query.pose_b_to_a, query.max_separation, normal, out, row)
-    if count == 0:
+    if not penetrates(out, row, count):
+        # Contacts that are apart, which the maximum separation adds, do not replace one that penetrates.
         point = support_point(a, normal)
         separation = separation_along(a, b, query.pose_b_to_a, normal)
         foot = wp.transform_point(into_b, point + separation * normal)
         weights = barycentric_of(b.p, b.q, b.r, foot)
-        if separation < query.max_separation and wp.min(weights[0], wp.min(weights[1], weights[2])) >= WITHIN:
-            emit_contact(
-                out, row, point, normal, separation, feature_at(a, point, normal), triangle_feature_at(b, foot), 0
-            )
-            count = 1
+        limit = wp.where(count == 0, query.max_separation, Real(0.0))
+        if separation < limit and wp.min(weights[0], wp.min(weights[1], weights[2])) >= WITHIN:
+            code = feature_at(a, point, normal)
+            emit_contact(out, row + count, point, normal, separation, code, triangle_feature_at(b, foot), 0)
+            count += 1
     kept = int(0)
     for k in range(count):
         contact = out.contact[memory_row(out, row + k)]
         height = contact.separation + radius
-        stays = height >= Real(0.0) or crosses
-        if stays and height < Real(0.0):
-            core = wp.transform_point(into_b, contact.point - radius * normal)
-            stays = not has_nearer(surface, query.mesh, core, -height * NEARER, direction)
+        core = wp.transform_point(into_b, contact.point - radius * normal)
+        stays = bool(True)
+        if height < Real(0.0):
+            stays = crosses and not has_nearer(surface, query.mesh, core, -height * NEARER, direction)
+        elif query.closed == 1 and height > AT_SURFACE * wp.max(b.size[0], wp.max(b.size[1], b.size[2])):
+            stays = not is_behind(surface, query.mesh, core, direction, direction)
         if stays:
             contact.priority += 1
             out.contact[memory_row(out, row + kept)] = contact
@@ -321,17 +366,18 @@ def contacts_inside(
     if has_nearer(surface, query.mesh, in_mesh, distance * NEARER, Vec3()):
         return 0
     normal = wp.quat_rotate(wp.transform_get_rotation(query.pose_b_to_a), inward)
+    count = int(0)
     if a.type != SPHERE:
         count = contacts_above(a, b, surface, query, -inward, True, out, row)
-        if count > 0:
+        if penetrates(out, row, count):
             return count
     point = support_point(a, normal)
     foot = in_mesh - distance * inward
     separation = wp.dot(wp.transform_point(query.pose_b_to_a, foot) - point, normal)
     code = triangle_feature_at(b, foot)
     priority = wp.where(a.type != SPHERE, FALLBACK, 0)
-    emit_contact(out, row, point, normal, separation, feature_at(a, point, normal), code, 0, priority)
-    return 1
+    emit_contact(out, row + count, point, normal, separation, feature_at(a, point, normal), code, 0, priority)
+    return count + 1
 
 
 @wp.func(inline=False)
@@ -375,26 +421,34 @@ def contacts_of_crossing(
     row: int,
 ) -> int:
     """Contacts of a shape whose core crosses a triangle, from EPA or separating axes."""
-    side = push_side(b, query.closed, query.pose_b_to_a)
+    side = push_side(a, b, surface, query)
     crossing = Crossing()
     if core_is_flat(a.type):
-        crossing = flat_crossing(difference, surface, query.closed, side, simplex)
+        crossing = flat_crossing(difference, surface, query, side, simplex)
     else:
-        crossing = solid_crossing(difference, surface, query.closed, simplex, simplex_count)
+        crossing = solid_crossing(difference, surface, query, simplex, simplex_count)
     if crossing.belongs == 1:
         count = contacts_along(a, b, surface, query, crossing, True, out, row)
         if crossing.exact == 0:
             count += INEXACT
         return count
+    is_one_sided = query.closed == 1 and not has_inside(surface, query.mesh)
+    if is_one_sided and crossing.depth <= TOUCH * (sum_of_sizes(difference) + difference.radius_a):
+        return 0  # It touches the triangle from behind.
     count = contacts_above(a, b, surface, query, side, True, out, row)
-    if count > 0:
+    if penetrates(out, row, count):
         return count
+    if is_one_sided:
+        # The least translation off the triangle may lead behind it: the one along its normal does not.
+        crossing.normal = -wp.quat_rotate(wp.transform_get_rotation(query.pose_b_to_a), side)
+        crossing.depth = -separation_along(a, b, query.pose_b_to_a, crossing.normal) - difference.radius_a
+        crossing.on_a = support_point(a, crossing.normal) - difference.radius_a * crossing.normal
     separation = -crossing.depth - difference.radius_a
     point = crossing.on_a + difference.radius_a * crossing.normal
     foot = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), point + separation * crossing.normal)
     code = feature_at(a, point, crossing.normal)
-    emit_contact(out, row, point, crossing.normal, separation, code, triangle_feature_at(b, foot), 0, FALLBACK)
-    return 1
+    emit_contact(out, row + count, point, crossing.normal, separation, code, triangle_feature_at(b, foot), 0, FALLBACK)
+    return count + 1
 
 
 @wp.func
@@ -436,9 +490,10 @@ def collide_convex_triangle(
             return 0
         side = wp.where(along < Real(0.0), -b.normal, b.normal)
         return contacts_above(a, b, surface, query, side, False, out, row)
-    if query.closed == 1 and wp.dot(direction, normal_cone.outward) < Real(0.0):
-        if nearest.distance >= difference.radius_a and not has_inside(surface, query.mesh):
-            # Behind an open surface with a front, without crossing it.
+    core = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), nearest.on_a)
+    if query.closed == 1 and is_behind(surface, query.mesh, core, direction, normal_cone.outward):
+        if nearest.distance >= difference.radius_a:
+            # Out of its reach. A shape that reaches no triangle has the depth of its middle, at any maximum separation.
             return 0
         return contacts_inside(a, b, surface, query, direction, nearest.distance, nearest.on_a, out, row)
     found = Crossing()

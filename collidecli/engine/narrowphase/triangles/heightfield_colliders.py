@@ -46,8 +46,8 @@ from collidecli.engine.narrowphase.triangles.convex_triangle import (
     NEARER,
     TriangleQuery,
     collide_convex_triangle,
+    middle_inside_heightfield,
     middle_of,
-    origin_inside_heightfield,
     triangle_query,
 )
 from collidecli.engine.narrowphase.triangles.heightfield_nearest import (
@@ -257,7 +257,7 @@ def triangle_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any]) ->
         a = shape_a(rows, query.row_a)
         field = field_of(fields, rows.heightfield[query.row_b])
         if number < 0:
-            return origin_inside_heightfield(a, field_triangle(field, ~number), query.pose_b_to_a, out, row)
+            return middle_inside_heightfield(a, field_triangle(field, ~number), query.pose_b_to_a, out, row)
         b = field_triangle(field, number)
         return collide(a, b, field, triangle_query(0, 1, query.pose_b_to_a, query.max_separation), out, row)
 

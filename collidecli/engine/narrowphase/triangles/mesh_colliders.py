@@ -22,7 +22,7 @@ from collidecli.engine.narrowphase.triangles.convex_triangle import (
     MAX_CONTACTS,
     TriangleQuery,
     collide_convex_triangle,
-    origin_inside_mesh,
+    middle_inside_mesh,
     triangle_query,
 )
 from collidecli.engine.narrowphase.triangles.mesh_mid_phase import triangles_near
@@ -43,7 +43,7 @@ def triangle_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any]) ->
         a = shape_a(rows, query.row_a)
         mesh = rows.mesh[query.row_b]
         if number < 0:
-            return origin_inside_mesh(a, meshes, mesh, ~number, query.pose_b_to_a, out, row)
+            return middle_inside_mesh(a, meshes, mesh, ~number, query.pose_b_to_a, out, row)
         b = triangle_shape(meshes, mesh, number)
         has_front = meshes.arrays[0].header[mesh].has_front
         triangle = triangle_query(mesh, has_front, query.pose_b_to_a, query.max_separation)

@@ -9,9 +9,10 @@ from collidecli.engine.geometry.bounds import bounding_box
 from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_mesh_point, square_to_box
 from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.geometry.shape_codes import PLANE
+from collidecli.engine.geometry.shape_codes import CONVEX_MESH, PLANE
 from collidecli.engine.narrowphase.sub_pairs import SubPairList, append_sub_pair, has_all
-from collidecli.engine.pair_query import Query
+from collidecli.engine.narrowphase.triangles.heightfield_query_bounds import middle_of_hull
+from collidecli.engine.pair_query import Query, hull_of
 
 
 @wp.struct
@@ -70,17 +71,25 @@ def box_intersects(bounds: ShapeBounds, meshes: Meshes, node: int) -> bool:
 
 
 @wp.func(inline=False)
-def exit_face(meshes: Meshes, mesh: int, origin: Vec3) -> int:
-    """The triangle closest to the origin of a shape, if the origin is inside a closed mesh; else -1."""
+def exit_face(meshes: Meshes, mesh: int, middle: Vec3) -> int:
+    """The triangle closest to the middle of a shape, if the middle is inside a closed mesh; else -1."""
     if meshes.arrays[0].header[mesh].is_closed == 0:
         return -1
     root = meshes.arrays[0].header[mesh].first_node
-    if square_to_box(meshes, root, origin) > Real(0.0):
+    if square_to_box(meshes, root, middle) > Real(0.0):
         return -1
-    closest = nearest_mesh_point(meshes, mesh, origin)
-    if not is_inside_mesh(meshes, mesh, origin, closest):
+    closest = nearest_mesh_point(meshes, mesh, middle)
+    if not is_inside_mesh(meshes, mesh, middle, closest):
         return -1
     return closest.face
+
+
+@wp.func(inline=False)
+def middle_of_row(rows: ShapeRows, row: int) -> Vec3:
+    """An interior point of a convex shape, its own frame [m]."""
+    if rows.type[row] == CONVEX_MESH:
+        return middle_of_hull(hull_of(rows, row))
+    return Vec3()
 
 
 @wp.func(inline=True)
@@ -97,8 +106,8 @@ def triangles_near(rows: ShapeRows, meshes: Meshes, query: Query, part: int, par
         else:
             node = meshes.arrays[0].skip[node]
     if rows.type[query.row_a] != PLANE and not has_all(out, found):
-        origin = wp.transform_get_translation(wp.transform_inverse(query.pose_b_to_a))
-        face = exit_face(meshes, rows.mesh[query.row_b], origin)
+        middle = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), middle_of_row(rows, query.row_a))
+        face = exit_face(meshes, rows.mesh[query.row_b], middle)
         if face >= 0:
             found = append_sub_pair(out, found, ~face)
     return found

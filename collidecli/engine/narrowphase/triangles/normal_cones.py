@@ -14,7 +14,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.heightfields import Field, perimeter_of, vertex_at, wall_normal
-from collidecli.engine.geometry.mesh_nearest import mesh_corner
+from collidecli.engine.geometry.mesh_nearest import is_behind_mesh, mesh_corner
 from collidecli.engine.geometry.meshes import Meshes, TriangleShape, is_nearer_elsewhere, square_to_segment
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.convex.feature import AT_BORDER
@@ -228,6 +228,19 @@ def has_inside(meshes: Meshes, mesh: int) -> bool:
 def has_inside(field: Field, mesh: int) -> bool:
     """True: a heightfield is a solid."""
     return True
+
+
+@wp.func
+def is_behind(meshes: Meshes, mesh: int, point: Vec3, off: Vec3, outward: Vec3) -> bool:
+    """`is_behind_mesh`: whether a point is behind the surface. off: from a surface point to it. outward: as in
+    `NormalCone`."""
+    return is_behind_mesh(meshes, mesh, point, off, outward)
+
+
+@wp.func
+def is_behind(field: Field, mesh: int, point: Vec3, off: Vec3, outward: Vec3) -> bool:
+    """Whether a point is behind a feature of a heightfield."""
+    return wp.dot(off, outward) < Real(0.0)
 
 
 @wp.func

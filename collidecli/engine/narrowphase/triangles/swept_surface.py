@@ -7,7 +7,7 @@ argument.
 import warp as wp
 
 from collidecli.engine.geometry.heightfields import Field, base_begins, field_triangle, named_triangle, walls_begin
-from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_mesh_point, square_to_box
+from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_mesh_point, outward_at, square_to_box
 from collidecli.engine.geometry.meshes import Meshes, TriangleShape, triangle_shape
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import MESH
@@ -181,6 +181,16 @@ def depth_inside(surface: MeshSurface, point: Vec3) -> Real:
 
 
 @wp.func(inline=False)
+def depth_behind(surface: MeshSurface, point: Vec3) -> Real:
+    """`depth_inside`; of a one-sided mesh, how far a point is behind the plane of its closest feature [m]."""
+    if not is_one_sided(surface):
+        return depth_inside(surface, point)
+    closest = nearest_mesh_point(surface.meshes, surface.mesh, point)
+    outward = wp.normalize(outward_at(surface.meshes, closest.face, closest.part))
+    return wp.max(Real(0.0), wp.dot(closest.point - point, outward))
+
+
+@wp.func(inline=False)
 def depth_inside(surface: FieldSurface, point: Vec3) -> Real:
     """Distance of a point inside a heightfield from its surface [m]; the solid extends below a base that does not
     count."""
@@ -193,6 +203,12 @@ def depth_inside(surface: FieldSurface, point: Vec3) -> Real:
         return nearest_part(field, point).distance
     beside = wp.min(field.half_x - wp.abs(point[0]), field.half_y - wp.abs(point[1]))
     return wp.max(Real(0.0), wp.min(beside, field.bottom - point[2]))
+
+
+@wp.func
+def depth_behind(surface: FieldSurface, point: Vec3) -> Real:
+    """`depth_inside`."""
+    return depth_inside(surface, point)
 
 
 @wp.func
