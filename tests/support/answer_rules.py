@@ -26,7 +26,8 @@ Broken = tuple[str, np.ndarray]
 def rules(cases: Sequence[PairCase], found: Answers, gaps: Sequence[float] = GAPS) -> Iterator[Broken]:
     """Every rule of shapes against each other."""
     voxel = np.array([half_voxel(case) for case in cases])[found.case]
-    slack = ROUNDING + FLOAT32 * np.abs(found.clearance) + voxel
+    rounding = np.array([ROUNDING * max(1.0, case.first.extent, case.second.extent) for case in cases])[found.case]
+    slack = rounding + FLOAT32 * np.abs(found.clearance) + voxel
     present = np.isfinite(found.least)
     hidden = np.array([not case.first.two_sided for case in cases])[found.case]
     must, may = ~hidden, np.ones_like(hidden)
@@ -42,11 +43,11 @@ def rules(cases: Sequence[PairCase], found: Answers, gaps: Sequence[float] = GAP
     reach = np.array([*gaps])[:, None]
     off = np.where(present, np.abs(np.where(present, found.least, 0.0) - found.clearance), 0.0)
     yield "contacts have the clearance", (off > slack).any(0)
-    yield "the error of a distance is certified", (found.clearance > 0.0) & (found.error > ROUNDING)
+    yield "the error of a distance is certified", (found.clearance > 0.0) & (found.error > rounding)
     overlap = (found.least < -slack).any(0) | (found.clearance < -slack)
     depth = np.where(present, found.least, np.where(reach > 0.0, np.inf, 0.0))
     for k in range(1, len(gaps)):
-        differs = np.abs(depth[k] - depth[0]) > ROUNDING + FLOAT32 * np.abs(depth[0])
+        differs = np.abs(depth[k] - depth[0]) > rounding + FLOAT32 * np.abs(depth[0])
         yield f"the depth at gap {gaps[k]:g} is that without a gap", overlap & differs
     yield (
         "the sign of contacts is that of the clearance",
@@ -58,8 +59,8 @@ def rules(cases: Sequence[PairCase], found: Answers, gaps: Sequence[float] = GAP
         "a distance of 0 is a touch",
         ((found.clearance == 0.0) & present[-1] & (np.abs(np.where(present[-1], found.least[-1], 0.0)) > slack)),
     )
-    yield "a sweep at rest touches", (found.swept != 1) & (found.clearance < SWEEP_TOLERANCE - ROUNDING)
-    yield "a sweep at rest is apart", (found.swept != 0) & (found.clearance > SWEEP_TOLERANCE + ROUNDING)
+    yield "a sweep at rest touches", (found.swept != 1) & (found.clearance < SWEEP_TOLERANCE - rounding)
+    yield "a sweep at rest is apart", (found.swept != 0) & (found.clearance > SWEEP_TOLERANCE + rounding)
     inner, radius, within = inner_distances(cases, found)
     yield "no farther than a point of the shape", found.clearance > inner - radius + slack
     least = np.where(present, found.least, np.inf).min(0)

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import importlib.metadata
 import importlib.util
+import os
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,10 @@ from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 ENDINGS = (".stl", ".obj", ".ply", ".off", ".glb", ".msh")
-MODULES = ("gymnasium_robotics", "dm_control")
+MODULES = ("gymnasium_robotics", "dm_control", "robosuite")
 DISTRIBUTION = "example-robot-data"
+FOLDERS = "COLLIDE_ROBOT_MESHES"
+"""Environment variable: further folders with meshes, between colons."""
 
 
 @kernel
@@ -94,6 +97,9 @@ def robot_meshes(ends: tuple[str, ...] = ENDINGS) -> list[Path]:
     ]
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         found += [Path(str(file.locate())) for file in importlib.metadata.files(DISTRIBUTION) or ()]
+    found += [
+        path for folder in filter(None, os.environ.get(FOLDERS, "").split(":")) for path in Path(folder).rglob("*")
+    ]
     seen: dict[bytes, Path] = {}
     for path in sorted(found):
         if path.suffix.lower() in ENDINGS and (ends is ENDINGS or path.as_posix().endswith(ends)):
