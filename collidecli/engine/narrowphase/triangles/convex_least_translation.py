@@ -40,13 +40,14 @@ from collidecli.engine.narrowphase.triangles.convex_direction_search import (
 from collidecli.engine.narrowphase.triangles.convex_sweep import (
     MAX_REGIONS,
     RECENT,
+    TOUCH,
     Region,
     Sweep,
     find_regions,
     first_free,
     own_half_extents,
 )
-from collidecli.engine.narrowphase.triangles.convex_triangle import TOUCH, middle_of
+from collidecli.engine.narrowphase.triangles.convex_triangle import middle_of
 from collidecli.engine.narrowphase.triangles.swept_surface import corners_of, depth_inside, is_one_sided, named_of
 from collidecli.engine.pair_query import Query, query_of
 from collidecli.engine.runtime.kernel import kernel

@@ -64,7 +64,9 @@ def touch_of_triangle(a: Any, b: TriangleShape, surface: Any, query: TriangleQue
         below = query.max_separation + radius
         if below <= rounding:
             below += depth_in_simplex(simplex, nearest.count)
-        return wp.where(below > rounding, TOUCHING, UNCERTAIN)
+        is_certain = below > rounding and (query.closed == 0 or has_inside(surface, query.mesh))
+        # A shape behind a one-sided surface, in its reach, has no contact unless it crosses.
+        return wp.where(is_certain, TOUCHING, UNCERTAIN)
     if nearest.state == BEYOND_MAX_SEPARATION or nearest.distance - radius >= query.max_separation:
         return APART_BY_LIMIT
     if nearest.distance - radius >= query.max_separation - rounding:

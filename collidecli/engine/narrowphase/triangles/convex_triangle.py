@@ -132,8 +132,9 @@ WITHIN = wp.constant(Real(-1.0e-9))
 """Least barycentric coordinate of a point above a triangle."""
 
 
-TOUCH = wp.constant(Real(1.0e-9))
-"""Fraction of the pair's size: a shape that overlaps a triangle by no more only touches it."""
+TOUCH = wp.constant(Real(4.0e-9))
+"""Fraction of the pair's size: a shape that overlaps a one-sided triangle by no more only touches it. Twice the error
+of the depth of cores that touch, see `penetration.separate`."""
 EXIT = wp.constant(Real(1.0e-6))
 """Fraction of a triangle's size at which the side of a surface beyond one of its points is decided: above the error of
 witnesses, 5e-8."""
@@ -432,20 +433,25 @@ def contacts_of_crossing(
         if crossing.exact == 0:
             count += INEXACT
         return count
-    is_one_sided = query.closed == 1 and not has_inside(surface, query.mesh)
-    if is_one_sided and crossing.depth <= TOUCH * (sum_of_sizes(difference) + difference.radius_a):
-        return 0  # It touches the triangle from behind.
-    count = contacts_above(a, b, surface, query, side, True, out, row)
+    into_b = wp.transform_inverse(query.pose_b_to_a)
+    crosses = bool(True)
+    if query.closed == 1 and not has_inside(surface, query.mesh):
+        crosses = crossing.depth > TOUCH * (sum_of_sizes(difference) + difference.radius_a)
+        if not crosses and wp.dot(side, wp.transform_vector(into_b, crossing.normal)) > Real(0.0):
+            return 0  # It touches the front of a surface without an inside from behind.
+    count = contacts_above(a, b, surface, query, side, crosses, out, row)
     if penetrates(out, row, count):
         return count
-    if is_one_sided:
+    if crosses and query.closed == 1 and not has_inside(surface, query.mesh):
         # The least translation off the triangle may lead behind it: the one along its normal does not.
-        crossing.normal = -wp.quat_rotate(wp.transform_get_rotation(query.pose_b_to_a), side)
+        crossing.normal = -wp.transform_vector(query.pose_b_to_a, side)
         crossing.depth = -separation_along(a, b, query.pose_b_to_a, crossing.normal) - difference.radius_a
         crossing.on_a = support_point(a, crossing.normal) - difference.radius_a * crossing.normal
     separation = -crossing.depth - difference.radius_a
+    if separation >= query.max_separation:
+        return count
     point = crossing.on_a + difference.radius_a * crossing.normal
-    foot = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), point + separation * crossing.normal)
+    foot = wp.transform_point(into_b, point + separation * crossing.normal)
     code = feature_at(a, point, crossing.normal)
     emit_contact(out, row + count, point, crossing.normal, separation, code, triangle_feature_at(b, foot), 0, FALLBACK)
     return count + 1

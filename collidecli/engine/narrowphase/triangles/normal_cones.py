@@ -278,5 +278,9 @@ def normal_cone_at(surface: Any, shape: TriangleShape, point: Vec3, direction: V
             least = square
             side = k
     if corner >= 0:
-        return normal_cone_of_vertex(surface, shape, corner, direction)
+        normal_cone = normal_cone_of_vertex(surface, shape, corner, direction)
+        # A point this close to a vertex may be of an edge: its direction is then perpendicular to that edge.
+        along = wp.normalize(corner_of(shape, side + 1) - corner_of(shape, side))
+        if normal_cone.belongs == 1 or wp.abs(wp.dot(direction, along)) > RISE:
+            return normal_cone
     return normal_cone_of_edge(surface, shape, side, direction)

@@ -127,8 +127,9 @@ def search_normals(source: Any, pair: SurfacePair, rows: PairRows, before: Searc
     count = int(0)
     while count < wp.static(MAX_NORMALS):
         # The deepest whose normal is not yet tried: this order does not depend on the order of the contacts.
+        # Contacts that only touch are not tried: which there are depends on the maximum separation.
         deepest = int(-1)
-        least = Real(0.0)
+        least = -pair.touch
         for i in range(rows.first, rows.end):
             contact = rows.contact[i]
             if (
@@ -161,7 +162,7 @@ def projected_translation(pair: SurfacePair, region: OverlapRegion, rows: PairRo
     for _pass in range(PROJECTIONS):
         for i in range(rows.first, rows.end):
             contact = rows.contact[i]
-            if contact.separation < Real(0.0) and is_measured(contact):
+            if contact.separation < -pair.touch and is_measured(contact):
                 lacks = -contact.separation - wp.dot(contact.normal, result)
                 if lacks > Real(0.0) and (not of_region or is_of_region(pair, region, contact)):
                     result += lacks * contact.normal
