@@ -124,9 +124,7 @@ def answers(cases: Sequence[PairCase], gaps: Sequence[float] = GAPS) -> Answers:
         found.append(deepest(collidecli.collide(model, body_q, cache_limit=0)))
         pairs = collidecli.collide(model, body_q, touch_only=True, cache_limit=0).groups["touches"]
         touching.append(np.asarray(pairs.cell_counts) > 0)
-    near = collidecli.clearance(model, body_q, by="pair", cache_limit=0)
-    item = np.nanargmin(near.distance[0], axis=1)
-    world = np.arange(len(item))
+    near, world, item = clearances(cases)
     return Answers(
         case=np.repeat(np.arange(len(cases)), counts),
         row=np.concatenate([np.arange(count) for count in counts]),
@@ -140,6 +138,13 @@ def answers(cases: Sequence[PairCase], gaps: Sequence[float] = GAPS) -> Answers:
         toward=near.normal[0, world, item],
         swept=swept_at_rest(cases, scale),
     )
+
+
+def clearances(cases: Sequence[PairCase]) -> tuple[collidecli.Clearances, np.ndarray, np.ndarray]:
+    """The distances of all pairs in all worlds; the worlds, and the item of the pair of each."""
+    near = collidecli.clearance(model_of(cases, 0.0), placed(cases), by="pair", cache_limit=0)
+    item = np.nanargmin(near.distance[0], axis=1)
+    return near, np.arange(len(item)), item
 
 
 def swept_at_rest(cases: Sequence[PairCase], scale: np.ndarray) -> np.ndarray:

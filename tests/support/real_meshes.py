@@ -59,7 +59,7 @@ def real_cases(path: Path, count: int, seed: int) -> tuple[list[PairCase], np.nd
 
 def true_distances(case: PairCase, solid: np.ndarray | None) -> np.ndarray:
     """float64[P]: distances of surfaces where the shapes are apart, -inf where they overlap [m]."""
-    corners, second = case.first.corners, case.second
+    corners, second = with_area(case.first.corners), case.second
     result = np.empty(len(case.poses))
     centers = case.poses[:, 1, :3]
     inside = np.zeros(len(centers), bool)
@@ -79,3 +79,11 @@ def true_distances(case: PairCase, solid: np.ndarray | None) -> np.ndarray:
         # Where no surface is crossed, the whole shape is on the side of its centre.
         result[row] = -np.inf if inside[row] or apart < 0.0 else apart
     return result
+
+
+def with_area(corners: np.ndarray) -> np.ndarray:
+    """The triangles [F, 3, 3] that are no lower than 1e-12 of their longest side; the program omits the others too."""
+    sides = corners - np.roll(corners, 1, axis=1)
+    longest = np.linalg.norm(sides, axis=2).max(1)
+    area = np.linalg.norm(np.cross(sides[:, 0], sides[:, 1]), axis=1)
+    return corners[area > 1e-12 * longest**2]
