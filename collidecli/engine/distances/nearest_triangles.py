@@ -80,8 +80,7 @@ def nearer_triangle(a: Any, trees: TriangleTrees, number: int, pose_b_to_a: Pose
     nearest = nearest_of_difference(difference, start, best.distance + difference.radius_a, simplex)
     if nearest.state == BEYOND_MAX_SEPARATION:
         return result
-    face = difference.rotation * wp.cross(b.q - b.p, b.r - b.p)
-    bounds = distance_bounds(difference, nearest, wp.normalize(face), simplex)
+    bounds = distance_bounds(difference, nearest, simplex)
     distance = bounds.upper - difference.radius_a
     if distance <= TOUCHING * sum_of_sizes(difference):
         distance = Real(0.0)

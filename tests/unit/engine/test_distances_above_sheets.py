@@ -70,10 +70,11 @@ def test_a_distance_and_its_bound_enclose_the_gap(shape_type, is_field, size, ha
 @pytest.mark.parametrize(("size", "half"), [(1.0, 1.0), (1e3, 1e-3), (1e-3, 0.1)])
 @pytest.mark.parametrize("shape_type", [ShapeType.BOX, ShapeType.CYLINDER, ShapeType.CONE], ids=lambda each: each.label)
 def test_corners_and_edges_below_a_flat_face(shape_type, size, half):
-    """A cube of triangles below a base; half of the cubes have an edge parallel to it."""
+    """An open cube of triangles, which is no hull, below a base; half of the cubes have an edge parallel to it."""
     builder, rng, count = ModelBuilder(), np.random.default_rng(6), 60
     row = add_convex(builder, shape_type, size)
-    other = builder.add_shape_mesh(builder.add_body(), *box(half, half, half))
+    vertex, faces = box(half, half, half)
+    other = builder.add_shape_mesh(builder.add_body(), vertex, faces[2:])
     model = builder.finalize()
     vertex, depth = model.meshes[0].vertex, PROPORTIONS[shape_type][2 if shape_type == ShapeType.BOX else 1] * size
     turned = Rotation.random(count, random_state=1).as_quat()
