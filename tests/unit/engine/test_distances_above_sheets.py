@@ -113,3 +113,21 @@ def test_a_resting_body_above_a_sheet_does_not_touch_it(half, gap):
     full = pairs_of_contacts(collidecli.collide(model, frame[None], device="cpu", gap=1e-6))
     np.testing.assert_array_equal(np.sort(full["shape1"]), expected)
     assert (touching == full).all()
+
+
+def test_shapes_just_beyond_the_gap_of_a_large_sheet_do_not_touch_it():
+    """GJK calls some of them an overlap; the set of touches has the pairs of the contacts."""
+    builder, rng, count = ModelBuilder(), np.random.default_rng(1), 200
+    add_sheet(builder, 1e3, False)
+    poses = [sheet_poses(rng, 1.0, 1)]
+    for shape_type in (ShapeType.CYLINDER, ShapeType.BOX, ShapeType.CONE):
+        for _ in range(count):
+            add_convex(builder, shape_type, 0.05)
+        gaps = 10.0 ** rng.uniform(-8.0, -4.0, count)
+        poses.append(compose(poses[0], local_poses_above(rng, shape_type, 0.05, 1e3, gaps)))
+    model, frame = builder.finalize(), np.concatenate(poses)[None, None]
+    for gap in (1e-8, 1e-7):
+        full = pairs_of_contacts(collidecli.collide(model, frame, device="cpu", gap=gap))
+        found = touches(collidecli.collide(model, frame, device="cpu", gap=gap, touch_only=True))
+        assert len(found) == len(full)
+        assert (found == full).all()
