@@ -25,12 +25,16 @@ from collidecli.engine.distances.triangle_trees import (
 )
 from collidecli.engine.geometry.box_pairs import BoxFrames, box_frames, distance_along_axes, distance_of_boxes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.geometry.support import Vertex, difference_support, support_point
+from collidecli.engine.geometry.support import Vertex, support_point
 from collidecli.engine.geometry.triangle_pair import TrianglePair, closest_points, overlap_of_projections
-from collidecli.engine.narrowphase.convex.gjk import BEYOND_MAX_SEPARATION, OVERLAP, nearest_of_difference
-from collidecli.engine.narrowphase.convex.penetration import minkowski_difference
+from collidecli.engine.narrowphase.convex.distance_bounds import distance_bounds
+from collidecli.engine.narrowphase.convex.gjk import BEYOND_MAX_SEPARATION, nearest_of_difference
+from collidecli.engine.narrowphase.convex.penetration import minkowski_difference, sum_of_sizes
 from collidecli.engine.pair_query import hull_of, primitive_of, relative_pose
 from collidecli.engine.runtime.kernel import kernel
+
+TOUCHING = wp.constant(Real(1.0e-15))
+"""Distance relative to the sizes' sum up to which a convex shape touches a triangle: the rounding of their points."""
 
 
 @wp.func
@@ -76,19 +80,15 @@ def nearer_triangle(a: Any, trees: TriangleTrees, number: int, pose_b_to_a: Pose
     nearest = nearest_of_difference(difference, start, best.distance + difference.radius_a, simplex)
     if nearest.state == BEYOND_MAX_SEPARATION:
         return result
-    distance = nearest.distance - difference.radius_a
-    if nearest.state == OVERLAP or distance <= Real(0.0):
-        result.distance = Real(0.0)
-        result.lower = Real(0.0)
-        result.normal = nearest.normal
-        result.point_a = nearest.on_a + difference.radius_a * nearest.normal
-        return result
-    support = difference_support(difference, nearest.normal)
-    result.lower = wp.min(best.lower, -wp.dot(nearest.normal, support.point) - difference.radius_a)
+    bounds = distance_bounds(difference, nearest, simplex)
+    distance = bounds.upper - difference.radius_a
+    if distance <= TOUCHING * sum_of_sizes(difference):
+        distance = Real(0.0)
+    result.lower = wp.min(best.lower, wp.clamp(bounds.lower - difference.radius_a, Real(0.0), distance))
     if distance < best.distance:
         result.distance = distance
-        result.normal = nearest.normal
-        result.point_a = nearest.on_a + difference.radius_a * nearest.normal
+        result.normal = bounds.normal
+        result.point_a = bounds.on_a + difference.radius_a * bounds.normal
     return result
 
 

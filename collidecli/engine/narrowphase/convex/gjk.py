@@ -189,7 +189,10 @@ GJK_LIMIT = wp.constant(128)
 
 @wp.struct
 class Nearest:
-    """Result of GJK. `state`: APART, BEYOND_MAX_SEPARATION (distance is a lower bound only), OVERLAP (or touching).
+    """Result of GJK. `state`: APART, BEYOND_MAX_SEPARATION (distance is a lower bound only), OVERLAP.
+
+    OVERLAP is no proof: the cores overlap, touch, or are apart by up to NEARLY_TOUCHING of their size. `distance` is
+    then an upper bound, as it is of v; see `distance_bounds`.
 
     distance: of the cores [m]; down to -TOUCHING of their size for touching cores. normal: unit, a to b. on_a: core a's
     closest point. All in a's frame, and approximate if they overlap. count: vertices of the final simplex.
@@ -363,6 +366,7 @@ def nearest_of_difference(difference: Any, start: Vec3, max_separation: Real, si
         if closest.vertex_count == 4 or next_square <= TOUCHING * TOUCHING * scale_square:
             result.state = OVERLAP
             result.count = closest.vertex_count
+            result.distance = wp.sqrt(next_square)
             result.on_a = closest.on_a
             break
         if step > 0 and next_square >= square:

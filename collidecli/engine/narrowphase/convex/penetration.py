@@ -394,8 +394,6 @@ def touch_of(a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real) -> int:
     if nearest.state == BEYOND_MAX_SEPARATION:
         return APART_BY_LIMIT
     below = limit - nearest.distance
-    if nearest.state == OVERLAP:
-        below = limit
-        if below <= error:
-            below += depth_in_simplex(simplex, nearest.count)
+    if nearest.state == OVERLAP and below <= error:
+        below += depth_in_simplex(simplex, nearest.count)
     return wp.where(below > error, TOUCHING, UNCERTAIN)

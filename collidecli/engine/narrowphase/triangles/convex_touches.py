@@ -61,7 +61,7 @@ def touch_of_triangle(a: Any, b: TriangleShape, surface: Any, query: TriangleQue
     nearest = nearest_of_difference(difference, start, query.max_separation + radius, simplex)
     rounding = ROUNDING * (sum_of_sizes(difference) + wp.abs(query.max_separation))
     if nearest.state == OVERLAP:
-        below = query.max_separation + radius
+        below = query.max_separation + radius - nearest.distance
         if below <= rounding:
             below += depth_in_simplex(simplex, nearest.count)
         is_certain = below > rounding and (query.closed == 0 or has_inside(surface, query.mesh))
