@@ -1,0 +1,120 @@
+"""Force, torque and area of the surface of equal pressures of two solids, by quadrature in float64; without the engine.
+
+On a line along e, p n . e dA is p times the line's own share of the plane across e, with the sign in which it passes the
+surface. So the force along each of three axes is a sum over the lines of a grid along it, of the pressures where
+k0 phi0 = k1 phi1 changes its sign. As the squares of a normal's components add up to 1, the area is the sum over all
+three families of lines of the components of the normals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+Distance = Callable[[np.ndarray], np.ndarray]
+"""Signed distances float64[n] of points [n, 3]."""
+ROOT_STEPS = 12
+COARSE = 20
+CHUNK = 1 << 15
+
+
+@dataclass(frozen=True)
+class Integrals:
+    """Area, force on solid 1, torque on it about the origin, and the least sum of distances on the surface."""
+
+    area: float
+    force: np.ndarray
+    torque: np.ndarray
+    depth: float
+
+
+@dataclass(frozen=True)
+class PressurePair:
+    """Two solids with stiffness, one of which may be infinite."""
+
+    phi0: Distance
+    phi1: Distance
+    k0: float
+    k1: float
+
+    def distances(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Both distances at points [..., 3]."""
+        flat = points.reshape(-1, 3)
+        parts = [flat[k : k + CHUNK] for k in range(0, len(flat), CHUNK)]
+        shape = points.shape[:-1]
+        both = [np.concatenate([phi(part) for part in parts]).reshape(shape) for phi in (self.phi0, self.phi1)]
+        return both[0], both[1]
+
+    def difference(self, points: np.ndarray) -> np.ndarray:
+        """A function that is zero where the pressures are equal, and increases from solid 0 to solid 1."""
+        phi0, phi1 = self.distances(points)
+        if np.isinf(self.k0) or np.isinf(self.k1):
+            return phi0 if np.isinf(self.k0) else -phi1
+        return (self.k0 * phi0 - self.k1 * phi1) / (self.k0 + self.k1)
+
+    def pressure(self, points: np.ndarray) -> np.ndarray:
+        """Of the softer solid; negative outside of it."""
+        phi0, phi1 = self.distances(points)
+        return -self.k0 * phi0 if self.k0 <= self.k1 else -self.k1 * phi1
+
+
+def overlap_box(pair: PressurePair, center: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
+    """Box around the points of a cube that may be in both solids: distances change by no more than their argument."""
+    axis = np.linspace(-radius, radius, COARSE)
+    points = center + np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
+    near = np.maximum(*pair.distances(points)) < np.sqrt(0.75) * (axis[1] - axis[0])
+    step = 0.5 * (axis[1] - axis[0])
+    return points[near].min(axis=0) - step, points[near].max(axis=0) + step
+
+
+def crossings(pair: PressurePair, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Points between low and high [n, 3], where the difference has different signs, at which it is zero; Illinois."""
+    g_low, g_high = pair.difference(low), pair.difference(high)
+    for _ in range(ROOT_STEPS):
+        t = (g_low / (g_low - g_high))[:, None]
+        middle = low + t * (high - low)
+        g = pair.difference(middle)
+        same = (g < 0.0) == (g_low < 0.0)
+        g_high, g_low = np.where(same, 0.5 * g_high, g), np.where(same, g, 0.5 * g_low)
+        low, high = np.where(same[:, None], middle, low), np.where(same[:, None], high, middle)
+    return middle
+
+
+def normals(pair: PressurePair, points: np.ndarray, step: float) -> np.ndarray:
+    """Unit normals of the surface at points [n, 3], by central differences."""
+    slope = np.stack([pair.difference(points + e) - pair.difference(points - e) for e in step * np.eye(3)], axis=1)
+    return slope / np.maximum(np.linalg.norm(slope, axis=1), 1e-300)[:, None]
+
+
+def pressure_integrals(
+    pair: PressurePair, center: np.ndarray, radius: float, count: int, turn: np.ndarray
+) -> Integrals:
+    """Integrals over the surface, by `count` lines along the longest side of the overlap, for each axis.
+
+    center, radius: a cube that contains one of the solids. turn: rotation matrix of the lines, so that they are not
+    along a flat side.
+    """
+    turned = PressurePair(lambda p: pair.phi0(p @ turn.T), lambda p: pair.phi1(p @ turn.T), pair.k0, pair.k1)
+    lower, upper = overlap_box(turned, center @ turn, np.sqrt(3.0) * radius)
+    side = (upper - lower).max() / count
+    axes = [low + side * np.arange(int(np.ceil((high - low) / side)) + 1) for low, high in zip(lower, upper, strict=True)]
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+    phi0, phi1 = turned.distances(grid)
+    negative, near = turned.difference(grid) < 0.0, np.maximum(phi0, phi1) < side
+    area, force, torque, depth = 0.0, np.zeros(3), np.zeros(3), 0.0
+    for axis in range(3):
+        ends = [np.moveaxis(each, axis, 0) for each in (grid, negative, near)]
+        passes = (ends[1][1:] != ends[1][:-1]) & (ends[2][1:] | ends[2][:-1])
+        points = crossings(turned, ends[0][:-1][passes], ends[0][1:][passes])
+        sign = np.where(ends[1][:-1][passes], 1.0, -1.0)
+        pressure = turned.pressure(points)
+        held = pressure > 0.0
+        points, load = points[held], (sign * pressure)[held]
+        e = np.eye(3)[axis]
+        force += load.sum() * side**2 * e
+        torque += load @ np.cross(points, e) * side**2
+        area += np.abs(normals(turned, points, 1e-6 * radius)[:, axis]).sum() * side**2
+        depth = min(depth, sum(turned.distances(points)).min(initial=0.0))
+    return Integrals(area, turn @ force, turn @ torque, depth)
