@@ -8,13 +8,15 @@ three families of lines of the components of the normals.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-Distance = Callable[[np.ndarray], np.ndarray]
-"""Signed distances float64[n] of points [n, 3]."""
+from tests.support.heightfields import Terrain, rough
+from tests.support.hydroelastic import moved, random_rotation, rotated
+from tests.support.oracle import rotation_of
+from tests.support.particle_oracle import Distance, Solid, hull_triangles, of_box, of_terrain, primitives
+
 ROOT_STEPS = 12
 COARSE = 20
 CHUNK = 1 << 15
@@ -77,7 +79,7 @@ def crossings(pair: PressurePair, low: np.ndarray, high: np.ndarray) -> np.ndarr
         middle = low + t * (high - low)
         g = pair.difference(middle)
         same = (g < 0.0) == (g_low < 0.0)
-        g_high, g_low = np.where(same, 0.5 * g_high, g), np.where(same, g, 0.5 * g_low)
+        g_low, g_high = np.where(same, g, 0.5 * g_low), np.where(same, 0.5 * g_high, g)
         low, high = np.where(same[:, None], middle, low), np.where(same[:, None], high, middle)
     return middle
 
@@ -99,7 +101,9 @@ def pressure_integrals(
     turned = PressurePair(lambda p: pair.phi0(p @ turn.T), lambda p: pair.phi1(p @ turn.T), pair.k0, pair.k1)
     lower, upper = overlap_box(turned, center @ turn, np.sqrt(3.0) * radius)
     side = (upper - lower).max() / count
-    axes = [low + side * np.arange(int(np.ceil((high - low) / side)) + 1) for low, high in zip(lower, upper, strict=True)]
+    axes = [
+        low + side * np.arange(int(np.ceil((high - low) / side)) + 1) for low, high in zip(lower, upper, strict=True)
+    ]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
     phi0, phi1 = turned.distances(grid)
     negative, near = turned.difference(grid) < 0.0, np.maximum(phi0, phi1) < side
@@ -118,3 +122,71 @@ def pressure_integrals(
         area += np.abs(normals(turned, points, 1e-6 * radius)[:, axis]).sum() * side**2
         depth = min(depth, sum(turned.distances(points)).min(initial=0.0))
     return Integrals(area, turn @ force, turn @ torque, depth)
+
+
+def notched_cube() -> tuple[np.ndarray, np.ndarray]:
+    """A unit cube with a hollow: closed and not convex."""
+    from manifold3d import Manifold
+
+    hollow = Manifold.cube((0.5, 0.5, 0.5)).translate((0.125, 0.125, 0.125))
+    mesh = (Manifold.cube((1.0, 1.0, 1.0), True) - hollow).to_mesh()
+    return np.asarray(mesh.vert_properties, float)[:, :3], np.asarray(mesh.tri_verts)
+
+
+def pressure_solids() -> list[Solid]:
+    """One of every type that has a pressure field, of about unit size; the heightfield is deep."""
+    rng = np.random.default_rng(5)
+    cloud = rng.normal(size=(20, 3)) * (0.9, 0.6, 0.4)
+    cloud -= 0.5 * (cloud.min(axis=0) + cloud.max(axis=0))
+    corners = hull_triangles(cloud)
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    normal /= np.linalg.norm(normal, axis=1)[:, None]
+    offset = (normal * corners[:, 0]).sum(axis=1)
+    vertices, faces = notched_cube()
+    terrain = Terrain(rough(3, 3, 4, 0.15).heights, 1.0, 0.8, 4.0)
+    grid = terrain.heights, terrain.hx, terrain.hy, terrain.base
+    return [
+        *primitives(),
+        Solid(
+            "hull",
+            lambda b, x, s, c: b.add_shape_convex_hull(-1, cloud, x, c),
+            lambda p: (p @ normal.T - offset).max(axis=1),  # of inner points; a lower bound of others
+            cloud,
+        ),
+        Solid(
+            "mesh",
+            lambda b, x, s, c: b.add_shape_mesh(-1, vertices, faces, x, c),
+            # Of inner points: the nearest point of either box that is not of the mesh is beyond one of the other.
+            lambda p: np.maximum(of_box(np.full(3, 0.5))(p), -of_box(np.full(3, 0.25))(p - 0.375)),
+            vertices,
+        ),
+        Solid(
+            "heightfield", lambda b, x, s, c: b.add_shape_heightfield(-1, *grid, x, c), of_terrain(terrain), vertices
+        ),
+    ]
+
+
+def overlapping_poses(a: Solid, b: Solid, rng: np.random.Generator, depth: float) -> tuple[np.ndarray, np.ndarray]:
+    """Random poses of two solids, in which a point is `depth` inside both, and none is deeper in both."""
+    pose_a = np.array([*(0.3 * rng.normal(size=3)), *random_rotation(rng)])
+    towards, start, low, high = rng.normal(size=3), np.zeros(3), 0.0, 3.0
+    if a.name in ("plane", "heightfield"):
+        towards, start, low = np.array([0.0, 0.0, 1.0]), np.array([*rng.uniform(-0.3, 0.3, 2), 0.0]), -0.5
+    towards /= np.linalg.norm(towards)
+    turn_b = random_rotation(rng)
+    cloud = rng.uniform(-1.1, 1.1, size=(4000, 3))
+    inner = b.distance(cloud)
+    cloud, inner = cloud[inner < 0.0], inner[inner < 0.0]
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        placed = rotated(turn_b, cloud) + start + middle * towards
+        deeper = np.maximum(a.distance(placed), inner).min() < -depth
+        low, high = (middle, high) if deeper else (low, middle)
+    pose_b = np.array([*(start + low * towards), *turn_b])
+    return pose_a, moved(pose_b, pose_a[3:], pose_a[:3])
+
+
+def posed(distance: Distance, pose: np.ndarray) -> Distance:
+    """A distance from a solid at a pose."""
+    turn = rotation_of(pose)
+    return lambda p: distance((p - pose[:3]) @ turn)
