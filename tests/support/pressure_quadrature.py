@@ -1,9 +1,9 @@
-"""Force, torque and area of the surface of equal pressures of two solids, by quadrature in float64; without the engine.
+"""Force, torque and area of the surface of equal pressures of two solids, by quadrature in float64.
 
-On a line along e, p n . e dA is p times the line's own share of the plane across e, with the sign in which it passes the
-surface. So the force along each of three axes is a sum over the lines of a grid along it, of the pressures where
-k0 phi0 = k1 phi1 changes its sign. As the squares of a normal's components add up to 1, the area is the sum over all
-three families of lines of the components of the normals.
+Independent of the engine. On a line along e, p n . e dA is p times the share of the plane across e that the line has,
+with the sign in which the line passes the surface. So the force along each of three axes is a sum over the lines of a
+grid along it, of the pressures where k0 phi0 - k1 phi1 changes its sign. As the squares of a normal's components add up
+to 1, the area is the sum over all three families of lines of the components of the normals.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from tests.support.heightfields import Terrain, rough
 from tests.support.hydroelastic import moved, random_rotation, rotated
 from tests.support.oracle import rotation_of
-from tests.support.particle_oracle import Distance, Solid, hull_triangles, of_box, of_terrain, primitives
+from tests.support.particle_oracle import Distance, Solid, hull_triangles, of_box, of_terrain, primitives, scaled
 
 ROOT_STEPS = 12
 COARSE = 20
@@ -133,6 +133,11 @@ def notched_cube() -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(mesh.vert_properties, float)[:, :3], np.asarray(mesh.tri_verts)
 
 
+def deep_terrain() -> Terrain:
+    """A rough heightfield whose base is far below."""
+    return Terrain(rough(3, 3, 4, 0.15).heights, 1.0, 0.8, 4.0)
+
+
 def pressure_solids() -> list[Solid]:
     """One of every type that has a pressure field, of about unit size; the heightfield is deep."""
     rng = np.random.default_rng(5)
@@ -143,25 +148,27 @@ def pressure_solids() -> list[Solid]:
     normal /= np.linalg.norm(normal, axis=1)[:, None]
     offset = (normal * corners[:, 0]).sum(axis=1)
     vertices, faces = notched_cube()
-    terrain = Terrain(rough(3, 3, 4, 0.15).heights, 1.0, 0.8, 4.0)
-    grid = terrain.heights, terrain.hx, terrain.hy, terrain.base
+    terrain = deep_terrain()
     return [
         *primitives(),
         Solid(
             "hull",
-            lambda b, x, s, c: b.add_shape_convex_hull(-1, cloud, x, c),
+            lambda b, x, s, c: b.add_shape_convex_hull(-1, cloud * s, x, c),
             lambda p: (p @ normal.T - offset).max(axis=1),  # of inner points; a lower bound of others
             cloud,
         ),
         Solid(
             "mesh",
-            lambda b, x, s, c: b.add_shape_mesh(-1, vertices, faces, x, c),
+            lambda b, x, s, c: b.add_shape_mesh(-1, vertices * s, faces, x, c),
             # Of inner points: the nearest point of either box that is not of the mesh is beyond one of the other.
             lambda p: np.maximum(of_box(np.full(3, 0.5))(p), -of_box(np.full(3, 0.25))(p - 0.375)),
             vertices,
         ),
         Solid(
-            "heightfield", lambda b, x, s, c: b.add_shape_heightfield(-1, *grid, x, c), of_terrain(terrain), vertices
+            "heightfield",
+            lambda b, x, s, c: b.add_shape_heightfield(-1, *scaled(terrain, s), x, c),
+            of_terrain(terrain),
+            vertices,
         ),
     ]
 

@@ -157,3 +157,18 @@ def test_a_long_and_narrow_patch(x, swap):
             builder.add_shape_plane(-1, cfg=soft(k))
     found = surface(builder, hydro_surface=False)
     assert abs(found.force[2]) == pytest.approx(2.0 * half * k * segment, rel=TOLERANCE)
+
+
+def test_boxes_with_a_flush_side_do_not_depend_on_their_order():
+    """Beside the side both pressures are equal in a volume, whose surface belongs to the smaller box."""
+    halves, places = (0.2, 0.1), ((0.0, 0.0, 0.0, *IDENTITY), (0.1, 0.03, 0.28, *IDENTITY))
+    found = []
+    for order in ((0, 1), (1, 0)):
+        builder = ModelBuilder()
+        for k in order:
+            half = halves[k]
+            builder.add_shape_box(builder.add_body(places[k]), hx=half, hy=half, hz=half, cfg=soft(1e6))
+        found.append(surface(builder))
+    scale = np.linalg.norm(found[0].force)
+    np.testing.assert_allclose(found[0].force, -found[1].force, atol=1e-9 * scale)
+    assert found[0].area == pytest.approx(found[1].area, rel=1e-9)
