@@ -243,7 +243,11 @@ def prepare_pairs(
     pose0 = instances.pose[pair[thread][0]]
     pose1 = instances.pose[pair[thread][1]]
     identity = wp.transform_identity(dtype=Real)
-    if is_smaller(half1, half0):
+    second = is_smaller(half1, half0)
+    if half0 == half1:  # by what does not depend on the order in the file
+        stiffer = rows.type[row0] == rows.type[row1] and fields.stiffness[row1] > fields.stiffness[row0]
+        second = rows.type[row1] < rows.type[row0] or stiffer
+    if second:
         result.sign = Real(-1.0)
         result.world = pose1
         result.pose0 = relative_pose(pose1, pose0)
