@@ -31,7 +31,7 @@ from collidecli.storage.file_hash import files_sha256
 from collidecli.storage.process_activity import reading
 from collidecli.storage.reading_limit import limited_reading
 
-RESULT_EPOCH = 8
+RESULT_EPOCH = 9
 """Part of every key. To be raised by a change of the contacts that any scene and motion give."""
 SHARD_SECONDS = 90.0
 """Wanted duration of a shard by default: long against the start of a process, short against a lost worker [s]."""

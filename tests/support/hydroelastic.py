@@ -34,9 +34,11 @@ class Surface:
     faces: dict[str, np.ndarray]
 
 
-def collided(builder: ModelBuilder, body_q: np.ndarray | None = None, **options) -> ContactBlock:
+def collided(
+    builder: ModelBuilder, body_q: np.ndarray | None = None, static_pairs: bool = False, **options
+) -> ContactBlock:
     """Contacts of a scene in its resting pose, or in poses [frames, worlds, bodies, 7]."""
-    model = builder.finalize()
+    model = builder.finalize(static_pairs=static_pairs)
     poses = model.resting_poses()[None] if body_q is None else body_q
     device = find_device("cpu")
     contact = ContactOptions(**{"hydro_surface": True, **options}).checked()
@@ -51,7 +53,7 @@ def surface(builder: ModelBuilder, body_q: np.ndarray | None = None, **options) 
     patch = groups["hydro_patches"].columns
     assert len(patch["area"]) == 1
     found = {name: patch[name][0] for name in ("area", "force", "center", "torque", "depth")}
-    return Surface(**found, faces=groups["hydro_faces"].columns)
+    return Surface(**found, faces=groups["hydro_faces"].columns if "hydro_faces" in groups else {})
 
 
 def random_rotation(rng: np.random.Generator) -> np.ndarray:

@@ -205,13 +205,13 @@ def surfaces() -> list[Solid]:
         ),
         Solid(
             "heightfield",
-            lambda b, x, s, c: b.add_shape_heightfield(-1, *_scaled(field, s), x, c),
+            lambda b, x, s, c: b.add_shape_heightfield(-1, *scaled(field, s), x, c),
             of_terrain(field),
             np.concatenate([terrain, terrain * (1.0, 1.0, 0.0) + (0.0, 0.0, field.bottom - 0.05)]),
         ),
     ]
 
 
-def _scaled(terrain: Terrain, size: float) -> tuple[np.ndarray, float, float, float]:
+def scaled(terrain: Terrain, size: float) -> tuple[np.ndarray, float, float, float]:
     grown = terrain.scaled(size)
     return grown.heights, grown.hx, grown.hy, grown.base

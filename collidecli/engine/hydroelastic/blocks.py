@@ -29,6 +29,8 @@ CORNER_SIDE = wp.constant(5)
 CORNER_COUNT = wp.constant(125)
 PATCH_SHARE = wp.constant(2)
 """A patch has a PATCH_SHARE-th of the resolution in voxels, or more, along its longest side."""
+WIDTH_SHARE = wp.constant(4)
+"""Its area is a WIDTH_SHARE-th of the resolution in voxels, or more, times its longest side."""
 THIN = wp.constant(Real(VOXELS_ACROSS))
 """A voxel is at most this fraction of the reference shape's shortest side."""
 ENDED = wp.constant(-1000)
@@ -137,14 +139,19 @@ def end_levels(
     pair = hydro[thread]
     lower = wp.vec3i(1 << 30, 1 << 30, 1 << 30)
     upper = wp.vec3i(-1, -1, -1)
+    likely = int(0)
     for k in range(first, end):
+        likely += block[k].likely
         if block[k].likely == 1:
             lower = wp.min(lower, block[k].index)
             upper = wp.max(upper, block[k].index)
     extent = upper - lower
-    longest = SIDE * (wp.max(extent[0], wp.max(extent[1], extent[2])) + 1)
+    longest = wp.max(extent[0], wp.max(extent[1], extent[2])) + 1
     shortest = Real(2.0) * wp.min(pair.half[0], wp.min(pair.half[1], pair.half[2]))
-    fits = PATCH_SHARE * longest >= level.resolution and THIN * voxel_side(pair, level) <= shortest
+    fits = PATCH_SHARE * SIDE * longest >= level.resolution and THIN * voxel_side(pair, level) <= shortest
+    # A long and narrow patch, as of a lying cylinder, has one to two layers of likely blocks, as every patch has.
+    narrow = WIDTH_SHARE * SIDE * likely < level.resolution * longest
+    fits = fits and (not narrow or 2 * (end - first) > level.resolution * level.resolution)
     last = level.last_other
     if end - first <= FEW or (is_convex_type(rows, pair.row0) and is_convex_type(rows, pair.row1)):
         last = level.last

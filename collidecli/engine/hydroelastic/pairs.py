@@ -25,7 +25,8 @@ ROUNDING = wp.constant(Real(1.0e-9))
 class HydroPair:
     """A hydroelastic pair. Everything is in the reference frame, that of the shape with the shorter longest side.
 
-    row0, row1: shape rows. method: POLYTOPES, VOXELS, or 0 for shapes whose boxes do not overlap. reference: 0 or 1.
+    row0, row1: shape rows. method: POLYTOPES, VOXELS, or 0 for shapes whose boxes do not overlap. sign: 1 where the
+    reference shape is shape 0, else -1.
     world: pose of the reference frame in the world. pose0, pose1: of the shapes; one is the identity.
     weight0, weight1: the surface is where weight0 phi0 = weight1 phi1; they add up to 1, and a rigid shape has 1.
     soft: the shape whose depth gives the pressure, and stiffness its own [N/m^3]. rigid: 0, 1 or -1 for none.
@@ -38,7 +39,7 @@ class HydroPair:
     row0: int
     row1: int
     method: int
-    reference: int
+    sign: Real
     world: Pose
     pose0: Pose
     pose1: Pose
@@ -161,7 +162,7 @@ def bound_overlap(other_is_plane: int, pair: HydroPair, half: Vec3, other_half: 
     result.upper = half
     if other_is_plane == 1:
         normal = wp.quat_rotate(wp.transform_get_rotation(other), Vec3(Real(0.0), Real(0.0), Real(1.0)))
-        margin = wp.where(pair.reference == 0, pair.margin1, pair.margin0)
+        margin = wp.where(pair.sign > Real(0.0), pair.margin1, pair.margin0)
         height = -wp.dot(normal, wp.transform_get_translation(other)) - margin
         result.sink = wp.dot(absolute(normal), half) - height
     else:
@@ -226,6 +227,7 @@ def prepare_pairs(
     result = stiffness_of_pair(HydroPair(), fields.stiffness[row0], fields.stiffness[row1])
     result.row0 = row0
     result.row1 = row1
+    result.sign = Real(1.0)
     result.margin0 = margins.margin[row0]
     result.margin1 = margins.margin[row1]
     forced = forced_index(margins.forced_start, margins.forced, row0, row1)
@@ -241,8 +243,12 @@ def prepare_pairs(
     pose0 = instances.pose[pair[thread][0]]
     pose1 = instances.pose[pair[thread][1]]
     identity = wp.transform_identity(dtype=Real)
-    if is_smaller(half1, half0):
-        result.reference = 1
+    second = is_smaller(half1, half0)
+    if half0 == half1:  # by what does not depend on the order in the file
+        stiffer = rows.type[row0] == rows.type[row1] and fields.stiffness[row1] > fields.stiffness[row0]
+        second = rows.type[row1] < rows.type[row0] or stiffer
+    if second:
+        result.sign = Real(-1.0)
         result.world = pose1
         result.pose0 = relative_pose(pose1, pose0)
         result.pose1 = identity

@@ -182,9 +182,9 @@ def clip_by_cell(
 ) -> Clipped:
     """The part of a polygon in a face's cell.
 
-    A polygon in the boundary of two cells belongs to the cell on whose side weight0 phi0 < weight1 phi1; so it counts
-    once, also where both functions are equal in the whole of the other cell. difference: the gradient of
-    weight0 phi0 - weight1 phi1.
+    A polygon in the boundary of two cells belongs to the cell on whose side the reference shape's weighted distance is
+    the lower one; so it counts once, also where both are equal in the whole of the other cell. difference: the gradient
+    of the reference shape's less the other's.
     """
     result = polygon
     for at in range(fields.neighbor_start[face], fields.neighbor_start[face + 1]):
@@ -228,8 +228,9 @@ def polygon_of_cells(
     result = clip_by_depth(pair, plane0, plane1, corner, result)
     if result.count < 3:
         return none
-    result = clip_by_cell(fields, pair, 0, face0, plane0, difference, corner, result)
-    result = clip_by_cell(fields, pair, 1, face1, plane1, difference, corner, result)
+    inward = pair.sign * difference
+    result = clip_by_cell(fields, pair, 0, face0, plane0, inward, corner, result)
+    result = clip_by_cell(fields, pair, 1, face1, plane1, inward, corner, result)
     if result.count < 3:
         return none
     return face_of_polygon(pair, plane0, plane1, normal, corner, result)

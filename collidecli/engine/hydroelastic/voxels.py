@@ -24,7 +24,7 @@ LOCAL_CORNERS = 16
 
 @wp.struct
 class Tetrahedron:
-    """Corners of a tetrahedron, both distances there, and weight0 phi0 - weight1 phi1.
+    """Corners of a tetrahedron, both distances there, and their `pressure_difference`.
 
     step: of each axis the number of the step along it, from corner `step` to the next. side: of the voxel [m].
     """
@@ -132,7 +132,7 @@ def face_in(pair: HydroPair, tetrahedron: Tetrahedron, corner: wp.array[Vec3]) -
     length = wp.length(difference.slope)
     if length == Real(0.0):
         return none
-    normal = difference.slope / length
+    normal = pair.sign * difference.slope / length
     polygon = Clipped()
     polygon.target = wp.static(LOCAL_CORNERS // 2)
     polygon.count = zero_polygon(tetrahedron, corner, normal)
@@ -157,6 +157,19 @@ def step_along(first: int, second: int, axis: int) -> int:
 
 
 @wp.func
+def pressure_difference(pair: HydroPair, distance: Vec2) -> Real:
+    """Weighted distance from the reference shape less that from the other; 0 within rounding.
+
+    A flat side of a rigid reference shape may lie in the grid's boundary. The grid has voxels on its inner side only,
+    where the difference is negative: see `zero_polygon`.
+    """
+    difference = pair.sign * (pair.weight0 * distance[0] - pair.weight1 * distance[1])
+    if wp.abs(difference) <= IN_PLANE * pair.size:
+        return Real(0.0)
+    return difference
+
+
+@wp.func
 def tetrahedron_of(
     pair: HydroPair, level: Level, block: Block, first: int, voxel: wp.vec3i, which: int, value: wp.array[Vec2]
 ) -> Tetrahedron:
@@ -176,10 +189,7 @@ def tetrahedron_of(
         here = value[first + corner_number(at[0], at[1], at[2])]
         result.first[k] = here[0]
         result.second[k] = here[1]
-        difference = pair.weight0 * here[0] - pair.weight1 * here[1]
-        if wp.abs(difference) <= IN_PLANE * pair.size:
-            difference = Real(0.0)
-        result.difference[k] = difference
+        result.difference[k] = pressure_difference(pair, here)
         for axis in range(3):
             result.point[k, axis] = result.side * Real(SIDE * block.index[axis] + at[axis]) - pair.half[axis]
     return result
@@ -193,9 +203,9 @@ def has_surface(pair: HydroPair, first: int, voxel: wp.vec3i, value: wp.array[Ve
     inside = bool(False)
     for k in range(8):
         here = value[first + corner_number(voxel[0] + (k >> 2), voxel[1] + ((k >> 1) & 1), voxel[2] + (k & 1))]
-        difference = pair.weight0 * here[0] - pair.weight1 * here[1]
-        negative = negative or difference < -IN_PLANE * pair.size
-        positive = positive or difference >= -IN_PLANE * pair.size
+        difference = pressure_difference(pair, here)
+        negative = negative or difference < Real(0.0)
+        positive = positive or difference >= Real(0.0)
         inside = inside or wp.where(pair.soft == 0, here[0], here[1]) < Real(0.0)
     return positive and negative and inside
 
