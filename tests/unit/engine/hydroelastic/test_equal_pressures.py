@@ -73,8 +73,8 @@ def test_every_pair_against_quadrature(first, second, stiffness):
 @pytest.mark.slow
 @pytest.mark.parametrize("stiffness", STIFFNESS)
 def test_forces_converge_with_the_square_of_the_resolution(stiffness):
-    """The median of the errors of all pairs of primitives of which one is curved."""
-    names = [solid.name for solid in pressure_solids()[:7]]
+    """The median of the errors of all pairs of primitives with a curved one; without ellipsoids, which take long."""
+    names = ["plane", "sphere", "capsule", "box", "cylinder", "cone"]
     errors = []
     for number, (first, second) in enumerate(combinations_with_replacement(names, 2)):
         if {first, second} <= {"plane", "box"}:
@@ -82,7 +82,7 @@ def test_forces_converge_with_the_square_of_the_resolution(stiffness):
         rng = np.random.default_rng([number, 2])
         a, b, k = SOLIDS[first], SOLIDS[second], STIFFNESS[stiffness]
         poses = overlapping_poses(a, b, rng, rng.uniform(0.05, 0.25))
-        truth = quadrature(a, b, poses, k, rng, 128).force
+        truth = quadrature(a, b, poses, k, rng, 96).force
         forces = [sampled((a, b), poses, k, number % 2 == 0, resolution)[0] for resolution in (16, 32, 64)]
         errors.append([np.linalg.norm(force - truth) / np.linalg.norm(truth) for force in forces])
     middle = np.median(errors, axis=0)
