@@ -220,13 +220,15 @@ def _motion(scene: LoadedScene) -> dict[str, Any]:
 
 
 def _geometry(model: Model, row: int) -> dict[str, Any]:
-    """Of a convex mesh the vertex count; of a mesh the triangle count, whether it is closed, and its repairs."""
+    """Of a convex mesh the vertex count; of a mesh the triangle count, whether it is closed or crosses itself, and its
+    repairs."""
     shapes = model.shapes
     if shapes.hull[row] >= 0:
         return {"vertices": len(model.hulls[shapes.hull[row]].vertex)}
     if shapes.mesh[row] >= 0:
         mesh = model.meshes[shapes.mesh[row]]
-        return {"triangles": len(mesh.face), "closed": mesh.is_closed, "repairs": mesh.repairs.counts()}
+        counts = {"triangles": len(mesh.face), "closed": mesh.is_closed, "crosses_itself": mesh.crosses_itself}
+        return {**counts, "repairs": mesh.repairs.counts()}
     return {}
 
 

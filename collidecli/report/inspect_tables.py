@@ -163,7 +163,9 @@ def _size_text(shape: ResultDict) -> str:
     """Sizes of a shape; of a mesh the half extents of its box, and the number of vertices or triangles."""
     size = " ".join(f"{x:.4g}" for x in shape["size"])
     if "triangles" in shape:
-        return f"{size}, {plural(shape['triangles'], 'triangle')}, {'closed' if shape['closed'] else 'open'}"
+        state = "closed" if shape["closed"] else "open"
+        crosses = ", crosses itself" if shape["crosses_itself"] else ""
+        return f"{size}, {plural(shape['triangles'], 'triangle')}, {state}{crosses}"
     return f"{size}, {count(shape['vertices'])} vertices" if "vertices" in shape else size
 
 

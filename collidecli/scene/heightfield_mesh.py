@@ -12,8 +12,8 @@ class SolidMesh(TriangleMesh):
     """A mesh that neither crosses itself nor has nested parts, which is not tested."""
 
     @property
-    def _crossings(self) -> tuple[bool, np.ndarray]:
-        return False, np.zeros(len(self.face), bool)
+    def _crossings(self) -> tuple[bool, np.ndarray, bool]:
+        return False, np.zeros(len(self.face), bool), False
 
 
 def solid_mesh(field: Heightfield) -> TriangleMesh:

@@ -102,22 +102,22 @@ class TriangleMesh:
         return self.is_solid and is_balanced(self.face, self._edges)
 
     @cached_property
-    def _crossings(self) -> tuple[bool, np.ndarray]:
-        """The values of `needs_winding` and `hidden`."""
+    def _crossings(self) -> tuple[bool, np.ndarray, bool]:
+        """The values of `needs_winding`, `hidden` and `crosses_itself`."""
         hidden = np.zeros(len(self.face), bool)
         if not self.is_closed:
-            return False, hidden
+            return False, hidden, False
         face = self.face.astype(np.int64)
         crossed = np.zeros(len(face), bool)
         crossed[crossed_triangles(self.vertex, face).reshape(-1)] = True
         several = bool(crossed.any()) or not self.is_manifold
         if not several and not self._has_nested_parts(face):
-            return False, hidden
+            return False, hidden, False
         edges = self._edges
         joins = edges.count == 2
         joins[edges.side_edge[np.repeat(crossed, 3)]] = False
         hidden = hidden_triangles(self.vertex, face, joined_faces(face, edges, joins), crossed)
-        return several or bool(hidden.any()), hidden
+        return several or bool(hidden.any()), hidden, bool(crossed.any())
 
     def _has_nested_parts(self, face: np.ndarray) -> bool:
         """Whether the box of a part is within that of another part."""
@@ -134,6 +134,11 @@ class TriangleMesh:
         """Whether inside and outside of a closed mesh require the winding number instead of the nearest triangle: its
         surface crosses itself, parts of it are inside others, or more than two triangles share an edge."""
         return self._crossings[0]
+
+    @property
+    def crosses_itself(self) -> bool:
+        """Whether triangles of a closed mesh cross each other, after its repairs."""
+        return self._crossings[2]
 
     @property
     def hidden(self) -> np.ndarray:

@@ -208,6 +208,41 @@ def separation_of(pair: TrianglePair, normal: Vec3) -> Real:
     return low - high
 
 
+NEARLY_TOUCHING = wp.constant(Real(1.0e-5))
+"""Distance relative to the longest side below which the rounding of the points turns the normal by too much."""
+
+
+@wp.func
+def separation_across(pair: TrianglePair, normal: Vec3, least: Real) -> Real:
+    """`least`, or the separation of two triangles along a vector, not unit, or its opposite if that is larger [m]."""
+    if wp.length_sq(normal) == Real(0.0):
+        return least
+    unit = wp.normalize(normal)
+    return wp.max(least, wp.max(separation_of(pair, unit), separation_of(pair, -unit)))
+
+
+@wp.func(inline=False)
+def certified_separation(pair: TrianglePair, normal: Vec3, distance: Real) -> Real:
+    """Lower bound of the distance of two triangles [m]: the separation along a normal, and if they nearly touch the
+    largest of those along it perpendicular to a side, along the triangles' normals and across a side of each.
+
+    The points of a vertex and a side, a vertex and a face, or two sides give one of these normals without a difference
+    of nearly equal points.
+    """
+    least = separation_of(pair, normal)
+    sides_a = wp.matrix_from_rows(pair.q - pair.p, pair.r - pair.q, pair.p - pair.r)
+    sides_b = wp.matrix_from_rows(pair.b - pair.a, pair.c - pair.b, pair.a - pair.c)
+    if distance > NEARLY_TOUCHING * wp.max(wp.length(sides_a[0]), wp.length(sides_b[0])):
+        return least
+    least = separation_across(pair, pair.normal_pqr, separation_across(pair, pair.normal_abc, least))
+    for i in range(3):
+        least = separation_across(pair, wp.cross(sides_a[i], wp.cross(normal, sides_a[i])), least)
+        least = separation_across(pair, wp.cross(sides_b[i], wp.cross(normal, sides_b[i])), least)
+        for k in range(3):
+            least = separation_across(pair, wp.cross(sides_a[i], sides_b[k]), least)
+    return least
+
+
 @wp.func(inline=False)
 def nearer_pair(
     trees: TriangleTrees, face_a: int, face_b: int, pose_b_to_a: Pose, may_cross: bool, best: Found
@@ -239,7 +274,7 @@ def nearer_pair(
     if distance >= best.distance and distance >= best.lower:
         return result
     normal = (closest.moving - closest.fixed) / distance
-    result.lower = wp.min(best.lower, separation_of(pair, normal))
+    result.lower = wp.min(best.lower, certified_separation(pair, normal, distance))
     if distance < best.distance:
         result.distance = distance
         result.normal = normal

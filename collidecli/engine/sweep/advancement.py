@@ -144,7 +144,7 @@ class Sweeper:
             for name in ("normal", "point0", "point1"):
                 getattr(result, name)[active] = getattr(query.found, name)
             result.distance[active], result.lower[active] = query.distance, self.lower_bound(held, query)
-            touches = touching(query.distance, query.error, self.tolerance)
+            touches = touching(query, self.tolerance)
             lower = np.maximum(query.separation, query.distance - query.error - query.rounding)
             goal = 0.5 * self.tolerance
             step = np.maximum(
@@ -245,9 +245,10 @@ def least_between(first: np.ndarray, last: np.ndarray, curvature: np.ndarray) ->
     return np.where(np.abs(fall) >= half, np.minimum(first, last), inside)
 
 
-def touching(distance: np.ndarray, error: np.ndarray, tolerance: float) -> np.ndarray:
-    """bool[n]: whether pairs touch for certain. An overlap without a certified depth is a touch too."""
-    return (distance + error <= tolerance) | ((distance < 0.0) & ~np.isfinite(error))
+def touching(query: Query, tolerance: float) -> np.ndarray:
+    """bool[n]: whether pairs touch for certain. A pair whose distance is not above its rounding touches, whether or not
+    its depth is certified."""
+    return (query.distance + query.error <= tolerance) | (query.distance <= query.rounding)
 
 
 def _advance(distance: np.ndarray, speed: np.ndarray) -> np.ndarray:

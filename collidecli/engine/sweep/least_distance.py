@@ -64,7 +64,7 @@ def least_distance(
         query = sweeper.query(held, time)
         lower = sweeper.lower_bound(held, query)
         least[active] = np.minimum(least[active], query.distance)
-        touches[active] |= touching(query.distance, query.error, sweeper.tolerance)
+        touches[active] |= touching(query, sweeper.tolerance)
         left[active, used], right[active, used] = time, high
         at_left[active, used], at_right[active, used] = lower, of_high
         right[active, lowest], at_right[active, lowest] = time, lower

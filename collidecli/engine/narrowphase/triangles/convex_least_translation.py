@@ -47,7 +47,7 @@ from collidecli.engine.narrowphase.triangles.convex_sweep import (
     first_free,
     own_half_extents,
 )
-from collidecli.engine.narrowphase.triangles.convex_triangle import middle_of
+from collidecli.engine.narrowphase.triangles.shape_middle import middle_of
 from collidecli.engine.narrowphase.triangles.swept_surface import corners_of, depth_inside, is_one_sided, named_of
 from collidecli.engine.pair_query import Query, query_of
 from collidecli.engine.runtime.kernel import kernel

@@ -36,11 +36,11 @@ from collidecli.engine.narrowphase.sub_pair_touches import touch_collider, touch
 from collidecli.engine.narrowphase.triangles import heightfield_colliders, mesh_colliders
 from collidecli.engine.narrowphase.triangles.convex_triangle import (
     TriangleQuery,
-    middle_of,
     toward_triangle,
     triangle_query,
 )
 from collidecli.engine.narrowphase.triangles.normal_cones import has_inside, normal_cone_at
+from collidecli.engine.narrowphase.triangles.shape_middle import middle_of
 from collidecli.engine.pair_query import Query, hull_of, primitive_of
 from collidecli.scene.shape_types import ShapeType
 

@@ -18,12 +18,11 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.contact_record import ContactBuffer, emit_contact, memory_row
-from collidecli.engine.geometry.hulls import HullShape
 from collidecli.engine.geometry.mesh_nearest import feature_of_mesh_point, mesh_point_on_triangle, outward_at
 from collidecli.engine.geometry.meshes import Meshes, TriangleShape, barycentric_of
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import CAPSULE, SPHERE
-from collidecli.engine.geometry.support import Primitive, Vertex, core_is_flat, core_radius, support_point
+from collidecli.engine.geometry.support import Vertex, core_is_flat, core_radius, support_point
 from collidecli.engine.narrowphase.contact_merging import FALLBACK, MIDDLE_INSIDE
 from collidecli.engine.narrowphase.convex.analytic_early_out import toward
 from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts
@@ -46,7 +45,6 @@ from collidecli.engine.narrowphase.convex.triangle_features import corner_of, tr
 from collidecli.engine.narrowphase.sub_pairs import INEXACT
 from collidecli.engine.narrowphase.triangles.heightfield_query_bounds import (
     AT_SURFACE,
-    middle_of_hull,
     nearest_on_triangle,
 )
 from collidecli.engine.narrowphase.triangles.normal_cones import (
@@ -57,20 +55,7 @@ from collidecli.engine.narrowphase.triangles.normal_cones import (
     normal_cone_at,
     normal_cone_of_edge,
 )
-
-# ruff: noqa: F811
-
-
-@wp.func
-def middle_of(shape: Primitive) -> Vec3:
-    """An interior point of a primitive, its own frame [m]."""
-    return Vec3()
-
-
-@wp.func
-def middle_of(shape: HullShape) -> Vec3:
-    """An interior point of a hull, its own frame [m]."""
-    return middle_of_hull(shape)
+from collidecli.engine.narrowphase.triangles.shape_middle import middle_of
 
 
 @wp.func(inline=False)

@@ -47,7 +47,6 @@ from collidecli.engine.narrowphase.triangles.convex_triangle import (
     TriangleQuery,
     collide_convex_triangle,
     middle_inside_heightfield,
-    middle_of,
     triangle_query,
 )
 from collidecli.engine.narrowphase.triangles.heightfield_nearest import (
@@ -73,6 +72,7 @@ from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     wall_range,
 )
 from collidecli.engine.narrowphase.triangles.normal_cones import has_nearer, normal_cone_at
+from collidecli.engine.narrowphase.triangles.shape_middle import middle_of
 from collidecli.engine.narrowphase.triangles.swept_surface import FieldSurface
 from collidecli.engine.pair_query import Query, hull_of, primitive_of
 from collidecli.scene.shape_types import ShapeType

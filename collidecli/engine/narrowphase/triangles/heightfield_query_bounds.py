@@ -5,13 +5,13 @@ import warp as wp
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.bounds import OUTWARD, bounding_box, quat_x, quat_y, quat_z
 from collidecli.engine.geometry.heightfields import Field, field_triangle, top_triangle
-from collidecli.engine.geometry.hulls import HullShape
 from collidecli.engine.geometry.meshes import TriangleShape, barycentric_of, square_to_segment, square_to_triangle
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONVEX_MESH, ELLIPSOID, SPHERE
 from collidecli.engine.geometry.support import Primitive, support_point
 from collidecli.engine.narrowphase.convex.triangle_features import corner_of
 from collidecli.engine.narrowphase.triangles.normal_cones import normal_cone_at
+from collidecli.engine.narrowphase.triangles.shape_middle import middle_of
 from collidecli.engine.pair_query import Query, hull_of, primitive_of
 
 AT_SURFACE = wp.constant(Real(1.0e-9))
@@ -46,17 +46,6 @@ class ShapeBounds:
 
 
 @wp.func
-def middle_of_hull(shape: HullShape) -> Vec3:
-    """An interior point of a hull [m]; the middle of its AABB need not be one."""
-    total = Vec3()
-    for axis in range(3):
-        direction = Vec3()
-        direction[axis] = Real(1.0)
-        total += support_point(shape, direction) + support_point(shape, -direction)
-    return total / Real(6.0)
-
-
-@wp.func
 def bounds_of_shape(rows: ShapeRows, query: Query, field: Field) -> ShapeBounds:
     """The bounds of the convex shape of a pair."""
     bounds = ShapeBounds()
@@ -87,7 +76,7 @@ def bounds_of_shape(rows: ShapeRows, query: Query, field: Field) -> ShapeBounds:
     bounds.center = bounds.middle
     bounds.ball = Real(rows.radius[query.row_a]) * (Real(1.0) + Real(OUTWARD)) + bounds.max_separation
     if shape_type == CONVEX_MESH:
-        bounds.middle = wp.transform_point(pose_a_to_b, middle_of_hull(hull_of(rows, query.row_a)))
+        bounds.middle = wp.transform_point(pose_a_to_b, middle_of(hull_of(rows, query.row_a)))
     if bounds.middle[2] < field.bottom:
         bounds.beneath = 1
     return bounds

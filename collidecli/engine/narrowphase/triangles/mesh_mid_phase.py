@@ -9,10 +9,10 @@ from collidecli.engine.geometry.bounds import bounding_box
 from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_mesh_point, square_to_box
 from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.geometry.shape_codes import CONVEX_MESH, PLANE
+from collidecli.engine.geometry.shape_codes import PLANE
 from collidecli.engine.narrowphase.sub_pairs import SubPairList, append_sub_pair, has_all
-from collidecli.engine.narrowphase.triangles.heightfield_query_bounds import middle_of_hull
-from collidecli.engine.pair_query import Query, hull_of
+from collidecli.engine.narrowphase.triangles.shape_middle import middle_of_row
+from collidecli.engine.pair_query import Query
 
 
 @wp.struct
@@ -82,14 +82,6 @@ def exit_face(meshes: Meshes, mesh: int, middle: Vec3) -> int:
     if not is_inside_mesh(meshes, mesh, middle, closest):
         return -1
     return closest.face
-
-
-@wp.func(inline=False)
-def middle_of_row(rows: ShapeRows, row: int) -> Vec3:
-    """An interior point of a convex shape, its own frame [m]."""
-    if rows.type[row] == CONVEX_MESH:
-        return middle_of_hull(hull_of(rows, row))
-    return Vec3()
 
 
 @wp.func(inline=True)
