@@ -19,8 +19,8 @@ ROUNDING = 1e-9
 CONTACT = 1e-7
 """Of the size: the bound of a contact's distance in docs/explanation/accuracy.md."""
 TOUCH_FROM_BEHIND = 1e-8
-"""Of the size: an overlap of a one-sided triangle up to twice the error of the depth of touching shapes, which is 2e-9 of
-the sum of their sizes, is a touch."""
+"""Of the size: an overlap of a one-sided triangle up to twice the error of the depth of touching shapes, which is 2e-9
+of the sum of their sizes, is a touch."""
 FLOAT32 = 2.0**-23
 """Of a number: one unit in the last place of a contact's distance; a rounded float64 may fall to either side."""
 LISTED = 6

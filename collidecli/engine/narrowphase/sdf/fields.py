@@ -13,7 +13,7 @@ import warp as wp
 
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.by_reference import by_reference
-from collidecli.engine.geometry.mesh_nearest import winding_number
+from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_mesh_point, outward_at
 from collidecli.engine.geometry.meshes import Meshes, upload_meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import CONVEX_MESH, ELLIPSOID
@@ -48,91 +48,9 @@ class Fields:
     meshes: Meshes
 
 
-@wp.struct
-class NearestOnMesh:
-    """Closest point of a mesh. off: from it to the query point [m]. outward: its sign gives the side, not unit."""
-
-    off: Vec3
-    outward: Vec3
-
-
-@wp.func
-def nearest_on_segment(p: Vec3, q: Vec3, point: Vec3) -> Real:
-    """Parameter t in [0, 1] of the closest point p + t (q - p) of a segment."""
-    along = q - p
-    return wp.clamp(wp.dot(point - p, along) / wp.dot(along, along), Real(0.0), Real(1.0))
-
-
-@wp.func(inline=False)
-def on_triangle(meshes: Meshes, face: int, point: Vec3) -> NearestOnMesh:
-    """Closest point of one triangle; outward: the normal sum of the corner, edge or face that it is on."""
-    result = NearestOnMesh()
-    p = meshes.arrays[0].point[meshes.arrays[0].corner[3 * face]]
-    normal = meshes.arrays[0].face_normal[face]
-    height = wp.dot(point - p, normal)
-    foot = point - height * normal
-    within = bool(True)
-    least = Real(wp.inf)
-    for k in range(3):
-        a = meshes.arrays[0].point[meshes.arrays[0].corner[3 * face + k]]
-        b = meshes.arrays[0].point[meshes.arrays[0].corner[3 * face + (k + 1) % 3]]
-        if wp.dot(wp.cross(b - a, foot - a), normal) < Real(0.0):
-            within = False
-        t = nearest_on_segment(a, b, point)
-        off = point - (a + t * (b - a))
-        if wp.dot(off, off) < least:
-            least = wp.dot(off, off)
-            result.off = off
-            result.outward = meshes.arrays[0].edge_normal[meshes.arrays[0].side[3 * face + k]]
-            if t == Real(0.0):
-                result.outward = meshes.arrays[0].vertex_normal[meshes.arrays[0].corner[3 * face + k]]
-            elif t == Real(1.0):
-                result.outward = meshes.arrays[0].vertex_normal[meshes.arrays[0].corner[3 * face + (k + 1) % 3]]
-    if within:
-        result.off = height * normal
-        result.outward = normal
-    return result
-
-
-@wp.func(inline=False)
-def nearest_on_mesh(meshes: Meshes, mesh: int, point: Vec3) -> NearestOnMesh:
-    """Closest point of a mesh, by BVH traversal; of equally close ones the first in BVH order."""
-    best = NearestOnMesh()
-    node = meshes.arrays[0].header[mesh].first_node
-    end = meshes.arrays[0].header[mesh].end_node
-    # A first bound, so that most of the BVH is skipped: the leaf reached by descending into the closer child.
-    square = Real(wp.inf)
-    at = node
-    while at < end and meshes.arrays[0].leaf[at] < 0:
-        near = at + 1
-        far = meshes.arrays[0].skip[near]
-        off_near = point - wp.max(meshes.arrays[0].lower[near], wp.min(meshes.arrays[0].upper[near], point))
-        off_far = point - wp.max(meshes.arrays[0].lower[far], wp.min(meshes.arrays[0].upper[far], point))
-        at = near
-        if wp.dot(off_far, off_far) < wp.dot(off_near, off_near):
-            at = far
-    best = on_triangle(meshes, meshes.arrays[0].leaf[at], point)
-    square = wp.dot(best.off, best.off)
-    while node < end:
-        off = point - wp.max(meshes.arrays[0].lower[node], wp.min(meshes.arrays[0].upper[node], point))
-        if wp.dot(off, off) >= square:
-            node = meshes.arrays[0].skip[node]
-            continue
-        if meshes.arrays[0].leaf[node] >= 0:
-            here = on_triangle(meshes, meshes.arrays[0].leaf[node], point)
-            if wp.dot(here.off, here.off) < square:
-                best = here
-                square = wp.dot(here.off, here.off)
-        node += 1
-    return best
-
-
 @wp.func(inline=False)
 def exact_field(fields: wp.array[Fields], row: int, point: Vec3) -> FieldSample:
-    """Exact distance and unit gradient of a shape's surface. An open mesh has no interior: both its sides are outside.
-
-    Source of the sign: angle-weighted pseudonormals, Baerentzen and Aanaes 2005; else the winding number.
-    """
+    """Exact distance and unit gradient of a shape's surface; both sides of an open mesh are outside."""
     result = FieldSample()
     result.inside = 1
     if fields[0].type[row] < CONVEX_MESH:
@@ -141,17 +59,15 @@ def exact_field(fields: wp.array[Fields], row: int, point: Vec3) -> FieldSample:
         result.gradient = nearest.outward
         return result
     mesh = fields[0].facet[row]
-    found = nearest_on_mesh(fields[0].meshes, mesh, point)
-    result.value = wp.length(found.off)
+    nearest = nearest_mesh_point(fields[0].meshes, mesh, point)
+    result.value = wp.sqrt(nearest.square)
     if result.value > Real(0.0):
-        result.gradient = found.off / result.value
+        result.gradient = (point - nearest.point) / result.value
     else:
-        result.gradient = wp.normalize(found.outward)
+        result.gradient = wp.normalize(outward_at(fields[0].meshes, nearest.face, nearest.part))
     inside = fields[0].meshes.arrays[0].header[mesh].is_closed == 1
-    if inside and fields[0].meshes.arrays[0].header[mesh].first_winding_node >= 0:
-        inside = winding_number(fields[0].meshes, mesh, point) != 0
-    elif inside:
-        inside = wp.dot(found.off, found.outward) < Real(0.0)
+    if inside:
+        inside = is_inside_mesh(fields[0].meshes, mesh, point, nearest)
     if inside:
         result.value = -result.value
         result.gradient = -result.gradient
