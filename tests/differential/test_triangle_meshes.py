@@ -173,7 +173,10 @@ def test_the_hull_of_a_box_is_a_box(surface, size):
     np.testing.assert_array_equal(np.diff(hull.cell_start) > 0, np.diff(box.cell_start) > 0)
     for frame in np.flatnonzero(np.diff(box.cell_start)).tolist():
         check_contract(hull.cell(frame), size)
-        assert hull.cell(frame).distance.min() == pytest.approx(box.cell(frame).distance.min(), abs=2e-6 * size)
+        # A depth is at most 1.02 times the least translation (docs/explanation/mesh-contacts.md), so also of the other.
+        assert hull.cell(frame).distance.min() == pytest.approx(
+            box.cell(frame).distance.min(), abs=2e-6 * size, rel=0.02 if box.cell(frame).distance.min() < 0.0 else 0.0
+        )
 
 
 def sliding(shape_type: ShapeType, height: float, frames: int = 120) -> np.ndarray:

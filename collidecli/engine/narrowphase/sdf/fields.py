@@ -59,15 +59,15 @@ def exact_field(fields: wp.array[Fields], row: int, point: Vec3) -> FieldSample:
         result.gradient = nearest.outward
         return result
     mesh = fields[0].facet[row]
-    nearest = nearest_mesh_point(fields[0].meshes, mesh, point)
-    result.value = wp.sqrt(nearest.square)
+    closest = nearest_mesh_point(fields[0].meshes, mesh, point)
+    result.value = wp.sqrt(closest.square)
     if result.value > Real(0.0):
-        result.gradient = (point - nearest.point) / result.value
+        result.gradient = (point - closest.point) / result.value
     else:
-        result.gradient = wp.normalize(outward_at(fields[0].meshes, nearest.face, nearest.part))
+        result.gradient = wp.normalize(outward_at(fields[0].meshes, closest.face, closest.part))
     inside = fields[0].meshes.arrays[0].header[mesh].is_closed == 1
     if inside:
-        inside = is_inside_mesh(fields[0].meshes, mesh, point, nearest)
+        inside = is_inside_mesh(fields[0].meshes, mesh, point, closest)
     if inside:
         result.value = -result.value
         result.gradient = -result.gradient
