@@ -23,6 +23,8 @@ GAPS = (0.0, 1e-3, 0.02, 0.3)
 """[m]"""
 BAND = 1e-6
 """Of the mesh's half size: nearer to touching either sign is right, as FCL rounds so."""
+FCL = 1e-6
+"""Tolerance of FCL's distances, `DistanceRequest.distance_tolerance` [m]."""
 MOST_FACES = 60_000
 ELBOW, ARM, PALM = (
     "upper_arm_v0/elbow_flex.stl",
@@ -60,7 +62,7 @@ def contradictions(path: Path, count: int, seed: int) -> tuple[list[str], int]:
             "no overlap": (truth > 0.0) & (least < -ROUNDING * size),
             "an overlap": np.isinf(truth) & ~(least < ROUNDING * size),
             "a contact in the gap": (truth < gap - BAND * size) & np.isinf(least),
-            "the distance": (truth > 0.0) & np.isfinite(least) & (np.abs(least - truth) > BAND * size),
+            "the distance": (truth > 0.0) & np.isfinite(least) & (np.abs(least - truth) > max(BAND * size, FCL)),
         }
         for what, where in broken.items():
             rows = np.flatnonzero(where & ~surface)
