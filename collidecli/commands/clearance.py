@@ -16,14 +16,13 @@ from collidecli.commands.clearance_blocks import Clearance, ClearanceBlock, sele
 from collidecli.commands.output_paths import HDF5_ENDINGS, check_ending, check_output
 from collidecli.commands.result import Progress, Result
 from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
-from collidecli.engine.joint_kinematics import TreeLoader
+from collidecli.engine.joint_kinematics import begin_loading_kinematics
 from collidecli.engine.pair_distances import PairDistances
 from collidecli.engine.pipeline_builder import find_device
 from collidecli.engine.scheduler import processing_threads
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import episode_arrays
 from collidecli.importers.meshes.part_cache import parts_kept_in
-from collidecli.scene import joint_tree
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, episodes_in
@@ -162,7 +161,7 @@ class MeasuredMotion:
         self.model, self.motion, self.items = model, motion, selected_items(model, request.kind, request.between)
         self.pair_count = len(self.items.pair)
         fields = FieldCache(request.engine.cache_dir, request.engine.cache_limit)
-        joint_tree.use(TreeLoader(len(motion.time) * motion.world_count))
+        begin_loading_kinematics(motion)
         distances = PairDistances(model, device, self.items.pair, fields)
         threads = processing_threads(request.engine.threads)
         self.search_count, start = 0, time.perf_counter()

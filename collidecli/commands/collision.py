@@ -18,7 +18,7 @@ from collidecli.commands.timing import TimingReport
 from collidecli.engine.cell_blocks import MAX_SHIFT
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.chunking import default_memory_limit, first_batch_cells
-from collidecli.engine.joint_kinematics import TreeLoader
+from collidecli.engine.joint_kinematics import begin_loading_kinematics
 from collidecli.engine.pipeline import ChunkReport, CollisionPipeline, GroupStage
 from collidecli.engine.pipeline_builder import BroadPhaseChoice, build_pipeline
 from collidecli.engine.runtime.device_stream import has_own_memory
@@ -26,7 +26,6 @@ from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
 from collidecli.engine.runtime.process_settings import is_owned
 from collidecli.engine.scheduler import Workers, batch_size, engine_memory, processing_threads, worker_count
 from collidecli.errors import InputError
-from collidecli.scene import joint_tree
 from collidecli.scene.columns import Column
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.model import Model
@@ -197,9 +196,9 @@ def prepare_collision(
     Raises InputError if the memory limit is too small.
     """
     fields = FieldCache(engine.cache_dir, engine.cache_limit)
-    joint_tree.use(TreeLoader(len(motion.time) * motion.world_count))
     if contact.sweep:
         check_frames(motion)
+    begin_loading_kinematics(motion)
 
     def build() -> tuple[CollisionPipeline, BroadPhaseChoice]:
         samples = partial(sample_poses, motion)

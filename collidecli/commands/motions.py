@@ -10,7 +10,7 @@ from collidecli.errors import InputError
 from collidecli.scene.arguments import float_array
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.model import Model
-from collidecli.scene.motion import Motion, recorded_particles
+from collidecli.scene.motion import Motion, has_joint_tree, recorded_particles
 from collidecli.storage.trajectories.bodies import normalize, pose_fault
 from collidecli.storage.trajectories.particles import check_positions
 
@@ -151,6 +151,10 @@ class SlicedMotion:
         return self._motion.kinematics_seconds
 
     @property
+    def has_joint_tree(self) -> bool:
+        return has_joint_tree(self._motion)
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         return self._motion.warnings
 
@@ -183,6 +187,10 @@ class MergedMotion:
         rest = self._model.particles.position
         rest = np.broadcast_to(rest, (len(frames), 1, *rest.shape))
         return np.concatenate([rest if each is None else each for each in found], axis=1)
+
+    @property
+    def has_joint_tree(self) -> bool:
+        return any(motion is not None and has_joint_tree(motion) for motion in self._motions)
 
     @property
     def kinematics_seconds(self) -> float:

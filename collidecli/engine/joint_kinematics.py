@@ -15,7 +15,9 @@ import warp as wp
 from collidecli.engine.runtime.compilation import begin_loading, is_loaded
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.numerics.elementary import COSINE, HALF_PI_PARTS, MODERATE, SINE, TWO_OVER_PI
+from collidecli.scene import joint_tree
 from collidecli.scene.joint_tree import BALL, FIXED, FREE, JOINTED, SHORTEST, SLIDE, UNIT, JointTree
+from collidecli.scene.motion import Motion, has_joint_tree
 
 LANES = 8
 """Configurations of a vector: two registers of AVX2, so that one square root does not wait for another."""
@@ -310,28 +312,25 @@ class CompiledTree:
 
 
 class TreeLoader:
-    """`scene.joint_tree.TreeCompiler` by `pose_tree`.
-
-    count: configurations of the motion that this process collides; the kernel is loaded for MANY alone.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._count = count
+    """`scene.joint_tree.TreeCompiler` by `pose_tree`."""
 
     def is_ready(self) -> bool:
-        """Whether the kernel is loaded; begins to load it if the motion has MANY configurations.
-
-        `load_kernels` of any kernels waits for it: a run calls it after it has read its first poses.
-        """
-        device = wp.get_device("cpu")
-        if is_loaded(pose_tree, device):
-            return True
-        if self._count >= MANY:
-            begin_loading([pose_tree], device)
-        return False
+        return is_loaded(pose_tree, wp.get_device("cpu"))
 
     def compiled(self, tree: JointTree) -> CompiledTree:
         return CompiledTree(tree)
+
+
+def begin_loading_kinematics(motion: Motion) -> None:
+    """Sets `pose_tree` as the compiled code of this process; begins to load it for MANY configurations of a joint tree.
+
+    The caller calls `load_kernels` afterwards, of any kernels, which waits for it: a process that ends while it
+    compiles leaves no compiled kernel, and the next one compiles it again.
+    """
+    loader = TreeLoader()
+    joint_tree.use(loader)
+    if has_joint_tree(motion) and len(motion.time) * motion.world_count >= MANY and not loader.is_ready():
+        begin_loading([pose_tree], wp.get_device("cpu"))
 
 
 def _array(values: Any) -> wp.array:

@@ -69,6 +69,19 @@ class RecordsCoordinates(Protocol):
         ...
 
 
+@runtime_checkable
+class MovesJoints(Protocol):
+    """A motion that may compute poses by a tree of joints (`scene.joint_tree`), and whether it does."""
+
+    @property
+    def has_joint_tree(self) -> bool: ...
+
+
+def has_joint_tree(motion: Motion) -> bool:
+    """Whether a motion computes its poses by a tree of joints."""
+    return isinstance(motion, MovesJoints) and motion.has_joint_tree
+
+
 def recorded_particles(motion: Motion, frames: range) -> np.ndarray | None:
     """Positions of the particles in some frames, see `RecordsParticles`; None if they rest."""
     return motion.read_particles(frames) if isinstance(motion, RecordsParticles) else None

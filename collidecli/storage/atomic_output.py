@@ -18,7 +18,7 @@ import threading
 from pathlib import Path
 from types import FrameType, TracebackType
 
-from collidecli.engine.runtime.life_locks import is_at, lock, try_lock
+from collidecli.engine.runtime.life_locks import is_at, lock
 from collidecli.errors import Interrupted, OutputError
 from collidecli.storage.process_activity import show_outputs
 
@@ -246,7 +246,7 @@ def _remove_unlocked(partial: Path) -> None:
     with contextlib.suppress(OSError):  # of another user, or removed in the meantime
         fd = os.open(partial, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0))
         try:
-            if try_lock(fd) and is_at(fd, partial):
+            if lock(fd, waits=False) and is_at(fd, partial):
                 partial.unlink()
         finally:
             os.close(fd)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 import warp as wp
 
-from collidecli.engine.runtime.kernel_cache import UNWRITABLE, full_disk, replace_folder
+from collidecli.engine.runtime.kernel_cache import UNWRITABLE, full_disk, remove_unfinished, replace_folder
 from collidecli.engine.runtime.kernel_hashes import save_hashes
 from collidecli.engine.runtime.temporary_folders import TemporaryFolder, remove_abandoned
 from collidecli.engine.runtime.warp_internals import compiled_files, is_compiled, share_header_folder
@@ -145,6 +145,7 @@ class _Loader:
     def _begin_ahead(self) -> None:
         self._share_headers()
         remove_abandoned()  # most runs use no temporary folder, whose first use would do it
+        remove_unfinished()
 
     def _share_headers(self) -> None:
         share_header_folder(self._folder)

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import tempfile
 import threading
+import time
+from contextlib import suppress
 
 import warp as wp
 
@@ -23,6 +26,9 @@ UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, *FULL)
 """Errors of a folder that this process cannot write, for now or ever."""
 LEAST_FREE_BYTES = 8 << 20
 """Free space that compilation needs: the precompiled headers take 5 MiB, a kernel up to 2 MiB."""
+UNFINISHED_SECONDS = 3600.0
+"""Age from which a folder of a kernel is abandoned; no kernel takes so long to compile."""
+_UNFINISHED = re.compile(r"wp_\w+_p\d+_t\d+")  # of a process and a thread; Warp renames it at the end
 
 _lock = threading.Lock()
 _temporary = TemporaryFolder("kernels")
@@ -84,6 +90,15 @@ def full_disk() -> OutputError | None:
             if error.errno in FULL:
                 return unwritable(folder, error)
     return None
+
+
+def remove_unfinished() -> None:
+    """Removes folders in which Warp began to compile over UNFINISHED_SECONDS ago: their processes were ended."""
+    latest = time.time() - UNFINISHED_SECONDS
+    with suppress(OSError), os.scandir(str(wp.config.kernel_cache_dir)) as entries:
+        for entry in entries:
+            if _UNFINISHED.fullmatch(entry.name) and entry.stat(follow_symlinks=False).st_mtime < latest:
+                shutil.rmtree(entry.path, ignore_errors=True)  # refuses a link
 
 
 def _reserve(folder: str) -> None:

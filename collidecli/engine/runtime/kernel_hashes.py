@@ -149,7 +149,7 @@ class _UnknownIdentityError(Exception):
 def _identity(value: Any) -> str:
     """A text that is different for different values, given the sources of this package."""
     if isinstance(value, wp.Function):
-        return f"{value.key}:{_identity(value.func)}" if "adj" in vars(value) else _identity(value.func)
+        return _identity(value.func) if value.func else value.key  # the same before and after Warp parses it
     if isinstance(value, FunctionType):
         if not value.__module__.startswith(_MODULES):
             raise _UnknownIdentityError

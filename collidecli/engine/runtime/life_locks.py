@@ -14,26 +14,16 @@ except ImportError:  # Windows
     fcntl = None
 
 
-def try_lock(fd: int) -> bool:
+def lock(fd: int, waits: bool = True) -> bool:
     """Whether this open file or folder is now locked by this process; the lock ends when `fd` is closed.
 
-    False if another process holds the lock, and on systems or file systems without such locks.
+    waits: for another process that holds the lock, which gives False otherwise. False too on systems or file systems
+    without such locks.
     """
     if fcntl is None or fd < 0:
         return False
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
-def lock(fd: int) -> bool:
-    """Locks this open file or folder, and waits for it; False on systems or file systems without such locks."""
-    if fcntl is None:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
+        fcntl.flock(fd, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
     except OSError:
         return False
     return True

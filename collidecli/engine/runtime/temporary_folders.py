@@ -11,7 +11,7 @@ import threading
 import weakref
 from types import TracebackType
 
-from collidecli.engine.runtime.life_locks import is_at, lock, try_lock
+from collidecli.engine.runtime.life_locks import is_at, lock
 
 _NAME = re.compile("collide_[a-z]+_[0-9a-f]{16}")
 
@@ -94,7 +94,7 @@ def remove_abandoned(parent: str = "") -> None:
         except OSError:  # of another user, no folder, or removed in the meantime
             continue
         try:
-            if os.fstat(fd).st_uid == os.getuid() and try_lock(fd) and is_at(fd, path):
+            if os.fstat(fd).st_uid == os.getuid() and lock(fd, waits=False) and is_at(fd, path):
                 shutil.rmtree(path, ignore_errors=True)
         finally:
             os.close(fd)

@@ -90,6 +90,7 @@ class ArticulationMotion(RecordedInFile):
                 key = (index, id(item.articulation), item.columns.names, item.root_pose is None)
                 self._groups.setdefault(key, []).append(world)
         kinematics = target.find_kinematics()
+        self.has_joint_tree = kinematics is not None and any(i.joint_position for world in worlds for i in world)
         still = () if kinematics is None else np.flatnonzero(kinematics.welded)
         welded = frozenset() if kinematics is None else frozenset(kinematics.body_path[k] for k in still)
         self._match = BodyMatch(list(names), target.model, path, welded)

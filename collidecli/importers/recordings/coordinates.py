@@ -80,7 +80,7 @@ class CoordinateMotion(RecordedInFile):
         check_world_count(recorded.world_count, target, path)
         self.time, self.step = time, np.arange(len(time), dtype=np.int64)
         self.world_count, self.float_type = recorded.world_count, np.dtype(np.float64)
-        self.kinematics_seconds = 0.0
+        self.kinematics_seconds, self.has_joint_tree = 0.0, True
         self.episodes = episodes
         self._path, self._recorded, self._close = path, recorded, close
         names: dict[str, int] = {}

@@ -175,7 +175,7 @@ class TrajectoryMotion(RecordedInFile):
         particles = _particle_warnings(self.header, model, ignore_particles)
         has_particles = self.header.particle_count > 0 and not ignore_particles
         self._particles = FrameRows(file, cached_dataset(file, "particle_q", path)) if has_particles else None
-        self.kinematics_seconds = 0.0
+        self.kinematics_seconds, self.has_joint_tree = 0.0, self.header.kind == "joint_q"
         self.time, self.step = self.header.time, self.header.step
         self.world_count = self.header.world_count
         self.float_type = self.header.float_type

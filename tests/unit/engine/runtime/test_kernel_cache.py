@@ -1,4 +1,4 @@
-"""The folder of compiled kernels: one that cannot be written, one on a full disk."""
+"""The folder of compiled kernels: one that cannot be written, one on a full disk, one with unfinished kernels."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ import warp as wp
 
 from collidecli.engine.pipeline_builder import find_device
 from collidecli.engine.runtime import compilation, kernel_cache
-from collidecli.engine.runtime.compilation import load_kernels
+from collidecli.engine.runtime.compilation import begin_loading, load_kernels
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.temporary_folders import TemporaryFolder
 from collidecli.errors import OutputError
@@ -101,6 +102,41 @@ def test_an_exhausted_quota_is_named_though_the_disk_has_space(cache: Path, monk
         load_kernels([own], find_device("cpu"))
     assert os.strerror(number).lower() in str(caught.value)
     assert caught.value.exit_code == 3
+
+
+def test_folders_of_killed_compilations_are_removed_after_an_hour(cache: Path):
+    now = time.time()
+    unfinished, finished = "wp_pose_tree_d094f93c_ed885bb_p812_t140433739105984", "wp_p1_pairs_t2_d094f93c_ed885bb"
+    ages = {unfinished: 3700.0, f"{unfinished}1": 3500.0, finished: 1e6, "other_p1_t2": 1e6}
+    for name, age in ages.items():
+        (cache / name).mkdir()
+        (cache / name / "kernel.cpp").touch()
+        os.utime(cache / name, (now - age, now - age))
+    elsewhere = cache.parent / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "kernel.cpp").touch()
+    os.utime(elsewhere, (0.0, 0.0))
+    link = cache / f"{unfinished}2"
+    link.symlink_to(elsewhere)
+    os.utime(link, (0.0, 0.0), follow_symlinks=False)
+    kernel_cache.remove_unfinished()
+    assert sorted(path.name for path in cache.iterdir()) == sorted([*list(ages)[1:], link.name])
+    assert (elsewhere / "kernel.cpp").exists()
+
+
+def test_a_missing_folder_has_nothing_unfinished(cache: Path):
+    cache.rmdir()
+    kernel_cache.remove_unfinished()
+
+
+def test_loading_ahead_removes_what_is_unfinished(cache: Path, monkeypatch):
+    (cache / "wp_own_d094f93c_ed885bb_p812_t14").mkdir()
+    os.utime(next(cache.iterdir()), (0.0, 0.0))
+    monkeypatch.setattr(wp, "force_load", lambda device, modules, max_workers: None)
+    monkeypatch.setattr(compilation, "_loaders", {})
+    begin_loading([own], find_device("cpu"))
+    load_kernels([own], find_device("cpu"))
+    assert list(cache.iterdir()) == []
 
 
 def test_a_limit_of_file_sizes_is_found(tmp_path: Path, monkeypatch):

@@ -16,6 +16,7 @@ from collidecli.engine.narrowphase.primitive.box_box import collide_box_box
 from collidecli.engine.narrowphase.primitive.sphere import collide_sphere_capsule, collide_sphere_sphere
 from collidecli.engine.runtime import kernel_hashes, warp_internals
 from collidecli.engine.runtime.compilation import load_kernels
+from collidecli.engine.runtime.deferred_functions import DeferredFunction
 from collidecli.engine.runtime.initialization import initialize
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.process_settings import owned_process
@@ -129,6 +130,37 @@ def test_keys_depend_on_what_a_hash_depends_on(folder, monkeypatch):
     assert len(set(keys)) == len(keys)
     monkeypatch.setattr(wp.config, "verify_fp", False)
     assert key() == keys[0]
+
+
+def test_a_key_does_not_depend_on_whether_a_function_is_parsed(folder):
+    """Earlier kernels of the process parse functions, unless their hashes are stored: later runs had other keys."""
+
+    def add(a: float, b: float):
+        return a + b
+
+    add.__module__ = "collidecli.engine.test"
+    called = DeferredFunction(add, {"name": "add_by_another_name"})
+
+    def declared(values: wp.array[float]):
+        values[0] = called(values[1], wp.min(values[2], values[3]))
+
+    declared.__module__ = "collidecli.engine.test"
+    before = kernel_hashes.kernel_key(declared, {})
+    assert called.adj
+    assert kernel_hashes.kernel_key(declared, {}) == before
+    assert before is not None
+
+
+def test_builtin_functions_have_different_keys(folder):
+    def key(function: Any) -> str | None:
+        def declared(values: wp.array[float]):
+            values[0] = function(values[1], values[2])
+
+        declared.__module__ = "collidecli.engine.test"
+        return kernel_hashes.kernel_key(declared, {})
+
+    assert None not in (key(wp.min), key(wp.max))
+    assert key(wp.min) != key(wp.max)
 
 
 @pytest.mark.parametrize("module", ["tests.elsewhere", "collidecli.importers.usd"])

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.engine.joint_kinematics import MANY, TreeLoader, pose_tree
+from collidecli.commands.motions import MergedMotion, SlicedMotion
+from collidecli.engine.joint_kinematics import MANY, TreeLoader, begin_loading_kinematics, pose_tree
 from collidecli.engine.runtime.compilation import load_kernels
 from collidecli.importers.mujoco.kinematics import ForwardKinematics, MujocoKinematics
 from collidecli.numerics.elementary import MODERATE
@@ -83,7 +84,7 @@ def coordinates_of(mj_model: mujoco.MjModel, count: int) -> np.ndarray:
 
 def both(kinematics: MujocoKinematics, qpos: np.ndarray, mocap: np.ndarray | None, monkeypatch) -> list[np.ndarray]:
     """Bits of the poses by compiled code and by NumPy."""
-    joint_tree.use(TreeLoader(MANY))
+    joint_tree.use(TreeLoader())
     compiled = kinematics.poses(qpos, mocap)
     joint_tree.use(None)
     monkeypatch.undo()
@@ -123,11 +124,35 @@ def test_no_configurations_and_no_bodies(tmp_path, monkeypatch):
     assert both(scene.kinematics, np.zeros((5, 0)), None, monkeypatch)[0].shape == (5, 0, 7)
 
 
-def test_a_short_motion_does_not_load_the_kernel(monkeypatch):
+class StubMotion:
+    """A motion without poses; `has_joint_tree` None is that of a recording of body poses."""
+
+    warnings, float_type, sha256, episodes = (), np.dtype(np.float64), "", None
+
+    def __init__(self, frames: int, worlds: int = 1, has_joint_tree: bool | None = True) -> None:
+        self.time = self.step = np.zeros(frames)
+        self.world_count = worlds
+        if has_joint_tree is not None:
+            self.has_joint_tree = has_joint_tree
+
+
+@pytest.mark.parametrize(
+    ("motion", "is_begun"),
+    [
+        (StubMotion(MANY), True),
+        (StubMotion(MANY // 8, 8), True),
+        (StubMotion(MANY - 1), False),
+        (StubMotion(MANY, has_joint_tree=False), False),
+        (StubMotion(MANY, has_joint_tree=None), False),
+        (SlicedMotion(StubMotion(MANY), range(MANY)), True),
+        (SlicedMotion(StubMotion(MANY), range(0, MANY, 2)), False),
+        (MergedMotion([None, StubMotion(MANY)], None), True),
+        (MergedMotion([StubMotion(MANY, has_joint_tree=None), None], None), False),
+    ],
+)
+def test_the_kernel_begins_to_load_for_many_configurations_of_joints_alone(motion, is_begun, monkeypatch):
     begun = []
     monkeypatch.setattr("collidecli.engine.joint_kinematics.is_loaded", lambda *_: False)
     monkeypatch.setattr("collidecli.engine.joint_kinematics.begin_loading", lambda *_: begun.append(1))
-    assert not TreeLoader(MANY - 1).is_ready()
-    assert not begun
-    assert not TreeLoader(MANY).is_ready()
-    assert begun
+    begin_loading_kinematics(motion)
+    assert bool(begun) == is_begun

@@ -1,0 +1,134 @@
+"""Kernels of runs that follow each other: every run ends with its kernels compiled, and leaves nothing unfinished."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import warp as wp
+
+from collidecli.engine.joint_kinematics import MANY, pose_tree
+from collidecli.engine.runtime.initialization import initialize
+
+COMMAND = (sys.executable, "-m", "collidecli.cli.guard")
+UNFINISHED = re.compile(r"wp_.*_p[0-9]+_t[0-9]+")
+POSE_TREE = "wp_pose_tree_"
+SCENE = """<mujoco><worldbody>
+    <geom name="base" type="sphere" size="0.5"/>
+    <body name="ball" pos="0 0 2"><joint type="slide" axis="0 0 1"/>
+        <geom type="sphere" size="0.3"/><geom type="box" pos="0 0 1" size="0.1 0.1 0.1"/></body></worldbody></mujoco>
+"""
+
+
+class Runs:
+    """Runs of one scene with kernels in a folder of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.kernels = folder / "cache" / wp.config.version
+        self.kernels.mkdir(parents=True)
+        (folder / "scene.xml").write_text(SCENE)
+        for name in ("body_q", "joint_q"):
+            with h5py.File(folder / f"{name}.h5", "w") as file:
+                file.attrs["format"] = "collide-trajectory"
+                file.attrs["format_version"] = np.array((1, 0), np.int32)
+                file["time"] = np.arange(MANY) / 100.0
+                poses = np.tile([0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 1.0], (MANY, 1, 1, 1))
+                file[name] = poses if name == "body_q" else np.zeros((MANY, 1, 1))
+                file[name].attrs["layout"] = "mujoco-qpos"
+                file.create_dataset("body_name", data=["ball"], dtype=h5py.string_dtype())
+
+    def link_compiled(self) -> None:
+        """Links to the kernels that other tests have compiled, without that of joints and the table of hashes."""
+        initialize()
+        for path in Path(str(wp.config.kernel_cache_dir)).glob("wp_*"):
+            if not (path.name.startswith(POSE_TREE) or UNFINISHED.fullmatch(path.name)):
+                (self.kernels / path.name).symlink_to(path)
+
+    def start(self, recording: str, verb: str = "run") -> subprocess.Popen[bytes]:
+        """A run in a process group of its own."""
+        output = ("-o", "out.h5", "--force", "--quiet", "--device", "cpu")
+        return subprocess.Popen(
+            [*COMMAND, verb, "scene.xml", "-t", f"{recording}.h5", *output],
+            cwd=self._folder,
+            env={**os.environ, "WARP_CACHE_PATH": str(self.kernels.parent)},
+            start_new_session=True,
+        )
+
+    def finish(self, recording: str, verb: str = "run") -> None:
+        assert self.start(recording, verb).wait() == 0
+
+    def kill(self, recording: str, after: float) -> None:
+        """Begins a run and kills its processes after some seconds, if it takes that long."""
+        process = self.start(recording)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(after)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def names(self) -> set[str]:
+        """Of kernels and tables."""
+        return {path.name for path in self.kernels.iterdir()}
+
+    def unfinished(self) -> list[Path]:
+        return [path for path in self.kernels.iterdir() if UNFINISHED.fullmatch(path.name)]
+
+    def hash_rows(self) -> dict[str, str]:
+        """Rows of the table of hashes by their keys."""
+        (path,) = self.kernels.glob("*.hashes")
+        return dict(line.split(" ", 1) for line in path.read_text().splitlines())
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Runs:
+    return Runs(tmp_path)
+
+
+@pytest.mark.parametrize("verb", ["run", pytest.param("clearance", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("is_empty", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_later_run_compiles_nothing(runs, is_empty, verb):
+    """The kernels of joints are compiled by a run that finds all others compiled."""
+    if not is_empty:
+        runs.link_compiled()
+    runs.finish("body_q", verb)
+    keys = runs.hash_rows().keys()
+    assert not any(name.startswith(POSE_TREE) for name in runs.names())
+    runs.finish("joint_q", verb)
+    first = runs.names()
+    assert any(name.startswith(POSE_TREE) for name in first)
+    rows = runs.hash_rows()
+    assert rows.keys() == keys
+    for _ in range(2):
+        runs.finish("joint_q", verb)
+        assert runs.names() == first
+        assert runs.hash_rows() == rows
+    assert runs.unfinished() == []
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.slow)])
+def test_killed_runs_leave_nothing_for_more_than_an_hour(runs, kills):
+    runs.link_compiled()
+    random_seconds = random.Random(kills)
+    for _ in range(kills):
+        runs.kill("joint_q", random_seconds.uniform(0.2, 3.0))
+    (runs.kernels / f"{pose_tree.module.name}_p1_t1").mkdir()  # if no kill came while a kernel was compiled
+    for path in runs.unfinished():
+        os.utime(path, (time.time() - 3700.0,) * 2)
+    runs.finish("joint_q")
+    first, rows = runs.names(), runs.hash_rows()
+    assert runs.unfinished() == []
+    for _ in range(2):
+        runs.finish("joint_q")
+    assert runs.names() == first
+    assert runs.hash_rows() == rows
