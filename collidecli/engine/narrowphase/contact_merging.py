@@ -240,7 +240,7 @@ def without_fallbacks(contact: wp.array[ContactRecord], first: int, count: int, 
     than the others, and by more than `least` [m]; returns the number of contacts left.
 
     So a pair whose cores cross never has only contacts with their shapes' rounding, nor a depth far below that of the
-    crossing. With `deep` = -inf, a fallback is kept only where it is the deepest of all; so is an MIDDLE_INSIDE contact
+    crossing. With `deep` = -inf, a fallback is kept only where it is the deepest of all; so is a MIDDLE_INSIDE contact
     always.
     """
     counted = partition_by_priority(contact, first, count, FALLBACK)

@@ -58,7 +58,8 @@ SHALLOW = wp.constant(Real(0.05))
 """Fraction of the shape's least half extent, or the surface's largest where that is less: overlaps that are no deeper
 keep the contacts of single triangles. Measured: all of 56 such poses within 2 % of the least translation."""
 TOUCHING = wp.constant(Real(1.0e-6))
-"""That fraction for one-sided surfaces, where a contact with one triangle may lead behind another."""
+"""Fraction above which contacts of one-sided surfaces are tested: one with one triangle may lead behind another. Up to
+SHALLOW those that nearly separate are lengthened and not searched."""
 WITHIN = wp.constant(Real(1.02))
 """A translation along a contact's normal is accepted up to this multiple of the lower bound of all translations."""
 ALIKE = wp.constant(Real(0.9))
@@ -184,6 +185,7 @@ def settle_region(
     best = Least()
     best.t = Real(wp.inf)
     best.exact = 1
+    is_enough = bool(False)
     if deepest >= 0:
         depth = -contact[deepest].separation
         for i in range(first, first + before.count):
@@ -200,9 +202,10 @@ def settle_region(
             free = first_free(a, pair, surface, near, best.direction, Real(wp.inf), recent, simplex)
             best = better(best, free, best.direction)
         along = wp.dot(best.direction, contact[deepest].normal) < Real(-1.0 + 1.0e-12)
-        if best.t <= bound * WITHIN and along and wp.abs(best.t - depth) <= EQUAL_DEPTH * sweep.size:
+        is_enough = best.t <= bound * WITHIN or (depth <= sweep.shallow and best.t <= depth * WITHIN)
+        if is_enough and along and wp.abs(best.t - depth) <= EQUAL_DEPTH * sweep.size:
             return result
-    if best.t > bound * WITHIN:
+    if not is_enough:
         directions = wp.zeros(shape=wp.static(DIRECTIONS), dtype=Vec3)
         given = int(0)
         for i in range(first, first + before.count):
@@ -252,6 +255,7 @@ def settle_pair(
     query: Query,
     size: Real,
     scale: Real,
+    shallow: Real,
     contact: wp.array[ContactRecord],
     first: int,
     count: int,
@@ -259,7 +263,8 @@ def settle_pair(
 ) -> Written:
     """Replaces the deepest contact of each region of a pair by that of the least translation.
 
-    size, scale: of the smaller and the larger of the two [m]. contact: the pair's contacts are `count` from `first` on.
+    size, scale: of the smaller and the larger of the two [m]. shallow: as in `Sweep`. contact: the
+    pair's contacts are `count` from `first` on.
     """
     pair = minkowski_difference(a, TriangleShape(), query.pose_b_to_a)
     sweep = Sweep()
@@ -273,6 +278,7 @@ def settle_pair(
     sweep.middle = wp.transform_point(pose, middle_of(a))
     sweep.touch = TOUCH * scale
     sweep.size = size
+    sweep.shallow = shallow
     simplex = wp.zeros(shape=4, dtype=Vertex)
     recent = wp.zeros(shape=wp.static(RECENT), dtype=int)
     for k in range(wp.static(RECENT)):
@@ -344,6 +350,7 @@ def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: C
             least = wp.min(least, wp.max(other[0], wp.max(other[1], other[2])))
             if nearest >= -wp.where(is_one_sided(surface), TOUCHING, SHALLOW) * least:
                 return
+            shallow = wp.where(is_one_sided(surface), SHALLOW * least, Real(0.0))
             begin = int(0)
             if thread > 0:
                 begin = sub_pair_end[thread * parts - 1]
@@ -351,7 +358,16 @@ def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: C
             size_a = wp.length(rows.size[query.row_a])
             size_b = wp.length(rows.size[query.row_b])
             written = settle_pair(
-                a, surface, query, wp.min(size_a, size_b), wp.max(size_a, size_b), contact, first, count, capacity
+                a,
+                surface,
+                query,
+                wp.min(size_a, size_b),
+                wp.max(size_a, size_b),
+                shallow,
+                contact,
+                first,
+                count,
+                capacity,
             )
             if written.exact == 0:
                 wp.atomic_add(inexact, 0, 1)

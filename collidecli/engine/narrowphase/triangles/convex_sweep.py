@@ -131,7 +131,8 @@ class Sweep:
 
     lower, upper: the shape's AABB, and middle: a point in it, in the surface's frame [m]. half: half extents of the
     shape's own box, its own frame [m]. touch: TOUCH of the larger size; size: of the smaller of the two [m]. region:
-    where in_region is 1, overlaps outside this region do not count.
+    where in_region is 1, overlaps outside this region do not count. shallow: a contact no deeper than this that nearly
+    separates is not searched further [m].
     """
 
     rotation: Mat33
@@ -144,6 +145,7 @@ class Sweep:
     size: Real
     region: Region
     in_region: int
+    shallow: Real
 
 
 @wp.func

@@ -7,7 +7,7 @@ normal.
 Crossing: EPA's least translation off the triangle, where its direction is in the normal cone. The least translation off
 a single triangle often crosses an edge at which neighbours continue the surface; the contacts are then along the
 triangle's normal: features of the shape behind the triangle count, unless another triangle is closer to them. The side
-is the triangle's front for closed meshes, and for open meshes the side on which the shape's origin is.
+is the triangle's front for surfaces that have one, and for others the side on which the shape's middle is.
 
 Behind: where its rounding crosses the triangle closest to it, a core has a contact with that triangle. A shape behind a
 triangle has no contact with the triangle unless it reaches it.
