@@ -311,6 +311,13 @@ def settle_pair(
     return result
 
 
+@wp.func
+def least_extent(a: Any, other: Vec3) -> Real:
+    """The shape's least half extent, or the surface's largest if that is less [m]. other: half extents of the latter."""
+    extents = own_half_extents(a)
+    return wp.min(wp.min(extents[0], wp.min(extents[1], extents[2])), wp.max(other[0], wp.max(other[1], other[2])))
+
+
 def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: Callable[..., Any]) -> wp.Kernel:
     """The kernel that replaces depths of pairs of a convex shape and a surface by those of their regions.
 
@@ -344,10 +351,7 @@ def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: C
             query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
             a = shape_a(rows, query.row_a)
             surface = surface_of(rows, surfaces, query)
-            extents = own_half_extents(a)
-            other = rows.size[query.row_b]
-            least = wp.min(extents[0], wp.min(extents[1], extents[2]))
-            least = wp.min(least, wp.max(other[0], wp.max(other[1], other[2])))
+            least = least_extent(a, rows.size[query.row_b])
             if nearest >= -wp.where(is_one_sided(surface), TOUCHING, SHALLOW) * least:
                 return
             shallow = wp.where(is_one_sided(surface), SHALLOW * least, Real(0.0))

@@ -277,8 +277,15 @@ def edge_on_edge(
     on_other = from_other + t * v
     direction = wp.where((height >= Real(0.0)) != overlaps, across, -across)
     separation = wp.dot(on_other - on_own, direction)
-    if separation >= context.max_separation or not edges_face(context, source, face, k, target, side, direction):
+    if separation >= context.max_separation:
         return count
+    if not edges_face(context, source, face, k, target, side, direction):
+        # The sign of the height of edges that touch is rounding.
+        direction = -direction
+        separation = -separation
+        turns = not overlaps and wp.abs(height) <= context.touch
+        if not turns or not edges_face(context, source, face, k, target, side, direction):
+            return count
     if overlaps:
         if not edges_overlap(context, source, start, end, s, from_other, from_other + v, t, -separation):
             return count
