@@ -313,9 +313,18 @@ def settle_pair(
 
 @wp.func
 def least_extent(a: Any, other: Vec3) -> Real:
-    """The shape's least half extent, or the surface's largest if that is less [m]. other: half extents of the latter."""
+    """The shape's least half extent, or the surface's largest if that is less [m]. other: the surface's half extents."""
     extents = own_half_extents(a)
     return wp.min(wp.min(extents[0], wp.min(extents[1], extents[2])), wp.max(other[0], wp.max(other[1], other[2])))
+
+
+@wp.func
+def sub_pairs_of(sub_pair_end: wp.array[wp.int32], thread: int, parts: int) -> int:
+    """The number of sub-pairs of a candidate, found by `parts` threads."""
+    begin = int(0)
+    if thread > 0:
+        begin = sub_pair_end[thread * parts - 1]
+    return sub_pair_end[(thread + 1) * parts - 1] - begin
 
 
 def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: Callable[..., Any]) -> wp.Kernel:
@@ -355,10 +364,7 @@ def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: C
             if nearest >= -wp.where(is_one_sided(surface), TOUCHING, SHALLOW) * least:
                 return
             shallow = wp.where(is_one_sided(surface), SHALLOW * least, Real(0.0))
-            begin = int(0)
-            if thread > 0:
-                begin = sub_pair_end[thread * parts - 1]
-            capacity = (sub_pair_end[(thread + 1) * parts - 1] - begin) * most
+            capacity = most * sub_pairs_of(sub_pair_end, thread, parts)
             size_a = wp.length(rows.size[query.row_a])
             size_b = wp.length(rows.size[query.row_b])
             written = settle_pair(
