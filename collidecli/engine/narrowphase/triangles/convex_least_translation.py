@@ -313,7 +313,7 @@ def settle_pair(
 
 @wp.func
 def least_extent(a: Any, other: Vec3) -> Real:
-    """The shape's least half extent, or the surface's largest if that is less [m]. other: the surface's half extents."""
+    """The shape's least half extent, or the largest of the surface's, `other`, if that is less [m]."""
     extents = own_half_extents(a)
     return wp.min(wp.min(extents[0], wp.min(extents[1], extents[2])), wp.max(other[0], wp.max(other[1], other[2])))
 
