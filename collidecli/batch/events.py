@@ -18,17 +18,13 @@ from collidecli.commands.timing import instruction_set, processor_name
 
 @dataclass(frozen=True)
 class ShardReport:
-    """Counts of a shard. done: computed now. skipped: had a contact set. failed: quarantined now or before.
-
-    warnings: of the process; equal ones are shown once.
-    """
+    """Counts of a shard. done: computed now. skipped: had a contact set. failed: quarantined now or before."""
 
     shard: int
     done: int = 0
     skipped: int = 0
     failed: int = 0
     seconds: float = 0.0
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

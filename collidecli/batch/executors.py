@@ -91,7 +91,6 @@ def merged(reports: Sequence[ShardReport]) -> ShardReport:
         sum(one.skipped for one in reports),
         sum(one.failed for one in reports),
         sum(one.seconds for one in reports),
-        tuple(dict.fromkeys(warning for one in reports for warning in one.warnings)),
     )
 
 

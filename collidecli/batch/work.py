@@ -12,7 +12,6 @@ from dataclasses import replace
 from collidecli.batch.episodes import Episode
 from collidecli.batch.events import ShardReport, log_shard
 from collidecli.batch.jobs import Job
-from collidecli.batch.kernels import use_kernels
 from collidecli.batch.plan import TRIED, Plan, demos_in, of_demo, read_plan
 from collidecli.batch.store import DifferentContactsError, Failure, Store, open_store
 from collidecli.commands.run import RunRequest, RunResult, run
@@ -43,7 +42,6 @@ def work_shard(location: str, shard: int, only: Sequence[str] | None = None, att
     store, plan = open_store(location), planned(location)
     start, report, done = time.perf_counter(), ShardReport(shard), dict[Episode, RunResult]()
     with owned_process():
-        report = replace(report, warnings=use_kernels(store))
         for episode in plan.shard(shard):
             if only is not None and episode.key not in only:
                 continue

@@ -49,7 +49,6 @@ def _planned(streams: Streams, jobs: str, folder: str, shard_seconds: float | No
     """The plan of a job file, written to the folder; the plan that is there where it has the same episodes."""
     from collidecli.batch.episodes import EpisodeTable
     from collidecli.batch.jobs import read_jobs
-    from collidecli.batch.kernels import add_kernels, has_kernels
     from collidecli.batch.plan import SHARD_SECONDS, make_plan, read_plan, write_plan
     from collidecli.batch.store import Store
     from collidecli.errors import OutputError
@@ -63,13 +62,9 @@ def _planned(streams: Streams, jobs: str, folder: str, shard_seconds: float | No
             fix = "give another folder, or replace it by collide batch plan --force"
             raise OutputError("has the plan of other recordings or options", folder, fix)
         _check_shards(held, shard_seconds, folder)
-        if not has_kernels(store):  # of this program and this processor
-            _estimated(streams, found, jobs)
-            add_kernels(store)
         return store, held
     seconds = shard_seconds or SHARD_SECONDS
     write_plan(make_plan(found, inputs, _estimated(streams, found, jobs), seconds), store)
-    add_kernels(store)
     return store, read_plan(store)
 
 
@@ -195,21 +190,17 @@ def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any)
         for key in store.failures():
             store.forget_failure(key)
     left = _left(plan, {*store.results(), *store.failures()})
-    warnings: dict[str, None] = {}
     computed = 0
     with streams.batch_progress(sum(one[0] for one in left.values()), sum(one[1] for one in left.values())) as progress:
 
         def done(report: ShardReport) -> None:
             nonlocal computed
             computed += report.done
-            warnings.update(dict.fromkeys(report.warnings))
             episodes, seconds = left.pop(report.shard, (0, 0.0))
             if progress:
                 progress(seconds, episodes, min(report.failed, episodes))
 
         _execute(store, plan, tuple(left), values, done)
-    for warning in warnings:
-        streams.warn(warning)
     state = state_of(store, plan, computed)
     streams.result(state, state_table)
     _tell_failures(streams, state.failed, state.episodes, store)
@@ -310,8 +301,6 @@ def work_verb(ctx: click.Context, folder: str, slot: str, workers: int, retry_fa
             store.forget_failure(key)
     if shards:
         by_processes(store, shards, workers, reports.append)
-    for warning in dict.fromkeys(warning for report in reports for warning in report.warnings):
-        streams.warn(warning)
     state, failed = state_of(store, plan, sum(report.done for report in reports)), sum(one.failed for one in reports)
     streams.result(state, state_table)
     _tell_failures(streams, failed, state.episodes, store)

@@ -185,11 +185,7 @@ class _Colliders:
 
     def kernels(self) -> list[wp.Kernel]:
         """The kernels of the colliders."""
-        kernels: list[wp.Kernel | None] = []
-        for each in self.pipeline.table.colliders:
-            kernels += each.sub_pair_kernels.kernels if each.sub_pair_kernels else []
-            kernels += [each.kernel, each.feature_remapping, each.region_depths]
-        return [kernel for kernel in kernels if kernel is not None]
+        return [kernel for each in self.pipeline.table.colliders for kernel in each.kernels]
 
     def collide(
         self, batch: _Batch, left: np.ndarray, kinds: np.ndarray, certified: int, workspace: Workspace

@@ -301,7 +301,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     Path(open_store("B").result_location(read_plan(Store("B")).episodes[0].key)).unlink()
     assert collide("batch", "work", "B", "--slot", "0/1").code == 0
     assert not list(Path("B").glob("collide_*"))
-    assert {path.suffix for path in Path("B").rglob("*") if path.is_file()} == {".h5", ".json", ".parquet", ".zip"}
+    assert {path.suffix for path in Path("B").rglob("*") if path.is_file()} == {".h5", ".json", ".parquet"}
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,13 @@ class Collider:
     feature_remapping: wp.Kernel | None = None
     region_depths: wp.Kernel | None = None
 
+    @property
+    def kernels(self) -> list[wp.Kernel]:
+        """All kernels that the collider launches."""
+        others = self.sub_pair_kernels.kernels if self.sub_pair_kernels is not None else []
+        own = [self.kernel, self.feature_remapping, self.region_depths]
+        return [*(one for one in own if one is not None), *others]
+
 
 @dataclass(frozen=True)
 class ColliderBatch:

@@ -1,8 +1,9 @@
 """Parallel compilation and loading of kernels, by a pool with one thread per core.
 
-Warp compiles a kernel that is not in its cache. A thread that compiles first precompiles Warp's C++ headers, which
-takes seconds; these threads share one set of precompiled headers. The kernels of every run start to load while the
-scene is being read. Two threads never load one module at a time: Warp would unload the first copy under its users.
+Warp compiles a kernel that neither its cache nor this package has (`carried_kernels`). A thread that compiles first
+precompiles Warp's C++ headers, which takes seconds; these threads share one set of precompiled headers. The kernels of
+every run start to load while the scene is being read. Two threads never load one module at a time: Warp would unload
+the first copy under its users.
 """
 
 from __future__ import annotations
@@ -15,7 +16,14 @@ from contextlib import contextmanager
 
 import warp as wp
 
-from collidecli.engine.runtime.kernel_cache import UNWRITABLE, full_disk, remove_unfinished, replace_folder
+from collidecli.engine.runtime.carried_kernels import add_to_cache
+from collidecli.engine.runtime.kernel_cache import (
+    UNWRITABLE,
+    full_disk,
+    note_compilation,
+    remove_unfinished,
+    replace_folder,
+)
 from collidecli.engine.runtime.kernel_hashes import save_hashes
 from collidecli.engine.runtime.temporary_folders import TemporaryFolder, remove_abandoned
 from collidecli.engine.runtime.warp_internals import compiled_files, is_compiled, share_header_folder
@@ -55,11 +63,6 @@ def is_loaded(kernel: wp.Kernel, device: wp.Device) -> bool:
     return _loader(os.getpid()).is_loaded(kernel.module, device)
 
 
-def loaded_kernel_files() -> list[str]:
-    """Names in Warp's cache of the files of all modules that this process has loaded, each object after its others."""
-    return _loader(os.getpid()).loaded_files()
-
-
 _loaders: dict[int, _Loader] = {}
 
 
@@ -89,7 +92,7 @@ class _Loader:
     def load(self, kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
         modules = _modules(kernels)
         if self.listener is not None:
-            self._report(to_compile=[module for module in modules if not is_compiled(module, device)])
+            self._report(to_compile=[module for module in modules if not _is_found(module, device)])
         with self._lock:
             begun, self._begun = self._begun, {}
             for module in modules:
@@ -109,11 +112,6 @@ class _Loader:
         future = self._latest.get((module, device.alias))
         return future is not None and future.done() and not future.cancelled() and future.exception() is None
 
-    def loaded_files(self) -> list[str]:
-        with self._lock:
-            loaded = [key for key, future in self._latest.items() if future.done() and not future.exception()]
-        return [name for module, alias in loaded for name in compiled_files(module, wp.get_device(alias))]
-
     def _loading(self, threads: Executor, module: wp.Module, device: wp.Device) -> Future[None]:
         """The load of a module that is under way, else a new one."""
         key = module, device.alias
@@ -123,7 +121,7 @@ class _Loader:
         return future
 
     def _load(self, module: wp.Module, device: wp.Device) -> None:
-        missing = not is_compiled(module, device)
+        missing = not _is_found(module, device)
         if missing:
             full = full_disk()  # the compiler ends the process if it cannot write
             if full is not None:
@@ -131,6 +129,7 @@ class _Loader:
             self._report(to_compile=[module])
         _load(module, device)
         if missing:
+            note_compilation()
             self._report(compiled=[module])
 
     def _report(self, to_compile: Sequence[wp.Module] = (), compiled: Sequence[wp.Module] = ()) -> None:
@@ -153,6 +152,11 @@ class _Loader:
 
 def _modules(kernels: Sequence[wp.Kernel]) -> list[wp.Module]:
     return list(dict.fromkeys(kernel.module for kernel in kernels))
+
+
+def _is_found(module: wp.Module, device: wp.Device) -> bool:
+    """Whether a module need not be compiled: Warp's cache has it, or it came with this package and is copied there."""
+    return is_compiled(module, device) or (device.is_cpu and add_to_cache(compiled_files(module, device)))
 
 
 def _load(module: wp.Module, device: wp.Device) -> None:

@@ -9,7 +9,7 @@ import warp as wp
 
 from collidecli.engine.runtime.deferred_functions import PARSING
 from collidecli.engine.runtime.kernel_hashes import kernel_key, known_hashes, note_declared
-from collidecli.engine.runtime.warp_internals import set_hashes, unhashed_module
+from collidecli.engine.runtime.warp_internals import has_v3, set_hashes, unhashed_module
 
 HEADER_FLAGS = ("-DWP_NO_BFLOAT16=", "-fpch-instantiate-templates")
 """Flags for Warp's C++ headers, which each thread that compiles for the CPU reads first: no bfloat16, which no kernel
@@ -24,8 +24,10 @@ ARITHMETIC: dict[str, Any] = {"fuse_fp": False, "fast_math": False}
 
 
 def target_flags() -> str:
-    """The compiler's flags for the processor: Warp's setting, by default those of the processor at hand."""
-    return "-march=native" if wp.config.cpu_compiler_flags is None else wp.config.cpu_compiler_flags
+    """Warp's flags for the CPU, with x86-64-v3 in place of `-march=native` where Linux runs on such a processor: object
+    files are then equal on all of them, and come with this package (`carried_kernels`)."""
+    flags = "-march=native" if wp.config.cpu_compiler_flags is None else wp.config.cpu_compiler_flags
+    return flags.replace("-march=native", "-target-cpu x86-64-v3") if has_v3() else flags
 
 
 def kernel(function: Callable[..., Any], **module_options: Any) -> wp.Kernel:

@@ -33,11 +33,24 @@ _UNFINISHED = re.compile(r"wp_\w+_p\d+_t\d+")  # of a process and a thread; Warp
 _lock = threading.Lock()
 _temporary = TemporaryFolder("kernels")
 _notes: list[str] = []
+_unkept: list[str] = []  # the warning if a kernel is compiled into a temporary folder
 
 
 def kernel_cache_notes() -> tuple[str, ...]:
-    """Warnings about the folder of compiled kernels in this process."""
+    """Warnings about compiled kernels in this process."""
     return tuple(_notes)
+
+
+def note(warning: str) -> None:
+    """Adds a warning, once."""
+    if warning not in _notes:
+        _notes.append(warning)
+
+
+def note_compilation() -> None:
+    """Adds the warning of a temporary folder, as a kernel was compiled into it that every run will compile again."""
+    for warning in _unkept:
+        note(warning)
 
 
 def replace_folder(folder: str, error: OSError, initialized: bool) -> None:
@@ -49,7 +62,7 @@ def replace_folder(folder: str, error: OSError, initialized: bool) -> None:
     with _lock:
         if folder != wp.config.kernel_cache_dir:
             return
-        if error.errno in FULL or _notes:
+        if error.errno in FULL or _unkept:
             raise unwritable(folder, error) from error
         try:
             temporary = os.path.join(_temporary.name, wp.config.version)
@@ -59,7 +72,7 @@ def replace_folder(folder: str, error: OSError, initialized: bool) -> None:
             raise unwritable(tempfile.gettempdir(), second) from error
         # Warp adds its version to the name when it is initialized.
         wp.config.kernel_cache_dir = temporary if initialized else _temporary.name
-        _notes.append(
+        _unkept.append(
             f"{folder}: compiled kernels cannot be kept ({_reason(error)}), so every run compiles them again; "
             "set WARP_CACHE_PATH to a folder that can be written"
         )

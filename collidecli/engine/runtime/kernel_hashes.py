@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,9 +21,11 @@ from typing import Any
 
 import warp as wp
 
+from collidecli.engine.runtime.carried_kernels import add_to_cache, write_file
 from collidecli.engine.runtime.initialization import initialize
 from collidecli.engine.runtime.process_settings import is_owned
 from collidecli.engine.runtime.warp_internals import KernelHashes, hashes_of, is_known_warp, type_code
+from collidecli.errors import OutputError
 
 SOURCES = ("engine", "numerics", "scene", "storage")
 """Subpackages that declare kernels, or constants and functions that kernels use."""
@@ -52,7 +52,7 @@ def kernel_key(function: Callable[..., Any], options: dict[str, Any]) -> str | N
 
 def known_hashes(key: str | None) -> KernelHashes | None:
     """The hashes of a kernel from an earlier run, or None."""
-    return None if key is None else _table(_path()).get(key)
+    return None if key is None else _table(table_path()).get(key)
 
 
 def note_declared(key: str | None, declared: wp.Kernel) -> None:
@@ -68,7 +68,7 @@ def save_hashes() -> None:
     """
     if not _declared:
         return
-    path = _path()
+    path = table_path()
     with _lock:
         table = _table(path)
         added = {key: hashes_of(declared) for key, declared in _declared.items()}
@@ -76,18 +76,13 @@ def save_hashes() -> None:
         if not added or _sources_hash() != _first_sources_hash():
             return
         table.update(added)
-        partial = f"{path}.{secrets.token_hex(8)}"
+        rows = (_read(path) | table).items()
         with suppress(OSError):
-            try:
-                with open(partial, "w", encoding="ascii") as file:
-                    file.writelines(f"{key} {hashes.text()}\n" for key, hashes in (_read(path) | table).items())
-                os.replace(partial, path)
-            finally:
-                with suppress(FileNotFoundError):
-                    os.unlink(partial)
+            write_file(path, "".join(f"{key} {hashes.text()}\n" for key, hashes in rows).encode())
 
 
-def _path() -> str:
+def table_path() -> str:
+    """The table of hashes in Warp's cache."""
     initialize()
     return os.path.join(str(wp.config.kernel_cache_dir), f"collide_{_first_sources_hash()}.hashes")
 
@@ -95,6 +90,9 @@ def _path() -> str:
 def _table(path: str) -> dict[str, KernelHashes]:
     table = _tables.get(path)
     if table is None:
+        if not os.path.exists(path):
+            with suppress(OutputError):  # of a full disk, which matters where a kernel is missing
+                add_to_cache([os.path.basename(path)])
         table = _tables[path] = _read(path)
     return table
 
@@ -116,8 +114,8 @@ def _first_sources_hash() -> str:
 
 
 def _sources_hash() -> str:
-    """Hash of the source files in SOURCES, of the version of Warp and of Python."""
-    total = hashlib.sha256(f"{wp.config.version} {sys.version}".encode())
+    """Hash of the source files in SOURCES and of the version of Warp."""
+    total = hashlib.sha256(wp.config.version.encode())
     for source in SOURCES:
         for folder, folders, names in os.walk(os.path.join(_PACKAGE, source)):
             folders.sort()

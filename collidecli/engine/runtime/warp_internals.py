@@ -1,16 +1,19 @@
 """All uses of Warp's private names, for the versions of Warp in KNOWN_WARP.
 
 Private are the memory layout of a packed CPU launch, the C struct behind an instance of a Warp struct, the folder of
-precompiled headers of a thread, the names of files in the kernel cache, and the hashes from which they are made. Warp
-promises none of them. With another version of Warp `is_known_warp` returns False, and callers use the public functions
-of Warp instead: launches one by one (`recorded_launches`), fields set with Warp's checks, one folder of headers per
-thread, no message while kernels are compiled, every kernel hashed by Warp. The contacts are equal to the bit.
+precompiled headers of a thread, the library of its compiler, the names of files in the kernel cache, and the hashes
+from which they are made. Warp promises none of them. With another version of Warp `is_known_warp` returns False, and
+callers use the public functions of Warp instead: launches one by one (`recorded_launches`), fields set with Warp's
+checks, one folder of headers per thread, object files for the processor at hand, no message while kernels are compiled,
+every kernel hashed by Warp. The contacts are equal to the bit.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import platform
+import sys
 import threading
 from dataclasses import dataclass
 from functools import cache
@@ -29,6 +32,24 @@ tuple disables every use of a private name."""
 def is_known_warp() -> bool:
     """Whether the installed Warp is one of KNOWN_WARP; callers use this module only then."""
     return wp.config.version.startswith(KNOWN_WARP)
+
+
+V3 = {"avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sahf", "sse3", "sse4.1"}
+V3 |= {"sse4.2", "ssse3", "xsave"}
+"""LLVM's names of what x86-64-v3 adds to the first x86-64 processors."""
+
+
+@cache
+def has_v3() -> bool:
+    """Whether this is Linux on a processor of x86-64-v3, as Warp's compiler sees it; False with an unknown Warp."""
+    if not is_known_warp() or sys.platform != "linux" or platform.machine() != "x86_64":
+        return False
+    try:
+        compiler = ctypes.CDLL(os.path.join(os.path.dirname(wp.__file__), "bin", "warp-clang.so"))
+        compiler.wp_get_host_cpu_features.restype = ctypes.c_char_p
+        return set(compiler.wp_get_host_cpu_features().decode().split(",")) >= V3
+    except (OSError, AttributeError):
+        return False
 
 
 def share_header_folder(folder: Any) -> None:

@@ -38,6 +38,7 @@ def cache(tmp_path, monkeypatch):
     folder.mkdir()
     monkeypatch.setattr(wp.config, "kernel_cache_dir", str(folder))
     monkeypatch.setattr(kernel_cache, "_notes", [])
+    monkeypatch.setattr(kernel_cache, "_unkept", [])
     monkeypatch.setattr(kernel_cache, "_temporary", TemporaryFolder("collide_kernels_"))
     monkeypatch.setattr(compilation, "is_compiled", lambda module, device: False)
     return folder
@@ -188,7 +189,7 @@ print([str(one.message)[:16] for one in caught if "compiled kernels" in str(one.
 def test_a_disk_that_fills_up(tmp_path: Path):
     (tmp_path / "scene.xml").write_text(SCENE)
     (tmp_path / "disk").mkdir()
-    mount = f"mount -t tmpfs -o size=1m none {tmp_path / 'disk'}"
+    mount = f"mount -t tmpfs -o size=64k none {tmp_path / 'disk'}"
     if shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "sh", "-c", mount]).returncode:
         pytest.skip("no disk can be mounted here")
     run = " ".join([*COMMAND, "run", "scene.xml", "--device", "cpu"])
