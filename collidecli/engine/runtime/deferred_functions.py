@@ -20,27 +20,28 @@ PARSING = threading.RLock()
 """Held while Warp parses a function: Python 3.11 raises SystemError if two threads convert syntax trees in turn, which
 happens where a finalizer of the garbage collector lets another thread run (CPython issue 106905)."""
 _warp_func: Callable[..., Any] = wp.func
+_warp_func_native: Callable[..., Any] = wp.func_native
 
 
 class DeferredFunction(wp.Function):
     """A function of Warp that Warp's own decorator declares when an attribute of the declaration is first read.
 
-    func: the Python function. options: of `wp.func`.
+    func: the Python function. declare: that decorator.
     """
 
-    def __init__(self, func: Callable[..., Any], options: dict[str, Any]) -> None:
+    def __init__(self, func: Callable[..., Any], declare: Callable[..., Any]) -> None:
         self.func = func
-        self._overloads = [(func, options)]
+        self._overloads = [(func, declare)]
         self._is_declaring = False
         functools.update_wrapper(self, func)
 
-    def overload(self, func: Callable[..., Any], options: dict[str, Any]) -> None:
+    def overload(self, func: Callable[..., Any], declare: Callable[..., Any]) -> None:
         """Adds a function of the same name whose arguments have other types."""
         with PARSING:
             if "adj" in self.__dict__:
-                self.add_overload(_warp_func(**options)(func))
+                self.add_overload(declare(func))
             else:
-                self._overloads.append((func, options))
+                self._overloads.append((func, declare))
 
     def __getattr__(self, name: str) -> Any:
         """An attribute of the declaration; only called for a name that this object does not have."""
@@ -58,7 +59,7 @@ class DeferredFunction(wp.Function):
     def _declare(self) -> None:
         self._is_declaring = True
         try:
-            declared, *others = (_warp_func(**options)(func) for func, options in self._overloads)
+            declared, *others = (declare(func) for func, declare in self._overloads)
             for other in others:
                 declared.add_overload(other)
             self.__dict__.update(declared.__dict__)
@@ -66,18 +67,30 @@ class DeferredFunction(wp.Function):
             self._is_declaring = False
 
 
+def _deferred(func: Callable[..., Any], declare: Callable[..., Any], scope: dict[str, Any]) -> DeferredFunction:
+    """A deferred function; a second one of a name in a scope is an overload of the first."""
+    first = scope.get(func.__name__)
+    if isinstance(first, DeferredFunction):
+        first.overload(func, declare)
+        return first
+    return DeferredFunction(func, declare)
+
+
 def _func(func: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """`wp.func`, deferred; a second function of one name in one scope is an overload of the first."""
+    """`wp.func`, deferred."""
     if func is None:
         return functools.partial(_func, **options)
-    first = sys._getframe(1).f_locals.get(func.__name__)
-    if isinstance(first, DeferredFunction):
-        first.overload(func, options)
-        return first
-    return DeferredFunction(func, options)
+    return _deferred(func, functools.partial(_warp_func, **options), sys._getframe(1).f_locals)
+
+
+def _func_native(*snippets: str, **options: Any) -> Any:
+    """`wp.func_native`, deferred."""
+    return lambda func: _deferred(
+        func, lambda func: _warp_func_native(*snippets, **options)(func), sys._getframe(1).f_locals
+    )
 
 
 def defer_functions() -> None:
-    """Defers the functions that `wp.func` declares from now on, in a process of the command line with a known Warp."""
+    """Defers the functions that Warp declares from now on, in a process of the command line with a known Warp."""
     if is_owned() and is_known_warp():
-        wp.func = _func
+        wp.func, wp.func_native = _func, _func_native

@@ -6,8 +6,11 @@ In a process that uses the Python API they belong to the caller, and no function
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from collidecli.engine.runtime.deferred_builtins import BuiltinsLoader
 
 _owned = False
 
@@ -22,7 +25,9 @@ def owned_process() -> Iterator[None]:
     """Marks that the command line runs in this process until the `with` block ends."""
     global _owned
     before, _owned = _owned, True
+    sys.meta_path.insert(0, BuiltinsLoader)
     try:
         yield
     finally:
         _owned = before
+        sys.meta_path.remove(BuiltinsLoader)

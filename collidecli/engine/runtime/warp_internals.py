@@ -22,11 +22,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from collidecli.engine.runtime.deferred_builtins import KNOWN_WARP
 from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT
-
-KNOWN_WARP = ("1.19.",)
-"""Prefixes of the versions of Warp whose private names this module uses; the tests pass with these versions. An empty
-tuple disables every use of a private name."""
 
 
 def is_known_warp() -> bool:

@@ -35,10 +35,17 @@ def three_more(number: wp.int32) -> wp.int32:
     return one_more(one_more(one_more(number)))
 
 
+@deferred_functions._func_native("number[i] = 2 * number[i];")
+def double_in_place(number: wp.array[wp.int32], i: int):
+    """Doubles an element."""
+    ...
+
+
 @kernel
 def add(integers: wp.array[wp.int32], numbers: wp.array[wp.float32]):
     i = wp.tid()
     integers[i] = three_more(integers[i])
+    double_in_place(integers, i)
     numbers[i] = one_more(numbers[i])
 
 
@@ -48,7 +55,7 @@ def test_kernels_call_deferred_functions():
     integers = wp.array(np.arange(5, dtype=np.int32), device=device)
     numbers = wp.array(np.arange(5, dtype=np.float32), device=device)
     wp.launch(add, 5, [integers, numbers], device=device)
-    np.testing.assert_array_equal(integers.numpy(), np.arange(5) + 3)
+    np.testing.assert_array_equal(integers.numpy(), 2 * np.arange(5) + 6)
     np.testing.assert_array_equal(numbers.numpy(), np.arange(5) + 1.5)
 
 
@@ -60,6 +67,7 @@ def test_only_functions_that_a_kernel_calls_are_parsed():
     assert isinstance(one_more, DeferredFunction)
     assert len(one_more.user_overloads) == 2
     assert "adj" in vars(three_more)
+    assert isinstance(double_in_place, DeferredFunction)
     assert "adj" not in vars(never_used)
     assert never_used.input_types == {"number": wp.int32}
     assert "adj" in vars(never_used)
@@ -101,14 +109,15 @@ def test_an_error_in_a_function_is_raised_where_it_is_used():
 @pytest.mark.parametrize("condition", ["is_owned", "is_known_warp"])
 def test_functions_of_other_processes_and_of_an_unknown_warp_are_not_deferred(monkeypatch, condition):
     monkeypatch.setattr(wp, "func", wp.func)  # restored at the end
+    monkeypatch.setattr(wp, "func_native", wp.func_native)
     monkeypatch.setattr(deferred_functions, condition, lambda: False)
-    before = wp.func
+    before = wp.func, wp.func_native
     with owned_process():
         defer_functions()
-        assert wp.func is before
+        assert (wp.func, wp.func_native) == before
         monkeypatch.setattr(deferred_functions, condition, lambda: True)
         defer_functions()
-        assert wp.func is deferred_functions._func
+        assert (wp.func, wp.func_native) == (deferred_functions._func, deferred_functions._func_native)
 
 
 RUN = """

@@ -140,7 +140,7 @@ def test_a_key_does_not_depend_on_whether_a_function_is_parsed(folder):
         return a + b
 
     add.__module__ = "collidecli.engine.test"
-    called = DeferredFunction(add, {"name": "add_by_another_name"})
+    called = DeferredFunction(add, wp.func(name="add_by_another_name"))
 
     def declared(values: wp.array[float]):
         values[0] = called(values[1], wp.min(values[2], values[3]))
