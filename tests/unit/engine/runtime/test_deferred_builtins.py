@@ -56,6 +56,7 @@ import kernel_of_test
 out = wp.zeros(3, dtype=wp.vec3, device="cpu")
 wp.launch(kernel_of_test.fill, 3, [out], device="cpu")
 print(kernel_of_test.fill.module.get_module_identifier(1), out.numpy().tolist())
+print(kernel_of_test.scaled.adj.resolved_static_expressions)
 """
 
 
@@ -83,7 +84,7 @@ def test_table_and_attributes_are_those_of_an_ordinary_import():
 def test_a_kernel_has_the_hash_and_the_result_of_an_ordinary_import(tmp_path):
     path = str(tmp_path / "kernel_of_test.py")
     expected = printed(IMPORT + KERNEL, "api", path)
-    assert expected.startswith("wp_fill_")
+    assert expected.startswith("wp_fill_") and "{'HALF': 0.5}" in expected
     assert printed(IMPORT + KERNEL, "owned", path) == expected
 
 
@@ -92,6 +93,8 @@ def test_functions_called_from_python():
         "print(is_pending, wp.dot(wp.vec3(1.0), wp.vec3(2.0)), *wp.vec3(1.0) + wp.vec3(2.0), hasattr(wp, 'no_such'))"
     )
     assert printed(IMPORT + calls, "owned") == "True 6.0 3.0 3.0 3.0 False"
+    decorator = "wp.func = wp.func_native; wp.dot; print(is_pending, wp.func is wp.func_native)"
+    assert printed(IMPORT + decorator, "owned") == "True True"
     names = "from warp import norm_l2; print(is_pending, norm_l2 is math.norm_l2, wp.static is builtins.static)"
     assert printed(IMPORT + names, "owned") == "True True True"
 
