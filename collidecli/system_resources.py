@@ -11,12 +11,31 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import psutil
-
 
 def free_memory() -> int:
     """Memory that this process can allocate before the system or a control group is out of memory [bytes]."""
-    return max(0, min([psutil.virtual_memory().available, *_free_in_groups()]))
+    return max(0, min([_available(), *_free_in_groups()]))
+
+
+def private_memory() -> int:
+    """Memory of this process without shared pages, such as those of mapped files, which the system can drop [bytes]."""
+    pages = [int(word) for line in _lines("/proc/self/statm") for word in line.split()]
+    if pages:
+        return (pages[1] - pages[2]) * os.sysconf("SC_PAGE_SIZE")
+    import psutil
+
+    return psutil.Process().memory_info().rss
+
+
+def _available() -> int:
+    """Memory that the system can allocate without swapping [bytes]; psutil, whose import takes 7 ms, where it does not
+    tell."""
+    for line in _lines("/proc/meminfo"):
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) << 10
+    import psutil
+
+    return psutil.virtual_memory().available
 
 
 def processor_count() -> int:

@@ -12,7 +12,6 @@ import numpy as np
 import warp as wp
 
 from collidecli.analysis.contact_summary import touches_of
-from collidecli.analysis.contact_tracking import ContactTracker
 from collidecli.commands.scene_cache import SceneCache
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.cell_blocks import MAX_SHIFT
@@ -139,6 +138,8 @@ class Collision:
         world_count = model.world_count
         tracker = None
         if self.contact.tracks_contacts:
+            from collidecli.analysis.contact_tracking import ContactTracker
+
             episodes = episodes_in(self.motion, world_count)
             tracker = ContactTracker(model, self.contact.sticky_contacts, episodes)
         held: deque[PoseBatch] = deque()

@@ -294,4 +294,6 @@ def _kind_pairs(
         may = pair_filter.class_table[used[:, None, 0], used[None, :, 0]]
         first, second = np.nonzero(may)
         used = np.concatenate([np.stack([used[first, 1], used[second, 1]], axis=1), kinds[pair_filter.forced]])
-    return {(int(a), int(b)) for a, b in np.unique(used, axis=0)} if len(used) else set()
+    width = int(kinds.max(initial=0)) + 1
+    present = np.flatnonzero(np.bincount(used[:, 0] * width + used[:, 1]))  # `unique` would import masked arrays
+    return {divmod(int(pair), width) for pair in present}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 
@@ -69,6 +68,8 @@ def integer_power(base: float, exponent: int) -> float:
         return base if exponent else 1.0
     if not math.isfinite(base):
         return base**exponent  # exact
+    from fractions import Fraction
+
     try:
         return float(Fraction(base) ** exponent)
     except OverflowError:

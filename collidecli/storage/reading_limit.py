@@ -12,12 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-import psutil
-
 from collidecli.errors import InputError
 from collidecli.scene.text_format import memory
 from collidecli.storage.process_activity import end_for_memory, is_guarded
-from collidecli.system_resources import free_memory
+from collidecli.system_resources import free_memory, private_memory
 
 LEAST_LIMIT = 1 << 30
 """Lower bound of the limit: the libraries and compiled kernels alone take some hundred megabytes."""
@@ -60,9 +58,6 @@ def limited_reading(limit: int = 0) -> Iterator[None]:
 
 
 def _watch(limit: int, ended: threading.Event) -> None:
-    process = psutil.Process()
     while not ended.wait(CHECK_SECONDS):
-        info = process.memory_info()
-        # Pages of files that are mapped are shared, and the system can drop them.
-        if info.rss - getattr(info, "shared", 0) > limit:
+        if private_memory() > limit:
             end_for_memory(limit)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,8 @@ def read_toml(path: str, fix: str = "") -> dict[str, Any]:
 
     Raises InputError for a file that cannot be read or is not TOML.
     """
+    import tomllib
+
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

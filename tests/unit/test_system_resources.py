@@ -12,7 +12,7 @@ import pytest
 from collidecli import system_resources
 from collidecli.engine.chunking import default_memory_limit
 from collidecli.engine.scheduler import worker_count
-from collidecli.system_resources import free_memory, processor_count
+from collidecli.system_resources import free_memory, private_memory, processor_count
 
 MIB = 1 << 20
 MACHINE = 64 << 30
@@ -21,7 +21,6 @@ MACHINE = 64 << 30
 @pytest.fixture
 def group(tmp_path: Path, monkeypatch):
     """A function that writes files of control groups: mounts, lines of /proc/self/cgroup, texts by path."""
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=MACHINE))
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(16)), raising=False)
 
     def write(mounts: list[tuple[str, str, str]], groups: list[str], files: dict[str, str]) -> None:
@@ -30,6 +29,7 @@ def group(tmp_path: Path, monkeypatch):
             for root, point, names in mounts
         ]
         proc = {"/proc/self/mountinfo": ["31 23 0:28 / /sys rw - tmpfs tmpfs rw", *rows], "/proc/self/cgroup": groups}
+        proc["/proc/meminfo"] = ["MemTotal: 5 kB", f"MemAvailable:   {MACHINE >> 10} kB"]
         monkeypatch.setattr(system_resources, "_lines", proc.__getitem__)
         for name, text in files.items():
             path = tmp_path / name
@@ -108,3 +108,12 @@ def test_a_group_that_is_full_or_whose_files_are_unreadable(group):
 def test_the_files_of_this_machine_are_read():
     assert 0 < free_memory() <= psutil.virtual_memory().total
     assert 1 <= processor_count() <= (os.cpu_count() or 1)
+
+
+def test_without_the_files_of_linux_psutil_counts(monkeypatch):
+    expected = private_memory()
+    assert abs(expected - psutil.Process().memory_info().rss) < 512 * MIB
+    monkeypatch.setattr(system_resources, "_lines", lambda path: [])
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=MACHINE))
+    assert free_memory() == MACHINE
+    assert expected <= private_memory() < expected + 512 * MIB

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 import posixpath
 import re
@@ -118,6 +117,8 @@ def _mentions(text: bytes) -> Iterator[str]:
     for element in _MENTION.finditer(text):
         named = _FILE.search(element[1])
         if named is not None:
+            import html
+
             name = html.unescape((named[1] or named[2] or b"").decode("utf-8", "replace"))
             if name and "\0" not in name:
                 yield name

@@ -150,9 +150,9 @@ def _ruled_groups(mj_model: mujoco.MjModel) -> Iterator[tuple[np.ndarray, np.nda
     weld_of_geom = mj_model.body_weldid[mj_model.geom_bodyid]
     of_weld = _groups(weld_of_geom, mj_model.nbody)
     filter_parent = not mj_model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_FILTERPARENT
-    for weld in np.unique(weld_of_geom[weld_of_geom > 0]):
+    for weld in _values(weld_of_geom[weld_of_geom > 0]):
         members = of_weld[weld]
-        bodies = np.unique(mj_model.geom_bodyid[members])
+        bodies = _values(mj_model.geom_bodyid[members])
         for k, body in enumerate(bodies[:-1]):
             others = members[np.isin(mj_model.geom_bodyid[members], bodies[k + 1 :])]
             yield of_body[body], others, f"welded into one body, '{name[weld]}'"
@@ -161,11 +161,16 @@ def _ruled_groups(mj_model: mujoco.MjModel) -> Iterator[tuple[np.ndarray, np.nda
             yield members, of_weld[parent], f"'{name[weld]}' is the child of '{name[parent]}' (filterparent)"
 
     # Mocap bodies and bodies welded to them have no degree of freedom, nor has the static world.
-    still = np.unique(weld_of_geom[mj_model.body_treeid[mj_model.geom_bodyid] < 0])
+    still = _values(weld_of_geom[mj_model.body_treeid[mj_model.geom_bodyid] < 0])
     for k, weld in enumerate(still):
         others = [of_weld[other] for other in still[k + 1 :]]
         if others:
             yield of_weld[weld], np.concatenate(others), "neither body has a degree of freedom"
+
+
+def _values(key: np.ndarray) -> list[int]:
+    """The values in `key`, ascending, each once. NumPy's `unique` would import masked arrays."""
+    return sorted(set(key.tolist()))
 
 
 def _groups(key: np.ndarray, count: int) -> list[np.ndarray]:

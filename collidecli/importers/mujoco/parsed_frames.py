@@ -8,14 +8,16 @@ quaternion that equals it up to rounding.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
-from xml.etree import ElementTree
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
 
 from collidecli.importers.mujoco.orientation import euler_quaternions
 from collidecli.numerics.matrices import cross
+
+if TYPE_CHECKING:
+    from xml.etree import ElementTree
 
 ROUNDING = 1e-13
 """Tolerance between two computations of one frame, relative to its position where that exceeds 1 m."""
@@ -80,6 +82,8 @@ def _matches(elements: list[Any], parsed: list[Any], computed: np.ndarray) -> It
 def _roots(texts: Iterable[bytes]) -> Iterable[ElementTree.Element]:
     """Root elements of the texts that Python's parser can read; MuJoCo's parser accepts more."""
     for text in texts:
+        from xml.etree import ElementTree  # most scenes have no such text
+
         try:
             yield ElementTree.fromstring(text)
         except ElementTree.ParseError:

@@ -314,9 +314,7 @@ def _particle_warnings(header: TrajectoryHeader, model: Model, ignore: bool) -> 
     """A warning of ignored particles. Raises InputError for particles that the scene does not have."""
     held, wanted = header.particle_count, len(model.particles)
     owner = model.particles.owner
-    with_bodies = np.unique(
-        owner[model.particles.body >= 0]
-    )  # objects such as flexes, some vertices of which are fixed
+    with_bodies = owner[model.particles.body >= 0]  # objects such as flexes, some vertices of which are fixed
     free = int((~np.isin(owner, with_bodies)).sum())
     where = f"{header.path}: /particle_q"
     if ignore and held > 0:

@@ -84,7 +84,8 @@ def test_table_and_attributes_are_those_of_an_ordinary_import():
 def test_a_kernel_has_the_hash_and_the_result_of_an_ordinary_import(tmp_path):
     path = str(tmp_path / "kernel_of_test.py")
     expected = printed(IMPORT + KERNEL, "api", path)
-    assert expected.startswith("wp_fill_") and "{'HALF': 0.5}" in expected
+    assert expected.startswith("wp_fill_")
+    assert "{'HALF': 0.5}" in expected
     assert printed(IMPORT + KERNEL, "owned", path) == expected
 
 
