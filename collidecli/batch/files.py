@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
-from collidecli.engine.runtime.temporary_folders import TemporaryFolder
 from collidecli.errors import CollideError, OutputError, extra_module
+from collidecli.temporary_folders import TemporaryFolder
 
 
 class UnreachableError(CollideError):

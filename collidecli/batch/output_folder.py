@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from collidecli.engine.runtime.temporary_folders import TemporaryFolder
 from collidecli.errors import OutputError
+from collidecli.temporary_folders import TemporaryFolder
 
 RECORD = "gather.json"
 """The file by which a folder is known as an output of `gather`, which --force may replace."""

@@ -18,9 +18,9 @@ from collidecli.commands.run import RunRequest, RunResult, run
 from collidecli.commands.scene_cache import SceneCache
 from collidecli.commands.scenes import scene_in_motion
 from collidecli.engine.runtime.process_settings import owned_process
-from collidecli.engine.runtime.temporary_folders import TemporaryFolder
 from collidecli.errors import CollideError, InputError, Interrupted, OutputError
 from collidecli.system_resources import free_memory
+from collidecli.temporary_folders import TemporaryFolder
 
 PROBE_FRAMES = 50
 _scenes = SceneCache()

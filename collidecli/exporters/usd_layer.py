@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom, Vt
 
-from collidecli.engine.runtime.temporary_folders import TemporaryFolder
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import midpoint
 from collidecli.exporters.selection import SelectedContacts
@@ -21,6 +20,7 @@ from collidecli.exporters.usd_surfaces import surface_bytes, write_surfaces
 from collidecli.exporters.usd_values import extent_of, vectors
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.system_resources import free_memory
+from collidecli.temporary_folders import TemporaryFolder
 
 ROOT = "/collide_contacts"
 COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1")

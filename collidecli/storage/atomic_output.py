@@ -18,8 +18,8 @@ import threading
 from pathlib import Path
 from types import FrameType, TracebackType
 
-from collidecli.engine.runtime.life_locks import is_at, lock
 from collidecli.errors import Interrupted, OutputError
+from collidecli.life_locks import is_at, lock
 from collidecli.storage.process_activity import show_outputs
 
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else (signal.SIGTERM,)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from collidecli.engine.runtime import carried_kernels
 from tests.support.batches import environment
 
 SAMPLES = Path(__file__).parents[2] / "samples"

@@ -25,9 +25,9 @@ from collidecli.engine.runtime.kernel_cache import (
     replace_folder,
 )
 from collidecli.engine.runtime.kernel_hashes import save_hashes
-from collidecli.engine.runtime.temporary_folders import TemporaryFolder, remove_abandoned
 from collidecli.engine.runtime.warp_internals import compiled_files, is_compiled, share_header_folder
 from collidecli.system_resources import processor_count
+from collidecli.temporary_folders import TemporaryFolder, remove_abandoned
 
 
 def begin_loading(kernels: Sequence[wp.Kernel], device: wp.Device) -> None:

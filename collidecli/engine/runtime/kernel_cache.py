@@ -17,8 +17,8 @@ from contextlib import suppress
 
 import warp as wp
 
-from collidecli.engine.runtime.temporary_folders import TemporaryFolder
 from collidecli.errors import OutputError
+from collidecli.temporary_folders import TemporaryFolder
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of a full disk, of an exhausted quota, and of a limit of file sizes."""

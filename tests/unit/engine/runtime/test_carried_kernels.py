@@ -18,8 +18,8 @@ from collidecli.engine.runtime import carried_kernels, compilation, kernel_cache
 from collidecli.engine.runtime.carried_kernels import add_to_cache, archive_path
 from collidecli.engine.runtime.compilation import load_kernels, reported_compilation
 from collidecli.engine.runtime.kernel import kernel
-from collidecli.engine.runtime.temporary_folders import TemporaryFolder
 from collidecli.engine.runtime.warp_internals import compiled_files
+from collidecli.temporary_folders import TemporaryFolder
 
 
 @kernel

@@ -17,8 +17,8 @@ from collidecli.engine.pipeline_builder import find_device
 from collidecli.engine.runtime import compilation, kernel_cache
 from collidecli.engine.runtime.compilation import begin_loading, load_kernels
 from collidecli.engine.runtime.kernel import kernel
-from collidecli.engine.runtime.temporary_folders import TemporaryFolder
 from collidecli.errors import OutputError
+from collidecli.temporary_folders import TemporaryFolder
 
 BODIES = "<geom type='plane' size='1 1 1'/><body pos='0 0 .4'><geom size='.5'/></body>"
 SCENE = f"<mujoco><worldbody>{BODIES}</worldbody></mujoco>"

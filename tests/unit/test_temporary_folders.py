@@ -11,12 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from collidecli.engine.runtime.temporary_folders import TemporaryFolder, remove_abandoned
+from collidecli.temporary_folders import TemporaryFolder, remove_abandoned
 
 PURPOSE, PREFIX = "test", "collide_test_"
-USE = (
-    f"from collidecli.engine.runtime.temporary_folders import TemporaryFolder\nfolder = TemporaryFolder({PURPOSE!r})\n"
-)
+USE = f"from collidecli.temporary_folders import TemporaryFolder\nfolder = TemporaryFolder({PURPOSE!r})\n"
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import threading
 import weakref
 from types import TracebackType
 
-from collidecli.engine.runtime.life_locks import is_at, lock
+from collidecli.life_locks import is_at, lock
 
 _NAME = re.compile("collide_[a-z]+_[0-9a-f]{16}")
 
