@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from threading import RLock
 from types import ModuleType
 from typing import Any
 
@@ -25,7 +24,8 @@ class _Table(dict[str, Any]):
     """Warp's table of built-in functions. loads: execute the deferred modules, until this is done."""
 
     def __init__(self) -> None:
-        self.lock, self.loads = RLock(), list[Callable[[], None]]()
+        self.lock = sys.modules["warp._src.codegen"]._codegen_lock  # `hashing_lock`
+        self.loads: list[Callable[[], None]] = []
 
     def fill(self) -> None:
         """Executes the deferred modules; other threads wait."""

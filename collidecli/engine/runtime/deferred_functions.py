@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import functools
 import sys
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import warp as wp
 
 from collidecli.engine.runtime.process_settings import is_owned
-from collidecli.engine.runtime.warp_internals import is_known_warp
+from collidecli.engine.runtime.warp_internals import hashing_lock, is_known_warp
 
-PARSING = threading.RLock()
+PARSING = hashing_lock()
 """Held while Warp parses a function: Python 3.11 raises SystemError if two threads convert syntax trees in turn, which
-happens where a finalizer of the garbage collector lets another thread run (CPython issue 106905)."""
+happens where a finalizer of the garbage collector lets another thread run (CPython issue 106905). Warp's own lock,
+since Warp parses deferred functions while it hashes a kernel: with two locks, two threads may wait for each other."""
 _warp_func: Callable[..., Any] = wp.func
 _warp_func_native: Callable[..., Any] = wp.func_native
 

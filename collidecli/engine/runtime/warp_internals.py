@@ -49,6 +49,15 @@ def has_v3() -> bool:
         return False
 
 
+def hashing_lock() -> threading.RLock:
+    """The lock that Warp holds while it hashes and generates code; a new one with an unknown Warp."""
+    if not is_known_warp():
+        return threading.RLock()
+    from warp._src.codegen import _codegen_lock
+
+    return _codegen_lock
+
+
 def share_header_folder(folder: Any) -> None:
     """Sets the folder of precompiled C++ headers of this thread, a `tempfile.TemporaryDirectory`.
 

@@ -112,9 +112,10 @@ def overloads(i):
 sys.setswitchinterval(1e-5)
 with ThreadPoolExecutor(8) as pool:
     counts = set(pool.map(overloads, range(8)))
-print(is_pending, counts == {len(context.builtin_functions["min"].overloads)}, min(counts) > 40)
+from warp._src.codegen import _codegen_lock
+print(is_pending, context.builtin_functions.lock is _codegen_lock, counts == {len(context.builtin_functions["min"].overloads)}, min(counts) > 40)
 """
-    assert printed(IMPORT + threads, "owned") == "True True True"
+    assert printed(IMPORT + threads, "owned") == "True True True True"
 
 
 RUN = """

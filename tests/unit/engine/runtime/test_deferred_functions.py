@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
 import warp as wp
+from warp._src import codegen
 
 from collidecli.engine.runtime import deferred_functions
 from collidecli.engine.runtime.compilation import load_kernels
-from collidecli.engine.runtime.deferred_functions import DeferredFunction, defer_functions
+from collidecli.engine.runtime.deferred_functions import PARSING, DeferredFunction, defer_functions
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.process_settings import owned_process
 
@@ -118,6 +121,39 @@ def test_functions_of_other_processes_and_of_an_unknown_warp_are_not_deferred(mo
         monkeypatch.setattr(deferred_functions, condition, lambda: True)
         defer_functions()
         assert (wp.func, wp.func_native) == (deferred_functions._func, deferred_functions._func_native)
+
+
+def test_a_thread_that_hashes_and_one_that_declares_do_not_wait_for_each_other():
+    @func
+    def parsed_while_hashing(number: wp.int32) -> wp.int32:
+        return number
+
+    @kernel
+    def declared(numbers: wp.array[wp.int32]):
+        numbers[0] = 1
+
+    holding = threading.Barrier(2, timeout=1.0)
+
+    def meet():
+        with contextlib.suppress(threading.BrokenBarrierError):  # the other thread waits for the lock, as it should
+            holding.wait()
+
+    def hash_kernel():
+        with codegen._codegen_lock:  # as Warp does
+            meet()
+            assert parsed_while_hashing.adj
+
+    def declare_kernel():
+        with PARSING:
+            meet()
+            declared.hash = declared.hash  # Warp's setter takes its lock
+
+    threads = [threading.Thread(target=each, daemon=True) for each in (hash_kernel, declare_kernel)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20.0)
+    assert not any(thread.is_alive() for thread in threads)
 
 
 RUN = """
