@@ -113,7 +113,8 @@ sys.setswitchinterval(1e-5)
 with ThreadPoolExecutor(8) as pool:
     counts = set(pool.map(overloads, range(8)))
 from warp._src.codegen import _codegen_lock
-print(is_pending, context.builtin_functions.lock is _codegen_lock, counts == {len(context.builtin_functions["min"].overloads)}, min(counts) > 40)
+table = context.builtin_functions
+print(is_pending, table.lock is _codegen_lock, counts == {len(table["min"].overloads)}, min(counts) > 40)
 """
     assert printed(IMPORT + threads, "owned") == "True True True True"
 
