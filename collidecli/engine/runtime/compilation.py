@@ -78,6 +78,8 @@ class _Loader:
         # One thread: modules that several calls begin wait until the first has precompiled the headers.
         self._ahead = ThreadPoolExecutor(1, "collide-compile-ahead", self._begin_ahead)
         self._lock = threading.Lock()
+        self._first_compilation = threading.Lock()
+        self._has_headers = False
         self.listener: Callable[[int, int], None] | None = None
         self._to_compile: set[wp.Module] = set()
         self._compiled: set[wp.Module] = set()
@@ -127,7 +129,11 @@ class _Loader:
             if full is not None:
                 raise full
             self._report(to_compile=[module])
-        _load(module, device)
+            with self._first_compilation:  # others would precompile the headers once more
+                if not self._has_headers:
+                    _load(module, device)
+                    self._has_headers = True
+        _load(module, device)  # nothing to do for the first that was compiled
         if missing:
             note_compilation()
             self._report(compiled=[module])
