@@ -8,7 +8,8 @@ import re
 import shlex
 import shutil
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -71,14 +72,13 @@ class ContactsRegression:
         """
         __tracebackhide__ = True
         from collidecli.commands.run import run
-        from collidecli.engine.runtime.initialization import without_messages
 
         name = self._name(basename)
         obtained = self._folder / f"{name}.obtained.h5"
         allowed = self._allowed()
         chosen = {"device": "cpu", **({"threads": 1} if "PYTEST_XDIST_WORKER" in os.environ else {}), **options}
         try:
-            with without_messages():  # else they follow the table of differences in pytest's output
+            with _without_messages():  # else they follow the table of differences in pytest's output
                 result = run(run_request(scene, trajectory, self._here.parent, obtained, chosen))
         except CollideError as error:
             raise pytest.fail.Exception(f"collide cannot run this: {error}", pytrace=False) from None
@@ -223,3 +223,16 @@ def table_text(result: Mapping[str, Any]) -> str:
     with out.capture() as captured:
         out.print(diff_table(printable_values(result)))
     return "\n".join(line.rstrip() for line in captured.get().rstrip().splitlines())
+
+
+@contextmanager
+def _without_messages() -> Iterator[None]:
+    """Switches Warp's messages off, except errors, and restores the level of the tests at the end."""
+    import warp as wp
+
+    before = wp.config.log_level
+    wp.config.log_level = wp.LOG_ERROR
+    try:
+        yield
+    finally:
+        wp.config.log_level = before

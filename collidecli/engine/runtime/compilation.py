@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import warp as wp
 
@@ -79,7 +79,6 @@ class _Loader:
         self._ahead = ThreadPoolExecutor(1, "collide-compile-ahead", self._begin_ahead)
         self._lock = threading.Lock()
         self._first_compilation = threading.Lock()
-        self._has_headers = False
         self.listener: Callable[[int, int], None] | None = None
         self._to_compile: set[wp.Module] = set()
         self._compiled: set[wp.Module] = set()
@@ -129,14 +128,15 @@ class _Loader:
             if full is not None:
                 raise full
             self._report(to_compile=[module])
-            with self._first_compilation:  # others would precompile the headers once more
-                if not self._has_headers:
-                    _load(module, device)
-                    self._has_headers = True
-        _load(module, device)  # nothing to do for the first that was compiled
-        if missing:
-            note_compilation()
-            self._report(compiled=[module])
+        with ExitStack() as alone:
+            if missing:  # the first precompiles the headers; others at that time would do so too
+                alone.enter_context(self._first_compilation)
+                if self._compiled:
+                    alone.close()
+            _load(module, device)
+            if missing:
+                note_compilation()
+                self._report(compiled=[module])
 
     def _report(self, to_compile: Sequence[wp.Module] = (), compiled: Sequence[wp.Module] = ()) -> None:
         with self._lock:

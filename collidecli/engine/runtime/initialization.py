@@ -52,17 +52,6 @@ def initialize() -> None:
         _initialize(os.getpid())
 
 
-@contextmanager
-def without_messages() -> Iterator[None]:
-    """Switches Warp's messages off, except errors, and restores the caller's level at the end."""
-    before = wp.config.log_level
-    wp.config.log_level = wp.LOG_ERROR
-    try:
-        yield
-    finally:
-        wp.config.log_level = before
-
-
 @cache
 def _initialize(process: int) -> None:
     """Initializes Warp once in a process."""

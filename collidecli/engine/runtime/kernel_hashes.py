@@ -2,8 +2,8 @@
 
 Warp names the compiled file of a kernel by a hash of the source of every function that the kernel calls, which takes
 longer than loading the file. A table in Warp's cache folder holds these hashes. Its name is a hash of the source files
-in SOURCES and of the versions of Warp and Python; a row's key is a hash of the kernel's module, name, first line,
-closure, argument types and compiler options. A kernel without a row is hashed by Warp, and so is every kernel outside
+in SOURCES and of the version of Warp; a row's key is a hash of the kernel's module, name, first line, closure,
+argument types and compiler options. A kernel without a row is hashed by Warp, and so is every kernel outside
 a process of the command line, with an unknown Warp, or with code that is not in SOURCES (docs/adr/0106).
 """
 

@@ -86,19 +86,25 @@ def test_what_does_not_compile_is_said(loaded, monkeypatch):
         load_kernels([second], device)
 
 
-def test_threads_share_what_they_make_of_the_headers(loaded, monkeypatch):
-    folders = set()
+def test_threads_share_the_precompiled_headers_that_the_first_has_written_alone(loaded, monkeypatch):
+    folders, under_way, together = set(), [], []
     both = threading.Barrier(2)
 
     def meet(device, modules, max_workers):
-        if len(modules) == 1:
+        under_way.append(modules[0].name)
+        if modules[0].name == first.module.name:
+            time.sleep(0.2)  # long enough for another to begin
+            together.extend(under_way)
+        else:
             both.wait(PATIENCE)
-            folders.add((threading.get_ident(), context.runtime.get_clang_pch_dir()))
+        folders.add((threading.get_ident(), context.runtime.get_clang_pch_dir()))
 
     monkeypatch.setattr(wp, "force_load", meet)
+    monkeypatch.setattr(compiling, "_is_found", lambda module, device: False)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
-    load_kernels([first, second], find_device("cpu"))
-    assert len(folders) == 2
+    load_kernels([first, second, third], find_device("cpu"))
+    assert together == [first.module.name]
+    assert len({thread for thread, _ in folders}) == 2
     assert len({folder for _, folder in folders}) == 1
 
 
