@@ -1,23 +1,44 @@
-# Begin with make run and make test. The first call of any target sets up .venv.
+# Begin with make run and make test. The first call of any target sets up .venv: what the package needs for `make run`,
+# the tools of development too for all others.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+PACKAGE := $(VENV)/package
 READY := $(VENV)/ready
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
+# Libraries that every run imports. To compile the bytecode of these alone takes 2 s; of all that is installed, 10 s.
+IMPORTED := warp h5py numpy click
 # Tests start hundreds of processes: without bytecode each would compile its imports again, for 2 s of a core.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup run warm test test-slow lint lint-style lint-types lint-imports format peers bench gpu kernel-budget docs docs-serve docs-links docs-figures docs-pictures clean
+.PHONY: setup run kernels wheel empty-home warm test test-slow lint lint-style lint-types lint-imports format peers bench gpu kernel-budget docs docs-serve docs-links docs-figures docs-pictures clean
 
 setup: $(READY)
 
-$(READY): pyproject.toml
+$(PACKAGE): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]'
+	$(PIP) --editable .
+	$(BIN)/python -m compileall -q -j 0 collidecli $(IMPORTED:%=$(VENV)/lib/python3*/site-packages/%)
 	touch $@
 
-run: $(READY)
+$(READY): $(PACKAGE)
+	$(PIP) --editable '.[dev]'
+	touch $@
+
+run: $(PACKAGE)
 	@mkdir -p out
 	$(BIN)/collide run samples/01_usd_pile/pile.usda -o out/pile.contacts.h5 --force
+
+# Compiled kernels that come with the package, for CPUs; those whose sources have not changed are kept.
+kernels: $(PACKAGE)
+	$(BIN)/python -m collidecli.engine.build_kernels
+
+wheel: kernels
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+
+# The wheel in an environment and a home of its own: how long the first three runs of the README's command take.
+empty-home: $(PACKAGE)
+	$(BIN)/python -m tests.bench.empty_home
 
 # Kernels and bytecode of the tests, which `make test` makes first where they are not there.
 warm: $(READY)
@@ -50,10 +71,10 @@ format: $(READY)
 # together take pip minutes to resolve, in steps seconds. ptxas, of the version of tests/gpu/kernel_budget.json, needs none
 # of its wheel's requirements.
 peers: $(READY)
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev,peers]'
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[stores,servers]'
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --no-deps nvidia-cuda-nvcc==13.5.37
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev,docs]'
+	$(PIP) --editable '.[dev,peers]'
+	$(PIP) --editable '.[stores,servers]'
+	$(PIP) --no-deps nvidia-cuda-nvcc==13.5.37
+	$(PIP) --editable '.[dev,docs]'
 
 bench: peers
 	$(BIN)/python -m tests.bench
@@ -67,7 +88,7 @@ kernel-budget: peers
 	$(BIN)/python -m tests.gpu.kernel_budget
 
 docs: $(READY)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
+	$(PIP) --editable '.[dev,docs]'
 	$(BIN)/python -m sphinx -b html -E -W --keep-going -q docs docs/_build/html
 
 docs-serve: docs
