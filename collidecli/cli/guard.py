@@ -43,6 +43,8 @@ def command() -> int:
 
 def _work() -> int:
     gc.set_threshold(GC_THRESHOLD)
+    # NumPy's OpenBLAS otherwise starts threads that wait in a loop: 50 ms of a core, for products of small matrices.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from collidecli.cli.main import main
 
     return main()

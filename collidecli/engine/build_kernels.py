@@ -20,6 +20,7 @@ import warp as wp
 
 from collidecli.engine.runtime import carried_kernels, kernel_hashes
 from collidecli.engine.runtime.compilation import load_kernels
+from collidecli.engine.runtime.initialization import initialize
 from collidecli.engine.runtime.process_settings import owned_process
 from collidecli.engine.runtime.warp_internals import compiled_files, has_v3
 
@@ -75,6 +76,7 @@ def main() -> None:
         sys.exit("error: kernels that come with the package are for Linux on a processor of x86-64-v3")
     path = carried_kernels.archive_path()
     with owned_process():
+        initialize()
         count = build(path)
     print(f"{path}: {count} kernels, {os.path.getsize(path)} bytes")
 
