@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.runtime.compilation import begin_loading, is_loaded
+from collidecli.engine.runtime.compilation import begin_loading, is_found, is_loaded
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.numerics.elementary import COSINE, HALF_PI_PARTS, MODERATE, SINE, TWO_OVER_PI
 from collidecli.scene import joint_tree
@@ -322,15 +322,20 @@ class TreeLoader:
 
 
 def begin_loading_kinematics(motion: Motion) -> None:
-    """Sets `pose_tree` as the compiled code of this process; begins to load it for MANY configurations of a joint tree.
+    """Sets `pose_tree` as the compiled code of this process; begins to load it for a motion with a joint tree.
+
+    It is compiled for MANY configurations only; where it is compiled already, it serves any number.
 
     The caller calls `load_kernels` afterwards, of any kernels, which waits for it: a process that ends while it
     compiles leaves no compiled kernel, and the next one compiles it again.
     """
     loader = TreeLoader()
     joint_tree.use(loader)
-    if has_joint_tree(motion) and len(motion.time) * motion.world_count >= MANY and not loader.is_ready():
-        begin_loading([pose_tree], wp.get_device("cpu"))
+    if not has_joint_tree(motion) or loader.is_ready():
+        return
+    device = wp.get_device("cpu")
+    if len(motion.time) * motion.world_count >= MANY or is_found(pose_tree.module, device):
+        begin_loading([pose_tree], device)
 
 
 def _array(values: Any) -> wp.array:

@@ -93,7 +93,7 @@ class _Loader:
     def load(self, kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
         modules = _modules(kernels)
         if self.listener is not None:
-            self._report(to_compile=[module for module in modules if not _is_found(module, device)])
+            self._report(to_compile=[module for module in modules if not is_found(module, device)])
         with self._lock:
             begun, self._begun = self._begun, {}
             for module in modules:
@@ -122,7 +122,7 @@ class _Loader:
         return future
 
     def _load(self, module: wp.Module, device: wp.Device) -> None:
-        missing = not _is_found(module, device)
+        missing = not is_found(module, device)
         if missing:
             full = full_disk()  # the compiler ends the process if it cannot write
             if full is not None:
@@ -160,7 +160,7 @@ def _modules(kernels: Sequence[wp.Kernel]) -> list[wp.Module]:
     return list(dict.fromkeys(kernel.module for kernel in kernels))
 
 
-def _is_found(module: wp.Module, device: wp.Device) -> bool:
+def is_found(module: wp.Module, device: wp.Device) -> bool:
     """Whether a module need not be compiled: Warp's cache has it, or it came with this package and is copied there."""
     return is_compiled(module, device) or (device.is_cpu and add_to_cache(compiled_files(module, device)))
 

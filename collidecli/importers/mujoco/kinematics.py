@@ -125,6 +125,7 @@ class ForwardKinematics:
         self._axis, self._anchor = np.array(mj_model.jnt_axis), np.array(mj_model.jnt_pos)
         self._kind, self._address = mj_model.jnt_type.tolist(), mj_model.jnt_qposadr.tolist()
         self._parent, self._mocap = mj_model.body_parentid.tolist(), mj_model.body_mocapid.tolist()
+        self._parents = set(self._parent)
         self._first, self._count = mj_model.body_jntadr.tolist(), mj_model.body_jntnum.tolist()
         self._zero = np.array(mj_model.qpos0)
 
@@ -137,13 +138,14 @@ class ForwardKinematics:
         """
         positions = [np.zeros((3, 1))]
         quaternions = [_IDENTITY]
-        rotations = [np.eye(3)[:, :, None]]
+        rotations = {WORLD_BODY: np.eye(3)[:, :, None]}
         for body in range(1, len(self._parent)):
             position, quaternion = self._body(body, qpos, mocap, positions, quaternions, rotations)
             quaternion = _normalized(quaternion)
             positions.append(position)
             quaternions.append(quaternion)
-            rotations.append(_matrix(quaternion))
+            if body in self._parents:
+                rotations[body] = _matrix(quaternion)
         return positions[1:], quaternions[1:]
 
     def tree(self, has_mocap: bool) -> JointTree:
@@ -177,7 +179,7 @@ class ForwardKinematics:
         mocap: np.ndarray | None,
         positions: list[np.ndarray],
         quaternions: list[np.ndarray],
-        rotations: list[np.ndarray],
+        rotations: dict[int, np.ndarray],
     ) -> tuple[np.ndarray, np.ndarray]:
         first, count, parent = self._first[body], self._count[body], self._parent[body]
         if count == 1 and self._kind[first] == _FREE:
@@ -323,19 +325,19 @@ class MujocoKinematics:
         """Row of qpos[n, nq], body, and what is wrong, for the first invalid configuration; else None."""
         finite = np.isfinite(qpos)
         bad = ~finite.all(axis=1)
+        first = np.array([address for address, _ in self._quaternions], np.intp)
         with np.errstate(invalid="ignore", over="ignore"):
-            norms = [norm(qpos[:, a : a + 4]) for a, _ in self._quaternions]
-            for each in norms:
-                bad |= ~(np.abs(each - 1.0) <= QUATERNION_TOLERANCE)
+            norms = norm(qpos[:, first[:, None] + np.arange(4)])
+            bad |= ~(np.abs(norms - 1.0) <= QUATERNION_TOLERANCE).all(axis=1)
         if not bad.any():
             return None
         row = int(np.argmax(bad))
         if not finite[row].all():
             index = int(np.argmin(finite[row]))
             return row, self._body_of_coordinate(index), f"qpos[{index}] is {qpos[row, index]:g}"
-        for each, (_, body) in zip(norms, self._quaternions, strict=True):
-            if not abs(each[row] - 1.0) <= QUATERNION_TOLERANCE:
-                return row, body, f"the joint's quaternion has norm {each[row]:.6g}"
+        for each, (_, body) in zip(norms[row], self._quaternions, strict=True):
+            if not abs(each - 1.0) <= QUATERNION_TOLERANCE:
+                return row, body, f"the joint's quaternion has norm {each:.6g}"
         raise AssertionError("a bad row has a bad coordinate")
 
     def first_bad_mocap(self, mocap: np.ndarray) -> BadRow | None:

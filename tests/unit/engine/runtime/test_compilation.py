@@ -100,7 +100,7 @@ def test_threads_share_the_precompiled_headers_that_the_first_has_written_alone(
         folders.add((threading.get_ident(), context.runtime.get_clang_pch_dir()))
 
     monkeypatch.setattr(wp, "force_load", meet)
-    monkeypatch.setattr(compiling, "_is_found", lambda module, device: False)
+    monkeypatch.setattr(compiling, "is_found", lambda module, device: False)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     load_kernels([first, second, third], find_device("cpu"))
     assert together == [first.module.name]

@@ -150,9 +150,19 @@ class StubMotion:
         (MergedMotion([StubMotion(MANY, has_joint_tree=None), None], None), False),
     ],
 )
-def test_the_kernel_begins_to_load_for_many_configurations_of_joints_alone(motion, is_begun, monkeypatch):
+def test_the_kernel_is_compiled_for_many_configurations_of_joints_alone(motion, is_begun, monkeypatch):
+    assert is_begun_for(motion, False, monkeypatch) == is_begun
+
+
+@pytest.mark.parametrize("has_joint_tree", [True, False, None])
+def test_the_compiled_kernel_serves_any_number_of_configurations(has_joint_tree, monkeypatch):
+    assert is_begun_for(StubMotion(1, has_joint_tree=has_joint_tree), True, monkeypatch) == bool(has_joint_tree)
+
+
+def is_begun_for(motion, is_compiled: bool, monkeypatch) -> bool:
     begun = []
     monkeypatch.setattr("collidecli.engine.joint_kinematics.is_loaded", lambda *_: False)
+    monkeypatch.setattr("collidecli.engine.joint_kinematics.is_found", lambda *_: is_compiled)
     monkeypatch.setattr("collidecli.engine.joint_kinematics.begin_loading", lambda *_: begun.append(1))
     begin_loading_kinematics(motion)
-    assert bool(begun) == is_begun
+    return bool(begun)
