@@ -29,7 +29,7 @@ SCENES = {
 SCRIPT = Path(__file__).with_name("contact_script.py")
 FRAMES = (100, 10_000, 100_000)
 MOST_REPEATS = 3
-"""Of an empty cache: each compiles every kernel anew."""
+"""Of an empty cache: each may compile every kernel anew."""
 
 
 def measure(repeats: int, clock: str) -> BenchTable:
@@ -41,7 +41,8 @@ def measure(repeats: int, clock: str) -> BenchTable:
         ["what", "seconds", "times that of"],
         notes=[
             "`run` takes one frame and writes its file, or as many frames as stated. An empty cache: WARP_CACHE_PATH "
-            "is a new folder, so that every kernel is compiled. MuJoCo, USD and Warp are loaded anew in each process; "
+            "is a new folder, into which the package's kernels are copied where it carries any. MuJoCo, USD and Warp "
+            "are loaded anew in each process; "
             "their files are in the disk's cache, and so is the bytecode of all modules.",
             "Imports: an interpreter that imports warp, numpy, h5py and the scene's parser, and ends. Script: "
             "`tests/bench/contact_script.py`, which reads the same coordinates, calls `mj_kinematics` and "
