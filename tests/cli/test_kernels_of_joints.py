@@ -20,7 +20,15 @@ import warp as wp
 from collidecli.engine.joint_kinematics import MANY, pose_tree
 from collidecli.engine.runtime.initialization import initialize
 
-COMMAND = (sys.executable, "-m", "collidecli.cli.guard")
+WITHOUT_CARRIED = """
+import sys
+from collidecli.engine.runtime import carried_kernels
+carried_kernels.FOLDER = ""
+from collidecli.cli.guard import command
+sys.exit(command())
+"""
+"""The command line of a package that carries no kernels: what the cache lacks is compiled."""
+COMMAND = (sys.executable, "-c", WITHOUT_CARRIED)
 UNFINISHED = re.compile(r"wp_.*_p[0-9]+_t[0-9]+")
 POSE_TREE = "wp_pose_tree_"
 SCENE = """<mujoco><worldbody>

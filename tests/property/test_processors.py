@@ -1,8 +1,7 @@
 """One content hash on every processor: under other kernels of OpenBLAS, variants of libm and instructions of NumPy.
 
 Each environment is a process of its own, which runs cases of `processor_cases`. `make test` compares some of them in
-the environment furthest from the machine's, `make test-slow` all in all environments, and under emulated processors,
-for which Warp compiles every kernel again.
+the environment furthest from the machine's, `make test-slow` all in all environments, and under emulated processors.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ ENVIRONMENTS = {
     "Zen": {"OPENBLAS_CORETYPE": "Zen", "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-FMA4"},
 }
 EMULATED = {"Haswell": ("pile", "humanoid"), "EPYC": ("pile", "humanoid")}
-"""Processors of QEMU, and cases: one of USD and one of MJCF, as emulation takes minutes for each kernel."""
+"""Processors of QEMU, and cases: one of USD and one of MJCF, as emulation takes minutes to compile a kernel."""
 EMULATOR = "qemu-x86_64"
 FEW = ("pile, tracked", "humanoid", "meshes, reduced", "usd", "mjcf", "urdf, a table of joints", "isaac-lab, usd")
 """A case of each format, of tracking and of reduction: arithmetic of each module that reads or derives numbers."""
@@ -88,7 +87,7 @@ def test_an_emulated_processor_gives_the_same_contacts(cases, tmp_path, processo
     emulator = shutil.which(EMULATOR)
     if emulator is None:
         pytest.skip(f"{EMULATOR} is not installed (apt-get install qemu-user)")
-    # A cache of its own: the kernels are to be compiled for the emulated processor.
+    # A cache of its own: the kernels are to be copied from the package, or compiled for the emulated processor.
     environment = {"WARP_CACHE_PATH": str(tmp_path / "warp"), "OPENBLAS_NUM_THREADS": "1"}
     command = (emulator, "-cpu", processor, os.path.realpath(sys.executable))
     here, there = (hashes(cases, EMULATED[processor], *how) for how in (({},), (environment, command)))
