@@ -1,6 +1,6 @@
 """Times of a run's stages and chunks, counts of candidates and contacts, package versions, and the processor.
 
-No contact depends on the processor (docs/adr/0068-one-result-on-every-processor.md). Its instruction set and libraries
+No contact depends on the processor (docs/adr/0068-arithmetic-with-equal-bits.md). Its instruction set and libraries
 are recorded so that, if the results of two machines differ nevertheless, their files contain the machines' difference.
 """
 

@@ -39,7 +39,7 @@ class ShapeRows:
     radius: of the bounding ball about the shape's origin. inflation: see bounds_inflation.
     hull: index in `hulls`, or -1; the hulls of convex meshes follow those of the model.
     mesh, heightfield: index in the model's, or -1. Their surfaces are arguments of the colliders that read them, since
-    compile and call time grow with the number of arrays (docs/adr/0056).
+    compile and call time grow with the number of arrays (docs/adr/0117).
     """
 
     type: wp.array[wp.int32]

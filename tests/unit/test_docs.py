@@ -165,7 +165,7 @@ def test_the_auto_rule():
         *choices.BROAD_PHASES[1:],
         "auto",
     ]
-    for name in ("docs/reference/cli.md", "docs/adr/0010-pipelines-and-auto.md"):
+    for name in ("docs/reference/cli.md", "docs/adr/0010-broad-phases.md"):
         assert f"more than {build.ENUMERATED_SHAPES} shapes" in page(name)
         assert re.search(rf"over\s{build.SWEEP_PAIRS_PER_SHAPE}\sallowed\spairs\sper\sshape", page(name))
 

@@ -1,7 +1,7 @@
 """Number types of the narrow phase.
 
 Float64: witness points on a 1 km shape are accurate to micrometres, EPA converges to 1e-7 of a shape's size, and
-results do not depend on the position of the scene in the world. See docs/adr/0002.
+results do not depend on the position of the scene in the world. See docs/adr/0068.
 """
 
 import warp as wp

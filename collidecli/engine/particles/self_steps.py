@@ -8,7 +8,7 @@ a unit vector n the separation min n.u is a lower bound of the distance:
 - along n that goes linearly from n0 at one time to n1 at another, at most 1 long, each n.u is a quadratic polynomial
   with the Bernstein coefficients n0.u0, (n0.u1 + n1.u0) / 2 and n1.u1: it is nowhere below the least of them.
 
-Source: docs/adr/0116.
+Source: docs/adr/0111.
 """
 
 import warp as wp

@@ -3,7 +3,7 @@
 An archive, written by `collidecli.engine.build_kernels`, has files of Warp's cache and a table of `kernel_hashes`. A
 kernel that Warp's cache lacks is copied into it, or compiled if it is not there. The names of the files have hashes of
 the kernel's source, of its options and of the compiler, so that those of another program are never used by mistake; the
-name of the archive has what these hashes lack (docs/adr/0117-kernels-that-come-with-the-package.md).
+name of the archive has what these hashes lack (docs/adr/0117-start-and-carried-kernels.md).
 """
 
 from __future__ import annotations

@@ -14,11 +14,11 @@ from collidecli.engine.runtime.warp_internals import has_v3, set_hashes, unhashe
 HEADER_FLAGS = ("-DWP_NO_BFLOAT16=", "-fpch-instantiate-templates")
 """Flags for Warp's C++ headers, which each thread that compiles for the CPU reads first: no bfloat16, which no kernel
 uses, and templates instantiated once in the precompiled headers, not once per kernel. The compiled code is the same to
-the byte (docs/adr/0056-what-a-first-run-waits-for.md)."""
+the byte (docs/adr/0117-start-and-carried-kernels.md)."""
 
 SEPARATE_OPERATIONS = ("-ffp-contract=off",)
 """Each product and each sum is rounded by itself. A fused multiply-add, which only some processors have, would give
-another last bit (docs/adr/0068-one-result-on-every-processor.md). Last, so that no earlier flag overrides it."""
+another last bit (docs/adr/0068-arithmetic-with-equal-bits.md). Last, so that no earlier flag overrides it."""
 ARITHMETIC: dict[str, Any] = {"fuse_fp": False, "fast_math": False}
 """Warp's own options for separate rounding, on the CPU and on CUDA devices."""
 

@@ -4,7 +4,7 @@ Warp names the compiled file of a kernel by a hash of the source of every functi
 longer than loading the file. A table in Warp's cache folder holds these hashes. Its name is a hash of the source files
 in SOURCES and of the version of Warp; a row's key is a hash of the kernel's module, name, first line, closure,
 argument types and compiler options. A kernel without a row is hashed by Warp, and so is every kernel outside
-a process of the command line, with an unknown Warp, or with code that is not in SOURCES (docs/adr/0106).
+a process of the command line, with an unknown Warp, or with code that is not in SOURCES (docs/adr/0117).
 """
 
 from __future__ import annotations
