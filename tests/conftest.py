@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 import warp
 
@@ -17,6 +18,9 @@ GOLDEN_RATIO = 0.5 * (1.0 + 5.0**0.5)
 WARMING = pytest.StashKey[subprocess.Popen[bytes]]()
 """The process that compiles kernels."""
 
+# One answer of every run of `make test`; `pytest --hypothesis-profile default` draws other cases each time.
+hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("repeatable")
 warp.config.log_level = warp.LOG_ERROR  # what the examples print is compared with what is shown
 # Newton's modules declare adjoints, which no test calls: half of the time to compile them.
 warp.config.enable_backward = False

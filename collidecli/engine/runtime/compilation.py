@@ -17,6 +17,7 @@ from contextlib import ExitStack, contextmanager
 import warp as wp
 
 from collidecli.engine.runtime.carried_kernels import add_to_cache
+from collidecli.engine.runtime.deferred_functions import are_deferred
 from collidecli.engine.runtime.kernel_cache import (
     UNWRITABLE,
     full_disk,
@@ -33,7 +34,8 @@ from collidecli.temporary_folders import TemporaryFolder, remove_abandoned
 def begin_loading(kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
     """Starts to load the modules of these kernels on one thread, in order, after earlier calls; returns immediately.
 
-    `load_kernels` raises the errors.
+    `load_kernels` raises the errors. It loads them itself where functions are not deferred, as in the Python API: Warp
+    then parses them when a module is imported, without PARSING, which a thread that hashes kernels would need.
     """
     _loader(os.getpid()).begin(kernels, device)
 
@@ -82,13 +84,14 @@ class _Loader:
         self.listener: Callable[[int, int], None] | None = None
         self._to_compile: set[wp.Module] = set()
         self._compiled: set[wp.Module] = set()
-        self._begun: dict[tuple[wp.Module, str], Future[None]] = {}
+        self._begun: dict[tuple[wp.Module, str], Future[None] | None] = {}
         self._latest: dict[tuple[wp.Module, str], Future[None]] = {}
 
     def begin(self, kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
         with self._lock:
             for module in _modules(kernels):
-                self._begun[module, device.alias] = self._loading(self._ahead, module, device)
+                future = self._loading(self._ahead, module, device) if are_deferred() else None
+                self._begun[module, device.alias] = future
 
     def load(self, kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
         modules = _modules(kernels)
@@ -96,10 +99,9 @@ class _Loader:
             self._report(to_compile=[module for module in modules if not is_found(module, device)])
         with self._lock:
             begun, self._begun = self._begun, {}
-            for module in modules:
-                key = module, device.alias
-                begun[key] = begun.get(key) or self._loading(self._threads, module, device)
-        loading = list(begun.values())
+            for key in [*begun, *((module, device.alias) for module in modules)]:
+                begun[key] = begun.get(key) or self._loading(self._threads, key[0], wp.get_device(key[1]))
+        loading = [future for future in begun.values() if future is not None]
         try:
             wait(loading)
         except BaseException:  # an interrupt

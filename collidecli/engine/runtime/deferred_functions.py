@@ -94,3 +94,8 @@ def defer_functions() -> None:
     """Defers the functions that Warp declares from now on, in a process of the command line with a known Warp."""
     if is_owned() and is_known_warp():
         wp.func, wp.func_native = _func, _func_native
+
+
+def are_deferred() -> bool:
+    """Whether functions are deferred, and so parsed under PARSING alone."""
+    return wp.func is _func

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 
@@ -46,6 +47,7 @@ def loaded(monkeypatch):
 
     monkeypatch.setattr(wp, "force_load", note)
     monkeypatch.setattr(compiling, "full_disk", lambda: None)
+    monkeypatch.setattr(compiling, "are_deferred", lambda: True)  # as in a process of the command line
     compiling._loaders.clear()
     yield asked
     compiling._loaders.clear()
@@ -60,6 +62,15 @@ def test_what_is_begun_ahead_is_loaded_once_by_one_thread(loaded):
     assert len({thread for module, thread in loaded if module is not third.module}) == 1
     load_kernels([first, first], device)  # later ones are for Warp to look up
     assert [module for module, _ in loaded[3:]] == [first.module]
+
+
+def test_nothing_is_loaded_ahead_where_functions_are_parsed_when_they_are_imported(loaded, monkeypatch):
+    monkeypatch.setattr(compiling, "are_deferred", lambda: False)
+    device = find_device("cpu")
+    begin_loading([first], device)
+    assert not compiling._loader(os.getpid())._latest
+    load_kernels([second], device)
+    assert sorted(module.name for module, _ in loaded) == sorted(one.module.name for one in (first, second))
 
 
 def test_every_run_needs_what_is_loaded_while_the_scene_is_read(loaded):

@@ -136,6 +136,7 @@ def test_loading_ahead_removes_what_is_unfinished(cache: Path, monkeypatch):
     os.utime(unfinished, (0.0, 0.0))
     monkeypatch.setattr(wp, "force_load", lambda device, modules, max_workers: None)
     monkeypatch.setattr(compilation, "_loaders", {})
+    monkeypatch.setattr(compilation, "are_deferred", lambda: True)
     begin_loading([own], find_device("cpu"))
     load_kernels([own], find_device("cpu"))
     assert not unfinished.exists()
