@@ -20,6 +20,9 @@ NONE = wp.constant(6)
 PARALLEL = wp.constant(Real(1.0e-17))
 """Squared sine below which two discontinuities are parallel and do not cross."""
 
+NEARLY_PARALLEL = wp.constant(Real(1.0e-6))
+"""Squared sine below which the crossing of two discontinuities is computed without a difference that cancels."""
+
 
 @wp.func
 def difference_curvature(
@@ -163,6 +166,12 @@ def where_discontinuities_cross(first: SupportDiscontinuity, second: SupportDisc
     cosine = wp.dot(first.axis, second.axis)
     along_first = (first.height - second.height * cosine) / sine_square
     along_second = (second.height - first.height * cosine) / sine_square
+    if sine_square < NEARLY_PARALLEL:
+        # The same by 1 - |cosine| = sine_square / (1 + |cosine|), as the differences would cancel.
+        sign = wp.sign(cosine)
+        apart = (first.height - sign * second.height) / sine_square
+        along_first = apart + sign * second.height / (Real(1.0) + wp.abs(cosine))
+        along_second = -sign * apart + sign * first.height / (Real(1.0) + wp.abs(cosine))
     normal = along_first * first.axis + along_second * second.axis
     rest = Real(1.0) - wp.dot(normal, normal)
     if rest < Real(0.0):

@@ -32,6 +32,22 @@ def test_moving_b_by_the_separation_makes_them_touch(pair, size_a, size_b, posit
     assert abs(touching.separation[0]) < 1e-7 * max(size_a + size_b)
 
 
+@pytest.mark.parametrize("half_angle", [0.3, 0.5, 1.1])
+@pytest.mark.parametrize("is_flipped", [True, False])
+def test_cones_whose_axes_are_nearly_parallel(half_angle, is_flipped):
+    """The circles of directions of both lateral surfaces nearly coincide; cancellation once lost their crossing."""
+    size = (2.0 * np.tan(half_angle), 1.0, 0.0)
+    for tilt in (0.0, *np.logspace(-12.0, -3.0, 37)):
+        quaternion = np.array([0.0, 1.0, tilt, 0.0] if is_flipped else [tilt, 0.0, 0.0, 1.0])
+        pose = np.concatenate([np.zeros(3), quaternion / np.linalg.norm(quaternion)])
+        found = run_separate(ShapeType.CONE, size, ShapeType.CONE, size, pose)
+        moved = pose.copy()
+        moved[:3] -= found.separation[0] * found.normal[0]
+        touching = run_separate(ShapeType.CONE, size, ShapeType.CONE, size, moved)
+        assert found.exact[0] == 1 or not is_flipped, tilt  # near 1e-8 an exact depth of equal cones is not proven
+        assert abs(touching.separation[0]) < 1e-8 * max(size), tilt
+
+
 def _coal_shape(coal, shape_type, size):
     r, h, _ = size
     return {
