@@ -35,11 +35,9 @@ ANY = re.compile(rf"(?<![\w-])(?:{'|'.join(BANNED)})(?![\w-])")
 
 
 def texts() -> list[Path]:
-    """Sources and documentation; decision records keep the words of their time."""
+    """Sources and documentation."""
     inside = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".md")]
-    kept = [
-        path for path in inside if "_build" not in path.parts and "adr" not in path.parts and path != Path(__file__)
-    ]
+    kept = [path for path in inside if "_build" not in path.parts and path != Path(__file__)]
     return [*kept, *(ROOT / name for name in TOP if (ROOT / name).exists())]
 
 

@@ -1,5 +1,5 @@
 """World matrices of prims from the values of their transform operations. They equal those of UsdGeom.XformCache, are
-bit-identical on every processor (`xform_ops`), and are computed for many prims and times at once."""
+bit-identical on every processor (`transform`), and are computed for many prims and times at once."""
 
 from __future__ import annotations
 
