@@ -55,6 +55,7 @@ def carried() -> set[str]:
     return set(done.stdout.splitlines()[-1].split())
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("words", RUNS, ids=lambda words: " ".join(Path(word).name for word in words))
 def test_every_loaded_kernel_is_carried(words, carried, tmp_path):
     command = [sys.executable, "-c", LOADED, *map(str, words), "-o", str(tmp_path / "out.h5"), "--quiet"]

@@ -1,9 +1,8 @@
 """Parallel compilation and loading of kernels, by a pool with one thread per core.
 
-Warp compiles a kernel that neither its cache nor this package has (`carried_kernels`). A thread that compiles first
-precompiles Warp's C++ headers, which takes seconds; these threads share one set of precompiled headers. The kernels of
-every run start to load while the scene is being read. Two threads never load one module at a time: Warp would unload
-the first copy under its users.
+Warp compiles a kernel that neither its cache nor this package has (`carried_kernels`). The first thread that compiles
+precompiles Warp's C++ headers, which takes seconds, for all. The kernels of every run start to load while the scene is
+read. Two threads never load one module at a time: Warp would unload the first copy under its users.
 """
 
 from __future__ import annotations
@@ -34,8 +33,7 @@ from collidecli.temporary_folders import TemporaryFolder, remove_abandoned
 def begin_loading(kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
     """Starts to load the modules of these kernels on one thread, in order, after earlier calls; returns immediately.
 
-    `load_kernels` raises the errors. It loads them itself where functions are not deferred, as in the Python API: Warp
-    then parses them when a module is imported, without PARSING, which a thread that hashes kernels would need.
+    `load_kernels` raises the errors. It loads them where functions are not deferred, but parsed by any import.
     """
     _loader(os.getpid()).begin(kernels, device)
 
@@ -90,8 +88,8 @@ class _Loader:
     def begin(self, kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
         with self._lock:
             for module in _modules(kernels):
-                future = self._loading(self._ahead, module, device) if are_deferred() else None
-                self._begun[module, device.alias] = future
+                begun = self._loading(self._ahead, module, device) if are_deferred() else None
+                self._begun[module, device.alias] = begun
 
     def load(self, kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
         modules = _modules(kernels)

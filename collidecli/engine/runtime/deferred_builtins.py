@@ -33,6 +33,7 @@ class _Table(dict[str, Any]):
             loads, self.loads = self.loads, []
             if loads:
                 warp, builtins, math = (sys.modules[name] for name in ("warp", *DEFERRED))
+                warp.__class__ = _Filling
                 func, warp.func = warp.func, sys.modules["warp._src.context"].func  # may be that of deferred_functions
                 del warp.static  # Warp replaces no attribute
                 for load in loads:
@@ -58,6 +59,14 @@ class _Warp(ModuleType):
             if name in vars(self):
                 return vars(self)[name]
         raise AttributeError(f"module 'warp' has no attribute {name!r}")
+
+
+class _Filling(ModuleType):
+    """The module `warp` while the table is filled: other threads wait, as a function may lack overloads."""
+
+    def __getattribute__(self, name: str) -> Any:
+        with sys.modules["warp._src.context"].builtin_functions.lock:
+            return ModuleType.__getattribute__(self, name)
 
 
 def static(expr: Any) -> Any:

@@ -16,9 +16,9 @@ from collidecli.engine.runtime.process_settings import is_owned
 from collidecli.engine.runtime.warp_internals import hashing_lock, is_known_warp
 
 PARSING = hashing_lock()
-"""Held while Warp parses a function: Python 3.11 raises SystemError if two threads convert syntax trees in turn, which
-happens where a finalizer of the garbage collector lets another thread run (CPython issue 106905). Warp's own lock,
-since Warp parses deferred functions while it hashes a kernel: with two locks, two threads may wait for each other."""
+"""Held while Warp parses a function: Python 3.11 raises SystemError if two threads convert syntax trees in turn, as a
+finalizer lets another thread run (CPython issue 106905). Warp's own lock, since Warp parses while it hashes a kernel:
+with two locks, two threads may wait for each other."""
 _warp_func: Callable[..., Any] = wp.func
 _warp_func_native: Callable[..., Any] = wp.func_native
 

@@ -56,17 +56,13 @@ def initialize() -> None:
 def _initialize(process: int) -> None:
     """Initializes Warp once in a process."""
     with _stderr_without(_NO_DRIVER) if is_owned() else nullcontext():
-        _initialize_with_folder()
-
-
-def _initialize_with_folder() -> None:
-    try:
-        wp.init()
-    except OSError as error:
-        if error.errno is None:  # a library that cannot be loaded
-            raise
-        replace_folder(str(wp.config.kernel_cache_dir), error, initialized=False)
-        wp.init()
+        try:
+            wp.init()
+        except OSError as error:
+            if error.errno is None:  # a library that cannot be loaded
+                raise
+            replace_folder(str(wp.config.kernel_cache_dir), error, initialized=False)
+            wp.init()
 
 
 @contextmanager

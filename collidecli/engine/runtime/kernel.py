@@ -12,9 +12,8 @@ from collidecli.engine.runtime.kernel_hashes import kernel_key, known_hashes, no
 from collidecli.engine.runtime.warp_internals import has_v3, set_hashes, unhashed_module
 
 HEADER_FLAGS = ("-DWP_NO_BFLOAT16=", "-fpch-instantiate-templates")
-"""Flags for Warp's C++ headers, which each thread that compiles for the CPU reads first: no bfloat16, which no kernel
-uses, and templates instantiated once in the precompiled headers, not once per kernel. The compiled code is the same to
-the byte (docs/adr/0117-start-and-carried-kernels.md)."""
+"""Flags for Warp's C++ headers: no bfloat16, which no kernel uses, and templates instantiated once, in the precompiled
+headers, not once per kernel. The compiled code is the same to the byte (docs/adr/0117-start-and-carried-kernels.md)."""
 
 SEPARATE_OPERATIONS = ("-ffp-contract=off",)
 """Each product and each sum is rounded by itself. A fused multiply-add, which only some processors have, would give
