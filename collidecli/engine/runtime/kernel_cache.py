@@ -1,7 +1,6 @@
 """Warp's folder of compiled kernels: a temporary one in its place if it cannot be written, and a full disk.
 
-The home of a container often cannot be written. The kernels are then compiled into a temporary folder, which has links
-to those that are already compiled.
+The home of a container often cannot be written. The temporary folder has links to kernels that are already compiled.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ def is_known_warp() -> bool:
     return wp.config.version.startswith(KNOWN_WARP)
 
 
-V3 = set("avx avx2 bmi bmi2 cx16 f16c fma lzcnt movbe popcnt sahf sse3 sse4.1 sse4.2 ssse3 xsave".split())
+V3 = {"avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sahf", "sse3", "sse4.1"}
+V3 |= {"sse4.2", "ssse3", "xsave"}
 """LLVM's names of what x86-64-v3 adds to the first x86-64 processors."""
 
 
