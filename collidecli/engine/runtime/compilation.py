@@ -74,7 +74,7 @@ def _loader(process: int) -> _Loader:
 class _Loader:
     def __init__(self) -> None:
         self._folder = TemporaryFolder("headers")
-        self._threads = ThreadPoolExecutor(processor_count(), "collide-compile", self._share_headers)
+        self._threads = ThreadPoolExecutor(processor_count(), "collide-compile", share_header_folder, (self._folder,))
         # One thread: modules that several calls begin wait until the first has precompiled the headers.
         self._ahead = ThreadPoolExecutor(1, "collide-compile-ahead", self._begin_ahead)
         self._lock = threading.Lock()
@@ -148,12 +148,9 @@ class _Loader:
             self.listener(*counts)
 
     def _begin_ahead(self) -> None:
-        self._share_headers()
+        share_header_folder(self._folder)
         remove_abandoned()  # most runs use no temporary folder, whose first use would do it
         remove_unfinished()
-
-    def _share_headers(self) -> None:
-        share_header_folder(self._folder)
 
 
 def _modules(kernels: Sequence[wp.Kernel]) -> list[wp.Module]:

@@ -14,6 +14,7 @@ import warp as wp
 
 from collidecli.engine.runtime.kernel_cache import replace_folder
 from collidecli.engine.runtime.process_settings import is_owned
+from collidecli.engine.runtime.warp_internals import keep_struct_dtypes
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -63,6 +64,7 @@ def _initialize(process: int) -> None:
                 raise
             replace_folder(str(wp.config.kernel_cache_dir), error, initialized=False)
             wp.init()
+    keep_struct_dtypes()
 
 
 @contextmanager

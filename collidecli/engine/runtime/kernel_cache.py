@@ -122,11 +122,7 @@ def _reserve(folder: str) -> None:
 
 def _link_entries(folder: str, temporary: str) -> None:
     """Links to the kernels that are compiled already, as an image of a container may have them."""
-    try:
-        entries = os.listdir(folder)
-    except OSError:
-        return
-    for entry in entries:
+    for entry in os.listdir(folder) if os.access(folder, os.R_OK | os.X_OK) else []:
         os.symlink(os.path.join(folder, entry), os.path.join(temporary, entry))
 
 

@@ -122,8 +122,7 @@ def _sources_hash() -> str:
             for name in sorted(name for name in names if name.endswith(".py")):
                 with open(os.path.join(folder, name), "rb", buffering=0) as file:
                     content = file.read()
-                total.update(f"\n{os.path.relpath(folder, _PACKAGE)} {name} {len(content)}\n".encode())
-                total.update(content)
+                total.update(f"\n{os.path.relpath(folder, _PACKAGE)} {name} {len(content)}\n".encode() + content)
     return total.hexdigest()[:16]
 
 

@@ -35,14 +35,8 @@ class Moment(ctypes.Structure):
         return self.seconds + 1e-9 * self.nanoseconds
 
 
-def _clock() -> int | None:
-    """Address of C's clock_gettime; None where it is not known to be the clock of `time.perf_counter`."""
-    if sys.platform != "linux":
-        return None
-    return ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value
-
-
-CLOCK = _clock()
+CLOCK = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value if sys.platform == "linux" else None
+"""Address of C's clock_gettime; None where it is not known to be the clock of `time.perf_counter`."""
 
 
 @wp.func_native(

@@ -15,6 +15,7 @@ import os
 import platform
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -56,6 +57,24 @@ def hashing_lock() -> threading.RLock:
     from warp._src.codegen import _codegen_lock
 
     return _codegen_lock
+
+
+def keep_struct_dtypes() -> None:
+    """Makes a known Warp build the NumPy type of a struct once, under its own lock: NumPy parses formats such as "3f8"
+    as Python, in which two threads may fail (`deferred_functions`)."""
+    if is_known_warp():
+        from warp._src.codegen import Struct
+
+        Struct.numpy_dtype = _once(Struct.numpy_dtype)
+
+
+def _once(build: Callable[[Any], Any]) -> Callable[[Any], np.dtype]:
+    @cache
+    def numpy_dtype(struct: Any) -> np.dtype:
+        with hashing_lock():
+            return np.dtype(build(struct))
+
+    return numpy_dtype
 
 
 def share_header_folder(folder: Any) -> None:
@@ -111,13 +130,8 @@ class KernelHashes:
         """The hashes of a line. Raises ValueError for any other text."""
         name, kernel, dimensions, grid_stride, *modules = text.split()
         pairs = [part.split(":") for part in modules]
-        hashes = KernelHashes(
-            name,
-            bytes.fromhex(kernel),
-            int(dimensions),
-            bool(int(grid_stride)),
-            tuple((int(size), bytes.fromhex(value)) for size, value in pairs),
-        )
+        values = tuple((int(size), bytes.fromhex(value)) for size, value in pairs)
+        hashes = KernelHashes(name, bytes.fromhex(kernel), int(dimensions), bool(int(grid_stride)), values)
         if any(len(value) != _HASH_BYTES for value in (hashes.kernel, *dict(hashes.modules).values())):
             raise ValueError(text)
         return hashes
@@ -129,8 +143,8 @@ _HASH_BYTES = 32
 def hashes_of(kernel: wp.Kernel) -> KernelHashes:
     """The hashes of a kernel that Warp has hashed."""
     modules = sorted((size, hasher.get_hash()) for size, hasher in kernel.module.hashers.items())
-    dimensions = kernel.adj.kernel_dim
-    return KernelHashes(kernel.module.name, kernel.hash, dimensions, bool(kernel.grid_stride), tuple(modules))
+    sizes = kernel.adj.kernel_dim, bool(kernel.grid_stride)
+    return KernelHashes(kernel.module.name, kernel.hash, *sizes, tuple(modules))
 
 
 def unhashed_module(function: Any, options: dict[str, Any]) -> wp.Module:
@@ -219,7 +233,6 @@ class PackedLaunch:
         self._entry = command.hooks.forward
         address = ctypes.cast(self._entry, ctypes.c_void_p).value
         self.call = (address, ctypes.addressof(self._bounds), ctypes.addressof(self.packed))
-        self._addresses = (ctypes.byref(self._bounds), ctypes.byref(self.packed))
 
     def pack(self, count: int, arguments: list[Any]) -> None:
         """Packs the arguments that differ from the last call; structs always, since their fields may have changed."""
@@ -244,4 +257,4 @@ class PackedLaunch:
 
     def launch(self) -> None:
         """Launches immediately."""
-        self._entry(*self._addresses)
+        self._entry(ctypes.byref(self._bounds), ctypes.byref(self.packed))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from warp._src import context
+from warp._src import codegen, context
 
 import collidecli
 from collidecli.engine.pipeline_builder import find_device
@@ -61,3 +61,26 @@ def test_contacts_without_private_names_are_equal_to_the_bit(monkeypatch, known)
     found = contacts_of_pile()
     for name, values in expected.items():
         np.testing.assert_array_equal(found[name], values, name)
+
+
+def test_the_numpy_type_of_a_struct_is_built_once_under_the_lock_of_warp(monkeypatch):
+    built: list[str] = []
+
+    def build(struct: str) -> dict:
+        assert warp_internals.hashing_lock()._is_owned()
+        built.append(struct)
+        return {"names": ["a"], "formats": ["3f8"], "offsets": [8], "itemsize": 32}
+
+    monkeypatch.setattr(codegen.Struct, "numpy_dtype", build)
+    warp_internals.keep_struct_dtypes()
+    first = codegen.Struct.numpy_dtype("one")
+    assert first is codegen.Struct.numpy_dtype("one")
+    assert first == np.dtype({"names": ["a"], "formats": [(np.float64, 3)], "offsets": [8], "itemsize": 32})
+    assert built == ["one"]
+
+
+def test_an_unknown_warp_builds_the_numpy_type_of_a_struct_itself(monkeypatch):
+    monkeypatch.setattr(warp_internals, "KNOWN_WARP", ())
+    before = codegen.Struct.numpy_dtype
+    warp_internals.keep_struct_dtypes()
+    assert codegen.Struct.numpy_dtype is before
