@@ -23,6 +23,7 @@ from collidecli.temporary_folders import TemporaryFolder
 BODIES = "<geom type='plane' size='1 1 1'/><body pos='0 0 .4'><geom size='.5'/></body>"
 SCENE = f"<mujoco><worldbody>{BODIES}</worldbody></mujoco>"
 COMMAND = [sys.executable, "-m", "collidecli.cli.guard"]
+NOT_CARRIED = "from collidecli.engine.runtime import carried_kernels; carried_kernels.FOLDER = '/no/folder'\n"
 
 
 @kernel
@@ -163,9 +164,9 @@ def test_a_home_that_cannot_be_written(tmp_path: Path):
     (tmp_path / "temporary").mkdir()
     environment = {key: value for key, value in os.environ.items() if key not in ("WARP_CACHE_PATH", "XDG_CACHE_HOME")}
     environment |= {"HOME": "/dev/null", "TMPDIR": str(tmp_path / "temporary")}
-    done = subprocess.run(
-        [*COMMAND, "run", "scene.xml", "--device", "cpu"], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
+    code = f"{NOT_CARRIED}import sys; from collidecli.cli.guard import command; sys.exit(command())"
+    run = [sys.executable, "-c", code, "run", "scene.xml", "--device", "cpu"]
+    done = subprocess.run(run, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     (warning,) = done.stderr.splitlines()
     assert warning.startswith("warning: /dev/null/.cache/warp/")
@@ -182,7 +183,8 @@ with warnings.catch_warnings(record=True) as caught:
     assert collidecli.collide(builder.finalize(), device="cpu").rigid_contact_count == 1
 print([str(one.message)[:16] for one in caught if "compiled kernels" in str(one.message)])
 """
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    program = [sys.executable, "-c", NOT_CARRIED + code]
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "['/dev/null/.cache']"
     assert list((tmp_path / "temporary").iterdir()) == []
 
