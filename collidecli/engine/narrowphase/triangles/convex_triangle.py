@@ -211,7 +211,7 @@ def flat_crossing(
             if wp.dot(direction, corner_of(difference.b, (k + 2) % 3) - corner_of(difference.b, k)) > Real(0.0):
                 direction = -direction
             depth = wp.dot(direction, corner_of(difference.b, k) - middle)
-            normal_cone = normal_cone_of_edge(surface, difference.b, k, direction)
+            normal_cone = normal_cone_of_edge(surface, difference.b, k, direction, RISE)
             belongs = normal_cone.belongs == 1
             if belongs and query.closed == 1:
                 on_edge = Real(0.5) * (corner_of(difference.b, k) + corner_of(difference.b, k + 1))

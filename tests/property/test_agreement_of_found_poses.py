@@ -1,0 +1,35 @@
+"""Poses at which the answers about a pair once disagreed; random ones are in test_agreement.py."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support.answer_forms import Form, forms
+from tests.support.answer_rules import report, rules
+from tests.support.answers import PairCase, answers
+
+FOUND = {
+    "the nearest point is beside a vertex of the rim by less than a touch": (
+        ("heightfield", "smooth"),
+        ("closed", "elbow"),
+        1e3,
+        (-1.6846449314248246, -0.8659984735054781, -0.09860787907865042),
+        (0.38711051085677306, 0.6329861614167783, 0.6667112249280955, 0.0704990382483252),
+    ),
+}
+"""Each pair, its size [m], and the second shape's position, of the unit size, and rotation."""
+
+
+def form_named(kind: str, name: str) -> Form:
+    return next(form for form in forms()[kind] if form.name == name)
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_answers_agree_at(name):
+    first, second, scale, position, rotation = FOUND[name]
+    pose = np.array([[[0, 0, 0, 0, 0, 0, 1], [*position, *rotation]]], float)
+    cases = [PairCase(form_named(*first), form_named(*second), scale, pose)]
+    found = answers(cases)
+    broken = report(cases, found, rules(cases, found))
+    assert not broken, "\n" + "\n".join(broken)
