@@ -17,6 +17,13 @@ FOUND = {
         (-1.6846449314248246, -0.8659984735054781, -0.09860787907865042),
         (0.38711051085677306, 0.6329861614167783, 0.6667112249280955, 0.0704990382483252),
     ),
+    "the overlap of an ellipsoid is less than the rounding of a float32 height": (
+        ("heightfield", "rough"),
+        ("convex", "ellipsoid"),
+        1e-3,
+        (0.18855052598074779, 0.03834489128216172, 0.3357186256534705),
+        (0.3336135597745693, -0.5981819478271564, 0.7266662374107103, -0.053259078433727576),
+    ),
 }
 """Each pair, its size [m], and the second shape's position, of the unit size, and rotation."""
 
