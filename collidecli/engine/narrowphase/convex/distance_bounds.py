@@ -15,6 +15,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.shape_codes import BOX, CONE, CYLINDER
 from collidecli.engine.geometry.support import Vertex, difference_support
 from collidecli.engine.narrowphase.convex.gjk import APART, Nearest
 from collidecli.engine.narrowphase.convex.penetration import nearest_of_separated, sum_of_sizes, witness_gap
@@ -63,6 +64,25 @@ def separated_across(difference: Any, p: Vec3, q: Vec3, r: Vec3, bounds: Distanc
     return separated_along(difference, -normal, separated_along(difference, normal, bounds))
 
 
+@wp.func
+def separated_across_sides(difference: Any, bounds: DistanceBounds) -> DistanceBounds:
+    """`bounds`, or those with the separation along the normal of a flat side of core a's, if it is larger.
+
+    Where b's closest point is above such a side, close to its border, s falls little towards the border's normals, and
+    the steps back are short.
+    """
+    result = bounds
+    shape_type = difference.a.type
+    for axis in range(3):
+        normal = Vec3()
+        normal[axis] = Real(1.0)
+        if shape_type == BOX or (axis == 2 and shape_type == CYLINDER):
+            result = separated_along(difference, normal, result)
+        if shape_type == BOX or (axis == 2 and (shape_type == CYLINDER or shape_type == CONE)):
+            result = separated_along(difference, -normal, result)
+    return result
+
+
 @wp.func(inline=False)
 def distance_bounds(difference: Any, nearest: Nearest, simplex: wp.array[Vertex]) -> DistanceBounds:
     """Bounds of the distance of a core and a triangle from GJK's result, which may be OVERLAP without an overlap.
@@ -98,4 +118,7 @@ def distance_bounds(difference: Any, nearest: Nearest, simplex: wp.array[Vertex]
         result = separated_across(difference, simplex[0].point, simplex[1].point, simplex[2].point, result)
         normal = wp.where(result.lower > lower, result.normal, apart.normal)
         gap = wp.where(result.lower > Real(0.0), WIDER * gap, gap)
+    # Last, since a better start may lead the steps, whose number is limited, to a worse end.
+    if result.upper - result.lower > TIGHT * size:
+        result = separated_across_sides(difference, result)
     return result

@@ -43,10 +43,7 @@ from collidecli.engine.narrowphase.convex.penetration import (
 )
 from collidecli.engine.narrowphase.convex.triangle_features import corner_of, triangle_feature_at
 from collidecli.engine.narrowphase.sub_pairs import INEXACT
-from collidecli.engine.narrowphase.triangles.heightfield_query_bounds import (
-    AT_SURFACE,
-    nearest_on_triangle,
-)
+from collidecli.engine.narrowphase.triangles.heightfield_query_bounds import AT_SURFACE, nearest_on_triangle
 from collidecli.engine.narrowphase.triangles.normal_cones import (
     RISE,
     has_inside,
@@ -120,6 +117,9 @@ WITHIN = wp.constant(Real(-1.0e-9))
 TOUCH = wp.constant(Real(4.0e-9))
 """Fraction of the pair's size: a shape that overlaps a one-sided triangle by no more only touches it. Twice the error
 of the depth of cores that touch, see `penetration.separate`."""
+PROVEN = wp.constant(Real(1.0e-11))
+"""Fraction of the sizes' sum by which EPA's plane must separate a core from a triangle to prove that it does not cross:
+the rounding of the plane, see `epa.EXACT`."""
 EXIT = wp.constant(Real(1.0e-6))
 """Fraction of a triangle's size at which the side of a surface beyond one of its points is decided: above the error of
 witnesses, 5e-8."""
@@ -211,7 +211,7 @@ def flat_crossing(
             if wp.dot(direction, corner_of(difference.b, (k + 2) % 3) - corner_of(difference.b, k)) > Real(0.0):
                 direction = -direction
             depth = wp.dot(direction, corner_of(difference.b, k) - middle)
-            normal_cone = normal_cone_of_edge(surface, difference.b, k, direction)
+            normal_cone = normal_cone_of_edge(surface, difference.b, k, direction, RISE)
             belongs = normal_cone.belongs == 1
             if belongs and query.closed == 1:
                 on_edge = Real(0.5) * (corner_of(difference.b, k) + corner_of(difference.b, k + 1))
@@ -413,13 +413,15 @@ def contacts_of_crossing(
         crossing = flat_crossing(difference, surface, query, side, simplex)
     else:
         crossing = solid_crossing(difference, surface, query, simplex, simplex_count)
+    # GJK's overlap is no proof. A core that is apart has the contacts that it has where a small maximum separation ends
+    # GJK before: none behind the triangle.
+    crosses = crossing.depth >= -PROVEN * sum_of_sizes(difference)
     if crossing.belongs == 1:
-        count = contacts_along(a, b, surface, query, crossing, True, out, row)
+        count = contacts_along(a, b, surface, query, crossing, crosses, out, row)
         if crossing.exact == 0:
             count += INEXACT
         return count
     into_b = wp.transform_inverse(query.pose_b_to_a)
-    crosses = bool(True)
     if query.closed == 1 and not has_inside(surface, query.mesh):
         crosses = crossing.depth > TOUCH * (sum_of_sizes(difference) + difference.radius_a)
         if not crosses and wp.dot(side, wp.transform_vector(into_b, crossing.normal)) > Real(0.0):

@@ -122,16 +122,17 @@ def cell_triangles_near(field: Field, bounds: ShapeBounds, row: int, col: int) -
     Separating axes: the vertical, the diagonal's normal, and the normal of each triangle from its front.
     """
     at = field.first + row * field.cols + col
-    h = field.data[at]
-    h_x = field.data[at + 1]
-    h_y = field.data[at + field.cols]
-    h_far = field.data[at + field.cols + 1]
-    highest = field.level + field.scale * Real(wp.max(wp.max(h, h_x), wp.max(h_y, h_far)))
-    lowest = field.level + field.scale * Real(wp.min(wp.min(h, h_x), wp.min(h_y, h_far)))
+    # In float64: a difference of two float32 heights is wrong by 6e-8 of itself, and the axis with it.
+    h = Real(field.data[at])
+    h_x = Real(field.data[at + 1])
+    h_y = Real(field.data[at + field.cols])
+    h_far = Real(field.data[at + field.cols + 1])
+    highest = field.level + field.scale * wp.max(wp.max(h, h_x), wp.max(h_y, h_far))
+    lowest = field.level + field.scale * wp.min(wp.min(h, h_x), wp.min(h_y, h_far))
     if bounds.lower[2] > highest or bounds.upper[2] < lowest:
         return 0
     half = Real(0.5) * (bounds.upper - bounds.lower)
-    middle = bounds.lower + half - Vec3(x_of(field, col), y_of(field, row), field.level + field.scale * Real(h))
+    middle = bounds.lower + half - Vec3(x_of(field, col), y_of(field, row), field.level + field.scale * h)
     x = Real(2.0) * field.half_step_x
     y = Real(2.0) * field.half_step_y
     across = x * middle[1] - y * middle[0]
@@ -139,8 +140,8 @@ def cell_triangles_near(field: Field, bounds: ShapeBounds, row: int, col: int) -
     sides = int(0)
     for side in range(2):
         # Both planes contain the low corner; rise_x and rise_y are their slopes times the area of the cell.
-        rise_x = field.scale * Real(wp.where(side == 0, h_x - h, h_far - h_y)) * y
-        rise_y = field.scale * Real(wp.where(side == 0, h_far - h_x, h_y - h)) * x
+        rise_x = field.scale * wp.where(side == 0, h_x - h, h_far - h_y) * y
+        rise_y = field.scale * wp.where(side == 0, h_far - h_x, h_y - h) * x
         normal = Vec3(-rise_x, -rise_y, x * y)
         if wp.dot(normal, middle) <= extent_along(bounds, normal) and wp.where(side == 0, across, -across) <= spread:
             sides = sides | (1 << side)

@@ -45,11 +45,11 @@ from collidecli.engine.narrowphase.triangles.triangle_source import (
 
 
 @wp.func
-def part_cone_contains(source: Any, surface: int, face: int, part: int, direction: Vec3) -> bool:
-    """Whether a unit direction is in the normal cone of a side or a corner of a triangle."""
+def part_cone_contains(source: Any, surface: int, face: int, part: int, direction: Vec3, rise: Real) -> bool:
+    """Whether a unit direction is in the normal cone of a side or a corner of a triangle, to a sine of `rise`."""
     if part >= EDGE_PART:
-        return edge_cone_contains(source, surface, face, part - EDGE_PART, direction)
-    return corner_cone_contains(source, surface, face, part, direction)
+        return edge_cone_contains(source, surface, face, part - EDGE_PART, direction, rise)
+    return corner_cone_contains(source, surface, face, part, direction, rise)
 
 
 @wp.func
@@ -105,11 +105,15 @@ def vertex_on_triangle(
     side = side_toward(context, source, normal, closest.point, height)
     direction = -side * normal
     is_level = bool(True)
+    # The owner of an edge or vertex sees it as the closest, where a neighbour's point up to `touch` beside it is: the
+    # direction to the point turns by up to touch / distance.
+    rise = Real(RISE)
     if part < FACE_PART:
         if distance > context.touch:
             direction = (closest.point - point) / distance
             is_level = wp.length(wp.cross(direction, normal)) < RISE
-            if not part_cone_contains(source, context.other, target, part, -direction):
+            rise = RISE + context.touch / distance
+            if not part_cone_contains(source, context.other, target, part, -direction, rise):
                 return count
             if context.other_front == 1 and not is_front_facing(
                 outward_on(source, context.other, target, part), -direction
@@ -127,7 +131,7 @@ def vertex_on_triangle(
         code_other = feature_on(source, context.other, target, part)
         separation = wp.dot(closest.point - point, direction)
         return append_contact(context, rows, count, point, direction, separation, code, code_other, FALLBACK, 0)
-    if not is_level and not corner_cone_contains(source, context.own, face, k, own_direction(context, direction)):
+    if not is_level and not corner_cone_contains(source, context.own, face, k, own_direction(context, direction), rise):
         return count
     code = feature_on(source, context.own, face, k)
     code_other = feature_on(source, context.other, target, part)
@@ -185,8 +189,8 @@ def edges_face(
     outward = outward_on(source, context.other, target, EDGE_PART + side)
     if context.other_front == 1 and not is_front_facing(outward, -direction):
         return False
-    return edge_cone_contains(source, context.other, target, side, -direction) and edge_cone_contains(
-        source, context.own, face, k, own_direction(context, direction)
+    return edge_cone_contains(source, context.other, target, side, -direction, RISE) and edge_cone_contains(
+        source, context.own, face, k, own_direction(context, direction), RISE
     )
 
 
@@ -333,7 +337,7 @@ def chord_contact(
     direction = off / depth
     priority = int(FALLBACK)
     if is_facing(context, source, face, EDGE_PART + k, direction) and edge_cone_contains(
-        source, context.own, face, k, own_direction(context, direction)
+        source, context.own, face, k, own_direction(context, direction), RISE
     ):
         priority = 0
     code = feature_on(source, context.own, face, EDGE_PART + k)

@@ -43,19 +43,19 @@ class NormalCone:
 
 
 @wp.func
-def rises(direction: Vec3, along: Vec3) -> bool:
-    """Whether a vector rises along a unit direction."""
-    return wp.dot(direction, along) > RISE * wp.length(along)
+def rises(direction: Vec3, along: Vec3, rise: Real) -> bool:
+    """Whether a vector rises along a unit direction by an angle whose sine is more than `rise`."""
+    return wp.dot(direction, along) > rise * wp.length(along)
 
 
 @wp.func
-def rises_across(direction: Vec3, along: Vec3, inward: Vec3) -> bool:
+def rises_across(direction: Vec3, along: Vec3, inward: Vec3, rise: Real) -> bool:
     """Whether a face rises along a direction from its edge, which is parallel to unit vector `along`."""
-    return rises(direction, inward - wp.dot(inward, along) * along)
+    return rises(direction, inward - wp.dot(inward, along) * along, rise)
 
 
 @wp.func
-def mesh_edge_cone_contains(meshes: Meshes, face: int, k: int, direction: Vec3) -> bool:
+def mesh_edge_cone_contains(meshes: Meshes, face: int, k: int, direction: Vec3, rise: Real) -> bool:
     """Whether a unit direction is in the normal cone of the interior of side k of a triangle."""
     start = mesh_corner(meshes, face, k)
     along = wp.normalize(mesh_corner(meshes, face, k + 1) - start)
@@ -64,46 +64,47 @@ def mesh_edge_cone_contains(meshes: Meshes, face: int, k: int, direction: Vec3) 
     end = meshes.arrays[0].rim[edge + 1]
     contains = bool(True)
     while at < end:
-        if rises_across(direction, along, meshes.arrays[0].point[meshes.arrays[0].across[at]] - start):
+        if rises_across(direction, along, meshes.arrays[0].point[meshes.arrays[0].across[at]] - start, rise):
             contains = False
         at += 1
     return contains
 
 
 @wp.func
-def mesh_vertex_cone_contains(meshes: Meshes, vertex: int, direction: Vec3) -> bool:
+def mesh_vertex_cone_contains(meshes: Meshes, vertex: int, direction: Vec3, rise: Real) -> bool:
     """Whether a unit direction is in the normal cone of a vertex."""
     at = meshes.arrays[0].ring[vertex]
     end = meshes.arrays[0].ring[vertex + 1]
     contains = bool(True)
     while at < end:
-        if rises(direction, meshes.arrays[0].point[meshes.arrays[0].around[at]] - meshes.arrays[0].point[vertex]):
+        along = meshes.arrays[0].point[meshes.arrays[0].around[at]] - meshes.arrays[0].point[vertex]
+        if rises(direction, along, rise):
             contains = False
         at += 1
     return contains
 
 
 @wp.func
-def normal_cone_of_edge(meshes: Meshes, shape: TriangleShape, k: int, direction: Vec3) -> NormalCone:
+def normal_cone_of_edge(meshes: Meshes, shape: TriangleShape, k: int, direction: Vec3, rise: Real) -> NormalCone:
     """Normal cone of the interior of side k of a mesh triangle, for a unit direction."""
     normal_cone = NormalCone()
     normal_cone.outward = meshes.arrays[0].edge_normal[meshes.arrays[0].side[3 * shape.number + k]]
-    normal_cone.belongs = wp.where(mesh_edge_cone_contains(meshes, shape.number, k, direction), 1, 0)
+    normal_cone.belongs = wp.where(mesh_edge_cone_contains(meshes, shape.number, k, direction, rise), 1, 0)
     return normal_cone
 
 
 @wp.func
-def normal_cone_of_vertex(meshes: Meshes, shape: TriangleShape, k: int, direction: Vec3) -> NormalCone:
+def normal_cone_of_vertex(meshes: Meshes, shape: TriangleShape, k: int, direction: Vec3, rise: Real) -> NormalCone:
     """Normal cone of corner k of a mesh triangle, for a unit direction."""
     normal_cone = NormalCone()
     vertex = meshes.arrays[0].corner[3 * shape.number + k]
     normal_cone.outward = meshes.arrays[0].vertex_normal[vertex]
-    normal_cone.belongs = wp.where(mesh_vertex_cone_contains(meshes, vertex, direction), 1, 0)
+    normal_cone.belongs = wp.where(mesh_vertex_cone_contains(meshes, vertex, direction, rise), 1, 0)
     return normal_cone
 
 
 @wp.func
-def normal_cone_of_top_edge(field: Field, shape: TriangleShape, k: int, direction: Vec3) -> NormalCone:
+def normal_cone_of_top_edge(field: Field, shape: TriangleShape, k: int, direction: Vec3, rise: Real) -> NormalCone:
     """Normal cone of an edge of the surface: of its two triangles, or its triangle and the wall below it."""
     normal_cone = NormalCone()
     start = corner_of(shape, k)
@@ -128,19 +129,19 @@ def normal_cone_of_top_edge(field: Field, shape: TriangleShape, k: int, directio
     if row_a >= field.rows or col_a >= field.cols or row_b < 0 or col_b < 0:
         # No interior point has its closest point on the rim, where a wall joins the surface.
         normal_cone.outward = direction
-        if rises_across(direction, along, DOWN):
+        if rises_across(direction, along, DOWN, rise):
             normal_cone.belongs = 0
     if row_a < field.rows and col_a < field.cols:
-        if rises_across(direction, along, vertex_at(field, row_a, col_a) - start):
+        if rises_across(direction, along, vertex_at(field, row_a, col_a) - start, rise):
             normal_cone.belongs = 0
     if row_b >= 0 and col_b >= 0:
-        if rises_across(direction, along, vertex_at(field, row_b, col_b) - start):
+        if rises_across(direction, along, vertex_at(field, row_b, col_b) - start, rise):
             normal_cone.belongs = 0
     return normal_cone
 
 
 @wp.func
-def normal_cone_of_top_vertex(field: Field, v: int, direction: Vec3) -> NormalCone:
+def normal_cone_of_top_vertex(field: Field, v: int, direction: Vec3, rise: Real) -> NormalCone:
     """Normal cone of a vertex of the surface: of its up to six neighbours, and the vertical edge below it."""
     normal_cone = NormalCone()
     row = v / field.cols
@@ -150,7 +151,7 @@ def normal_cone_of_top_vertex(field: Field, v: int, direction: Vec3) -> NormalCo
     normal_cone.belongs = 1
     if row == 0 or col == 0 or row == field.rows - 1 or col == field.cols - 1:
         normal_cone.outward = direction
-        if rises(direction, DOWN):
+        if rises(direction, DOWN, rise):
             normal_cone.belongs = 0
     for r in range(-1, 2):
         for c in range(-1, 2):
@@ -158,13 +159,13 @@ def normal_cone_of_top_vertex(field: Field, v: int, direction: Vec3) -> NormalCo
             is_neighbor = (r == 0 or c == 0 or r == c) and (r != 0 or c != 0)
             inside = row + r >= 0 and row + r < field.rows and col + c >= 0 and col + c < field.cols
             if is_neighbor and inside:
-                if rises(direction, vertex_at(field, row + r, col + c) - point):
+                if rises(direction, vertex_at(field, row + r, col + c) - point, rise):
                     normal_cone.belongs = 0
     return normal_cone
 
 
 @wp.func
-def normal_cone_under_border(field: Field, k: int, kind: int, direction: Vec3) -> NormalCone:
+def normal_cone_under_border(field: Field, k: int, kind: int, direction: Vec3, rise: Real) -> NormalCone:
     """Normal cone of a feature below vertex k of the border: kind 0 to 3, see `geometry.heightfields`."""
     normal_cone = NormalCone()
     before = k - 1
@@ -178,44 +179,49 @@ def normal_cone_under_border(field: Field, k: int, kind: int, direction: Vec3) -
     normal_cone.belongs = 1
     if kind == 0:
         normal_cone.outward = direction
-        if rises(direction, UP) or rises(direction, ahead) or rises(direction, back) or rises(direction, -normal):
+        if (
+            rises(direction, UP, rise)
+            or rises(direction, ahead, rise)
+            or rises(direction, back, rise)
+            or rises(direction, -normal, rise)
+        ):
             normal_cone.belongs = 0
     elif kind == 1:
         normal_cone.outward = direction
-        if rises(direction, UP) or rises(direction, -normal):
+        if rises(direction, UP, rise) or rises(direction, -normal, rise):
             normal_cone.belongs = 0
     elif kind == 2:
         normal_cone.outward = normal + normal_before
-        if rises(direction, ahead) or rises(direction, back):
+        if rises(direction, ahead, rise) or rises(direction, back, rise):
             normal_cone.belongs = 0
     else:
         normal_cone.outward = normal
-        if wp.length(wp.cross(normal, direction)) > RISE:
+        if wp.length(wp.cross(normal, direction)) > rise:
             normal_cone.belongs = 0
     return normal_cone
 
 
 @wp.func
-def normal_cone_of_edge(field: Field, shape: TriangleShape, k: int, direction: Vec3) -> NormalCone:
+def normal_cone_of_edge(field: Field, shape: TriangleShape, k: int, direction: Vec3, rise: Real) -> NormalCone:
     """Normal cone of the interior of side k of a heightfield triangle; empty for the base: walls own its sides."""
     under = 8 * field.rows * field.cols
     code = shape.edge[k]
     if code < under:
-        return normal_cone_of_top_edge(field, shape, k, direction)
+        return normal_cone_of_top_edge(field, shape, k, direction, rise)
     if code < under + 8 * perimeter_of(field):
-        return normal_cone_under_border(field, (code - under) >> 3, code & 7, direction)
+        return normal_cone_under_border(field, (code - under) >> 3, code & 7, direction, rise)
     return NormalCone()
 
 
 @wp.func
-def normal_cone_of_vertex(field: Field, shape: TriangleShape, k: int, direction: Vec3) -> NormalCone:
+def normal_cone_of_vertex(field: Field, shape: TriangleShape, k: int, direction: Vec3, rise: Real) -> NormalCone:
     """Normal cone of corner k of a heightfield triangle; empty for the base: walls own its corners."""
     under = 8 * field.rows * field.cols
     if shape.number >= 2 * field.rows * field.cols + 2 * perimeter_of(field):
         return NormalCone()
     if shape.vertex[k] < under:
-        return normal_cone_of_top_vertex(field, shape.vertex[k] >> 3, direction)
-    return normal_cone_under_border(field, (shape.vertex[k] - under) >> 3, 0, direction)
+        return normal_cone_of_top_vertex(field, shape.vertex[k] >> 3, direction, rise)
+    return normal_cone_under_border(field, (shape.vertex[k] - under) >> 3, 0, direction, rise)
 
 
 @wp.func
@@ -278,9 +284,9 @@ def normal_cone_at(surface: Any, shape: TriangleShape, point: Vec3, direction: V
             least = square
             side = k
     if corner >= 0:
-        normal_cone = normal_cone_of_vertex(surface, shape, corner, direction)
+        normal_cone = normal_cone_of_vertex(surface, shape, corner, direction, RISE)
         # A point this close to a vertex may be of an edge: its direction is then perpendicular to that edge.
         along = wp.normalize(corner_of(shape, side + 1) - corner_of(shape, side))
         if normal_cone.belongs == 1 or wp.abs(wp.dot(direction, along)) > RISE:
             return normal_cone
-    return normal_cone_of_edge(surface, shape, side, direction)
+    return normal_cone_of_edge(surface, shape, side, direction, RISE)

@@ -49,7 +49,6 @@ from collidecli.engine.narrowphase.triangles.heightfield_triangles import (
 )
 from collidecli.engine.narrowphase.triangles.normal_cones import (
     DOWN,
-    RISE,
     mesh_edge_cone_contains,
     mesh_vertex_cone_contains,
     normal_cone_of_edge,
@@ -179,36 +178,40 @@ def is_front_facing(outward: Vec3, direction: Vec3) -> bool:
 
 
 @wp.func
-def edge_cone_contains(meshes: Meshes, surface: int, face: int, k: int, direction: Vec3) -> bool:
-    """Whether a unit direction is in the normal cone of the interior of side k of a triangle."""
-    return mesh_edge_cone_contains(meshes, face, k, direction)
+def edge_cone_contains(meshes: Meshes, surface: int, face: int, k: int, direction: Vec3, rise: Real) -> bool:
+    """Whether a unit direction is in the normal cone of the interior of side k of a triangle, to a sine of `rise`."""
+    return mesh_edge_cone_contains(meshes, face, k, direction, rise)
 
 
 @wp.func
-def edge_cone_contains(heightfield_pair: HeightfieldPair, surface: int, face: int, k: int, direction: Vec3) -> bool:
+def edge_cone_contains(
+    heightfield_pair: HeightfieldPair, surface: int, face: int, k: int, direction: Vec3, rise: Real
+) -> bool:
     """Whether a unit direction is in the normal cone of side k, on the heightfield or the mesh."""
     if surface < 0:
         field = heightfield_pair.field
         if face >= base_begins(field):
-            return wp.length(wp.cross(DOWN, direction)) <= RISE
-        return normal_cone_of_edge(field, named_triangle(field, face), k, direction).belongs == 1
-    return mesh_edge_cone_contains(heightfield_pair.meshes, face, k, direction)
+            return wp.length(wp.cross(DOWN, direction)) <= rise
+        return normal_cone_of_edge(field, named_triangle(field, face), k, direction, rise).belongs == 1
+    return mesh_edge_cone_contains(heightfield_pair.meshes, face, k, direction, rise)
 
 
 @wp.func
-def corner_cone_contains(meshes: Meshes, surface: int, face: int, k: int, direction: Vec3) -> bool:
-    """Whether a unit direction is in the normal cone of corner k of a triangle."""
-    return mesh_vertex_cone_contains(meshes, meshes.arrays[0].corner[3 * face + k], direction)
+def corner_cone_contains(meshes: Meshes, surface: int, face: int, k: int, direction: Vec3, rise: Real) -> bool:
+    """Whether a unit direction is in the normal cone of corner k of a triangle, to a sine of `rise`."""
+    return mesh_vertex_cone_contains(meshes, meshes.arrays[0].corner[3 * face + k], direction, rise)
 
 
 @wp.func
-def corner_cone_contains(heightfield_pair: HeightfieldPair, surface: int, face: int, k: int, direction: Vec3) -> bool:
+def corner_cone_contains(
+    heightfield_pair: HeightfieldPair, surface: int, face: int, k: int, direction: Vec3, rise: Real
+) -> bool:
     """Whether a unit direction is in the normal cone of corner k, on the heightfield or the mesh."""
     if surface < 0:
         field = heightfield_pair.field
-        return normal_cone_of_vertex(field, named_triangle(field, face), k, direction).belongs == 1
+        return normal_cone_of_vertex(field, named_triangle(field, face), k, direction, rise).belongs == 1
     return mesh_vertex_cone_contains(
-        heightfield_pair.meshes, heightfield_pair.meshes.arrays[0].corner[3 * face + k], direction
+        heightfield_pair.meshes, heightfield_pair.meshes.arrays[0].corner[3 * face + k], direction, rise
     )
 
 
