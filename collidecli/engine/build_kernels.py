@@ -18,7 +18,6 @@ from itertools import combinations_with_replacement, product
 
 import warp as wp
 
-import collidecli
 from collidecli.engine.runtime import carried_kernels, kernel_hashes
 from collidecli.engine.runtime.compilation import load_kernels
 from collidecli.engine.runtime.initialization import initialize
@@ -41,7 +40,7 @@ def kernels() -> Iterator[wp.Kernel]:
     for surfaces in product((True, False), repeat=2):
         yield from voxel_kernels(*surfaces)
     for package in kernel_hashes.SOURCES:
-        path = os.path.join(os.path.dirname(collidecli.__file__), package)
+        path = os.path.join(os.path.dirname(__file__), "..", package)
         for found in pkgutil.walk_packages([path], f"collidecli.{package}."):
             for value in vars(importlib.import_module(found.name)).values():
                 for one in value.values() if isinstance(value, dict) else [value]:
