@@ -16,6 +16,8 @@ _CHUNK = 1 << 22
 """Pairs of a point and a triangle in one vectorized step."""
 _PAIRS = 1 << 16
 """Pairs of triangles in one vectorized step."""
+_SAMPLE = 64
+"""Triangles of a part at which it is decided whether the part is hidden."""
 
 
 def winding_at(points: np.ndarray, vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
@@ -197,7 +199,9 @@ def hidden_triangles(vertex: np.ndarray, face: np.ndarray, patch: np.ndarray, cr
     """bool[F]: triangles of a closed mesh whose two sides are entirely inside.
 
     patch: int64[F], parts of the surface connected by edges of two triangles, without crossed triangles: the winding
-    number is constant on each side of a part. crossed: bool[F]; never hidden, as part of them may be outside.
+    number is constant on each side of a part, except where bodies that share vertices cross along them, within the
+    rounding of a file. So a part is hidden where a sample of its triangles, from the largest to the smallest, is.
+    crossed: bool[F]; never hidden, as part of them may be outside.
     """
     hidden = np.zeros(len(face), bool)
     rows = np.flatnonzero(~crossed)
@@ -207,14 +211,25 @@ def hidden_triangles(vertex: np.ndarray, face: np.ndarray, patch: np.ndarray, cr
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     area = np.sqrt(dot(across, across))
     order = np.lexsort((-area, patch[rows]))
-    numbers, first = np.unique(patch[rows][order], return_index=True)
-    largest = order[first]
-    middle = (corners[largest, 0] + corners[largest, 1] + corners[largest, 2]) / 3.0
     extent = float((vertex[face].max(axis=(0, 1)) - vertex[face].min(axis=(0, 1))).max())
-    step = NEAR * extent * across[largest] / area[largest, None]
-    inside = (winding_at(middle + step, vertex, face) != 0) & (winding_at(middle - step, vertex, face) != 0)
+    step = NEAR * extent * across / area[:, None]
+    middle = (corners[:, 0] + corners[:, 1] + corners[:, 2]) / 3.0
+
+    def are_inside(chosen: np.ndarray) -> np.ndarray:
+        both = (winding_at(middle[chosen] + side * step[chosen], vertex, face) != 0 for side in (1.0, -1.0))
+        return np.logical_and(*both)
+
+    numbers, first, count = np.unique(patch[rows][order], return_index=True, return_counts=True)
+    inside = are_inside(order[first])
     of_patch = np.zeros(int(patch.max()) + 1, bool)
-    of_patch[numbers] = inside
+    of_patch[numbers[inside]] = True
+    chosen = [
+        order[start + np.unique(np.linspace(0, size - 1, _SAMPLE).astype(int))]
+        for start, size in zip(first[inside], count[inside], strict=True)
+    ]
+    if chosen:
+        sample = np.concatenate(chosen)
+        of_patch[patch[rows][sample[~are_inside(sample)]]] = False
     hidden[rows] = of_patch[patch[rows]]
     return hidden
 
