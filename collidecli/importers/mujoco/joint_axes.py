@@ -9,8 +9,8 @@ from collidecli.numerics.elementary import sincos
 from collidecli.numerics.pose_products import WXYZ_TO_XYZW, multiply, rotate
 from collidecli.scene.kinematics import Kinematics
 
-_KINDS = mujoco.mjtJoint
-_FREE, _BALL, _SLIDE = int(_KINDS.mjJNT_FREE), int(_KINDS.mjJNT_BALL), int(_KINDS.mjJNT_SLIDE)
+_JOINT = mujoco.mjtJoint
+_FREE, _BALL, _SLIDE = int(_JOINT.mjJNT_FREE), int(_JOINT.mjJNT_BALL), int(_JOINT.mjJNT_SLIDE)
 _SUFFIXES = {_FREE: ("/x", "/y", "/z", "/rx", "/ry", "/rz"), _BALL: ("/rx", "/ry", "/rz")}
 """Of the names of the velocities of joints with several; a rotation's are in the body's frame."""
 
