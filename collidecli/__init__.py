@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collidecli.commands.contact_set import ContactSet
     from collidecli.commands.label import Labels
     from collidecli.commands.python_api import Contacts, ModelBuilder, collide, open_contacts
-    from collidecli.commands.python_checks import audit, label
     from collidecli.commands.python_distances import (
         Clearances,
         Distances,
@@ -39,21 +38,21 @@ if TYPE_CHECKING:
         distance,
         signed_distance,
     )
-    from collidecli.commands.python_files import RecordingFile, open_recording, run
+    from collidecli.commands.python_verbs import RecordingFile, audit, label, open_recording, run
     from collidecli.commands.sweep import ParticleSweep, SelfSweep, Sweep, sweep
     from collidecli.errors import CollideError, InputError, OutputError
-    from collidecli.importers.meshes.read import read_mesh
+    from collidecli.importers.mesh_files import read_mesh
     from collidecli.scene.material import Material, PairMaterial
     from collidecli.scene.shape_config import ShapeConfig
     from collidecli.scene.shape_types import ShapeType
 
 _HOME = {
     "Audit": "collidecli.commands.audit",
-    "audit": "collidecli.commands.python_checks",
+    "audit": "collidecli.commands.python_verbs",
     "ContactSet": "collidecli.commands.contact_set",
     "Contacts": "collidecli.commands.python_api",
     "Labels": "collidecli.commands.label",
-    "label": "collidecli.commands.python_checks",
+    "label": "collidecli.commands.python_verbs",
     **dict.fromkeys(
         ("Clearances", "Distances", "Shape", "clearance", "distance", "signed_distance"),
         "collidecli.commands.python_distances",
@@ -61,9 +60,9 @@ _HOME = {
     "ModelBuilder": "collidecli.commands.python_api",
     "collide": "collidecli.commands.python_api",
     "open_contacts": "collidecli.commands.python_api",
-    "RecordingFile": "collidecli.commands.python_files",
-    "open_recording": "collidecli.commands.python_files",
-    "run": "collidecli.commands.python_files",
+    "RecordingFile": "collidecli.commands.python_verbs",
+    "open_recording": "collidecli.commands.python_verbs",
+    "run": "collidecli.commands.python_verbs",
     "ParticleSweep": "collidecli.commands.sweep",
     "SelfSweep": "collidecli.commands.sweep",
     "Sweep": "collidecli.commands.sweep",
@@ -75,7 +74,7 @@ _HOME = {
     "PairMaterial": "collidecli.scene.material",
     "ShapeConfig": "collidecli.scene.shape_config",
     "ShapeType": "collidecli.scene.shape_types",
-    "read_mesh": "collidecli.importers.meshes.read",
+    "read_mesh": "collidecli.importers.mesh_files",
 }
 
 __all__ = [

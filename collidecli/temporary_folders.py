@@ -11,7 +11,39 @@ import threading
 import weakref
 from types import TracebackType
 
-from collidecli.life_locks import is_at, lock
+# Advisory locks that show whether the process that made a file or folder is still running.
+#
+# The system releases the lock of a killed process. Unlike a process id in a file name, the lock cannot be mistaken for
+# that of a later process with the same id, and another container on the same disk sees it.
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+
+def lock(fd: int, waits: bool = True) -> bool:
+    """Whether this open file or folder is now locked by this process; the lock ends when `fd` is closed.
+
+    waits: for another process that holds the lock, which gives False otherwise. False too on systems or file systems
+    without such locks.
+    """
+    if fcntl is None or fd < 0:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+    except OSError:
+        return False
+    return True
+
+
+def is_at(fd: int, path: str | os.PathLike[str]) -> bool:
+    """Whether `path` still is the open file or folder `fd`: nobody removed or replaced it in the meantime."""
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path, follow_symlinks=False))
+    except OSError:
+        return False
+
 
 _NAME = re.compile("collide_[a-z]+_[0-9a-f]{16}")
 

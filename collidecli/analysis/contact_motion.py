@@ -13,11 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from collidecli.numerics.elementary import atan2
-from collidecli.numerics.matrices import cross, dot, norm
-from collidecli.numerics.pose_products import multiply
-from collidecli.scene.contacts import MOTION_COLUMNS, ContactBlock
+from collidecli.numerics.matrices import cross, dot, multiply, norm
 from collidecli.scene.model import Model
 from collidecli.scene.placement import compose
+from collidecli.scene.tables import MOTION_COLUMNS, ContactBlock
 
 STRIP = 1 << 15
 """Contacts in one vectorized step."""

@@ -12,9 +12,9 @@ import numpy as np
 
 from collidecli.analysis.contact_motion import body_poses
 from collidecli.numerics.matrices import norm
-from collidecli.scene.contacts import CONTACT_ID, ContactBlock
-from collidecli.scene.episodes import Episodes
 from collidecli.scene.model import Model
+from collidecli.scene.motion import Episodes
+from collidecli.scene.tables import CONTACT_ID, ContactBlock
 
 STRIP = 1 << 20
 """Distances in one vectorized step."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.scene.heightfield_mesh import solid_mesh
+from collidecli.scene.heightfield import solid_mesh
 from collidecli.scene.model import Model
 from collidecli.scene.placement import compose, inverse
 from collidecli.scene.shape_types import ShapeType

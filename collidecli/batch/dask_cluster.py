@@ -18,10 +18,10 @@ from itertools import islice
 from typing import Any
 
 from collidecli import __version__
-from collidecli.batch.events import ShardReport
 from collidecli.batch.executors import Slot, quarantine
 from collidecli.batch.plan import Plan
 from collidecli.batch.store import Store, open_store
+from collidecli.batch.work import ShardReport
 from collidecli.errors import CollideError, InputError, extra_module
 
 IN_FLIGHT_PER_SLOT = 4

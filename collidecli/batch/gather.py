@@ -5,27 +5,109 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, ClassVar
 
-from collidecli.batch.episodes import parquet_bytes
-from collidecli.batch.events import HostThroughput, RunWarning, run_warnings, throughput
-from collidecli.batch.files import is_url
-from collidecli.batch.gather_lerobot import write_lerobot
-from collidecli.batch.gather_merge import write_merged_shards
-from collidecli.batch.gather_parquet import write_parquet
-from collidecli.batch.gather_robomimic import write_robomimic
-from collidecli.batch.gathered import Gathered
-from collidecli.batch.output_folder import output_folder, write_record
-from collidecli.batch.pair_labels import NamedPair, named_pairs
-from collidecli.batch.plan import Plan
-from collidecli.batch.store import Failure, Store
-from collidecli.batch.work import recomputed_content
-from collidecli.commands.output_paths import check_ending
-from collidecli.commands.result import Progress, Result
+import numpy as np
+
+from collidecli.batch.gather_formats import (
+    DoneEpisode,
+    Gathered,
+    folder_name,
+    write_lerobot,
+    write_parquet,
+    write_robomimic,
+)
+from collidecli.batch.plan import NamedPair, Plan, named_pairs, parquet_bytes
+from collidecli.batch.store import Failure, Store, is_url, output_folder, write_record
+from collidecli.batch.work import HostThroughput, RunWarning, recomputed_content, run_warnings, throughput
+from collidecli.commands.merge import MergePlan, merge_episodes
+from collidecli.commands.results import Progress, Result, check_ending
 from collidecli.errors import InputError, OutputError, extra_module
+from collidecli.scene.motion import Episodes
 from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.writer import check_groups
+
+# Contact sets of a batch merged to fewer, larger ones, in which every episode is a world of its own.
+
+SHARD_BYTES = 64 << 20
+"""Least size of the contact sets that are merged to one, except the last ones of a job."""
+MOST_SETS = 256
+"""Number of contact sets that are open at a time: systems limit open files to 1024."""
+
+
+def write_merged_shards(folder: str, gathered: Gathered) -> None:
+    """Writes `<job>/shard-00000.h5` and further contact sets, each of episodes of one job.
+
+    Raises InputError for episodes of a job whose scenes, options or times differ.
+    """
+    for job, of_job in groupby(gathered.episodes, key=lambda done: done.episode.job):
+        os.makedirs(os.path.join(folder, folder_name(job)), exist_ok=True)
+        held = list(of_job)
+        below = os.path.commonpath([os.path.dirname(done.episode.motion) for done in held])
+        for number, shard in enumerate(_shards(gathered, held)):
+            names = [_name(done, below) for done in shard]
+            with ExitStack() as stack:
+                sets = [stack.enter_context(gathered.open(done)) for done in shard]
+                for one in sets:
+                    check_groups(one)
+                output = os.path.join(folder, job, f"shard-{number:05d}.h5")
+                plan = _plan(sets, shard)
+                merge_episodes(sets, plan, _episodes(sets, names, plan), output)
+
+
+def _shards(gathered: Gathered, episodes: Sequence[DoneEpisode]) -> Iterator[list[DoneEpisode]]:
+    shard: list[DoneEpisode] = []
+    size = 0
+    for done in episodes:
+        with gathered.store.result(done.episode.key) as path:
+            size += os.path.getsize(path)
+        shard.append(done)
+        if size >= SHARD_BYTES or len(shard) == MOST_SETS:
+            yield shard
+            shard, size = [], 0
+    if shard:
+        yield shard
+
+
+def _name(done: DoneEpisode, below: str) -> str:
+    """Path of the recording below the folder of all, without extension, and the demonstration; else the job."""
+    motion = os.path.splitext(os.path.relpath(done.episode.motion, below))[0] if done.episode.motion else ""
+    return "/".join(filter(None, (motion, done.episode.demo))) or done.episode.job
+
+
+def _plan(sets: Sequence[ContactSet], shard: Sequence[DoneEpisode]) -> MergePlan:
+    """Worlds in the order of the sets; frames from each set's first. Raises InputError for other times or steps."""
+    longest = max(sets, key=lambda one: one.frame_count)
+    for one, done in zip(sets, shard, strict=True):
+        for name in ("step", "time"):
+            ours, theirs = getattr(one, name), getattr(longest, name)[: one.frame_count]
+            if not np.array_equal(ours, theirs):
+                frame = int(np.argmax(ours != theirs))
+                what = f"frame {frame} has {name} {ours[frame]:g}, and another episode has {theirs[frame]:g}"
+                fix = "one contact set has one time for each frame: use --to parquet, or run with --fps"
+                raise InputError(what, done.label, fix)
+    counts = [one.world_count for one in sets]
+    first = tuple(int(world) for world in np.cumsum([0, *counts[:-1]]))
+    frames = tuple(np.arange(one.frame_count) for one in sets)
+    return MergePlan(frames, first, sum(counts), longest.step, longest.time)
+
+
+def _episodes(sets: Sequence[ContactSet], names: Sequence[str], plan: MergePlan) -> Episodes:
+    """Each set as one episode, or one per world if it has several, with `#` and the merged world after the name."""
+    found: list[tuple[str, int, int]] = []
+    for one, name, first in zip(sets, names, plan.first_world, strict=True):
+        worlds = range(first, first + one.world_count)
+        found += [(name if len(worlds) == 1 else f"{name}#{world}", world, one.frame_count) for world in worlds]
+    taken = [name for name, _, _ in found]
+    unique = [name if taken.count(name) == 1 else f"{name}#{world}" for name, world, _ in found]
+    frames = np.array([count for _, _, count in found], np.int64)
+    world = np.array([world for _, world, _ in found], np.int32)
+    return Episodes(tuple(unique), world, np.zeros(len(found), np.int64), frames)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,28 +8,254 @@ and episodes of equal content are computed once.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, TypeVar
+from difflib import get_close_matches
+from functools import cached_property
+from itertools import islice
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from collidecli.batch.episodes import Episode, EpisodeTable, from_parquet, parquet_bytes, pyarrow
-from collidecli.batch.jobs import Job
+from collidecli.analysis.labels import matching_paths
 from collidecli.batch.store import PLAN, Store
+from collidecli.commands.input_files import RECORDING_ENDINGS, input_files
 from collidecli.commands.run import RunRequest, result_config
 from collidecli.commands.scenes import load_scene
-from collidecli.errors import InputError
-from collidecli.importers.recordings.kinds import kind_of, open_recording
-from collidecli.importers.recordings.recording_files import recording_files
-from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
+from collidecli.errors import InputError, extra_module
+from collidecli.importers.recordings.kinds import kind_of, open_recording, recording_files
+from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
+from collidecli.scene.tables import HYDRO_FACES, HYDRO_PATCHES, group_words
+from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.file_hash import files_sha256
+from collidecli.storage.input_limits import limited_reading
 from collidecli.storage.process_activity import reading
-from collidecli.storage.reading_limit import limited_reading
+from collidecli.storage.toml_input import read_toml
+
+# Episodes of a batch, and tables of them, which hold a million in some 300 MB.
+
+_BLOCK = 10_000
+"""Number of episodes that are objects at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """A recording of a job. motion: path, "" for the scene's own motion. demo: name of a demonstration in it, or "".
+
+    bytes: its size. seconds: estimated duration. shard: number of its shard.
+    """
+
+    key: str
+    job: str
+    motion: str
+    demo: str
+    bytes: int
+    motion_sha256: str
+    seconds: float = 0.0
+    shard: int = 0
+
+
+NAMES = tuple(each.name for each in fields(Episode))
+_IDENTITY = ("key", "job", "motion", "demo")
+
+
+class EpisodeTable(Sequence[Episode]):
+    """Episodes as columns of a table of pyarrow, `table`; each is made when it is asked for."""
+
+    def __init__(self, table: Any) -> None:
+        """table: with a column for each field of `Episode`. Raises ValueError for others."""
+        self.table = table.select(NAMES).cast(_schema()).combine_chunks()
+
+    @classmethod
+    def of(cls, episodes: Iterable[Episode]) -> EpisodeTable:
+        """A table of episodes, in their order."""
+        arrow, schema, left, batches = pyarrow(), _schema(), iter(episodes), []
+        while block := list(islice(left, _BLOCK)):
+            columns = {name: [getattr(one, name) for one in block] for name in NAMES}
+            batches.append(arrow.RecordBatch.from_pydict(columns, schema=schema))
+        return cls(arrow.Table.from_batches(batches, schema=schema))
+
+    @classmethod
+    def joined(cls, tables: Sequence[EpisodeTable]) -> EpisodeTable:
+        """The episodes of all tables, in their order."""
+        return cls(pyarrow().concat_tables([_schema().empty_table(), *(each.table for each in tables)]))
+
+    def __len__(self) -> int:
+        return self.table.num_rows
+
+    @overload
+    def __getitem__(self, index: int) -> Episode: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Episode, ...]: ...
+    def __getitem__(self, index: int | slice) -> Episode | tuple[Episode, ...]:
+        if isinstance(index, slice):
+            return tuple(self[number] for number in range(len(self))[index])
+        number = range(len(self))[index]
+        (found,) = _episodes(self.table.slice(number, 1))
+        return found
+
+    def __iter__(self) -> Iterator[Episode]:
+        for first in range(0, len(self), _BLOCK):
+            yield from _episodes(self.table.slice(first, _BLOCK))
+
+    def numbers(self, name: str) -> np.ndarray:
+        """A column of numbers: "bytes", "seconds" or "shard"."""
+        chunks = [np.from_dlpack(chunk) for chunk in self.table.column(name).chunks]  # to_numpy would import pandas
+        return np.concatenate(chunks) if chunks else np.zeros(0, self.table.schema.field(name).type.to_pandas_dtype())
+
+    def sorted_by(self, *keys: tuple[str, str]) -> EpisodeTable:
+        """Sorted by columns, each "ascending" or "descending"; strings by code points."""
+        return EpisodeTable(self.table.sort_by(list(keys)))
+
+    def with_numbers(self, name: str, values: np.ndarray) -> EpisodeTable:
+        """With another column of numbers."""
+        number = self.table.schema.get_field_index(name)
+        return EpisodeTable(self.table.set_column(number, name, pyarrow().array(values)))
+
+    def of_shard(self, shard: int) -> tuple[Episode, ...]:
+        """The episodes of a shard of a table that is sorted by shards."""
+        first, end = np.searchsorted(self._shards, (shard, shard + 1))
+        return tuple(_episodes(self.table.slice(first, end - first)))
+
+    @cached_property
+    def _shards(self) -> np.ndarray:
+        return self.numbers("shard")
+
+    def same_recordings(self, other: EpisodeTable) -> bool:
+        """Whether both have the same keys of the same recordings of the same jobs, in any order."""
+        order = [(name, "ascending") for name in _IDENTITY]
+        ours, theirs = (each.table.select(_IDENTITY).sort_by(order) for each in (self, other))
+        return ours.equals(theirs)
+
+    def sha256(self, about: Mapping[str, Any]) -> str:
+        """SHA-256 of the episodes and of `about`: Parquet itself does not notice a changed byte."""
+        digest = hashlib.sha256(json.dumps(dict(about), sort_keys=True).encode())
+        for name in NAMES:
+            digest.update(f"{name}\0".encode())
+            for batch in self.table.select([name]).to_batches(max_chunksize=_BLOCK):
+                digest.update("".join(f"{value}\0" for value in batch.column(0).to_pylist()).encode())
+        return digest.hexdigest()
+
+
+def parquet_bytes(table: Any, wanted_for: str) -> bytes:
+    """A table of pyarrow as a Parquet file."""
+    sink = pyarrow().BufferOutputStream()
+    extra_module("pyarrow", "tables", wanted_for, "pyarrow.parquet").write_table(table, sink, compression="zstd")
+    return sink.getvalue().to_pybytes()
+
+
+def from_parquet(content: bytes) -> Any:
+    """The table of pyarrow of a Parquet file."""
+    # read_table would import pyarrow.dataset, and that pandas: a second of each process.
+    return extra_module("pyarrow", "tables", "batch", "pyarrow.parquet").ParquetFile(io.BytesIO(content)).read()
+
+
+def pyarrow() -> Any:
+    """The module. Raises InputError, with the extra's name, where it is not installed."""
+    return extra_module("pyarrow", "tables", "batch")
+
+
+def _schema() -> Any:
+    """Of a table of episodes; columns of large strings may exceed 2 GiB."""
+    arrow = pyarrow()
+    kinds = {"str": arrow.large_string(), "int": arrow.int64(), "float": arrow.float64()}
+    return arrow.schema([(each.name, kinds[str(each.type)]) for each in fields(Episode)])
+
+
+def _episodes(table: Any) -> Iterator[Episode]:
+    return (Episode(*row) for row in zip(*(table.column(name).to_pylist() for name in NAMES), strict=True))
+
+
+# The job file of a batch: which scenes, which recordings, which options of `run`.
+
+KEYS = ("name", "scene", "motion", "options")
+
+
+@dataclass(frozen=True)
+class Job:
+    """Recordings that share a scene and options. motions: files, sorted. request: without recording and output."""
+
+    name: str
+    motions: tuple[str, ...]
+    request: RunRequest
+
+
+def read_jobs(path: str, request_of: Callable[[Sequence[str], Mapping[str, Any], str], RunRequest]) -> list[Job]:
+    """The jobs of a TOML file, whose paths are relative to the file's folder.
+
+    Args:
+        request_of: the request for scenes and options of `run`, by long name; the third argument is named in errors.
+    Raises InputError for a file that is not TOML, an unknown key, a name that is given twice, a pattern that matches
+    no file, or an option that `run` does not have.
+    """
+    found = read_toml(path, "see docs/howto/batch.md for a job file")
+    entries = found.pop("job", None)
+    if found:
+        raise InputError(f"has the unknown key '{next(iter(found))}'", path, "each job is a table [[job]]")
+    if isinstance(entries, dict):
+        raise InputError("job is a single table", path, "write [[job]] in place of [job]")
+    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
+        raise InputError("has no job", path, "write each job as a table [[job]] with name, scene and motion")
+    jobs: list[Job] = []
+    for number, entry in enumerate(entries, 1):
+        job = _job(entry, number, path, request_of)
+        if job.name in [other.name for other in jobs]:
+            raise InputError(f"two jobs have the name '{job.name}'", path, "rename one of them")
+        jobs.append(job)
+    return jobs
+
+
+def _job(entry: dict[str, Any], number: int, path: str, request_of: Callable[..., RunRequest]) -> Job:
+    for key in entry:
+        if key not in KEYS:
+            close = get_close_matches(key, KEYS, n=1)
+            fix = f"did you mean '{close[0]}'?" if close else f"keys of a job: {', '.join(KEYS)}"
+            raise InputError(f"has the unknown key '{key}'", f"{path}: job {number}", fix)
+    name = entry.get("name")
+    if not isinstance(name, str) or not name:
+        raise InputError("has no name", f"{path}: job {number}", 'write name = "..."')
+    where = f"{path}: job '{name}'"
+    if os.path.basename(name) != name or name in (".", "..") or "\0" in name:
+        raise InputError(f"the name '{name}' cannot be that of a folder", f"{path}: job {number}", "write it without /")
+    folder = os.path.dirname(os.path.abspath(path))
+    scenes = [os.path.join(folder, scene) for scene in _texts(entry.get("scene", []), "scene", where)]
+    for scene in scenes:
+        if not os.path.exists(scene):
+            raise InputError(f"there is no scene {scene}", where, "correct the path")
+    patterns = _texts(entry.get("motion", []), "motion", where)
+    if not patterns and not scenes:
+        raise InputError("has neither a scene nor a motion", where, "give the recordings, or the scene, or both")
+    options = entry.get("options", {})
+    if not isinstance(options, dict):
+        raise InputError("options is not a table", where, "write options = { gap = 0.01 }")
+    motions = tuple(os.path.abspath(file.path) for file in input_files(patterns, RECORDING_ENDINGS, where, folder))
+    return Job(name, motions, request_of(scenes, options, where))
+
+
+def _texts(value: Any, key: str, where: str) -> list[str]:
+    """A text or a list of texts as a list."""
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not all(isinstance(text, str) and text for text in texts):
+        raise InputError(f"{key} is {value!r}", where, "give a path in quotes, or a list of them")
+    return texts
+
+
+@contextmanager
+def named(job: Job, path: str) -> Iterator[None]:
+    """Adds the job to errors that name an option, or nothing, and no file."""
+    try:
+        yield
+    except InputError as error:
+        if error.where and not error.where.startswith(("--", "options")):
+            raise
+        where = ", ".join(filter(None, (f"{path}: job '{job.name}'", error.where)))
+        raise InputError(error.what, where, error.fix) from error
+
 
 RESULT_EPOCH = 9
 """Part of every key. To be raised by a change of the contacts that any scene and motion give."""
@@ -39,8 +265,6 @@ VERSION = 4
 _DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 TRIED = 10
 """Number of recordings that are tried at most, until one can be used, to find out what those of a job are like."""
-_BLOCK = 10_000
-"""Number of recordings that wait for their hash at a time."""
 
 Options = TypeVar("Options", ContactOptions, EngineOptions, SceneOptions, RecordingOptions)
 
@@ -225,3 +449,67 @@ def _options(kind: type[Options], values: dict[str, Any]) -> Options:
     tuples = {each.name for each in fields(kind) if isinstance(each.default, tuple)}
     found: dict[str, Any] = {name: tuple(value) if name in tuples else value for name, value in values.items()}
     return kind(**found)
+
+
+# Labels of named pairs in each frame: whether they touch, and their least distance.
+
+HYDRO_NAMES = (HYDRO_PATCHES.name, HYDRO_FACES.name)
+BLOCK_COLUMNS = ("shape0", "shape1", "distance")
+
+
+@dataclass(frozen=True)
+class NamedPair:
+    """The pairs of a shape that matches `first` and one that matches `second`, in either order. name: the option."""
+
+    name: str
+    first: str
+    second: str
+
+
+def named_pairs(texts: Sequence[str]) -> tuple[NamedPair, ...]:
+    """The pairs of --pairs. Raises InputError for a text that is not two patterns, or given twice."""
+    found: list[NamedPair] = []
+    for text in texts:
+        parts = text.split()
+        if len(parts) != 2:
+            raise InputError(f"'{text}' is not two patterns", "--pairs", "write --pairs 'gripper* cube*'")
+        found.append(NamedPair(" ".join(parts), *parts))
+        if len({pair.name for pair in found}) < len(found):
+            raise InputError(f"'{text}' is given twice", "--pairs", "give each pair once")
+    return tuple(found)
+
+
+def pair_labels(contacts: ContactSet, pairs: Sequence[NamedPair]) -> tuple[np.ndarray, np.ndarray]:
+    """bool[F, P], whether a pair touches, and float32[F, P], the least distance of its contacts [m].
+
+    A pair touches at a distance of 0 or less. The distance is infinite in a frame without a contact of the pair, that
+    is, beyond the gap. contacts: of one world. Raises InputError for a pattern that matches no shape.
+    """
+    distance = np.full((contacts.frame_count, len(pairs)), np.inf, np.float32)
+    of = f"no shape of {contacts.path}"
+    sides = [
+        [matching_paths(contacts.shapes.path, (pattern,), "--pairs", of) for pattern in (pair.first, pair.second)]
+        for pair in pairs
+    ]
+    for block in contacts.blocks(names=BLOCK_COLUMNS) if pairs else ():
+        frame = block.first_cell + np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
+        for column, (first, second) in enumerate(sides):
+            chosen = (first[block.shape0] & second[block.shape1]) | (first[block.shape1] & second[block.shape0])
+            np.minimum.at(distance[:, column], frame[chosen], block.distance[chosen])
+    return distance <= 0.0, distance
+
+
+def check_one_world(contacts: ContactSet, label: str, to: str) -> None:
+    """Raises InputError for a contact set that has not one row per recorded frame."""
+    if contacts.world_count != 1:
+        what = f"has {contacts.world_count} worlds, and {to} has one row for each frame"
+        raise InputError(what, label, "use --to parquet, or run one world")
+    if contacts.config.get("frames"):
+        what = f"is of some frames ({contacts.config['frames']}), and {to} has one row for each recorded frame"
+        raise InputError(what, label, "run it without --frames, or use --to parquet")
+    reduced = HYDRO_NAMES if contacts.config.get("hydro_reduce") else ()
+    left = [name for name, table in contacts.groups.items() if table.row_count and name not in reduced]
+    if left:
+        what = f"has {' and '.join(map(group_words, left))}, and {to} writes contacts of rigid shapes alone"
+        hydro = ", or run it with --hydro-reduce or --hydro off" if set(left) <= set(HYDRO_NAMES) else ""
+        raise InputError(what, label, f"use --to parquet or --to merge{hydro}")

@@ -24,11 +24,11 @@ from collidecli.cli.options import (
     scenes_and_recording,
     static_pairs_option,
     streams_of,
+    sweep_options,
 )
 from collidecli.cli.settings import option, repeated
-from collidecli.cli.sweep_options import sweep_options
 from collidecli.errors import InputError
-from collidecli.scene.option_choices import CHART_FORMATS
+from collidecli.scene.options import CHART_FORMATS
 
 if TYPE_CHECKING:
     from collidecli.commands.audit import AuditRequest
@@ -113,8 +113,8 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     SCENE and its motion are those of collide run; a contact set in their place is audited as it is. The depth of a pair
     is the least translation that separates it.
     """
-    from collidecli.cli.pages import Pages
-    from collidecli.commands.output_paths import check_ending, check_output, write_output
+    from collidecli.cli.streams import Pages
+    from collidecli.commands.results import check_ending, check_output, write_output
 
     streams = streams_of(ctx)
     outputs = {name: path for name in PAGES if (path := values.pop(name)) is not None}
@@ -125,12 +125,10 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
         raise click.UsageError("two of --mask, --chart, --junit-xml and --markdown have one path")
     request = request_of(ctx, inputs, values)
     # All outputs are checked before the imports, which take longer.
-    from collidecli.commands.audit import audit
-    from collidecli.commands.audit_mask import check_mask, write_mask
+    from collidecli.commands.audit import audit, check_mask, write_mask
     from collidecli.engine.runtime.compilation import reported_compilation
-    from collidecli.report.audit_pages import github_audit, junit_audit, markdown_audit
-    from collidecli.report.audit_table import audit_table
-    from collidecli.report.chart_style import require_matplotlib
+    from collidecli.report.audit import audit_table, github_audit, junit_audit, markdown_audit
+    from collidecli.report.charts import require_matplotlib
 
     if "mask" in outputs:
         check_mask(outputs["mask"])
@@ -146,7 +144,7 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     result = replace(found.result, written=outputs or None)
     record = result.as_dict()
     if "chart" in outputs:
-        from collidecli.report.audit_chart import audit_chart_file
+        from collidecli.report.chart_kinds import audit_chart_file
 
         form = outputs["chart"].lower().rpartition(".")[2]
         write_output(outputs["chart"], audit_chart_file(record, form), values["force"])
@@ -158,11 +156,10 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
 def request_of(ctx: click.Context, inputs: tuple[str, ...], values: dict[str, Any]) -> AuditRequest:
     """The request of the options. Raises UsageError, and InputError for options of a scene with a contact set."""
     from collidecli.commands.audit import AuditRequest
-    from collidecli.commands.audit_limits import LENGTHS, AuditLimits, read_limits
-    from collidecli.commands.audit_sources import AuditedScene
-    from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
+    from collidecli.commands.audit_sources import LENGTHS, AuditedScene, AuditLimits, read_limits
+    from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
     from collidecli.storage.contact_sets.schema import FORMAT
-    from collidecli.storage.h5_input import format_of_path
+    from collidecli.storage.h5_files import format_of_path
 
     given = {name: values[name] for name in (*LENGTHS, "ground_shapes", "self_bodies", "allow") if values[name]}
     given |= {name: values[name] for name in LENGTHS if values[name] is not None}

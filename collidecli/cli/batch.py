@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from collidecli.cli.job_options import job_request
 from collidecli.cli.option_types import DURATION, WholeNumber
 from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.settings import option
@@ -17,12 +17,70 @@ from collidecli.cli.traj import VerbGroup
 from collidecli.escaping import printable
 
 if TYPE_CHECKING:
-    from collidecli.batch.episodes import EpisodeTable
-    from collidecli.batch.events import ShardReport
-    from collidecli.batch.jobs import Job
-    from collidecli.batch.plan import Plan
+    from collidecli.batch.plan import EpisodeTable, Job, Plan
     from collidecli.batch.store import Store
+    from collidecli.batch.work import ShardReport
     from collidecli.cli.streams import Streams
+    from collidecli.commands.run import RunRequest
+
+
+# Options of `run` as a job file gives them, through the parser of the command line.
+
+FIXED = ("output", "scenes", "trajectory", "each", "force", "skip_existing", "trace")
+"""Parameters of `run` that the batch sets for each episode, or that no episode has."""
+
+
+def job_request(scenes: Sequence[str], options: Mapping[str, Any], where: str) -> RunRequest:
+    """The request of a job for options of `run` by long name, parsed as the command line parses them."""
+    from collidecli.cli.run import request_of
+    from collidecli.cli.run import verb as run_verb
+    from collidecli.errors import InputError
+
+    known = {
+        name[2:]: parameter
+        for parameter in run_verb.params
+        if isinstance(parameter, click.Option) and parameter.expose_value and parameter.name not in FIXED
+        for name in parameter.opts
+        if name.startswith("--")
+    }
+    words: list[str] = []
+    for key, value in options.items():
+        name = key.replace("_", "-")
+        if name.replace("-", "_") in FIXED:
+            raise InputError(f"the option '{key}' cannot be set in a job file", where, "remove it")
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            raise InputError(
+                f"run has no option '{key}'", where, f"did you mean {close[0]}?" if close else "see collide run --help"
+            )
+        words += _words(known[name], name, value, where)
+    try:
+        with run_verb.make_context("run", [*words, "--", *scenes], resilient_parsing=False) as ctx:
+            values = {**ctx.params, "output": "", "trajectory": None, "force": False}
+    except click.ClickException as error:
+        raise InputError(error.format_message(), f"{where}, options") from None
+    return request_of(values.pop("scenes"), values)
+
+
+def _words(parameter: click.Option, name: str, value: Any, where: str) -> list[str]:
+    """Words of the command line for an option's value in TOML."""
+    from collidecli.errors import InputError
+
+    if parameter.is_flag:
+        if not isinstance(value, bool):
+            raise InputError(f"{name} is {value!r}", f"{where}, options", "write true or false")
+        return [f"--{name}"] if value else []
+    if isinstance(value, list):
+        texts = [str(one) for one in value]
+        return (
+            [word for text in texts for word in (f"--{name}", text)]
+            if parameter.multiple
+            else [f"--{name}", ",".join(texts)]
+        )
+    if isinstance(value, (bool, dict)):
+        raise InputError(f"{name} is {value!r}", f"{where}, options", "write a number, a text or a list")
+    return [f"--{name}={value}"]
+
 
 EPILOG = """\b
 collide batch run jobs.toml -o nightly
@@ -47,9 +105,7 @@ def verb(ctx: click.Context) -> int:
 
 def _planned(streams: Streams, jobs: str, folder: str, shard_seconds: float | None, force: bool) -> tuple[Store, Plan]:
     """The plan of a job file, written to the folder; the plan that is there where it has the same episodes."""
-    from collidecli.batch.episodes import EpisodeTable
-    from collidecli.batch.jobs import read_jobs
-    from collidecli.batch.plan import SHARD_SECONDS, make_plan, read_plan, write_plan
+    from collidecli.batch.plan import SHARD_SECONDS, EpisodeTable, make_plan, read_jobs, read_plan, write_plan
     from collidecli.batch.store import Store
     from collidecli.errors import OutputError
 
@@ -79,9 +135,7 @@ def _check_shards(plan: Plan, shard_seconds: float | None, folder: str) -> None:
 
 def _hashed(streams: Streams, jobs: Sequence[Job], path: str) -> dict[str, EpisodeTable]:
     """The episodes of each job, with a progress bar of the recordings."""
-    from collidecli.batch.episodes import EpisodeTable
-    from collidecli.batch.jobs import named
-    from collidecli.batch.plan import episodes_of
+    from collidecli.batch.plan import EpisodeTable, episodes_of, named
 
     found, total, before = {}, sum(len(job.motions) for job in jobs), 0
     with streams.progress("hashing", before="reading scenes", noun="recordings") as progress:
@@ -96,7 +150,7 @@ def _hashed(streams: Streams, jobs: Sequence[Job], path: str) -> dict[str, Episo
 
 def _estimated(streams: Streams, jobs: Sequence[Job], path: str) -> dict[str, tuple[float, float]]:
     """Seconds per episode and per byte of a recording of each job; their kernels are compiled then."""
-    from collidecli.batch.jobs import named
+    from collidecli.batch.plan import named
     from collidecli.batch.work import probe
     from collidecli.engine.runtime.compilation import reported_compilation
 
@@ -125,7 +179,7 @@ def plan_options(command: Callable) -> Callable:
 def plan_verb(ctx: click.Context, jobs: str, folder: str, shard_seconds: float | None, force: bool) -> int:
     """Expand the patterns, hash the inputs, estimate the cost, and write FOLDER/plan.parquet."""
     from collidecli.batch.gather import state_of
-    from collidecli.report.batch_tables import state_table
+    from collidecli.report.batch import state_table
 
     streams = streams_of(ctx)
     store, plan = _planned(streams, jobs, folder, shard_seconds, force)
@@ -167,12 +221,11 @@ def plan_verb(ctx: click.Context, jobs: str, folder: str, shard_seconds: float |
 @click.pass_context
 def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any) -> int:
     """Compute every episode that has no contact set yet. JOBS.TOML is planned first."""
-    from collidecli.batch.files import is_url
     from collidecli.batch.gather import state_of
     from collidecli.batch.plan import read_plan
-    from collidecli.batch.store import open_store
+    from collidecli.batch.store import is_url, open_store
     from collidecli.errors import InputError
-    from collidecli.report.batch_tables import state_table
+    from collidecli.report.batch import state_table
 
     streams = streams_of(ctx)
     _check_executor(values)
@@ -281,7 +334,7 @@ def work_verb(ctx: click.Context, folder: str, slot: str, workers: int, retry_fa
     from collidecli.batch.plan import read_plan
     from collidecli.batch.store import open_store
     from collidecli.errors import InputError
-    from collidecli.report.batch_tables import state_table
+    from collidecli.report.batch import state_table
 
     try:
         first, count = (int(part) for part in slot.split("/"))
@@ -317,7 +370,7 @@ def status_verb(ctx: click.Context, folder: str, watch: bool, interval: float) -
     from collidecli.batch.gather import state_of
     from collidecli.batch.plan import read_plan
     from collidecli.batch.store import Store, open_store
-    from collidecli.report.batch_tables import state_table
+    from collidecli.report.batch import state_table
 
     streams = streams_of(ctx)
     store = Store(folder)
@@ -355,7 +408,7 @@ def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
     from collidecli.batch.plan import read_plan
     from collidecli.batch.store import open_store
     from collidecli.errors import InputError
-    from collidecli.report.batch_tables import verify_table
+    from collidecli.report.batch import verify_table
 
     try:
         share = float(sample.removesuffix("%")) / (100.0 if sample.endswith("%") else 1.0)
@@ -401,7 +454,7 @@ def gather_verb(ctx: click.Context, folder: str, to: str, output: str, pairs: tu
     from collidecli.batch.gather import gather
     from collidecli.batch.plan import read_plan
     from collidecli.batch.store import open_store
-    from collidecli.report.batch_tables import gather_table
+    from collidecli.report.batch import gather_table
 
     store = open_store(folder)
     streams = streams_of(ctx)

@@ -24,7 +24,7 @@ def verb(ctx: click.Context, action: str, cache_dir: str | None, cache_limit: in
     """
     from collidecli.commands.cache import clear_cache, show_cache
     from collidecli.report.tables import cache_table
-    from collidecli.scene.run_options import DEFAULT_CACHE_LIMIT
+    from collidecli.scene.options import DEFAULT_CACHE_LIMIT
     from collidecli.storage.field_cache import FieldCache
 
     cache = FieldCache(cache_dir or "", DEFAULT_CACHE_LIMIT if cache_limit is None else cache_limit)

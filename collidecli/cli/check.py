@@ -24,8 +24,8 @@ def verb(ctx: click.Context, files: tuple[str, ...]) -> int:
     FILE is a path, a folder or a pattern such as 'runs/*.h5'.
     """
     from collidecli.commands.check import CHECKED, check
-    from collidecli.commands.result_list import CheckList
-    from collidecli.report.list_tables import check_list_table
+    from collidecli.commands.results import CheckList
+    from collidecli.report.diff import check_list_table
     from collidecli.report.tables import check_table
 
     streams = streams_of(ctx)

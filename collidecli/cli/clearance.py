@@ -22,7 +22,7 @@ from collidecli.cli.options import (
     streams_of,
 )
 from collidecli.cli.settings import option, setting
-from collidecli.scene.option_choices import CHART_FORMATS, CLEARANCE_THINGS, COMPRESSIONS
+from collidecli.scene.options import CHART_FORMATS, CLEARANCE_THINGS, COMPRESSIONS
 
 if TYPE_CHECKING:
     from collidecli.commands.clearance import ClearanceRequest
@@ -69,9 +69,9 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     and margins count.
     """
     from collidecli.commands.clearance import check_clearance, clearance
-    from collidecli.commands.output_paths import check_ending, check_output, write_output
+    from collidecli.commands.results import check_ending, check_output, write_output
     from collidecli.engine.runtime.compilation import reported_compilation
-    from collidecli.report.clearance_table import clearance_table
+    from collidecli.report.clearance import clearance_table
 
     streams = streams_of(ctx)
     scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
@@ -80,7 +80,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     check_clearance(request)
     plot = values["plot"]
     if plot:
-        from collidecli.report.chart_style import require_matplotlib
+        from collidecli.report.charts import require_matplotlib
 
         check_ending(plot, tuple(f".{form}" for form in CHART_FORMATS), "a chart")
         check_output(plot, values["force"], (*scenes, trajectory))
@@ -88,7 +88,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     with streams.progress("measuring", "loading") as progress, reported_compilation(progress and progress.compiling):
         result = clearance(request, progress)
     if plot:
-        from collidecli.report.clearance_chart import clearance_chart_file
+        from collidecli.report.chart_kinds import clearance_chart_file
 
         form = Path(plot).suffix.lower().removeprefix(".")
         write_output(plot, clearance_chart_file(result.as_dict(), form, WIDTH), values["force"])
@@ -100,7 +100,7 @@ def _request(
     scenes: tuple[str, ...], trajectory: str | None, values: dict[str, Any], has_series: bool
 ) -> ClearanceRequest:
     from collidecli.commands.clearance import ClearanceRequest
-    from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
+    from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 
     return ClearanceRequest(
         scenes=scenes,

@@ -11,15 +11,15 @@ import click
 
 from collidecli.cli.option_types import METRES, SHARE, WholeNumber
 from collidecli.cli.options import Verb, force_option, streams_of
-from collidecli.cli.pages import Pages
 from collidecli.cli.settings import option, repeated
 from collidecli.cli.several import Job, computed, exit_code, listed_files
+from collidecli.cli.streams import Pages
 from collidecli.errors import InputError
-from collidecli.scene.option_choices import FRAME_MATCHES
+from collidecli.scene.options import FRAME_MATCHES
 
 if TYPE_CHECKING:
     from collidecli.cli.streams import Streams
-    from collidecli.commands.result import Progress, Result
+    from collidecli.commands.results import Progress, Result
 
 COMPARED, ALLOWED, OUTPUT = "Compared data", "Allowed differences", "Output"
 EPILOG = """\b
@@ -88,7 +88,7 @@ def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
     Shapes are matched by path, frames by step or time, contacts by features or else by position. Two folders: their
     contact sets are compared by relative path, and one that only one folder has is a difference.
     """
-    from collidecli.commands.output_paths import check_output
+    from collidecli.commands.results import check_output
 
     outputs = {name: values.pop(name) for name in ("junit_xml", "markdown")}
     streams = streams_of(ctx)
@@ -106,8 +106,7 @@ def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
 
 def _diff_files(streams: Streams, pages: Pages, a: str, b: str, given: dict[str, Any]) -> int:
     from collidecli.commands.diff import DiffRequest, diff
-    from collidecli.report.diff_pages import github_annotations, junit_xml, markdown
-    from collidecli.report.diff_table import diff_table
+    from collidecli.report.diff import diff_table, github_annotations, junit_xml, markdown
 
     started = time.perf_counter()
     with streams.progress("comparing") as progress:
@@ -121,9 +120,8 @@ def _diff_files(streams: Streams, pages: Pages, a: str, b: str, given: dict[str,
 
 def _diff_folders(streams: Streams, pages: Pages, a: str, b: str, given: dict[str, Any]) -> int:
     from collidecli.commands.diff import DiffRequest, diff
-    from collidecli.commands.result_list import ONLY_A, ONLY_B, DiffList, ListedInput
-    from collidecli.report.diff_list_pages import github_list, junit_list, markdown_list
-    from collidecli.report.list_tables import diff_list_table
+    from collidecli.commands.results import ONLY_A, ONLY_B, DiffList, ListedInput
+    from collidecli.report.diff import diff_list_table, github_list, junit_list, markdown_list
 
     for path, other in ((a, b), (b, a)):
         if not os.path.isdir(path):

@@ -12,12 +12,12 @@ from collidecli.cli.option_types import Pause, Threshold, WholeNumber, WorldNumb
 from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.settings import option, repeated
 from collidecli.cli.several import Job, computed, exit_code, listed_files
-from collidecli.scene.option_choices import EVENT_ORDERS, EVENT_THINGS
+from collidecli.scene.options import EVENT_ORDERS, EVENT_THINGS
 
 if TYPE_CHECKING:
     from collidecli.cli.streams import Streams
     from collidecli.commands.events import EventsRequest
-    from collidecli.commands.result import Progress, Result
+    from collidecli.commands.results import Progress, Result
 
 TOUCH, SELECTED, OUTPUT = "Definition of a touch", "Selection", "Output"
 FILES = ("csv", "parquet", "dot")
@@ -104,10 +104,10 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
     Several contact sets, a folder or a pattern such as 'runs/*.h5': a row for each, and one CSV or Parquet table of
     all, with a column of the file.
     """
-    from collidecli.analysis.touch_intervals import MergeGap
-    from collidecli.commands.event_selection import EventOptions
+    from collidecli.analysis.touches import MergeGap
+    from collidecli.commands.event_stream import EventOptions
     from collidecli.commands.events import EventsRequest
-    from collidecli.commands.output_paths import check_output
+    from collidecli.commands.results import check_output
     from collidecli.storage.contact_sets.schema import FORMAT
 
     streams = streams_of(ctx)
@@ -137,9 +137,8 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
 
 def _one(streams: Streams, request: EventsRequest, inputs: Sequence[str], outputs: dict[str, str]) -> int:
     from collidecli.commands.events import events
-    from collidecli.commands.output_paths import write_output
-    from collidecli.report.events_table import events_table
-    from collidecli.report.touch_dot import touch_dot
+    from collidecli.commands.results import write_output
+    from collidecli.report.events import events_table, touch_dot
 
     with streams.progress("reading") as progress:
         result = events(replace(request, csv=outputs["csv"], parquet=outputs["parquet"]), progress)
@@ -151,9 +150,9 @@ def _one(streams: Streams, request: EventsRequest, inputs: Sequence[str], output
 
 
 def _several(streams: Streams, request: EventsRequest, inputs: Sequence[str], outputs: dict[str, str]) -> int:
-    from collidecli.commands.events_table import IntervalTable, interval_tables
-    from collidecli.commands.result_list import EventsList
-    from collidecli.report.list_tables import events_list_table
+    from collidecli.commands.events import IntervalTable, interval_tables
+    from collidecli.commands.results import EventsList
+    from collidecli.report.diff import events_list_table
 
     csv, parquet = outputs["csv"], outputs["parquet"]
     table = IntervalTable(inputs if csv or parquet else (), request.options)

@@ -9,7 +9,7 @@ import click
 from collidecli.cli.option_types import METRES, WorldNumbers
 from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.settings import option, repeated
-from collidecli.scene.option_choices import EXPORT_FORMATS, GROUP_NAMES
+from collidecli.scene.options import EXPORT_FORMATS, GROUP_NAMES
 
 SELECTED, OUTPUT = "Selection", "Output"
 WORLDS = "Only these worlds. [default: all]"

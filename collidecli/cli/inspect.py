@@ -11,7 +11,7 @@ from collidecli.cli.settings import option, setting
 from collidecli.cli.several import Job, computed, exit_code, listed_files
 
 if TYPE_CHECKING:
-    from collidecli.commands.result import Result
+    from collidecli.commands.results import Result
 
 EPILOG = """\b
 collide inspect robot.xml --why left_hand torso
@@ -40,13 +40,13 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     from collidecli.commands.check import CHECKED
     from collidecli.commands.input_files import RECORDING_ENDINGS
     from collidecli.commands.inspect import inspect_file
-    from collidecli.commands.result_list import InspectList
-    from collidecli.importers.meshes.part_cache import parts_kept_in
-    from collidecli.report.inspect_tables import inspect_table
-    from collidecli.report.list_tables import inspect_list_table
-    from collidecli.scene.run_options import DEFAULT_CACHE_LIMIT, SceneOptions
+    from collidecli.commands.results import InspectList
+    from collidecli.importers.mesh_files import parts_kept_in
+    from collidecli.report.diff import inspect_list_table
+    from collidecli.report.inspect import inspect_table
+    from collidecli.scene.options import DEFAULT_CACHE_LIMIT, SceneOptions
+    from collidecli.storage.input_limits import limited_reading
     from collidecli.storage.process_activity import reading
-    from collidecli.storage.reading_limit import limited_reading
 
     streams = streams_of(ctx)
     requested = {name: values[name] for name in ("pairs", "why", "static_pairs")}

@@ -10,7 +10,7 @@ import click
 from collidecli.cli.option_types import Length, WholeNumber, WorldNumbers
 from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.settings import option, repeated
-from collidecli.scene.option_choices import CHART_FORMATS, LABEL_THINGS
+from collidecli.scene.options import CHART_FORMATS, LABEL_THINGS
 
 LABELLED, TOUCH, OUTPUT = "What is labelled", "Definition of a label", "Output"
 SENSORS = "Label these: bodies, or shapes with --by shapes. [default: all that move]"
@@ -51,8 +51,8 @@ def verb(ctx: click.Context, contacts: str, **values: Any) -> int:
     A label begins at a distance of at most --enter and lasts while the distance is at most --leave.
     """
     from collidecli.commands.label import LabelOptions, LabelRequest, label
-    from collidecli.commands.output_paths import check_ending, check_output, write_output
-    from collidecli.report.label_table import label_table
+    from collidecli.commands.results import check_ending, check_output, write_output
+    from collidecli.report.label import label_table
 
     streams = streams_of(ctx)
     output, first, force, world = (values.pop(name) for name in ("output", "first", "force", "world"))
@@ -60,7 +60,7 @@ def verb(ctx: click.Context, contacts: str, **values: Any) -> int:
         raise click.UsageError("Missing option '-o' / '--output': a file with the extension .parquet, .npz or .h5.")
     chart = values.pop("chart")
     if chart is not None:
-        from collidecli.report.chart_style import require_matplotlib
+        from collidecli.report.charts import require_matplotlib
 
         check_ending(chart, tuple(f".{each}" for each in CHART_FORMATS), "a chart")
         check_output(chart, force, (contacts, output))
@@ -71,7 +71,7 @@ def verb(ctx: click.Context, contacts: str, **values: Any) -> int:
     with streams.progress("reading") as progress:
         result = label(LabelRequest(contacts, output, options, first, force), progress)
     if chart is not None:
-        from collidecli.report.label_chart import label_chart_file
+        from collidecli.report.chart_kinds import label_chart_file
 
         record = result.as_dict()
         write_output(chart, label_chart_file(record, chart.lower().rpartition(".")[2]), force)

@@ -8,7 +8,7 @@ import click
 
 from collidecli.cli.options import FORMAT, Verb, compression_option, force_option, streams_of
 from collidecli.cli.settings import option, setting
-from collidecli.scene.option_choices import CONTACT_FORMATS
+from collidecli.scene.options import CONTACT_FORMATS
 
 EPILOG = """\b
 collide run scene.usda -t motion.h5 --frames :500 -o a.h5

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from collidecli.scene.text_format import metres
+from collidecli.scene.arguments import metres
 
 _UNITS = {"": 1, "B": 1}
 _UNITS |= {f"{letter}B": 1000**power for power, letter in enumerate("KMGT", 1)}

@@ -29,8 +29,7 @@ from collidecli.cli.settings import (
 )
 from collidecli.cli.streams import Streams, variable_of
 from collidecli.errors import InputError
-from collidecli.scene.hydro_defaults import LEAST_RESOLUTION, RESOLUTION_LIMIT
-from collidecli.scene.option_choices import (
+from collidecli.scene.options import (
     BROAD_PHASES,
     COMPRESSIONS,
     CONTACT_FORMATS,
@@ -44,6 +43,7 @@ from collidecli.scene.option_choices import (
     SELF_COLLISIONS,
     SOFT_ELEMENTS,
 )
+from collidecli.scene.shape_config import LEAST_RESOLUTION, RESOLUTION_LIMIT
 
 Group = TypeVar("Group")
 SPEED = "Speed; no effect on contacts"
@@ -471,3 +471,19 @@ def _common_options() -> list[click.Parameter]:
         flag(["-q", "--quiet"], "quiet", "Print only errors, and with --json the object."),
         flag(["-v", "--verbose"], "verbose", "Print a traceback with an error.", eager=True),
     ]
+
+
+# Options of contacts between frames.
+
+
+def sweep_options(command: Callable) -> Callable:
+    """Adds the options of contacts between frames."""
+    add = partial(setting, section="Contacts between frames")
+    tolerance = "They touch at this distance or less. [default: 1e-6]"
+    decorators = (
+        add("--sweep", is_flag=True, help="Find the shapes, particles and elements that touch between two frames too."),
+        add("--sweep-tolerance", type=METRES, help=tolerance),
+    )
+    for decorate in reversed(decorators):
+        command = decorate(command)
+    return command

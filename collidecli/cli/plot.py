@@ -12,7 +12,7 @@ from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.report import requested, selection_options
 from collidecli.cli.settings import option, repeated
 from collidecli.errors import InputError
-from collidecli.scene.option_choices import CHART_FORMATS, CHART_KINDS, CHART_THEMES
+from collidecli.scene.options import CHART_FORMATS, CHART_KINDS, CHART_THEMES
 
 AGAINST, OUTPUT = "Compared with a baseline", "Output"
 LEAST_WIDTH, MOST_WIDTH = 240, 4000
@@ -43,10 +43,10 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
 
     Needs the extra packages of `pip install 'collidecli[plots]'`.
     """
-    from collidecli.commands.output_paths import check_ending, check_output, write_output
     from collidecli.commands.report import PlotResult, report
+    from collidecli.commands.results import check_ending, check_output, write_output
     from collidecli.report.chart_kinds import KINDS, chart_file
-    from collidecli.report.chart_style import require_matplotlib
+    from collidecli.report.charts import require_matplotlib
     from collidecli.report.tables import plot_table
 
     streams = streams_of(ctx)

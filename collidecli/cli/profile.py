@@ -69,7 +69,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     The times exclude loading and compiling. With --devices each device is timed in turn. The exit code is 1 if the
     contacts of the broad phases are not bit-identical.
     """
-    from collidecli.commands.output_paths import check_ending, check_hdf5_output, check_output, check_trace
+    from collidecli.commands.results import check_ending, check_hdf5_output, check_output, check_trace
 
     streams = streams_of(ctx)
     scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
@@ -88,9 +88,9 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     # All outputs are checked before the imports, which take longer.
     from collidecli.commands.profile import ProfileRequest, profile
     from collidecli.engine.runtime.compilation import reported_compilation
-    from collidecli.report.profile_table import profile_table
-    from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
-    from collidecli.storage.profile_files import write_json, write_profile_h5
+    from collidecli.report.profile import profile_table
+    from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
+    from collidecli.storage.result_files import write_json, write_profile_h5
 
     request = ProfileRequest(
         scenes=scenes,

@@ -11,7 +11,7 @@ import click
 from collidecli.cli.option_types import WholeNumber
 from collidecli.cli.options import Verb, force_option, robot_options, streams_of
 from collidecli.cli.settings import option
-from collidecli.scene.option_choices import COMPRESSIONS
+from collidecli.scene.options import COMPRESSIONS
 
 EPILOG = """\b
 collide record robot.xml -o motion.h5 --frames 1000 --control random --seed 7
@@ -42,8 +42,8 @@ def verb(ctx: click.Context, scene: str, output: str | None, frames: int, **valu
 
     Equal scenes and options give equal motions.
     """
-    from collidecli.commands.output_paths import check_hdf5_output
     from collidecli.commands.record import record
+    from collidecli.commands.results import check_hdf5_output
     from collidecli.report.tables import record_table
 
     streams = streams_of(ctx)

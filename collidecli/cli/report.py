@@ -14,11 +14,11 @@ from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.settings import option, repeated
 from collidecli.cli.several import Job, computed, exit_code, listed_files
 from collidecli.commands.input_files import InputFile, output_folders, planned_outputs
-from collidecli.scene.text_format import plural
+from collidecli.scene.arguments import plural
 
 if TYPE_CHECKING:
     from collidecli.cli.streams import Streams
-    from collidecli.commands.result import Progress, Result
+    from collidecli.commands.results import Progress, Result
 
 SELECTED, AGAINST, OUTPUT = "Selection", "Compared with a baseline", "Output"
 PAGE = "The page; of several, their folder. [default: <file>.html in this folder]"
@@ -91,8 +91,8 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     Several files, a folder or a pattern such as 'runs/*.h5': a page for each, in the folder of -o. Needs the extra
     packages of `pip install 'collidecli[plots]'`.
     """
-    from collidecli.commands.output_paths import PAGE_ENDINGS, check_ending, check_output
-    from collidecli.report.chart_style import require_matplotlib
+    from collidecli.commands.results import PAGE_ENDINGS, check_ending, check_output
+    from collidecli.report.charts import require_matplotlib
     from collidecli.report.tables import report_table
     from collidecli.storage.contact_sets.schema import FORMAT
 
@@ -119,9 +119,9 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
 def _several_pages(
     streams: Streams, files: Sequence[InputFile], folder: str | None, force: bool, skip: bool, values: dict[str, Any]
 ) -> int:
-    from collidecli.commands.result_list import ReportList
-    from collidecli.report.chart_style import require_matplotlib
-    from collidecli.report.list_tables import report_list_table
+    from collidecli.commands.results import ReportList
+    from collidecli.report.charts import require_matplotlib
+    from collidecli.report.diff import report_list_table
 
     if not folder:
         raise click.UsageError(f"pages of {plural(len(files), 'contact set')} need a folder: name it with -o.")
@@ -143,8 +143,8 @@ def _several_pages(
 
 def _page(request: Any, output: str, force: bool, progress: Progress) -> Result:
     """The result of a report whose page is written."""
-    from collidecli.commands.output_paths import write_output
     from collidecli.commands.report import report
+    from collidecli.commands.results import write_output
     from collidecli.report.report_page import report_page
 
     result = report(replace(request, subsets=True), progress)

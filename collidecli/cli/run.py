@@ -27,11 +27,11 @@ from collidecli.cli.options import (
     scenes_and_recording,
     several_motion_options,
     streams_of,
+    sweep_options,
     trace_option,
 )
 from collidecli.cli.settings import option, setting
 from collidecli.cli.several import Job, computed, exit_code, listed_files
-from collidecli.cli.sweep_options import sweep_options
 from collidecli.commands.input_files import (
     RECORDING_ENDINGS,
     InputFile,
@@ -42,15 +42,15 @@ from collidecli.commands.input_files import (
     planned_outputs,
 )
 from collidecli.errors import InputError
-from collidecli.scene.text_format import plural
+from collidecli.scene.arguments import plural
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from collidecli.cli.streams import Streams
-    from collidecli.commands.result import Result
+    from collidecli.commands.results import Result
     from collidecli.commands.run import RunRequest, RunResult
-    from collidecli.commands.scene_cache import SceneCache
+    from collidecli.commands.scenes import SceneCache
     from collidecli.report.progress import FrameProgress
 
 EPILOG = """An environment variable, such as COLLIDE_THREADS=4, or a key in collide.toml, such as "threads = 4", can set
@@ -100,7 +100,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     With several recordings, each is a run with an output of its own, named after it; with --each, so is each scene. One
     that fails does not stop the others.
     """
-    from collidecli.commands.output_paths import check_hdf5_output, check_trace
+    from collidecli.commands.results import check_hdf5_output, check_trace
 
     streams = streams_of(ctx)
     inputs = run_inputs(streams, scenes, values["trajectory"], values["each"])
@@ -124,7 +124,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
 
 
 def _table(found: Mapping[str, Any]) -> RenderableType:
-    from collidecli.report.run_table import run_table  # not needed with --quiet and --json
+    from collidecli.report.run import run_table  # not needed with --quiet and --json
 
     return run_table(found)
 
@@ -168,9 +168,9 @@ def run_inputs(streams: Streams, scenes: Sequence[str], recordings: Sequence[str
 
 
 def _several_runs(streams: Streams, inputs: RunInputs, values: Mapping[str, Any]) -> int:
-    from collidecli.commands.result_list import RunList
-    from collidecli.commands.scene_cache import SceneCache
-    from collidecli.report.list_tables import run_list_table
+    from collidecli.commands.results import RunList
+    from collidecli.commands.scenes import SceneCache
+    from collidecli.report.diff import run_list_table
 
     files = inputs.several or ()
     what = plural(len(files), "scene" if inputs.each else "recording")
@@ -204,7 +204,7 @@ def _run(request: RunRequest, progress: FrameProgress | None, cache: SceneCache 
 def request_of(scenes: Sequence[str], values: Mapping[str, Any]) -> RunRequest:
     """The request for scenes and the values of all options of `run`, by parameter name."""
     from collidecli.commands.run import RunRequest
-    from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
+    from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 
     return RunRequest(
         scenes=scenes,

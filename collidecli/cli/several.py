@@ -11,11 +11,10 @@ from collidecli.cli.stop import Stopped
 from collidecli.cli.streams import INTERNAL_ERROR, Streams, described_error, error_parts
 from collidecli.commands.input_files import HDF5_ENDINGS, InputFile, input_files, names_several, sorted_by_kind
 from collidecli.errors import CollideError, Interrupted, OutputError
-from collidecli.scene.text_format import plural
+from collidecli.scene.arguments import plural
 
 if TYPE_CHECKING:
-    from collidecli.commands.result import Result
-    from collidecli.commands.result_list import ListedInput, ResultList
+    from collidecli.commands.results import ListedInput, Result, ResultList
 
 FEW = 3
 """Number of files of a folder that a warning names."""
@@ -40,7 +39,7 @@ def computed(
         doing, before: work on one input, and the work before its first frame.
     Raises OutputError, which would repeat for the others, Interrupted and Stopped.
     """
-    from collidecli.commands.result_list import DONE, SKIPPED, ListedInput
+    from collidecli.commands.results import DONE, SKIPPED, ListedInput
 
     for number, job in enumerate(jobs, 1):
         if job.is_skipped:
@@ -58,7 +57,7 @@ def computed(
 
 def _failed(streams: Streams, job: Job, error: Exception) -> ListedInput:
     """The outcome of a job that raised an error, which is printed. Raises an error that ends the whole list."""
-    from collidecli.commands.result_list import FAILED, ListedInput
+    from collidecli.commands.results import FAILED, ListedInput
 
     if streams.is_stopping():  # a library may replace the exception of the signal handler
         raise Stopped from error
@@ -80,7 +79,7 @@ def exit_code(found: ResultList, is_good: Callable[[Any], bool] = lambda _: True
 
     is_good: whether the result of an input, as dictionary, is without a fault or difference.
     """
-    from collidecli.commands.result_list import FAILED, SKIPPED
+    from collidecli.commands.results import FAILED, SKIPPED
 
     failed = [item for item in found.items if item.state == FAILED]
     if any((item.error or {}).get("exit_code") == INTERNAL_ERROR for item in failed):

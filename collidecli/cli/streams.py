@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -20,8 +21,9 @@ from collidecli.escaping import one_line, printable, printable_values
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from collidecli.commands.result import Result
+    from collidecli.commands.results import Result
     from collidecli.report.progress import BatchProgress, FrameProgress
+
 
 INTERNAL_ERROR = 70
 """EX_SOFTWARE in sysexits.h; different from 1, a failed check, and from 2, an unusable input."""
@@ -228,3 +230,28 @@ def variable_of(param: click.Parameter, ctx: click.Context) -> str:
     own = f"{ctx.auto_envvar_prefix}_{str(param.name).upper()}"
     named = [param.envvar] if isinstance(param.envvar, str) else list(param.envvar or ())
     return next((name for name in (*named, own) if name in os.environ), "an environment variable")
+
+
+# Pages of a verdict for CI: JUnit XML, Markdown and annotations.
+
+
+@dataclass(frozen=True)
+class Pages:
+    """Outputs of a verdict. junit_xml, markdown: files, None is none. github: print annotations to stderr."""
+
+    junit_xml: str | None
+    markdown: str | None
+    github: bool
+    force: bool
+
+    def write(self, junit_xml: Callable[[], bytes], markdown: Callable[[], str], github: Callable[[], list[str]]):
+        """Writes the requested pages and prints the requested annotations."""
+        from collidecli.commands.results import write_output
+
+        if self.junit_xml is not None:
+            write_output(self.junit_xml, junit_xml(), self.force)
+        if self.markdown is not None:
+            write_output(self.markdown, markdown().encode(), self.force)
+        if self.github:
+            for line in github():
+                print(line, file=sys.stderr)

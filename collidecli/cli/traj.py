@@ -70,7 +70,7 @@ def convert(ctx: click.Context, recording: str, scenes: tuple[str, ...], output:
     from collidecli.commands.convert import convert as convert_recording
     from collidecli.commands.scenes import SceneRequest
     from collidecli.report.tables import convert_table
-    from collidecli.scene.run_options import RecordingOptions, SceneOptions
+    from collidecli.scene.options import RecordingOptions, SceneOptions
 
     streams = streams_of(ctx)
     output = output or f"{Path(recording).stem}.motion.h5"

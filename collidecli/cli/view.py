@@ -60,7 +60,7 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
 
     Needs the extra packages of `pip install 'collidecli[view]'`.
     """
-    from collidecli.commands.output_paths import PAGE_ENDINGS, check_ending, check_output
+    from collidecli.commands.results import PAGE_ENDINGS, check_ending, check_output
     from collidecli.commands.view import ViewRequest, export_view, opened_view, serve_view, wait
     from collidecli.report.tables import view_table
     from collidecli.report.view.server import require_viser

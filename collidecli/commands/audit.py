@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -11,20 +12,58 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from collidecli.analysis.pair_depths import MotionDepths, depths_of, leading_run, series_of
-from collidecli.commands.audit_limits import AuditLimits, PairLimits
-from collidecli.commands.audit_overlaps import measure_overlaps
+from collidecli.analysis.summary import MotionDepths, depths_of, leading_run, series_of
 from collidecli.commands.audit_sources import (
     STEPS_LEFT_OUT,
     AuditedScene,
+    AuditLimits,
     AuditSource,
+    PairLimits,
     audited_contact_set,
     audited_scene,
+    tunnel_steps,
+    undecided_note,
 )
-from collidecli.commands.audit_tunnels import tunnel_steps, undecided_note
-from collidecli.commands.result import Progress, Result
+from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending
 from collidecli.errors import InputError
-from collidecli.scene.text_format import plural
+from collidecli.exporters.arrays import held, texts, write_npz
+from collidecli.scene.arguments import plural
+from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.flat_tables import TableColumn, csv_table
+from collidecli.storage.input_limits import AUDIT, write_arrays_h5
+from collidecli.storage.process_activity import reading
+
+# Measures of overlaps beside the depth: the volume of the intersection, and the depth of the deepest point.
+
+
+def measure_overlaps(source: AuditSource, pairs: list[dict[str, Any]], volume: bool, point: bool) -> None:
+    """Adds measures of the overlap in each pair's deepest frame, without margins: overlap_volume [m^3] and
+    deepest_point [m], each with the bound of its error, and overlap_note, the reason if there is no volume.
+    """
+    if not (volume or point) or source.loaded is None or source.motion is None:
+        return
+    from collidecli.analysis.overlap_volume import overlap_volume
+    from collidecli.commands.deepest_point import deepest_point
+
+    model = source.loaded.model
+    named = zip(model.shapes.template.tolist(), model.shapes.path, strict=True)
+    row = {key: number for number, key in enumerate(named)}
+    for one in pairs:
+        template = int(model.world_template[one["world"]])
+        names = one["shape0"], one["shape1"]
+        shape0, shape1 = (row[(template, name) if (template, name) in row else (-1, name)] for name in names)
+        with reading("motion"):
+            bodies = source.motion.read(range(one["frame"], one["frame"] + 1))[0]
+        poses = model.placed_shapes(bodies, one["world"])
+        if volume:
+            found = overlap_volume(model, poses, shape0, shape1)
+            one["overlap_volume"] = None if found.reason else found.volume
+            one["overlap_volume_error"] = None if found.reason else found.error
+            one["overlap_note"] = found.reason
+        if point:
+            deepest = deepest_point(model, poses, shape0, shape1)
+            one["deepest_point"], one["deepest_point_error"] = deepest.depth, deepest.error
+
 
 DEPTH, SELF, GROUND, START, TUNNEL = "depth", "self", "ground", "start", "tunnel"
 CHECKS = (DEPTH, SELF, GROUND, START)
@@ -432,3 +471,64 @@ def _compared(
         "gone": len(_depths_by_name(baseline).keys() - here),
         "note": note,
     }
+
+
+# The mask of usable frames of an audit, with the depths of every frame, as NPZ, HDF5 or CSV.
+
+MASK_ENDINGS = (".npz", *HDF5_ENDINGS, ".csv")
+UNITS = {"time": "s", "depth": "m", "self_depth": "m", "ground_depth": "m"}
+
+
+def check_mask(path: str) -> None:
+    """Raises InputError for a path without one of MASK_ENDINGS."""
+    check_ending(path, MASK_ENDINGS, "a mask")
+
+
+def write_mask(path: str, audit: Audit, force: bool) -> None:
+    """Writes the arrays of an audit. Raises OutputError; then there is no file."""
+    with AtomicOutput(path, force) as output:
+        ending = os.path.splitext(path)[1].lower()
+        if ending == ".csv":
+            _write_csv(output, audit)
+        elif ending == ".npz":
+            arrays = [held(name, values) for name, values in _arrays(audit).items()]
+            write_npz(output, (*arrays, texts("shape_path", audit.shape_path)))
+        else:
+            about = {"scene": audit.result.scene, "limits": audit.result.limits}
+            tables = _arrays(audit) | {"shape_path": np.array(audit.shape_path, object)}
+            write_arrays_h5(output, AUDIT, about, tables, UNITS)
+        output.commit()
+
+
+def _arrays(audit: Audit) -> dict[str, np.ndarray]:
+    return {
+        "usable": audit.usable, "recorded": audit.recorded, "depth": audit.depth, "self_depth": audit.self_depth,
+        "ground_depth": audit.ground_depth, "deepest": audit.deepest, "frame_index": audit.frame.astype(np.int64),
+        "step": audit.step, "time": audit.time,
+    }  # fmt: skip
+
+
+def _write_csv(output: AtomicOutput, audit: Audit) -> None:
+    """A row for each recorded frame of each world."""
+    whole, real, words = np.dtype(np.int64), np.dtype(np.float32), ("", *audit.shape_path)
+    columns = (
+        TableColumn("frame", whole),
+        TableColumn("step", whole),
+        TableColumn("time", np.dtype(np.float64), "s"),
+        TableColumn("world", whole),
+        TableColumn("usable", np.dtype(bool)),
+        *(TableColumn(name, real, "m") for name in ("depth", "self_depth", "ground_depth")),
+        *(TableColumn(name, np.dtype(np.int32), words=words) for name in ("shape0", "shape1")),
+    )
+    frame, world = np.nonzero(audit.recorded)
+    at = frame, world
+    with csv_table(output, columns) as append:
+        if len(frame):
+            append(
+                {
+                    "frame": audit.frame[frame], "step": audit.step[frame], "time": audit.time[frame], "world": world,
+                    "usable": audit.usable[at], "depth": audit.depth[at], "self_depth": audit.self_depth[at],
+                    "ground_depth": audit.ground_depth[at], "shape0": audit.deepest[at][:, 0] + 1,
+                    "shape1": audit.deepest[at][:, 1] + 1,
+                }
+            )  # fmt: skip

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
-from collidecli.commands.result import Result
-from collidecli.importers.meshes.hull_cache import HULL_PREFIX
-from collidecli.importers.meshes.part_cache import PREFIX
+from collidecli.commands.results import Result
+from collidecli.importers.mesh_files import HULL_PREFIX, PREFIX
 from collidecli.storage.field_cache import CacheEntry, FieldCache
 
 

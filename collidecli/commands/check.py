@@ -6,17 +6,17 @@ import os
 from dataclasses import dataclass
 from typing import ClassVar
 
-from collidecli.commands.result import Result
+from collidecli.commands.results import Result
 from collidecli.errors import InputError
 from collidecli.importers.recordings.content import HDF5, storage_of
 from collidecli.importers.recordings.kinds import kind_of
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.schema import FORMAT
-from collidecli.storage.h5_input import format_of, open_h5
+from collidecli.storage.h5_files import format_of, open_h5
 from collidecli.storage.process_activity import reading
-from collidecli.storage.profile_files import FORMAT as PROFILE_FORMAT
+from collidecli.storage.result_files import PROFILE_FORMAT
 from collidecli.storage.trajectories.check import check_trajectory
-from collidecli.storage.trajectories.header import TRAJECTORY_FORMAT
+from collidecli.storage.trajectories.motion import TRAJECTORY_FORMAT
 
 CHECKED = (FORMAT, TRAJECTORY_FORMAT)
 """Formats of the files that are checked."""

@@ -5,33 +5,362 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from collidecli.commands.clearance_blocks import Clearance, ClearanceBlock, selected_items
-from collidecli.commands.output_paths import HDF5_ENDINGS, check_ending, check_output
-from collidecli.commands.result import Progress, Result
+from collidecli.analysis.labels import matching_paths
+from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending, check_output
 from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
+from collidecli.engine.device_model import bounding_radius
+from collidecli.engine.distances import PairDistances
 from collidecli.engine.joint_kinematics import begin_loading_kinematics
-from collidecli.engine.pair_distances import PairDistances
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.pipeline import find_device
 from collidecli.engine.scheduler import processing_threads
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import episode_arrays
-from collidecli.importers.meshes.part_cache import parts_kept_in
-from collidecli.scene.episodes import Episodes
-from collidecli.scene.model import Model
-from collidecli.scene.motion import Motion, episodes_in
-from collidecli.scene.option_choices import CLEARANCE_THINGS
-from collidecli.scene.run_options import EngineOptions
+from collidecli.importers.mesh_files import parts_kept_in
+from collidecli.scene.filters import allowed_pairs
+from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
+from collidecli.scene.motion import Episodes, Motion, episodes_in
+from collidecli.scene.options import CLEARANCE_THINGS, EngineOptions
+from collidecli.scene.placement import compose
+from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.atomic_output import AtomicOutput
-from collidecli.storage.clearance_files import ARRAYS, ClearanceWriter
 from collidecli.storage.field_cache import FieldCache
 from collidecli.storage.flat_tables import TableColumn, csv_table, parquet_table, require_pyarrow
+from collidecli.storage.process_activity import reading
+from collidecli.storage.result_files import ARRAYS, ClearanceWriter
+
+# Least distances of a model in motion: of pairs, of bodies or between two selections, block by block of frames.
+
+QUERIES_AT_ONCE = 1 << 15
+"""Pairs times cells of a block: their poses and results take 10 MB."""
+BOUND_ROUNDING = 1e-9
+"""Relative reduction of the lower bounds of distances, above their rounding."""
+
+
+@dataclass(frozen=True)
+class Items:
+    """What has a least distance: each pair, each body, or all pairs together.
+
+    pair: int32[K, 2], rows of shapes. margin: float64[K], sum of both margins [m]. in_template: bool[K, T], whether the
+    worlds of a template have the pair. first, second: paths of each item; second is "" for a body. of_pair: int64[n]
+    and int64[n], items and their pairs, ordered by item.
+    """
+
+    pair: np.ndarray
+    margin: np.ndarray
+    in_template: np.ndarray
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    of_pair: tuple[np.ndarray, np.ndarray]
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def only(self, rows: np.ndarray) -> Items:
+        """Some pairs, ascending, of items that are pairs."""
+        number = np.arange(len(rows))
+        first, second = (tuple(each[row] for row in rows.tolist()) for each in (self.first, self.second))
+        return Items(self.pair[rows], self.margin[rows], self.in_template[rows], first, second, (number, number))
+
+    @property
+    def is_of_pairs(self) -> bool:
+        """Whether every item is one pair."""
+        return len(self.of_pair[0]) == len(self.pair) == len(self.first) and bool(self.second[0])
+
+
+@dataclass(frozen=True)
+class ClearanceBlock:
+    """Least distances of consecutive frames; F frames, W worlds, I items.
+
+    first: number of the first frame. distance, error: float64[F, W, I] [m], NaN where a world does not have the item,
+    and outside every episode. normal, point0, point1: float64[F, W, I, 3]. pair: int32[F, W, I], index of the nearest
+    pair in `Items.pair`, -1 for none. measured: number of distances that were computed.
+    """
+
+    first: int
+    distance: np.ndarray
+    error: np.ndarray
+    normal: np.ndarray
+    point0: np.ndarray
+    point1: np.ndarray
+    pair: np.ndarray
+    measured: int
+
+
+def selected_items(model: Model, by: str, between: Sequence[str]) -> Items:
+    """The items of a model. by: one of CLEARANCE_THINGS. between: two patterns of shapes or bodies, or none.
+
+    Raises InputError for a pattern without a match, and where no pair is left.
+    """
+    templates = range(int(model.world_template.max()) + 1)
+    of_template = [allowed_pairs(model, template) for template in templates]
+    pair = np.unique(np.concatenate(of_template), axis=0).astype(np.int32)
+    both_planes = (model.shapes.type[pair] == ShapeType.PLANE).all(axis=1)
+    pair = pair[~both_planes]
+    if between:
+        pair = pair[_is_between(model, pair, between)]
+    if not len(pair):
+        what = "no pair of shapes may touch" + (" of which one is in each selection" if between else "")
+        raise InputError(what, "--between" if between else "the scene", "collide inspect lists the shapes and filters")
+    keys = pair[:, 0].astype(np.int64) << 32 | pair[:, 1]
+    held = [np.isin(keys, one[:, 0].astype(np.int64) << 32 | one[:, 1]) for one in of_template]
+    first, second, of_pair = _named_items(model, pair, by, between)
+    return Items(pair, _margins(model, pair), np.stack(held, axis=1), first, second, of_pair)
+
+
+def _is_between(model: Model, pair: np.ndarray, between: Sequence[str]) -> np.ndarray:
+    """bool[K]: whether one shape of each pair is in the first selection and the other in the second."""
+    shapes = model.shapes
+    inside = []
+    for pattern in between:
+        paths = (*shapes.path, *model.bodies.path)
+        matched = matching_paths(paths, (pattern,), "--between", "no shape and no body")
+        body = np.append(matched[len(shapes) :], False)[shapes.body]
+        inside.append(matched[: len(shapes)] | body)
+    one, other = inside
+    return (one[pair[:, 0]] & other[pair[:, 1]]) | (other[pair[:, 0]] & one[pair[:, 1]])
+
+
+def _named_items(
+    model: Model, pair: np.ndarray, by: str, between: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[np.ndarray, np.ndarray]]:
+    """Paths of the items, and the items of each pair."""
+    shapes, number = model.shapes, np.arange(len(pair))
+    if by == "pair":
+        first, second = (tuple(shapes.path[row] for row in column.tolist()) for column in pair.T)
+        return first, second, (number, number)
+    if by == "all":
+        one, other = between or ("*", "*")
+        return (one,), (other,), (np.zeros(len(pair), np.int64), number)
+    # A static shape is an item of its own; its key follows those of the bodies.
+    key = np.where(shapes.body == STATIC_BODY, len(model.bodies) + np.arange(len(shapes)), shapes.body)
+    keys, item = np.unique(key[pair], return_inverse=True)
+    item = item.reshape(-1, 2)
+    paths = (*model.bodies.path, *shapes.path)
+    every = np.unique(np.stack([item.T.reshape(-1), np.tile(number, 2)], axis=1), axis=0)
+    return tuple(paths[k] for k in keys.tolist()), ("",) * len(keys), (every[:, 0], every[:, 1])
+
+
+def _margins(model: Model, pair: np.ndarray) -> np.ndarray:
+    """float64[K]: margins of pairs; a forced pair may have its own [m]."""
+    margin = model.shapes.margin[pair].sum(axis=1)
+    own: dict[tuple[int, int], float] = {}
+    if len(model.forced_margin):
+        forced = zip(model.pair_filter.forced.tolist(), model.forced_margin.tolist(), strict=True)
+        own = {(a, b): value for (a, b), value in forced if not np.isnan(value)}
+    for k in range(len(pair) if own else 0):
+        margin[k] = own.get((int(pair[k, 0]), int(pair[k, 1])), margin[k])
+    return margin
+
+
+def shape_poses(model: Model, body_poses: np.ndarray) -> np.ndarray:
+    """float64[F, W, S, 7]: world poses of all shapes, from body poses [F, 1 or W, B, 7]."""
+    shapes, worlds = model.shapes, model.world_count
+    if body_poses.shape[1] < worlds:
+        body_poses = np.broadcast_to(
+            model.moved_with_worlds(body_poses), (len(body_poses), worlds, *body_poses.shape[2:])
+        )
+    found = np.empty((len(body_poses), worlds, len(shapes), 7))
+    is_static = shapes.body == STATIC_BODY
+    moving = np.flatnonzero(~is_static)
+    found[:, :, moving] = compose(body_poses[:, :, shapes.body[moving]], shapes.pose[moving])
+    resting = np.broadcast_to(shapes.pose[is_static], (worlds, int(is_static.sum()), 7))
+    if model.world_shift is not None:
+        moved = compose(model.world_shift[:, None], shapes.pose[is_static])
+        resting = np.where((shapes.template[is_static] == GLOBAL_TEMPLATE)[:, None], resting, moved)
+    found[:, :, is_static] = resting
+    return found
+
+
+class Clearance:
+    """Least distances of a motion's items, from exact distances of pairs.
+
+    Where an item has several pairs, bounding balls leave out pairs that are farther than another pair at that time.
+    measured: distances measured by `nearest_pairs`.
+    """
+
+    def __init__(self, model: Model, motion: Motion, items: Items, distances: PairDistances, workers: int) -> None:
+        self._model, self._motion, self._items, self._distances = model, motion, items, distances
+        self.measured, self._so_far = 0, np.zeros(0)
+        self._workers, self._episodes = workers, episodes_in(motion, model.world_count)
+        self._radius = bounding_radius(model.shapes.type, model.shapes.size).astype(np.float64)
+        self._has_pair = items.in_template[:, model.world_template].T
+
+    def blocks(self) -> Iterator[ClearanceBlock]:
+        """The least distances of all frames, in order."""
+        yield from self._in_order(lambda: self._block)
+
+    def nearest_pairs(self, number: int) -> np.ndarray:
+        """int64[number]: the pairs with the least distances of the whole motion, by distance; fewer if there are fewer.
+
+        A pair is measured only at times when its bounding balls are nearer than both its own least distance so far and
+        that of the pair that is last among the nearest.
+        """
+        self._so_far = np.full(len(self._items.pair), np.inf)
+        for found, count in self._in_order(lambda: partial(self._least, self._so_far, number)):
+            self._so_far = np.minimum(self._so_far, found)
+            self.measured += count
+        return np.lexsort((np.arange(len(self._so_far)), self._so_far))[:number]
+
+    def _in_order(self, compute_now: Callable[[], Callable[[int, np.ndarray], Any]]) -> Iterator[Any]:
+        """Results of blocks of frames, computed on threads, in order. compute_now: the function of the next block."""
+        held: deque[Future] = deque()
+        frames = len(self._motion.time)
+        size = max(1, QUERIES_AT_ONCE // max(1, self._model.world_count * len(self._items.pair)))
+        with ThreadPoolExecutor(self._workers, "collide") as pool:
+            try:
+                for first in range(0, frames, size):
+                    with reading("motion"):
+                        poses = self._motion.read(range(first, min(first + size, frames)))
+                    held.append(pool.submit(compute_now(), first, poses))
+                    if len(held) > self._workers:
+                        yield held.popleft().result()
+                while held:
+                    yield held.popleft().result()
+            finally:
+                for future in held:
+                    future.cancel()
+
+    def _is_there(self, first: int, frames: int) -> np.ndarray:
+        """bool[F, W, K]: whether a world has the pair, and the frame is of an episode."""
+        there = np.broadcast_to(self._has_pair, (frames, *self._has_pair.shape))
+        if self._episodes is None:
+            return there
+        worlds = self._model.world_count
+        inside = self._episodes.inside(first * worlds, frames * worlds, worlds).reshape(frames, worlds)
+        return there & inside[:, :, None]
+
+    def _block(self, first: int, body_poses: np.ndarray) -> ClearanceBlock:
+        poses = shape_poses(self._model, body_poses)
+        there = self._is_there(first, len(poses))
+        found = _Measured(self._distances, self._items, poses)
+        if self._items.is_of_pairs:
+            found.measure(there)
+        else:
+            bound = np.where(there, self._bounds(poses), np.inf)
+            nearest = self._least_of_items(bound)
+            found.measure(_chosen(nearest, bound))
+            least = np.take_along_axis(found.distance, np.maximum(nearest, 0), axis=2)
+            least[nearest < 0] = -np.inf
+            item, pair = self._items.of_pair
+            limit = np.full(bound.shape, -np.inf)
+            for k in range(len(self._items)):
+                of_item = pair[item == k]
+                limit[..., of_item] = np.maximum(limit[..., of_item], least[..., k : k + 1])
+            found.measure(there & (bound < limit) & ~found.done)
+        return found.block(first, self._least_of_items(np.where(found.done, found.distance, np.inf)))
+
+    def _least_of_items(self, values: np.ndarray) -> np.ndarray:
+        """int64[F, W, I]: the pair of each item with the least of the values [F, W, K], the first of equal ones; -1
+        where all are infinite.
+        """
+        if self._items.is_of_pairs:
+            return np.where(np.isinf(values), -1, np.arange(values.shape[2]))
+        item, pair = self._items.of_pair
+        found = np.empty((*values.shape[:2], len(self._items)), np.int64)
+        for k in range(len(self._items)):
+            of_item = pair[item == k]
+            picked = of_item[values[..., of_item].argmin(axis=2)]
+            least = np.take_along_axis(values, picked[..., None], axis=2)[..., 0]
+            found[..., k] = np.where(np.isinf(least), -1, picked)
+        return found
+
+    def _bounds(self, poses: np.ndarray) -> np.ndarray:
+        """float64[F, W, K]: lower bounds of the distances, less margins, by bounding balls [m]; a plane by itself."""
+        row0, row1 = self._items.pair.T
+        centre0, centre1 = poses[:, :, row0, :3], poses[:, :, row1, :3]
+        is_plane = self._model.shapes.type == ShapeType.PLANE
+        distance = np.linalg.norm(centre1 - centre0, axis=-1)
+        for mine, other, of_plane in ((row0, row1, is_plane[row0]), (row1, row0, is_plane[row1])):
+            if of_plane.any():
+                up = compose(poses[:, :, mine[of_plane]], np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]))
+                up = up[..., :3] - poses[:, :, mine[of_plane], :3]
+                off = poses[:, :, other[of_plane], :3] - poses[:, :, mine[of_plane], :3]
+                distance[:, :, of_plane] = (off * up).sum(-1)
+        radius = np.where(is_plane, 0.0, self._radius)
+        scale = np.abs(centre0).max(-1) + np.abs(centre1).max(-1) + radius[row0] + radius[row1]
+        return distance - (radius[row0] + radius[row1]) - self._items.margin - BOUND_ROUNDING * scale
+
+    def _least(self, least: np.ndarray, number: int, first: int, body_poses: np.ndarray) -> tuple[np.ndarray, int]:
+        """float64[K], the least distances up to the end of a block, exact for the `number` nearest pairs so far; and
+        how many were measured.
+        """
+        poses = shape_poses(self._model, body_poses)
+        bound = np.where(self._is_there(first, len(poses)), self._bounds(poses), np.inf)
+        found = _Measured(self._distances, self._items, poses)
+        cells = bound.reshape(-1, bound.shape[2])
+        pairs = np.flatnonzero(cells.min(axis=0) <= _limit(least, number))
+        chosen = np.zeros(cells.shape, bool)
+        chosen[cells[:, pairs].argmin(axis=0), pairs] = True
+        found.measure(chosen.reshape(bound.shape) & np.isfinite(bound))
+        least = np.minimum(least, np.where(found.done, found.distance, np.inf).min(axis=(0, 1)))
+        found.measure((bound <= _limit(least, number)) & ~found.done & np.isfinite(bound))
+        return np.minimum(least, np.where(found.done, found.distance, np.inf).min(axis=(0, 1))), found.count
+
+
+def _limit(least: np.ndarray, number: int) -> np.ndarray:
+    """float64[K]: the distance at or below which a pair changes the least distances of the `number` nearest pairs."""
+    if number >= len(least):
+        return least
+    return np.minimum(least, np.partition(least, number - 1)[number - 1])
+
+
+def _chosen(nearest: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """bool[F, W, K]: the pairs `nearest`, int64[F, W, I], -1 for none."""
+    chosen = np.zeros(like.shape, bool)
+    frame, world, item = np.nonzero(nearest >= 0)
+    chosen[frame, world, nearest[frame, world, item]] = True
+    return chosen
+
+
+class _Measured:
+    """Distances of some pairs in some cells of a block, less margins.
+
+    distance: float64[F, W, K], where `done`. count: number of them.
+    """
+
+    def __init__(self, distances: PairDistances, items: Items, poses: np.ndarray) -> None:
+        self._distances, self._items, self._poses = distances, items, poses
+        shape = (*poses.shape[:2], len(items.pair))
+        self.distance, self.done, self.count = np.full(shape, np.nan), np.zeros(shape, bool), 0
+        self._row = np.zeros(shape, np.int64)
+        self._vectors: list[np.ndarray] = []
+
+    def measure(self, chosen: np.ndarray) -> None:
+        """Measures the pairs chosen[F, W, K]."""
+        frame, world, pair = np.nonzero(chosen)
+        if not len(pair):
+            return
+        rows = self._items.pair[pair]
+        found = self._distances.measure(rows, self._poses[frame[:, None], world[:, None], rows])
+        self.distance[frame, world, pair] = found.distance - self._items.margin[pair]
+        self.done |= chosen
+        self._row[frame, world, pair] = self.count + np.arange(len(pair))
+        self._vectors.append(np.column_stack([found.error, found.normal, found.point0, found.point1]))
+        self.count += len(pair)
+
+    def block(self, first: int, nearest: np.ndarray) -> ClearanceBlock:
+        """The results of the pairs nearest[F, W, I], -1 for none."""
+        held = nearest >= 0
+        index = np.maximum(nearest, 0)
+        distance = np.where(held, np.take_along_axis(self.distance, index, axis=2), np.nan)
+        vectors = np.full((*nearest.shape, 10), np.nan)
+        if self._vectors:
+            vectors[held] = np.concatenate(self._vectors)[np.take_along_axis(self._row, index, axis=2)[held]]
+        error, normal, point0, point1 = np.split(vectors, (1, 4, 7), axis=3)
+        return ClearanceBlock(
+            first, distance, error[..., 0], normal, point0, point1, nearest.astype(np.int32), self.count
+        )
+
 
 CLEARANCE_ENDINGS = (*HDF5_ENDINGS, ".parquet", ".csv")
 Write = Callable[[ClearanceBlock], None]

@@ -11,27 +11,24 @@ from functools import partial
 import numpy as np
 import warp as wp
 
-from collidecli.analysis.contact_summary import touches_of
-from collidecli.commands.scene_cache import SceneCache
+from collidecli.analysis.summary import touches_of
+from collidecli.commands.scenes import SceneCache
 from collidecli.commands.timing import TimingReport
-from collidecli.engine.cell_blocks import MAX_SHIFT
-from collidecli.engine.cells import PoseBatch
+from collidecli.engine.cells import MAX_SHIFT, PoseBatch
 from collidecli.engine.chunking import default_memory_limit, first_batch_cells
 from collidecli.engine.joint_kinematics import begin_loading_kinematics
-from collidecli.engine.pipeline import ChunkReport, CollisionPipeline, GroupStage
-from collidecli.engine.pipeline_builder import BroadPhaseChoice, build_pipeline
+from collidecli.engine.pipeline import BroadPhaseChoice, ChunkReport, CollisionPipeline, GroupStage, build_pipeline
 from collidecli.engine.runtime.device_stream import has_own_memory
+from collidecli.engine.runtime.initialization import is_owned
 from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
-from collidecli.engine.runtime.process_settings import is_owned
 from collidecli.engine.scheduler import Workers, batch_size, engine_memory, processing_threads, worker_count
 from collidecli.errors import InputError
-from collidecli.scene.columns import Column
-from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
+from collidecli.scene.arguments import memory
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, episodes_in, recorded_particles
-from collidecli.scene.run_options import ContactOptions, EngineOptions
-from collidecli.scene.text_format import memory
-from collidecli.storage import native_array_loops as native_loops
+from collidecli.scene.options import ContactOptions, EngineOptions
+from collidecli.scene.tables import RIGID_COLUMNS, Column, ContactBlock
+from collidecli.storage import array_loops
 from collidecli.storage.field_cache import FieldCache
 from collidecli.storage.h5_chunks import CHUNK_ROWS
 from collidecli.storage.process_activity import reading
@@ -212,7 +209,7 @@ def prepare_collision(
     with timing.stage("compile"):
         key = (contact, engine, device.alias, np.dtype(motion.float_type).str)
         pipeline, choice = build() if cache is None else cache.pipeline(model, key, build)
-        native_loops.use_compiled()
+        array_loops.use_compiled()
     workers = worker_count(engine.threads, has_own_memory(device))
     cells = batch_size(pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells)
     shares = None
@@ -242,7 +239,7 @@ def with_sweep(pipeline: CollisionPipeline, contact: ContactOptions, fields: Fie
     shapes = sweep_stage(device_model, contact.sweep_tolerance, pipeline.float_type, fields)
     stages: tuple[GroupStage, ...] = (*pipeline.group_stages, shapes)
     if len(device_model.model.particles):
-        from collidecli.engine.sweep.point_stage import point_sweep_stage
+        from collidecli.engine.sweep.soft_stages import point_sweep_stage
 
         stages = (*stages, point_sweep_stage(device_model, shapes))
     if len(device_model.model.particles) and contact.self_contacts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from collidecli.commands.result import Result
+from collidecli.commands.results import Result
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collidecli.analysis.contact_summary import touches_of
-from collidecli.scene.contact_groups import OF_STEPS, shapes_of
-from collidecli.scene.contacts import ContactBlock
-from collidecli.scene.episodes import Episodes
+from collidecli.analysis.summary import touches_of
+from collidecli.scene.motion import Episodes
+from collidecli.scene.tables import OF_STEPS, ContactBlock, shapes_of
 
 if TYPE_CHECKING:
     from collidecli.scene.model import Model

@@ -9,8 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from collidecli.commands.output_paths import check_hdf5_output
-from collidecli.commands.result import Progress, Result
+from collidecli.commands.results import Progress, Result, check_hdf5_output
 from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.errors import InputError
 from collidecli.scene.body_names import local_names

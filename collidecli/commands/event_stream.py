@@ -3,30 +3,263 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from collidecli.analysis.touch_intervals import Frames, Intervals, IntervalTracker, PairKeys, touches
-from collidecli.commands.event_selection import (
-    PARTICLES,
-    EventOptions,
-    PairSelection,
-    group_notes,
-    threshold_notes,
-)
+from collidecli.analysis.labels import matching_paths
+from collidecli.analysis.touches import Frames, Intervals, IntervalTracker, MergeGap, PairKeys, touches
+from collidecli.commands.contact_totals import TOUCHES
 from collidecli.commands.motions import parse_frames
-from collidecli.commands.result import Progress
-from collidecli.commands.touching_blocks import touching_blocks
+from collidecli.commands.results import Progress
 from collidecli.errors import InputError
-from collidecli.scene.contacts import ContactBlock
-from collidecli.scene.episodes import Episodes
-from collidecli.scene.option_choices import EVENT_COLUMNS, EVENT_THINGS
-from collidecli.scene.text_format import numbered
-from collidecli.storage.contact_sets.reader import ContactSet, read_ahead
-from collidecli.storage.contact_sets.rules import check_body_rows, check_has_contacts
+from collidecli.scene.arguments import numbered
+from collidecli.scene.motion import Episodes
+from collidecli.scene.options import EVENT_COLUMNS, EVENT_THINGS, recorded_number
+from collidecli.scene.tables import (
+    HYDRO_PATCHES,
+    SELF_CONTACTS,
+    SELF_SWEEP,
+    SOFT_CONTACTS,
+    SOFT_SWEEP,
+    SWEEP,
+    ContactBlock,
+    GroupRows,
+)
+from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, read_ahead, spans
+from collidecli.storage.contact_sets.rules import (
+    check_body_rows,
+    check_group_rows,
+    check_has_contacts,
+    check_shape_rows,
+    gap_range,
+    objects_of,
+)
 from collidecli.storage.flat_tables import TableColumn
+
+# Selection of the pairs whose touches are listed, and the limits of the threshold of a touch.
+
+PARTICLES = "particles"
+"""The member of EVENT_THINGS for pairs of single particles."""
+
+
+@dataclass(frozen=True)
+class EventOptions:
+    """Definition of a touch and selection of pairs; by default every pair is selected.
+
+    threshold: contacts with a distance of at most this touch [m]; infinity: every contact touches. Contacts of particle
+    objects with each other always do. merge_gap: longest pause within an interval. by: pairs of "shapes" or "bodies",
+    with particle objects, or pairs of "particles" with shapes and particle objects. include, exclude: a pair must have,
+    and must not have, a shape or particle object whose path matches. bodies, exclude_bodies: a pair must have, and must
+    not have, a body whose path matches. between: two patterns of paths of shapes, bodies or particle objects; a pair
+    must match one with each side. worlds: numbers. frames: A:B:S. with_particles: contacts of particles are counted.
+    """
+
+    threshold: float = 0.0
+    merge_gap: MergeGap = MergeGap()  # noqa: RUF009 - frozen
+    by: str = "shapes"
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    bodies: Sequence[str] = ()
+    exclude_bodies: Sequence[str] = ()
+    between: Sequence[str] = ()
+    worlds: Sequence[int] = ()
+    frames: str = ""
+    with_particles: bool = True
+    block_rows: int = BLOCK_ROWS
+
+
+def threshold_notes(contacts: ContactSet, threshold: float, particles_only: bool) -> list[str]:
+    """Warnings about contacts that a threshold does not reach.
+
+    particles_only: pairs of shapes are not listed. Raises InputError for a threshold beyond the limit of every contact.
+    """
+    if threshold <= 0.0 or math.isinf(threshold):
+        return []
+    limits = [] if particles_only else [float(np.float32(gap)) for gap in gap_range(contacts)]
+    soft_gap = recorded_number(contacts.config, SOFT_CONTACTS.limit)
+    if SOFT_CONTACTS.name in contacts.groups and soft_gap is not None:
+        limits.append(float(np.float32(soft_gap)))
+    if limits and np.float32(threshold) > max(limits):
+        raise InputError(
+            f"the contact set has no contacts beyond {max(limits):.6g} m, the largest gap of a pair",
+            f"--threshold {threshold:g}",
+            f"give at most that, or 'any'; collide run --gap {threshold:g} reports contacts up to there",
+        )
+    notes = []
+    if limits and np.float32(threshold) > min(limits):
+        notes.append(
+            f"--threshold is {threshold:g} m, but contacts of some pairs are reported only up to their gap "
+            f"({min(limits):.6g} m)"
+        )
+    return notes
+
+
+def group_notes(contacts: ContactSet, threshold: float, particles_only: bool) -> list[str]:
+    """Warnings about rows of groups, on which a threshold above zero has no effect."""
+    if threshold <= 0.0 or math.isinf(threshold):
+        return []
+    notes = []
+    if HYDRO_PATCHES.name in contacts.groups and not particles_only:
+        notes.append("hydroelastic surfaces are there only where shapes overlap: the threshold adds none")
+    if SELF_CONTACTS.name in contacts.groups:
+        notes.append("contacts of particle objects with each other touch at any reported distance")
+    return notes
+
+
+@dataclass(frozen=True)
+class PairSelection:
+    """Masks bool[items], of the items of `touching_blocks`.
+
+    A pair has an item in each of `one`, both items in `both`, and one in each of `sides`.
+    """
+
+    one: list[np.ndarray]
+    both: np.ndarray | None
+    sides: tuple[np.ndarray, np.ndarray] | None
+
+    @classmethod
+    def of(cls, contacts: ContactSet, options: EventOptions) -> PairSelection:
+        shapes, objects = contacts.shapes, contacts.particle_objects
+        body = np.append(shapes.body, np.full(len(objects), -1))
+        names = (*shapes.path, *objects.path)
+        of_what = "shape or particle object" if len(objects) else "shape"
+        bodies = np.append(np.zeros(len(contacts.body_path), bool), False)
+
+        def of_items(patterns: Sequence[str], option: str) -> np.ndarray:
+            return matching_paths(names, patterns, option, f"no {of_what} of {contacts.path}")
+
+        def of_bodies(patterns: Sequence[str], option: str) -> np.ndarray:
+            bodies[:-1] = matching_paths(contacts.body_path, patterns, option, f"no body of {contacts.path}")
+            return bodies[body]  # the last entry is for body -1
+
+        def of_either(pattern: str) -> np.ndarray:
+            every = [*names, *contacts.body_path]
+            met = matching_paths(every, [pattern], "--between", f"no {of_what} or body of {contacts.path}")
+            return met[: len(names)] | np.append(met[len(names) :], False)[body]
+
+        # A particle is selected as its object is.
+        counts = objects.particle_count if options.by == PARTICLES else 0
+        owner = np.repeat(len(shapes) + np.arange(len(objects)), counts)
+        row = np.concatenate([np.arange(len(names)), owner])
+        one = [of_items(options.include, "--include")] if options.include else []
+        one += [of_bodies(options.bodies, "--body")] if options.bodies else []
+        out = [of_items(options.exclude, "--exclude")] if options.exclude else []
+        out += [of_bodies(options.exclude_bodies, "--exclude-body")] if options.exclude_bodies else []
+        if options.between and len(options.between) != 2:
+            many = "1 pattern is" if len(options.between) == 1 else f"{len(options.between)} patterns are"
+            raise InputError(f"{many} given", "--between", "give two, as 'hand*,cup*'")
+        sides = (of_either(options.between[0]), of_either(options.between[1])) if options.between else None
+        both = ~np.logical_or.reduce(out) if out else None
+        return cls(
+            [mask[row] for mask in one],
+            None if both is None else both[row],
+            None if sides is None else (sides[0][row], sides[1][row]),
+        )
+
+    def of_rows(self, shape0: np.ndarray, shape1: np.ndarray, selected: np.ndarray | None) -> np.ndarray | None:
+        """bool[n]: `selected` and in a selected pair; None is all."""
+        masks = [mask[shape0] | mask[shape1] for mask in self.one]
+        if self.both is not None:
+            masks.append(self.both[shape0] & self.both[shape1])
+        if self.sides is not None:
+            left, right = self.sides
+            masks.append((left[shape0] & right[shape1]) | (right[shape0] & left[shape1]))
+        for mask in masks:
+            selected = mask if selected is None else selected & mask
+        return selected
+
+
+# The contacts of a contact set by which pairs touch: of shapes, of particle objects, and of single particles.
+
+COLUMNS = ("shape0", "shape1", "distance")
+Pairs = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""Cell, both items and distance of contacts: int[n] thrice, float32[n]."""
+
+
+def touching_blocks(
+    contacts: ContactSet, max_rows: int, first: int, last: int, with_particles: bool, each_particle: bool
+) -> Iterator[ContactBlock]:
+    """Blocks of the cells `first` to `last` - 1 with the columns shape0, shape1 and distance.
+
+    Items are the shapes, S of them, then the particle objects, then the particles. A hydroelastic surface is a contact
+    of its pair, whose distance is the least separation of its faces. with_particles: a contact of particles is one of
+    its shape and object, or of both objects. each_particle: only contacts of particles, each one of its shape, or of
+    the other object, with each of its particles. Raises InputError for unknown shapes and particles.
+    """
+    parts: dict[str, Callable[[ContactSet, GroupRows, bool], Pairs]] = {}
+    if not each_particle:
+        parts[HYDRO_PATCHES.name] = _patches
+    if with_particles:
+        parts |= {SOFT_CONTACTS.name: _soft, SELF_CONTACTS.name: _self}
+    tables = {name: contacts.groups[name] for name in parts if name in contacts.groups}
+    starts = [] if each_particle else [contacts.cell_start]
+    starts += [table.cell_start for table in tables.values()]
+    for begin, end in spans(starts, max_rows, first, last) if starts else ():
+        held = {name: table.rows(begin, end, _READ[name]) for name, table in tables.items()}
+        check_group_rows(contacts, held, begin, end)
+        pairs = [parts[name](contacts, rows, each_particle) for name, rows in held.items()]
+        yield _joined(begin, end, ([] if each_particle else [_rigid(contacts, begin, end)]) + pairs)
+
+
+_READ = {
+    HYDRO_PATCHES.name: ("shape0", "shape1", "depth"),
+    SOFT_CONTACTS.name: ("shape", "indices", "distance"),
+    SELF_CONTACTS.name: ("kind", "indices", "distance"),
+}
+
+
+def _rigid(contacts: ContactSet, first: int, last: int) -> Pairs:
+    block = contacts.cells(first, last, COLUMNS)
+    check_shape_rows(contacts, block)
+    return _pairs(block.cell_counts, *(block.columns[name] for name in COLUMNS))
+
+
+def _patches(contacts: ContactSet, rows: GroupRows, each_particle: bool) -> Pairs:
+    return _pairs(rows.cell_counts, *(rows.columns[name] for name in _READ[HYDRO_PATCHES.name]))
+
+
+def _soft(contacts: ContactSet, rows: GroupRows, each_particle: bool) -> Pairs:
+    shape, indices, distance = (rows.columns[name] for name in _READ[SOFT_CONTACTS.name])
+    if not each_particle:
+        (owner,) = objects_of(contacts, SOFT_CONTACTS.name, rows)
+        return _pairs(rows.cell_counts, shape, len(contacts.shapes) + owner, distance)
+    return _of_each(contacts, rows, np.repeat(shape[:, None], indices.shape[1], axis=1))
+
+
+def _self(contacts: ContactSet, rows: GroupRows, each_particle: bool) -> Pairs:
+    owners = [len(contacts.shapes) + owner for owner in objects_of(contacts, SELF_CONTACTS.name, rows)]
+    if not each_particle:
+        return _pairs(rows.cell_counts, owners[0], owners[1], rows.columns["distance"])
+    # The first element is a vertex, or an edge of two particles.
+    is_edge = rows.columns["kind"] == 1
+    others = [owners[1], np.where(is_edge, owners[1], owners[0]), owners[0], owners[0]]
+    return _of_each(contacts, rows, np.stack(others, axis=1))
+
+
+def _of_each(contacts: ContactSet, rows: GroupRows, partner: np.ndarray) -> Pairs:
+    """A contact for each particle of each row. partner: int[n, particles], the item that each touches."""
+    row, entry = np.nonzero(rows.columns["indices"] >= 0)
+    first = len(contacts.shapes) + len(contacts.particle_objects)
+    particle = first + rows.columns["indices"][row, entry].astype(np.int64)
+    cell = np.repeat(np.arange(len(rows.cell_counts)), rows.cell_counts)[row]
+    return cell, partner[row, entry], particle, rows.columns["distance"][row].astype(np.float32, copy=False)
+
+
+def _pairs(cell_counts: np.ndarray, one: np.ndarray, other: np.ndarray, distance: np.ndarray) -> Pairs:
+    cell = np.repeat(np.arange(len(cell_counts)), cell_counts)
+    return cell, one, other, distance.astype(np.float32, copy=False)
+
+
+def _joined(first: int, last: int, parts: list[Pairs]) -> ContactBlock:
+    cell, *columns = (np.concatenate(values) for values in zip(*parts, strict=True))
+    order = np.argsort(cell, kind="stable") if len(parts) > 1 else slice(None)
+    found: Mapping[str, np.ndarray] = dict(zip(COLUMNS, columns, strict=True))
+    counts = np.bincount(cell, minlength=last - first).astype(np.int64)
+    return ContactBlock(first, counts, {name: values[order] for name, values in found.items()})
+
 
 _UNITS = {"begin_time": "s", "end_time": "s", "seconds": "s", "least_distance": "m", "deepest_time": "s"}
 
@@ -218,3 +451,182 @@ def _worlds(contacts: ContactSet, worlds: Sequence[int]) -> np.ndarray:
             raise InputError(f"world {world} does not exist", contacts.path, f"it has {held}")
         wanted[world] = True
     return wanted
+
+
+# Touches between frames: rows of the groups of steps joined over steps, with their begins and ends in seconds.
+
+TIMES = ("enter_time", "leave_time")
+"""Columns of a table of intervals: when a pair begins and ends to touch, between frames too [s]."""
+MISSED = "missed"
+READ = ("status", "tunnel", "enter", "leave", "least")
+
+
+@dataclass(frozen=True)
+class SweptTouches:
+    """Touches of selected pairs, worlds and frames, joined over steps; ordered by key, then begin.
+
+    key: of `EventStream.keys`. frame: of the first step. begin, end: times [s]. missed: in no frame. least: least
+    distance [m]. undecided: rows of pairs that may touch.
+    """
+
+    key: np.ndarray
+    frame: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+    missed: np.ndarray
+    least: np.ndarray
+    undecided: int
+
+    def times(self, key: np.ndarray, first: np.ndarray, last: np.ndarray) -> dict[str, np.ndarray]:
+        """TIMES of touches in frames, of pairs `key` from time `first` to `last` [s]: the begin of the earliest touch
+        of the pair at one of these times, and the end of the latest. NaN without one, such as at a larger threshold.
+        """
+        order = np.unique(np.concatenate([self.begin, self.end, first, last]), return_inverse=True)[1]
+        n, m, count = len(self.key), len(key), int(order.max(initial=0)) + 1
+        own = np.unique(np.concatenate([self.key, key]), return_inverse=True)[1]
+        pair = own[n:]
+        begins, ends = (own[:n] * count + order[at : at + n] for at in (0, n))
+        since = np.searchsorted(ends, pair * count + order[2 * n : 2 * n + m], side="left")
+        until = np.searchsorted(begins, pair * count + order[2 * n + m :], side="right") - 1
+        held = since <= until
+        found = {name: np.full(m, np.nan) for name in TIMES}
+        found["enter_time"][held], found["leave_time"][held] = self.begin[since[held]], self.end[until[held]]
+        return found
+
+    def missed_rows(self, stream: EventStream, by: str) -> dict[str, np.ndarray]:
+        """Rows of `interval_rows`, TIMES and MISSED for the touches in no frame, by begin."""
+        rows = np.flatnonzero(self.missed)
+        rows = rows[np.lexsort((self.key[rows], self.begin[rows]))]
+        key, frame, begin, end = self.key[rows], self.frame[rows], self.begin[rows], self.end[rows]
+        none, known, world = np.zeros(len(rows), np.int64), np.ones(len(rows), bool), stream.keys.world(key)
+        episodes = stream.frames.episodes
+        first = int(stream.frames.number[0]) if len(stream.frames) else 0
+        return {
+            "world": world,
+            **({} if episodes is None else {"episode": episodes.row(world, frame - first) + 1}),
+            **dict(zip(EVENT_COLUMNS[by], stream.keys.items(key), strict=True)),
+            **dict.fromkeys(("begin_frame", "last_frame", "deepest_frame"), frame),
+            **dict.fromkeys(("begin_known", "end_known", MISSED), known),
+            **dict.fromkeys(("touching_frames", "pauses", "contacts", "most_contacts"), none),
+            **{"begin_time": begin, "end_time": end, "seconds": end - begin, "enter_time": begin, "leave_time": end},
+            **{"least_distance": self.least[rows].astype(np.float32), "deepest_time": np.full(len(rows), np.nan)},
+        }
+
+
+def swept_columns(columns: Sequence[TableColumn]) -> tuple[TableColumn, ...]:
+    """Columns of a table of intervals, with TIMES and MISSED."""
+    kept = [replace(one, nan_is_none=True) if one.name == "deepest_time" else one for one in columns]
+    times = (TableColumn(name, np.dtype(np.float64), "s", nan_is_none=True) for name in TIMES)
+    return (*kept, *times, TableColumn(MISSED, np.dtype(bool)))
+
+
+def swept_touches(contacts: ContactSet, stream: EventStream, by: str) -> SweptTouches:
+    """The touches of a set with contacts between frames.
+
+    A touch that lasts to the end of its step goes on in a touch of the pair from the begin of the next step. Particles
+    touch as their object, or each by itself with `by` particles. Raises InputError for a set without contacts between
+    frames, and for frames that are not consecutive.
+    """
+    if SWEEP.name not in contacts.groups:
+        fix = "run it with --sweep"
+        raise InputError("the contact set has no contacts between frames", f"{contacts.path}: /{SWEEP.name}", fix)
+    if by == PARTICLES and SOFT_SWEEP.name not in contacts.groups:
+        what = "the contact set has no particles between frames"
+        raise InputError(what, f"{contacts.path}: /{SOFT_SWEEP.name}", "give --by shapes or bodies")
+    frames = stream.frames
+    if len(frames) > 1 and frames.number[1] - frames.number[0] > 1:
+        raise InputError("the frames are not consecutive", "--frames", "select a range of frames")
+    columns, cell = _rows(contacts, by)
+    rows = stream.selected_steps(cell, columns["shape0"], columns["shape1"])
+    columns, cell = {name: values[rows] for name, values in columns.items()}, cell[rows]
+    touches = columns["status"] == TOUCHES
+    undecided = int((~touches).sum())
+    columns, cell = {name: values[touches] for name, values in columns.items()}, cell[touches]
+    frame, world = np.divmod(cell, contacts.world_count)
+    key = stream.keys.key(world, columns["shape0"], columns["shape1"])
+    before, after = contacts.time[frame], contacts.time[frame + 1]
+    begin, end = before + columns["enter"] * (after - before), before + columns["leave"] * (after - before)
+    end = np.where(columns["leave"] == 1.0, after, end)  # equal to the bit to the begin of a touch that goes on
+    order = np.lexsort((end, begin, key))
+    key, begin, end, frame = key[order], begin[order], end[order], frame[order]
+    tunnel, least = columns["tunnel"][order] == 1, columns["least"][order]
+    start = _first_rows(key, begin, end)
+    if len(start):
+        end, least = np.maximum.reduceat(end, start), np.minimum.reduceat(least, start)
+        tunnel = np.logical_and.reduceat(tunnel, start)
+    return SweptTouches(key[start], frame[start], begin[start], end, tunnel, least, undecided)
+
+
+def swept_events(found: SweptTouches, stream: EventStream, by: str, first: int) -> dict[str, Any]:
+    """Counts of the touches between frames, and the first ones by begin."""
+    shown = np.lexsort((found.key, found.begin))[:first]
+    items = (rows[shown].tolist() for rows in stream.keys.items(found.key))
+    names = ([stream.keys.paths[row] for row in rows] for rows in items)
+    listed = {
+        "world": stream.keys.world(found.key[shown]).tolist(),
+        **dict(zip(EVENT_COLUMNS[by], names, strict=True)),
+        "frame": found.frame[shown].tolist(),
+        "begin_time": found.begin[shown].tolist(),
+        "end_time": found.end[shown].tolist(),
+        "missed": found.missed[shown].tolist(),
+        "least_distance": found.least[shown].tolist(),
+    }
+    rows = [dict(zip(listed, row, strict=True)) for row in zip(*listed.values(), strict=True)]
+    counts = {"count": len(found.key), "missed": int(found.missed.sum()), "undecided": found.undecided}
+    return {**counts, "listed": rows}
+
+
+def _rows(contacts: ContactSet, by: str) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Columns of the rows of all groups, with the items of `touching_blocks` as shape0 and shape1; and their cells."""
+    parts, cells = [], []
+    for group, names in _ITEMS.items():
+        if group not in contacts.groups or (group == SWEEP.name and by == PARTICLES):
+            continue
+        table = contacts.groups[group]
+        counts = np.diff(table.cell_start())
+        rows = GroupRows(counts, {name: table.column(name) for name in (*names, *READ)})
+        check_group_rows(contacts, {group: rows}, 0, contacts.cell_count)
+        cell = np.repeat(np.arange(contacts.cell_count), counts)
+        for row, one, other in _items(contacts, group, rows, by):
+            parts.append({"shape0": one, "shape1": other} | {name: rows.columns[name][row] for name in READ})
+            cells.append(cell[row])
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, np.concatenate(cells)
+
+
+_ITEMS = {SWEEP.name: ("shape0", "shape1"), SOFT_SWEEP.name: ("shape", "indices"), SELF_SWEEP.name: ("kind", "indices")}
+"""Columns of each group that have the items of its rows."""
+
+
+def _items(
+    contacts: ContactSet, group: str, rows: GroupRows, by: str
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Row numbers and both items: with `by` particles each particle of a row, and what its element touches."""
+    one, other = (rows.columns[name] for name in _ITEMS[group])
+    every = np.arange(len(one))
+    if group == SWEEP.name:
+        yield every, one, other
+        return
+    first = len(contacts.shapes)
+    owners = [first + owner for owner in objects_of(contacts, group, rows)]
+    is_self = group == SELF_SWEEP.name
+    if by != PARTICLES:
+        yield every, owners[0] if is_self else one, owners[-1]
+        return
+    for entry, particle in enumerate(other.T.astype(np.int64)):
+        partner = one
+        if is_self:  # the first element is a vertex, or an edge of two particles
+            partner = np.where(entry <= one, owners[1], owners[0])
+        row = np.flatnonzero(particle >= 0)
+        yield row, partner[row], first + len(contacts.particle_objects) + particle[row]
+
+
+def _first_rows(key: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """int64: the first row of each touch; rows are ordered by key, then begin. A later row belongs to a touch that has
+    not ended before it begins."""
+    first, latest = [], -np.inf
+    for row, (begins, ends) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
+        if row == 0 or key[row] != key[row - 1] or begins > latest:
+            first.append(row)
+            latest = ends
+        latest = max(latest, ends)
+    return np.array(first, np.int64)

@@ -10,27 +10,29 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from collidecli.analysis.path_patterns import listed
+from collidecli.analysis.labels import listed
 from collidecli.commands.motions import frames_text, parse_frames
-from collidecli.commands.output_paths import check_ending, check_output
-from collidecli.commands.result import Result
+from collidecli.commands.results import Result, check_ending, check_output
 from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS, LoadedScene, load_scene, recorded_options
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import Layout
-from collidecli.exporters.group_selection import SINGLE_PARTICLE, SelectedRows, rows_of
-from collidecli.exporters.selection import SelectedContacts, chosen_worlds, kept_items
+from collidecli.exporters.selection import (
+    SINGLE_PARTICLE,
+    SelectedContacts,
+    SelectedRows,
+    chosen_worlds,
+    kept_items,
+    rows_of,
+)
 from collidecli.scene.motion import Motion, RecordsCoordinates, RestingMotion
-from collidecli.scene.option_choices import EXPORT_FORMATS
-from collidecli.scene.run_options import SceneOptions
+from collidecli.scene.options import EXPORT_FORMATS, SceneOptions
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.process_activity import reading
 
 if TYPE_CHECKING:
-    from collidecli.exporters.layouts.jacobian import MovingJoints
-    from collidecli.exporters.layouts.mujoco import CompiledGeoms
-    from collidecli.exporters.usd_bodies import MovedBodies
-    from collidecli.exporters.usd_layer import SceneLayers
+    from collidecli.exporters.layouts import CompiledGeoms, MovingJoints
+    from collidecli.exporters.usd_layer import MovedBodies, SceneLayers
 
 
 SAME_SCENE = "give the scene as it was at the run, with every file that it refers to"
@@ -53,7 +55,7 @@ def compiled_geoms(scene: LoadedScene) -> CompiledGeoms:
 
     Raises InputError for a scene that is not MJCF or URDF.
     """
-    from collidecli.exporters.layouts.mujoco import CompiledGeoms
+    from collidecli.exporters.layouts import CompiledGeoms
     from collidecli.importers.mujoco.scene import MjcfImport
 
     (imported,) = scene.imports
@@ -266,8 +268,8 @@ def moved_bodies(request: ExportRequest, selected: SelectedContacts) -> tuple[Mo
 
     None for a run without a recording: the scene moves by itself. Raises InputError for another recording.
     """
-    from collidecli.commands.view_sources import find_sources
-    from collidecli.exporters.usd_bodies import MovedBodies
+    from collidecli.commands.view import find_sources
+    from collidecli.exporters.usd_layer import MovedBodies
     from collidecli.importers.usd.scene import UsdImport
 
     contacts = selected.contacts
@@ -317,9 +319,9 @@ def _usd(request: ExportRequest, selected: SelectedContacts, output: str):
 
 
 def _jacobian(request: ExportRequest, selected: SelectedContacts):
-    from collidecli.commands.view_sources import find_sources
+    from collidecli.commands.view import find_sources
+    from collidecli.exporters import layouts
     from collidecli.exporters.arrays import write_npz
-    from collidecli.exporters.layouts import jacobian
 
     contacts = selected.contacts
     fix = "give scene and recording of the run with --scene and -t"
@@ -330,7 +332,7 @@ def _jacobian(request: ExportRequest, selected: SelectedContacts):
     if sources.scene is None or sources.motion is None:
         what = "a Jacobian needs the scene and the recording of the run, which were not found"
         raise InputError(what, contacts.path, fix)
-    layout = jacobian.layout(selected, moving_joints(sources.scene, sources.motion, sources.frame_of))
+    layout = layouts.jacobian_layout(selected, moving_joints(sources.scene, sources.motion, sources.frame_of))
 
     def write(stream: AtomicOutput) -> None:
         write_npz(stream, layout.arrays)
@@ -344,8 +346,8 @@ def moving_joints(scene: LoadedScene, motion: Motion, frame_of: Sequence[int]) -
 
     Raises InputError for a scene that is not MJCF or URDF, and for a recording of body poses.
     """
-    from collidecli.exporters.layouts.jacobian import MovingJoints
-    from collidecli.importers.mujoco.joint_axes import JointAxes
+    from collidecli.exporters.layouts import MovingJoints
+    from collidecli.importers.mujoco.kinematics import JointAxes
     from collidecli.importers.mujoco.scene import MjcfImport
 
     geoms = compiled_geoms(scene)
@@ -382,8 +384,8 @@ def moving_joints(scene: LoadedScene, motion: Motion, frame_of: Sequence[int]) -
 
 
 def _table(request: ExportRequest, selected: SelectedContacts):
-    from collidecli.exporters.layouts.columns import unknown_columns
-    from collidecli.exporters.rows import ContactRows
+    from collidecli.exporters.arrays import ContactRows
+    from collidecli.exporters.layouts import unknown_columns
     from collidecli.storage.flat_tables import csv_table, parquet_table, require_pyarrow
 
     rows, contacts = ContactRows(selected), selected.contacts
@@ -405,7 +407,7 @@ def _table(request: ExportRequest, selected: SelectedContacts):
 
 
 def _layout(request: ExportRequest, selected: SelectedContacts) -> Layout:
-    from collidecli.exporters.layouts import columns, dart, genesis, mujoco, newton, raisim
+    from collidecli.exporters import layouts
 
     if request.to == "mujoco":
         if not request.scene:
@@ -414,6 +416,6 @@ def _layout(request: ExportRequest, selected: SelectedContacts) -> Layout:
                 selected.contacts.path,
                 "give the scene of the run with --scene",
             )
-        return mujoco.layout(selected, compiled_geoms(loaded_scene(selected.contacts, request.scene)))
-    layouts = {"npz": columns, "newton": newton, "genesis": genesis, "dart": dart, "raisim": raisim}
-    return layouts[request.to].layout(selected)
+        return layouts.mujoco_layout(selected, compiled_geoms(loaded_scene(selected.contacts, request.scene)))
+    layout = getattr(layouts, f"{'columns' if request.to == 'npz' else request.to}_layout")
+    return layout(selected)

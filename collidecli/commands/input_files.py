@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from collidecli.commands.output_paths import HDF5_ENDINGS, PAGE_ENDINGS
+from collidecli.commands.results import HDF5_ENDINGS, PAGE_ENDINGS
 from collidecli.errors import InputError, OutputError
 
 RECORDING_ENDINGS = (*HDF5_ENDINGS, ".npz", ".npy", ".csv")

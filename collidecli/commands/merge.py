@@ -9,19 +9,18 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import h5py
 import numpy as np
 
-from collidecli.commands.merged_episodes import merged_episodes
-from collidecli.commands.merged_timing import merged_timing
-from collidecli.commands.output_paths import check_hdf5_output
-from collidecli.commands.result import Progress, Result
+from collidecli.commands.results import Progress, Result, check_hdf5_output
 from collidecli.errors import InputError
-from collidecli.scene.contact_groups import OF_STEPS, GroupRows, consecutive_groups, groups_of_cells
-from collidecli.scene.contacts import CONTACT_ID, ContactBlock
-from collidecli.scene.episodes import Episodes
-from collidecli.scene.run_options import recorded_option
-from collidecli.scene.text_format import count
-from collidecli.storage.contact_sets.merged_writer import (
+from collidecli.scene.arguments import count
+from collidecli.scene.motion import Episodes
+from collidecli.scene.options import recorded_option
+from collidecli.scene.tables import CONTACT_ID, OF_STEPS, ContactBlock, GroupRows, consecutive_groups, groups_of_cells
+from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
+from collidecli.storage.contact_sets.schema import tables_version, version_of
+from collidecli.storage.contact_sets.writer import (
     MergedHeader,
     StoredTable,
     check_groups,
@@ -30,9 +29,126 @@ from collidecli.storage.contact_sets.merged_writer import (
     model_tables,
     write_merged,
 )
-from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
-from collidecli.storage.contact_sets.schema import tables_version, version_of
-from collidecli.storage.process_activity import reading
+from collidecli.storage.h5_files import DAMAGE, text_of
+from collidecli.storage.process_activity import reading, structure
+
+# The episodes of merged contact sets.
+
+SAME_EPISODES = "make the sets again, of one recording and with the same demonstrations"
+
+
+def merged_episodes(
+    sets: Sequence[ContactSet], frame_of: Sequence[np.ndarray], first_world: Sequence[int], worlds: bool
+) -> Episodes | None:
+    """The episodes of the merged set; None if no set has any.
+
+    frame_of: for each set, intp[its frames], merged frames. first_world: merged number of each set's first world.
+    worlds: the sets have disjoint worlds; names that several sets have are followed by `#` and the merged world.
+    Otherwise they have disjoint frames, and an episode consists of its frames in all of them.
+    Raises InputError for sets of which only some have episodes, and for episodes that differ or have a gap.
+    """
+    held = [one.episodes for one in sets]
+    lacking = next((one for one in sets if one.episodes is None), None)
+    having = next((one for one in sets if one.episodes is not None), None)
+    if having is None:
+        return None
+    if lacking is not None:
+        what = f"has no table of demonstrations, and {having.path} has one"
+        raise InputError(what, lacking.path, "merge sets of recordings that consist of demonstrations by themselves")
+    found = [one for one in held if one is not None]
+    return _of_worlds(found, first_world) if worlds else _of_frames(sets, found, frame_of)
+
+
+def _of_worlds(held: Sequence[Episodes], first_world: Sequence[int]) -> Episodes:
+    world = np.concatenate([one.world + first for one, first in zip(held, first_world, strict=True)])
+    names = [name for one in held for name in one.name]
+    if len(set(names)) < len(names):
+        names = [f"{name}#{number}" for name, number in zip(names, world.tolist(), strict=True)]
+    first_frame, frame_count = (
+        np.concatenate([getattr(one, column) for one in held]) for column in ("first_frame", "frame_count")
+    )
+    return Episodes(tuple(names), world.astype(np.int32), first_frame, frame_count)
+
+
+def _of_frames(sets: Sequence[ContactSet], held: Sequence[Episodes], frame_of: Sequence[np.ndarray]) -> Episodes:
+    first = held[0]
+    for one, contacts in zip(held[1:], sets[1:], strict=True):
+        if one.name != first.name or not np.array_equal(one.world, first.world):
+            raise InputError(f"differs from {sets[0].path} in the models: /episode", contacts.path, SAME_EPISODES)
+    begin, count = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
+    for row, name in enumerate(first.name):
+        parts = [
+            frames[int(one.first_frame[row]) : int(one.end_frame[row])]
+            for one, frames in zip(held, frame_of, strict=True)
+        ]
+        frames = np.sort(np.concatenate(parts))
+        if len(frames) and frames[-1] - frames[0] + 1 != len(frames):
+            files = ", ".join(one.path for one in sets)
+            raise InputError(f"the frames of demonstration '{name}' have a gap", files, SAME_EPISODES)
+        begin[row], count[row] = (frames[0] if len(frames) else 0), len(frames)
+    return Episodes(first.name, first.world, begin, count)
+
+
+# The timing report of merged contact sets.
+
+STAGES = ("stage", "seconds", "calls")
+LARGEST = ("peak_memory_bytes",)
+"""Attributes whose maximum is taken; other numbers are summed."""
+SAME_KIND = ("thread_count", "chunk_cells")
+"""Numbers that are settings of a run, which are listed instead of summed."""
+
+
+def merged_timing(sets: Sequence[ContactSet]) -> dict[str, Any]:
+    """Contents of /timing of the merged set; sets without /timing are ignored.
+
+    Raises InputError for a damaged group, or datasets that differ from those of `collide run`.
+    """
+    try:
+        return _merged_timing(sets)
+    except (TypeError, ValueError, LookupError, AttributeError, *DAMAGE) as error:
+        files = ", ".join(one.path for one in sets)
+        raise InputError(f"/timing is not as a run writes it: {error}", files, "make the contact sets again") from error
+
+
+@structure()
+def _merged_timing(sets: Sequence[ContactSet]) -> dict[str, Any]:
+    groups: list[Any] = [one.file["timing"] for one in sets if isinstance(one.file.get("timing"), h5py.Group)]
+    found: dict[str, Any] = {"merged_runs": len(sets)}
+    found |= _stages([group for group in groups if all(name in group for name in STAGES)])
+    names = sorted({str(name) for group in groups for name in group.attrs} - {"false_positive_ratio", "merged_runs"})
+    for name in names:
+        found[name] = _merged(name, [group.attrs[name] for group in groups if name in group.attrs])
+    candidates, touching = found.get("candidate_count", 0), found.get("touching_pair_count", 0)
+    found["false_positive_ratio"] = 1.0 - touching / candidates if candidates else 0.0
+    chunks = [group["chunk"] for group in groups if "chunk" in group]
+    shared = sorted(set.intersection(*(set(map(str, chunk)) for chunk in chunks))) if chunks else []
+    found["chunk"] = {name: np.concatenate([chunk[name][()] for chunk in chunks]) for name in shared}
+    return found
+
+
+def _stages(groups: Sequence[Any]) -> dict[str, Any]:
+    seconds: dict[str, float] = {}
+    calls: dict[str, int] = {}
+    for group in groups:
+        for name, spent, number in zip(*(group[column][()] for column in STAGES), strict=True):
+            stage = text_of(name)
+            seconds[stage] = seconds.get(stage, 0.0) + float(spent)
+            calls[stage] = calls.get(stage, 0) + int(number)
+    return {
+        "stage": list(seconds),
+        "seconds": np.array(list(seconds.values())),
+        "calls": np.array(list(calls.values()), np.int64),
+    }
+
+
+def _merged(name: str, values: Sequence[Any]) -> Any:
+    """A merged attribute: the sum or maximum of numbers; the distinct values of texts and settings."""
+    numbers = all(isinstance(value, (int, float, np.integer, np.floating)) for value in values)
+    if numbers and name not in SAME_KIND:
+        return max(values) if name in LARGEST else sum(values)
+    different = list(dict.fromkeys(values if numbers else map(str, values)))
+    return different[0] if len(different) == 1 else "; ".join(map(str, different))
+
 
 CELL_WINDOW = 1 << 18
 """Number of cells that are sorted together."""

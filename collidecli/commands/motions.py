@@ -8,11 +8,9 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.scene.arguments import float_array
-from collidecli.scene.episodes import Episodes
 from collidecli.scene.model import Model
-from collidecli.scene.motion import Motion, has_joint_tree, recorded_particles
-from collidecli.storage.trajectories.bodies import normalize, pose_fault
-from collidecli.storage.trajectories.particles import check_positions
+from collidecli.scene.motion import Episodes, Motion, has_joint_tree, recorded_particles
+from collidecli.storage.trajectories.motion import check_positions, normalize, pose_fault
 
 FLOAT_TYPES = ("float32", "float64")
 

@@ -13,21 +13,18 @@ import numpy as np
 
 from collidecli.commands.collision import prepare_collision
 from collidecli.commands.motions import PoseArray, check_worlds, checked_particles
-from collidecli.commands.optional_columns import RunColumns, check_no_columns
+from collidecli.commands.run import RunColumns, check_no_columns
 from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS
 from collidecli.commands.timing import TimingReport
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
 from collidecli.errors import InputError
 from collidecli.scene import builder as model_builder
-from collidecli.scene.contact_groups import GroupRows, consecutive_groups, groups_of_cells
-from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
-from collidecli.scene.hydro_defaults import DEFAULT_RESOLUTION, DEFAULT_STIFFNESS
+from collidecli.scene.arguments import numbered
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, RestingMotion
-from collidecli.scene.option_choices import DEFAULT_BETAS
-from collidecli.scene.particle_objects import ParticleObjects
-from collidecli.scene.run_options import (
+from collidecli.scene.options import (
+    DEFAULT_BETAS,
     DEFAULT_CACHE_LIMIT,
     DEFAULT_RINGS,
     DEFAULT_SOFT_GAP,
@@ -36,7 +33,9 @@ from collidecli.scene.run_options import (
     EngineOptions,
     SceneOptions,
 )
-from collidecli.scene.text_format import numbered
+from collidecli.scene.particles import ParticleObjects
+from collidecli.scene.shape_config import DEFAULT_RESOLUTION, DEFAULT_STIFFNESS
+from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock, GroupRows, consecutive_groups, groups_of_cells
 
 if TYPE_CHECKING:
     from collidecli.commands.contact_set import ContactSet

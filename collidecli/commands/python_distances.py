@@ -11,17 +11,16 @@ import numpy as np
 
 from collidecli.commands.clearance import ClearanceRequest, MeasuredMotion, check_clearance
 from collidecli.commands.python_api import motion_of
-from collidecli.engine.pair_distances import PairDistances
-from collidecli.engine.pipeline_builder import find_device
-from collidecli.engine.point_distances import point_distances
+from collidecli.engine.distances import PairDistances, point_distances
+from collidecli.engine.pipeline import find_device
 from collidecli.errors import InputError
 from collidecli.scene.arguments import float_array
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.heightfield_mesh import solid_mesh
+from collidecli.scene.heightfield import solid_mesh
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
+from collidecli.scene.options import DEFAULT_CACHE_LIMIT, ContactOptions, EngineOptions
 from collidecli.scene.placement import IDENTITY_POSE, checked_pose, compose, inverse
-from collidecli.scene.run_options import DEFAULT_CACHE_LIMIT, ContactOptions, EngineOptions
 from collidecli.scene.shape_types import ShapeType
 
 KINDS = tuple(

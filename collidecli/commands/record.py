@@ -11,16 +11,16 @@ from typing import ClassVar
 import mujoco
 import numpy as np
 
-from collidecli.commands.result import Result
+from collidecli.commands.results import Result
 from collidecli.commands.scenes import USD_ENDINGS
 from collidecli.errors import InputError, OutputError
 from collidecli.importers.mujoco.compile import collected_messages, compile_mjcf
 from collidecli.importers.mujoco.kinematics import MujocoKinematics
 from collidecli.importers.mujoco.scene import body_name, static_bodies
-from collidecli.numerics.pose_products import WXYZ_TO_XYZW
-from collidecli.scene.run_options import SceneOptions
+from collidecli.numerics.matrices import WXYZ_TO_XYZW
+from collidecli.scene.options import SceneOptions
+from collidecli.storage.input_limits import limited_reading
 from collidecli.storage.process_activity import reading
-from collidecli.storage.reading_limit import limited_reading
 from collidecli.storage.trajectories.writer import TrajectoryWriter
 
 Control = Callable[[int, int], np.ndarray]

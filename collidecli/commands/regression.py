@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from collidecli.commands.diff import DiffRequest, DiffResult, diff, limits
 from collidecli.commands.motions import frames_text
 from collidecli.errors import InputError
-from collidecli.scene.option_choices import FRAME_MATCHES
-from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
+from collidecli.scene.options import FRAME_MATCHES, ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 
 if TYPE_CHECKING:
     from collidecli.commands.run import RunRequest

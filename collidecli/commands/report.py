@@ -2,32 +2,171 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from collidecli.analysis.contact_summary import DepthHistogram, FrameSums, PairMap, PairTotals, time_bins, touches_of
-from collidecli.analysis.path_patterns import matching_paths
+from collidecli.analysis.labels import matching_paths
+from collidecli.analysis.summary import (
+    DepthHistogram,
+    FrameSums,
+    PairForces,
+    PairMap,
+    PairTotals,
+    SurfaceSeries,
+    time_bins,
+    touches_of,
+)
+from collidecli.commands.audit import CHECKS, SCHEMA, TUNNEL
+from collidecli.commands.clearance import ClearanceResult
 from collidecli.commands.diff import DiffRequest, diff
-from collidecli.commands.event_selection import EventOptions
-from collidecli.commands.event_stream import EventStream
+from collidecli.commands.event_stream import EventOptions, EventStream, swept_events, swept_touches
 from collidecli.commands.inspect import ContactSetSource, contact_set_source, read_timing
+from collidecli.commands.label import LabelResult
 from collidecli.commands.merge import demos_of
-from collidecli.commands.report_groups import group_series
-from collidecli.commands.report_results import other_motion, read_audit, read_clearance, read_labels
 from collidecli.commands.report_subsets import BLOCK_ROWS, COLUMNS, closest_cell, subsets
-from collidecli.commands.result import Progress, Result
-from collidecli.commands.swept_events import swept_events, swept_touches
+from collidecli.commands.results import Progress, Result
 from collidecli.errors import InputError
-from collidecli.exporters.selection import SelectedContacts, chosen_worlds, kept_items
-from collidecli.scene.contact_groups import SWEEP
-from collidecli.scene.contacts import ContactBlock
+from collidecli.exporters.selection import SelectedContacts, SelectedRows, chosen_worlds, kept_items, rows_of
+from collidecli.scene.options import CLEARANCE_THINGS
+from collidecli.scene.tables import SWEEP, ContactBlock
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.rules import check_body_rows, check_has_contacts
 from collidecli.storage.process_activity import reading
-from collidecli.storage.profile_files import read_profile
+from collidecli.storage.result_files import AUDIT, BASELINE_PAIRS, CLEARANCE, LABELS, fits, read_profile, read_result
+
+# Data of a report about the groups of contacts beside /rigid_contacts, over time.
+
+MAX_GROUP_PAIRS = 4
+"""Pairs with a line of their own, as many as a chart has colours."""
+GROUP_COLUMNS = ("shape0", "shape1", "area", "force")
+COUNTED = ("soft_contacts", "self_contacts")
+
+
+def group_series(selected: SelectedContacts) -> dict[str, Any] | None:
+    """Surfaces of the pairs with the largest forces, and counts of contacts of particles, by bins of frames.
+
+    None for a set without groups. Raises InputError for areas and forces that are not finite.
+    """
+    contacts = selected.contacts
+    if not contacts.groups:
+        return None
+    bin_of = time_bins(contacts.frame_count, MAX_POINTS)
+    start = np.flatnonzero(np.diff(bin_of, prepend=-1))
+    lengths = np.diff(start, append=contacts.frame_count)
+    counts = {}
+    for name in COUNTED:
+        if name in contacts.groups:
+            by_frame = _counts(rows_of(selected, name))
+            means = np.add.reduceat(by_frame, start) / lengths if len(start) else by_frame
+            counts[name] = {"rows": int(by_frame.sum()), "per_frame": means.tolist()}
+    surfaces = None
+    if "hydro_patches" in contacts.groups:
+        surfaces = _surfaces(rows_of(selected, "hydro_patches"), start)
+    return {
+        "frames_per_bin": int(lengths[0]) if len(lengths) else 1,
+        "frame": start.tolist(),
+        "time": contacts.time[start].tolist(),
+        "surfaces": surfaces,
+        "counts": counts,
+    }
+
+
+def _counts(rows: SelectedRows) -> np.ndarray:
+    """int64[F]: rows of each frame."""
+    found = np.zeros(rows.frame_count, np.int64)
+    for block in rows.blocks(()):
+        cell = block.first_cell + np.arange(len(block.cell_counts))
+        np.add.at(found, cell // rows.world_count, block.cell_counts)
+    return found
+
+
+def _surfaces(rows: SelectedRows, start: np.ndarray) -> dict[str, Any]:
+    contacts = rows.contacts
+    shapes = len(contacts.shapes)
+    sums = PairForces(shapes)
+    for block in rows.blocks(GROUP_COLUMNS):
+        columns = block.columns
+        for name in ("area", "force"):
+            if not np.isfinite(columns[name]).all():
+                where = f"{contacts.path}: /hydro_patches/{name}"
+                raise InputError("is not finite", where, "collide check names the rows")
+        sums.add(*(columns[name] for name in GROUP_COLUMNS))
+    chosen = sums.largest(MAX_GROUP_PAIRS)
+    series = SurfaceSeries(chosen, shapes, rows.frame_count)
+    for block in rows.blocks(GROUP_COLUMNS) if len(chosen) else ():
+        cell = block.first_cell + np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
+        series.add(cell // rows.world_count, *(block.columns[name] for name in GROUP_COLUMNS))
+    area, force, pressure = series.binned(start)
+    names = contacts.shapes.path
+    listed = [
+        {
+            "shape0": names[int(key) // shapes],
+            "shape1": names[int(key) % shapes],
+            "area": area[row].tolist(),
+            "force": force[row].tolist(),
+            "pressure": pressure[row].tolist(),
+        }
+        for row, key in enumerate(chosen)
+    ]
+    return {"pairs": len(sums.key), "listed": listed}
+
+
+# Results of `collide audit`, `collide label` and `collide clearance` that a report shows.
+
+
+def read_audit(path: str) -> dict[str, Any] | None:
+    """The object of `collide audit --json`; None for "". Raises InputError for another file, and a damaged one."""
+    if not path:
+        return None
+    found = read_result(path, SCHEMA, AUDIT)
+    checks = [*(one["name"] for one in found["checks"]), *(one["check"] for one in found["pairs"])]
+    is_whole = fits(found["pairs"], BASELINE_PAIRS) or found["baseline"] is None
+    if not (_is_even(found["series"]) and is_whole and {*checks} <= {*CHECKS, TUNNEL}):
+        raise InputError("lacks values, or has damaged ones", path, "make the audit again")
+    return found
+
+
+def read_labels(path: str) -> dict[str, Any] | None:
+    """The object of `collide label --json`; None for "". Raises InputError as `read_audit`."""
+    if not path:
+        return None
+    found = read_result(path, LabelResult.SCHEMA, LABELS)
+    series = found["series"]
+    bins = {len(series["frame"]), len(series["time"]), *map(len, series["labelled"])}
+    if len(bins) > 1 or len(series["labelled"]) != len(found["listed"]):
+        raise InputError("lacks values, or has damaged ones", path, "make the labels again")
+    return found
+
+
+def read_clearance(path: str) -> dict[str, Any] | None:
+    """The object of `collide clearance --json`; None for "". Raises InputError as `read_audit`."""
+    if not path:
+        return None
+    found = read_result(path, ClearanceResult.SCHEMA, CLEARANCE)
+    series, listed = found["series"], found["listed"]
+    bins = {len(series["frame"]), len(series["time"]), *map(len, series["least"])}
+    texts = {value for row in series["least"] for value in row if isinstance(value, str)}
+    names_bodies = all(isinstance(one.get("body"), str) == (found["by"] == "body") for one in listed)
+    is_even = len(bins) == 1 and len(series["least"]) == len(listed) and texts <= {"inf"}
+    if not (is_even and names_bodies and found["by"] in CLEARANCE_THINGS):
+        raise InputError("lacks values, or has damaged ones", path, "measure the distances again")
+    return found
+
+
+def other_motion(path: str, found: Mapping[str, Any], source: Mapping[str, Any]) -> list[str]:
+    """A warning about a result of another scene or recording than that of the report."""
+    for name, what in (("scene_sha256", "scene"), ("trajectory_sha256", "recording")):
+        if found[name] != source[name]:
+            return [f"{path} is of another {what} than this one"]
+    return []
+
+
+def _is_even(series: Mapping[str, Any]) -> bool:
+    return len({len(values) for values in series.values() if isinstance(values, list)}) == 1
+
 
 MAX_POINTS = 600
 """Number of points of a line over time, about the number of pixels that show it."""

@@ -13,13 +13,14 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
+import numpy as np
+import warp as wp
+
+from collidecli.analysis.contact_motion import FramePoses, body_poses, motion_columns
 from collidecli.commands.collision import Collision, prepare_collision
 from collidecli.commands.contact_totals import ContactCounts, GroupCounts, GroupTally, SweepCounts, Tally
-from collidecli.commands.optional_columns import RunColumns, check_no_columns
-from collidecli.commands.output_paths import check_hdf5_output, check_trace
-from collidecli.commands.result import Progress, Result
-from collidecli.commands.scene_cache import SceneCache
-from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
+from collidecli.commands.results import Progress, Result, check_hdf5_output, check_trace
+from collidecli.commands.scenes import LoadedScene, SceneCache, SceneRequest, scene_in_motion
 from collidecli.commands.timing import (
     Span,
     StageTime,
@@ -28,17 +29,21 @@ from collidecli.commands.timing import (
     processor_description,
     processor_name,
     versions,
+    write_trace,
 )
-from collidecli.commands.trace import write_trace
-from collidecli.engine.pipeline_builder import find_device, load_ahead
-from collidecli.engine.runtime.process_settings import is_owned
-from collidecli.importers.meshes.part_cache import parts_kept_in
-from collidecli.scene.contact_groups import OF_STEPS
-from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
-from collidecli.scene.mixing import check_column_names
-from collidecli.scene.motion import Motion, episodes_in
-from collidecli.scene.option_choices import CONTACT_FORMATS
-from collidecli.scene.run_options import (
+from collidecli.engine.device_model import bounding_radius, kinds_of
+from collidecli.engine.distances import PairDistances
+from collidecli.engine.pipeline import find_device, load_ahead
+from collidecli.engine.runtime.initialization import is_owned
+from collidecli.errors import InputError
+from collidecli.importers.mesh_files import parts_kept_in
+from collidecli.numerics.elementary import sincos
+from collidecli.numerics.matrices import norm
+from collidecli.scene.mixing import OptionalColumns, check_column_names
+from collidecli.scene.model import Model
+from collidecli.scene.motion import Episodes, Motion, episodes_in
+from collidecli.scene.options import (
+    CONTACT_FORMATS,
     HYDRO_NAMES,
     PARTICLE_NAMES,
     REDUCTION_DEFAULTS,
@@ -46,9 +51,127 @@ from collidecli.scene.run_options import (
     ContactOptions,
     EngineOptions,
 )
-from collidecli.storage import native_array_loops as native_loops
+from collidecli.scene.placement import compose
+from collidecli.scene.tables import MOTION_COLUMNS, OF_STEPS, RIGID_COLUMNS, Column, ContactBlock, pair_begins
+from collidecli.storage import array_loops
 from collidecli.storage.contact_sets.writer import ContactWriter
 from collidecli.storage.file_hash import hash_ahead
+from collidecli.storage.process_activity import reading
+
+# Values of the optional columns of a run: those of two surfaces, and those of the motion of two bodies.
+
+EXACT, GRADIENT = "grad_exact", "distance_grad1"
+VELOCITIES = ("normal_velocity", "slip")
+
+
+def check_no_columns(names: Sequence[str], contact: ContactOptions) -> None:
+    """Raises InputError for columns of a run that finds no contacts."""
+    if names and contact.touch_only:
+        raise InputError("touch_only finds pairs alone, which have no columns", "--columns", "leave one of the two out")
+
+
+@dataclass(frozen=True)
+class RunColumns:
+    """The optional columns `columns`, in the order of the file, of the contacts of a model in motion.
+
+    episodes: of the motion in the model's worlds; a velocity never spans two of them. exact: of the column grad_exact,
+    if it is wanted.
+    """
+
+    model: Model
+    motion: Motion
+    surfaces: OptionalColumns
+    episodes: Episodes | None
+    exact: ExactGradients | None
+
+    @classmethod
+    def of(cls, model: Model, motion: Motion, names: Sequence[str], device: wp.Device) -> RunColumns:
+        """The columns `names`.
+
+        Raises InputError for an unknown or undefined column, and for a velocity in a motion of one frame.
+        """
+        surfaces = OptionalColumns.of(model, names)
+        exact = None
+        if EXACT in names:
+            exact = ExactGradients(model, device)
+        columns = cls(model, motion, surfaces, episodes_in(motion, model.world_count), exact)
+        if columns._velocities and len(motion.time) < 2:
+            raise InputError(
+                f"{' and '.join(sorted(columns._velocities))} of a motion of one frame: there is no velocity",
+                "--columns",
+                "give a recording of two frames or more, or leave the column out",
+            )
+        return columns
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.surfaces.columns
+
+    @property
+    def _of_motion(self) -> frozenset[str]:
+        return frozenset(column.name for column in self.columns if column in MOTION_COLUMNS)
+
+    @property
+    def _velocities(self) -> frozenset[str]:
+        return self._of_motion & set(VELOCITIES)
+
+    def added(self, block: ContactBlock) -> ContactBlock:
+        """The block with these columns added; the block itself if there are none.
+
+        Reads the motion's frames of the block again. Raises InputError where two frames have no time between them.
+        """
+        block = self.surfaces.added(block)
+        if not self._of_motion:
+            return block
+        poses = self._poses(block)
+        needed = self._of_motion | ({GRADIENT} if self.exact else set())
+        found = motion_columns(self.model, block, poses, needed)
+        if self.exact is not None:
+            found[EXACT] = self.exact.column(block, poses, found[GRADIENT])
+        ordered = {column.name: found[column.name] for column in self.columns if column.name in found}
+        return replace(block, columns={**block.columns, **ordered})
+
+    def _poses(self, block: ContactBlock) -> FramePoses:
+        """Poses of the block's frames, with those before and after them if velocities are wanted."""
+        cell = block.first_cell + np.arange(len(block.cell_counts))
+        frame, world = np.divmod(cell, self.model.world_count)
+        before = after = frame
+        seconds = np.full(len(cell), np.nan)
+        if self._velocities:
+            first, last = self._ends(frame, world)
+            before, after = np.maximum(frame - 1, first), np.minimum(frame + 1, last)
+            seconds = self.motion.time[after] - self.motion.time[before]
+            self._check_times(block, frame, before, after, seconds)
+        frames = range(int(before.min(initial=frame[0])), int(after.max(initial=frame[-1])) + 1)
+        with reading("motion"):
+            poses = self.motion.read(frames)
+        return FramePoses(frames.start, poses, before, after, seconds)
+
+    def _ends(self, frame: np.ndarray, world: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """First and last frame of each cell's episode; of a cell outside every episode, the cell's own."""
+        if self.episodes is None:
+            return np.zeros_like(frame), np.full_like(frame, len(self.motion.time) - 1)
+        if not len(self.episodes):
+            return frame, frame
+        row = self.episodes.row(world, frame)
+        inside = row >= 0
+        first = np.where(inside, self.episodes.first_frame[row], frame)
+        return first, np.where(inside, self.episodes.end_frame[row] - 1, frame)
+
+    def _check_times(
+        self, block: ContactBlock, frame: np.ndarray, before: np.ndarray, after: np.ndarray, seconds: np.ndarray
+    ) -> None:
+        still = (block.cell_counts > 0) & ~(seconds > 0.0)
+        if still.any():
+            cell = int(np.argmax(still))
+            what = f"frames {before[cell]} to {after[cell]} take no time: there is no velocity in frame {frame[cell]}"
+            if before[cell] == after[cell]:
+                what = f"frame {frame[cell]} is an episode of one frame: there is no velocity"
+            fix = (
+                f"leave {' and '.join(sorted(self._velocities))} out of --columns, or select other frames with --frames"
+            )
+            raise InputError(what, "time", fix)
+
 
 WAITING_WRITES = 2
 """Largest number of blocks that wait to be written."""
@@ -133,7 +256,7 @@ def run(request: RunRequest, progress: Progress = None, cache: SceneCache | None
     with timing.stage("load"):
         device = find_device(request.engine.device)
         load_ahead(device)
-        native_loops.begin_compiling()
+        array_loops.begin_compiling()
         if request.trajectory:
             hash_ahead(request.trajectory)
         with parts_kept_in(request.engine.cache_dir, request.engine.cache_limit):
@@ -346,3 +469,114 @@ class WriterThread:
         if self._thread.is_alive():
             self._blocks.put(None)
             self._thread.join()
+
+
+# Column `grad_exact`: whether a contact's gradients are those of its pair's least distance, by central differences.
+#
+# The least distance of a pair is measured again with shape1's body moved and turned both ways about each axis, by PART
+# of the pair's size. The gradient is exact if the differences agree with it and the distance has no kink: at a kink,
+# such as that of two faces that are parallel, the differences to both sides differ.
+
+PART = 1e-5
+"""Displacement, as a part of the size."""
+AGREEMENT = 0.01
+"""Largest difference of the slopes to either side from the gradient, per unit of displacement. Rounding of a depth, up
+to 1e-9 of the size, makes 1e-4; a curvature of 1000 / size makes 5e-3.
+"""
+
+
+@dataclass
+class ExactGradients:
+    """Finds the column for the blocks of a model's contacts."""
+
+    model: Model
+    device: wp.Device
+    _measures: dict[frozenset[tuple[int, int]], PairDistances] = field(default_factory=dict)
+
+    def column(self, block: ContactBlock, poses: FramePoses, gradient: np.ndarray) -> np.ndarray:
+        """uint8[n]: 1 for the contact with the least distance of its pair, if that is differentiable there.
+
+        gradient: float32[n, 6], `distance_grad1`.
+        """
+        found = np.zeros(block.contact_count, np.uint8)
+        rows = least_rows(block)
+        if len(rows):
+            found[rows] = self._is_exact(block, poses, rows, gradient[rows].astype(np.float64))
+        return found
+
+    def _is_exact(self, block: ContactBlock, poses: FramePoses, rows: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        model, pair = self.model, np.stack([block.shape0[rows], block.shape1[rows]], axis=1)
+        frame, world = np.divmod(block.cell[rows], model.world_count)
+        body = model.shapes.body[pair].astype(np.int64)
+        held = [body_poses(model, poses.body_pose, frame - poses.first_frame, world, body[:, k]) for k in (0, 1)]
+        local = model.shapes.pose[pair]
+        placed = [self._placed(held[k], local[:, k], body[:, k], world, pair[:, k]) for k in (0, 1)]
+        arm = norm(block.point1[rows].astype(np.float64) - held[1][:, :3])
+        size = (
+            bounding_radius(model.shapes.type, model.shapes.size)[pair].min(axis=1).astype(np.float64)
+        )  # of a plane inf
+        reach = np.stack([np.ones_like(arm)] * 3 + [arm + size] * 3, axis=1)  # displacement per unit of the motion
+        measure = self._measure(pair).measure
+
+        def distance(moved: np.ndarray) -> np.ndarray:
+            return measure(pair, np.stack([placed[0], moved], axis=1)).distance
+
+        here, exact = distance(placed[1]), np.ones(len(rows), bool)
+        for axis in range(6):
+            slopes = []
+            for sign in (-1.0, 1.0):
+                step = sign * PART * size / reach[:, axis]
+                moved = compose(_motion(held[1], axis, step), placed[1])
+                slopes.append((distance(moved) - here) / step)
+            for slope in slopes:
+                exact &= np.abs(slope - gradient[:, axis]) <= AGREEMENT * reach[:, axis]
+        return exact
+
+    def _placed(
+        self, held: np.ndarray, local: np.ndarray, body: np.ndarray, world: np.ndarray, shape: np.ndarray
+    ) -> np.ndarray:
+        """float64[n, 7]: world poses of shapes of bodies at `held`; a static shape moves with its world."""
+        placed = compose(held, local)
+        shift = self.model.world_shift
+        if shift is not None:
+            moves = (body < 0) & (self.model.shapes.template[shape] >= 0)
+            placed[moves] = compose(shift[world[moves]], placed[moves])
+        return placed
+
+    def _measure(self, pair: np.ndarray) -> PairDistances:
+        """Distances of pairs; compiled for the kinds of shapes of one block, which nearly always are those of all."""
+        kinds = np.sort(kinds_of(self.model)[pair], axis=1)
+        _, first = np.unique(kinds, axis=0, return_index=True)
+        key = frozenset((int(a), int(b)) for a, b in kinds[first])
+        for known, measure in self._measures.items():
+            if key <= known:
+                return measure
+        return self._measures.setdefault(key, PairDistances(self.model, self.device, pair[first]))
+
+
+def least_rows(block: ContactBlock) -> np.ndarray:
+    """int64: the row with the least distance of each pair in each cell, the first of several."""
+    begins = np.flatnonzero(pair_begins(block))
+    if not len(begins):
+        return begins
+    least = np.minimum.reduceat(block.distance, begins)
+    of_pair = np.repeat(np.arange(len(begins)), np.diff(np.append(begins, block.contact_count)))
+    candidates = np.flatnonzero(block.distance == least[of_pair])
+    _, first = np.unique(of_pair[candidates], return_index=True)
+    return candidates[first]
+
+
+def _motion(held: np.ndarray, axis: int, step: np.ndarray) -> np.ndarray:
+    """float64[n, 7]: transforms of the world that move along axis 0 to 2 [m], or turn about axis 3 to 5 [rad] through
+    the origins of bodies at `held`.
+    """
+    motion = np.zeros((len(step), 7))
+    motion[:, 6] = 1.0
+    if axis < 3:
+        motion[:, axis] = step
+        return motion
+    motion[:, axis], motion[:, 6] = sincos(0.5 * step)
+    about = np.zeros_like(motion)
+    about[:, :3], about[:, 6] = held[:, :3], 1.0
+    back = about * [-1.0, -1.0, -1.0, 1.0, 1.0, 1.0, 1.0]
+    return compose(compose(about, motion), back)

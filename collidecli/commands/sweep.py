@@ -12,20 +12,20 @@ from collidecli.commands.contact_totals import TOUCHES
 from collidecli.commands.python_api import motion_of
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.device_model import DeviceModel, upload_model
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.sweep.stage import SweepStage, sweep_stage
 from collidecli.errors import InputError
-from collidecli.scene.contact_groups import SELF_SWEEP, SOFT_SWEEP, SWEEP, GroupRows, consecutive_groups
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
-from collidecli.scene.run_options import (
+from collidecli.scene.options import (
     DEFAULT_CACHE_LIMIT,
     DEFAULT_RINGS,
     DEFAULT_SWEEP_TOLERANCE,
     ContactOptions,
     check_sweep_tolerance,
 )
+from collidecli.scene.tables import SELF_SWEEP, SOFT_SWEEP, SWEEP, GroupRows, consecutive_groups
 from collidecli.storage.field_cache import FieldCache
 
 CELLS_AT_ONCE = 4096
@@ -215,7 +215,7 @@ def _groups(
     batches = pose_batches(motion, model, CELLS_AT_ONCE, TimingReport(), with_next=True)
     if not len(model.particles):
         return consecutive_groups([{SWEEP.name: stage.sweep(batch)[0]} for batch in batches])
-    from collidecli.engine.sweep.point_stage import point_sweep_stage
+    from collidecli.engine.sweep.soft_stages import point_sweep_stage
 
     points, workspace = point_sweep_stage(device_model, stage), Workspace(device_model.device, MEMORY_LIMIT)
     elements = None

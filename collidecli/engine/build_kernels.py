@@ -18,10 +18,9 @@ from itertools import combinations_with_replacement, product
 
 import warp as wp
 
-from collidecli.engine.runtime import carried_kernels, kernel_hashes
+from collidecli.engine.runtime import kernel, kernel_cache
 from collidecli.engine.runtime.compilation import load_kernels
-from collidecli.engine.runtime.initialization import initialize
-from collidecli.engine.runtime.process_settings import owned_process
+from collidecli.engine.runtime.initialization import initialize, owned_process
 from collidecli.engine.runtime.warp_internals import compiled_files, has_v3
 
 
@@ -39,7 +38,7 @@ def kernels() -> Iterator[wp.Kernel]:
     yield from collider(ShapeType.BOX, ShapeType.BOX, "gjk", has_field=True).kernels
     for surfaces in product((True, False), repeat=2):
         yield from voxel_kernels(*surfaces)
-    for package in kernel_hashes.SOURCES:
+    for package in kernel.SOURCES:
         path = os.path.join(os.path.dirname(__file__), "..", package)
         for found in pkgutil.walk_packages([path], f"collidecli.{package}."):
             for value in vars(importlib.import_module(found.name)).values():
@@ -54,7 +53,7 @@ def build(path: str) -> int:
     declared = list(dict.fromkeys(kernels()))
     load_kernels(declared, device)
     names = {name for one in declared for name in compiled_files(one.module, device)}
-    names.add(os.path.basename(kernel_hashes.table_path()))
+    names.add(os.path.basename(kernel.table_path()))
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
         for name in sorted(names):
@@ -74,7 +73,7 @@ def main() -> None:
     """Compiles in this process, as in one of the command line, so that the table of hashes is written."""
     if not has_v3():
         sys.exit("error: kernels that come with the package are for Linux on a processor of x86-64-v3")
-    path = carried_kernels.archive_path()
+    path = kernel_cache.archive_path()
     with owned_process():
         initialize()
         count = build(path)

@@ -12,12 +12,89 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.cell_blocks import SINGLE_CELLS, BlockShape, block_shape, cell_blocks
 from collidecli.engine.device_model import LANES, DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.real import Pose
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.shape_lanes import BOUND_NUMBERS, BOX_NUMBERS, bound_block, place_empty, place_lanes, read_ahead
+
+# Blocks of cells: cells of one template whose instances of a shape are consecutive in memory, as lanes.
+#
+# In a block the cell is the fastest index: instance = (block * width + slot) * lanes + lane. Transforms, bounds and
+# pair tests are executed for several lanes at once, and the broad phase tests the boxes of whole blocks first. A block
+# has consecutive frames of one world where a chunk has enough of them, else cells of several worlds.
+
+MAX_SHIFT = 5
+"""Blocks have at most 1 << MAX_SHIFT cells: as many as a 32-bit mask has bits."""
+MIN_LANES = 8
+"""Blocks have one cell or at least this many."""
+
+
+@dataclass(frozen=True)
+class BlockShape:
+    """Size of blocks: 1 << shift cells. of_one_world: whether a block has cells of one world only."""
+
+    shift: int = 0
+    of_one_world: bool = False
+
+    @property
+    def lanes(self) -> int:
+        return 1 << self.shift
+
+
+SINGLE_CELLS = BlockShape()
+FULL_BLOCKS = BlockShape(MAX_SHIFT)
+
+
+@dataclass(frozen=True)
+class CellBlocks:
+    """Cells of a chunk as lanes of blocks.
+
+    lane_cell: int32[blocks * lanes], cell of each lane; unused lanes at the end of a block have that of its first.
+    cell_lane: int32[cells], lane of each cell, counted through all blocks. block_template, block_size: int32[blocks],
+    template and used lanes of each block.
+    """
+
+    lane_cell: np.ndarray
+    cell_lane: np.ndarray
+    block_template: np.ndarray
+    block_size: np.ndarray
+
+
+def block_shape(cell_count: int, world_template: np.ndarray, most: BlockShape) -> BlockShape:
+    """The blocks of a chunk of `cell_count` cells: up to `most`, and no larger than one block for all needs to be.
+
+    world_template: int32[W], template of each world.
+    """
+    groups = len(world_template) if most.of_one_world else int(world_template.max()) + 1
+    each = cell_count // groups
+    if each < 2 or most.shift == 0:
+        return BlockShape(0, most.of_one_world)
+    lanes = max(MIN_LANES, 1 << (each - 1).bit_length())
+    return BlockShape(min(most.shift, lanes.bit_length() - 1), most.of_one_world)
+
+
+def cell_blocks(template: np.ndarray, world: np.ndarray, shape: BlockShape) -> CellBlocks:
+    """Blocks of cells with these templates and worlds, both int32[cells] with frames in ascending order."""
+    count, lanes = len(template), shape.lanes
+    group = world if shape.of_one_world else template
+    order, begins = np.arange(count), np.zeros(1, np.int64)
+    if lanes > 1 and not (world == world[0]).all():
+        order = np.lexsort((world, group))
+        begins = np.flatnonzero(np.diff(group[order], prepend=-1))
+    sizes = np.diff(begins, append=count)
+    blocks = -(-sizes // lanes)
+    first_block = np.cumsum(blocks) - blocks
+    lane = np.arange(count) - np.repeat(begins - first_block * lanes, sizes)
+    lane_cell = np.full(int(blocks.sum()) * lanes, -1, np.int32)
+    lane_cell[lane] = order
+    by_block = lane_cell.reshape(-1, lanes)
+    block_size = (by_block >= 0).sum(axis=1).astype(np.int32)
+    by_block[:] = np.where(by_block < 0, by_block[:, :1], by_block)
+    cell_lane = np.empty(count, np.int32)
+    cell_lane[order] = lane
+    return CellBlocks(lane_cell, cell_lane, template[by_block[:, 0]].astype(np.int32), block_size)
+
 
 LANE_COUNT = wp.constant(LANES)
 
@@ -291,3 +368,67 @@ def bound_blocks(shift: int, instances: Instances):
     """One thread per slot of a block: the box around the bounds of its lanes."""
     thread = wp.tid()
     bound_block(instances.bound, thread, 1 << shift, instances.block_box)
+
+
+# Pairs of slots in blocks of cells, with the cells in which a pair is a candidate.
+
+
+@dataclass(frozen=True)
+class BlockPairs:
+    """Pairs of slots of a chunk whose bounds overlap in some cell of a block, ordered by block, slot0, slot1.
+
+    slots: vec2i, both slots of each, counted through all blocks; slot0 < slot1. mask: uint32, bit k is set where the
+    pair is a candidate in lane k of the block. count: number of pairs; the arrays may be longer.
+    """
+
+    slots: wp.array
+    mask: wp.array
+    count: int
+
+
+@wp.struct
+class PairLanes:
+    """Pairs of slots with what is found of them when their candidates are listed (`candidates.expand`).
+
+    slots, mask: see BlockPairs. end: of each block, the end of its pairs. The others are set where the mask is not 0:
+    row: rows of both shapes. bucket: number of the pair's collider. before: candidates, and pairs, of its bucket in
+    earlier pairs of the block. first: index of its first candidate among those ordered by bucket; the others follow, by
+    lane. order: numbers of the pairs, ordered by bucket.
+    """
+
+    slots: wp.array[wp.vec2i]
+    mask: wp.array[wp.uint32]
+    end: wp.array[wp.int32]
+    row: wp.array[wp.vec2i]
+    bucket: wp.array[wp.uint8]
+    before: wp.array[wp.vec2i]
+    first: wp.array[wp.int32]
+    order: wp.array[wp.int32]
+
+
+BIT_FUNCTIONS = """
+#if defined(__CUDA_ARCH__)
+    #define COUNT_OF(word) __popc(word)
+    #define FIRST_OF(word) (__ffs(word) - 1)
+#else
+    #define COUNT_OF(word) __builtin_popcount(word)
+    #define FIRST_OF(word) __builtin_ctz(word)
+#endif
+"""
+"""Number of set bits of a word, and the lowest of those of a word that is not 0."""
+
+
+@wp.func_native(f"""{BIT_FUNCTIONS}
+    return FIRST_OF(mask);
+""")
+def first_lane(mask: wp.uint32) -> int:
+    """Lowest set bit of a mask that is not 0."""
+    ...
+
+
+@wp.func_native(f"""{BIT_FUNCTIONS}
+    return COUNT_OF(mask & ((1u << lane) - 1u));
+""")
+def lanes_below(mask: wp.uint32, lane: int) -> int:
+    """Number of set bits below bit `lane`."""
+    ...

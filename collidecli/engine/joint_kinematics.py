@@ -15,8 +15,8 @@ import warp as wp
 from collidecli.engine.runtime.compilation import begin_loading, is_found, is_loaded
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.numerics.elementary import COSINE, HALF_PI_PARTS, MODERATE, SINE, TWO_OVER_PI
-from collidecli.scene import joint_tree
-from collidecli.scene.joint_tree import BALL, FIXED, FREE, JOINTED, SHORTEST, SLIDE, UNIT, JointTree
+from collidecli.scene import kinematics
+from collidecli.scene.kinematics import BALL, FIXED, FREE, JOINTED, SHORTEST, SLIDE, UNIT, JointTree
 from collidecli.scene.motion import Motion, has_joint_tree
 
 LANES = 8
@@ -330,7 +330,7 @@ def begin_loading_kinematics(motion: Motion) -> None:
     compiles leaves no compiled kernel, and the next one compiles it again.
     """
     loader = TreeLoader()
-    joint_tree.use(loader)
+    kinematics.use(loader)
     if not has_joint_tree(motion) or loader.is_ready():
         return
     device = wp.get_device("cpu")

@@ -33,9 +33,8 @@ from collidecli.engine.pipeline import ChunkReport, CollisionPipeline
 from collidecli.engine.runtime.device_stream import free_device_memory, has_own_memory
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
 from collidecli.errors import InputError
-from collidecli.scene.contact_groups import consecutive_groups
-from collidecli.scene.contacts import ContactBlock
-from collidecli.scene.text_format import memory
+from collidecli.scene.arguments import memory
+from collidecli.scene.tables import ContactBlock, consecutive_groups
 from collidecli.system_resources import processor_count
 
 

@@ -10,9 +10,21 @@ import warp as wp
 
 from collidecli.engine.device_model import LANES, MOVED_BY_WORLD
 from collidecli.engine.geometry.bounds import INFINITE, OUTWARD
-from collidecli.engine.geometry.lanes import COMPOSITION, EPILOGUE, LANE_STEP, LOAD, PRELUDE
-from collidecli.engine.geometry.real import Pose, Vec3
-from collidecli.engine.geometry.shape_codes import CAPSULE, CONE, CYLINDER, ELLIPSOID, PLANE, SPHERE
+from collidecli.engine.geometry.real import (
+    CAPSULE,
+    COMPOSITION,
+    CONE,
+    CYLINDER,
+    ELLIPSOID,
+    EPILOGUE,
+    LANE_STEP,
+    LOAD,
+    PLANE,
+    PRELUDE,
+    SPHERE,
+    Pose,
+    Vec3,
+)
 
 BOUND_NUMBERS = 10
 BOX_NUMBERS = 6

@@ -28,8 +28,7 @@ from collidecli.commands.regression import (
 from collidecli.errors import CollideError, OutputError
 from collidecli.escaping import printable_values
 from collidecli.pytest_plugin.options import REGENERATE, ContactsWarning
-from collidecli.report.diff_pages import markdown
-from collidecli.report.diff_table import diff_table
+from collidecli.report.diff import diff_table, markdown
 from collidecli.storage.atomic_output import AtomicOutput
 
 PathLike = str | os.PathLike[str]

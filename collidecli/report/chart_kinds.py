@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from collidecli.escaping import printable_values
-from collidecli.report.audit_words import audit_verdict
-from collidecli.report.chart_style import PAGE, THEMES, Canvas, drawing, file_bytes, page_svg
-from collidecli.report.words import ResultDict, length, seconds
-from collidecli.scene.contact_groups import group_words
-from collidecli.scene.text_format import count, plural
+from collidecli.report.audit import audit_verdict
+from collidecli.report.charts import (
+    LEAST_OPACITY,
+    MAP_COLOUR,
+    PAGE,
+    THEMES,
+    Canvas,
+    along_time,
+    drawing,
+    edges_of,
+    file_bytes,
+    length_unit,
+    moment,
+    page_svg,
+    pair_map,
+    short_length,
+    short_number,
+    time_axis,
+)
+from collidecli.report.tables import ResultDict, length, pair_labels, percent, seconds, shortened
+from collidecli.scene.arguments import count, plural
+from collidecli.scene.tables import group_words
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
 
 WIDE, NARROW = 920, 320
 FILE_WIDTH, FILE_SCALE = 920, 2.0
@@ -125,23 +147,23 @@ KINDS = {
     "pairs": ChartKind("Pairs over time", ("charts", "pairs_chart"), _of_pairs, _no_contacts),
     "pair-depths": ChartKind("Depth of pairs over time", ("charts", "pair_depths_chart"), _of_pairs, _no_penetration),
     "depths": ChartKind("Depths", ("charts", "depths_chart"), _of_depths, _no_penetration),
-    "areas": ChartKind("Areas over time", ("group_charts", "areas_chart"), _of_surfaces, _no_surfaces),
-    "forces": ChartKind("Forces over time", ("group_charts", "forces_chart"), _of_surfaces, _no_surfaces),
-    "pressures": ChartKind("Pressures over time", ("group_charts", "pressures_chart"), _of_surfaces, _no_surfaces),
+    "areas": ChartKind("Areas over time", ("charts", "areas_chart"), _of_surfaces, _no_surfaces),
+    "forces": ChartKind("Forces over time", ("charts", "forces_chart"), _of_surfaces, _no_surfaces),
+    "pressures": ChartKind("Pressures over time", ("charts", "pressures_chart"), _of_surfaces, _no_surfaces),
     "particles": ChartKind(
-        "Contacts of particles over time", ("group_charts", "particles_chart"), _of_particles, _no_particles
+        "Contacts of particles over time", ("charts", "particles_chart"), _of_particles, _no_particles
     ),
-    "stages": ChartKind("Stages of the run", ("cost_charts", "stages_chart"), _of_stages, _no_stages),
+    "stages": ChartKind("Stages of the run", ("chart_kinds", "stages_chart"), _of_stages, _no_stages),
     "phases": ChartKind(
-        "Broad phases", ("cost_charts", "phases_chart"),
+        "Broad phases", ("chart_kinds", "phases_chart"),
         lambda _: "Candidates, touching pairs and contacts of each broad phase.", _no_phases,
     ),
     "differences": ChartKind(
-        "Differences by pair", ("cost_charts", "differences_chart"),
+        "Differences by pair", ("chart_kinds", "differences_chart"),
         lambda _: "Contacts missing, extra and changed, by pair of shapes.", _no_pairs_differ,
     ),
     "deviations": ChartKind(
-        "Deviations of fields", ("cost_charts", "deviations_chart"),
+        "Deviations of fields", ("chart_kinds", "deviations_chart"),
         lambda _: "Number of contacts by field and deviation.", _no_field_differs,
     ),
 }  # fmt: skip
@@ -149,17 +171,17 @@ KINDS = {
 
 PAGE_KINDS = KINDS | {
     "audit": ChartKind(
-        "Audit", ("audit_chart", "audited_chart"),
+        "Audit", ("chart_kinds", "audited_chart"),
         lambda result: f"Greatest depth over time and limits: {audit_verdict(result['audit'])}.",
         lambda result: "" if result.get("audit") else "it needs an audit; give --audit",
     ),
     "labels": ChartKind(
-        "Labels", ("label_chart", "labelled_chart"),
+        "Labels", ("chart_kinds", "labelled_chart"),
         lambda result: f"When {plural(len(result['labels']['listed']), 'pair')} of labels touch.",
         lambda result: "" if (result.get("labels") or {}).get("listed") else "it has no labels; give --labels",
     ),
     "clearance": ChartKind(
-        "Clearance", ("clearance_chart", "measured_chart"),
+        "Clearance", ("chart_kinds", "measured_chart"),
         lambda result: "Least distances over time; the least is "
         f"{length(result['clearance']['listed'][0]['least_distance'])}.",
         lambda result: "" if (result.get("clearance") or {}).get("listed") else "it has no distances; give --clearance",
@@ -190,3 +212,290 @@ def chart_file(result: ResultDict, name: str, form: str, theme: str, width: int 
         canvas = Canvas(width, colours)
         figure = KINDS[name].draw(result, canvas)
         return file_bytes(figure, form, colours["paper"], FILE_SCALE if form == "png" else 1.0, canvas.hovers)
+
+
+# Chart of an audit: the greatest depth over time, with the limits and the unusable frames.
+
+LINES = (
+    ("depth", "all pairs", "warm", "depth"),
+    ("self_depth", "one robot", "accent", "self"),
+    ("ground_depth", "ground", "third", "ground"),
+)
+"""Name in the series, label, role of the colour and check of each line."""
+
+
+def audit_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """Greatest depth over time of all pairs, of one robot's and of the ground's; limits are dashed, unusable frames
+    shaded.
+    """
+    figure, axes = canvas.axes(220 if canvas.narrow else 260)
+    series, colours = result["series"], canvas.colours
+    times, label = time_axis(series)
+    limits = {one["name"]: one["limit"] for one in result["checks"]}
+    deepest = max([*series["depth"], *(limit for limit in limits.values() if limit is not None)], default=0.0)
+    factor, unit = length_unit(deepest)
+    for (left, right), is_unusable in zip(pairwise(edges_of(times)), series["unusable"], strict=True):
+        if is_unusable:
+            axes.axvspan(left, right, color=colours["muted"], alpha=0.14, linewidth=0)
+    for name, words, role, check in LINES:
+        depth = np.array(series[name], float)
+        if name == "depth" or depth.any():
+            axes.plot(
+                times, depth * factor, color=colours[role], linewidth=2.6 if name == "depth" else 1.3, label=words
+            )
+            if limits.get(check) is not None:
+                axes.axhline(limits[check] * factor, color=colours[role], linewidth=1.0, linestyle=(0, (4, 3)))
+    along_time(axes, times, label, canvas)
+    axes.set_ylim(bottom=0)
+    canvas.legend(axes, 3)
+    axes.set_ylabel(f"greatest depth [{unit}]", fontsize=canvas.font - 1.0)
+    for n, x in enumerate(pairwise(edges_of(times))):
+        texts = [f"{words} {length(series[name][n])}" for name, words, _, _ in LINES if series[name][n]]
+        canvas.hover(axes, x, axes.get_ylim(), f"frame {series['frame'][n]}: {', '.join(texts) or 'no penetration'}")
+    return figure
+
+
+def audited_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """The chart of the audit in collide.report/1."""
+    return audit_chart(result["audit"], canvas)
+
+
+def audit_chart_file(result: ResultDict, form: str) -> bytes:
+    """The chart as a "png" or "svg" file. Raises InputError without matplotlib."""
+    with drawing():
+        canvas = Canvas(FILE_WIDTH, THEMES["light"])
+        figure = audit_chart(result, canvas)
+        return file_bytes(figure, form, canvas.colours["paper"], FILE_SCALE if form == "png" else 1.0, canvas.hovers)
+
+
+# Chart of least distances over time.
+
+STYLES = [(colour, line) for line in ("-", "--") for colour in ("accent", "warm", "third")]
+"""Colours by role and styles of the lines; as many lines are drawn."""
+
+
+def clearance_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """Least distances of the first listed items of collide.clearance/1 over time."""
+    series, most = result["series"], 26 if canvas.narrow else 44
+    figure, axes = canvas.axes(300)
+    listed = result["listed"][: len(STYLES)]
+    times, label = time_axis(series)
+    values = np.array([[float(value) for value in row] for row in series["least"][: len(listed)]])
+    values = values.reshape(len(listed), len(times))
+    finite = np.abs(values[np.isfinite(values)])
+    factor, unit = length_unit(float(finite.max(initial=0.0)))
+    pairs = pair_labels(listed, most)
+    for one, pair, row, (colour, line) in zip(listed, pairs, values, STYLES, strict=False):
+        name = shortened(one["body"], most) if "body" in one else pair
+        shown = np.where(np.isfinite(row), row * factor, np.nan)
+        axes.plot(times, shown, color=canvas.colours[colour], linestyle=line, linewidth=1.6, label=name)
+    axes.axhline(0.0, color=canvas.colours["muted"], linewidth=0.8)
+    along_time(axes, times, label, canvas)
+    axes.set_ylabel(f"least distance [{unit}]", fontsize=canvas.font - 1.0)
+    if listed:
+        canvas.legend(axes, 1 if canvas.narrow else 2)
+    for n, x in enumerate(pairwise(edges_of(times))):
+        if np.isfinite(least := values[:, n].min(initial=np.inf)):
+            canvas.hover(axes, x, axes.get_ylim(), f"{moment(series, result['frames'], n)}: {length(float(least))}")
+    return figure
+
+
+def measured_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """The chart of the distances in collide.report/1."""
+    return clearance_chart(result["clearance"], canvas)
+
+
+def clearance_chart_file(result: ResultDict, form: str, width: int) -> bytes:
+    """The chart as a "png" or "svg" file."""
+    with drawing():
+        canvas = Canvas(width, THEMES["light"])
+        figure = clearance_chart(printable_values(result), canvas)
+        return file_bytes(figure, form, canvas.colours["paper"], FILE_SCALE if form == "png" else 1.0, canvas.hovers)
+
+
+# Charts of collide.report/1 about costs and differences: stages, broad phases, differences from a baseline.
+
+BEFORE = ("load", "compile")
+"""Stages before the run, which are not part of its time."""
+PHASE_COUNTS = {"candidates": "muted", "touching_pairs": "accent", "contacts": "warm"}
+DIFFERENCE_KINDS = {"missing": "accent", "extra": "third", "changed": "warm"}
+MAX_PAIRS = 12
+
+
+def stages_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """Time of each stage of the run [s], and, with a scale of their own, of those before the run."""
+    stages = [one for one in result["timing"].get("stages", []) if one["seconds"] > 0.0]
+    during = [one for one in stages if one["stage"] not in BEFORE]
+    before = [one for one in stages if one["stage"] in BEFORE]
+    shown = [(part, role, words) for part, role, words in (
+        (during, "accent", "of the run"), (before, "muted", "before the run: scene and kernels")) if part]  # fmt: skip
+    heights = [len(part) * 26 + 30 for part, _, _ in shown]
+    figure = canvas.figure(sum(heights) + 10)
+    grid = figure.subplots(len(shown), 1, squeeze=False, gridspec_kw={"height_ratios": heights})
+    for axes, (part, role, words) in zip(grid.ravel(), shown, strict=True):
+        canvas.plain(axes)
+        values = [one["seconds"] for one in part]
+        axes.barh(range(len(part)), values, 0.62, color=canvas.colours[role], linewidth=0, alpha=0.9)
+        names = [one["stage"].replace("_", " ") for one in part]
+        _rows(axes, canvas, names, values, [seconds(value) for value in values])
+        canvas.title(axes, words)
+    return figure
+
+
+def phases_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """Candidates, touching pairs, contacts and compute time of each broad phase."""
+    phases = phases_of(result)
+    timed = [one for one in phases if one.get("compute_seconds") is not None]
+    height = len(phases) * 66 + 50
+    beside = bool(timed) and not canvas.narrow
+    figure = canvas.figure(height + (len(timed) * 28 + 40 if timed and canvas.narrow else 0))
+    ratios = {"width_ratios": [3, 2]} if beside else {"height_ratios": [height, len(timed) * 28 + 40]} if timed else {}
+    found = figure.subplots(1 if beside or not timed else 2, 2 if beside else 1, squeeze=False, gridspec_kw=ratios)
+    axes = found.ravel()[0]
+    canvas.plain(axes, grid="")
+    labels = []
+    for k, (name, role) in enumerate(PHASE_COUNTS.items()):
+        at = np.arange(len(phases)) + (k - 1) * 0.27
+        values = [one[name] for one in phases]
+        axes.barh(at, values, 0.23, color=canvas.colours[role], label=name.replace("_", " "), linewidth=0, alpha=0.9)
+        labels += list(zip(at.tolist(), values, strict=True))
+    _rows(axes, canvas, [one["name"] for one in phases], [v for _, v in labels], [short_number(v) for _, v in labels],
+          [at for at, _ in labels])  # fmt: skip
+    canvas.legend(axes, 3)
+    for row, one in enumerate(phases):
+        counts = ", ".join(f"{count(one[name])} {name.replace('_', ' ')}" for name in PHASE_COUNTS)
+        canvas.hover(axes, axes.get_xlim(), (row - 0.5, row + 0.5), f"{one['name']}: {counts}")
+    if timed:
+        axes = found.ravel()[1]
+        canvas.plain(axes, grid="")
+        values = [one["compute_seconds"] for one in timed]
+        axes.barh(range(len(timed)), values, 0.5, color=canvas.colours["third"], alpha=0.9, linewidth=0)
+        _rows(axes, canvas, [one["name"] for one in timed], values, [seconds(value) for value in values])
+        canvas.title(axes, "time of the engine")
+    return figure
+
+
+def phases_of(result: ResultDict) -> list[dict[str, Any]]:
+    """The measured broad phases of the profile, or else the broad phase of the run."""
+    if result["profile"] is not None:
+        return [one for one in result["profile"]["phases"] if not one["skipped"]]
+    timing = result["timing"]
+    if "candidate_count" not in timing:
+        return []
+    return [
+        {
+            "name": timing.get("broad_phase", "this run"),
+            "candidates": timing["candidate_count"],
+            "touching_pairs": timing.get("touching_pair_count", result["contact_pair_cells"]),
+            "contacts": timing.get("contact_count", result["contacts"]),
+        }
+    ]
+
+
+def differences_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """Missing, extra and changed contacts of the pairs that differ."""
+    pairs = result["difference"]["pairs"]["listed"][:MAX_PAIRS]
+    figure, axes = canvas.axes(len(pairs) * 28 + 40)
+    left = np.zeros(len(pairs))
+    for kind, role in DIFFERENCE_KINDS.items():
+        values = np.array([pair[kind] for pair in pairs], float)
+        axes.barh(range(len(pairs)), values, 0.62, left, color=canvas.colours[role], label=kind, linewidth=0, alpha=0.9)
+        left += values
+    names = pair_labels(pairs, 26 if canvas.narrow else 44)
+    _rows(axes, canvas, names, left.tolist(), [short_number(value) for value in left])
+    for row, pair in enumerate(pairs):
+        counts = ", ".join(f"{count(pair[kind])} {kind}" for kind in DIFFERENCE_KINDS)
+        text = f"{pair['shape0']} and {pair['shape1']}: {counts}"
+        for x in (None, axes.get_xlim()):
+            canvas.hover(axes, x, (row - 0.5, row + 0.5), text)
+    canvas.legend(axes, 3)
+    return figure
+
+
+def deviations_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """Contacts by field and decade of the deviation."""
+    fields = [one for one in result["difference"]["fields"] if one["histogram"]]
+    edges = sorted({b["from"] or 0.0 for one in fields for b in one["histogram"]})
+    figure = canvas.figure(len(fields) * 30 + 50)
+    axes = figure.add_subplot()
+    canvas.plain(axes, grid="")
+    counts = np.array([[_bin(one, edge) for edge in edges] for one in fields], float)
+    image = np.zeros((*counts.shape, 4))
+    image[..., :3] = MAP_COLOUR
+    scaled = np.log1p(counts) / np.log1p(counts.max(initial=1.0))
+    image[..., 3] = np.where(counts > 0, LEAST_OPACITY + (0.75 - LEAST_OPACITY) * scaled, 0.0)
+    axes.imshow(image, aspect="auto", interpolation="none")
+    for (row, column), value in np.ndenumerate(counts):
+        if value:
+            words = short_number(value)
+            axes.text(
+                column, row, words, ha="center", va="center", color=canvas.colours["ink"], fontsize=canvas.font - 2
+            )
+            cell = (column - 0.5, column + 0.5), (row - 0.5, row + 0.5)
+            canvas.hover(axes, *cell, f"{fields[row]['name']}: {count(int(value))} contacts")
+    units = {one["unit"] for one in fields}
+    words = ["<1e-9" if edge == 0.0 else short_length(edge) if units == {"m"} else f"{edge:.0e}" for edge in edges]
+    axes.set_xticks(range(len(edges)), [word.replace("e-0", "e-").replace("e+00", "") for word in words])
+    axes.set_yticks(range(len(fields)), [one["name"] for one in fields])
+    axes.tick_params(axis="x", labelsize=canvas.font - (3.0 if canvas.narrow else 1.0))
+    unit = units.pop() if len(units) == 1 else "m or rad"
+    canvas.title(axes, f"deviation from [{unit}] to ten times that")
+    return figure
+
+
+def _bin(one: Mapping[str, Any], edge: float) -> int:
+    return next((b["contacts"] for b in one["histogram"] if (b["from"] or 0.0) == edge), 0)
+
+
+def _rows(
+    axes: Axes, canvas: Canvas, names: Sequence[str], ends: Sequence[float], words: Sequence[str],
+    positions: Sequence[float] = (),
+) -> None:  # fmt: skip
+    """Names to the left of bars and labels at their ends, the first bar on top, without other axes."""
+    axes.grid(False)
+    axes.set_yticks(range(len(names)), names)
+    axes.tick_params(axis="y", labelsize=canvas.font - 1.0, labelcolor=canvas.colours["ink"])
+    axes.set_xticks([])
+    most = max(ends, default=0.0) or 1.0
+    axes.set_xlim(0, most * (1.28 if canvas.narrow else 1.12))
+    axes.set_ylim(max(1, len(names)) - 0.5, -0.5)
+    for position, end, word in zip(positions or range(len(ends)), ends, words, strict=True):
+        axes.text(
+            end + most * 0.012, position, word, va="center", color=canvas.colours["muted"], fontsize=canvas.font - 1.5
+        )
+    for row, name in enumerate(names):
+        here = [word for at, word in zip(positions or range(len(ends)), words, strict=True) if round(at) == row]
+        canvas.hover(axes, axes.get_xlim(), (row - 0.5, row + 0.5), f"{name}: {', '.join(here)}")
+
+
+# Chart of labels: which sensor touches which partner over time.
+
+
+def label_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """Map of the listed pairs of collide.label/1 over time: the fraction of the recorded frames that have the label."""
+    series = result["series"]
+    listed = [
+        {"shape0": one["sensor"], "shape1": one["partner"], "contacts_per_frame": labelled}
+        for one, labelled in zip(result["listed"], series["labelled"], strict=True)
+    ]
+    pairs = {"listed": listed, "frame": series["frame"], "time": series["time"]}
+    frames = series["frame"][0] + result["shape"]["frames"] if series["frame"] else 0
+    shown = {"pairs": pairs, "frames": frames}
+    return pair_map(shown, canvas, "contacts_per_frame", "of the frames labelled", 1.0, _texts)
+
+
+def _texts(pair: ResultDict) -> list[str]:
+    return ["touching" if share == 1.0 else f"touching in {percent(share)}" for share in pair["contacts_per_frame"]]
+
+
+def labelled_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """The chart of the labels in collide.report/1."""
+    return label_chart(result["labels"], canvas)
+
+
+def label_chart_file(result: ResultDict, form: str) -> bytes:
+    """The chart as a "png" or "svg" file. Raises InputError without matplotlib."""
+    with drawing():
+        canvas = Canvas(FILE_WIDTH, THEMES["light"])
+        figure = label_chart(result, canvas)
+        return file_bytes(figure, form, canvas.colours["paper"], FILE_SCALE if form == "png" else 1.0, canvas.hovers)

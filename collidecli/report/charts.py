@@ -2,23 +2,247 @@
 
 from __future__ import annotations
 
+import io
 import math
+import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from html import escape
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collidecli.analysis.contact_summary import BINS_PER_DECADE
-from collidecli.report.chart_style import MAP_COLOUR, Canvas
-from collidecli.report.chart_words import edges_of, moment, time_axis
-from collidecli.report.short_names import pair_labels
-from collidecli.report.words import ResultDict, length
-from collidecli.scene.text_format import plural
+from collidecli.analysis.summary import BINS_PER_DECADE
+from collidecli.errors import InputError
+from collidecli.report.tables import ResultDict, length, pair_labels
+from collidecli.scene.arguments import plural
+from collidecli.scene.tables import group_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+# Style of charts: colours by role, two widths, output as SVG of a page or as files. Matplotlib is optional.
+
+ROLES = ("ink", "muted", "grid", "paper", "accent", "warm", "third")
+THEMES = {
+    "light": dict(
+        zip(ROLES, ("#1b2530", "#5b6876", "#e2e7ec", "#ffffff", "#2b6cb0", "#c05621", "#2f855a"), strict=True)
+    ),
+    "dark": dict(
+        zip(ROLES, ("#e8edf2", "#9fadbb", "#2d3742", "#151b22", "#63a4e6", "#ed9160", "#68c392"), strict=True)
+    ),
+}
+PAGE = {role: f"#0000{n:02x}" for n, role in enumerate(ROLES, 1)}
+"""Placeholders that `page_svg` replaces by CSS variables, so that one chart has a light and a dark theme."""
+MAP_COLOUR = (0.25, 0.52, 0.80)
+"""Colour of maps on any background; a value is shown by the opacity."""
+FONTS = ["DejaVu Sans"]
+DPI = 72.0
+"""An inch of the figure is 72 units of its SVG, so that font sizes are pixels of the page."""
+
+
+@dataclass(frozen=True)
+class Hover:
+    """A text for a rectangle of a chart. x: range in the data of the axes, None for the labels to their left."""
+
+    axes: Axes
+    x: tuple[float, float] | None
+    y: tuple[float, float]
+    text: str
+
+    def element(self, height: float) -> str:
+        """A transparent SVG element with the text as its title. height: of the figure [px]."""
+        left, right = self.x or (0.0, 0.0)
+        (x0, y0), (x1, y1) = self.axes.transData.transform([(left, self.y[0]), (right, self.y[1])]).tolist()
+        if self.x is None:
+            x0, x1 = 0.0, self.axes.bbox.x0
+        low, high = sorted((y0, y1))
+        path = f"M{x0:.1f} {height - high:.1f}h{x1 - x0:.1f}v{high - low:.1f}H{x0:.1f}z"
+        return f'<path d="{path}"><title>{escape(self.text)}</title></path>'
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """Width [px] and colours by role of a chart. hovers: texts that an SVG shows on hover, added while it is drawn."""
+
+    width: int
+    colours: dict[str, str]
+    hovers: list[Hover] = field(default_factory=list)
+
+    @property
+    def narrow(self) -> bool:
+        """Whether the chart is for a phone."""
+        return self.width < 600
+
+    @property
+    def in_page(self) -> bool:
+        """Whether the chart is on a page, which has a heading for it."""
+        return self.colours is PAGE
+
+    @property
+    def font(self) -> float:
+        """Size of the font [px]."""
+        return 11.0 if self.narrow else 12.5
+
+    def figure(self, height: int) -> Figure:
+        """An empty figure of this width and height [px]."""
+        from matplotlib.figure import Figure
+
+        return Figure(figsize=(self.width / DPI, height / DPI), dpi=DPI, facecolor="none", layout="constrained")
+
+    def axes(self, height: int) -> tuple[Figure, Axes]:
+        """A figure with one plain pair of axes."""
+        figure = self.figure(height)
+        axes = figure.add_subplot()
+        self.plain(axes)
+        return figure, axes
+
+    def plain(self, axes: Axes, grid: str = "y") -> None:
+        """Removes the frame and the tick marks; adds a faint grid along one direction."""
+        for side in axes.spines.values():
+            side.set_visible(False)
+        axes.set_facecolor("none")
+        axes.tick_params(length=0, colors=self.colours["muted"], labelsize=self.font - 1.0, pad=5)
+        axes.tick_params(axis="x", pad=8)
+        axes.xaxis.label.set_color(self.colours["muted"])
+        axes.yaxis.label.set_color(self.colours["muted"])
+        if grid:
+            axes.grid(axis=grid, color=self.colours["grid"], linewidth=1.0)  # pyright: ignore[reportArgumentType]
+        axes.set_axisbelow(True)
+
+    def legend(self, axes: Axes, columns: int) -> None:
+        """Adds a legend above the axes at their left; on a phone at the left of the figure, to avoid clipping."""
+        from matplotlib.transforms import blended_transform_factory
+
+        left = axes.figure.transFigure if self.narrow else axes.transAxes
+        axes.legend(
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.0),
+            bbox_transform=blended_transform_factory(left, axes.transAxes),
+            ncols=columns,
+            frameon=False,
+            fontsize=self.font - 0.5,
+            labelcolor=self.colours["muted"],
+            handlelength=1.0,
+            columnspacing=1.2,
+            borderaxespad=0.0,
+            borderpad=0.3,
+        )
+
+    def hover(self, axes: Axes, x: tuple[float, float] | None, y: tuple[float, float], text: str) -> None:
+        """Adds a text for a rectangle; see `Hover`. A phone, which has no pointer, gets none."""
+        if not self.narrow:
+            self.hovers.append(Hover(axes, x, y, text))
+
+    def title(self, axes: Axes, words: str) -> None:
+        """Adds a small title above the axes at their left."""
+        axes.set_title(words, loc="left", fontsize=self.font - 0.5, color=self.colours["muted"], pad=8)
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Matplotlib settings for reproducible output, restored at the end. Raises InputError without matplotlib."""
+    matplotlib = require_matplotlib()
+    settings = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "collide",
+        "font.family": FONTS,
+        "font.size": 12.0,
+        "text.parse_math": False,
+        "axes.unicode_minus": True,
+        "path.simplify": True,
+    }
+    with matplotlib.rc_context(settings), warnings.catch_warnings():
+        # A browser has other fonts for the characters of an SVG; a PNG has a box for them.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
+        yield
+
+
+def require_matplotlib() -> Any:
+    """The module matplotlib. Raises InputError with the install command if it is missing."""
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise InputError("charts need matplotlib", "", "pip install 'collidecli[plots]'") from error
+    return matplotlib
+
+
+def page_svg(figure: Figure, prefix: str, words: str, hovers: Sequence[Hover] = ()) -> str:
+    """An SVG element with the colours and width of the page. words: description for screen readers."""
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
+    # Tags only: a name of a shape may look like a colour or a reference.
+    text = re.sub(r"<[^>]*>", lambda tag: _page_tag(tag[0], prefix), text)
+    head = re.search(r'viewBox="([^"]*)"', text)
+    assert head is not None
+    opening = f'<svg viewBox="{head[1]}" role="img" aria-label="{escape(words)}" xmlns:xlink="{XLINK}">'
+    return _with_hovers(re.sub(r"<svg[^>]*>", lambda _: opening, text, count=1).strip(), figure, hovers)
+
+
+def _page_tag(tag: str, prefix: str) -> str:
+    """A tag with CSS variables in place of the placeholders of PAGE, and with ids that are unique in the page."""
+    for role, colour in PAGE.items():
+        tag = tag.replace(colour, f"var(--{role})")
+    tag = re.sub(r'\bid="', f'id="{prefix}-', tag)
+    return re.sub(r'(url\(|xlink:href="|href=")#', rf"\1#{prefix}-", tag)
+
+
+def _with_hovers(text: str, figure: Figure, hovers: Sequence[Hover]) -> str:
+    """An SVG of the drawn figure with the hovers in front."""
+    if not hovers:
+        return text
+    elements = "".join(one.element(figure.bbox.height) for one in hovers)
+    end = text.rindex("</svg>")
+    return f'{text[:end]}<g class="hover" fill="transparent">{elements}</g>{text[end:]}'
+
+
+XLINK = "http://www.w3.org/1999/xlink"
+
+
+def file_bytes(figure: Figure, kind: str, paper: str, scale: float, hovers: Sequence[Hover] = ()) -> bytes:
+    """A figure as "png", with `scale` pixels per unit, or "svg", with hovers."""
+    buffer = io.BytesIO()
+    metadata = {"Date": None} if kind == "svg" else {"Software": None}
+    figure.savefig(buffer, format=kind, dpi=DPI * scale, facecolor=paper, metadata=metadata)
+    if kind == "svg":
+        return _with_hovers(buffer.getvalue().decode(), figure, hovers).encode()
+    return buffer.getvalue()
+
+
+# The time axis of charts, and the texts that are shown on hover.
+
+
+def time_axis(series: ResultDict) -> tuple[list[float], str]:
+    """Times if they increase strictly, else frames; and the label of the axis."""
+    times = series["time"]
+    if len(times) > 1 and all(a < b for a, b in pairwise(times)):
+        return times, "time [s]"
+    return [float(frame) for frame in series["frame"]], "frame"
+
+
+def edges_of(times: Sequence[float]) -> list[float]:
+    """The ends of the intervals around the points of a line, one more than points."""
+    if len(times) < 2:
+        return [time + side for time in times for side in (-0.5, 0.5)]
+    middle = [(a + b) / 2.0 for a, b in pairwise(times)]
+    return [times[0], *middle, times[-1]]
+
+
+def moment(series: ResultDict, frame_count: int, first: int, last: int | None = None) -> str:
+    """Frames and time of the bins from `first` to `last` of a series, as text. frame_count: of all bins."""
+    starts = [*series["frame"], frame_count]
+    low, high = starts[first], starts[(first if last is None else last) + 1] - 1
+    text = f"frame {low}" if low == high else f"frames {low} to {high}"
+    return f"{text}, {series['time'][first]:.4g} s"
+
 
 Texts = Callable[[ResultDict], list[str]]
 LEAST_OPACITY = 0.14
@@ -213,3 +437,53 @@ def short_number(value: float) -> str:
         if abs(value) >= least:
             return f"{value / factor:.3g}{letter}"
     return f"{value:.4g}"
+
+
+# Charts of collide.report/1 of hydroelastic surfaces and of contacts of particles over time.
+
+COLOURS = ("accent", "warm", "third", "muted")
+
+
+def areas_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """Area of the contact surfaces of pairs over time."""
+    return _surfaces(result, canvas, "area", "m²", "area")
+
+
+def forces_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """Nominal force of the contact surfaces of pairs over time."""
+    return _surfaces(result, canvas, "force", "N", "nominal force")
+
+
+def pressures_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """Mean pressure of the contact surfaces of pairs over time."""
+    return _surfaces(result, canvas, "pressure", "Pa", "mean pressure")
+
+
+def _surfaces(result: ResultDict, canvas: Canvas, field: str, unit: str, words: str) -> Figure:
+    listed = result["groups"]["surfaces"]["listed"]
+    lines = dict(zip(pair_labels(listed, 26 if canvas.narrow else 44), (one[field] for one in listed), strict=True))
+    figure = _lines(result, canvas, lines, unit)
+    if not canvas.in_page:
+        figure.axes[0].set_ylabel(f"{words} [{unit}]", fontsize=canvas.font - 1.0)
+    return figure
+
+
+def particles_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """Contacts of particles with shapes and with each other in a frame."""
+    counts = result["groups"]["counts"]
+    return _lines(result, canvas, {group_words(name): held["per_frame"] for name, held in counts.items()}, "")
+
+
+def _lines(result: ResultDict, canvas: Canvas, lines: dict[str, list[float]], unit: str) -> Figure:
+    figure, axes = canvas.axes(220 if canvas.narrow else 250)
+    series = result["groups"]
+    times, label = time_axis(series)
+    for (name, values), role in zip(lines.items(), COLOURS, strict=False):
+        axes.plot(times, values, color=canvas.colours[role], linewidth=1.8, label=name)
+    along_time(axes, times, label, canvas)
+    axes.set_ylim(bottom=0)
+    canvas.legend(axes, 1 if canvas.narrow else 2)
+    for n, x in enumerate(pairwise(edges_of(times))):
+        words = ", ".join(f"{name} {short_number(values[n])} {unit}".strip() for name, values in lines.items())
+        canvas.hover(axes, x, axes.get_ylim(), f"{moment(series, result['frames'], n)}: {words}")
+    return figure

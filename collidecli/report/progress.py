@@ -18,8 +18,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from collidecli.report.words import rate
-from collidecli.scene.text_format import count
+from collidecli.report.tables import rate
+from collidecli.scene.arguments import count
 
 SHOWN_SECONDS = 2.0
 COMPILING = "compiling kernels (first run only)"

@@ -2,14 +2,627 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from collidecli.errors import InputError
 from collidecli.escaping import printable_values
-from collidecli.report.chart_kinds import page_charts
-from collidecli.report.report_sections import figures, headlines, page_tables, sections, selection_line
-from collidecli.report.subset_parts import selectable
-from collidecli.report.words import ResultDict
+from collidecli.report.audit import CHECKS, audit_verdict, check_limit, stages, usable_text
+from collidecli.report.chart_kinds import BEFORE, page_charts, phases_of
+from collidecli.report.charts import moment, time_axis
+from collidecli.report.tables import (
+    KINDS,
+    ResultDict,
+    cell_text,
+    deviation,
+    frame_lines,
+    group_lines,
+    length,
+    model_line,
+    pair_labels,
+    percent,
+    rate,
+    seconds,
+    short_names,
+    verdict,
+)
+from collidecli.scene.arguments import count, memory, plural
+from collidecli.scene.options import changed_options
+from collidecli.scene.tables import group_words
+
+# Tables, parts and sections of a report, for the template of the page.
+
+
+def table(name: str, columns: str, rows: Iterable[Sequence[str]], more: str = "") -> dict[str, Any]:
+    """A table for the template. columns: titles separated by commas; those that end with > are right-aligned."""
+    titles = [{"title": one.rstrip(">"), "right": one.endswith(">")} for one in columns.split(",")]
+    return {"name": name, "columns": titles, "rows": [list(row) for row in rows], "more": more}
+
+
+def part(**given: Any) -> dict[str, Any]:
+    """A part of a section; by default its entries are empty."""
+    return {"heading": "", "lead": "", "chart": "", "lines": [], "table": None, "properties": [], **given}
+
+
+def section(name: str, title: str, *parts: dict[str, Any], lead: str = "") -> dict[str, Any]:
+    """A section of the page."""
+    return {"id": name, "title": title, "lead": lead, "parts": list(parts)}
+
+
+# Sections of a report about an audit, labels and least distances of the motion.
+
+MAX_PAIRS = 12
+
+
+def motion_sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The sections of `--audit`, `--labels` and `--clearance`; none without them."""
+    found = []
+    if result.get("audit"):
+        found.append(_audit(result["audit"], charts))
+    if result.get("labels"):
+        found.append(_labels(result["labels"], charts))
+    if result.get("clearance"):
+        found.append(_clearance(result["clearance"], charts))
+    return found
+
+
+def _audit(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
+    """Depth over time with limits and the mask, the checks, the findings and the deepest pairs of collide.audit/1."""
+    lead = f"{audit_verdict(found).capitalize()}. Usable frames: {usable_text(found)}; the others are shaded."
+    checks = [
+        (CHECKS[one["name"]], check_limit(one), count(one["pairs"]), length(one["deepest"]), count(one["failing"]))
+        for one in found["checks"]
+    ]
+    findings = [line for _, lines in stages(found) for line in lines]
+    more = len(found["pairs"]) - MAX_PAIRS
+    pairs = table(
+        "Deepest pairs",
+        "pair,check,deepest>,in frame>,frames>,over limit>",
+        [
+            (
+                f"{one['shape0']} and {one['shape1']}", "allowed" if one["allowed"] else CHECKS[one["check"]],
+                length(one["depth"]), str(one["frame"]), count(one["cells"]), count(one["cells_over"]),
+            )
+            for one in found["pairs"][:MAX_PAIRS]
+        ],
+        f"and {plural(more, 'more pair')}" if more > 0 else "",
+    )  # fmt: skip
+    parts = [part(chart="audit" if "audit" in charts else "")]
+    parts.append(part(table=table("Checks", "check,limit>,pairs>,deepest>,failing>", checks)))
+    parts += [part(heading="Findings", lines=findings)] if findings else []
+    parts += [part(heading="Deepest pairs", table=pairs)] if found["pairs"] else []
+    return section("audit", "Audit", *parts, lead=lead)
+
+
+def _labels(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
+    """Labels over time and the share of each pair of collide.label/1."""
+    options, per_bin = found["options"], found["series"]["frames_per_bin"]
+    lead = f"{plural(found['labelled'], 'label')}, from {length(options['enter'])} to beyond {length(options['leave'])}"
+    if options["min_frames"] > 1:
+        lead += f", labels and pauses of at least {plural(options['min_frames'], 'frame')}"
+    lead += f"; a column is {plural(per_bin, 'frame')}." if per_bin > 1 else "."
+    if len(found["listed"]) < found["pairs"]:
+        lead += f" {len(found['listed'])} of {plural(found['pairs'], 'pair')} are shown."
+    rows = []
+    for one in found["listed"]:
+        deepest, slip = one["least_distance"], one.get("mean_slip")
+        row = [f"{one['sensor']} and {one['partner']}", count(one["cells"]), percent(one["share"])]
+        row.append(deepest if isinstance(deepest, str) else length(deepest))
+        rows.append([*row, "" if slip is None else f"{slip:.4g} m/s"] if options["slip"] else row)
+    columns = "pair,frames>,share>,deepest>" + (",mean slip>" if options["slip"] else "")
+    parts = [part(chart="labels" if "labels" in charts else "")]
+    parts += [part(table=table("Labels", columns, rows))] if rows else []
+    return section("labels", "Labels", *parts, lead=lead)
+
+
+def _clearance(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
+    """Least distances over time and the nearest items of collide.clearance/1."""
+    lead = f"Without a cutoff, of {plural(found['pairs'], 'pair')} of shapes; negative is penetration."
+    if len(found["listed"]) < found["items"]:
+        items = plural(found["items"], "body", "bodies") if found["by"] == "body" else plural(found["items"], "pair")
+        lead += f" The nearest {len(found['listed'])} of {items} are shown."
+    rows = []
+    for one in found["listed"]:
+        pair = f"{one['shape0']} and {one['shape1']}"
+        row = [pair, length(one["least_distance"]), str(one["frame"]), str(one["world"])]
+        rows.append([one["body"], *row] if found["by"] == "body" else row)
+    columns = ("body," if found["by"] == "body" else "") + "pair,least distance>,in frame>,world>"
+    parts = [part(chart="clearance" if "clearance" in charts else "")]
+    parts += [part(table=table("Nearest", columns, rows))] if rows else []
+    return section("clearance", "Clearance", *parts, lead=lead)
+
+
+# Text and tables of a report, for the template of the page.
+
+MAX_ROWS = 60
+"""Number of rows of the table of a chart; a chart over time has hundreds of points."""
+MAX_OPTION_LENGTH = 200
+PAIR_COUNTS = ("contacts", "touches", "first_frame", "last_frame")
+
+
+def _pair(one: ResultDict) -> str:
+    return f"{one['shape0']} and {one['shape1']}"
+
+
+def figures(result: ResultDict) -> list[dict[str, str]]:
+    """Name, value and comment of the numbers at the top of the page."""
+    timing, deepest = result["timing"], result["deepest"]
+    frames = result["frames"]
+    span = f"{result['end'] - result['start']:.3g} s" if frames > 1 else ""
+    found = [
+        (
+            "contacts",
+            count(result["contacts"]),
+            f"{percent(result['penetrating'] / result['contacts'])} penetrate" if result["contacts"] else "",
+        ),
+        (
+            "pairs of shapes",
+            count(result["pairs"]["count"]),
+            f"{count(result['contact_pair_cells'])} summed over frames and worlds",
+        ),
+        (
+            "frames",
+            count(frames),
+            ", ".join(filter(None, [span, plural(result["worlds"], "world") if result["worlds"] != 1 else ""])),
+        ),
+        ("shapes", count(result["shapes"]), ", ".join(f"{n} {kind}" for kind, n in result["shape_types"].items())),
+    ]
+    if deepest is not None:
+        deep = deepest["distance"] < 0.0
+        name = "deepest" if deep else "nearest"
+        where = f"{deepest['shape0']} and {deepest['shape1']}, frame {deepest['frame']}"
+        where += f", {_world(result, deepest['world'])}" if _names_worlds(result) else ""
+        found.append((name, length(abs(deepest["distance"])), where))
+    if timing.get("wall_seconds"):
+        wall = timing["wall_seconds"]
+        before = [f"{one['stage']} {seconds(one['seconds'])}" for one in timing["stages"] if one["stage"] in BEFORE]
+        more = f"; before it {', '.join(before)}" if before else ""
+        found.append(("run", seconds(wall), f"{rate(frames / wall)} frames/s on {timing.get('device', '')}{more}"))
+    return [{"name": name, "value": value, "more": more} for name, value, more in found]
+
+
+def headlines(result: ResultDict) -> list[dict[str, str]]:
+    """Verdicts about the baseline and of the audit, for the top of the page. kind: "equal" (good) or "different"."""
+    found = []
+    if (difference := result["difference"]) is not None:
+        found.append(_headline(verdict(difference), difference["equal"], "difference", "Differences"))
+    if (audit := result.get("audit")) is not None:
+        found.append(_headline(f"audit {audit_verdict(audit)}", audit["passed"], "audit", "Audit"))
+    return found
+
+
+def _headline(words: str, is_good: bool, section: str, link: str) -> dict[str, str]:
+    kind = "equal" if is_good else "different"
+    return {"kind": kind, "words": f"{words[0].upper()}{words[1:]}.", "section": section, "link": link}
+
+
+def selection_line(result: ResultDict) -> str:
+    """The selected worlds and shapes, as text; "" if all are."""
+    held = dict(result["selection"])
+    worlds = [_world(result, world) for world in held.pop("worlds", ())]
+    parts = [f"only {', '.join(worlds)}"] if worlds else []
+    words = {"include": "pairs with", "exclude": "no pairs with", "bodies": "pairs with the body"}
+    parts += [f"{words[name]} {' or '.join(patterns)}" for name, patterns in held.items()]
+    return "; ".join(parts)
+
+
+def _names_worlds(result: ResultDict) -> bool:
+    """Whether a contact's world is worth naming: there are others, or it is a demonstration."""
+    return result["worlds"] > 1 or bool(result["demonstrations"] or result["selection"].get("worlds"))
+
+
+def _world(result: ResultDict, world: int) -> str:
+    """A world, or the demonstration in it."""
+    names = result["demonstrations"]
+    return names[world] if names else f"world {world}"
+
+
+def sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """All sections with content. charts: the charts that were drawn."""
+    found = []
+    if result["difference"] is not None:
+        found.append(_difference(result["difference"], charts))
+    found += motion_sections(result, charts)
+    if "contacts" in charts:
+        parts = [part(chart="contacts")]
+        parts += [part(chart="depth", heading="Deepest penetration")] if "depth" in charts else []
+        found.append(section("time", "Over time", *parts, lead=_bins(result["series"], result)))
+        found.append(_pairs(result, charts))
+    if "depths" in charts:
+        below = result["contacts"] - result["penetrating"]
+        lead = f"{plural(result['penetrating'], 'contact')} penetrate; {count(below)} are within their gap."
+        found.append(section("depths", "Depths", part(chart="depths"), lead=lead))
+    found += group_sections(result, charts)
+    found += _between_frames(result)
+    if result["worst"]:
+        lead = "The deepest contact of each pair, the deepest first."
+        found.append(section("worst", "Worst penetrations", part(table=_worst(result)), lead=lead))
+    found += _timing(result, charts)
+    found.append(
+        section(
+            "source",
+            "Source",
+            part(properties=_source(result)),
+            part(lines=[*result["warnings"], *result["notes"]]),
+        )
+    )
+    return found
+
+
+def group_sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Sections of the groups beside /rigid_contacts that have charts."""
+    found, per_bin = [], result["groups"]["frames_per_bin"] if result["groups"] else 1
+    if "areas" in charts:
+        surfaces = result["groups"]["surfaces"]
+        largest = "the largest of its frames" if per_bin > 1 else "a frame"
+        shown, pairs = len(surfaces["listed"]), plural(surfaces["pairs"], "pair")
+        lead = f"{shown} of {pairs}, the largest forces first; forces are nominal. A point is {largest}."
+        headings = {"areas": "Area [m²]", "forces": "Force [N]", "pressures": "Mean pressure, force by area [Pa]"}
+        parts = [part(chart=name, heading=heading) for name, heading in headings.items()]
+        found.append(section("surfaces", "Hydroelastic surfaces", *parts, lead=lead))
+    if "particles" in charts:
+        lead = "Contacts in a frame" + (f", mean of {per_bin} frames per point." if per_bin > 1 else ".")
+        found.append(section("particles", "Contacts of particles", part(chart="particles"), lead=lead))
+    return found
+
+
+def _between_frames(result: ResultDict) -> list[dict[str, Any]]:
+    """Section of the touches between frames, those in no frame first."""
+    held = result.get("between_frames")
+    if not held:
+        return []
+    lead = f"{plural(held['count'], 'touch', 'touches')}, {count(held['missed'])} of them in no recorded frame"
+    lead += f", and {plural(held['undecided'], 'undecided pair')}." if held["undecided"] else "."
+    if len(held["listed"]) < held["count"]:
+        lead += f" The first {len(held['listed'])} are listed."
+    rows = [
+        (
+            _pair(one),
+            f"{one['begin_time']:.6g} s",
+            f"{one['end_time']:.6g} s",
+            length(one["least_distance"]),
+            "missed" if one["missed"] else "recorded",
+            *([_world(result, one["world"])] if _names_worlds(result) else []),
+        )
+        for one in held["listed"]
+    ]
+    columns = "pair,begin>,end>,least distance>,in frames" + (",world>" if _names_worlds(result) else "")
+    parts = [part(table=table("Touches between frames", columns, rows))] if rows else []
+    return [section("between", "Between frames", *parts, lead=lead)]
+
+
+def _bins(series: ResultDict, result: ResultDict) -> str:
+    per_bin = series["frames_per_bin"]
+    of = f" of all {count(result['worlds'])} worlds together" if result["worlds"] > 1 else ""
+    binned = (
+        f", {per_bin} frames per point: the line is their mean, the band ends at their maximum" if per_bin > 1 else ""
+    )
+    return f"Contacts in a frame{of}{binned}." if of or binned else ""
+
+
+def _pairs(result: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
+    pairs = result["pairs"]
+    shown = len(pairs["listed"])
+    which = (
+        f"The {shown} with the most contacts of {plural(pairs['count'], 'pair')}"
+        if shown < pairs["count"]
+        else f"{plural(shown, 'pair').capitalize()} of shapes"
+    )
+    lead = f"{which}, in the order of their first contacts."
+    parts = [part(chart="pairs", heading="Contacts in a frame" if "pair-depths" in charts else "")]
+    if "pair-depths" in charts:
+        parts.append(part(chart="pair-depths", heading="Depth"))
+    return section("pairs", "Pairs over time", *parts, lead=lead)
+
+
+def _worst(result: ResultDict) -> dict[str, Any]:
+    worlds, named = _names_worlds(result), bool(result["demonstrations"])
+    rows = [
+        (
+            _pair(one),
+            length(-one["distance"]),
+            str(one["frame"]),
+            f"{one['time']:.4g} s",
+            *([_world(result, one["world"]) if named else str(one["world"])] if worlds else []),
+            count(one["contacts"]),
+        )
+        for one in result["worst"]
+    ]
+    return table(
+        "Worst penetrations",
+        "pair,depth>,frame>,time>"
+        + (",demonstration>" if named else ",world>" if worlds else "")
+        + ",contacts in all>",
+        rows,
+    )
+
+
+def _difference(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
+    """The section about differences. found: of schema collide.diff/1."""
+    frames, first = found["frames"], found["first"]
+    rows = [
+        ("baseline", found["a"]["file"], True),
+        ("compared", f"{plural(frames['compared'], 'frame')}, by {frames['by']}", False),
+    ]
+    if frames["differing"]:
+        rows.append(("frames that differ", count(frames["differing"]), False))
+    if first is not None:
+        rows.append(("first in", cell_text(first), False))
+    lines = [model_line(one) for one in found["model"]["listed"]] + frame_lines(found)
+    parts = [part(properties=rows), part(lines=lines)]
+    listed = found["pairs"]["listed"]
+    if listed:
+        more = found["pairs"]["differing"] - len(listed)
+        columns = "pair,missing>,extra>,changed>,first in"
+        of_pairs = table(
+            "Differences by pair",
+            columns,
+            [(_pair(p), *(count(p[k]) for k in KINDS), cell_text(p["first"])) for p in listed],
+            f"and {plural(more, 'more pair')}" if more else "",
+        )
+        parts += [part(heading="By pair", chart="differences" if "differences" in charts else ""), part(table=of_pairs)]
+    fields = [one for one in found["fields"] if one["differing"]]
+    if fields:
+        of_fields = table(
+            "Deviations of fields",
+            "field,different>,changed>,largest>",
+            [
+                (f["name"], count(f["differing"]), count(f["changed"]), deviation(f["largest"], f["unit"]))
+                for f in fields
+            ],
+        )
+        parts += [part(heading="By field", chart="deviations" if "deviations" in charts else ""), part(table=of_fields)]
+    parts.append(part(lines=[*group_lines(found), *found["notes"]]))
+    return section("difference", "Compared with the baseline", *parts)
+
+
+def _timing(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = []
+    if "stages" in charts:
+        lead = (
+            "Stages of the engine are summed over its threads. Loading the scene and compiling kernels are before the "
+            "run, not part of its time, and have a scale of their own."
+        )
+        found.append(section("timing", "Stages of the run", part(chart="stages"), lead=lead))
+    if "phases" in charts:
+        phases = phases_of(result)
+        first = phases[0] if phases else None
+        lead = ""
+        if first is not None and first["candidates"]:
+            false = 1.0 - first["touching_pairs"] / first["candidates"]
+            lead = f"A candidate is a pair with overlapping bounds; {percent(false)} of the candidates have no contact."
+        if result["profile"] is None:
+            lead += " This run used one broad phase; collide profile measures all of them."
+        found.append(section("phases", "Candidates against contacts", part(chart="phases"), lead=lead.strip()))
+    return found
+
+
+def _source(result: ResultDict) -> list[tuple[str, str, bool]]:
+    timing = result["timing"]
+    rows = [
+        ("file", result["file"], True),
+        ("scene", result["scene"], True),
+        ("scene_sha256", result["scene_sha256"], True),
+    ]
+    rows += [("recording", result["trajectory_sha256"] or "none", True), ("content", result["content_sha256"], True)]
+    rows.append(("format", f"collide-contacts {result['version']}, by {result['creator']}", False))
+    given = changed_options(result["config"])
+    rows += [(name.replace("_", " "), _option(value), True) for name, value in given.items()]
+    for name in ("device", "processor", "broad_phase"):
+        if timing.get(name):
+            rows.append((name.replace("_", " "), str(timing[name]), False))
+    if timing.get("peak_memory_bytes"):
+        rows.append(("peak memory", memory(int(timing["peak_memory_bytes"])), False))
+    return rows
+
+
+def _option(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= MAX_OPTION_LENGTH else f"{text[:MAX_OPTION_LENGTH]}…"
+
+
+def page_tables(result: ResultDict) -> dict[str, dict[str, Any]]:
+    """A table of the numbers of each chart, by kind."""
+    found = {}
+    series = result["series"]
+    times, label = time_axis(series)
+    some = range(0, len(times), max(1, -(-len(times) // MAX_ROWS)))
+    found["contacts"] = table(
+        "Contacts over time",
+        f"{label},contacts>,that penetrate>",
+        [(f"{times[n]:.4g}", f"{series['contacts'][n]:.4g}", f"{series['penetrating'][n]:.4g}") for n in some],
+    )
+    found["depth"] = table(
+        "Depth over time", f"{label},deepest>", [(f"{times[n]:.4g}", length(series["depth"][n])) for n in some]
+    )
+    found["pairs"] = table(
+        "Pairs over time",
+        "pair,contacts>,cells>,first frame>,last frame>",
+        [(_pair(p), *(count(p[k]) for k in PAIR_COUNTS)) for p in result["pairs"]["listed"]],
+    )
+    found["pair-depths"] = table(
+        "Depth of pairs",
+        "pair,deepest>,in frame>",
+        [(_pair(p), length(max(0.0, -p["distance"])), str(p["frame"])) for p in result["pairs"]["listed"]],
+    )
+    found["depths"] = table(
+        "Depths",
+        "from,to>,contacts>",
+        [
+            (length(b["from"]), length(b["to"]) if b["to"] is not None else "", count(b["contacts"]))
+            for b in result["depths"]
+        ],
+    )
+    stages = [one for one in result["timing"].get("stages", []) if one["seconds"]]
+    rows = [(one["stage"].replace("_", " "), seconds(one["seconds"]), count(one["calls"])) for one in stages]
+    found["stages"] = table("Stages of the run", "stage,time>,calls>", rows)
+    rows = [
+        (
+            p["name"],
+            *(count(p[k]) for k in ("candidates", "touching_pairs", "contacts")),
+            seconds(p["compute_seconds"]) if "compute_seconds" in p else "",
+        )
+        for p in phases_of(result)
+    ]
+    found["phases"] = table(
+        "Broad phases", "broad phase,candidates>,with contacts>,contacts>,time of the engine>", rows
+    )
+    return found
+
+
+# Single worlds, bodies and static shapes for the template of a report's page: small charts of one SVG for all widths.
+#
+# A page has many of these charts. Their text is HTML and their SVG is stretched to the width of the page, so that each
+# is drawn once and needs a tenth of the size of a chart of matplotlib.
+
+LEAST_OPACITY = 0.14
+LABEL_LENGTH = 44
+
+
+def selectable(result: ResultDict) -> list[dict[str, Any]]:
+    """Groups of choices: title, choices with id, label, path and content, and a text about what is left out."""
+    found = result["subsets"]
+    if found is None or not found["listed"]:
+        return []
+    choices = [_choice(result, found, number, one) for number, one in enumerate(found["listed"])]
+    left_out, world = found["left_out"], "demonstration" if result["demonstrations"] else "world"
+    bodies = "body or static shape" if any(choice["kind"] == "shape" for choice in choices) else "body"
+    groups = [
+        _group(f"One {world}", [c for c in choices if c["kind"] == "world"], left_out["worlds"], "--world"),
+        _group(
+            f"One {bodies}", [c for c in choices if c["kind"] != "world"], left_out["bodies"], "--body or --include"
+        ),
+    ]
+    return [group for group in groups if group["choices"]]
+
+
+def _group(title: str, choices: Sequence[dict[str, Any]], left_out: int, options: str) -> dict[str, Any]:
+    for choice, label in zip(choices, short_names([choice["name"] for choice in choices]), strict=True):
+        choice["label"] = label
+    more = (
+        f"Those with the deepest contacts; {count(left_out)} more can be selected with {options}." if left_out else ""
+    )
+    return {"title": title, "choices": choices, "left_out": more}
+
+
+def _choice(result: ResultDict, found: ResultDict, number: int, one: ResultDict) -> dict[str, Any]:
+    series = {"frame": found["frame"], "time": found["time"]}
+    pairs, frames = one["pairs"], result["frames"]
+    bins = len(series["frame"])
+    deepest = max(one["depth"], default=0.0)
+    touching = [f"{value:.4g} contacts" for value in one["contacts_per_frame"]]
+    deep = [length(value) for value in one["depth"]]
+    most = max(one["contacts_per_frame"], default=0.0)
+    of_pairs = (
+        f"The {len(pairs)} deepest of {plural(one['pair_count'], 'pair')}" if len(pairs) < one["pair_count"] else ""
+    )
+    figures = [
+        ("contacts", count(one["contacts"]), ""),
+        ("pairs of shapes", count(one["pair_count"]), ""),
+        ("deepest", length(deepest), _where(result, pairs[0]) if pairs else ""),
+        *((group_words(name), count(held["rows"]), "") for name, held in one["groups"].items()),
+    ]
+    if one["kind"] == "world":
+        figures += [
+            (
+                "frames",
+                count(episode["frame_count"]),
+                f"of {count(frames)}, {episode['seconds']:.4g} s from frame {episode['first_frame']} on",
+            )
+            for episode in result["episodes"]
+            if episode["world"] == one["row"]
+        ]
+    mean = f", mean of {found['frames_per_bin']} frames" if found["frames_per_bin"] > 1 else ""
+    return {
+        "id": f"only-{number}",
+        "kind": one["kind"],
+        "name": one["name"],
+        "bins": bins,
+        "figures": [{"name": name, "value": value, "more": more} for name, value, more in figures],
+        "charts": [
+            _steps(
+                "contacts",
+                f"Contacts in a frame{mean}, at most {most:.4g}",
+                one["contacts_per_frame"],
+                touching,
+                series,
+                frames,
+            ),
+            *(
+                [_steps("depth", f"Deepest penetration, at most {length(deepest)}", one["depth"], deep, series, frames)]
+                if deepest
+                else []
+            ),
+            *_group_steps(one["groups"], mean, series, frames),
+        ],
+        "ends": [f"{series['time'][0]:.4g} s", f"{result['end']:.4g} s"] if bins else ["", ""],
+        "pairs_title": of_pairs or plural(len(pairs), "pair").capitalize(),
+        "pairs": _strips(pairs, series, frames),
+    }
+
+
+def _where(result: ResultDict, pair: ResultDict) -> str:
+    text = f"{pair['shape0']} and {pair['shape1']}, frame {pair['frame']}"
+    if result["demonstrations"]:
+        text += f", {result['demonstrations'][pair['world']]}"
+    elif result["worlds"] > 1:
+        text += f", world {pair['world']}"
+    return text
+
+
+def _steps(
+    kind: str, title: str, values: Sequence[float], texts: Sequence[str], series: ResultDict, frames: int
+) -> dict[str, Any]:
+    """A step chart in a box of one unit per bin by 100. path: of the area below it."""
+    top = max(values, default=0.0) or 1.0
+    runs = _runs(texts, series, frames)
+    heights = [f"V{100.0 * (1.0 - 0.96 * values[run['x']] / top):.1f}h{run['width']}" for run in runs]
+    return {"kind": kind, "title": title, "path": f"M0 100{''.join(heights)}V100z", "runs": runs}
+
+
+def _group_steps(groups: ResultDict, mean: str, series: ResultDict, frames: int) -> list[dict[str, Any]]:
+    """Charts of the rows of each group, and of the force of hydroelastic surfaces."""
+    charts = []
+    for name, held in groups.items():
+        words, values = group_words(name), held["per_frame"]
+        title = f"{words.capitalize()} in a frame{mean}, at most {max(values):.4g}"
+        charts.append(_steps("contacts", title, values, [f"{value:.4g} {words}" for value in values], series, frames))
+        if "force" in held:
+            values = held["force"]
+            title = f"Sum of nominal forces in a frame{mean}, at most {max(values):.4g} N"
+            charts.append(_steps("depth", title, values, [f"{value:.4g} N" for value in values], series, frames))
+    return charts
+
+
+def _runs(texts: Sequence[str], series: ResultDict, frames: int) -> list[dict[str, Any]]:
+    """First bin, number of bins and text of each run of bins with the same text; those without a text are left out."""
+    runs = []
+    for text, group in groupby(range(len(texts)), texts.__getitem__):
+        held = list(group)
+        if text:
+            words = f"{moment(series, frames, held[0], held[-1])}: {text}"
+            runs.append({"x": held[0], "width": len(held), "text": words})
+    return runs
+
+
+def _strips(pairs: Sequence[ResultDict], series: ResultDict, frames: int) -> list[dict[str, Any]]:
+    """A strip of each pair, darker where it is deeper."""
+    deepest = max((max(pair["depth"], default=0.0) for pair in pairs), default=0.0) or 1.0
+    strips = []
+    for pair, label in zip(pairs, pair_labels(pairs, LABEL_LENGTH), strict=True):
+        texts = ["" if depth < 0.0 else length(depth) if depth else "within the gap" for depth in pair["depth"]]
+        runs = _runs(texts, series, frames)
+        for run in runs:
+            share = pair["depth"][run["x"]] / deepest
+            run["opacity"] = f"{LEAST_OPACITY + (1.0 - LEAST_OPACITY) * share:.2f}"
+        paths = f"{pair['shape0']} and {pair['shape1']}"
+        deep = length(max(0.0, -pair["distance"]))
+        strips.append({"label": label, "paths": paths, "runs": runs, "deep": deep, "frame": pair["frame"]})
+    return strips
+
 
 HERE = Path(__file__).parent
 TEMPLATE, STYLE = "page.html.j2", "page.css"

@@ -2,17 +2,286 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Group, RenderableType
-from rich.table import Table
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
+from rich.table import Column, Table
 from rich.text import Text
 
-from collidecli.report.diff_words import verdict
-from collidecli.report.words import ResultDict, length, listing, name_value_table, seconds
-from collidecli.scene.contact_groups import group_words
-from collidecli.scene.text_format import count, memory, plural
+from collidecli.scene.arguments import count, memory, plural
+from collidecli.scene.tables import group_words
+
+# Formatting of numbers, and the two kinds of tables that the verbs print.
+
+ResultDict = Mapping[str, Any]
+"""A result as a dictionary with the keys of `--json`, see `commands.result.Result.as_dict`; or a part of one."""
+MIN_NAME_WIDTH = 8
+"""Least width of a column of names, if the names are not shorter [characters]."""
+
+
+def seconds(value: float) -> str:
+    """A duration with three significant digits, in s, ms, us or ns."""
+    if value >= 100.0:
+        return f"{value:.0f} s"
+    for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "us")):
+        digits = f"{value * factor:.3g}"
+        if float(digits) >= 1.0:
+            return f"{digits} {unit}"
+    return "0 s" if value == 0.0 else f"{value * 1e9:.3g} ns"
+
+
+def length(metres: float) -> str:
+    """A signed length with four significant digits, in m, mm or um."""
+    if abs(metres) >= 1e4:
+        return f"{metres:.0f} m"
+    for factor, unit in ((1.0, "m"), (1e3, "mm"), (1e6, "um")):
+        digits = f"{metres * factor:.4g}"
+        if abs(float(digits)) >= 1.0:
+            return f"{digits} {unit}"
+    return "0 m" if metres == 0.0 else f"{metres:.3g} m"
+
+
+def with_prefix(value: float, unit: str) -> str:
+    """A quantity of at least zero with four significant digits and a prefix of its unit: 200 kPa."""
+    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m")):
+        if value >= 0.99995 * factor:
+            return f"{value / factor:.4g} {prefix}{unit}"
+    return f"{value:.4g} {unit}"
+
+
+def rate(value: float) -> str:
+    """A rate with three significant digits, as a whole number above a hundred."""
+    return f"{value:.3g}" if value < 99.95 else count(round(value))
+
+
+def percent(fraction: float) -> str:
+    """A fraction as a percentage."""
+    return f"{100.0 * fraction:.1f} %"
+
+
+def shape_counts(types: Mapping[str, int]) -> str:
+    """Numbers of shapes by type, the most frequent first: `5 boxes, 1 convex mesh`."""
+    found = []
+    for label, number in sorted(types.items(), key=lambda item: (-item[1], item[0])):
+        name = label.replace("_", " ")
+        found.append(plural(number, name, f"{name}es" if name.endswith(("x", "sh")) else ""))
+    return ", ".join(found)
+
+
+def name_value_table(rows: Iterable[tuple[str, str]]) -> Table:
+    """A table of names and values in two columns, without lines."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(name, value)
+    return table
+
+
+def listing(*columns: tuple[str, str]) -> Listing:
+    """An empty table with a line under its heading. columns: title, and "left" for names or "right" for numbers.
+
+    On a narrow terminal names are folded and numbers are not.
+    """
+    table = Listing(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for title, side in columns:
+        table.add_column(
+            title, justify="right" if side == "right" else "left", overflow="fold", no_wrap=side == "right"
+        )
+    return table
+
+
+class Listing(Table):
+    """A table of names, which are folded, but not below a minimum width, and numbers.
+
+    Numbers are folded only where the table does not fit otherwise: rich would cut them off.
+    """
+
+    def least_width(self) -> int:
+        """Width of the table with names folded to their minimum, and numbers whole."""
+        padding = sum(self._get_padding_width(k) for k in range(len(self.columns)))
+        return sum(map(_least_column_width, self.columns)) + padding + self._extra_width
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        fits = self.least_width() <= options.max_width
+        for column in self.columns:
+            if not fits:
+                column.no_wrap = False
+            elif not column.no_wrap:
+                column.min_width = _least_column_width(column)
+        return super().__rich_console__(console, options)
+
+
+def _least_column_width(column: Column) -> int:
+    lines = (line for text in (column.header, *column.cells) for line in str(text).split("\n"))
+    width = max(map(cell_len, lines))
+    return width if column.no_wrap else min(MIN_NAME_WIDTH, width)
+
+
+# Tables with fewer columns on narrow terminals.
+
+UNLIMITED_WIDTH = 10_000
+"""Width of a terminal on which no cell is folded [columns]."""
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """The widest form of a table that fits the terminal.
+
+    `table(0)` has every column and fits if no name is folded; `table(1)` to `table(forms - 1)` have fewer columns each,
+    and fit if no number is folded. The last form is used where none fits.
+    """
+
+    table: Callable[[int], Listing]
+    forms: int = 2
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        wide = self.table(0)
+        needed = Measurement.get(console, options.update_width(UNLIMITED_WIDTH), wide).maximum
+        form = 0
+        while needed > options.max_width and form < self.forms - 1:
+            form += 1
+            needed = self.table(form).least_width()
+        yield self.table(form)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement(1, options.max_width)
+
+
+def stacked(*names: str) -> str:
+    """Names on separate lines of one cell, in place of several columns."""
+    return "\n".join(name for name in names if name)
+
+
+# Descriptions of differences of contact sets, for tables, pages and annotations.
+
+KINDS = ("missing", "extra", "changed")
+
+
+def verdict(result: ResultDict) -> str:
+    """Whether the sets are equal, as one line."""
+    rows = "".join(f", {count(group['a'])} {group_words(group['name'])}" for group in result["groups"])
+    if result["by_hash"] and result["equal"]:
+        return f"equal: the content hashes are equal ({plural(result['contacts']['a'], 'contact')}{rows})"
+    contacts = result["contacts"]
+    noun = "touching pairs" if contacts["what"] == "pairs" else "contacts"
+    if not result["equal"]:
+        return f"different: {', '.join(result['reasons'])}"
+    found = sum(contacts[kind] for kind in KINDS)
+    at_limit = at_limit_text(result)
+    if not found and not contacts["within_tolerance"] and not at_limit:
+        return f"equal: {count(contacts['matched'])} {noun}{rows}"
+    matched = f"equal within what is allowed: {count(contacts['matched'])} {noun} matched"
+    return f"{matched}, {at_limit} at the limit" if at_limit else matched
+
+
+def at_limit_text(result: ResultDict) -> str:
+    """Counts of the missing and extra contacts within the tolerance of the pair's gap; empty without any."""
+    at_limit = result["contacts"]["at_limit"]
+    return " and ".join(f"{count(at_limit[kind])} {kind}" for kind in KINDS if at_limit.get(kind))
+
+
+def cell_text(where: ResultDict) -> str:
+    """Frame, world and time of a cell, as text."""
+    frame = f"frame {where['frame_a']}"
+    if where["frame_b"] != where["frame_a"]:
+        frame += f" (B: {where['frame_b']})"
+    time = where["time"]
+    return f"{frame}, world {where['world']}, t = {time if isinstance(time, str) else f'{time:.6g}'} s"
+
+
+def deviation(value: Any, unit: str) -> str:
+    """A deviation with its unit, as text."""
+    if isinstance(value, str):
+        return value
+    if unit == "m":
+        return length(value) if value >= 1e-6 or value == 0.0 else f"{value:.3g} m"
+    return f"{value:.3g} {unit}".strip()
+
+
+def model_line(one: ResultDict) -> str:
+    """A difference of the models, as one line."""
+    world = f" (world {one['world']})" if one["world"] is not None else ""
+    if one["kind"] == "renamed":
+        return f"renamed: {one['a']} is {one['b']} in B{world}"
+    if one["kind"] in ("removed", "added"):
+        return f"{one['kind']}: {one['path']}, a {one['a'] or one['b']}{world}"
+    return f"changed: {one['path']}: {one['what']} {short(one['a'])} in A, {short(one['b'])} in B{world}"
+
+
+def short(value: Any) -> str:
+    """A value as short text."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, (list, tuple)):
+        return f"({', '.join(short(one) for one in value)})"
+    return "none" if value == "" else str(value)
+
+
+def frame_lines(result: ResultDict) -> list[str]:
+    """Lines about frames that only one file has, and about times that differ."""
+    frames = result["frames"]
+    lines = []
+    for name in ("a", "b"):
+        first = frames[f"first_only_{name}"]
+        if first is not None:
+            many = plural(frames[f"only_{name}"], "frame")
+            lines.append(
+                f"{many} only in {name.upper()}, the first: frame {first['frame']}, step {first['step']}, "
+                f"t = {short(first['time'])} s"
+            )
+    if frames["times_changed"]:
+        many = plural(frames["times_changed"], "frame")
+        lines.append(f"another time in {many}, by up to {short(frames['largest_time_change'])} s")
+    return lines
+
+
+def group_lines(result: ResultDict) -> list[str]:
+    """A line for each group with differing rows, followed by one for each of its fields that differ."""
+    lines = []
+    for group in result["groups"]:
+        if not (any(group[kind] for kind in KINDS) or group["fields"] or any(group["at_limit"].values())):
+            continue
+        words = [f"{count(group[kind])} {kind}" for kind in KINDS]
+        words += [
+            f"{count(group['at_limit'][kind])} {kind} at the limit" for kind in KINDS if group["at_limit"].get(kind)
+        ]
+        first = f", first in {cell_text(group['first'])}" if group["first"] is not None else ""
+        lines.append(f"{group_words(group['name'])}: {', '.join(words)}{first}")
+        for one in group["objects"]:
+            words = [f"{count(one[kind])} {kind}" for kind in KINDS if one[kind]]
+            lines.append(f"  {' and '.join(dict.fromkeys(one['paths']))}: {', '.join(words)}")
+        for one in group["fields"]:
+            beyond = f"{count(one['changed'])} beyond tolerance"
+            lines.append(
+                f"  {one['name']}: {count(one['differing'])} differ, {beyond}, "
+                f"by up to {deviation(one['largest'], one['unit'])}"
+            )
+    return lines
+
+
+def field_kind(field: ResultDict) -> str:
+    """Shapes and cell of the largest deviation of a field, and its two values, as text."""
+    worst = field["worst"]
+    if worst is None:
+        return ""
+    values = f"{short(worst['a'])} in A, {short(worst['b'])} in B"
+    return f"{worst['shape0']} and {worst['shape1']}, {cell_text(worst)}: {values}"
+
+
+def bins(field: ResultDict) -> list[tuple[str, int]]:
+    """Description and contact count of each bin of a histogram; a bin is a decade."""
+    return [
+        ("below 1e-09" if one["from"] is None else f"from {one['from']:.0e}", one["contacts"])
+        for one in field["histogram"]
+    ]
+
 
 KEY_DIGITS = 12
 KIND_NAMES = {"field": "signed distance field", "hull": "convex hull", "parts": "convex parts"}
@@ -154,3 +423,67 @@ def view_table(result: ResultDict) -> Table:
     if result.get("url"):
         rows.append(("view", f"{result['url']}, until Ctrl-C"))
     return name_value_table(rows)
+
+
+# Short names of shapes that stay distinct: ends of paths, and texts shortened in the middle.
+
+TAIL_SHARES = (0.6, 0.4, 0.8, 0.2, 1.0, 0.0)
+"""Fractions of a shortened text that are its end, the preferred first."""
+
+
+def short_names(paths: Sequence[str]) -> list[str]:
+    """The shortest unique ends of paths, without the last parts that all of them share.
+
+    A path that occurs twice gets its row as a suffix.
+    """
+    parts = _without_common_end([path.strip("/").split("/") for path in paths])
+    names: dict[int, str] = {}
+    size = 1
+    while len(names) < len(paths):
+        tried = {row: "/".join(parts[row][-size:]) for row in range(len(paths)) if row not in names}
+        counts = Counter(tried.values())
+        for row, name in tried.items():
+            if counts[name] == 1:
+                names[row] = name
+            elif size >= len(parts[row]):
+                names[row] = f"{name} #{row}"
+        size += 1
+    return [names[row] for row in range(len(paths))]
+
+
+def _without_common_end(parts: list[list[str]]) -> list[list[str]]:
+    if len({tuple(one) for one in parts}) < 2:
+        return parts
+    while all(len(one) > 1 for one in parts) and len({one[-1] for one in parts}) == 1:
+        parts = [one[:-1] for one in parts]
+    return parts
+
+
+def pair_labels(pairs: Sequence[ResultDict], most: int) -> list[str]:
+    """Labels of pairs of shapes with at most `most` characters, distinct for distinct pairs."""
+    paths = sorted({path for pair in pairs for path in (pair["shape0"], pair["shape1"])})
+    short = dict(zip(paths, short_names(paths), strict=True))
+    names = [(short[pair["shape0"]], short[pair["shape1"]]) for pair in pairs]
+    distinct = len(set(names))
+    for share in TAIL_SHARES:
+        labels = [_label(*pair, most - 3, share) for pair in names]
+        if len(set(labels)) == distinct:
+            return labels
+    number = {pair: n for n, pair in enumerate(dict.fromkeys(names), 1)}
+    space = most - 5 - len(str(distinct))
+    return [f"{_label(*pair, space, TAIL_SHARES[0])} #{number[pair]}" for pair in names]
+
+
+def _label(one: str, other: str, most: int, share: float) -> str:
+    """A label of two names; if one name is short, the other may use more than half of the length."""
+    half = most // 2
+    widths = max(half, most - len(other)), max(half, most - len(one))
+    return f"{shortened(one, widths[0], share)} · {shortened(other, widths[1], share)}"
+
+
+def shortened(text: str, most: int, share: float = TAIL_SHARES[0]) -> str:
+    """A text of at most `most` characters, without its middle. share: fraction of the rest that is its end."""
+    if len(text) <= most:
+        return text
+    tail = round((most - 1) * share)
+    return f"{text[: most - 1 - tail]}…{text[len(text) - tail :]}"

@@ -7,9 +7,9 @@ from collections import Counter
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.scene.arguments import some_names
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.placement import first_worlds, is_identity, shift_between
-from collidecli.scene.text_format import some_names
 
 
 def find_bodies(names: list[str], model: Model, where: str) -> dict[int, int]:

@@ -11,15 +11,26 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.scene.convex_hull import ConvexHull
-from collidecli.scene.filter_lowering import lower_filter
+from collidecli.scene.filters import lower_filter, particle_filter
 from collidecli.scene.heightfield import Heightfield
 from collidecli.scene.material import MATERIAL_RULES, Materials, PairMaterials
-from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Bodies, Model, PairFilter, Shapes
-from collidecli.scene.option_choices import GAP_RULES
-from collidecli.scene.particle_filter import particle_filter
+from collidecli.scene.model import (
+    GLOBAL_TEMPLATE,
+    STATIC_BODY,
+    Bodies,
+    BodyRecord,
+    ForcedRecord,
+    Model,
+    PairFilter,
+    PairRecord,
+    SceneRecords,
+    ShapeRecord,
+    Shapes,
+    WorldOrigin,
+)
+from collidecli.scene.options import GAP_RULES
 from collidecli.scene.particles import DeformableRecord, Particles, particles_of
 from collidecli.scene.placement import compose, inverse, origins
-from collidecli.scene.scene_records import BodyRecord, ForcedRecord, PairRecord, SceneRecords, ShapeRecord, WorldOrigin
 from collidecli.scene.shape_config import check_length, resolved_material
 from collidecli.scene.signed_distance import SdfShape
 from collidecli.scene.triangle_mesh import TriangleMesh

@@ -6,15 +6,99 @@ Only comparisons, integers, sums and products are used: the result has the same 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
 from collidecli.numerics.matrices import dot, norm
-from collidecli.scene.mesh_crossings import winding_at
-from collidecli.scene.mesh_edges import Edges, edges_of, is_balanced, joined_faces
-from collidecli.scene.sorting import distinct
-from collidecli.scene.text_format import plural
+from collidecli.scene.arguments import plural
+from collidecli.scene.mesh_crossings import crossed_triangles, winding_at
+from collidecli.scene.sorting import distinct, numbered
+
+# The edges of a triangle mesh, their adjacent triangles, and whether the mesh bounds a volume.
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Undirected edges of triangles. side_edge: int64[3 F], the edge of side k of triangle f at 3 f + k.
+
+    forward: bool[3 F], whether the side runs from the lower vertex index to the higher one.
+    count: int64[E], sides of each edge. balance: int64[E], forward sides minus backward sides.
+    """
+
+    side_edge: np.ndarray
+    forward: np.ndarray
+    count: np.ndarray
+    balance: np.ndarray
+
+    @property
+    def is_manifold(self) -> bool:
+        """Whether every edge has two sides that run in opposite directions."""
+        return bool((self.count == 2).all() and (self.balance == 0).all())
+
+
+def edges_of(face: np.ndarray) -> Edges:
+    """The edges of triangles int64[F, 3]."""
+    start, end = face.reshape(-1), np.roll(face, -1, axis=1).reshape(-1)
+    key = np.minimum(start, end) * (int(face.max()) + 1) + np.maximum(start, end)
+    order = np.argsort(key, kind="stable")
+    first = np.concatenate([[True], np.diff(key[order]) != 0])
+    side_edge = np.empty(len(key), np.int64)
+    side_edge[order] = np.cumsum(first) - 1
+    count = np.diff(np.append(np.flatnonzero(first), len(key)))
+    forward = start < end
+    ahead = np.bincount(side_edge[forward], minlength=len(count))
+    return Edges(side_edge, forward, count, 2 * ahead - count)
+
+
+def is_balanced(face: np.ndarray, edges: Edges) -> bool:
+    """Whether triangles bound a volume: each edge has as many forward as backward sides, and not all triangles cancel.
+
+    The winding number is then an integer everywhere off the surface. A mesh in which every triangle has an opposite
+    twin, such as a sheet with both sides, bounds nothing.
+    """
+    if edges.is_manifold:
+        return True
+    return bool((edges.balance == 0).all()) and bool(_net(face).any())
+
+
+def joined_faces(face: np.ndarray, edges: Edges, joins: np.ndarray, pairs: np.ndarray | None = None) -> np.ndarray:
+    """int64[F]: parts of a mesh that are connected by the edges in `joins`, ordered by their first triangle.
+
+    pairs: int64[n, 2], further connected triangles.
+    """
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    side = np.flatnonzero(joins[edges.side_edge])
+    size = len(face) + len(edges.count)
+    row, col = side // 3, len(face) + edges.side_edge[side]
+    if pairs is not None:
+        row, col = np.concatenate([row, pairs[:, 0]]), np.concatenate([col, pairs[:, 1]])
+    links = coo_matrix((np.ones(len(row), np.int8), (row, col)), shape=(size, size))
+    label = connected_components(links, directed=False)[1][: len(face)]
+    return in_order(label)
+
+
+def in_order(label: np.ndarray) -> np.ndarray:
+    """int64[n]: labels renumbered from 0 in the order of their first use."""
+    _, first, inverse = np.unique(label, return_index=True, return_inverse=True)
+    number = np.empty(len(first), np.int64)
+    number[np.argsort(first, kind="stable")] = np.arange(len(first))
+    return number[inverse.reshape(-1)]
+
+
+def _net(face: np.ndarray) -> np.ndarray:
+    """int64[n]: for each set of three vertices, the number of its triangles minus that of opposite triangles."""
+    _, index = numbered(np.sort(face, axis=1, kind="stable"), axis=0)
+    return np.bincount(index, weights=_parity(face)).astype(np.int64)
+
+
+def _parity(face: np.ndarray) -> np.ndarray:
+    """int64[F]: 1 for an even permutation of ascending vertices, -1 for an odd one."""
+    a, b, c = face.T
+    return np.where((a < b) ^ (b < c) ^ (c < a), -1, 1)
 
 
 def bodies_of(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> np.ndarray:
@@ -390,3 +474,159 @@ def _are_fins(vertex: np.ndarray, face: np.ndarray, edges: Edges, kept: np.ndarr
         return False
     label = joined_faces(face, edges, edges.count > 1)
     return bool(np.isin(label[~kept], label[kept]).all())
+
+
+# Union of overlapping or touching bodies of one closed mesh, by the library Manifold.
+
+MERGED = 1e-12
+"""Fraction of the volume that a union must remove to be accepted, unless it reduces the number of bodies."""
+
+
+def united(mesh: RepairedMesh) -> RepairedMesh:
+    """The mesh with the union of its overlapping bodies; the argument itself if it is open, or no bodies overlap.
+
+    `bodies_of` defines the bodies; a cavity belongs to its enclosing body. A group of overlapping solids is unchanged
+    if a surface crosses itself, or if Manifold rejects it. Triangles of other bodies come first, unchanged; those of
+    each union follow, in the order of their vertices; new vertices of a union follow the old ones.
+    """
+    face = mesh.face
+    if not len(face):
+        return mesh
+    edges = edges_of(face)
+    if not is_balanced(face, edges):
+        return mesh
+    label = bodies_of(mesh.vertex, face, edges)
+    count = int(label.max()) + 1
+    if count == 1:
+        return mesh
+    low, high = boxes_of(mesh.vertex, face, label)
+    overlaps = _overlapping_boxes(low, high)
+    if not len(overlaps):
+        return mesh
+    near = np.zeros(count, bool)
+    near[overlaps.reshape(-1)] = True
+    rows = np.flatnonzero(near[label])
+    groups, simple = _groups(mesh.vertex, face[rows], label[rows], count)
+    vertex, kept, added = mesh.vertex, np.ones(len(face), bool), []
+    joined = 0
+    for group in groups:
+        if not all(simple[body] for solid in group for body in solid):
+            continue
+        parts = [face[np.isin(label, solid)] for solid in group]
+        made = _union(mesh.vertex, parts)
+        if made is None:
+            continue
+        points, triangles = made
+        vertex, triangles = _with_old_numbers(vertex, len(mesh.vertex), points, triangles)
+        added.append(triangles)
+        kept &= ~np.isin(label, [body for solid in group for body in solid])
+        joined += len(group)
+    if not joined:
+        return mesh
+    return RepairedMesh(vertex, np.concatenate([face[kept], *added]), replace(mesh.repairs, united=joined))
+
+
+def _overlapping_boxes(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """int64[n, 2]: pairs of bodies whose AABBs overlap."""
+    order = np.argsort(low[:, 0], kind="stable")
+    found = []
+    for index, body in enumerate(order):
+        stop = index + 1 + int(np.searchsorted(low[order[index + 1 :], 0], high[body, 0], side="right"))
+        others = order[index + 1 : stop]
+        overlap = ((low[others] <= high[body]) & (low[body] <= high[others])).all(axis=1)
+        found += [(int(body), int(other)) for other in others[overlap]]
+    return np.array(found, np.int64).reshape(-1, 2)
+
+
+def _groups(
+    vertex: np.ndarray, face: np.ndarray, label: np.ndarray, count: int
+) -> tuple[list[list[list[int]]], np.ndarray]:
+    """Groups of solids that cross, touch or contain each other; and bool[bodies], True for a surface without
+    self-intersection. A solid is a body and its cavities."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    pairs = crossed_triangles(vertex, face)
+    first, second = label[pairs[:, 0]], label[pairs[:, 1]]
+    simple = np.ones(count, bool)
+    simple[first[first == second]] = False
+    here = distinct(label)
+    number = np.searchsorted(here, label)
+    inside = np.zeros((count, count), np.int64)
+    inside[np.ix_(here, here)] = containment(vertex, face, number)
+    volume = np.zeros(count)
+    volume[here] = volumes_of(vertex, face, number)
+    owner = np.arange(count)
+    for body in here[volume[here] < 0.0]:
+        holders = here[(inside[body, here] > 0) & (volume[here] > 0.0)]
+        if len(holders):
+            owner[body] = holders[np.argmin(volume[holders])]
+    # A point in a cavity is inside the outer body, and outside the solid.
+    held = np.zeros((count, count), np.int64)
+    np.add.at(held.T, owner, inside.T)
+    links = np.concatenate([np.stack([first, second], axis=1), np.argwhere(held > 0)])
+    links = owner[links]
+    links = links[links[:, 0] != links[:, 1]]
+    graph = coo_matrix((np.ones(len(links), np.int8), (links[:, 0], links[:, 1])), shape=(count, count))
+    group = in_order(connected_components(graph, directed=False)[1])
+    members: dict[int, dict[int, list[int]]] = {}
+    for body in here.tolist():
+        members.setdefault(int(group[owner[body]]), {}).setdefault(int(owner[body]), []).append(body)
+    return [list(solids.values()) for solids in members.values() if len(solids) > 1], simple
+
+
+def _union(vertex: np.ndarray, solids: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray] | None:
+    """Vertices and triangles of the union of solids, each given by its triangles; None for a rejected union.
+
+    The result is sorted, so that it does not depend on the scheduling of Manifold's threads.
+    Source: github.com/elalish/manifold; Smith 2009 for the guarantee that the result is manifold.
+    """
+    import manifold3d
+
+    parts: list[Any] = []
+    for face in solids:
+        used, number = numbered(face)
+        points = np.ascontiguousarray(vertex[used])
+        part = manifold3d.Manifold(manifold3d.Mesh64(points, number.reshape(-1, 3).astype(np.uint64)))
+        if part.status() != manifold3d.Error.NoError or part.is_empty():
+            return None
+        parts.append(part)
+    whole = manifold3d.Manifold.batch_boolean(parts, manifold3d.OpType.Add)
+    if whole.status() != manifold3d.Error.NoError or whole.is_empty():
+        return None
+    mesh = whole.to_mesh64()
+    points, face = _sorted(np.asarray(mesh.vert_properties, np.float64)[:, :3], np.asarray(mesh.tri_verts, np.int64))
+    kept = has_area(points, face)
+    if not kept.all() or not edges_of(face).is_manifold:
+        return None
+    before = [float(volumes_of(vertex, each, np.zeros(len(each), np.int64))[0]) for each in solids]
+    after = float(volumes_of(points, face, np.zeros(len(face), np.int64))[0])
+    slack = MERGED * sum(before)
+    if not max(before) - slack <= after <= sum(before) + slack:
+        return None
+    parts_before = sum(int(bodies_of(vertex, each, edges_of(each)).max()) + 1 for each in solids)
+    parts_after = int(bodies_of(points, face, edges_of(face)).max()) + 1
+    if after >= sum(before) - slack and parts_after >= parts_before:
+        return None
+    return points, face
+
+
+def _sorted(vertex: np.ndarray, face: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct vertices sorted by coordinates, and triangles sorted by vertices, each from its lowest vertex."""
+    points, number = numbered(vertex + 0.0, axis=0)
+    face = number[face]
+    turn = np.argmin(face, axis=1)
+    rows = np.arange(len(face))
+    face = np.stack([face[rows, (turn + k) % 3] for k in range(3)], axis=1)
+    return points, face[np.lexsort(face.T[::-1])]
+
+
+def _with_old_numbers(
+    vertex: np.ndarray, old: int, points: np.ndarray, face: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """`vertex` followed by those of `points` that are not among its first `old`, and triangles of their indices."""
+    known = {row.tobytes(): number for number, row in reversed(list(enumerate(vertex[:old])))}
+    number = np.array([known.get(row.tobytes(), -1) for row in points], np.int64)
+    new = np.flatnonzero(number < 0)
+    number[new] = len(vertex) + np.arange(len(new))
+    return np.concatenate([vertex, points[new]]), number[face]

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.columns import Column
-from collidecli.scene.contacts import MOTION_COLUMNS, OPTIONAL_COLUMNS, ContactBlock
 from collidecli.scene.material import Materials, PairMaterials
 from collidecli.scene.model import Model
+from collidecli.scene.tables import MOTION_COLUMNS, OPTIONAL_COLUMNS, Column, ContactBlock
 
 SMALLEST_FRICTION = 1e-5
 """Lower limit of every coefficient of a contact in MuJoCo (mjMINMU)."""

@@ -11,7 +11,7 @@ from collidecli.errors import InputError
 from collidecli.numerics.matrices import cross, dot
 from collidecli.scene.arguments import check_index, check_kind, is_number, location_of
 from collidecli.scene.material import Material
-from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY
+from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, SceneRecords
 from collidecli.scene.particles import (
     CLOTH,
     LOOSE,
@@ -24,7 +24,6 @@ from collidecli.scene.particles import (
     surface_triangles,
 )
 from collidecli.scene.placement import checked_pose, compose
-from collidecli.scene.scene_records import SceneRecords
 from collidecli.scene.shape_config import ShapeConfig, check_config
 
 DEFAULT_PARTICLE_RADIUS = 0.1

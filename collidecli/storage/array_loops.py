@@ -4,12 +4,17 @@ NumPy computes them by default; `use` sets native code instead, with results equ
 compiles that with the kernels of a run; other verbs do not wait for a compiler. Figures: docs/adr/0072.
 """
 
-from __future__ import annotations
-
+import ctypes
+import threading
 from collections.abc import Sequence
-from typing import Protocol
+from functools import cache
+from typing import Any, Protocol
 
 import numpy as np
+import warp as wp
+
+from collidecli.engine.runtime.compilation import begin_loading, load_kernels
+from collidecli.engine.runtime.kernel import kernel
 
 Buffer = bytes | bytearray | memoryview | np.ndarray
 
@@ -123,3 +128,237 @@ def normalize(poses: np.ndarray, position_limit: float, tolerance: float) -> boo
                 return False
         np.divide(quaternion, norm, out=part[:, 3:].T)
     return True
+
+
+# The loops of `storage/array_loops` in C++, which Warp compiles with a run's other kernels.
+#
+# One kernel of one thread runs on the host without the GIL; a table of numbers holds the addresses and sizes of its
+# arguments. Results equal NumPy's to the bit. Figures: docs/adr/0072.
+
+_NUMBERS = 5
+"""Numbers in a row of the table: addresses, counts and results."""
+_ROW = f"""
+    wp::int64* job = table.data + row * {_NUMBERS};"""
+_VECTORS = """
+    typedef unsigned char bytes64 __attribute__((vector_size(64), aligned(1)));
+    typedef unsigned char bytes16 __attribute__((vector_size(16), aligned(1)));
+"""
+_AT_ONCE = 16
+"""Numbers that are shuffled in one step, with one vector for each plane."""
+
+
+def _pick(size: int, plane: int, vectors: str) -> str:
+    """C++ that stores byte `plane` of each of 16 numbers of `size` bytes from two vectors."""
+    indices = ", ".join(str(size * number + plane) for number in range(_AT_ONCE))
+    return f"*(bytes16*)(planes + {plane} * stride + k) = __builtin_shufflevector({vectors}, {indices});"
+
+
+_SHUFFLE_4 = "\n".join(_pick(4, plane, "v, v") for plane in range(4))
+_SHUFFLE_8 = "\n".join(_pick(8, plane, "v, w") for plane in range(8))
+
+
+@wp.func_native(
+    f"""{_ROW}{_VECTORS}
+    const unsigned char* numbers = (const unsigned char*)job[0];
+    unsigned char* planes = (unsigned char*)job[1];
+    const long long count = job[2], size = job[3], stride = job[4];
+    long long k = 0;
+    if (size == 4)
+        for (; k + {_AT_ONCE} <= count; k += {_AT_ONCE}) {{
+            const bytes64 v = *(const bytes64*)(numbers + 4 * k);
+            {_SHUFFLE_4}
+        }}
+    else if (size == 8)
+        for (; k + {_AT_ONCE} <= count; k += {_AT_ONCE}) {{
+            const bytes64 v = *(const bytes64*)(numbers + 8 * k), w = *(const bytes64*)(numbers + 8 * k + 64);
+            {_SHUFFLE_8}
+        }}
+    for (; k < count; ++k)
+        for (long long plane = 0; plane < size; ++plane)
+            planes[plane * stride + k] = numbers[k * size + plane];
+"""
+)
+def _shuffle(table: wp.array[wp.int64], row: int): ...
+
+
+_LANES, _ROWS = 64, 256
+"""Words that are summed in parallel, and the additions after which a sum of sums of 16-bit words still fits 32 bits."""
+
+
+@wp.func_native(
+    f"""{_ROW}
+    typedef unsigned short word16 __attribute__((aligned(1)));
+    const word16* word = (const word16*)job[0];
+    const long long bytes = job[1], count = bytes / 2;
+    unsigned long long total = 0, weighted = 0;
+    long long done = 0;
+    while (count - done >= {_LANES}) {{
+        unsigned int sum[{_LANES}] = {{0}}, running[{_LANES}] = {{0}};
+        const long long whole = (count - done) / {_LANES}, rows = whole < {_ROWS} ? whole : {_ROWS};
+        for (long long row = 0; row < rows; ++row, word += {_LANES})
+            for (int lane = 0; lane < {_LANES}; ++lane) {{
+                sum[lane] += word[lane];
+                running[lane] += sum[lane];
+            }}
+        unsigned long long plain = 0, above = 0, beside = 0;
+        for (int lane = 0; lane < {_LANES}; ++lane) {{
+            plain += sum[lane];
+            above += running[lane];
+            beside += (unsigned long long)lane * sum[lane];
+        }}
+        // Words before these weigh one more for each of these; one of these as many as follow it, and itself.
+        weighted = (weighted + total * (unsigned long long)(rows * {_LANES}) + above * {_LANES} - beside) % 65535;
+        total = total + plain ? (total + plain - 1) % 65535 + 1 : 0;  // 0 of zeros alone
+        done += rows * {_LANES};
+    }}
+    for (; done < count; ++done, ++word) {{
+        total += *word;
+        weighted += total;
+    }}
+    if (bytes % 2) {{
+        total += *(const unsigned char*)word;
+        weighted += total;
+    }}
+    job[2] = total;
+    job[3] = weighted % 65535;
+"""
+)
+def _sum_words(table: wp.array[wp.int64], row: int): ...
+
+
+_POSES = 8
+"""Poses that are normalized in parallel."""
+
+
+@wp.func_native(
+    f"""{_ROW}
+    typedef double lanes __attribute__((vector_size({8 * _POSES})));
+    double* pose = (double*)job[0];
+    const long long count = job[1];
+    const double limit = bounds.data[0], tolerance = bounds.data[1];
+    for (long long first = 0; first < count; first += {_POSES}, pose += 7 * {_POSES}) {{
+        #pragma clang fp contract(off)  // the last bit does not depend on who normalizes
+        const int here = count - first < {_POSES} ? count - first : {_POSES};
+        lanes part[7];
+        for (int i = 0; i < 7; ++i)
+            for (int k = 0; k < {_POSES}; ++k)
+                part[i][k] = pose[7 * (k < here ? k : 0) + i];
+        lanes norm = part[3] * part[3];
+        for (int i = 4; i < 7; ++i)
+            norm += part[i] * part[i];
+        norm = __builtin_elementwise_sqrt(norm);
+        auto sound = __builtin_elementwise_abs(norm - 1.0) <= tolerance;
+        for (int i = 0; i < 3; ++i)
+            sound &= __builtin_elementwise_abs(part[i]) <= limit;
+        if (__builtin_reduce_and(sound) == 0) {{
+            job[2] = 0;
+            return;
+        }}
+        for (int i = 3; i < 7; ++i) {{
+            part[i] /= norm;
+            for (int k = 0; k < here; ++k)
+                pose[7 * k + i] = part[i][k];
+        }}
+    }}
+    job[2] = 1;
+"""
+)
+def _normalize(table: wp.array[wp.int64], row: int, bounds: wp.array[wp.float64]): ...
+
+
+SHUFFLE, SUM_WORDS, NORMALIZE = (wp.constant(kind) for kind in range(3))
+
+
+@kernel
+def run_loops(table: wp.array[wp.int64], bounds: wp.array[wp.float64]):
+    """One thread: a loop of one kind for each row of the table but the first. One kernel, as each costs a load.
+
+    The first row has the kind and the number of loops: a launch takes a third of the time if no argument changes.
+    SHUFFLE: address of the numbers, address of the planes, count, bytes of a number, bytes from plane to plane.
+    SUM_WORDS: address, count of bytes; results: sum of words and sum of sums, modulo 65535, 0 only for zeros.
+    NORMALIZE: address, count of poses; result: 1 if all are valid. bounds: of positions, of a norm's difference from 1.
+    """
+    kind = table[0]
+    for row in range(1, int(table[1]) + 1):  # pyright: ignore[reportArgumentType]
+        if kind == SHUFFLE:
+            _shuffle(table, row)
+        elif kind == SUM_WORDS:
+            _sum_words(table, row)
+        else:
+            _normalize(table, row, bounds)
+
+
+_MOST_ROWS = 32
+"""Loops in one launch; a contact set has one or two dozen columns."""
+
+
+class _Thread(threading.local):
+    """A table and the launch that reads it, for one thread."""
+
+    def __init__(self) -> None:
+        self.table = np.zeros((_MOST_ROWS + 1, _NUMBERS), np.int64)
+        self.bounds = np.zeros(2)
+        table = wp.array(self.table.reshape(-1), dtype=wp.int64, device="cpu", copy=False)
+        bounds = wp.array(self.bounds, dtype=wp.float64, device="cpu", copy=False)
+        self._launch: Any = wp.launch(run_loops, 1, [table, bounds], device="cpu", record_cmd=True)
+
+    def run(self, kind: int, rows: list[tuple[int, ...]]) -> np.ndarray:
+        """The rows of the table after one launch over `rows`."""
+        self.table[0, :2] = kind, len(rows)
+        self.table[1 : len(rows) + 1, : len(rows[0])] = rows
+        self._launch.launch()
+        return self.table[1 : len(rows) + 1]
+
+
+class CompiledLoops:
+    """`loops.NativeLoops` by `run_loops`, which must be compiled for the host and loaded."""
+
+    def __init__(self) -> None:
+        self._thread = _Thread()
+
+    def shuffle(self, tasks: Sequence[tuple[np.ndarray, np.ndarray, int]]) -> None:
+        rows = []
+        for numbers, planes, first in tasks:
+            size, stride = planes.shape
+            count = numbers.size
+            if not (0 <= first <= stride - count and numbers.itemsize == size and planes.itemsize == 1):
+                raise ValueError(f"numbers {numbers.dtype}{numbers.shape} do not fit planes {planes.shape}")
+            rows.append((_address(numbers), _address(planes) + first, count, size, stride))
+        for first in range(0, len(rows), _MOST_ROWS):
+            self._thread.run(SHUFFLE, rows[first : first + _MOST_ROWS])
+
+    def word_sums(self, buffers: Sequence[Any]) -> list[tuple[int, int]]:
+        found: list[tuple[int, int]] = []
+        for first in range(0, len(buffers), _MOST_ROWS):
+            rows = [(_address(data), memoryview(data).nbytes) for data in buffers[first : first + _MOST_ROWS]]
+            table = self._thread.run(SUM_WORDS, rows)
+            found += table[:, 2:4].tolist()
+        return found
+
+    def normalize(self, poses: np.ndarray, position_limit: float, tolerance: float) -> bool:
+        self._thread.bounds[:] = position_limit, tolerance
+        return bool(self._thread.run(NORMALIZE, [(_address(poses), len(poses))])[0, 2])
+
+
+def begin_compiling() -> None:
+    """Starts to compile and load the loops in the background; `use_compiled` waits for it."""
+    begin_loading([run_loops], wp.get_device("cpu"))
+
+
+def use_compiled() -> None:
+    """Sets the native loops for this process; compiles and loads them if needed."""
+    load_kernels([run_loops], wp.get_device("cpu"))
+    use(_compiled())
+
+
+@cache
+def _compiled() -> CompiledLoops:
+    return CompiledLoops()
+
+
+def _address(data: Any) -> int:
+    """Address of a contiguous buffer."""
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(data))  # ten times faster than ndarray.ctypes
+    except (TypeError, ValueError):  # read-only, empty, or not contiguous
+        return np.frombuffer(data, np.uint8).ctypes.data

@@ -19,8 +19,8 @@ from pathlib import Path
 from types import FrameType, TracebackType
 
 from collidecli.errors import Interrupted, OutputError
-from collidecli.life_locks import is_at, lock
 from collidecli.storage.process_activity import show_outputs
+from collidecli.temporary_folders import is_at, lock
 
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else (signal.SIGTERM,)
 _PARTIAL: set[Path] = set()

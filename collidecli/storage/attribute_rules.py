@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.storage.h5_input import DAMAGE
+from collidecli.storage.h5_files import DAMAGE
 
 UNREADABLE = (*DAMAGE, TypeError, ValueError)
 """Exceptions of h5py for an attribute: damaged bytes, or a type that NumPy does not have."""

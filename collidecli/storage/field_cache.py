@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from collidecli.scene.run_options import DEFAULT_CACHE_LIMIT
+from collidecli.scene.options import DEFAULT_CACHE_LIMIT
 
 MAGIC = b"collide field 1\n"
 SUFFIX, PARTIAL = ".sdf", ".partial"

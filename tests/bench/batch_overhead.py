@@ -17,15 +17,13 @@ from pathlib import Path
 
 import h5py
 
-from collidecli.batch.episodes import EpisodeTable
 from collidecli.batch.gather import state_of
-from collidecli.batch.jobs import Job
-from collidecli.batch.plan import episodes_of, make_plan, read_plan, write_plan
+from collidecli.batch.plan import EpisodeTable, Job, episodes_of, make_plan, read_plan, write_plan
 from collidecli.batch.store import Store
 from collidecli.commands.run import RunRequest, run
-from collidecli.commands.scene_cache import SceneCache
-from collidecli.engine.runtime.process_settings import owned_process
-from collidecli.scene.run_options import EngineOptions
+from collidecli.commands.scenes import SceneCache
+from collidecli.engine.runtime.initialization import owned_process
+from collidecli.scene.options import EngineOptions
 from tests.cli.conftest import SCENE, write_motion
 
 MIB = 2**20

@@ -13,10 +13,9 @@ from pathlib import Path
 import psutil
 
 from collidecli.batch.dask_cluster import Submission, connected
-from collidecli.batch.episodes import Episode, EpisodeTable
-from collidecli.batch.events import ShardReport
-from collidecli.batch.plan import Plan
+from collidecli.batch.plan import Episode, EpisodeTable, Plan
 from collidecli.batch.store import Store
+from collidecli.batch.work import ShardReport
 from tests.support.batches import Cluster
 
 WORKERS, THREADS = 2, 4

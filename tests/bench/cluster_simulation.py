@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collidecli.batch.episodes import Episode, EpisodeTable
-from collidecli.batch.jobs import Job
-from collidecli.batch.plan import make_plan
+from collidecli.batch.plan import Episode, EpisodeTable, Job, make_plan
 
 if TYPE_CHECKING:
     from collidecli.batch.plan import Plan

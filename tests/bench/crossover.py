@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from collidecli.engine.pipeline_builder import SWEEP_PAIRS_PER_SHAPE
+from collidecli.engine.pipeline import SWEEP_PAIRS_PER_SHAPE
 from tests.bench.result import BenchTable, interleaved, ratio, spread_time
 from tests.bench.sap import crowd
 from tests.bench.timing import CLOCKS, Ours

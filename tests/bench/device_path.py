@@ -14,15 +14,14 @@ from unittest.mock import patch
 import numpy as np
 
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.pipeline import ChunkReport
-from collidecli.engine.pipeline_builder import build_pipeline, find_device
+from collidecli.engine.pipeline import ChunkReport, build_pipeline, find_device
 from collidecli.engine.runtime import device_stream
 from collidecli.engine.runtime.device_stream import Traffic
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.scheduler import Workers, batch_size, worker_count
+from collidecli.scene.arguments import memory
 from collidecli.scene.model import Model
-from collidecli.scene.run_options import ContactOptions, EngineOptions
-from collidecli.scene.text_format import memory
+from collidecli.scene.options import ContactOptions, EngineOptions
 from tests.bench.environments import LINKS
 from tests.bench.result import BenchTable
 from tests.support.random_scenes import mixed_builder, random_poses

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from collidecli.scene.text_format import memory
+from collidecli.scene.arguments import memory
 from tests.bench.result import BenchTable, spread_time
 from tests.support.environments import write_environments, write_robot
 
@@ -27,7 +27,7 @@ MOST_REPEATS = 3
 MEASURED = """
 import json, re, sys, time
 from collidecli.commands.scenes import load_scene
-from collidecli.scene.run_options import SceneOptions
+from collidecli.scene.options import SceneOptions
 import collidecli.importers.usd.scene
 start = time.perf_counter()
 scene = load_scene([sys.argv[1]], None, options=SceneOptions(environments=sys.argv[2]))

@@ -7,8 +7,8 @@ import time
 
 import numpy as np
 
-from collidecli.engine.geometry.signed_distance.build import field_of
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.geometry.signed_distance import field_of
+from collidecli.engine.pipeline import find_device
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.field_cache import FieldCache
 from tests.bench.result import BenchTable, spread_time

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from collidecli.scene.text_format import memory
+from collidecli.scene.arguments import memory
 from tests.bench.peers import SCENES
 from tests.bench.recordings import write_recording
 from tests.bench.result import BenchTable

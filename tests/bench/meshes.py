@@ -11,7 +11,7 @@ from collidecli.commands.python_api import collide
 from collidecli.importers.mujoco.compile import compile_mjcf
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
-from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.options import ContactOptions
 from tests.bench.newton import NewtonFrames, newton_version
 from tests.bench.result import BenchTable, interleaved, ratio, spread_time
 from tests.bench.scenes import FOLDER, BenchScene

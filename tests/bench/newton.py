@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.pipeline import find_device
 from tests.bench.peers import SCENES
 from tests.bench.result import BenchTable, interleaved, ratio, spread_time
 from tests.bench.scenes import BenchScene

@@ -7,11 +7,11 @@ import time
 import numpy as np
 
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.pipeline_builder import build_pipeline, find_device
+from collidecli.engine.pipeline import build_pipeline, find_device
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
-from collidecli.scene.run_options import ContactOptions, EngineOptions
+from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.scene.shape_config import ShapeConfig
 from tests.bench.result import BenchTable, spread_time
 from tests.support.meshes import grid, torus

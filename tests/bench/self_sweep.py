@@ -12,11 +12,11 @@ import numpy as np
 
 from collidecli.engine.cells import PoseBatch, transform_chunk
 from collidecli.engine.device_model import upload_model
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.sweep.self_stage import self_sweep_stage
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.run_options import DEFAULT_SWEEP_TOLERANCE
+from collidecli.scene.options import DEFAULT_SWEEP_TOLERANCE
 from tests.support.meshes import grid
 
 SIDE, FRAMES = 99, 6

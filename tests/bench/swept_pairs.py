@@ -19,12 +19,12 @@ import numpy as np
 
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.device_model import upload_model
-from collidecli.engine.pair_distances import PairDistances
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.distances import PairDistances
+from collidecli.engine.pipeline import find_device
 from collidecli.engine.sweep.advancement import UNDECIDED
 from collidecli.engine.sweep.stage import SweepStage, sweep_stage
 from collidecli.scene.model import Model
-from collidecli.scene.run_options import DEFAULT_SWEEP_TOLERANCE
+from collidecli.scene.options import DEFAULT_SWEEP_TOLERANCE
 from tests.support.swept_motions import BODIES, random_scene, random_step, sampled_poses
 
 FIRST, ZOOMED, ZOOMS = 129, 33, 4

@@ -11,13 +11,12 @@ import numpy as np
 
 from collidecli.commands.collision import pose_batches, prepare_collision
 from collidecli.commands.timing import TimingReport
-from collidecli.engine.pipeline import STAGES, ChunkReport
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.pipeline import STAGES, ChunkReport, find_device
 from collidecli.engine.scheduler import Workers
 from collidecli.importers.mujoco.scene import add_mjcf
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
-from collidecli.scene.run_options import ContactOptions, EngineOptions
+from collidecli.scene.options import ContactOptions, EngineOptions
 from tests.bench.scenes import BenchScene
 from tests.support.motions import ArrayMotion
 

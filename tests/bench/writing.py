@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from collidecli.commands.run import RunRequest, run
-from collidecli.scene.run_options import EngineOptions
+from collidecli.scene.options import EngineOptions
 from tests.bench.peers import SCENES
 from tests.bench.recordings import write_recording
 from tests.bench.result import BenchTable, interleaved, ratio, spread_time

@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.batch.worker_process import WorkerProcess
+from collidecli.batch.executors import WorkerProcess
 from collidecli.cli.main import main
 from tests.support.contact_edits import Edited
 

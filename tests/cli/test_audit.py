@@ -12,8 +12,8 @@ import pandas
 import pytest
 
 import collidecli
-from collidecli.analysis.pair_depths import series_of
-from collidecli.scene.episodes import Episodes
+from collidecli.analysis.summary import series_of
+from collidecli.scene.motion import Episodes
 from tests.cli.conftest import FRAMES, distances
 from tests.hostile.asked import damaged_set
 from tests.hostile.seeds import GOLDEN

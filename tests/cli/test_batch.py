@@ -21,11 +21,10 @@ import pytest
 
 from collidecli.batch import plan as plan_module
 from collidecli.batch import work as work_module
-from collidecli.batch.executors import by_processes
+from collidecli.batch.executors import WorkerKilledError, WorkerProcess, by_processes
 from collidecli.batch.plan import read_plan
 from collidecli.batch.store import DifferentContactsError, Failure, Store, content_of, open_store
 from collidecli.batch.work import work_shard
-from collidecli.batch.worker_process import WorkerKilledError, WorkerProcess
 from tests.cli.conftest import write_motion
 from tests.cli.test_recordings import falling, write_demos
 from tests.support.batches import JOBS

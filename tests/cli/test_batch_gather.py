@@ -12,7 +12,8 @@ import pyarrow
 import pyarrow.parquet as parquet
 import pytest
 
-from collidecli.batch import gather_merge, parquet_parts
+from collidecli.batch import gather as gather_merge
+from collidecli.batch import gather_formats
 from collidecli.batch.plan import read_plan
 from collidecli.batch.store import Failure, Store, open_store
 from collidecli.batch.work import work_shard
@@ -97,12 +98,12 @@ def test_parquet_has_the_contacts_of_every_episode(done, collide):
 
 
 def test_parquet_files_end_with_an_episode(done, collide, monkeypatch):
-    monkeypatch.setattr(parquet_parts, "GROUP_BYTES", 1)
+    monkeypatch.setattr(gather_formats, "GROUP_BYTES", 1)
     gather(collide, "parquet", "groups")
     held = parquet.ParquetFile("groups/contacts-00000.parquet")
     found = [set(held.read_row_group(k)["episode_index"].to_pylist()) for k in range(held.num_row_groups)]
     assert found == [{0}, {1}, {2}, {3}]
-    monkeypatch.setattr(parquet_parts, "PART_BYTES", 1)
+    monkeypatch.setattr(gather_formats, "PART_BYTES", 1)
     gather(collide, "parquet", "files")
     found = [set(parquet.read_table(f"files/contacts-{k:05d}.parquet")["episode_index"].to_pylist()) for k in range(4)]
     assert found == [{0}, {1}, {2}, {3}]

@@ -10,9 +10,8 @@ from pathlib import Path
 import pyarrow.parquet as parquet
 import pytest
 
-from collidecli.batch.files import files_at
 from collidecli.batch.plan import read_plan
-from collidecli.batch.store import DifferentContactsError, Failure, Store, content_of
+from collidecli.batch.store import DifferentContactsError, Failure, Store, content_of, files_at
 from collidecli.errors import InputError
 from tests.cli.conftest import write_motion
 from tests.cli.test_batch import compute, dataset, result

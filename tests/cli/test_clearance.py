@@ -143,10 +143,10 @@ def test_bodies_selections_and_nearest_pairs_are_parts_of_all_pairs(capsys):
 
 
 def test_results_do_not_depend_on_threads_and_frames_of_a_block(capsys, monkeypatch):
-    from collidecli.commands import clearance_blocks
+    from collidecli.commands import clearance
 
     whole = called(capsys, "--by", "body", "-o", "whole.h5", "--threads", "1")
-    monkeypatch.setattr(clearance_blocks, "QUERIES_AT_ONCE", 1)
+    monkeypatch.setattr(clearance, "QUERIES_AT_ONCE", 1)
     parts = called(capsys, "--by", "body", "-o", "parts.h5", "--threads", "3")
     assert whole["listed"] == parts["listed"]
     with h5py.File("whole.h5") as one, h5py.File("parts.h5") as other:

@@ -9,8 +9,8 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.scene.contacts import OPTIONAL_COLUMNS
 from collidecli.scene.mixing import BROUGHT_BY
+from collidecli.scene.tables import OPTIONAL_COLUMNS
 from collidecli.storage.contact_sets.reader import ContactSet
 from tests.cli.conftest import SCENE
 

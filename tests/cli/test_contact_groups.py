@@ -11,8 +11,8 @@ import pytest
 import collidecli
 from collidecli.commands.merge import MergePlan, merge_episodes
 from collidecli.errors import InputError
-from collidecli.scene.contact_groups import groups_of_cells
-from collidecli.scene.episodes import Episodes
+from collidecli.scene.motion import Episodes
+from collidecli.scene.tables import groups_of_cells
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
 from tests.support.contact_groups import OF_CELLS, block_with_groups, changed, differences_from

@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.scene.run_options import REDUCTION_DEFAULTS
+from collidecli.scene.options import REDUCTION_DEFAULTS
 from tests.support.contact_edits import Edited, made_up
 from tests.support.diff_results import counts, nothing_but_contacts, where
 

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.scene.option_choices import EXPORT_FORMATS
+from collidecli.scene.options import EXPORT_FORMATS
 
 
 @pytest.fixture

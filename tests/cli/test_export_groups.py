@@ -8,8 +8,8 @@ import json
 import numpy as np
 import pytest
 
-from collidecli.scene.contact_groups import GROUPS
-from collidecli.scene.option_choices import GROUP_NAMES
+from collidecli.scene.options import GROUP_NAMES
+from collidecli.scene.tables import GROUPS
 from tests.support.contact_groups import block_with_groups
 from tests.support.contact_sets import made_up_block, small_model, write_contact_set
 

@@ -99,7 +99,7 @@ def test_reading_ends_at_the_memory_limit(limit):
     before = """
 import time
 from collidecli.storage import reading_limit
-from collidecli.storage.reading_limit import limited_reading
+from collidecli.storage.input_limits import limited_reading
 reading_limit.LEAST_LIMIT = 1
 reading_limit.free_memory = lambda: 400 << 20
 """

@@ -10,7 +10,7 @@ import pandas
 import pytest
 
 import collidecli
-from collidecli.scene.episodes import Episodes
+from collidecli.scene.motion import Episodes
 from tests.support.contact_sets import made_up_block, small_model, write_contact_set
 from tests.support.touch_oracle import Touch, touching_set
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.commands.event_selection import EventOptions
+from collidecli.commands.event_stream import EventOptions
 from collidecli.commands.events import EventsRequest, events
 from tests.support.contact_groups import block_with_groups
 from tests.support.contact_sets import made_up_block, small_model, write_contact_set

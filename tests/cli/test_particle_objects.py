@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.scene.contact_groups import SELF_CONTACTS
+from collidecli.scene.tables import SELF_CONTACTS
 from collidecli.storage.contact_sets.check import check_file
 from tests.support.contact_groups import block_with_groups, changed, differences_from
 from tests.support.contact_sets import small_model, write_contact_set

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from collidecli.commands import profile as app
-from collidecli.commands.device_comparison import DeviceTimes, compare_devices
+from collidecli.commands.profile import DeviceTimes, compare_devices
 from collidecli.commands.timing import TimingReport
-from collidecli.engine.pipeline import ChunkReport
-from collidecli.engine.pipeline_builder import BroadPhaseChoice, find_device
+from collidecli.engine.pipeline import BroadPhaseChoice, ChunkReport, find_device
 from tests.support.traces import checked_trace
 
 PROFILE = ("profile", "scene.xml", "-t", "motion.h5", "--gap", "0.025", "--device", "cpu")
@@ -87,7 +86,7 @@ def test_contacts_that_differ_are_a_failed_check(here, collide, monkeypatch):
 
 
 def test_the_digest_sees_every_column(here):
-    from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
+    from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
 
     def block(changed: str = "") -> ContactBlock:
         columns = {

@@ -15,10 +15,10 @@ import pytest
 
 from collidecli.commands.report import ReportRequest, report
 from collidecli.report.chart_kinds import KINDS
-from collidecli.report.chart_style import PAGE, THEMES, Canvas, drawing
+from collidecli.report.charts import PAGE, THEMES, Canvas, drawing
 from collidecli.report.report_page import report_page
-from collidecli.scene.option_choices import CHART_KINDS, CHART_THEMES
-from collidecli.storage.profile_files import write_json, write_profile_h5
+from collidecli.scene.options import CHART_KINDS, CHART_THEMES
+from collidecli.storage.result_files import write_json, write_profile_h5
 from tests.support.contact_edits import made_up
 from tests.support.contact_groups import block_with_groups
 from tests.support.contact_sets import small_model, write_contact_set

@@ -305,7 +305,7 @@ def test_worlds_beyond_the_memory_limit_are_refused_before_they_are_built(here, 
     refused = collide("run", "scene.xml", "--worlds", "1000000000")
     assert refused.code == 2
     assert "a frame of 1000000000 worlds needs" in refused.err
-    monkeypatch.setattr("collidecli.storage.reading_limit.LEAST_LIMIT", 1)
+    monkeypatch.setattr("collidecli.storage.input_limits.LEAST_LIMIT", 1)
     args = ("run", "scene.xml", "--worlds", "100", "--device", "cpu", "-o", "a.h5")
     assert collide(*args, "--memory-limit", "36KiB").code == 2
     assert collide(*args).code == 0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from collidecli.cli import main as cli
-from collidecli.engine.geometry.signed_distance import build as source
+from collidecli.engine.geometry import signed_distance
 from tests.support.field_scenes import RING
 from tests.support.usd_meshes import BODY_APIS, mesh
 from tests.support.usd_scenes import sphere, write_usda
@@ -20,8 +20,8 @@ def test_the_second_run_finds_the_field(tmp_path, capsys, monkeypatch):
     scene = str(write_usda(tmp_path, ring + sphere("ball", f"double radius = 0.1\n{place}")))
     cache = ["--cache-dir", str(tmp_path / "cache")]
     built = []
-    build = source.build_sdf
-    monkeypatch.setattr(source, "build_sdf", lambda *words: built.append(words) or build(*words))
+    build = signed_distance.build_sdf
+    monkeypatch.setattr(signed_distance, "build_sdf", lambda *words: built.append(words) or build(*words))
     hashes, load, result = [], [], {}
     for name in ("a.h5", "b.h5"):
         words = ["run", scene, "-o", str(tmp_path / name), "--device", "cpu", "--json", *cache]

@@ -18,7 +18,7 @@ import pytest
 
 from collidecli.commands.view import ViewRequest, opened_view
 from collidecli.errors import InputError
-from collidecli.report.view.look import Look
+from collidecli.report.view.framing import Look
 from collidecli.report.view.server import start_server
 from collidecli.report.view.stage import Stage
 from tests.support.contact_edits import made_up

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from collidecli.commands import view
-from collidecli.report.view.look import OPACITY, OPACITY_OVER_SURFACES
+from collidecli.report.view.framing import OPACITY, OPACITY_OVER_SURFACES
 from tests.cli.test_view_in_a_browser import ARGUMENTS, SCENE, WAIT, Seen
 from tests.support.browser import chromium, needs_chromium
 

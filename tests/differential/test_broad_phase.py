@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune
-from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.filters import allowed_pairs
 from collidecli.scene.model import Model
-from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from tests.support.bounds_oracle import apart, pair_max_separation, placed, wanted_pairs

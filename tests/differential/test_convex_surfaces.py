@@ -7,7 +7,7 @@ import pytest
 
 import collidecli
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.convex_surface import convex_surface
+from collidecli.scene.convex_hull import convex_surface
 from collidecli.scene.triangle_mesh import triangle_mesh
 from tests.support.contact_contract import check_contract
 from tests.support.mesh_pairs import box

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from collidecli.cli.main import main
-from collidecli.exporters.layouts import newton as layout_of_newton
+from collidecli.exporters import layouts
 from collidecli.exporters.selection import SelectedContacts
 from collidecli.storage.contact_sets.reader import ContactSet
 
@@ -94,7 +94,7 @@ def ours(tmp_path_factory) -> dict[str, np.ndarray]:
         picked = SelectedContacts(contacts, range(1), np.arange(1), None)
         return {
             array.name.removeprefix("rigid_contact_"): np.concatenate(list(array.pieces()))
-            for array in layout_of_newton.layout(picked).arrays
+            for array in layouts.newton_layout(picked).arrays
         }
 
 

@@ -8,10 +8,9 @@ import warp as wp
 
 import collidecli
 from collidecli.engine.geometry.heightfields import upload_heightfields
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.pipeline import find_device
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.heightfield import heightfield
-from collidecli.scene.heightfield_mesh import solid_features, solid_mesh
+from collidecli.scene.heightfield import heightfield, solid_features, solid_mesh
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.triangle_mesh import TriangleMesh

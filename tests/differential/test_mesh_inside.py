@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.importers.meshes.read import read_mesh
+from collidecli.importers.mesh_files import read_mesh
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 from tests.support.contact_contract import ROUNDING

@@ -13,7 +13,7 @@ import pytest
 from collidecli.importers.mujoco.compile import collected_messages, compile_mjcf
 from collidecli.importers.mujoco.scene import add_compiled, add_mjcf
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.run_options import SceneOptions
+from collidecli.scene.options import SceneOptions
 from tests.support.mujoco_pairs import our_pairs, reported_pairs, ruled_pairs
 
 SUITE = [

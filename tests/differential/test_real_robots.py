@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
 
-from collidecli.scene.run_options import SceneOptions
+from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType
 from tests.support.hull_oracle import POLYTOPES, core, placed, polytope_distance
 from tests.support.mujoco_contacts import LoadedScene, PairDistances, load, mujoco_distances, our_distances

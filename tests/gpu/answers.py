@@ -11,7 +11,7 @@ import warp as wp
 
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.runtime.compilation import load_kernels
-from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.options import ContactOptions
 from tests.gpu.first import Run, StepFailed
 from tests.gpu.kernels import scene_names
 from tests.gpu.pairs import PAIRS, differences, part_beyond

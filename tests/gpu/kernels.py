@@ -10,12 +10,12 @@ from unittest.mock import patch
 
 import warp as wp
 
-from collidecli.engine import pipeline_builder
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine import pipeline
+from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime.compilation import load_kernels
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.warp_internals import is_compiled
-from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.options import ContactOptions
 from collidecli.system_resources import processor_count
 from tests.gpu.first import Run
 from tests.gpu.pairs import PAIRS, pair_scene
@@ -77,7 +77,7 @@ def _kernels_of_scenes(run: Run) -> list[wp.Kernel]:
     def collect(kernels: Sequence[wp.Kernel], _: wp.Device) -> None:
         found.update(dict.fromkeys(kernels))
 
-    with patch.object(pipeline_builder, "load_kernels", collect):
+    with patch.object(pipeline, "load_kernels", collect):
         for scene in all_scenes(run.small):
             for phase in PHASES:
                 scene_pipeline(scene, phase, run.device)

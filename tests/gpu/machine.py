@@ -14,7 +14,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime import device_stream
 from collidecli.errors import InputError
 from collidecli.system_resources import processor_count

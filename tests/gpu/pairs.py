@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from tests.support.device_comparison import MOST_BEYOND, Difference, difference

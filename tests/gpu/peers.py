@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.pipeline import find_device
 from tests.gpu.first import NotRun, Run, StepFailed
 from tests.gpu.timing_scenes import newton_robot, robot_mjcf, robot_poses
 

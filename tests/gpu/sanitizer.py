@@ -43,7 +43,7 @@ def check_memory(run: Run) -> dict[str, Any]:
 
 def main(device: str) -> None:
     """Contacts of every scene, with all broad phases."""
-    from collidecli.scene.run_options import ContactOptions
+    from collidecli.scene.options import ContactOptions
     from tests.support.device_scenes import PHASES, REDUCED, SCENES, answer, scene_pipeline
 
     for name, build in SCENES.items():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_types import ShapeType
 from tests.support.device_scenes import Scene
 from tests.support.field_scenes import BLOB

@@ -11,8 +11,7 @@ import warp as wp
 
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.chunking import default_memory_limit
-from collidecli.engine.pipeline import STAGES, CollisionPipeline
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.pipeline import STAGES, CollisionPipeline, find_device
 from collidecli.engine.runtime import device_stream
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.scheduler import Workers, batch_size, engine_memory, worker_count

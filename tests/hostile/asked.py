@@ -8,7 +8,7 @@ from functools import partial
 
 import h5py
 
-from collidecli.scene.option_choices import GROUP_NAMES
+from collidecli.scene.options import GROUP_NAMES
 from tests.hostile.crafted_hdf5 import ATTRIBUTES, DATASET_CHANGES, changed, set_attribute
 from tests.hostile.mutators import damaged
 from tests.hostile.seeds import GOLDEN, Group

@@ -261,7 +261,7 @@ def _checked(path: Path) -> str:
     """Empty for a file that collide reads to its end."""
     from collidecli.commands.check import check
     from collidecli.errors import CollideError
-    from collidecli.storage.profile_files import read_profile
+    from collidecli.storage.result_files import read_profile
 
     try:
         if path.name.endswith(".profile.h5"):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
+from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
 from tests.support.answer_forms import SPHERE, Form, forms
 from tests.support.answer_rules import FLOAT32, ROUNDING, report, rules, touches_a_back
 from tests.support.answers import Answers, PairCase, answers, deepest, model_of, placed, random_case

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime import device_stream
-from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.options import ContactOptions
 from tests.support.device_comparison import MOST_BEYOND, ROUNDING, difference
 from tests.support.device_scenes import PHASES, REDUCED, SCENES, answer, scene_blocks, scene_pipeline
 

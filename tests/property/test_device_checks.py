@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 import warp as wp
 
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime import device_stream
-from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.options import ContactOptions
 from tests.support import checked_launches
 from tests.support.device_scenes import RECORDED, REDUCED, SCENES, answer, scene_pipeline
 

@@ -11,8 +11,8 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collidecli.analysis.touch_intervals import MergeGap
-from collidecli.commands.event_selection import EventOptions
+from collidecli.analysis.touches import MergeGap
+from collidecli.commands.event_stream import EventOptions
 from collidecli.commands.events import EventsRequest, events
 from tests.support.touch_oracle import Touch, intervals, ordered, touching_set
 

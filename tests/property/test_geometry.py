@@ -13,10 +13,10 @@ import pytest
 
 from collidecli.commands.python_api import Contacts
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.contacts import RIGID_COLUMNS
 from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.tables import RIGID_COLUMNS
 from tests.support.engine_runs import cells_of, contacts_of, pipeline_of
 from tests.support.oracle import rotation_of
 from tests.support.random_scenes import SIZE_COUNTS, add_planes, add_shapes, random_poses

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from collidecli.commands import merge as merging
 from collidecli.commands.check import check
 from collidecli.commands.merge import MergeRequest, merge
-from collidecli.scene.contact_groups import groups_of_cells
-from collidecli.scene.contacts import ContactBlock
+from collidecli.scene.tables import ContactBlock, groups_of_cells
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.writer import ContactWriter
 from tests.support.contact_groups import OF_CELLS, block_with_groups

@@ -20,10 +20,10 @@ from collidecli.engine.pipeline import ChunkReport, CollisionPipeline
 from collidecli.engine.runtime.workspace import ChunkTooLarge
 from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
-from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
 from tests.support.engine_runs import PHASES, EveryPair, assert_identical, contacts_of, pipeline_of
 from tests.support.random_scenes import ROUND_AND_FLAT, add_planes, add_shapes, mixed_builder, random_poses
 

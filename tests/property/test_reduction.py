@@ -14,10 +14,10 @@ from collidecli.commands.python_api import Contacts
 from collidecli.engine.contacts.reduction import Reduction
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.contacts import RIGID_COLUMNS
 from collidecli.scene.model import Model
-from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
+from collidecli.scene.tables import RIGID_COLUMNS
 from tests.support.emitted_contacts import EmittedContacts, emitted, led_by_a
 from tests.support.engine_runs import PHASES, assert_identical, cells_of, contacts_of, pipeline_of
 from tests.support.meshes import blob, grid

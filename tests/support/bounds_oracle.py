@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collidecli.scene.allowed_pairs import allowed_pairs
+from collidecli.scene.filters import allowed_pairs
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.shape_types import ShapeType
 from tests.support.oracle import rotation_of

@@ -224,7 +224,7 @@ def install() -> None:
         raise RuntimeError(f"these checks were written for Warp {KNOWN_WARP}, this is {wp.config.version}")
     if LOOP not in codegen.cpu_module_template_forward:
         raise RuntimeError("Warp's loop over the threads of a launch has another form")
-    from collidecli.engine.narrowphase.convex.scratch_pool import SLOT_BYTES
+    from collidecli.engine.narrowphase.convex.epa import SLOT_BYTES
 
     added = PREAMBLE + 'extern "C" {' + CALLS + SLOTS.replace("SLOT_BYTES", str(SLOT_BYTES)) + "}\n"
     codegen.cpu_module_header += added.replace("{", "{{").replace("}", "}}")

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from collidecli.engine.block_pairs import PairLanes
-from collidecli.engine.cells import Instances
+from collidecli.engine.cells import Instances, PairLanes
 from collidecli.engine.contact_record import Candidates, ContactBuffer, ContactRecord
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.hulls import upload_hulls

@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.scene.columns import Column
-from collidecli.scene.contact_groups import GROUPS, OF_STEPS, ContactGroup, GroupRows
-from collidecli.scene.contacts import ContactBlock
 from collidecli.scene.model import Model
+from collidecli.scene.tables import GROUPS, OF_STEPS, Column, ContactBlock, ContactGroup, GroupRows
 from tests.support.contact_sets import made_up_block, write_contact_set
 
 OF_CELLS = tuple(group for group in GROUPS if group.name not in OF_STEPS)

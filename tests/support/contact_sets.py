@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from collidecli.scene.contact_groups import GROUPS_BY_NAME, groups_of_cells
-from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.material import Material, Materials
 from collidecli.scene.model import Bodies, Model, PairFilter, Shapes
 from collidecli.scene.particles import CLOTH, SOFT, Particles
 from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.tables import GROUPS_BY_NAME, RIGID_COLUMNS, ContactBlock, groups_of_cells
 from collidecli.storage.contact_sets.writer import ContactWriter
 
 ATTRIBUTES = {

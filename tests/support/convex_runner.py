@@ -8,8 +8,8 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.contact_record import ContactBuffer, ContactRecord
+from collidecli.engine.geometry.primitives import primitive
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.geometry.support import primitive
 from collidecli.engine.narrowphase.convex.manifold import MAX_MANIFOLD, contact_manifold, witness_of
 from collidecli.engine.narrowphase.dispatch import collider
 from collidecli.engine.narrowphase.primitive.convex_convex import MAX_CONTACTS

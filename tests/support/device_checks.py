@@ -55,7 +55,7 @@ class Scratch:
     def install(self) -> None:
         """Replaces the allocation of workspaces, and marks what the host and Warp's own functions write."""
         from collidecli.engine.pipeline import CollisionPipeline
-        from collidecli.engine.runtime.recorded_launches import RecordedLaunches
+        from collidecli.engine.runtime.warp_internals import RecordedLaunches
         from collidecli.engine.runtime.workspace import Workspace
 
         start, fill, sort, packed = Workspace.__init__, Workspace.fill, Workspace.sort, Workspace.packed_table
@@ -104,7 +104,7 @@ def _bytes(array: wp.array) -> int:
 
 def check_scene(name: str, scratch: Scratch) -> dict[str, Any]:
     """Hashes of a scene by options, broad phase and order; what was found; how much was covered."""
-    from collidecli.scene.run_options import ContactOptions
+    from collidecli.scene.options import ContactOptions
     from tests.support.device_scenes import PHASES, RECORDED, REDUCED, answer, scene_pipeline
 
     hashes: dict[str, dict[str, str]] = {}

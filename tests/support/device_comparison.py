@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.scene.contact_groups import consecutive_groups
-from collidecli.scene.contacts import ContactBlock
+from collidecli.scene.tables import ContactBlock, consecutive_groups
 
 ROUNDING = 1e-6
 """Distances are stored in float32, with an error of 1e-7 of some metres here [m]."""

@@ -12,10 +12,10 @@ from collidecli.engine.cells import PoseBatch, transform_chunk
 from collidecli.engine.contact_record import ContactRecord, new_candidates
 from collidecli.engine.contacts.reduction import Reduction, reduction_of
 from collidecli.engine.device_model import upload_model
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
 from tests.support.meshes import torus
 

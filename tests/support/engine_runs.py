@@ -8,19 +8,16 @@ import numpy as np
 import warp as wp
 
 from collidecli.commands.python_api import Contacts, merged_contacts
-from collidecli.engine.block_pairs import BlockPairs
 from collidecli.engine.candidates import expand
-from collidecli.engine.cell_blocks import FULL_BLOCKS
-from collidecli.engine.cells import Chunk, PoseBatch, transform_chunk
-from collidecli.engine.geometry.signed_distance.build import FieldStore
-from collidecli.engine.pipeline import CollisionPipeline
-from collidecli.engine.pipeline_builder import build_pipeline, find_device
+from collidecli.engine.cells import FULL_BLOCKS, BlockPairs, Chunk, PoseBatch, transform_chunk
+from collidecli.engine.geometry.signed_distance import FieldStore
+from collidecli.engine.pipeline import CollisionPipeline, build_pipeline, find_device
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.scheduler import Workers
-from collidecli.scene.allowed_pairs import allowed_pairs
-from collidecli.scene.contacts import RIGID_COLUMNS
+from collidecli.scene.filters import allowed_pairs
 from collidecli.scene.model import Model
-from collidecli.scene.run_options import ContactOptions, EngineOptions
+from collidecli.scene.options import ContactOptions, EngineOptions
+from collidecli.scene.tables import RIGID_COLUMNS
 
 PHASES = {
     "nxn": {"broad_phase": "nxn"},

@@ -12,7 +12,7 @@ from pxr import Sdf, Usd
 import collidecli
 from collidecli.importers.usd.scene import add_usd
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.run_options import SceneOptions
+from collidecli.scene.options import SceneOptions
 from tests.support.environments import ENVIRONMENTS, write_environments, write_robot
 
 COUNT = 5

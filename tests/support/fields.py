@@ -6,8 +6,8 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.geometry.real import Vec3
-from collidecli.engine.geometry.signed_distance.grid import SdfGrid, SdfGrids, sample_grid, upload_grids
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.geometry.signed_distance import SdfGrid, SdfGrids, sample_grid, upload_grids
+from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.shape_types import ShapeType

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.pipeline_builder import build_pipeline, find_device
+from collidecli.engine.pipeline import build_pipeline, find_device
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.contacts import ContactBlock
-from collidecli.scene.run_options import ContactOptions, EngineOptions
+from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.scene.shape_config import ShapeConfig
+from collidecli.scene.tables import ContactBlock
 
 RIGID = np.inf
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 import warp as wp
 
-from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_mesh_point
-from collidecli.engine.geometry.meshes import Meshes, upload_meshes
+from collidecli.engine.geometry.meshes import Meshes, is_inside_mesh, nearest_mesh_point, upload_meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.triangle_mesh import TriangleMesh

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from collidecli.scene.polygons import triangulated
+from collidecli.scene.triangle_mesh import triangulated
 
 
 def grid(

@@ -11,12 +11,12 @@ import numpy as np
 
 from collidecli.commands.collision import prepare_collision
 from collidecli.commands.timing import TimingReport
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.pipeline import find_device
 from collidecli.importers.mujoco.scene import MjcfImport, add_mjcf
-from collidecli.numerics.pose_products import XYZW_TO_WXYZ
+from collidecli.numerics.matrices import XYZW_TO_WXYZ
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import STATIC_BODY, Model
-from collidecli.scene.run_options import ContactOptions, EngineOptions, SceneOptions
+from collidecli.scene.options import ContactOptions, EngineOptions, SceneOptions
 from collidecli.scene.shape_types import ShapeType
 from tests.support.motions import ArrayMotion
 from tests.support.oracle import rotation_of, signed_distance

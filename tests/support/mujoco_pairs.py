@@ -16,7 +16,7 @@ import mujoco
 import numpy as np
 
 from collidecli.importers.mujoco.scene import MjcfImport
-from collidecli.scene.allowed_pairs import allowed_pairs
+from collidecli.scene.filters import allowed_pairs
 from collidecli.scene.model import Model
 
 GeomPairs = set[tuple[int, int]]

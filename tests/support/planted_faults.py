@@ -48,7 +48,7 @@ def main() -> None:
     """Prints the findings of the sound pipeline and of each fault."""
     checks.install()
     from collidecli.engine.runtime import device_stream
-    from collidecli.scene.run_options import ContactOptions
+    from collidecli.scene.options import ContactOptions
     from tests.support.device_scenes import answer, closed_forms, scene_pipeline
     from tests.support.faulty_kernels import FAULTS
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from collidecli.importers.meshes.read import read_mesh
+from collidecli.importers.mesh_files import read_mesh
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.triangle_mesh import triangle_mesh
 from tests.support.answer_forms import Form

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from collidecli.engine.contacts.direction_bins import bin_directions, bin_normals
+from collidecli.engine.contacts.reduction import bin_directions, bin_normals
 
 NORMALS, DIRECTIONS = bin_normals(), bin_directions().reshape(20, 6, 3)
 

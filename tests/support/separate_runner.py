@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 import warp as wp
 
+from collidecli.engine.geometry.primitives import primitive
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.geometry.support import primitive
 from collidecli.engine.narrowphase.convex.penetration import separate, separate_by_mpr
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.shape_types import ShapeType

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import warp as wp
 
-from collidecli.engine.runtime.process_settings import owned_process
+from collidecli.engine.runtime.initialization import owned_process
 
 
 def kernels() -> Iterator[wp.Kernel]:
@@ -29,7 +29,7 @@ def kernels() -> Iterator[wp.Kernel]:
 def main() -> None:
     """In a process like one of the command line, which parses and hashes only what it compiles."""
     with owned_process():
-        from collidecli.engine.pipeline_builder import find_device
+        from collidecli.engine.pipeline import find_device
         from collidecli.engine.runtime.compilation import load_kernels
 
         load_kernels(list(kernels()), find_device("cpu"))

@@ -13,13 +13,13 @@ import pytest
 
 from collidecli.cli import main as cli
 from collidecli.cli.settings import variables_of, verbs_of
-from collidecli.engine import pipeline_builder as build
+from collidecli.engine import pipeline
 from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
 from collidecli.engine.narrowphase.primitive.convex_convex import MAX_CONTACTS
 from collidecli.errors import InputError, Interrupted, OutputError
 from collidecli.pytest_plugin import REGENERATE
 from collidecli.scene import filter_rules
-from collidecli.scene import option_choices as choices
+from collidecli.scene import options as choices
 from collidecli.scene.shape_types import LENGTH_LIMIT, POSITION_LIMIT, ShapeType
 from tests.support.doc_examples import check_output
 
@@ -166,8 +166,8 @@ def test_the_auto_rule():
         "auto",
     ]
     for name in ("docs/reference/cli.md", "docs/adr/0010-broad-phases.md"):
-        assert f"more than {build.ENUMERATED_SHAPES} shapes" in page(name)
-        assert re.search(rf"over\s{build.SWEEP_PAIRS_PER_SHAPE}\sallowed\spairs\sper\sshape", page(name))
+        assert f"more than {pipeline.ENUMERATED_SHAPES} shapes" in page(name)
+        assert re.search(rf"over\s{pipeline.SWEEP_PAIRS_PER_SHAPE}\sallowed\spairs\sper\sshape", page(name))
 
 
 def test_configuration_example(tmp_path, monkeypatch):

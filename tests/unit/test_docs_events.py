@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 
 import collidecli
-from collidecli.analysis.touch_intervals import Frames, Intervals, PairKeys
+from collidecli.analysis.touches import Frames, Intervals, PairKeys
 from collidecli.cli import main as cli
-from collidecli.commands.event_stream import interval_columns
-from collidecli.commands.swept_events import MISSED, TIMES
-from collidecli.scene.episodes import Episodes
+from collidecli.commands.event_stream import MISSED, TIMES, interval_columns
+from collidecli.scene.motion import Episodes
 from tests.support.doc_examples import check_output
 from tests.unit.test_docs import blocks, page, table
 

@@ -11,8 +11,8 @@ import pytest
 
 from collidecli.cli import main as cli
 from collidecli.commands.export import ENDINGS, NPZ_ENDING
-from collidecli.scene.contacts import RIGID_COLUMNS
-from collidecli.scene.option_choices import EXPORT_FORMATS
+from collidecli.scene.options import EXPORT_FORMATS
+from collidecli.scene.tables import RIGID_COLUMNS
 from tests.support.doc_examples import check_output
 
 PAGE = (Path(__file__).parents[2] / "docs/howto/export-contacts.md").read_text(encoding="utf-8")

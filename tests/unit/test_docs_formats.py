@@ -11,18 +11,16 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.commands.audit import AuditRequest
+from collidecli.commands.audit import AuditRequest, write_mask
 from collidecli.commands.audit import audit as run_audit
-from collidecli.commands.audit_mask import write_mask
 from collidecli.commands.clearance import ClearanceRequest, clearance
 from collidecli.commands.label import LabelOptions, LabelRequest, label
 from collidecli.commands.timing import TimingReport
-from collidecli.scene.contact_groups import GROUPS
-from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS
-from collidecli.scene.episodes import Episodes
 from collidecli.scene.material import Material, Materials, PairMaterial, PairMaterials
+from collidecli.scene.motion import Episodes
+from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS
 from collidecli.storage.contact_sets.writer import ContactWriter
-from collidecli.storage.profile_files import write_profile_h5
+from collidecli.storage.result_files import write_profile_h5
 from collidecli.storage.trajectories.writer import TrajectoryWriter
 from tests.support.contact_groups import with_groups
 from tests.support.contact_sets import ATTRIBUTES, made_up_block, small_model

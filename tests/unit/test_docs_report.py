@@ -11,7 +11,7 @@ import pytest
 
 from collidecli.cli import main as cli
 from collidecli.commands import report
-from collidecli.scene.option_choices import CHART_KINDS
+from collidecli.scene.options import CHART_KINDS
 from tests.support.doc_examples import check_output
 
 ROOT = Path(__file__).parents[2]

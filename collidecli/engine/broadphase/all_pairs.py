@@ -4,18 +4,139 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import warp as wp
 
-from collidecli.engine.block_pairs import BlockPairs
-from collidecli.engine.broadphase.block_boxes import box_bits
-from collidecli.engine.broadphase.hit_words import ENTRIES_PER_WORD, HitWords, bit_count, hit_words
 from collidecli.engine.broadphase.lane_overlap import lanes_that_overlap, test_lanes
-from collidecli.engine.cell_blocks import FULL_BLOCKS, BlockShape
-from collidecli.engine.cells import LANE_COUNT, Chunk, ChunkCells, Instances, row_of_slot
+from collidecli.engine.candidates import may_touch
+from collidecli.engine.cells import (
+    FULL_BLOCKS,
+    LANE_COUNT,
+    BlockPairs,
+    BlockShape,
+    Chunk,
+    ChunkCells,
+    Instances,
+    row_of_slot,
+)
 from collidecli.engine.device_model import LANES, DeviceModel, Filter, Layout
-from collidecli.engine.pair_filter import may_touch
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
+from collidecli.engine.shape_lanes import BOX_NUMBERS
+
+# Overlap of the box of one slot with those of a group of eight slots, in a block of cells.
+#
+# A block's boxes contain the bounds of all its cells (`Instances.block_box`); pairs of slots whose boxes do not
+# overlap are apart in every cell of the block. The boxes of eight slots are stored as lanes (eight lower x, eight
+# lower y, ...). The loops over lanes are in C++: Warp's own array reads wrap and stride each element, which prevents
+# vectorization by the compiler.
+
+
+@wp.func_native(
+    f"""
+    const float* one = box.data + (slot / {LANES}) * {BOX_NUMBERS * LANES} + slot % {LANES};
+    const float* eight = box.data + group * {BOX_NUMBERS * LANES};
+    unsigned int overlap = 0;
+#if defined(__clang__) && !defined(__CUDA_ARCH__) && !defined(SCALAR_LANES)
+    typedef float Lanes __attribute__((ext_vector_type({LANES}), aligned(4)));
+    typedef bool Flags __attribute__((ext_vector_type({LANES})));
+    #define EIGHT(number) (*(const Lanes*)(eight + (number) * {LANES}))
+    const auto below = (EIGHT(0) < one[{3 * LANES}]) & (EIGHT(1) < one[{4 * LANES}]) & (EIGHT(2) < one[{5 * LANES}]);
+    const auto above = (EIGHT(3) > one[0]) & (EIGHT(4) > one[{LANES}]) & (EIGHT(5) > one[{2 * LANES}]);
+    // A conversion to a vector of bits is one instruction; a loop over the lanes gathers the bits in five.
+    overlap = __builtin_bit_cast(unsigned char, __builtin_convertvector(below & above, Flags));
+    #undef EIGHT
+#else
+    for (int k = 0; k < {LANES}; ++k) {{
+        bool overlaps = true;
+        for (int axis = 0; axis < 3; ++axis)
+            overlaps &= eight[axis * {LANES} + k] < one[(axis + 3) * {LANES}]
+                & eight[(axis + 3) * {LANES} + k] > one[axis * {LANES}];
+        overlap |= (unsigned int)overlaps << k;
+    }}
+#endif
+    return overlap & mask;
+"""
+)
+def box_bits(box: wp.array[wp.float32], slot: int, group: int, mask: wp.uint32) -> wp.uint32:
+    """Of the slots `mask` of a group, those whose boxes overlap a slot's. A plane's overlaps all.
+
+    slot, group: index of the slot and of the group of eight slots, counted through all blocks.
+    """
+    ...
+
+
+@wp.struct
+class PairGroups:
+    """Pairs of each template as a sparse bit matrix, only the words with set bits.
+
+    start: first entry of each template, one more at the end. entry: slot0; a group, which has the slots 8 group to
+    8 group + 7; and a mask, whose bit k is set where (slot0, 8 group + k) is one of the pairs.
+    """
+
+    start: wp.array[wp.int32]
+    entry: wp.array[wp.vec3i]
+
+
+def upload_groups(device_model: DeviceModel, template_pairs: list[np.ndarray]) -> tuple[PairGroups, int]:
+    """Row pairs of each template (int32[K, 2], first < second) as groups; and the largest number of entries of one."""
+    device = device_model.device
+    counts, keys, masks = [], [], []
+    stride = device_model.layout.width // LANES
+    for rows, row_pairs in zip(device_model.template_rows, template_pairs, strict=True):
+        slots = np.searchsorted(rows, row_pairs).astype(np.int64)
+        key, entry = np.unique(slots[:, 0] * stride + slots[:, 1] // LANES, return_inverse=True)
+        is_pair = np.zeros((len(key), LANES), bool)
+        is_pair[entry, slots[:, 1] % LANES] = True
+        counts.append(len(key))
+        keys.append(key)
+        masks.append(is_pair)
+    key, is_pair = np.concatenate(keys), np.concatenate(masks)
+    if not len(key):
+        # Kernels do not accept arrays of length zero: one unused element instead.
+        key, is_pair = np.zeros(1, np.int64), np.zeros((1, LANES), bool)
+    pairs = PairGroups()
+    pairs.start = wp.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32), dtype=wp.int32, device=device)
+    mask = np.packbits(is_pair, axis=1, bitorder="little")[:, 0]
+    entry = np.stack([key // stride, key % stride, mask], axis=1).astype(np.int32)
+    pairs.entry = wp.array(entry, dtype=wp.vec3i, device=device)
+    return pairs, max(counts)
+
+
+# Count, scan, write over enumerated pairs, with one 32-bit word of hits for each 32 pairs of a block.
+#
+# The count pass tests the bounds of each pair once and sets its bit; the scan of the words' bit counts gives each word
+# its range in the output; the write pass reads the bits only. The pairs are ordered by block and by slots without a
+# sort.
+
+ENTRIES_PER_WORD = 32 // LANES
+"""Groups of pairs per word."""
+
+
+@wp.func
+def bit_count(word: wp.uint32) -> int:
+    """Number of set bits (Hacker's Delight, 5-2)."""
+    x = word - ((word >> wp.uint32(1)) & wp.uint32(0x55555555))
+    x = (x & wp.uint32(0x33333333)) + ((x >> wp.uint32(2)) & wp.uint32(0x33333333))
+    x = (x + (x >> wp.uint32(4))) & wp.uint32(0x0F0F0F0F)
+    return int((x * wp.uint32(0x01010101)) >> wp.uint32(24))
+
+
+@wp.struct
+class HitWords:
+    """word: bits of each 32 pairs. count: set bits of each word. end: inclusive scan of `count`."""
+
+    word: wp.array[wp.uint32]
+    count: wp.array[wp.int32]
+    end: wp.array[wp.int32]
+
+
+def hit_words(workspace: Workspace, count: int) -> HitWords:
+    """Hit words for `count` words, not set."""
+    word = workspace.array("hit_word", count, wp.uint32)
+    counts, end = (workspace.array(name, count, wp.int32) for name in ("hit_count", "hit_end"))
+    return workspace.struct(HitWords, word=word, count=counts, end=end)
+
 
 PER_WORD = wp.constant(ENTRIES_PER_WORD)
 
@@ -108,3 +229,87 @@ class AllPairs:
 
     def kernels(self) -> list[wp.Kernel]:
         return [test_all, write_all, test_lanes]
+
+
+# Broad phase over a list of the pairs that pass the filter, enumerated once at load; boxes are tested per block.
+
+
+@kernel
+def test_pairs(
+    layout: Layout, chunk: ChunkCells, instances: Instances, pairs: PairGroups, words_per_block: int, hits: HitWords
+):
+    """Count pass, one thread per word: the pairs of a few entries in one block."""
+    thread = wp.tid()
+    block = thread // words_per_block
+    template = chunk.block_template[block]
+    begin = pairs.start[template] + (thread - block * words_per_block) * PER_WORD
+    end = wp.min(begin + PER_WORD, pairs.start[template + 1])
+    first_slot = block * layout.width
+    first_group = first_slot // LANE_COUNT
+    word = wp.uint32(0)
+    for index in range(begin, end):
+        entry = pairs.entry[index]
+        bits = box_bits(instances.block_box, first_slot + entry[0], first_group + entry[1], wp.uint32(entry[2]))
+        word = word | (bits << wp.uint32((index - begin) * LANE_COUNT))
+    hits.word[thread] = word
+    hits.count[thread] = bit_count(word)
+
+
+@kernel
+def write_pairs(
+    layout: Layout,
+    chunk: ChunkCells,
+    pairs: PairGroups,
+    words_per_block: int,
+    hits: HitWords,
+    slots: wp.array[wp.vec2i],
+):
+    """Write pass, one thread per word: its hits, from its offset on."""
+    thread = wp.tid()
+    word = hits.word[thread]
+    if word == wp.uint32(0):
+        return
+    block = thread // words_per_block
+    begin = pairs.start[chunk.block_template[block]] + (thread - block * words_per_block) * PER_WORD
+    output = hits.end[thread] - hits.count[thread]
+    first_slot = block * layout.width
+    bit = int(0)
+    while word != wp.uint32(0):
+        if (word & wp.uint32(1)) != wp.uint32(0):
+            slot0_and_group = pairs.entry[begin + bit // LANE_COUNT]
+            slot1 = slot0_and_group[1] * LANE_COUNT + bit % LANE_COUNT
+            slots[output] = wp.vec2i(first_slot + slot0_and_group[0], first_slot + slot1)
+            output += 1
+        word = word >> wp.uint32(1)
+        bit += 1
+
+
+@dataclass(frozen=True)
+class Explicit:
+    """Broad phase over a fixed list of pairs."""
+
+    device_model: DeviceModel
+    pairs: PairGroups
+    words_per_block: int
+    name: str = "explicit"
+    blocks: BlockShape = FULL_BLOCKS
+
+    def find(self, chunk: Chunk, workspace: Workspace) -> BlockPairs:
+        """Pairs of slots of a chunk, with the cells in which they are candidates."""
+        layout, words = self.device_model.layout, self.words_per_block
+        count = chunk.block_count * words
+        hits = hit_words(workspace, count)
+        workspace.launch(test_pairs, count, [layout, chunk.cells, chunk.instances, self.pairs, words, hits])
+        found = workspace.scan(hits.count, count, hits.end)
+        slots = workspace.array("block_pair", found, wp.vec2i)
+        workspace.launch(write_pairs, count, [layout, chunk.cells, self.pairs, words, hits, slots])
+        return lanes_that_overlap(self.device_model, chunk, slots, found, workspace)
+
+    def kernels(self) -> list[wp.Kernel]:
+        return [test_pairs, write_pairs, test_lanes]
+
+
+def explicit(device_model: DeviceModel, template_pairs: list[np.ndarray], blocks: BlockShape = FULL_BLOCKS) -> Explicit:
+    """Broad phase over the allowed pairs of each template, int32[K, 2] rows of the model."""
+    pairs, most = upload_groups(device_model, template_pairs)
+    return Explicit(device_model, pairs, -(-most // ENTRIES_PER_WORD), blocks=blocks)

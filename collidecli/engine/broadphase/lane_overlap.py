@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import warp as wp
 
-from collidecli.engine.block_pairs import BlockPairs
-from collidecli.engine.cells import Chunk, ChunkCells, Instances, row_of_slot
+from collidecli.engine.candidates import pair_limits
+from collidecli.engine.cells import BlockPairs, Chunk, ChunkCells, Instances, row_of_slot
 from collidecli.engine.device_model import LANES, DeviceModel, Layout, Margins, ShapeRows
 from collidecli.engine.geometry.bounds import INFINITE
-from collidecli.engine.geometry.lanes import EPILOGUE, LANE_STEP, LOAD, PRELUDE
-from collidecli.engine.geometry.real import Pose, Real
-from collidecli.engine.geometry.shape_codes import CAPSULE, SPHERE
-from collidecli.engine.pair_filter import pair_limits
+from collidecli.engine.geometry.real import CAPSULE, EPILOGUE, LANE_STEP, LOAD, PRELUDE, SPHERE, Pose, Real
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.shape_lanes import BOUND_NUMBERS, CENTER, LOWER, RADIUS, UPPER

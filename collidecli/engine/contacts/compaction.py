@@ -14,11 +14,10 @@ from collidecli.engine.contact_record import (
     deepest_to_front,
 )
 from collidecli.engine.device_model import DeviceModel, Layout, Margins, ShapeRows
-from collidecli.engine.geometry.lanes import COMPOSITION, EPILOGUE, LANE_STEP, LOAD, PRELUDE, ROTATION
-from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.real import COMPOSITION, EPILOGUE, LANE_STEP, LOAD, PRELUDE, ROTATION, Real, Vec3
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.contacts import FRICTION_SCALE, RIGID_COLUMNS, ContactBlock
+from collidecli.scene.tables import FRICTION_SCALE, RIGID_COLUMNS, TOUCHES, ContactBlock, GroupRows
 
 PER_THREAD = 256
 """Candidates or contacts of one thread on the CPU: many vectors of lanes."""
@@ -418,3 +417,28 @@ def _elements(float_type: np.dtype) -> dict[str, Any]:
         else _VECTOR[column.dtype_for(float_type)]
         for column in RIGID_COLUMNS
     }
+
+
+# The pairs of shapes that touch, without their contacts, for `touch_only`.
+
+
+def touching_pairs(
+    chunk: Chunk, candidates: Candidates, count: int, cell_end: wp.array, float_type: np.dtype, workspace: Workspace
+) -> ContactBlock:
+    """A block without contacts, whose group `touches` has the candidates with a contact, in canonical order.
+
+    candidates: with `found` set. cell_end: inclusive scan of the candidates of each cell.
+    """
+    wanted = {"found": (candidates.found, count), "row": (candidates.row, count)}
+    held = workspace.download({**wanted, "cell_end": (cell_end, chunk.cell_count)})
+    touching = np.flatnonzero(held["found"])
+    ends = np.searchsorted(touching, held["cell_end"])
+    counts = np.diff(ends, prepend=0).astype(np.int64)
+    shapes = held["row"].reshape(-1, 2)[touching]
+    columns = {f"shape{side}": np.ascontiguousarray(shapes[:, side]) for side in (0, 1)}
+    nothing = {
+        column.name: np.zeros((0, column.width) if column.width > 1 else 0, column.dtype_for(float_type))
+        for column in RIGID_COLUMNS
+    }
+    groups = {TOUCHES.name: GroupRows(counts, columns)}
+    return ContactBlock(chunk.first_cell, np.zeros(chunk.cell_count, np.int64), nothing, groups)

@@ -18,8 +18,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.geometry.meshes import TriangleShape
-from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.shape_codes import MESH
+from collidecli.engine.geometry.real import MESH, Real, Vec3
 from collidecli.scene.heightfield import Heightfield
 
 FIRST_LEVEL = 2

@@ -9,8 +9,14 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.numerics.matrices import matmul
-from collidecli.scene.convex_hull import FACE_CORNERS, ConvexHull, climbing_neighbors, half_widths, kept_corners
-from collidecli.scene.convex_surface import ConvexSurface
+from collidecli.scene.convex_hull import (
+    FACE_CORNERS,
+    ConvexHull,
+    ConvexSurface,
+    climbing_neighbors,
+    half_widths,
+    kept_corners,
+)
 
 FACE_ROW = wp.constant(1 + 2 * FACE_CORNERS)
 """Numbers a face: count of kept corners, the corners (vertices), and the features of the sides after each corner."""

@@ -2,21 +2,104 @@
 distances.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import warp as wp
 
-from collidecli.engine.geometry.by_reference import by_reference
-from collidecli.engine.geometry.mesh_tree import MeshTree, mesh_tree
-from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.shape_codes import MESH
+from collidecli.engine.geometry.real import MESH, Real, Vec3, by_reference
 from collidecli.numerics.elementary import atan2
 from collidecli.numerics.matrices import dot, norm
 from collidecli.scene.triangle_mesh import TriangleMesh
+
+# BVH of axis-aligned boxes over the triangles of a mesh, in depth-first order; depends on the mesh alone.
+
+WIDENING = 1e-12
+"""Growth of the boxes relative to the mesh's size: exceeds the rounding of the queries."""
+
+
+@dataclass(frozen=True)
+class MeshTree:
+    """Boxes in depth-first order: the traversal continues at `skip` when it skips a box and its subtree.
+
+    lower, upper: float64[N, 3] [m]. skip: int32[N]. face: int32[N], the triangle of a leaf; -1 for inner nodes.
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    skip: np.ndarray
+    face: np.ndarray
+
+
+def mesh_tree(mesh: TriangleMesh, chosen: np.ndarray | None = None) -> MeshTree:
+    """BVH with one triangle a leaf, by median splits of the triangles' centres along the longest side of the centres'
+    box.
+
+    chosen: int64[n], indices of the triangles to include; None for all.
+    """
+    corners = mesh.vertex[mesh.face]
+    low, high = corners.min(axis=1), corners.max(axis=1)
+    skip, face, inner = split_tree(0.5 * (low + high), np.arange(len(low)) if chosen is None else chosen)
+    lower, upper = np.zeros((len(skip), 3)), np.zeros((len(skip), 3))
+    leaves = face >= 0
+    lower[leaves], upper[leaves] = low[face[leaves]], high[face[leaves]]
+    for parent, right in reversed(inner):
+        lower[parent] = np.minimum(lower[parent + 1], lower[right])
+        upper[parent] = np.maximum(upper[parent + 1], upper[right])
+    grown = WIDENING * float(mesh.half_extents.max())
+    return MeshTree(lower - grown, upper + grown, skip, face)
+
+
+def split_tree(
+    middle: np.ndarray, chosen: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
+    """A BVH with one item a leaf, by median splits of the items' centres along the longest side of the centres' box.
+
+    middle: float64[n, 3], centres of all items [m]. chosen: int64, items to include, at least one.
+    Returns:
+        skip and item of each node, see `MeshTree`; and of each level the inner nodes and their second children, the
+        first child being the next node.
+    """
+    order = chosen
+    count = 2 * len(order) - 1
+    skip, item = np.zeros(count, np.int32), np.full(count, -1, np.int32)
+    first, size, node = np.zeros(1, np.int64), np.array([len(order)]), np.zeros(1, np.int64)
+    inner: list[tuple[np.ndarray, np.ndarray]] = []
+    while len(first):
+        # A subtree of n items has 2 n - 1 nodes, so the counts alone determine each node's index.
+        skip[node] = node + 2 * size - 1
+        leaf = size == 1
+        item[node[leaf]] = order[first[leaf]]
+        first, size, node = first[~leaf], size[~leaf], node[~leaf]
+        if not len(first):
+            break
+        order = _halved(order, middle, first, size)
+        left = size // 2
+        right_node = node + 2 * left
+        inner.append((node, right_node))
+        first, size, node = (
+            np.stack(pair, axis=1).reshape(-1)
+            for pair in ((first, first + left), (left, size - left), (node + 1, right_node))
+        )
+    return skip, item, inner
+
+
+def _halved(order: np.ndarray, middle: np.ndarray, first: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """`order` with each group's slots sorted by item centre along the group's longest side."""
+    slots = np.concatenate([np.arange(f, f + s) for f, s in zip(first, size, strict=True)])
+    group = np.repeat(np.arange(len(first)), size)
+    starts = np.concatenate([[0], np.cumsum(size)[:-1]])
+    items = order[slots]
+    points = middle[items]
+    extent = np.maximum.reduceat(points, starts) - np.minimum.reduceat(points, starts)
+    along = points[np.arange(len(points)), np.argmax(extent, axis=1)[group]]
+    result = order.copy()
+    # Ties are broken by the item's index.
+    result[slots] = items[np.lexsort((items, along, group))]
+    return result
+
 
 SALIENT = 1e-7
 """Sine of the dihedral angle above which a convex edge counts as salient, so that it can be in contact before its
@@ -330,3 +413,285 @@ def _salient(mesh: TriangleMesh, by_edge: np.ndarray, rim: np.ndarray, before: n
     if not mesh.has_front:
         salient[pair] |= rise > SALIENT
     return salient
+
+
+# Closest point of a mesh to a point, inside test, and segment-triangle intersection.
+
+EDGE_PART = wp.constant(3)
+FACE_PART = wp.constant(6)
+MAX_TREE_NODES = 40
+"""Boxes that wait while a tree is descended: one a level, and a tree of 2^31 boxes has 32."""
+
+
+@wp.struct
+class MeshPoint:
+    """A point of a mesh's surface. face: index of its triangle, counted through all meshes, -1 for none.
+
+    part: feature of the triangle that contains the point: 0 to 2 corner, EDGE_PART + k side k, FACE_PART interior.
+    square: squared distance to the query point [m^2].
+    """
+
+    point: Vec3
+    face: int
+    part: int
+    square: Real
+
+
+@wp.func
+def mesh_corner(meshes: Meshes, face: int, k: int) -> Vec3:
+    """Corner k of a triangle; 3 and 4 are 0 and 1."""
+    return meshes.arrays[0].point[meshes.arrays[0].corner[3 * face + k % 3]]
+
+
+@wp.func
+def nearest_triangle_point(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3) -> MeshPoint:
+    """Closest point of triangle p, q, r with unit normal to a point; `face` is not set.
+
+    Source: Ericson 2005, 5.1.5.
+    """
+    nearest = MeshPoint()
+    pq = q - p
+    pr = r - p
+    off = point - p
+    d1 = wp.dot(pq, off)
+    d2 = wp.dot(pr, off)
+    off = point - q
+    d3 = wp.dot(pq, off)
+    d4 = wp.dot(pr, off)
+    off = point - r
+    d5 = wp.dot(pq, off)
+    d6 = wp.dot(pr, off)
+    of_r = d1 * d4 - d3 * d2
+    of_q = d5 * d2 - d1 * d6
+    of_p = d3 * d6 - d5 * d4
+    zero = Real(0.0)
+    if d1 <= zero and d2 <= zero:
+        nearest.part = 0
+        nearest.point = p
+    elif d3 >= zero and d4 <= d3:
+        nearest.part = 1
+        nearest.point = q
+    elif d6 >= zero and d5 <= d6:
+        nearest.part = 2
+        nearest.point = r
+    elif of_r <= zero and d1 >= zero and d3 <= zero:
+        nearest.part = EDGE_PART
+        nearest.point = p + (d1 / (d1 - d3)) * pq
+    elif of_q <= zero and d2 >= zero and d6 <= zero:
+        nearest.part = EDGE_PART + 2
+        nearest.point = p + (d2 / (d2 - d6)) * pr
+    elif of_p <= zero and d4 - d3 >= zero and d5 - d6 >= zero:
+        nearest.part = EDGE_PART + 1
+        nearest.point = q + ((d4 - d3) / ((d4 - d3) + (d5 - d6))) * (r - q)
+    else:
+        nearest.part = FACE_PART
+        nearest.point = point - wp.dot(point - p, normal) * normal
+    nearest.square = wp.length_sq(point - nearest.point)
+    return nearest
+
+
+@wp.func(inline=False)
+def mesh_point_on_triangle(meshes: Meshes, face: int, point: Vec3) -> MeshPoint:
+    """Closest point of one triangle of a mesh to a point."""
+    p = mesh_corner(meshes, face, 0)
+    q = mesh_corner(meshes, face, 1)
+    r = mesh_corner(meshes, face, 2)
+    nearest = nearest_triangle_point(p, q, r, meshes.arrays[0].face_normal[face], point)
+    nearest.face = face
+    return nearest
+
+
+@wp.func
+def square_to_box(meshes: Meshes, node: int, point: Vec3) -> Real:
+    """Squared distance of a point to a box of the BVH, 0 inside [m^2]."""
+    off = point - wp.max(meshes.arrays[0].lower[node], wp.min(meshes.arrays[0].upper[node], point))
+    return wp.dot(off, off)
+
+
+@wp.func(inline=False)
+def nearest_mesh_point_within(meshes: Meshes, mesh: int, point: Vec3, square: Real) -> MeshPoint:
+    """Closest point of a mesh closer than the square root of `square` [m^2], face -1 for none.
+
+    Depth-first traversal of the BVH, closer child first. If such a point exists, it is that of `nearest_mesh_point`.
+    """
+    stack = wp.zeros(shape=wp.static(MAX_TREE_NODES), dtype=int)
+    stack_square = wp.zeros(shape=wp.static(MAX_TREE_NODES), dtype=Real)
+    best = MeshPoint()
+    best.face = -1
+    best.square = square
+    count = int(0)
+    node = meshes.arrays[0].header[mesh].first_node
+    while node >= 0:
+        following = int(-1)
+        face = meshes.arrays[0].leaf[node]
+        if face >= 0:
+            nearest = mesh_point_on_triangle(meshes, face, point)
+            if nearest.square < best.square:
+                best = nearest
+        else:
+            near = node + 1
+            far = meshes.arrays[0].skip[near]
+            square_near = square_to_box(meshes, near, point)
+            square_far = square_to_box(meshes, far, point)
+            if square_far < square_near:
+                near = far
+                far = node + 1
+                swap = square_near
+                square_near = square_far
+                square_far = swap
+            if square_far < best.square:
+                stack[count] = far
+                stack_square[count] = square_far
+                count += 1
+            if square_near < best.square:
+                following = near
+        while following < 0 and count > 0:
+            count -= 1
+            if stack_square[count] < best.square:
+                following = stack[count]
+        node = following
+    return best
+
+
+@wp.func
+def nearest_mesh_point(meshes: Meshes, mesh: int, point: Vec3) -> MeshPoint:
+    """Closest point of a mesh to a point in the mesh's frame; of equally close ones the first in traversal order."""
+    return nearest_mesh_point_within(meshes, mesh, point, Real(wp.inf))
+
+
+@wp.func
+def outward_at(meshes: Meshes, face: int, part: int) -> Vec3:
+    """Angle-weighted pseudonormal of a feature, not unit: its sign separates outside from inside.
+
+    Source: Baerentzen and Aanaes 2005.
+    """
+    if part == FACE_PART:
+        return meshes.arrays[0].face_normal[face]
+    if part >= EDGE_PART:
+        return meshes.arrays[0].edge_normal[meshes.arrays[0].side[3 * face + part - EDGE_PART]]
+    return meshes.arrays[0].vertex_normal[meshes.arrays[0].corner[3 * face + part]]
+
+
+@wp.func
+def edge_crossing(low: Vec3, high: Vec3, point: Vec3, forward: bool) -> int:
+    """1 if an edge crosses a line along x through a point, at larger y, upwards in z; -1 if downwards; else 0.
+
+    low, high: ends ordered by vertex index, so that both adjacent triangles round identically. forward: from low to
+    high.
+    """
+    low_above = low[2] >= point[2]
+    high_above = high[2] >= point[2]
+    if low_above == high_above:
+        return 0
+    area = (low[1] - point[1]) * (high[2] - point[2]) - (low[2] - point[2]) * (high[1] - point[1])
+    if (area > Real(0.0)) != high_above:
+        return 0
+    return wp.where(forward == high_above, 1, -1)
+
+
+@wp.func
+def triangle_crossing(meshes: Meshes, face: int, point: Vec3) -> int:
+    """1 if a line along +x through a point crosses a triangle from back to front, -1 from front to back, else 0.
+
+    The contributions of a shared edge cancel between its triangles: a line through an edge or vertex is counted once.
+    """
+    crossing = int(0)
+    for k in range(3):
+        first = meshes.arrays[0].corner[3 * face + k]
+        second = meshes.arrays[0].corner[3 * face + (k + 1) % 3]
+        low = meshes.arrays[0].point[wp.min(first, second)]
+        high = meshes.arrays[0].point[wp.max(first, second)]
+        crossing += edge_crossing(low, high, point, first < second)
+    return crossing
+
+
+@wp.func(inline=False)
+def winding_number(meshes: Meshes, mesh: int, point: Vec3) -> int:
+    """Winding number of a mesh around a point, for meshes with `TriangleMesh.needs_winding`.
+
+    Exact except within rounding of the surface. Source: see `scene.mesh_crossings.winding_at`.
+    """
+    node = meshes.arrays[0].header[mesh].first_winding_node
+    stop = meshes.arrays[0].header[mesh].end_winding_node
+    number = int(0)
+    while node < stop:
+        lower = meshes.arrays[0].lower[node]
+        upper = meshes.arrays[0].upper[node]
+        apart = upper[0] < point[0]
+        for axis in range(1, 3):
+            apart = apart or lower[axis] > point[axis] or upper[axis] < point[axis]
+        if apart:
+            node = meshes.arrays[0].skip[node]
+            continue
+        face = meshes.arrays[0].leaf[node]
+        if face >= 0:
+            crossing = triangle_crossing(meshes, face, point)
+            if crossing != 0:
+                p = mesh_corner(meshes, face, 0)
+                q = mesh_corner(meshes, face, 1)
+                r = mesh_corner(meshes, face, 2)
+                height = wp.dot(point - p, wp.cross(q - p, r - p)) * Real(crossing)
+                if point[0] < wp.min(p[0], wp.min(q[0], r[0])) or height < Real(0.0):
+                    number += crossing
+        node += 1
+    return number
+
+
+@wp.func
+def is_behind_mesh(meshes: Meshes, mesh: int, point: Vec3, off: Vec3, outward: Vec3) -> bool:
+    """Whether a point is inside a mesh, or behind an open mesh that has a front.
+
+    By the winding number where the surface crosses itself, else by the pseudonormal of the closest feature.
+    off: from the closest point of the surface to the point. outward: pseudonormal there, see `outward_at`.
+    """
+    if meshes.arrays[0].header[mesh].first_winding_node >= 0:
+        return winding_number(meshes, mesh, point) != 0
+    return wp.dot(off, outward) < Real(0.0)
+
+
+@wp.func
+def is_inside_mesh(meshes: Meshes, mesh: int, point: Vec3, nearest: MeshPoint) -> bool:
+    """`is_behind_mesh` for a point with its closest point of the whole surface."""
+    outward = outward_at(meshes, nearest.face, nearest.part)
+    return is_behind_mesh(meshes, mesh, point, point - nearest.point, outward)
+
+
+@wp.func
+def feature_of_mesh_point(meshes: Meshes, mesh: int, face: int, part: int) -> int:
+    """Feature number: 3 v of a vertex, 3 e + 1 of an edge, 3 f + 2 of a triangle, numbered within the mesh."""
+    if part == FACE_PART:
+        return 3 * (face - meshes.arrays[0].header[mesh].first_face) + 2
+    if part >= EDGE_PART:
+        return 3 * (meshes.arrays[0].side[3 * face + part - EDGE_PART] - meshes.arrays[0].header[mesh].first_edge) + 1
+    return 3 * (meshes.arrays[0].corner[3 * face + part] - meshes.arrays[0].header[mesh].first_vertex)
+
+
+@wp.func
+def is_left_of_edge(start: Vec3, end: Vec3, low: Vec3, high: Vec3, forward: bool) -> bool:
+    """Whether a line passes on the left of a triangle's side, which runs from low to high where `forward`.
+
+    low, high: ends ordered by vertex index, so that both adjacent triangles get opposite results from one rounding.
+    """
+    left = wp.dot(wp.cross(low - start, high - start), end - start) >= Real(0.0)
+    return left == forward
+
+
+@wp.func
+def is_left_of_side(meshes: Meshes, face: int, k: int, start: Vec3, end: Vec3) -> bool:
+    """Whether a line passes on the left of side k of a triangle."""
+    first = meshes.arrays[0].corner[3 * face + k]
+    second = meshes.arrays[0].corner[3 * face + (k + 1) % 3]
+    low = meshes.arrays[0].point[wp.min(first, second)]
+    high = meshes.arrays[0].point[wp.max(first, second)]
+    return is_left_of_edge(start, end, low, high, first < second)
+
+
+@wp.func
+def segment_crosses_triangle(meshes: Meshes, face: int, start: Vec3, end: Vec3) -> bool:
+    """Whether a segment crosses a triangle; a crossing of a shared edge counts for exactly one of its two triangles."""
+    p = mesh_corner(meshes, face, 0)
+    normal = meshes.arrays[0].face_normal[face]
+    if (wp.dot(start - p, normal) >= Real(0.0)) == (wp.dot(end - p, normal) >= Real(0.0)):
+        return False
+    left = is_left_of_side(meshes, face, 0, start, end)
+    return left == is_left_of_side(meshes, face, 1, start, end) and left == is_left_of_side(meshes, face, 2, start, end)

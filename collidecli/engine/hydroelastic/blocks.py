@@ -15,13 +15,72 @@ import warp as wp
 
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Pose, Real, Vec2, Vec3
-from collidecli.engine.hydroelastic.distances import Distance, Solids, distance_function
-from collidecli.engine.hydroelastic.overlap_search import overlap_function
-from collidecli.engine.hydroelastic.pairs import ROUNDING, VOXELS, HydroPair
+from collidecli.engine.hydroelastic.pairs import (
+    ROUNDING,
+    VOXELS,
+    Distance,
+    HydroPair,
+    Solids,
+    distance_function,
+    first_of_pair,
+    start_of,
+)
 from collidecli.engine.hydroelastic.patches import HydroPatch
-from collidecli.engine.hydroelastic.ranges import first_of_pair, start_of
 from collidecli.engine.runtime.kernel import kernel
-from collidecli.scene.hydro_defaults import VOXELS_ACROSS
+from collidecli.scene.shape_config import VOXELS_ACROSS
+
+# Search for a point inside both shapes of a sampled pair.
+
+SEARCH_STEPS = wp.constant(16)
+"""Projections in the search for a point inside both shapes."""
+DIFFERENCE = wp.constant(Real(1.0e-3))
+"""Step of differences for a gradient, as a fraction of a block's side."""
+
+
+def overlap_function(distance_at: Any) -> Any:
+    """overlaps_near(rows, solids, pair, start, side) -> bool, for the distances of the types that a scene has."""
+
+    @wp.func
+    def gradient_at(
+        rows: ShapeRows, solids: Solids, row: int, pose: Pose, margin: Real, point: Vec3, known: Vec3, step: Real
+    ) -> Vec3:
+        """Direction in which a distance increases: its gradient `known`, or by differences where this is 0."""
+        if wp.length_sq(known) > Real(0.5):
+            return known
+        slope = Vec3()
+        axes = int(3)  # a variable: the loop is not unrolled
+        for axis in range(axes):
+            off = Vec3()
+            off[axis] = step
+            above = distance_at(rows, solids, row, pose, margin, point + off)
+            below = distance_at(rows, solids, row, pose, margin, point - off)
+            slope[axis] = above.value - below.value
+        return wp.normalize(slope)
+
+    @wp.func
+    def overlaps_near(rows: ShapeRows, solids: Solids, pair: HydroPair, start: Vec3, side: Real) -> bool:
+        """Whether projections onto both surfaces in turn, from a point on, lead to a point inside both shapes."""
+        point = start
+        steps = int(SEARCH_STEPS)  # a variable: the loop is not unrolled
+        for number in range(steps):
+            first = distance_at(rows, solids, pair.row0, pair.pose0, pair.margin0, point)
+            second = distance_at(rows, solids, pair.row1, pair.pose1, pair.margin1, point)
+            outer = wp.max(first.value, second.value)
+            if outer < -ROUNDING * pair.size:
+                return True
+            side0 = first.value >= second.value
+            row = wp.where(side0, pair.row0, pair.row1)
+            pose = wp.where(side0, pair.pose0, pair.pose1)
+            margin = wp.where(side0, pair.margin0, pair.margin1)
+            known = wp.where(side0, first.gradient, second.gradient)
+            gradient = gradient_at(rows, solids, row, pose, margin, point, known, DIFFERENCE * side)
+            # Every second step is too long, to get inside where the surfaces are at a small angle.
+            length = wp.where(number % 2 == 0, outer, Real(1.5) * outer) + Real(2.0) * ROUNDING * pair.size
+            point = point - length * gradient
+        return False
+
+    return overlaps_near
+
 
 SIDE = wp.constant(4)
 """Voxels along a block's side."""

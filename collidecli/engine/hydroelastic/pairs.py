@@ -2,16 +2,120 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 import warp as wp
 
+from collidecli.engine.candidates import forced_index, relative_pose
 from collidecli.engine.cells import ChunkCells, Instances, row_of, row_of_slot
-from collidecli.engine.device_model import Layout, Margins, ShapeRows
-from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.geometry.shape_codes import CAPSULE, CONE, CYLINDER, PLANE, SPHERE
-from collidecli.engine.hydroelastic.fields import PressureFields
-from collidecli.engine.pair_filter import forced_index
-from collidecli.engine.pair_query import relative_pose
+from collidecli.engine.device_model import DeviceModel, Layout, Margins, ShapeRows
+from collidecli.engine.geometry.heightfields import Field, Heightfields, field_of, upload_heightfields
+from collidecli.engine.geometry.meshes import Meshes, is_inside_mesh, nearest_mesh_point, upload_meshes
+from collidecli.engine.geometry.primitives import surface_point
+from collidecli.engine.geometry.real import CAPSULE, CONE, CYLINDER, HEIGHTFIELD, PLANE, SPHERE, Pose, Real, Vec3
+from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
+    begin_traversal,
+    descend,
+    height_over,
+    is_under,
+    nearest_part,
+    skip_square,
+    squared_distance_to_square,
+    squared_distance_to_top,
+)
 from collidecli.engine.runtime.kernel import kernel
+from collidecli.scene.convex_hull import ConvexHull
+from collidecli.scene.hydroelastic import HydroShapes, PressureCells, box_cells, half_space_cells, hull_cells
+from collidecli.scene.model import Model
+from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
+
+# Pressure fields on the device: the cells of convex polytopes, and the stiffness of every shape.
+
+
+@wp.struct
+class PressureFields:
+    """Stiffness of each shape row, and the cells of polytopes; see `scene.pressure_cells`.
+
+    stiffness: [N/m^3], 0 without a pressure field, infinite for a rigid shape. polytope: of each row; -1 for none.
+    first: first face of each polytope, and one more. normal, offset, lower, upper: of each face.
+    neighbor_start: of each face, and one more. neighbor: faces, counted through all polytopes.
+    """
+
+    stiffness: wp.array[Real]
+    polytope: wp.array[int]
+    first: wp.array[int]
+    normal: wp.array[Vec3]
+    offset: wp.array[Real]
+    lower: wp.array[Vec3]
+    upper: wp.array[Vec3]
+    neighbor_start: wp.array[int]
+    neighbor: wp.array[int]
+
+
+@dataclass(frozen=True)
+class UploadedFields:
+    """most_neighbors: largest number of neighbours of a cell. polytope: int32[S], see `PressureFields`."""
+
+    fields: PressureFields
+    polytope: np.ndarray
+    most_neighbors: int
+
+    @property
+    def has_polytope_pairs(self) -> bool:
+        """Whether two hydroelastic shapes are polytopes."""
+        return int((self.polytope >= 0).sum()) > 1
+
+
+def upload_fields(device_model: DeviceModel, shapes: HydroShapes) -> UploadedFields:
+    """Device arrays of the pressure fields of the hydroelastic shapes of a model."""
+    device = device_model.device
+    cells, polytope = _polytopes(device_model.model, shapes.stiffness)
+    first = np.cumsum([0, *(len(each.offset) for each in cells)])
+    neighbor_count = np.concatenate([np.diff(each.neighbor_start) for each in cells])
+    neighbor = np.concatenate([each.neighbor + start for each, start in zip(cells, first, strict=False)])
+    fields = PressureFields()
+    fields.stiffness = wp.array(shapes.stiffness, dtype=Real, device=device)
+    fields.polytope = wp.array(polytope, dtype=int, device=device)
+    fields.first = wp.array(first.astype(np.int32), dtype=int, device=device)
+    for name, kind in (("normal", Vec3), ("offset", Real), ("lower", Vec3), ("upper", Vec3)):
+        values = np.concatenate([getattr(each, name) for each in cells])
+        setattr(fields, name, wp.array(values, dtype=kind, device=device))
+    start = np.concatenate([[0], np.cumsum(neighbor_count)]).astype(np.int32)
+    fields.neighbor_start = wp.array(start, dtype=int, device=device)
+    fields.neighbor = wp.array(np.append(neighbor, 0).astype(np.int32), dtype=int, device=device)
+    return UploadedFields(fields, polytope, int(neighbor_count.max()))
+
+
+def _polytopes(model: Model, stiffness: np.ndarray) -> tuple[list[PressureCells], np.ndarray]:
+    """The distinct polytopes among the hydroelastic shapes, the half-space first, and int32[S], that of each shape."""
+    shapes = model.shapes
+    cells, index_of = [half_space_cells()], {}
+    polytope = np.full(len(shapes), -1, np.int32)
+    for row in np.flatnonzero(stiffness > 0.0):
+        kind, surface = shapes.type[row], None
+        if kind == ShapeType.PLANE:
+            polytope[row] = 0
+            continue
+        if kind == ShapeType.MESH:
+            surface = model.convex_surfaces[shapes.mesh[row]]
+        if kind == ShapeType.BOX:
+            key, build = (kind, shapes.size[row].tobytes()), lambda row=row: box_cells(shapes.size[row])
+        elif kind == ShapeType.CONVEX_MESH:
+            key = (kind, int(shapes.hull[row]))
+            build = lambda row=row: hull_cells(model.hulls[shapes.hull[row]])  # noqa: E731
+        elif surface is not None:
+            key, build = (kind, int(shapes.mesh[row])), lambda surface=surface: hull_cells(surface.hull)
+        else:
+            continue
+        if key not in index_of:
+            index_of[key] = len(cells)
+            cells.append(build())
+        polytope[row] = index_of[key]
+    return cells, polytope
+
 
 POLYTOPES = wp.constant(1)
 """Method of a pair of convex polytopes without margins: exact clipping of cells."""
@@ -264,3 +368,176 @@ def prepare_pairs(
         result.size = wp.length(half0)
         is_plane = wp.where(rows.type[row1] == PLANE, 1, 0)
         hydro[thread] = bound_overlap(is_plane, result, half0, half1, result.pose1)
+
+
+# Searches in lists that are ordered by pair.
+
+
+@wp.func
+def range_with(end: wp.array[wp.int32], count: int, index: int) -> int:
+    """The range that contains an index, where end[k] is the end of range k."""
+    low = int(0)
+    high = count
+    while low < high:
+        middle = (low + high) // 2
+        if end[middle] <= index:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@wp.func
+def start_of(end: wp.array[wp.int32], index: int) -> int:
+    """Start of a range, where end[k] is the end of range k."""
+    if index > 0:
+        return end[index - 1]
+    return 0
+
+
+@wp.func
+def first_of_pair(item: wp.array[Any], count: int, pair: int) -> int:
+    """Number of items of earlier pairs in a list of structs ordered by their member `pair`."""
+    low = int(0)
+    high = count
+    while low < high:
+        middle = (low + high) // 2
+        if item[middle].pair < pair:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+# Exact signed distances of every shape type, with their gradients.
+
+
+@wp.struct
+class Solids:
+    """Meshes and heightfields of the hydroelastic shapes. mesh: of each row, -1 for none; also those of hulls."""
+
+    meshes: Meshes
+    heightfields: Heightfields
+    mesh: wp.array[int]
+
+
+@wp.struct
+class Distance:
+    """Signed distance of a point from a surface [m], negative inside, and its gradient, unit; 0 where not unique."""
+
+    value: Real
+    gradient: Vec3
+
+
+@wp.func
+def primitive_distance(rows: ShapeRows, row: int, point: Vec3) -> Distance:
+    """Distance from a plane or a primitive."""
+    result = Distance()
+    if rows.type[row] == PLANE:
+        result.value = point[2]
+        result.gradient = Vec3(Real(0.0), Real(0.0), Real(1.0))
+        return result
+    nearest = surface_point(rows.type[row], rows.size[row], point)
+    result.value = nearest.distance
+    result.gradient = nearest.outward
+    return result
+
+
+@wp.func
+def mesh_distance(meshes: Meshes, mesh: int, point: Vec3) -> Distance:
+    """Distance from a closed mesh."""
+    result = Distance()
+    nearest = nearest_mesh_point(meshes, mesh, point)
+    off = point - nearest.point
+    result.value = wp.length(off)
+    if result.value > Real(0.0):
+        result.gradient = off / result.value
+    if is_inside_mesh(meshes, mesh, point, nearest):
+        result.value = -result.value
+        result.gradient = -result.gradient
+    return result
+
+
+@wp.func
+def square_outside(field: Field, point: Vec3, bound: Real) -> Real:
+    """Squared distance of an outer point from the surface of a heightfield, at most `bound` [m^2]."""
+    square = bound
+    reach = wp.sqrt(bound)
+    grown = Vec3(reach, reach, reach)
+    traversal = begin_traversal(field, point - grown, point + grown)
+    while traversal.done == 0:
+        if not is_under(traversal) or squared_distance_to_square(field, traversal, point) >= square:
+            traversal = skip_square(traversal)
+        elif traversal.level > 0:
+            traversal = descend(traversal)
+        else:
+            for side in range(2):
+                number = 2 * (traversal.i * field.cols + traversal.j) + side
+                square = wp.min(square, squared_distance_to_top(field, number, point))
+            traversal = skip_square(traversal)
+    return square
+
+
+@wp.func
+def heightfield_distance(field: Field, point: Vec3) -> Distance:
+    """Distance from the surface and the walls of a heightfield, whose solid has no lower end. No gradient.
+
+    Below the base the depth is that of the base's height, so that it does not increase there without bound.
+    """
+    result = Distance()
+    clamped = Vec3(
+        wp.clamp(point[0], -field.half_x, field.half_x), wp.clamp(point[1], -field.half_y, field.half_y), point[2]
+    )
+    top = height_over(field, clamped)
+    over = clamped[0] == point[0] and clamped[1] == point[1]
+    if over and point[2] < top:
+        lifted = Vec3(point[0], point[1], wp.max(point[2], field.bottom))
+        result.value = -nearest_part(field, lifted).distance
+        return result
+    bound = wp.length_sq(Vec3(point[0] - clamped[0], point[1] - clamped[1], wp.max(point[2] - top, Real(0.0))))
+    result.value = wp.sqrt(square_outside(field, point, bound))
+    return result
+
+
+def distance_function(with_meshes: bool, with_heightfields: bool) -> Any:
+    """distance(rows, solids, row, point) -> Distance, with the code of the types that a scene has."""
+
+    @wp.func
+    def distance(rows: ShapeRows, solids: Solids, row: int, point: Vec3) -> Distance:
+        if wp.static(with_meshes):
+            mesh = solids.mesh[row]
+            if mesh >= 0:
+                return mesh_distance(solids.meshes, mesh, point)
+        if wp.static(with_heightfields):  # noqa: SIM102
+            if rows.type[row] == HEIGHTFIELD:
+                return heightfield_distance(field_of(solids.heightfields, rows.heightfield[row]), point)
+        return primitive_distance(rows, row, point)
+
+    return distance
+
+
+def hull_mesh(hull: ConvexHull) -> TriangleMesh:
+    """The triangles of a hull."""
+    fans = [(face[0], face[k], face[k + 1]) for face in hull.face for k in range(1, len(face) - 1)]
+    return triangle_mesh(hull.vertex, np.array(fans, np.int32), "a convex hull")
+
+
+def upload_solids(device_model: DeviceModel, sampled: np.ndarray) -> Solids:
+    """Meshes, hulls and heightfields of the shapes `sampled`, bool[S], on the device."""
+    model, device = device_model.model, device_model.device
+    shapes = model.shapes
+    number_of: dict[tuple[int, int], int] = {}
+    meshes: list[TriangleMesh] = []
+    mesh = np.full(len(shapes), -1, np.int32)
+    for row in np.flatnonzero(sampled & np.isin(shapes.type, (ShapeType.MESH, ShapeType.CONVEX_MESH))):
+        is_hull = shapes.type[row] == ShapeType.CONVEX_MESH
+        key = (int(shapes.type[row]), int(shapes.hull[row] if is_hull else shapes.mesh[row]))
+        if key not in number_of:
+            number_of[key] = len(meshes)
+            meshes.append(hull_mesh(model.hulls[key[1]]) if is_hull else model.meshes[key[1]])
+        mesh[row] = number_of[key]
+    solids = Solids()
+    solids.meshes = upload_meshes(meshes, device)
+    solids.heightfields = upload_heightfields(model.heightfields, device)
+    solids.mesh = wp.array(mesh, dtype=int, device=device)
+    return solids

@@ -8,25 +8,29 @@ from typing import TYPE_CHECKING
 import numpy as np
 import warp as wp
 
-from collidecli.engine.block_pairs import BlockPairs
 from collidecli.engine.candidates import CandidateList, expand
-from collidecli.engine.cells import Chunk
+from collidecli.engine.cells import BlockPairs, Chunk
 from collidecli.engine.device_model import KIND_COUNT, DeviceModel
 from collidecli.engine.geometry.real import Vec3
 from collidecli.engine.hydroelastic import pairs, patches
-from collidecli.engine.hydroelastic.clipping import POLYTOPE_KERNELS, FaceList, clip_polytopes
-from collidecli.engine.hydroelastic.fields import UploadedFields, upload_fields
-from collidecli.engine.hydroelastic.polygon import HydroFace
-from collidecli.engine.hydroelastic.reduction import contact_columns, reduced_contacts
+from collidecli.engine.hydroelastic.pairs import UploadedFields, upload_fields
+from collidecli.engine.hydroelastic.patches import contact_columns, reduced_contacts
+from collidecli.engine.hydroelastic.polytopes import POLYTOPE_KERNELS, FaceList, HydroFace, clip_polytopes
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.contact_groups import HYDRO_FACES, HYDRO_PATCHES, ContactGroup
-from collidecli.scene.contacts import FRICTION_SCALE, REDUCED_COLUMNS, ContactBlock
 from collidecli.scene.hydroelastic import HydroShapes
 from collidecli.scene.model import Model
-from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.options import ContactOptions
+from collidecli.scene.tables import (
+    FRICTION_SCALE,
+    HYDRO_FACES,
+    HYDRO_PATCHES,
+    REDUCED_COLUMNS,
+    ContactBlock,
+    ContactGroup,
+)
 
 if TYPE_CHECKING:  # defining its kernels takes time
-    from collidecli.engine.hydroelastic.sampling import Sampler
+    from collidecli.engine.hydroelastic.voxels import Sampler
 
 
 @dataclass(frozen=True)
@@ -190,7 +194,7 @@ def hydro_stage(device_model: DeviceModel, shapes: HydroShapes, options: Contact
     uploaded = upload_fields(device_model, shapes)
     sampler = None
     if _needs_samples(device_model.model, shapes, uploaded):
-        from collidecli.engine.hydroelastic.sampling import new_sampler
+        from collidecli.engine.hydroelastic.voxels import new_sampler
 
         sampler = new_sampler(device_model, shapes, options)
     one_bucket = wp.zeros(KIND_COUNT, dtype=wp.int32, device=device_model.device)

@@ -8,11 +8,10 @@ from typing import Any, Protocol
 
 import warp as wp
 
-from collidecli.engine.block_pairs import PairLanes, first_lane, lanes_below
-from collidecli.engine.cells import Instances
+from collidecli.engine.candidates import query_of, relative_pose, row_pair
+from collidecli.engine.cells import Instances, PairLanes, first_lane, lanes_below
 from collidecli.engine.contact_record import Candidates, ContactBuffer, memory_row
 from collidecli.engine.device_model import Margins, ShapeRows
-from collidecli.engine.pair_query import query_of, relative_pose, row_pair
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 

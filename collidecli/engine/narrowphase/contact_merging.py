@@ -9,8 +9,8 @@ import warp as wp
 
 from collidecli.engine.contact_record import Candidates, ContactRecord, features_before, is_deeper, swap_contacts
 from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.geometry.primitives import core_radius
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.support import core_radius
 from collidecli.engine.runtime.kernel import kernel
 
 

@@ -9,9 +9,9 @@ from functools import cache
 import numpy as np
 import warp as wp
 
+from collidecli.engine.candidates import hull_of, primitive_of
 from collidecli.engine.device_model import CONVEX_SURFACE, KIND_COUNT, KINDS_WITH_FIELD, type_of_kind
 from collidecli.engine.narrowphase.collider import Collider, ColliderTable, closed_form_kernel, convex_kernel
-from collidecli.engine.pair_query import hull_of, primitive_of
 from collidecli.scene.shape_types import ShapeType
 
 CLOSED_FORM = {
@@ -27,30 +27,30 @@ CLOSED_FORM = {
     ("sphere", "cylinder"): ("sphere", 1),
     ("sphere", "cone"): ("sphere", 1),
     ("sphere", "ellipsoid"): ("sphere", 1),
-    ("capsule", "capsule"): ("capsule_capsule", 2),
-    ("capsule", "box"): ("capsule_box", 2),
+    ("capsule", "capsule"): ("capsule", 2),
+    ("capsule", "box"): ("capsule", 2),
     ("box", "box"): ("box_box", 9),
 }
 """Pairs with a closed-form collider `collide_<a>_<b>`: its module in `primitive`, and the maximum number of contacts.
 Every other convex pair uses GJK with EPA or MPR."""
 
 SUB_PAIR_COLLIDERS = {
-    "mesh": "triangles.mesh_colliders",
-    "meshes": "triangles.mesh_mesh",
-    "heightfield": "triangles.heightfield_colliders",
-    "heightfield_mesh": "triangles.heightfield_mesh",
-    "heightfield_solid": "triangles.heightfield_solid",
-    "sdf": "sdf.colliders",
+    "mesh": "triangles.mesh_colliders.collider_for",
+    "meshes": "triangles.mesh_mesh.collider_for",
+    "heightfield": "triangles.heightfield_colliders.collider_for",
+    "heightfield_mesh": "triangles.heightfield_solid.mesh_collider_for",
+    "heightfield_solid": "triangles.heightfield_solid.collider_for",
+    "sdf": "signed_distance.collider_for",
 }
-"""Colliders that split pairs into sub-pairs: module whose `collider_for` returns the collider, see `sub_pairs`."""
+"""Functions that return the colliders of pairs with sub-pairs, see `sub_pairs`."""
 
 TOUCH_COLLIDERS = {
-    "mesh": "convex_touches.on_mesh",
-    "meshes": "surface_touches.on_mesh",
-    "heightfield": "convex_touches.on_heightfield",
-    "heightfield_solid": "surface_touches.on_heightfield",
+    "mesh": "triangles.convex_touches.on_mesh",
+    "meshes": "triangles.surface_touches.on_mesh",
+    "heightfield": "triangles.convex_touches.on_heightfield",
+    "heightfield_solid": "triangles.surface_touches.on_heightfield",
 }
-"""Of method "touch": function in `triangles` that returns the collider of sub-pairs."""
+"""Of method "touch": functions that return the colliders of sub-pairs."""
 
 METHODS = {
     "gjk": "collide_convex_convex",
@@ -80,11 +80,10 @@ def sub_pair_kind(type_a: ShapeType, type_b: ShapeType, has_field: bool) -> str:
 def collider(type_a: ShapeType, type_b: ShapeType, method: str, has_field: bool = False) -> Collider:
     """Collider of a pair of types, type_a <= type_b. method: of METHODS. has_field: as in `sub_pair_kind`."""
     kind = sub_pair_kind(type_a, type_b, has_field)
-    if method == "touch" and kind in TOUCH_COLLIDERS:
-        module, name = TOUCH_COLLIDERS[kind].split(".")
-        return getattr(importlib.import_module(f"collidecli.engine.narrowphase.triangles.{module}"), name)(type_a)
     if kind:
-        return importlib.import_module(f"collidecli.engine.narrowphase.{SUB_PAIR_COLLIDERS[kind]}").collider_for(type_a)
+        colliders = SUB_PAIR_COLLIDERS | (TOUCH_COLLIDERS if method == "touch" else {})
+        module, name = colliders[kind].rsplit(".", 1)
+        return getattr(importlib.import_module(f"collidecli.engine.narrowphase.{module}"), name)(type_a)
     name = f"{type_a.label}_{type_b.label}"
     if (type_a.label, type_b.label) in CLOSED_FORM:
         module, most = CLOSED_FORM[type_a.label, type_b.label]
@@ -92,10 +91,10 @@ def collider(type_a: ShapeType, type_b: ShapeType, method: str, has_field: bool 
         return Collider(name, most, closed_form_kernel(getattr(functions, f"collide_{name}")), by_pairs=True)
     is_hull = tuple(kind == ShapeType.CONVEX_MESH for kind in (type_a, type_b))
     if type_a == ShapeType.PLANE:
-        from collidecli.engine.narrowphase.primitive import plane_convex_mesh as plane_collider
+        from collidecli.engine.narrowphase.primitive import plane
 
-        kernel = convex_kernel(plane_collider.collide_plane_convex_mesh, primitive_of, hull_of)
-        return Collider(name, plane_collider.MAX_CONTACTS, kernel)
+        kernel = convex_kernel(plane.collide_plane_convex_mesh, primitive_of, hull_of)
+        return Collider(name, plane.MAX_CONTACTS, kernel)
     return _convex_collider(method, *is_hull)
 
 

@@ -22,18 +22,11 @@ from collidecli.engine.particles.cloud import (
     upload_cloud,
     upload_positions,
 )
-from collidecli.engine.particles.shape_tree import (
-    build_tree,
-    fit_boxes,
-    fitted_boxes,
-)
-from collidecli.engine.particles.soft_elements import (
+from collidecli.engine.particles.elements import (
     MINIMIZE_GRIDS,
     MINIMIZE_HULLS,
     MINIMIZE_MESHES,
     MINIMIZE_PRIMITIVES,
-)
-from collidecli.engine.particles.soft_queries import (
     SAMPLE_GRIDS,
     SAMPLE_POLYGONS,
     SAMPLE_PRIMITIVES,
@@ -47,14 +40,17 @@ from collidecli.engine.particles.soft_queries import (
 )
 from collidecli.engine.particles.surfaces import (
     GridSurfaces,
+    build_tree,
     families,
+    fit_boxes,
+    fitted_boxes,
     upload_polygons,
 )
 from collidecli.engine.runtime.kernel import kernel
-from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT
+from collidecli.engine.runtime.warp_internals import INDEX_LIMIT
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
-from collidecli.scene.contact_groups import SOFT_CONTACTS, ContactGroup, GroupRows
 from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.tables import SOFT_CONTACTS, ContactGroup, GroupRows
 
 
 @wp.struct

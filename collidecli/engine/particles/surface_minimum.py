@@ -17,18 +17,16 @@ from collidecli.engine.particles.convex_minimum import (
     DeformableElement,
     Minimum,
     TriangleQuery,
+    begin_near,
     convex_minimum,
     corner_weights,
-    point_of,
-    side_of_element,
-    slope_at,
-)
-from collidecli.engine.particles.surface_queries import (
-    begin_near,
     counts_inside,
     has_inside,
     next_near,
+    point_of,
     sample_surface,
+    side_of_element,
+    slope_at,
     triangle_of,
 )
 from collidecli.engine.particles.surfaces import Sample

@@ -6,40 +6,42 @@ The functions of a family of types have the arguments and the result of `sample_
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import warp as wp
 
-from collidecli.engine.device_model import DeviceModel
+from collidecli.engine.cells import Chunk, ChunkCells, Instances, instance_of
+from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
+from collidecli.engine.geometry.bounds import bounding_box, rounded_down, rounded_up
+from collidecli.engine.geometry.closest_points import END_HIGH, END_LOW, SIDE
 from collidecli.engine.geometry.heightfields import Heightfields, base_begins, field_of
-from collidecli.engine.geometry.mesh_nearest import (
+from collidecli.engine.geometry.meshes import (
+    Meshes,
     MeshPoint,
     feature_of_mesh_point,
     is_inside_mesh,
     nearest_mesh_point,
     nearest_mesh_point_within,
     outward_at,
+    split_tree,
+    upload_meshes,
 )
-from collidecli.engine.geometry.meshes import Meshes, upload_meshes
-from collidecli.engine.geometry.nearest_on_primitive import surface_point
-from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.segments import END_HIGH, END_LOW, SIDE
-from collidecli.engine.geometry.shape_codes import CAPSULE, PLANE
-from collidecli.engine.narrowphase.triangles.heightfield_nearest import (
-    foot_on_side,
-    height_over,
-    is_inside,
-    nearest_part,
-    squared_distance_to_square,
-    squared_distance_to_top,
-    wall_under,
-)
+from collidecli.engine.geometry.primitives import surface_point
+from collidecli.engine.geometry.real import CAPSULE, PLANE, Real, Vec3
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     begin_traversal,
     descend,
+    foot_on_side,
+    height_over,
+    is_inside,
     is_under,
+    nearest_part,
     skip_square,
+    squared_distance_to_square,
+    squared_distance_to_top,
+    wall_under,
 )
 from collidecli.engine.narrowphase.triangles.heightfield_triangles import (
     closest_point_on_face,
@@ -47,9 +49,145 @@ from collidecli.engine.narrowphase.triangles.heightfield_triangles import (
     feature_of_face,
     outward_of_face,
 )
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.signed_distance import facets
+
+# Bounding volume hierarchy over the shapes of each cell, for queries by particles.
+#
+# Its topology is built once for each template, from one frame of the motion, by median splits. The boxes are computed
+# for every cell from the poses of its shapes. Contacts do not depend on the topology.
+
+
+@wp.struct
+class ShapeTree:
+    """The nodes of all templates, in depth-first order, `width` a template.
+
+    count: nodes of each template. skip: the node after a node's descendants. slot: of a leaf, else -1. Planes are
+    leaves after the tree of the other shapes, each with an infinite box.
+    """
+
+    width: int
+    count: wp.array[wp.int32]
+    skip: wp.array[wp.int32]
+    slot: wp.array[wp.int32]
+
+
+@wp.struct
+class NodeBoxes:
+    """AABBs of the nodes in each cell, inflated by the shapes' margins: node n of cell c at c * width + n."""
+
+    lower: wp.array[wp.vec3f]
+    upper: wp.array[wp.vec3f]
+
+
+@kernel
+def fit_boxes(
+    rows: ShapeRows,
+    layout: Layout,
+    chunk: ChunkCells,
+    instances: Instances,
+    margin: wp.array[Real],
+    tree: ShapeTree,
+    boxes: NodeBoxes,
+):
+    """One thread per cell: the boxes of its nodes, descendants first."""
+    cell = wp.tid()
+    template = chunk.cell_template[cell]
+    first = template * tree.width
+    node = tree.count[template] - 1
+    while node >= 0:
+        slot = tree.slot[first + node]
+        at = cell * tree.width + node
+        if slot >= 0:
+            row = layout.slot_row[template * layout.width + slot]
+            pose = instances.pose[instance_of(chunk, layout, cell, slot)]
+            box = bounding_box(rows.type[row], rows.size[row], pose, margin[row])
+            boxes.lower[at] = rounded_down(box.lower)
+            boxes.upper[at] = rounded_up(box.upper)
+        else:
+            left = at + 1
+            right = cell * tree.width + tree.skip[first + node + 1]
+            boxes.lower[at] = wp.min(boxes.lower[left], boxes.lower[right])
+            boxes.upper[at] = wp.max(boxes.upper[left], boxes.upper[right])
+        node -= 1
+
+
+@wp.func
+def boxes_overlap(low: wp.vec3d, high: wp.vec3d, lower: wp.vec3f, upper: wp.vec3f) -> bool:
+    """Whether a box in float64 and one in float32 have a point in common."""
+    for axis in range(3):  # noqa: SIM110
+        if low[axis] > Real(upper[axis]) or high[axis] < Real(lower[axis]):
+            return False
+    return True
+
+
+@dataclass(frozen=True)
+class HostTree:
+    """Nodes of one template in depth-first order: skip and slot as in `ShapeTree`."""
+
+    skip: np.ndarray
+    slot: np.ndarray
+
+
+def tree_of(centers: np.ndarray, slots: np.ndarray, planes: np.ndarray) -> HostTree:
+    """The tree of shapes, see `split_tree`, followed by the planes.
+
+    centers: float64[n, 3] of `slots`, int[n] [m]. planes: slots of planes.
+    """
+    skip, slot = np.zeros(0, np.int32), np.zeros(0, np.int32)
+    if len(slots):
+        skip, item, _ = split_tree(centers, np.arange(len(slots)))
+        slot = np.where(item >= 0, slots[item], -1).astype(np.int32)
+    after = len(skip) + 1 + np.arange(len(planes), dtype=np.int32)
+    return HostTree(np.append(skip, after).astype(np.int32), np.append(slot, planes).astype(np.int32))
+
+
+def build_tree(device_model: DeviceModel, touched: np.ndarray, poses: np.ndarray) -> ShapeTree:
+    """The trees of a model's templates on its device.
+
+    touched: bool[S], shapes that may touch a particle. poses: float64[recorded worlds, B, 7] of one frame.
+    """
+    model = device_model.model
+    shapes = model.shapes
+    is_plane = shapes.type == ShapeType.PLANE
+    trees = []
+    for template, rows in enumerate(device_model.template_rows):
+        world = int(np.argmax(model.world_template == template))
+        pose = poses[world if len(poses) > 1 else 0]
+        held = np.flatnonzero(touched[rows])
+        solid = held[~is_plane[rows[held]]]
+        body = shapes.body[rows[solid]]
+        places = np.concatenate([pose[:, :3], np.zeros((1, 3))])[body]
+        trees.append(tree_of(places + shapes.pose[rows[solid], :3], solid, held[is_plane[rows[held]]]))
+    width = max(1, *(len(each.skip) for each in trees))
+    skip, slot = np.zeros((len(trees), width), np.int32), np.full((len(trees), width), -1, np.int32)
+    for template, each in enumerate(trees):
+        skip[template, : len(each.skip)], slot[template, : len(each.slot)] = each.skip, each.slot
+    tree = ShapeTree()
+    tree.width = width
+    device = device_model.device
+    tree.count = wp.array(np.array([len(each.skip) for each in trees], np.int32), dtype=wp.int32, device=device)
+    tree.skip = wp.array(skip.ravel(), dtype=wp.int32, device=device)
+    tree.slot = wp.array(slot.ravel(), dtype=wp.int32, device=device)
+    return tree
+
+
+def fitted_boxes(device_model: DeviceModel, tree: ShapeTree, chunk: Chunk, workspace: Workspace) -> NodeBoxes:
+    """The boxes of all nodes in all cells of a chunk."""
+    count = chunk.cell_count * tree.width
+    boxes = workspace.struct(
+        NodeBoxes,
+        lower=workspace.array("node_lower", count, wp.vec3f),
+        upper=workspace.array("node_upper", count, wp.vec3f),
+    )
+    margin = device_model.margins.margin
+    arguments = [device_model.rows, device_model.layout, chunk.cells, chunk.instances, margin, tree, boxes]
+    workspace.launch(fit_boxes, chunk.cell_count, arguments)
+    return boxes
+
 
 AT_SURFACE = wp.constant(Real(1.0e-14))
 """Fraction of a surface's size: closer to it than this, the normal is the surface's, not the direction from it."""

@@ -15,16 +15,16 @@ from contextlib import ExitStack, contextmanager
 
 import warp as wp
 
-from collidecli.engine.runtime.carried_kernels import add_to_cache
 from collidecli.engine.runtime.deferred_functions import are_deferred
+from collidecli.engine.runtime.kernel import save_hashes
 from collidecli.engine.runtime.kernel_cache import (
     UNWRITABLE,
+    add_to_cache,
     full_disk,
     note_compilation,
     remove_unfinished,
     replace_folder,
 )
-from collidecli.engine.runtime.kernel_hashes import save_hashes
 from collidecli.engine.runtime.warp_internals import compiled_files, is_compiled, share_header_folder
 from collidecli.system_resources import processor_count
 from collidecli.temporary_folders import TemporaryFolder, remove_abandoned

@@ -15,6 +15,7 @@ import os
 import platform
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -24,7 +25,53 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.runtime.deferred_builtins import KNOWN_WARP
-from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT
+
+# Launches recorded by Warp and executed immediately: on CUDA, where a stream is a queue, and with an unknown Warp.
+
+INDEX_LIMIT = 2**31 - 1
+"""Kernels count threads and elements in 32 bits."""
+
+
+class RecordedLaunches:
+    """Launches of one worker: Warp records the first launch of each kernel, later ones update the changed arguments."""
+
+    def __init__(self, device: wp.Device) -> None:
+        self._device = device
+        self._recorded: dict[wp.Kernel, tuple[wp.Launch, int, list[Any]]] = {}
+
+    def launch(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None:
+        """Launches `count` threads of a kernel."""
+        recorded = self._recorded.get(kernel)
+        if recorded is None:
+            command = wp.launch(kernel, count, arguments, device=self._device, record_cmd=True)
+        else:
+            command, last_count, last = recorded
+            for index, value in enumerate(arguments):
+                if value is not last[index]:
+                    command.set_param_at_index(index, value)
+            if count != last_count:
+                command.set_dim(count)
+        self._recorded[kernel] = (command, count, arguments)
+        command.launch()
+
+    def scan(self, counts: wp.array, count: int, ends: wp.array) -> None:
+        """Inclusive scan of the first `count` int32 of `counts` to `ends`, which may be the same array."""
+        wp.utils.array_scan(counts[:count], ends[:count], inclusive=True)
+
+    def copy(self, destination: np.ndarray, source: wp.array) -> None:
+        """Fills a host array from the beginning of `source`."""
+        destination[...] = source[: len(destination)].numpy()
+
+    def mark(self) -> float:
+        """Now [s], as each launch on the CPU is complete when it returns; of a device its stream has marks."""
+        return time.perf_counter()
+
+    def finish(self) -> None:
+        """Nothing: each launch on the CPU is complete when it returns, and a device is waited for by its stream."""
+
+    def forget(self) -> None:
+        """Drops references to arrays."""
+        self._recorded.clear()
 
 
 def is_known_warp() -> bool:

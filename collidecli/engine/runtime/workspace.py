@@ -17,8 +17,13 @@ import warp as wp
 
 from collidecli.engine.runtime.device_stream import DeviceStream, Traffic, has_own_memory
 from collidecli.engine.runtime.launch_queue import LaunchQueue
-from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT, RecordedLaunches
-from collidecli.engine.runtime.warp_internals import is_known_warp, rebind_host_array, set_field
+from collidecli.engine.runtime.warp_internals import (
+    INDEX_LIMIT,
+    RecordedLaunches,
+    is_known_warp,
+    rebind_host_array,
+    set_field,
+)
 
 T = TypeVar("T")
 ALIGNMENT = 256

@@ -17,32 +17,26 @@ from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.particles.cloud import CloudCells, position_at, position_in_cell, upload_cloud
 from collidecli.engine.particles.elements import upload_elements
-from collidecli.engine.particles.self_queries import SelfCells, SelfScene, element_of, fit_element_boxes, partner_of
-from collidecli.engine.particles.self_steps import SelfTouch, nearest_at
-from collidecli.engine.particles.self_sweep_queries import (
+from collidecli.engine.particles.self_contacts import SelfCells, SelfScene, element_of, fit_element_boxes, partner_of
+from collidecli.engine.particles.self_sweep import (
     SelfSteps,
+    SelfTouch,
     count_self_steps,
+    nearest_at,
     particles_of,
     step_of,
     sweep_self_steps,
     write_self_steps,
 )
-from collidecli.engine.particles.swept_queries import TOUCH
+from collidecli.engine.particles.swept_points import TOUCH
 from collidecli.engine.runtime.compilation import load_kernels
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.launch_queue import execute_steps
-from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT
+from collidecli.engine.runtime.warp_internals import INDEX_LIMIT
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
 from collidecli.engine.sweep.steps import has_step
-from collidecli.scene.contact_groups import (
-    SELF_SWEEP,
-    ContactGroup,
-    GroupRows,
-    consecutive_groups,
-    groups_of_parts,
-    no_rows,
-)
+from collidecli.scene.tables import SELF_SWEEP, ContactGroup, GroupRows, consecutive_groups, groups_of_parts, no_rows
 
 
 @wp.struct

@@ -10,20 +10,185 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Chunk, PoseBatch
-from collidecli.engine.device_model import DeviceModel
-from collidecli.engine.pair_distances import PairDistances
+from collidecli.engine.device_model import DeviceModel, kinds_of
+from collidecli.engine.distances import PairDistances
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.engine.sweep.advancement import CLEAR, ROUNDS_TO_TOUCH, TOUCH, UNDECIDED, Advance, Sweeper
-from collidecli.engine.sweep.candidates import SweptCandidates
-from collidecli.engine.sweep.least_distance import least_distance
-from collidecli.engine.sweep.speeds import PairSteps, pair_steps
-from collidecli.engine.sweep.steps import BodySteps, body_steps, shape_steps
-from collidecli.engine.sweep.supports import Supports
-from collidecli.scene.contact_groups import SWEEP, ContactGroup, GroupRows, no_rows
+from collidecli.engine.sweep.advancement import (
+    CLEAR,
+    ROUNDS_TO_TOUCH,
+    TOUCH,
+    UNDECIDED,
+    Advance,
+    Sweeper,
+    least_distance,
+)
+from collidecli.engine.sweep.steps import (
+    BodySteps,
+    PairSteps,
+    Supports,
+    body_steps,
+    pair_steps,
+    shape_steps,
+    turning_radius,
+)
+from collidecli.numerics.matrices import dot, norm
+from collidecli.scene.filters import allowed_pairs
 from collidecli.scene.model import Model
+from collidecli.scene.tables import SWEEP, ContactGroup, GroupRows, no_rows
 
 if TYPE_CHECKING:
-    from collidecli.engine.geometry.signed_distance.build import FieldStore
+    from collidecli.engine.geometry.signed_distance import FieldStore
+
+
+# Pairs of shapes that may touch between two frames: overlap of the boxes of their motions.
+#
+# A point p of a body moves within |w|^2 rho / 8 of the straight line between its ends, the error of linear
+# interpolation of a curve with that second derivative. So the box around a shape in both frames, grown by that much,
+# contains the shape at every time of the step.
+
+LISTED_SHAPES = 3000
+"""Templates with more shapes have no list of their pairs."""
+HELD_PAIRS = 1 << 18
+"""Pairs in steps that are tested at a time."""
+
+
+class SweptCandidates:
+    """The pairs of a model whose swept boxes overlap."""
+
+    def __init__(self, model: Model, supports: Supports) -> None:
+        self._model, self._supports = model, supports
+        templates = range(int(model.world_template.max()) + 1)
+        self._rows = [model.template_shapes(template) for template in templates]
+        self._pairs = [
+            allowed_pairs(model, template) if len(self._rows[template]) <= LISTED_SHAPES else None
+            for template in templates
+        ]
+
+    def pairs_of_kinds(self) -> np.ndarray:
+        """int64[n, 2]: pairs with all the kinds of shapes that pairs may have, one of each at least."""
+        found = [np.zeros((0, 2), np.int64)]
+        kinds = kinds_of(self._model)
+        for rows, pairs in zip(self._rows, self._pairs, strict=True):
+            if pairs is not None:
+                held = pairs
+            else:  # of each filter class and kind the first shape
+                used = np.stack([self._model.pair_filter.shape_class[rows], kinds[rows]], axis=1)
+                first = rows[np.sort(np.unique(used, axis=0, return_index=True)[1])]
+                held = np.stack(np.triu_indices(len(first)), axis=1)
+                held = first[held]
+                held = np.concatenate([held[self._allowed(held)], self._model.pair_filter.forced])
+            _, one = np.unique(np.sort(kinds[held], axis=1), axis=0, return_index=True)
+            found.append(held[one])
+        return np.concatenate(found)
+
+    def find(self, bodies: BodySteps, inflation: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Steps int64[n], entries of `bodies`, and pairs int32[n, 2]; ordered by step, then pair, in blocks.
+
+        inflation: float64[S], of each shape [m].
+        """
+        templates = self._model.world_template[bodies.world]
+        ends = np.flatnonzero(np.append(templates[1:] != templates[:-1], True)[: len(templates)]) + 1
+        for first, end in zip([0, *ends[:-1]], ends, strict=False):
+            rows, pairs = self._rows[templates[first]], self._pairs[templates[first]]
+            width = len(rows) if pairs is None else max(len(pairs), len(rows))
+            at_once = max(1, HELD_PAIRS // max(1, width))
+            for begin in range(first, end, at_once):
+                steps = np.arange(begin, min(begin + at_once, end))
+                lower, upper = self.boxes(bodies, steps, rows, inflation)
+                if pairs is not None:
+                    yield _listed(steps, rows, pairs, lower, upper)
+                    continue
+                for number, step in enumerate(steps):
+                    found = rows[_overlaps(lower[number], upper[number])]
+                    found = found[self._allowed(found)]
+                    yield np.full(len(found), step), found
+
+    def boxes(
+        self, bodies: BodySteps, steps: np.ndarray, rows: np.ndarray, inflation: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """float64[steps, rows, 3] twice: corners of the boxes of the motions, rounded outwards [m]."""
+        step, row = np.repeat(steps, len(rows)), np.tile(rows, len(steps))
+        motion = shape_steps(self._model, bodies, step, row)
+        radius = turning_radius(self._supports, row, motion)
+        angle = norm(motion.turn)
+        with np.errstate(invalid="ignore"):
+            bulge = np.where(angle > 0.0, angle * angle * radius / 8.0, 0.0)
+        ends = [motion.at(np.full(len(step), time)) for time in (0.0, 1.0)]
+        lower, upper = (np.full((len(step), 3), sign * np.inf) for sign in (1.0, -1.0))
+        for pose in ends:
+            half = _world_extents(pose[:, 3:], self._supports.half[row], self._supports.radius[row])
+            lower, upper = np.minimum(lower, pose[:, :3] - half), np.maximum(upper, pose[:, :3] + half)
+        grown = (bulge + inflation[row])[:, None]
+        size = np.maximum(np.abs(lower), np.abs(upper))
+        grown = grown + 1e-12 * np.where(np.isfinite(size), size, 0.0)
+        shape = len(steps), len(rows), 3
+        return (lower - grown).reshape(shape), (upper + grown).reshape(shape)
+
+    def _allowed(self, pairs: np.ndarray) -> np.ndarray:
+        """bool[n]: whether the pair filter allows pairs of rows."""
+        pair_filter = self._model.pair_filter
+        classes = pair_filter.shape_class[pairs]
+        may = pair_filter.class_table[classes[:, 0], classes[:, 1]]
+        count = len(self._model.shapes)
+        key = pairs[:, 0].astype(np.int64) * count + pairs[:, 1]
+        for listed, value in ((pair_filter.excluded, False), (pair_filter.forced, True)):
+            may[np.isin(key, listed[:, 0].astype(np.int64) * count + listed[:, 1])] = value
+        return may
+
+
+def _world_extents(quat: np.ndarray, half: np.ndarray, radius: np.ndarray) -> np.ndarray:
+    """float64[n, 3]: half extents in world of boxes, at most those of their balls [m]."""
+    x, y, z, w = quat.T
+    rows = (
+        (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)),
+        (2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)),
+        (2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)),
+    )
+    is_finite = np.isfinite(half)
+    kept = np.where(is_finite, half, 0.0)
+    found = np.stack([dot(np.abs(np.stack(row, axis=1)), kept) for row in rows], axis=1)
+    return np.where(is_finite.all(axis=1)[:, None], np.minimum(found, radius[:, None]), np.inf)
+
+
+def _listed(
+    steps: np.ndarray, rows: np.ndarray, pairs: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs of a list whose boxes overlap, in each step."""
+    first, second = (np.searchsorted(rows, pairs[:, side]) for side in (0, 1))
+    overlap = np.ones((len(steps), len(pairs)), bool)
+    for axis in range(3):
+        low, high = lower[..., axis], upper[..., axis]
+        overlap &= (low[:, first] <= high[:, second]) & (low[:, second] <= high[:, first])
+    step, pair = np.nonzero(overlap)
+    return steps[step], pairs[pair]
+
+
+def _overlaps(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """int64[n, 2], ascending: pairs of boxes [m, 3] that overlap, by a sweep along the axis of the largest spread."""
+    finite = np.isfinite(lower).all(axis=1)
+    center = lower[finite] + upper[finite]
+    axis = int(np.argmax(center.max(axis=0) - center.min(axis=0))) if finite.any() else 0
+    order = np.argsort(lower[:, axis], kind="stable")
+    low, high = lower[order], upper[order]
+    last = np.searchsorted(low[:, axis], high[:, axis], side="right")
+    found = [np.zeros((0, 2), np.int64)]
+    begin = 0
+    counts = np.maximum(last - np.arange(len(order)) - 1, 0)
+    total = np.cumsum(counts)
+    while begin < len(order):
+        end = max(begin + 1, int(np.searchsorted(total, (total[begin - 1] if begin else 0) + HELD_PAIRS, side="right")))
+        one = np.repeat(np.arange(begin, end), counts[begin:end])
+        other = np.arange(len(one)) - np.repeat(np.cumsum(counts[begin:end]) - counts[begin:end], counts[begin:end])
+        other += one + 1
+        hit = np.ones(len(one), bool)
+        for k in range(3):
+            hit &= (low[one, k] <= high[other, k]) & (low[other, k] <= high[one, k])
+        pair = order[np.stack([one[hit], other[hit]], axis=1)]
+        found.append(np.sort(pair, axis=1))
+        begin = end
+    pairs = np.concatenate(found)
+    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+
 
 ROWS_AT_ONCE = 1 << 15
 """Pairs in steps that are advanced at a time. Rows do not depend on it."""

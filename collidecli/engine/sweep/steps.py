@@ -7,17 +7,157 @@ axis and rate.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.sweep.supports import Supports, rotated_inverse
 from collidecli.errors import InputError
 from collidecli.numerics.elementary import atan2, sincos
 from collidecli.numerics.matrices import cross, dot, norm
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.placement import IDENTITY_POSE, compose
+from collidecli.scene.shape_types import ShapeType
+
+# Support heights of shapes in float64: certified separations of two shapes along a direction.
+#
+# Two sets are separated by at least min n.q - max n.p over the points p of one and q of the other, for every unit
+# vector n. That bound needs no trust in a distance query, and holds for shapes that are not convex.
+
+ROUNDING = 128.0 * np.finfo(np.float64).eps
+"""Of a support height and of an interpolated pose, as a fraction of the coordinates and sizes; a bound of the sums."""
+HULL_VERTICES = 64
+"""Meshes with more vertices are replaced by the vertices of their hull."""
+PRODUCTS = 1 << 20
+"""Dot products of directions and vertices that are held at a time."""
+
+
+class Supports:
+    """Support heights of the shapes of a model; sizes [m].
+
+    radius: float64[S], of the ball about the shape's origin that contains it; infinite for a plane. half: float64[S,
+    3], half extents of a box in the shape's frame that contains it. is_ball, is_convex: bool[S].
+    """
+
+    def __init__(self, model: Model) -> None:
+        shapes = model.shapes
+        self.type, self.size = shapes.type, shapes.size
+        self.half = _half_extents(shapes.type, shapes.size)
+        self.radius = np.where(shapes.type == ShapeType.CAPSULE, self.size[:, 0] + self.size[:, 1], norm(self.half))
+        self.radius = np.where(shapes.type == ShapeType.ELLIPSOID, self.size.max(axis=1), self.radius)
+        self.radius = np.where(shapes.type == ShapeType.SPHERE, self.size[:, 0], self.radius)
+        self.is_ball = shapes.type == ShapeType.SPHERE
+        self.is_convex = shapes.type <= ShapeType.CONVEX_MESH
+        self._points: dict[tuple[int, int], np.ndarray] = {}
+        self._key = np.where(shapes.type == ShapeType.CONVEX_MESH, shapes.hull, shapes.mesh)
+        for row in np.flatnonzero((shapes.type == ShapeType.CONVEX_MESH) | (shapes.type == ShapeType.MESH)):
+            key = int(shapes.type[row]), int(self._key[row])
+            if key not in self._points:
+                is_hull = shapes.type[row] == ShapeType.CONVEX_MESH
+                self._points[key] = model.hulls[key[1]].vertex if is_hull else _extreme(model.meshes[key[1]].vertex)
+
+    def height(self, row: np.ndarray, pose: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        """float64[n]: greatest direction.(p - origin) over the points p of each shape [m]; infinite for a plane.
+
+        Of a heightfield that of its box.
+
+        row: int[n]. pose: float64[n, 7], of the shapes in world. direction: float64[n, 3], unit, in world.
+        """
+        local = rotated_inverse(pose[:, 3:], direction)
+        kind, size = self.type[row], self.size[row]
+        across = norm(local[:, :2])
+        along = np.abs(local[:, 2])
+        in_box = dot(size, np.abs(local))
+        found = np.full(len(row), np.inf)
+        for shape_type, values in (
+            (ShapeType.SPHERE, size[:, 0]),
+            (ShapeType.CAPSULE, size[:, 0] + size[:, 1] * along),
+            (ShapeType.BOX, in_box),
+            (ShapeType.HEIGHTFIELD, in_box),
+            (ShapeType.CYLINDER, size[:, 0] * across + size[:, 1] * along),
+            (ShapeType.CONE, np.maximum(size[:, 1] * local[:, 2], size[:, 0] * across - size[:, 1] * local[:, 2])),
+            (ShapeType.ELLIPSOID, norm(size * local)),
+        ):
+            found = np.where(kind == shape_type, values, found)
+        for (shape_type, number), points in self._points.items():
+            held = np.flatnonzero((kind == shape_type) & (self._key[row] == number))
+            step = max(1, PRODUCTS // len(points))
+            for first in range(0, len(held), step):
+                rows = held[first : first + step]
+                found[rows] = dot(local[rows, None, :], points).max(axis=1)
+        return found
+
+    def separation(
+        self, rows: np.ndarray, pose0: np.ndarray, pose1: np.ndarray, normal: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Lower bound of the distance of two shapes along a direction, float64[n] [m], and the directions.
+
+        rows: int[n, 2]. normal: float64[n, 3], from the first shape to the second, any lengths; that of a plane is
+        replaced by the plane's own normal. -inf where there is no bound.
+        """
+        length = norm(normal)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            direction = np.where(length[:, None] > 0.0, normal / length[:, None], np.array([0.0, 0.0, 1.0]))
+        direction = np.where(np.isfinite(direction), direction, 0.0)
+        is_plane = self.type[rows] == ShapeType.PLANE
+        for side, pose, sign in ((0, pose0, 1.0), (1, pose1, -1.0)):
+            up = rotated(pose[:, 3:], np.broadcast_to(np.array([0.0, 0.0, sign]), direction.shape))
+            direction = np.where(is_plane[:, side, None], up, direction)
+        return self.along(rows, pose0, pose1, direction), direction
+
+    def along(self, rows: np.ndarray, pose0: np.ndarray, pose1: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        """float64[n]: lower bound of the distance of two shapes by their extents along unit directions [m].
+
+        The direction of a pair with a plane is the plane's own normal.
+        """
+        is_plane = self.type[rows] == ShapeType.PLANE
+        height0 = np.where(is_plane[:, 0], 0.0, self.height(rows[:, 0], pose0, direction))
+        height1 = np.where(is_plane[:, 1], 0.0, self.height(rows[:, 1], pose1, -direction))
+        offset = dot(direction, pose1[:, :3] - pose0[:, :3])
+        return offset - height0 - height1 - self.rounding(rows, pose0, pose1)
+
+    def rounding(self, rows: np.ndarray, pose0: np.ndarray, pose1: np.ndarray) -> np.ndarray:
+        """float64[n]: bound of the rounding of poses and heights [m]."""
+        size = np.where(np.isfinite(self.radius), self.radius, 0.0)[rows].sum(axis=1)
+        return ROUNDING * (size + np.abs(pose0[:, :3]).sum(axis=1) + np.abs(pose1[:, :3]).sum(axis=1))
+
+
+def rotated(q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """float64[n, 3]: vectors rotated by unit quaternions float64[n, 4], xyzw."""
+    twice = 2.0 * cross(q[..., :3], v)
+    return v + q[..., 3:] * twice + cross(q[..., :3], twice)
+
+
+def rotated_inverse(q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """float64[n, 3]: vectors rotated by the inverses of unit quaternions."""
+    twice = 2.0 * cross(v, q[..., :3])
+    return v + q[..., 3:] * twice + cross(twice, q[..., :3])
+
+
+def _half_extents(kind: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """float64[S, 3] [m]; infinite for planes."""
+    half = size.copy()
+    half[kind == ShapeType.SPHERE] = size[kind == ShapeType.SPHERE, :1]
+    for shape_type, end in ((ShapeType.CAPSULE, size[:, 0] + size[:, 1]), (ShapeType.CYLINDER, size[:, 1])):
+        held = kind == shape_type
+        half[held] = np.stack([size[held, 0], size[held, 0], end[held]], axis=1)
+    held = kind == ShapeType.CONE
+    half[held] = size[held][:, [0, 0, 1]]
+    half[kind == ShapeType.PLANE] = np.inf
+    return half
+
+
+def _extreme(points: np.ndarray) -> np.ndarray:
+    """The vertices of the convex hull of points; all points where Qhull finds no hull."""
+    if len(points) <= HULL_VERTICES:
+        return points
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        return points[np.sort(ConvexHull(points).vertices)]
+    except QhullError:
+        return points
+
 
 HALF_TURN = float(np.pi) - 1e-6
 """Largest angle of a body's rotation in one step [rad]: half a turn has no shortest direction."""
@@ -176,3 +316,153 @@ def turning_radius(supports: Supports, row: np.ndarray, steps: ShapeSteps) -> np
         about_center = np.minimum(norm(spread), supports.radius[row])
     about_center = np.where(supports.is_ball[row], 0.0, np.where(np.isnan(about_center), np.inf, about_center))
     return np.where(angle > 0.0, (norm(cross(steps.arm, axis)) + about_center) * (1.0 + 1e-12), 0.0)
+
+
+# Bounds of the speed at which the distance of two shapes decreases within a step.
+#
+# Time is in [0, 1] over the step, so that a speed is the largest decrease over the whole step [m].
+
+UPWARDS = 1.0 + 1e-12
+"""Exceeds the rounding of a speed."""
+
+
+@dataclass(frozen=True)
+class PairSteps:
+    """Pairs of shapes in steps, a row each. rows: int32[n, 2], shape0 < shape1. of0, of1: the motions of both shapes.
+
+    radius0, radius1: float64[n], see `turning_radius` [m]. reach0, reach1: float64[n], largest distance of a point of
+    each shape from its body's origin; of a sphere that of its centre. far0, far1: float64[n], of a sphere too that of
+    its surface [m]. speed: float64[n], `largest_speed` [m]. margin: float64[n], sum of both margins [m].
+    """
+
+    rows: np.ndarray
+    of0: ShapeSteps
+    of1: ShapeSteps
+    radius0: np.ndarray
+    radius1: np.ndarray
+    reach0: np.ndarray
+    reach1: np.ndarray
+    far0: np.ndarray
+    far1: np.ndarray
+    speed: np.ndarray
+    margin: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, rows: np.ndarray) -> PairSteps:
+        return PairSteps(
+            self.rows[rows], self.of0.take(rows), self.of1.take(rows), self.radius0[rows], self.radius1[rows],
+            self.reach0[rows], self.reach1[rows], self.far0[rows], self.far1[rows], self.speed[rows],
+            self.margin[rows],
+        )  # fmt: skip
+
+    def reversed(self) -> PairSteps:
+        """The steps backwards in time; the bounds of speeds are those of the steps."""
+        both = self.of0.reversed(), self.of1.reversed()
+        return replace(self, of0=both[0], of1=both[1])
+
+
+def pair_steps(supports: Supports, rows: np.ndarray, of0: ShapeSteps, of1: ShapeSteps, margin: np.ndarray) -> PairSteps:
+    """Pairs of shapes in steps, with their bounds."""
+    radius0, radius1 = turning_radius(supports, rows[:, 0], of0), turning_radius(supports, rows[:, 1], of1)
+    ball = np.where(supports.is_ball, 0.0, supports.radius)
+    reach0, reach1 = norm(of0.arm) + ball[rows[:, 0]], norm(of1.arm) + ball[rows[:, 1]]
+    far0, far1 = norm(of0.arm) + supports.radius[rows[:, 0]], norm(of1.arm) + supports.radius[rows[:, 1]]
+    speed = largest_speed(of0, of1, (radius0, radius1), (reach0, reach1))
+    return PairSteps(rows, of0, of1, radius0, radius1, reach0, reach1, far0, far1, speed, margin)
+
+
+def largest_speed(
+    of0: ShapeSteps, of1: ShapeSteps, radius: tuple[np.ndarray, np.ndarray], reach: tuple[np.ndarray, np.ndarray]
+) -> np.ndarray:
+    """float64[n]: bound of the speed of any point of one shape relative to any point of the other [m].
+
+    The least of three bounds, of which each holds: that of both motions in world, and those of the motion of each
+    shape relative to the other's body. In the frame of a body that turns by w, a point at r from the origin of the
+    other, which turns by w', moves with (u' - w x u) + (w' - w) x r, where u, from one origin to the other, is linear
+    in time: the length of the first part is largest at one end of the step. radius, reach: see `PairSteps`.
+    """
+    found = norm(of1.shift - of0.shift) + _product(norm(of0.turn), radius[0]) + _product(norm(of1.turn), radius[1])
+    for one, other, far in ((of0, of1, reach[1]), (of1, of0, reach[0])):
+        found = np.minimum(found, _speed_in_frame(one, other, far))
+    return found * UPWARDS
+
+
+def speed_along(pairs: PairSteps, normal: np.ndarray) -> np.ndarray:
+    """float64[n]: bound of the decrease of the separation along a fixed direction, over the whole step [m].
+
+    normal: float64[n, 3], unit, from shape0 to shape1. A negative bound is an increase.
+    """
+    of0, of1 = pairs.of0, pairs.of1
+    along = dot(normal, of0.shift - of1.shift)
+    along += _product(norm(cross(normal, of0.turn)), pairs.radius0)
+    along += _product(norm(cross(normal, of1.turn)), pairs.radius1)
+    size = norm(of0.shift) + norm(of1.shift)
+    return along + (UPWARDS - 1.0) * (np.abs(along) + size)
+
+
+@dataclass(frozen=True)
+class PairFrames:
+    """A frame of each pair: the world, or that of one of its bodies. turn: its rotation vector over the step [rad].
+
+    speed: bound of the time derivative of q - p in the frame, for any points p and q of both shapes [m]. along, any:
+    bounds of the second one, along the direction of the choice and along any [m]. Infinite without a bound.
+    """
+
+    turn: np.ndarray
+    speed: np.ndarray
+    along: np.ndarray
+    any: np.ndarray
+
+
+def pair_frames(pairs: PairSteps, normal: np.ndarray) -> PairFrames:
+    """The frame of each pair with the least curvature; in world that along `normal`, float64[n, 3], unit.
+
+    In world the acceleration of a point at r from the axis of a rotation w is w x (w x r). In the frame of a body, p is
+    at rest, and with the vector u from its origin to the other's, u' its constant velocity, and e = w' - w, that of q
+    is -w x (2 u' - w x u) + e x (e x r) + (e x w) x r: the first part is linear in time, so that its length is largest
+    at one end.
+    """
+    of0, of1 = pairs.of0, pairs.of1
+    turns, speeds, curvatures = [np.zeros_like(normal), of0.turn, of1.turn], [_world_speed(pairs)], []
+    along, every = np.zeros(len(pairs)), np.zeros(len(pairs))
+    for motion, radius in ((of0, pairs.radius0), (of1, pairs.radius1)):
+        along = along + _product(norm(cross(normal, motion.turn)) * norm(motion.turn), radius)
+        every = every + _product(dot(motion.turn, motion.turn), radius)
+    curvatures.append(np.where(np.isinf(every), np.inf, along))
+    for one, other, reach in ((of0, of1, pairs.reach1), (of1, of0, pairs.reach0)):
+        shift, between, difference = other.shift - one.shift, other.origin - one.origin, other.turn - one.turn
+        ends = (cross(one.turn, 2.0 * shift - cross(one.turn, at)) for at in (between, between + shift))
+        relative = dot(difference, difference) + norm(cross(difference, one.turn))
+        curvatures.append(np.maximum(*map(norm, ends)) + _product(relative, reach))
+        speeds.append(_speed_in_frame(one, other, reach))
+    chosen, rows = np.argmin(np.stack(curvatures), axis=0), np.arange(len(pairs))
+    turn, speed, curvature = (np.stack(each)[chosen, rows] for each in (turns, speeds, curvatures))
+    every = np.where(chosen == 0, every, curvature)
+    return PairFrames(turn, speed * UPWARDS, curvature * UPWARDS, every * UPWARDS)
+
+
+def farthest_points(pairs: PairSteps) -> np.ndarray:
+    """float64[n]: bound of the distance of any point of one shape and any of the other over the step [m]."""
+    between = pairs.of1.origin - pairs.of0.origin
+    ends = norm(between), norm(between + pairs.of1.shift - pairs.of0.shift)
+    return np.maximum(*ends) + pairs.far0 + pairs.far1
+
+
+def _world_speed(pairs: PairSteps) -> np.ndarray:
+    turning = _product(norm(pairs.of0.turn), pairs.radius0) + _product(norm(pairs.of1.turn), pairs.radius1)
+    return norm(pairs.of1.shift - pairs.of0.shift) + turning
+
+
+def _speed_in_frame(one: ShapeSteps, other: ShapeSteps, reach: np.ndarray) -> np.ndarray:
+    """Speed of the points of the other shape in the frame of the body `one`."""
+    shift, between = other.shift - one.shift, other.origin - one.origin
+    ends = (norm(shift - cross(one.turn, at)) for at in (between, between + shift))
+    return np.maximum(*ends) + _product(norm(other.turn - one.turn), reach)
+
+
+def _product(angle: np.ndarray, radius: np.ndarray) -> np.ndarray:
+    """The product, 0 for an angle of 0 whatever the radius."""
+    with np.errstate(invalid="ignore"):
+        return np.where(angle > 0.0, angle * radius, 0.0)

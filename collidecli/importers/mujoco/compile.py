@@ -2,30 +2,200 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import mujoco
+import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.mujoco.additions import add_floating_base, add_ground
-from collidecli.importers.mujoco.assets import included_files, names_other_files, relocate_assets, shape_asset_files
-from collidecli.importers.mujoco.limits import refuse_excessive_scene
-from collidecli.importers.mujoco.orientation import resolve_orientations
-from collidecli.importers.mujoco.parsed_frames import restore_replicates, restore_urdf_origins
-from collidecli.importers.mujoco.strip import (
+from collidecli.importers.mujoco.orientation import euler_quaternions, resolve_orientations
+from collidecli.importers.mujoco.urdf import (
     FAMILIES,
     KEYFRAMES,
     Family,
+    add_floating_base,
+    add_ground,
     drop_wrong_keys,
+    included_files,
+    names_other_files,
     partition_geoms,
+    relocate_assets,
+    shape_asset_files,
     shrink_textures,
 )
-from collidecli.scene.run_options import SceneOptions
+from collidecli.numerics.matrices import cross
+from collidecli.scene.options import SceneOptions
+
+if TYPE_CHECKING:
+    from xml.etree import ElementTree
+
+
+# Refuses MJCF files whose small text expands to a scene of excessive size, before MuJoCo reads them.
+
+MOST_COPIES = 100_000
+"""Of one element: MuJoCo's time grows with the square, to ten minutes for this number."""
+MOST_VALUES = 1_000_000
+"""Of keyframes, and of user values of one element."""
+MOST_ATTRIBUTES = 1000
+"""Of one element: MuJoCo's reader compares each attribute with all others."""
+
+MOST_PIXELS = 1 << 28
+"""Of a heightfield or a procedural texture: one gigabyte."""
+
+_SIZED = re.compile(rb"""<(size|hfield|texture)\b((?:[^<>"']|"[^"]*"|'[^']*')*)>""")
+_SIZE = re.compile(rb"""\b(nkey|nuser_\w+|nrow|ncol|width|height)\s*=\s*["']\s*(\d{1,19})\s*["']""")
+_COUNTED = re.compile(rb"""<(/?)(replicate|flexcomp|composite)\b((?:[^<>"']|"[^"]*"|'[^']*')*)>""")
+_COUNT = re.compile(rb"""\bcount\s*=\s*["']([^"']*)["']""")
+_COMMENT = re.compile(rb"<!--.*?-->", re.S)
+
+
+def refuse_excessive_scene(text: bytes, location: str) -> None:
+    """Raises InputError for elements with too many copies, values, pixels or attributes."""
+    text = _COMMENT.sub(b"", text)
+    if b'"' in text and max(part.count(b"=") for part in text.split(b"<")) > MOST_ATTRIBUTES:
+        for part in text.split(b"<"):
+            attributes = len(re.findall(rb"""[\w:.-]+\s*=\s*["']""", part))
+            if attributes > MOST_ATTRIBUTES:
+                name = part.split()[0][:60].decode("utf-8", "replace")
+                raise InputError(f"<{name}> has {attributes} attributes", location, f"at most {MOST_ATTRIBUTES:,}")
+    _refuse_excessive_sizes(text, location)
+    open_counts: list[int] = []
+    for close, name, attributes in _COUNTED.findall(text):
+        if close:
+            if name == b"replicate" and open_counts:
+                open_counts.pop()
+            continue
+        count = _count(attributes)
+        copies = math.prod(open_counts) * count
+        if copies > MOST_COPIES:
+            raise InputError(f"<{name.decode()}> stands for {copies:.3g} copies", location, f"at most {MOST_COPIES:,}")
+        if name == b"replicate" and not attributes.endswith(b"/"):
+            open_counts.append(count)
+
+
+def _refuse_excessive_sizes(text: bytes, location: str) -> None:
+    for element, attributes in _SIZED.findall(text):
+        sizes = {name.decode(): int(number) for name, number in _SIZE.findall(attributes)}
+        if element == b"size":
+            for name, number in sizes.items():
+                if number > MOST_VALUES:
+                    raise InputError(f"<size> has {name}={number}", location, f"at most {MOST_VALUES:,}")
+        elif math.prod(sizes.values()) > MOST_PIXELS:
+            shown = " ".join(f"{name}={number}" for name, number in sizes.items())
+            raise InputError(f"<{element.decode()}> has {shown}", location, f"at most {MOST_PIXELS:,} in all")
+
+
+def _count(attributes: bytes) -> int:
+    """The product of the numbers in `count`; 1 without one, or where it is not a number, which MuJoCo reports."""
+    found = _COUNT.search(attributes)
+    return _product_of_words(found[1].split()) if found else 1
+
+
+def _product_of_words(words: Iterable[bytes]) -> int:
+    return math.prod(max(1, int(word)) for word in words if word.isdigit() and len(word) < 20)
+
+
+# Rotations that MuJoCo's parser computes while it reads the text: `rpy` of a URDF, `euler` of MJCF's `<replicate>`.
+#
+# A spec contains only their quaternions, computed with the C library's sine and cosine, whose last bit depends on the
+# processor. They are computed again from the text with `numerics.elementary`; each result replaces the parser's
+# quaternion that equals it up to rounding.
+
+ROUNDING = 1e-13
+"""Tolerance between two computations of one frame, relative to its position where that exceeds 1 m."""
+
+
+def restore_urdf_origins(spec: mujoco.MjSpec, text: bytes) -> None:
+    """Sets the orientations of a URDF's bodies and geoms, computed from the `rpy` of its origins."""
+    angles = [_numbers(origin.get("rpy", ""), 3) for root in _roots([text]) for origin in root.iter("origin")]
+    found = np.unique([a for a in angles if a is not None], axis=0).reshape(-1, 3)
+    elements = [*spec.bodies, *spec.geoms]
+    for element, quaternion in _matches(
+        elements, [e.quat for e in elements], euler_quaternions(found, ["XYZ"] * len(found))
+    ):
+        element.quat = quaternion
+
+
+def restore_replicates(spec: mujoco.MjSpec, texts: Iterable[bytes]) -> None:
+    """Sets the frames of a scene's replicas, computed from `count`, `offset` and `euler` in its files."""
+    replicates = [
+        element
+        for root in _roots(text for text in texts if b"<replicate" in text)
+        for element in root.iter("replicate")
+    ]
+    frames = list(spec.frames) if replicates else []
+    settings = {("".join(map(str, frame.compiler.eulerseq)), bool(frame.compiler.degree)) for frame in frames}
+    computed = [pose for element in replicates for setting in sorted(settings) for pose in _replicas(element, *setting)]
+    parsed = [np.concatenate([frame.pos, frame.quat]) for frame in frames]
+    for frame, pose in _matches(frames, parsed, np.array(computed, np.float64).reshape(-1, 7)):
+        frame.pos, frame.quat = pose[:3], pose[3:]
+
+
+def _replicas(element: ElementTree.Element, sequence: str, degree: bool) -> list[np.ndarray]:
+    """float64[7] of each replica's frame: the previous one, translated by the offset and rotated."""
+    count = element.get("count", "")
+    euler = _numbers(element.get("euler", ""), 3)
+    offset = _numbers(element.get("offset", "0 0 0"), 3)
+    if not count.isdigit() or euler is None or offset is None or set(sequence.lower()) - set("xyz"):
+        return []
+    turn = euler_quaternions((euler / 180.0 * np.pi if degree else euler)[None], [sequence])[0]
+    position, rotation, found = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]), []
+    for _ in range(int(count)):
+        found.append(np.concatenate([position, rotation]))
+        position = position + _rotated(offset, rotation)
+        rotation = _product(rotation, turn)
+    return found
+
+
+def _matches(elements: list[Any], parsed: list[Any], computed: np.ndarray) -> Iterable[tuple[Any, np.ndarray]]:
+    """Elements, each with the row of `computed` that equals its row of `parsed` up to ROUNDING."""
+    from scipy.spatial import KDTree
+
+    if not elements or not len(computed):
+        return
+    rows = np.array(parsed, np.float64)
+    finite = np.flatnonzero(np.isfinite(rows).all(axis=1))
+    distance, nearest = KDTree(computed).query(rows[finite])
+    near = distance <= ROUNDING * np.maximum(1.0, np.abs(rows[finite]).max(axis=1, initial=0.0))
+    for row, index in zip(finite[near].tolist(), np.asarray(nearest)[near].tolist(), strict=True):
+        yield elements[row], computed[index]
+
+
+def _roots(texts: Iterable[bytes]) -> Iterable[ElementTree.Element]:
+    """Root elements of the texts that Python's parser can read; MuJoCo's parser accepts more."""
+    for text in texts:
+        from xml.etree import ElementTree  # most scenes have no such text
+
+        try:
+            yield ElementTree.fromstring(text)
+        except ElementTree.ParseError:
+            continue
+
+
+def _numbers(text: str, count: int) -> np.ndarray | None:
+    try:
+        found = np.array([float(word) for word in text.split()])
+    except ValueError:
+        return None
+    return found if len(found) == count and np.isfinite(found).all() else None
+
+
+def _rotated(vector: np.ndarray, q: np.ndarray) -> np.ndarray:
+    half = q[0] * vector + cross(q[1:], vector)
+    return vector + 2.0 * cross(q[1:], half)
+
+
+def _product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    imaginary = p[0] * q[1:] + q[0] * p[1:] + cross(p[1:], q[1:])
+    return np.array([p[0] * q[0] - p[1] * q[1] - p[2] * q[2] - p[3] * q[3], *imaginary])
+
 
 _COMPILER_ERRORS = (ValueError, mujoco.FatalError, RuntimeError, MemoryError)
 """RuntimeError: the binding's translation of an unknown C++ exception."""

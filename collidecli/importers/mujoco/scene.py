@@ -16,33 +16,487 @@ Meaning of MuJoCo's attributes in the model (MuJoCo 4.0, each compared with `mj_
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
+from types import MappingProxyType
 from typing import Any
 
 import mujoco
 import numpy as np
 
 from collidecli.errors import InputError, located_errors
+from collidecli.importers.mesh_files import cached_hull
 from collidecli.importers.mujoco.compile import CompiledScene, compile_mjcf
-from collidecli.importers.mujoco.flexes import add_flexes
-from collidecli.importers.mujoco.geoms import (
-    LEFT_OUT,
-    add_geoms,
-    add_pair_rules,
-    body_name,
-    material_warnings,
-    urdf_shape_names,
-)
 from collidecli.importers.mujoco.kinematics import MujocoArticulations, MujocoKinematics
-from collidecli.importers.mujoco.self_collisions import filter_self_collisions
 from collidecli.importers.mujoco.srdf import NOTHING, disabled_pairs, read_srdf
-from collidecli.numerics.pose_products import WXYZ_TO_XYZW
+from collidecli.numerics.matrices import WXYZ_TO_XYZW
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.episodes import Episodes
+from collidecli.scene.convex_hull import ConvexHull
+from collidecli.scene.heightfield import Heightfield, heightfield
+from collidecli.scene.material import Material, PairMaterial
 from collidecli.scene.model import STATIC_BODY, Model
-from collidecli.scene.run_options import SceneOptions
-from collidecli.storage.trajectories.bodies import BodyMatch
+from collidecli.scene.motion import Episodes
+from collidecli.scene.options import SceneOptions
+from collidecli.scene.placement import compose
+from collidecli.scene.shape_config import ShapeConfig
+from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
+from collidecli.scene.signed_distance import surface_distance
+from collidecli.storage.trajectories.motion import BodyMatch
+
+# Adds the geoms, materials and pairs of a compiled MuJoCo model to a builder.
+#
+# Meshes become the convex hulls that MuJoCo uses for collision. MuJoCo moves a mesh to its inertial frame when it
+# compiles it, and compensates in the geom's compiled pose: compiled vertices in the compiled frame of the geom have
+# the positions of the file.
+
+
+def geom_material(mj_model: mujoco.MjModel, geom: int) -> Material:
+    """The surface of a geom; with the flag `override`, that of the option's o_friction, o_solref and o_solimp.
+
+    Static and sliding friction are equal: MuJoCo has a single coefficient.
+    """
+    friction = mj_model.geom_friction[geom]
+    solref, solimp, solmix = mj_model.geom_solref[geom], mj_model.geom_solimp[geom], mj_model.geom_solmix[geom]
+    if _is_overridden(mj_model):
+        friction = mj_model.opt.o_friction[[0, 2, 3]]
+        # Equal in every geom, so that any mixture equals the option; different weights would round.
+        solref, solimp, solmix = mj_model.opt.o_solref, mj_model.opt.o_solimp, 1.0
+    return Material(
+        friction=float(friction[0]),
+        torsional_friction=float(friction[1]),
+        rolling_friction=float(friction[2]),
+        condim=int(mj_model.geom_condim[geom]),
+        priority=int(mj_model.geom_priority[geom]),
+        solmix=float(solmix),
+        solref=_floats(solref),
+        solimp=_floats(solimp),
+    )
+
+
+def pair_material(mj_model: mujoco.MjModel, pair: int) -> PairMaterial:
+    """The parameters of a `<pair>`, which replace those of its two geoms; the compiler has set all of them."""
+    friction, solref, solimp = (
+        mj_model.pair_friction[pair], mj_model.pair_solref[pair], mj_model.pair_solimp[pair],
+    )  # fmt: skip
+    if _is_overridden(mj_model):
+        friction, solref, solimp = mj_model.opt.o_friction, mj_model.opt.o_solref, mj_model.opt.o_solimp
+    return PairMaterial(
+        condim=int(mj_model.pair_dim[pair]),
+        friction=_floats(friction),
+        solref=_floats(solref),
+        solimp=_floats(solimp),
+    )
+
+
+def material_warnings(mj_model: mujoco.MjModel) -> list[str]:
+    """Warnings about contact parameters of the scene that a contact set cannot store."""
+    o_friction = mj_model.opt.o_friction
+    warnings = []
+    if _is_overridden(mj_model) and (o_friction[0] != o_friction[1] or o_friction[3] != o_friction[4]):
+        shown = " ".join(f"{value:g}" for value in o_friction)
+        warnings.append(f"o_friction is {shown}: outside <pair> the first of two directions is used for both")
+    for pair in range(mj_model.npair):
+        if mj_model.pair_solreffriction[pair].any():
+            geoms = (mj_model.geom(int(g)).name for g in (mj_model.pair_geom1[pair], mj_model.pair_geom2[pair]))
+            shown = " and ".join(f"'{name}'" for name in geoms)
+            warnings.append(f"solreffriction of the <pair> of {shown} is not stored in a contact set")
+    return warnings
+
+
+def _is_overridden(mj_model: mujoco.MjModel) -> bool:
+    return bool(mj_model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE)
+
+
+def _floats(values: Sequence[float]) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)
+
+
+_PLANE = int(mujoco.mjtGeom.mjGEOM_PLANE)
+
+
+def collision_disabled(mj_model: mujoco.MjModel) -> str | None:
+    """The flag that disables all contacts of the scene, or None."""
+    bits = mujoco.mjtDisableBit
+    for bit, name in ((bits.mjDSBL_CONSTRAINT, "constraint"), (bits.mjDSBL_CONTACT, "contact")):
+        if mj_model.opt.disableflags & bit:
+            return f'<flag {name}="disable"/>'
+    return None
+
+
+def add_pair_rules(
+    builder: ModelBuilder,
+    mj_model: mujoco.MjModel,
+    shape_row: np.ndarray,
+    disabled: Mapping[tuple[int, int], str] = MappingProxyType({}),
+) -> list[str]:
+    """Filters and forces pairs of shapes as MuJoCo does; returns warnings.
+
+    The builder applies its own rules for masks, shapes of one body and the static world: a pair that is filtered by
+    masks is not listed.
+
+    shape_row: int32[ngeom], -1 for a geom left out.
+    disabled: pairs of shapes, lower row first, that are filtered even where the scene forces them, with their rules.
+    """
+    warnings = _option_warnings(mj_model)
+    if collision_disabled(mj_model) is None:
+        warnings += _force_pairs(builder, mj_model, shape_row, disabled)
+    for pair, rule in disabled.items():
+        builder.add_shape_collision_filter_pair(*pair, rule=rule)
+    seen: set[tuple[int, int]] = set()
+    for first, second, rule in _ruled_groups(mj_model):
+        for pair in _mask_compatible(mj_model, shape_row, first, second):
+            if pair not in seen:
+                seen.add(pair)
+                builder.add_shape_collision_filter_pair(*pair, rule=rule)
+    return warnings
+
+
+def _option_warnings(mj_model: mujoco.MjModel) -> list[str]:
+    warnings = []
+    flag = collision_disabled(mj_model)
+    if flag is not None:
+        warnings.append(f"the scene disables every contact with {flag}")
+    for bit, name in ((mujoco.mjtEnableBit.mjENBL_SPECULATIVE, "speculative"), (mujoco.mjtEnableBit.mjENBL_IPC, "ipc")):
+        if mj_model.opt.enableflags & bit:
+            warnings.append(f'<flag {name}="enable"/> has no effect: contacts depend on margin and gap')
+    return warnings
+
+
+def _ruled_groups(mj_model: mujoco.MjModel) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
+    """Two groups of geoms that do not collide, and the rule: excludes, welds, parents, bodies without freedom."""
+    name = [mj_model.body(b).name or f"body#{b}" for b in range(mj_model.nbody)]
+    of_body = _groups(mj_model.geom_bodyid, mj_model.nbody)
+    for row, signature in enumerate(mj_model.exclude_signature):
+        a, b = int(signature) >> 16, int(signature) & 0xFFFF
+        title = mj_model.exclude(row).name
+        yield of_body[a], of_body[b], f"<exclude{f' {title}' if title else ''}> of '{name[a]}' and '{name[b]}'"
+
+    weld_of_geom = mj_model.body_weldid[mj_model.geom_bodyid]
+    of_weld = _groups(weld_of_geom, mj_model.nbody)
+    filter_parent = not mj_model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_FILTERPARENT
+    for weld in _values(weld_of_geom[weld_of_geom > 0]):
+        members = of_weld[weld]
+        bodies = _values(mj_model.geom_bodyid[members])
+        for k, body in enumerate(bodies[:-1]):
+            others = members[np.isin(mj_model.geom_bodyid[members], bodies[k + 1 :])]
+            yield of_body[body], others, f"welded into one body, '{name[weld]}'"
+        parent = int(mj_model.body_weldid[mj_model.body_parentid[weld]])
+        if filter_parent and parent > 0:
+            yield members, of_weld[parent], f"'{name[weld]}' is the child of '{name[parent]}' (filterparent)"
+
+    # Mocap bodies and bodies welded to them have no degree of freedom, nor has the static world.
+    still = _values(weld_of_geom[mj_model.body_treeid[mj_model.geom_bodyid] < 0])
+    for k, weld in enumerate(still):
+        others = [of_weld[other] for other in still[k + 1 :]]
+        if others:
+            yield of_weld[weld], np.concatenate(others), "neither body has a degree of freedom"
+
+
+def _values(key: np.ndarray) -> list[int]:
+    """The values in `key`, ascending, each once. NumPy's `unique` would import masked arrays."""
+    return sorted(set(key.tolist()))
+
+
+def _groups(key: np.ndarray, count: int) -> list[np.ndarray]:
+    """Ascending indices of each value 0 .. count - 1 in `key`."""
+    order = np.argsort(key, kind="stable")
+    return np.split(order, np.searchsorted(key[order], np.arange(1, count)))
+
+
+def _mask_compatible(
+    mj_model: mujoco.MjModel, shape_row: np.ndarray, first: np.ndarray, second: np.ndarray
+) -> Iterator[tuple[int, int]]:
+    """Pairs of shape rows, lower first, across two groups of geoms whose masks permit a contact."""
+    second = second[shape_row[second] >= 0]
+    for geom in first[shape_row[first] >= 0]:
+        permitted = mj_model.geom_contype[geom] & mj_model.geom_conaffinity[second]
+        permitted |= mj_model.geom_contype[second] & mj_model.geom_conaffinity[geom]
+        a = int(shape_row[geom])
+        for b in shape_row[second[permitted != 0]].tolist():
+            if a != b:
+                yield (a, b) if a < b else (b, a)
+
+
+def _force_pairs(
+    builder: ModelBuilder, mj_model: mujoco.MjModel, shape_row: np.ndarray, disabled: Container[tuple[int, int]]
+) -> list[str]:
+    """Forces the shapes of every <pair>; of several for two geoms, the one with the largest margin + gap."""
+    if mj_model.npair and mj_model.nbody < 2:
+        return ["every <pair> is ignored: without a body MuJoCo finds no contact"]
+    extent: dict[tuple[int, int], tuple[float, float, int]] = {}
+    warnings = []
+    override = mj_model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE
+    for row in range(mj_model.npair):
+        geoms = int(mj_model.pair_geom1[row]), int(mj_model.pair_geom2[row])
+        shown = " and ".join(f"'{mj_model.geom(g).name}'" for g in geoms)
+        if all(mj_model.geom_type[g] == _PLANE for g in geoms):
+            warnings.append(f"<pair> of {shown} is ignored: two planes make no contact")
+            continue
+        margin = float(mj_model.opt.o_margin if override else mj_model.pair_margin[row])
+        gap = float(mj_model.pair_gap[row])
+        a, b = sorted(int(shape_row[g]) for g in geoms)
+        if (a, b) in disabled:
+            continue
+        if (a, b) in extent:
+            warnings.append(f"<pair> of {shown} is given more than once; the one with the largest margin + gap is used")
+            if sum(extent[a, b][:2]) >= margin + gap:
+                continue
+        extent[a, b] = margin, gap, row
+    for (a, b), (margin, gap, row) in extent.items():
+        builder.add_shape_forced_pair(a, b, gap=gap, margin=margin, material=pair_material(mj_model, row))
+    return warnings
+
+
+LEFT_OUT = -1
+SCANNED_BY_MUJOCO = 10
+"""MuJoCo scans all vertices of meshes with fewer, and does not use their decimated hull."""
+
+_GEOM = mujoco.mjtGeom
+_MESH = int(_GEOM.mjGEOM_MESH)
+_SHAPE_OF = {
+    int(_GEOM.mjGEOM_PLANE): ShapeType.PLANE,
+    int(_GEOM.mjGEOM_SPHERE): ShapeType.SPHERE,
+    int(_GEOM.mjGEOM_CAPSULE): ShapeType.CAPSULE,
+    int(_GEOM.mjGEOM_BOX): ShapeType.BOX,
+    int(_GEOM.mjGEOM_CYLINDER): ShapeType.CYLINDER,
+    int(_GEOM.mjGEOM_ELLIPSOID): ShapeType.ELLIPSOID,
+    int(_GEOM.mjGEOM_HFIELD): ShapeType.HEIGHTFIELD,
+    _MESH: ShapeType.CONVEX_MESH,
+}
+_UNHANDLED = {int(_GEOM.mjGEOM_SDF): "sdf"}
+
+
+def body_name(mj_model: mujoco.MjModel, body: int) -> str:
+    """A body's name, or `body#<id>`."""
+    return mj_model.body(body).name or f"body#{body}"
+
+
+def geom_name(mj_model: mujoco.MjModel, geom: int) -> str:
+    """A geom's name, or `<body>/geom#<id>`."""
+    return mj_model.geom(geom).name or f"{body_name(mj_model, int(mj_model.geom_bodyid[geom]))}/geom#{geom}"
+
+
+def urdf_shape_names(mj_model: mujoco.MjModel) -> list[str]:
+    """A name for each geom of a URDF scene: that of its collision element, or `<link>/collision#<k>`.
+
+    k counts the link's collision elements from 0, including named ones. Visual elements, if MuJoCo has kept them, are
+    `<link>/visual#<k>`.
+    """
+    seen: Counter[tuple[int, str]] = Counter()
+    names = []
+    for geom in range(mj_model.ngeom):
+        body = int(mj_model.geom_bodyid[geom])
+        kind = "collision" if mj_model.geom_contype[geom] or mj_model.geom_conaffinity[geom] else "visual"
+        names.append(mj_model.geom(geom).name or f"{mj_model.body(body).name}/{kind}#{seen[body, kind]}")
+        seen[body, kind] += 1
+    return names
+
+
+def add_geoms(
+    builder: ModelBuilder,
+    mj_model: mujoco.MjModel,
+    data: mujoco.MjData,
+    static: np.ndarray,
+    body_row: np.ndarray,
+    location: str,
+    names: Sequence[str] | None,
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Shape row of each geom, -1 for one left out, and the names of those left out. names: of geoms, else MuJoCo's."""
+    shape_row = np.full(mj_model.ngeom, LEFT_OUT, np.int32)
+    left_out = []
+    hulls: dict[int, ConvexHull] = {}
+    fields: dict[int, Heightfield] = {}
+    paired = set(mj_model.pair_geom1) | set(mj_model.pair_geom2)
+    disabled = collision_disabled(mj_model)
+    for geom in range(mj_model.ngeom):
+        name = names[geom] if names is not None else geom_name(mj_model, geom)
+        if not (mj_model.geom_contype[geom] or mj_model.geom_conaffinity[geom] or geom in paired):
+            left_out.append(name)
+            continue
+        shape_type = _shape_type(int(mj_model.geom_type[geom]), name, location)
+        body = int(mj_model.geom_bodyid[geom])
+        row = STATIC_BODY if static[body] else int(body_row[body])
+        pose = _geom_pose(mj_model, data, geom, static[body])
+        config = _geom_config(mj_model, geom, disabled)
+        if shape_type == ShapeType.CONVEX_MESH:
+            mesh = int(mj_model.geom_dataid[geom])
+            if mesh not in hulls:
+                hulls[mesh] = mesh_hull(mj_model, mesh, f"geom '{name}'")
+            shape_row[geom] = builder.add_shape_convex_hull(row, hulls[mesh], pose, config, name)
+        elif shape_type == ShapeType.HEIGHTFIELD:
+            field = int(mj_model.geom_dataid[geom])
+            if field not in fields:
+                fields[field] = hfield_surface(mj_model, field, f"geom '{name}'")
+            shape_row[geom] = builder.add_shape_heightfield(row, fields[field], xform=pose, cfg=config, key=name)
+        else:
+            size = tuple(mj_model.geom_size[geom][: SIZE_COUNT[shape_type]])
+            shape_row[geom] = builder.add_shape(row, shape_type, size, pose, config, name)
+    return shape_row, tuple(left_out)
+
+
+def mesh_hull(mj_model: mujoco.MjModel, mesh: int, where: str) -> ConvexHull:
+    """The hull that MuJoCo uses for collisions of a mesh, in the frame of its geoms.
+
+    It is the hull of the mesh's vertices, or with `maxhullvert` of the vertices that MuJoCo's own hull has kept.
+    Raises InputError with `where` and the mesh for a mesh without volume.
+    """
+    first, count = int(mj_model.mesh_vertadr[mesh]), int(mj_model.mesh_vertnum[mesh])
+    vertex = mj_model.mesh_vert[first : first + count][hull_vertices(mj_model, mesh)]
+    name = mj_model.mesh(mesh).name
+    return cached_hull(vertex, f"{where}, mesh '{name}'" if name else where)
+
+
+def hull_vertices(mj_model: mujoco.MjModel, mesh: int) -> np.ndarray:
+    """int[n], indices of the vertices that MuJoCo uses for collision: those of its hull, limited by `maxhullvert`."""
+    count, graph = int(mj_model.mesh_vertnum[mesh]), int(mj_model.mesh_graphadr[mesh])
+    if graph < 0 or count < SCANNED_BY_MUJOCO:
+        return np.arange(count)
+    # The graph: counts of vertices and faces, first edge of each vertex, index of each vertex in the mesh.
+    kept = int(mj_model.mesh_graph[graph])
+    return mj_model.mesh_graph[graph + 2 + kept : graph + 2 + 2 * kept]
+
+
+def hfield_surface(mj_model: mujoco.MjModel, field: int, where: str) -> Heightfield:
+    """A compiled hfield, in the frame of its geoms: elevations are fractions of its height, and 0 is at z = 0.
+
+    The array refers to MuJoCo's data. Raises InputError with `where` and the hfield for data that is not finite.
+    """
+    first, rows, cols = (
+        int(array[field]) for array in (mj_model.hfield_adr, mj_model.hfield_nrow, mj_model.hfield_ncol)
+    )
+    half_x, half_y, height, base = mj_model.hfield_size[field].tolist()
+    data = mj_model.hfield_data[first : first + rows * cols].reshape(rows, cols)
+    name = mj_model.hfield(field).name
+    where = f"{where}, hfield '{name}'" if name else where
+    return heightfield(data, half_x, half_y, base, where, scale=height, bottom=-base)
+
+
+def _shape_type(kind: int, name: str, location: str) -> ShapeType:
+    shape_type = _SHAPE_OF.get(kind)
+    if shape_type is None:
+        raise InputError(
+            f"geom '{name}' is a {_UNHANDLED.get(kind, 'geom of an unknown type')} that may collide, "
+            "which is not handled",
+            location,
+            'replace it by primitives, or give it contype="0" conaffinity="0" if it is visual only',
+        )
+    return shape_type
+
+
+def _geom_pose(mj_model: mujoco.MjModel, data: mujoco.MjData, geom: int, static: bool) -> tuple[float, ...]:
+    """Pose in the body's frame; of a static geom, in the world frame."""
+    position, quaternion = mj_model.geom_pos[geom], mj_model.geom_quat[geom]
+    if static:
+        body = int(mj_model.geom_bodyid[geom])
+        in_world = np.empty(3), np.empty(4)
+        mujoco.mju_mulPose(*in_world, data.xpos[body], data.xquat[body], position, quaternion)
+        position, quaternion = in_world
+    return (*position, *quaternion[WXYZ_TO_XYZW])
+
+
+def _geom_config(mj_model: mujoco.MjModel, geom: int, disabled: str | None) -> ShapeConfig:
+    margin = mj_model.geom_margin[geom]
+    if mj_model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE:
+        margin = mj_model.opt.o_margin / 2.0  # a pair adds two margins, and MuJoCo applies o_margin to the pair
+    # As unsigned: a bit pattern, independent of the sign in the file.
+    masks = (int(mj_model.geom_contype[geom]) & 0xFFFFFFFF, int(mj_model.geom_conaffinity[geom]) & 0xFFFFFFFF)
+    return ShapeConfig(
+        margin=float(margin),
+        gap=float(mj_model.geom_gap[geom]),
+        material=geom_material(mj_model, geom),
+        mask_either=masks,
+        disabled_rule=disabled,
+    )
+
+
+# Flexes of an MJCF scene as particles, cloths and soft bodies, whose vertices move with their bodies.
+
+TRIANGLES, TETRAHEDRA = 2, 3
+"""Dimensions of a flex; one of lines has dimension 1."""
+
+
+def add_flexes(
+    builder: ModelBuilder, mj_model: mujoco.MjModel, data: mujoco.MjData, body_row: np.ndarray, location: str
+) -> None:
+    """Adds the flexes of a compiled model that may collide: one particle a vertex, with the flex's radius and masks.
+
+    data: poses of the bodies at rest. body_row: the builder's body of each body of the model; the static world is -1. A
+    flex of lines has particles alone.
+    Raises InputError for a flex whose vertices are interpolated between nodes.
+    """
+    for flex in range(mj_model.nflex):
+        masks = int(mj_model.flex_contype[flex]), int(mj_model.flex_conaffinity[flex])
+        if not (any(masks) or mj_model.flex_selfcollide[flex]):
+            continue
+        name = mujoco.mj_id2name(mj_model, mujoco.mjtObj.mjOBJ_FLEX, flex) or f"flex#{flex}"
+        if mj_model.flex_interp[flex]:
+            what = f"the vertices of flex '{name}' are interpolated between nodes, which is not handled"
+            raise InputError(what, location, 'give it dof="full", or contype="0" conaffinity="0" selfcollide="none"')
+        first, count = int(mj_model.flex_vertadr[flex]), int(mj_model.flex_vertnum[flex])
+        position = _positions(mj_model, data, flex, slice(first, first + count))
+        place = {
+            "cfg": ShapeConfig(mask_either=masks),
+            "key": name,
+            "bodies": body_row[mj_model.flex_vertbodyid[first : first + count]],
+        }
+        radius, dimension = float(mj_model.flex_radius[flex]), int(mj_model.flex_dim[flex])
+        if dimension in (TRIANGLES, TETRAHEDRA):
+            add = builder.add_cloth_mesh if dimension == TRIANGLES else builder.add_soft_mesh
+            add(vertices=position, indices=_elements(mj_model, flex), particle_radius=radius, **place)
+        else:
+            builder.add_particles(position, radius=radius, **place)
+
+
+def _positions(mj_model: mujoco.MjModel, data: mujoco.MjData, flex: int, held: slice) -> np.ndarray:
+    """float64[n, 3]: vertices `held` of a flex in the world, from the frames of their bodies [m]."""
+    body = mj_model.flex_vertbodyid[held]
+    local = np.zeros((len(body), 7))
+    local[:, 6] = 1.0
+    if not mj_model.flex_centered[flex]:
+        local[:, :3] = mj_model.flex_vert[held]
+    pose = np.concatenate([data.xpos[body], data.xquat[body][:, WXYZ_TO_XYZW]], axis=1)
+    return compose(pose, local)[:, :3]
+
+
+def _elements(mj_model: mujoco.MjModel, flex: int) -> np.ndarray:
+    """int32[n, dimension + 1]: vertices of each element, counted within the flex."""
+    width = int(mj_model.flex_dim[flex]) + 1
+    first, count = int(mj_model.flex_elemdataadr[flex]), int(mj_model.flex_elemnum[flex])
+    return np.array(mj_model.flex_elem[first : first + count * width]).reshape(count, width)
+
+
+# Filter of the pairs of shapes within each robot of an MJCF or URDF scene.
+
+RULE = "self-collision of the articulation is off"
+
+
+def filter_self_collisions(
+    builder: ModelBuilder,
+    mj_model: mujoco.MjModel,
+    static: np.ndarray,
+    body_row: np.ndarray,
+    shape_row: np.ndarray,
+    urdf: bool,
+) -> None:
+    """Filters the pairs of each articulation, but for those that `<pair>` forces.
+
+    An articulation is a child of the world with all bodies below it; the links of a URDF are one. static: bool[nbody],
+    see `static_bodies`. body_row, shape_row: as in `MjcfImport`.
+    """
+    root = np.where(np.arange(mj_model.nbody) > 0, 1, 0) if urdf else np.array(mj_model.body_rootid)
+    for tree in np.unique(root[1:]):
+        moving = (root == tree) & ~static
+        if moving.sum() > 1:
+            builder.add_articulation(body_row[moving].tolist(), self_collision=False)
+        # The shapes of its fixed base are static, and belong to no body.
+        base, others = (
+            shape_row[bodies[mj_model.geom_bodyid] & (shape_row != LEFT_OUT)].tolist()
+            for bodies in ((root == tree) & static, moving)
+        )
+        for pair in product(base, others):
+            builder.add_shape_collision_filter_pair(*pair, rule=RULE)
 
 
 @dataclass(frozen=True)
@@ -210,3 +664,63 @@ class KeyframeMotion:
 
     def close(self) -> None:
         pass
+
+
+# Convex hull with a limited number of vertices, chosen as by MuJoCo or by Newton (Qhull).
+
+FEWEST = 4
+
+
+@dataclass(frozen=True)
+class LimitedHull:
+    """hull: of the kept vertices. outside: maximum distance of the other vertices from it [m]."""
+
+    hull: ConvexHull
+    outside: float
+
+
+def limited_hull(points: np.ndarray, exact: ConvexHull, limit: int, of_mujoco: bool, where: str) -> LimitedHull:
+    """A hull of at most `limit` vertices of the exact hull; it is inside the exact hull.
+
+    points: float64[n, 3] [m], the points of the exact hull. of_mujoco: use the vertices that MuJoCo keeps for a mesh of
+    these points (all of fewer than ten), else those of SciPy's Qhull. Both begin with a tetrahedron and repeatedly add
+    the point farthest from a face; they differ in the order of the faces.
+    Raises InputError at `where` for a limit below 4, and for a result without volume.
+    """
+    if limit < FEWEST:
+        raise InputError(f"the limit of a hull is {limit} vertices", where, f"give at least {FEWEST}")
+    if len(exact.vertex) <= limit:
+        return LimitedHull(exact, 0.0)
+    kept = _kept_by_mujoco(points, limit, where) if of_mujoco else _kept_by_qhull(points, limit)
+    if len(kept) == len(points):
+        return LimitedHull(exact, 0.0)
+    hull = cached_hull(points[kept], f"{where}, at most {limit} vertices of it")
+    triangles = np.array([(face[0], face[k], face[k + 1]) for face in hull.face for k in range(1, len(face) - 1)])
+    off = surface_distance(exact.vertex + exact.center, hull.vertex[triangles] + hull.center)
+    return LimitedHull(hull, float(off.max()))
+
+
+def _kept_by_qhull(points: np.ndarray, limit: int) -> np.ndarray:
+    """Indices of the points that Newton keeps: Qhull stops `limit` - 4 points after its first tetrahedron."""
+    from scipy.spatial import ConvexHull as Qhull
+
+    return np.unique(Qhull(points, qhull_options=f"Qt TA{limit - FEWEST}").simplices)
+
+
+def _kept_by_mujoco(points: np.ndarray, limit: int, where: str) -> np.ndarray:
+    """Indices of the points of the hull that MuJoCo compiles."""
+    import mujoco
+
+    # A power of two changes no mantissa; at sizes near 1 MuJoCo refuses no mesh as too small or large.
+    unit = float(np.ldexp(1.0, 1 - np.frexp(np.ptp(points, axis=0).max())[1]))
+    spec = mujoco.MjSpec()
+    spec.add_mesh(name="mesh", uservert=(points * unit).astype(np.float32).ravel(), maxhullvert=limit)
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname="mesh")
+    try:
+        compiled = spec.compile()
+    except ValueError as error:
+        what = f"MuJoCo makes no hull of at most {limit} vertices ({str(error).splitlines()[0]})"
+        raise InputError(what, where, "raise the limit") from None
+    if int(compiled.mesh_vertnum[0]) != len(points):
+        raise InputError("MuJoCo's mesh has another number of vertices", where, "merge equal vertices")
+    return hull_vertices(compiled, 0)

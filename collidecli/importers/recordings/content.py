@@ -9,7 +9,7 @@ import os
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import BinaryIO
@@ -18,10 +18,56 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.other_formats import refuse_amass, refuse_pickle
-from collidecli.scene.text_format import some_names
-from collidecli.storage.h5_input import DAMAGE, damaged, open_h5
-from collidecli.storage.reading_limit import check_size
+from collidecli.scene.arguments import some_names
+from collidecli.storage.h5_files import DAMAGE, damaged, open_h5
+from collidecli.storage.input_limits import check_size
+
+# Motions that are no recordings of a robot yet: recognised by content, refused with the conversion to make.
+
+AMASS_ARRAYS = ({"poses", "trans"}, {"poses", "betas"})
+"""Each a set of names of which AMASS has all; a motion in the parameters of the body models SMPL, SMPL+H or SMPL-X."""
+GMR_KEYS = (b"root_pos", b"root_rot", b"dof_pos")
+PICKLE_PROTOCOLS = range(2, 6)
+START_BYTES = 1 << 16
+
+SAVE = "numpy.savez('motion.npz', root_pos=..., root_quat_xyzw=..., dof_pos=..., joint_names=..., fps=...)"
+
+
+def refuse_amass(path: str) -> None:
+    """Raises InputError for a .npz of AMASS, which has no robot; nothing for an archive that is damaged."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = {name.removesuffix(".npy") for name in archive.namelist()}
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return
+    if _is_amass(names):
+        raise InputError(
+            "this is a motion of AMASS (poses, trans, betas): rotations of a human body model, not of a robot",
+            path,
+            f"retarget it to the robot, for example with GMR or PHC, and save {SAVE}",
+        )
+
+
+def _is_amass(names: Collection[str]) -> bool:
+    return any(wanted <= set(names) for wanted in AMASS_ARRAYS)
+
+
+def refuse_pickle(path: str) -> None:
+    """Raises InputError for a pickle, with the conversion if it is a motion of GMR. Nothing is unpickled."""
+    with open(path, "rb") as file:
+        start = file.read(START_BYTES)
+    if start[:1] != b"\x80" or start[1:2] not in (bytes([number]) for number in PICKLE_PROTOCOLS):
+        return
+    what = "this is a pickle, which is not read, as reading it executes code from the file"
+    if all(key in start for key in GMR_KEYS):
+        what = f"this is a motion of GMR (root_pos, root_rot, dof_pos) as a pickle, {what.partition(', ')[2]}"
+        convert = (
+            "import numpy, pickle; d = pickle.load(open('motion.pkl', 'rb')); numpy.savez('motion.npz', "
+            "root_pos=d['root_pos'], root_quat_xyzw=d['root_rot'], dof_pos=d['dof_pos'], fps=d['fps'])"
+        )
+        raise InputError(what, path, f'if you trust it: python -c "{convert}", and give --joint-names')
+    raise InputError(what, path, f"if you trust it, load it and save {SAVE}")
+
 
 _DAMAGE = (
     zipfile.BadZipFile,

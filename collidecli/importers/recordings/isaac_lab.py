@@ -11,18 +11,26 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.articulation_motion import (
+from collidecli.importers.recordings.content import Content, h5_damage, h5_mask, h5_masks
+from collidecli.importers.recordings.coordinates import (
+    DEFORMABLE,
     ORDERS,
     ArticulationMotion,
+    DeformableStates,
     RecordedArticulation,
+    check_world_count,
     quaternion_order,
 )
-from collidecli.importers.recordings.content import Content, h5_damage, h5_mask, h5_masks
-from collidecli.importers.recordings.coordinates import check_world_count
-from collidecli.importers.recordings.deformable_states import DEFORMABLE, DeformableStates
-from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target
-from collidecli.importers.recordings.times import chosen_demos, in_order, rate_time, shared_length
-from collidecli.scene.episodes import Episodes
+from collidecli.importers.recordings.recording import (
+    Recording,
+    RecordingDescription,
+    Target,
+    chosen_demos,
+    in_order,
+    rate_time,
+    shared_length,
+)
+from collidecli.scene.arguments import some_names
 from collidecli.scene.kinematics import (
     ArticulatedScene,
     ArticulationKinematics,
@@ -31,9 +39,9 @@ from collidecli.scene.kinematics import (
     find_articulation,
 )
 from collidecli.scene.model import GLOBAL_TEMPLATE
-from collidecli.scene.run_options import RecordingOptions
-from collidecli.scene.text_format import some_names
-from collidecli.storage.h5_input import text_of
+from collidecli.scene.motion import Episodes
+from collidecli.scene.options import RecordingOptions
+from collidecli.storage.h5_files import text_of
 from collidecli.storage.process_activity import structure, structure_step
 
 KINDS = ("articulation", "rigid_object")

@@ -6,6 +6,7 @@ tried in order; the first kind that recognises the content is used. Only the mod
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
@@ -15,7 +16,7 @@ from collidecli.errors import InputError
 from collidecli.importers.recordings.content import CSV, HDF5, JSON, NPY, NPZ, USD, Content, open_content
 from collidecli.importers.recordings.recording import Recording, Target
 from collidecli.scene.motion import Motion
-from collidecli.scene.run_options import RecordingOptions
+from collidecli.scene.options import RecordingOptions
 from collidecli.storage.process_activity import structure
 
 _KINDS = (
@@ -24,9 +25,9 @@ _KINDS = (
     ("isaac_lab", "IsaacLabRecording", (HDF5,)),
     ("robosuite", "RobosuiteRecording", (HDF5,)),
     ("mujoco_states", "MujocoStatesRecording", (HDF5, NPZ, NPY)),
-    ("humanoid_motion", "HumanoidRecording", (NPZ, CSV)),
+    ("humanoid", "HumanoidRecording", (NPZ, CSV)),
     ("lerobot", "LeRobotRecording", (JSON,)),
-    ("usd_layer", "UsdLayerRecording", (USD,)),
+    ("trajectory", "UsdLayerRecording", (USD,)),
 )
 
 
@@ -89,3 +90,24 @@ def _kind_of(content: Content) -> type[Recording]:
         content.path,
         f"known kinds: {', '.join(kind.NAME for kind in known_kinds())}",
     )
+
+
+# The files of a recording: one, or those of a LeRobot data set.
+
+INFO = "info.json"
+DATA = ("data", "*", "*.parquet")
+EPISODES = ("meta", "episodes", "*", "*.parquet")
+
+
+def is_data_set(path: str) -> bool:
+    """Whether a recording is named as a LeRobot data set."""
+    return os.path.basename(path) == INFO
+
+
+def recording_files(path: str) -> list[str]:
+    """The files of a recording, whose bytes identify it: the file itself, and the states of a LeRobot data set."""
+    if not is_data_set(path):
+        return [path]
+    root = os.path.dirname(os.path.dirname(os.path.abspath(path)))
+    found = [glob.glob(os.path.join(glob.escape(root), *parts)) for parts in (DATA, EPISODES)]
+    return [path, *sorted(found[0]), *sorted(found[1])]

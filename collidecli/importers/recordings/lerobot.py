@@ -17,22 +17,28 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError, extra_module
-from collidecli.importers.recordings.articulation_motion import (
+from collidecli.importers.recordings.content import JSON, Content
+from collidecli.importers.recordings.coordinates import (
     ArticulationMotion,
     RecordedArticulation,
+    check_world_count,
     moved_articulation,
 )
-from collidecli.importers.recordings.content import JSON, Content
-from collidecli.importers.recordings.coordinates import check_world_count
-from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target
-from collidecli.importers.recordings.recording_files import DATA, EPISODES, INFO, recording_files
-from collidecli.importers.recordings.times import chosen_demos, rate_time, shared_length
-from collidecli.scene.episodes import Episodes
+from collidecli.importers.recordings.kinds import DATA, EPISODES, INFO, recording_files
+from collidecli.importers.recordings.recording import (
+    Recording,
+    RecordingDescription,
+    Target,
+    chosen_demos,
+    rate_time,
+    shared_length,
+)
+from collidecli.scene.arguments import some_names
 from collidecli.scene.kinematics import JointColumns, coordinate_names
-from collidecli.scene.run_options import RecordingOptions
-from collidecli.scene.text_format import some_names
+from collidecli.scene.motion import Episodes
+from collidecli.scene.options import RecordingOptions
 from collidecli.storage.file_hash import recording_sha256
-from collidecli.storage.reading_limit import check_size
+from collidecli.storage.input_limits import check_size
 
 STATE = "observation.state"
 VERSION = "v3."

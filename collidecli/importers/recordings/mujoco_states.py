@@ -14,11 +14,19 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.importers.recordings.content import NPY, Content, h5_damage, read_npy, read_npz
 from collidecli.importers.recordings.coordinates import CoordinateMotion, check_world_count, mujoco_scene
-from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target
-from collidecli.importers.recordings.times import SAME_TIME, checked_time, rate_time, shared_time, step_mismatch
+from collidecli.importers.recordings.recording import (
+    SAME_TIME,
+    Recording,
+    RecordingDescription,
+    Target,
+    checked_time,
+    rate_time,
+    shared_time,
+    step_mismatch,
+)
 from collidecli.importers.scene_import import SceneImport
-from collidecli.numerics.pose_products import WXYZ_TO_XYZW
-from collidecli.scene.run_options import RecordingOptions
+from collidecli.numerics.matrices import WXYZ_TO_XYZW
+from collidecli.scene.options import RecordingOptions
 from collidecli.storage.process_activity import structure
 
 PREFIX = "mjSTATE_"

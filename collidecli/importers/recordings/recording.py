@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from typing import ClassVar, Protocol
+
+import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.importers.recordings.content import Content
@@ -11,7 +18,7 @@ from collidecli.importers.scene_import import SceneImport
 from collidecli.scene.kinematics import ArticulatedScene, Kinematics
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
-from collidecli.scene.run_options import RecordingOptions
+from collidecli.scene.options import RecordingOptions
 
 
 @dataclass(frozen=True)
@@ -139,3 +146,165 @@ class Recording(Protocol):
     def close(self) -> None:
         if not self.kept:
             self.content.close()
+
+
+# The times of a recording's frames, recorded or from a frame rate; its demonstrations and their common length.
+
+SAME_TIME = 1e-6
+"""Tolerance of equal times, relative, absolute [s] below one second; float32 resolves times to 1e-7."""
+
+GIVE_RATE = "give the rate with --fps"
+
+
+def rate_time(frame_count: int, fps: float | None, where: str) -> np.ndarray:
+    """float64[frame_count] [s]: frames at `fps` per second from 0. Raises InputError: no rate, or not above zero."""
+    if fps is None:
+        raise InputError("the recording contains no times", where, GIVE_RATE)
+    if not (np.isfinite(fps) and fps > 0.0):
+        raise InputError(f"the rate is {fps:g} frames per second", where, "give a number above zero")
+    return np.arange(frame_count) / fps
+
+
+def checked_time(time: np.ndarray, where: str) -> np.ndarray:
+    """float64[F], the times of a recording [s]. Raises InputError with the frame: not finite, or decreasing."""
+    time = np.asarray(time, np.float64)
+    finite = np.isfinite(time)
+    if not finite.all():
+        frame = int(np.argmin(finite))
+        raise InputError(f"the time is {time[frame]:g}", f"{where}, frame {frame}", GIVE_RATE)
+    decreasing = np.diff(time) < 0.0
+    if decreasing.any():
+        frame = int(np.argmax(decreasing)) + 1
+        raise InputError(
+            f"time decreases from {time[frame - 1]:.9g} to {time[frame]:.9g}", f"{where}, frame {frame}", GIVE_RATE
+        )
+    return time
+
+
+def shared_time(times: Sequence[np.ndarray], locations: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The common times of frames that were recorded in several worlds, and warnings.
+
+    times: float64[F_w] of each world [s]; they may differ in length, and the longest is returned. locations: of each,
+    for messages. Where clocks differ by a constant, time counts from each world's first frame, with a warning.
+    Raises InputError with location and frame: a time not finite or decreasing, or time steps that differ.
+    """
+    checked = [checked_time(time, where) for time, where in zip(times, locations, strict=True)]
+    longest = max(checked, key=len)
+    if all(_first_difference(time, longest) is None for time in checked):
+        return longest, ()
+    since = longest - longest[0]
+    for time, where in zip(checked, locations, strict=True):
+        frame = _first_difference(time - time[0], since)
+        if frame is not None:
+            raise step_mismatch(time[frame] - time[0], since[frame], f"{where}, frame {frame}")
+    return since, ("the worlds' clocks differ; time counts from each world's first frame",)
+
+
+def step_mismatch(time: float, expected: float, where: str) -> InputError:
+    """The error for a frame whose times [s] after the first frame differ between two worlds."""
+    what = f"the worlds' times differ: {time:.9g} s after the first frame here, {expected:.9g} s in another world"
+    return InputError(what, where, GIVE_RATE)
+
+
+def _first_difference(time: np.ndarray, other: np.ndarray) -> int | None:
+    """The first frame at which `time` and `other` differ, or None; `other` is at least as long."""
+    differs = np.abs(time - other[: len(time)]) > SAME_TIME * np.maximum(1.0, np.abs(time))
+    return int(np.argmax(differs)) if differs.any() else None
+
+
+_NAMED = 5
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names with their numbers in numeric order: demo_2 before demo_10."""
+    return sorted(names, key=lambda name: [int(p) if p.isdecimal() else p for p in re.split(r"(\d+)", name)])
+
+
+RANGE = ".."
+"""Separator of the first and last demonstration of a range."""
+
+
+def chosen_demos(
+    stored: Sequence[str],
+    options: RecordingOptions,
+    where: str,
+    mask: Callable[[str], Sequence[str] | None] = lambda name: None,
+) -> list[str]:
+    """The demonstrations of --demos, in its order and each once; without it all stored ones in numeric order.
+
+    An entry is a name, a pattern with `*`, `?` or `[...]`, a range `FIRST..LAST` in numeric order, or the name of a
+    mask. mask: names in the mask of a name; None if there is no such mask.
+    Raises InputError: an entry that selects nothing, a name that is given twice, or a file without demonstrations.
+    """
+    if not stored:
+        raise InputError("the recording has no demonstrations", where, "record at least one")
+    ordered = in_order(stored)
+    if not options.demos:
+        return ordered
+    for entry, count in Counter(options.demos).items():
+        if count > 1:
+            raise InputError(f"demonstration '{entry}' is given twice", "--demos", "give each once")
+    return list(dict.fromkeys(name for entry in options.demos for name in _selected(entry, ordered, mask, where)))
+
+
+def _selected(
+    entry: str, ordered: Sequence[str], mask: Callable[[str], Sequence[str] | None], where: str
+) -> Sequence[str]:
+    """The demonstrations that an entry of --demos selects. Raises InputError for none."""
+    if entry in ordered:
+        return [entry]
+    first, dots, last = entry.partition(RANGE)
+    if dots:
+        for name in (first, last):
+            if name not in ordered:
+                raise _no_demonstration(name, ordered, where)
+        found = ordered[ordered.index(first) : ordered.index(last) + 1]
+        if not found:
+            raise InputError(f"the range '{entry}' is descending", "--demos", f"write {last}{RANGE}{first}")
+        return found
+    found = [name for name in ordered if fnmatchcase(name, entry)]
+    if found:
+        return found
+    masked = mask(entry)
+    if masked is None:
+        raise _no_demonstration(entry, ordered, where)
+    for name in masked:
+        if name not in ordered:
+            what = f"the mask '{entry}' names the demonstration '{name}', which the file does not have"
+            raise InputError(what, where, "name demonstrations that exist")
+    if not masked:
+        raise InputError(f"the mask '{entry}' is empty", where, "choose another one, or name demonstrations")
+    return in_order(masked)
+
+
+def _no_demonstration(entry: str, ordered: Sequence[str], where: str) -> InputError:
+    close = get_close_matches(entry, ordered, n=_NAMED) or list(ordered[:_NAMED])
+    more = f", of {len(ordered)}" if len(ordered) > len(close) else ""
+    return InputError(
+        f"there is no demonstration '{entry}'",
+        where,
+        f"--demos takes {', '.join(close)}{more}; patterns such as demo_*, ranges such as demo_0..demo_9, and masks",
+    )
+
+
+def shared_length(lengths: Mapping[str, int], options: RecordingOptions, where: str) -> int:
+    """Number of frames of a motion in which each demonstration is a world.
+
+    Raises InputError: one without frames, or lengths that differ where --uneven-demos is not given.
+    """
+    empty = [name for name, length in lengths.items() if length == 0]
+    if empty:
+        raise InputError("the demonstration has no frames", f"{where}/{empty[0]}", "exclude it with --demos")
+    least, most = min(lengths.values()), max(lengths.values())
+    if least == most or options.uneven_demos == "hold":
+        return most
+    if options.uneven_demos == "cut":
+        return least
+    shown = ", ".join(f"{name} {length}" for name, length in list(lengths.items())[:_NAMED])
+    more = f" and {len(lengths) - _NAMED} more" if len(lengths) > _NAMED else ""
+    raise InputError(
+        f"the demonstrations have {least} to {most} frames ({shown}{more}), and worlds need equal numbers",
+        where,
+        "select some with --demos, or give --uneven-demos cut (all end with the shortest) or --uneven-demos hold (each "
+        "keeps all of its frames)",
+    )

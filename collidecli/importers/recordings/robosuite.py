@@ -21,10 +21,14 @@ from collidecli.importers.recordings.recording import (
     Recording,
     RecordingDescription,
     Target,
+    chosen_demos,
+    in_order,
+    rate_time,
+    shared_length,
+    shared_time,
 )
-from collidecli.importers.recordings.times import chosen_demos, in_order, rate_time, shared_length, shared_time
-from collidecli.scene.episodes import Episodes
-from collidecli.scene.run_options import RecordingOptions
+from collidecli.scene.motion import Episodes
+from collidecli.scene.options import RecordingOptions
 from collidecli.storage.process_activity import structure, structure_step
 
 MODEL_FILE = "model_file"

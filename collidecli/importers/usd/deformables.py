@@ -9,11 +9,11 @@ import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics
 
 from collidecli.errors import InputError
-from collidecli.importers.usd.prim_transforms import PrimTransforms
 from collidecli.importers.usd.stage import EXPORT_AGAIN, REST_TIME, diagnostics
+from collidecli.importers.usd.transforms import PrimTransforms
 from collidecli.scene.builder import ModelBuilder, ShapeConfig
-from collidecli.scene.polygons import triangulated
 from collidecli.scene.shape_types import POSITION_LIMIT
+from collidecli.scene.triangle_mesh import triangulated
 
 POINTS, CLOTH_MESH, SOFT_MESH = "Points", "Mesh", "TetMesh"
 DEFORMABLE = "collide:deformable"

@@ -9,29 +9,31 @@ merged. For every environment, only one prim is thus composed and its own specs 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 import numpy as np
-from pxr import Sdf, Usd, UsdGeom, UsdPhysics
+from pxr import Pcp, Sdf, Usd, UsdGeom, UsdPhysics
 
 from collidecli.errors import InputError
-from collidecli.importers.usd.environment_links import Links, Texts, index_key, scale_keys, text_key
-from collidecli.importers.usd.environments import (
+from collidecli.importers.usd.colliders import ColliderAttributes
+from collidecli.importers.usd.motion import is_animated
+from collidecli.importers.usd.stage import (
     DEFAULT_PATTERN,
     NO_ENVIRONMENTS,
+    REST_TIME,
     Environment,
     Environments,
+    Physics,
+    metres_per_unit,
+    reload_stage,
     upwards,
 )
-from collidecli.importers.usd.mapped_assets import reload_stage
-from collidecli.importers.usd.motion import is_animated
-from collidecli.importers.usd.prim_transforms import PrimTransforms
-from collidecli.importers.usd.stage import REST_TIME, metres_per_unit
-from collidecli.importers.usd.transform import (
+from collidecli.importers.usd.transforms import (
     MOVE_RIGIDLY,
+    PrimTransforms,
     TransformError,
     check_columns,
     columns_of,
@@ -39,6 +41,244 @@ from collidecli.importers.usd.transform import (
     rotation_of,
 )
 from collidecli.numerics.matrices import matmul
+from collidecli.scene.builder import ModelBuilder
+
+# What makes two environments equal: their opinions, composition arcs, scale, and references from prims outside.
+#
+# Keys are compared completely: `Texts` numbers each text, so that no hash collision is possible. References from
+# outside are those of collision groups, joints and filtered pairs.
+
+DIGITS = 10
+"""Scales that agree to this number of digits are equal: rounding leaves 1e-16 of a rotation."""
+
+PLACING = re.compile(r"^    (?:custom )?(?:uniform )?[\w\[\]]+ xformOp(?:Order|:[\w:]+) = .*\n", re.MULTILINE)
+"""A line of a root's own transform; lines of its descendants are indented further."""
+
+NUMBERING = re.compile(r"^ *custom \w+ physics:newton:\w+ = \d+\n", re.MULTILINE)
+"""A line with Kit's number of an object of Newton, consecutive over all environments; it is not used here."""
+
+NAME = re.compile(r'^(\w+(?: \w+)?) "[^"\n]*"')
+
+
+PRIM = re.compile(r"[^.{\[]*")
+"""The part of a path that names a prim."""
+
+PATH = re.compile(r"<(/[^<>\n]*)>")
+"""A path in a layer's text."""
+
+Texts = dict[str, int]
+"""Number of each distinct text."""
+
+
+def scale_keys(scale: np.ndarray) -> list[Hashable]:
+    """Keys of the roots' transforms without rotation, [n, 3, 3], to DIGITS relative to the largest entry."""
+    largest = np.abs(scale).max(axis=(1, 2))
+    relative = np.round(scale / largest[:, None, None], DIGITS) + 0.0  # makes -0.0 equal to 0.0
+    return [(f"{size:.{DIGITS - 1}e}", matrix.tobytes()) for size, matrix in zip(largest, relative, strict=True)]
+
+
+def index_key(prim: Usd.Prim, names: dict[str, str], texts: Texts) -> Hashable:
+    """Key of an environment's composition, without its root's transform.
+
+    Prims with equal keys have equal content: the composition below a prim depends on the tree of arcs of its index and
+    on the specs at their targets. Of a target outside, the key contains the path; of a target in the environment, its
+    text. names: names that replace paths of the environment. texts: of all environments that are compared.
+    """
+    index = prim.GetPrimIndex()
+    return str(prim.GetTypeName()), _node_key(index.rootNode, str(prim.GetPath()), names, texts)
+
+
+def _node_key(node: Pcp.NodeRef, root: str, names: dict[str, str], texts: Texts) -> Hashable:
+    stack, path = node.layerStack, node.path
+    target: Hashable
+    if node.IsRootNode() or node.IsDueToAncestor():
+        own = {str(path): names[root], **names}
+        target = tuple(
+            (layer.identifier, _relocated(layer) and root, spec and texts.setdefault(text_key(spec, own), len(texts)))
+            for layer in stack.layers
+            for spec in (layer.GetPrimAtPath(path),)
+        )
+    else:
+        target = (
+            *((layer.identifier, _relocated(layer) and root) for layer in stack.layers),
+            _renamed(f"<{path}>", names),
+        )
+    offset = node.mapToParent.timeOffset
+    children = tuple(_node_key(child, root, names, texts) for child in node.children)
+    return str(node.arcType), target, (offset.offset, offset.scale), children
+
+
+def _relocated(layer: Sdf.Layer) -> bool:
+    """Whether a layer has relocations, which act from outside: an environment in it equals no other."""
+    return layer.pseudoRoot.HasInfo("layerRelocates")
+
+
+def text_key(spec: Sdf.PrimSpec, names: dict[str, str]) -> str:
+    """A root's spec and descendants as text, without its name, transform and numbering; own paths replaced by names."""
+    text = NAME.sub(r'\1 ""', spec.GetAsText(), count=1)
+    # Where the transform was a root's only content, an empty line remains before its children.
+    text = NUMBERING.sub("", PLACING.sub("", text))
+    return _renamed(text.replace("\n{\n\n", "\n{\n", 1), names)
+
+
+def _renamed(text: str, names: dict[str, str]) -> str:
+    """The text with each path in <...> that is in `names`, or below one of them, replaced by its name."""
+
+    def renamed(match: re.Match[str]) -> str:
+        path = match[1]
+        prim = PRIM.match(path)[0]  # type: ignore[index]
+        own = next((above for above in upwards(prim) if above in names), "")
+        return f"<{names[own]}{path[len(own) :]}>" if own else match[0]
+
+    return PATH.sub(renamed, text)
+
+
+Targets = dict[str, list[Sdf.Path]]
+"""Of one prim: name of each relationship to its targets."""
+
+OWN = "."
+"""Name of an environment's root in relative paths."""
+
+
+@dataclass
+class Links:
+    """Relationships of prims outside of the environments, by environment.
+
+    A *satellite* of an environment is a collision group or a joint outside that refers to no other environment; a copy
+    of the environment has a copy of the satellite, as cloners create them.
+
+    targets: of the prims outside that refer to an environment or a satellite. satellites_of: environment to its
+    satellites, in the stage's order. environment_of: satellite to environment. by_expression: a collection is given by
+    a path expression, which may match any prim.
+    """
+
+    roots: set[str]
+    targets: dict[str, Targets] = field(default_factory=dict)
+    satellites_of: dict[str, list[str]] = field(default_factory=dict)
+    environment_of: dict[str, str] = field(default_factory=dict)
+    by_expression: bool = False
+    _references: dict[str, list[Hashable]] = field(default_factory=dict)
+    _content: dict[str, Hashable] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, stage: Usd.Stage, roots: list[str]) -> Links:
+        """The links of a stage that is populated with all prims outside; environments need not be populated."""
+        links = cls(set(roots))
+        for prim in stage.Traverse(Usd.TraverseInstanceProxies()):
+            path = str(prim.GetPath())
+            if path in links.roots:
+                continue
+            targets = {r.GetName(): r.GetTargets() for r in prim.GetAuthoredRelationships()}
+            targets = {name: found for name, found in targets.items() if found}
+            if targets:
+                links.targets[path] = targets
+                links._add_satellite(prim, targets)
+            links.by_expression = links.by_expression or cls.has_expression(prim, below=False)
+        for path in links.environment_of:
+            links._content[path] = links._relative_content(stage.GetPrimAtPath(path))
+        for path, targets in links.targets.items():
+            if path not in links.environment_of:
+                links._add_references(path, targets)
+        return links
+
+    @staticmethod
+    def has_expression(prim: Usd.Prim, below: bool = True) -> bool:
+        """Whether a prim, or one below it, has a collection by path expression."""
+        prims = Usd.PrimRange(prim, Usd.TraverseInstanceProxies()) if below else (prim,)
+        return any(
+            schema.startswith("CollectionAPI:")
+            and bool(each.GetAttribute(f"collection:{schema.partition(':')[2]}:membershipExpression").Get())
+            for each in prims
+            for schema in each.GetAppliedSchemas()
+            if schema.startswith("CollectionAPI:")
+        )
+
+    def key(self, root: str) -> Hashable:
+        """Key of all references to an environment from outside, by relative paths."""
+        references = tuple(sorted(map(repr, self._references.get(root, ()))))
+        return references, tuple(self._content[path] for path in self.satellites_of.get(root, ()))
+
+    def names(self, root: str) -> dict[str, str]:
+        """Relative names of an environment's root and satellites."""
+        return {root: OWN, **{path: f"satellite {k}" for k, path in enumerate(self.satellites_of.get(root, ()))}}
+
+    def satellites(self, roots: set[str]) -> set[str]:
+        """The satellites of some environments."""
+        return {path for path, root in self.environment_of.items() if root in roots}
+
+    def without_dropped(self, stage: Usd.Stage, outside: list[str], dropped: set[str]) -> list[str]:
+        """The prims outside without the dropped ones: a prim above a dropped one is replaced by its children."""
+        above = {path for each in dropped for path in upwards(each)} - dropped
+        found, pending = [], outside[::-1]
+        while pending:
+            path = pending.pop()
+            if path in dropped:
+                continue
+            if path not in above:
+                found.append(path)
+                continue
+            pending += [str(child.GetPath()) for child in stage.GetPrimAtPath(path).GetAllChildren()][::-1]
+        return found
+
+    def _root_of(self, target: Sdf.Path) -> str:
+        return next((path for path in upwards(str(target.GetPrimPath())) if path in self.roots), "")
+
+    def _add_satellite(self, prim: Usd.Prim, targets: Targets) -> None:
+        """Adds a prim if it is a satellite: a group or joint whose members or bodies are all in one environment."""
+        path = str(prim.GetPath())
+        members = {
+            self._root_of(t) for name, found in targets.items() if name != "physics:filteredGroups" for t in found
+        }
+        if prim.IsA(UsdPhysics.CollisionGroup):
+            merged = prim.GetAttribute("physics:mergeGroup").Get()
+            everything = prim.GetAttribute("collection:colliders:includeRoot").Get()
+            if merged or everything or len(members) != 1:
+                return
+        elif prim.IsA(UsdPhysics.Joint):
+            members.discard("")
+        else:
+            return
+        if len(members) != 1 or "" in members or prim.GetAllChildren() or prim.IsInstanceProxy():
+            return
+        root = members.pop()
+        self.satellites_of.setdefault(root, []).append(path)
+        self.environment_of[path] = root
+
+    def _relative_content(self, prim: Usd.Prim) -> Hashable:
+        """Content of a satellite. References to satellites of other environments have no effect and are ignored."""
+        root = self.environment_of[str(prim.GetPath())]
+        names = self.names(root)
+        attributes = tuple(
+            (a.GetName(), repr(a.Get()), *((t, repr(a.Get(t))) for t in a.GetTimeSamples()))
+            for a in prim.GetAuthoredAttributes()
+        )
+        relationships = tuple(
+            (name, tuple(own for target in found if (own := self._relative_name(target, root, names))))
+            for name, found in self.targets[str(prim.GetPath())].items()
+        )
+        parent = str(prim.GetParent().GetPath())
+        return parent, str(prim.GetTypeName()), tuple(prim.GetAppliedSchemas()), attributes, relationships
+
+    def _relative_name(self, target: Sdf.Path, root: str, names: dict[str, str]) -> str:
+        """A target relative to an environment; "" for a target in another one."""
+        path = str(target)
+        for above in upwards(str(target.GetPrimPath())):
+            if above in names:
+                return names[above] + path[len(above) :]
+            if above in self.roots or above in self.environment_of:
+                return ""
+        return path
+
+    def _add_references(self, path: str, targets: Targets) -> None:
+        """Adds the references of a prim that is not a satellite to environments and their satellites."""
+        for name, found in targets.items():
+            for target in found:
+                prim = str(target.GetPrimPath())
+                root = self._root_of(target) or self.environment_of.get(prim, "")
+                if root:
+                    relative = self._relative_name(target, root, self.names(root))
+                    self._references.setdefault(root, []).append((path, name, relative))
+
 
 NOTHING = "__no_such_prim__"
 """A mask for a child of this name composes a prim without its descendants."""
@@ -243,3 +483,55 @@ def _resets(prim: Usd.Prim) -> bool:
 
 def _root_among(roots: set[str], target: Sdf.Path) -> str:
     return next((str(p) for p in target.GetPrimPath().GetPrefixes() if str(p) in roots), "")
+
+
+# Worlds of a USD stage by the attribute `newton:world` of its colliders.
+
+
+@dataclass(frozen=True)
+class NewtonWorlds:
+    """The values of `newton:world` of a stage that has several, ascending, one world each; else none.
+
+    value_of: value of each body, collider and deformable prim that is not in every world, by path.
+    """
+
+    values: tuple[int, ...] = ()
+    value_of: Mapping[str, int] = field(default_factory=dict)
+
+    def add_to(self, builder: ModelBuilder) -> dict[int, int]:
+        """Adds the worlds, whose contents may differ; returns the index of each value's."""
+        worlds = {}
+        for value in self.values:
+            worlds[value] = builder.begin_world()
+            builder.end_world()
+        return worlds
+
+    def name_of(self, path: str) -> str:
+        """Name of a prim's world; "" for every world."""
+        return f"newton:world {self.value_of[path]}" if path in self.value_of else ""
+
+
+def newton_worlds(physics: Physics, attributes: ColliderAttributes, owner_of: Mapping[str, str]) -> NewtonWorlds:
+    """The worlds of a stage without environments. owner_of: collider's path to its body's, "" without a body.
+
+    As in Newton, -1 and no value are every world; but a body is in the world of its colliders, and all of them in the
+    body's. Raises InputError, with the prim, for a body whose colliders are in several worlds.
+    """
+    value_of = {path: attributes.world(path) for path in (*physics.shapes, *physics.deformables)}
+    found = {path: value for path, value in value_of.items() if value is not None}
+    values = sorted(set(found.values()))
+    if len(values) < 2:
+        return NewtonWorlds()
+    of_body: dict[str, int] = {}
+    for path, value in found.items():
+        body = owner_of.get(path, "")
+        if body and of_body.setdefault(body, value) != value:
+            what = f"newton:world is {value}, and {of_body[body]} on another collider of the body <{body}>"
+            raise InputError(what, physics.where(path), "give the colliders of a body one value")
+    of_owned = {path: of_body[body] for path, body in owner_of.items() if body in of_body}
+    if values != list(range(len(values))):
+        named = ", ".join(map(str, values[:8])) + (", ..." if len(values) > 8 else "")
+        physics.warnings.append(
+            f"newton:world: the values {named} are the worlds 0 to {len(values) - 1}, in this order"
+        )
+    return NewtonWorlds(tuple(values), {**found, **of_owned, **of_body})

@@ -13,8 +13,7 @@ import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt
 
 from collidecli.errors import InputError
-from collidecli.importers.usd.motion_layer import editable
-from collidecli.importers.usd.stage import REST_TIME, Instances, Physics
+from collidecli.importers.usd.stage import REST_TIME, Instances, Physics, editable
 from collidecli.numerics.matrices import norm
 
 NESTING_LIMIT = 16

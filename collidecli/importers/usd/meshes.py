@@ -9,39 +9,317 @@ points, including those of holes and unused points, as in PhysX and Newton.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from pxr import Usd, UsdGeom, UsdPhysics, UsdShade, Vt
 
 from collidecli.errors import InputError
-from collidecli.importers.usd.colliders import shared_warning
-from collidecli.importers.usd.geometry import WorldShape
-from collidecli.importers.usd.mesh_content import MESH, MeshContent, MeshContents, has_subset_materials
-from collidecli.importers.usd.mesh_fits import (
-    CUBE,
-    FEWER,
-    FIELD,
-    HULL,
-    PARTS,
-    SPHERE,
-    TRIANGLES,
-    Fit,
-    MeshLimits,
-    fitted,
-)
-from collidecli.importers.usd.prim_transforms import PrimTransforms
-from collidecli.importers.usd.stage import Physics
-from collidecli.importers.usd.transform import (
+from collidecli.importers.mesh_files import cached_hull, decomposed, simplified
+from collidecli.importers.mujoco.scene import limited_hull
+from collidecli.importers.usd.colliders import WorldShape, shared_warning
+from collidecli.importers.usd.stage import REST_TIME, Physics
+from collidecli.importers.usd.transforms import (
     MOVE_RIGIDLY,
+    PrimTransforms,
     TransformError,
     check_columns,
     check_lengths,
     columns_of,
 )
-from collidecli.numerics.matrices import length, matvec, polar
+from collidecli.numerics.matrices import cross, dot, length, matvec, norm, polar
+from collidecli.scene.convex_hull import ConvexHull, hull_points
+from collidecli.scene.shape_types import ShapeType, checked_size
 from collidecli.scene.signed_distance import DEFAULT_BAND, MOST_RESOLUTION, RESOLUTION_STEP
-from collidecli.scene.triangle_mesh import TriangleMesh
+from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh, triangulated
+
+# Checked points and faces of a UsdGeomMesh prim, in the prim's frame and in stage units.
+
+MESH = "Mesh"
+SEVERAL = "give the mesh one shape; meshes that deform are not handled"
+
+
+@dataclass(frozen=True, eq=False)
+class MeshContent:
+    """point: float64[n, 3]. counts, indices: int32, as in UsdGeomMesh. hole: int32[h], faces that are holes.
+
+    left_handed: the faces are clockwise from outside. unused: number of points that no face uses.
+    """
+
+    point: np.ndarray
+    counts: np.ndarray
+    indices: np.ndarray
+    hole: np.ndarray
+    left_handed: bool
+    unused: int
+    where: str
+
+    @cached_property
+    def triangle(self) -> np.ndarray:
+        """int64[t, 3]: triangles of the faces without holes, counterclockwise from outside.
+
+        Raises InputError with the prim for a face that intersects itself.
+        """
+        kept = np.ones(len(self.counts), bool)
+        kept[self.hole] = False
+        if not kept.any():
+            raise InputError("every face is a hole", self.where, "give it faces, or leave it out")
+        indices = self.indices[np.repeat(kept, self.counts)]
+        found = triangulated(self.point, self.counts[kept], indices, self.where)
+        return found[:, ::-1] if self.left_handed else found
+
+
+class MeshContents:
+    """The contents of a stage's mesh prims: read once for all instances of a prototype, equal ones stored once."""
+
+    def __init__(self) -> None:
+        self._of_source: dict[str, MeshContent] = {}
+        self._by_content: dict[tuple, MeshContent] = {}
+
+    def read(self, prim: Usd.Prim, where: str) -> MeshContent:
+        """The content of a mesh prim. Raises InputError with the prim: animated, missing or invalid arrays."""
+        source = prim.GetPrimInPrototype() if prim.IsInstanceProxy() else prim
+        key = str(source.GetPath())
+        if key not in self._of_source:
+            self._of_source[key] = self._read(UsdGeom.Mesh(source), where)
+        return self._of_source[key]
+
+    def _read(self, mesh: UsdGeom.Mesh, where: str) -> MeshContent:
+        attributes = mesh.GetPointsAttr(), mesh.GetFaceVertexCountsAttr(), mesh.GetFaceVertexIndicesAttr()
+        point, counts, indices = (_constant(attribute, where) for attribute in attributes)
+        hole, left_handed = _holes(mesh, where), mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded
+        key = (*(array.tobytes() for array in (point, counts, indices, hole)), left_handed)
+        if key not in self._by_content:
+            unused = _check(point, counts, indices, hole, where)
+            arrays = point.astype(np.float64), counts, indices, hole
+            self._by_content[key] = MeshContent(*arrays, left_handed, unused, where)
+        return self._by_content[key]
+
+
+def _constant(attribute: Usd.Attribute, where: str) -> np.ndarray:
+    """The array of an attribute; refused where it is missing or changes over time."""
+    name = attribute.GetName()
+    value = _value(attribute, where)
+    if value is None or _is_empty(value):
+        raise InputError(f"the {MESH} has no {name}", where, "give it points and faces, or leave it out")
+    array = np.array(value)
+    sound = array.dtype.kind == "f" and array.shape[1:] == (3,) if name == "points" else array.dtype == np.int32
+    if not sound:
+        raise InputError(f"{name} is not an array of the right type", where, "use the type of UsdGeomMesh")
+    return array
+
+
+def _holes(mesh: UsdGeom.Mesh, where: str) -> np.ndarray:
+    attribute = mesh.GetHoleIndicesAttr()
+    value = _value(attribute, where)
+    array = np.zeros(0, np.int32) if value is None or _is_empty(value) else np.array(value)
+    if array.dtype != np.int32 or array.ndim != 1:
+        raise InputError("holeIndices is not an array of the right type", where, "use the type of UsdGeomMesh")
+    return array
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether a value is an array without elements; texts, numbers and values of unknown types are not."""
+    return not isinstance(value, str) and hasattr(value, "__len__") and len(value) == 0
+
+
+def _value(attribute: Usd.Attribute, where: str) -> Any:
+    if attribute.ValueMightBeTimeVarying():
+        raise InputError(f"{attribute.GetName()} changes over time", where, SEVERAL)
+    return attribute.Get(REST_TIME)
+
+
+def _check(point: np.ndarray, counts: np.ndarray, indices: np.ndarray, hole: np.ndarray, where: str) -> int:
+    """Number of points that no face uses. Raises InputError for values or topology that are invalid."""
+    bad = np.flatnonzero(~np.isfinite(point).all(axis=1))
+    if len(bad):
+        raise InputError(f"points[{bad[0]}] is not finite", where, "correct the mesh")
+    sound, reason = UsdGeom.Mesh.ValidateTopology(_array(indices), _array(counts), len(point))
+    if np.any(counts < 0):
+        sound, reason = False, f"faceVertexCounts has {counts.min()}."
+    outside = hole[(hole < 0) | (hole >= len(counts))]
+    if sound and len(outside):
+        sound, reason = False, f"holeIndices names face {outside[0]} of {len(counts)}."
+    if not sound:
+        raise InputError(f"the faces of the {MESH} are broken ({reason.rstrip('.')})", where, "correct the mesh")
+    used = np.zeros(len(point), bool)
+    used[indices] = True
+    return int(np.count_nonzero(~used))
+
+
+def _array(values: np.ndarray) -> Vt.IntArray:
+    return Vt.IntArray.FromNumpy(values)
+
+
+def has_subset_materials(prim: Usd.Prim) -> bool:
+    """Whether a GeomSubset of a mesh is itself bound to a physics material."""
+    for subset in prim.GetChildren():
+        if not subset.IsA(UsdGeom.Subset):
+            continue
+        binding = UsdShade.MaterialBindingAPI(subset)
+        for purpose in ("physics", UsdShade.Tokens.allPurpose):
+            material = binding.GetDirectBinding(purpose).GetMaterial()
+            if material and material.GetPrim().HasAPI(UsdPhysics.MaterialAPI):
+                return True
+    return False
+
+
+# Shapes that represent a mesh: convex hull, bounding box or sphere, triangles, simplified triangles, convex parts.
+
+HULL, CUBE, SPHERE, TRIANGLES = "convexHull", "boundingCube", "boundingSphere", "none"
+FEWER, PARTS, FIELD = "meshSimplification", "convexDecomposition", "sdf"
+KEPT_FRACTION = 0.55
+"""Fraction of the triangles in a simplified mesh, where none is authored."""
+
+
+@dataclass(frozen=True)
+class MeshLimits:
+    """Limits of an approximation: fraction of triangles, maximum number of parts and of vertices of a hull or part.
+
+    vertices_of_mujoco: use the vertices that MuJoCo keeps, see `limited_hull`. two_sided, solid: see `TriangleMesh`.
+    strict: refuse a mesh that needs repairs.
+    """
+
+    fraction: float = KEPT_FRACTION
+    parts: int | None = None
+    vertices: int | None = None
+    vertices_of_mujoco: bool = False
+    two_sided: bool = True
+    solid: bool = True
+    strict: bool = False
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A shape with its centre in the shape's frame [m]. A hull and a mesh contain their centres."""
+
+    type: ShapeType
+    size: tuple[float, ...]
+    center: np.ndarray
+    hull: ConvexHull | None = None
+    mesh: TriangleMesh | None = None
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The shapes for a mesh, one except for convex parts, and notes for warnings."""
+
+    shapes: tuple[Fitted, ...]
+    notes: tuple[str, ...] = ()
+
+
+def fitted(content: MeshContent, approximation: str, to_metres: np.ndarray, limits: MeshLimits, where: str) -> Fit:
+    """The shapes for a mesh under an approximation that is handled.
+
+    to_metres: float64[3, 3], the prim's stretch into the shape's frame, a reflection included, and the stage's unit.
+    Raises InputError with the prim for a mesh without volume or area, faces that intersect themselves, with `strict` a
+    mesh whose triangles need repairs, and for a missing library.
+    """
+    if approximation in (TRIANGLES, FEWER, PARTS):
+        fit = _of_triangles(content, approximation, to_metres, limits, where)
+    else:
+        fit = _of_points(content.point, approximation, to_metres, limits, where)
+    for each in fit.shapes:
+        checked_size(each.type, each.size, where)
+    return fit
+
+
+def _of_points(point: np.ndarray, approximation: str, to_metres: np.ndarray, limits: MeshLimits, where: str) -> Fit:
+    if approximation == CUBE:
+        low, high = point.min(axis=0), point.max(axis=0)
+        half = 0.5 * (high - low) * norm(to_metres.T)
+        return Fit((Fitted(ShapeType.BOX, tuple(half.tolist()), matvec(to_metres, 0.5 * (low + high))),))
+    if approximation == SPHERE:
+        center, radius = bounding_sphere(matvec(to_metres, point))
+        return Fit((Fitted(ShapeType.SPHERE, (radius,), center),))
+    points = hull_points(matvec(to_metres, point), where)
+    hull = cached_hull(points, where)
+    if limits.vertices is None:
+        return Fit((_convex(hull),))
+    made = limited_hull(points, hull, limits.vertices, limits.vertices_of_mujoco, where)
+    if made.hull is hull:
+        return Fit((_convex(hull),))
+    off = _length(made.outside, 2.0 * float(hull.half_extents.max()))
+    kept = (
+        f"of {len(hull.vertex)} vertices of its hull {len(made.hull.vertex)} are kept; the others are outside by {off}"
+    )
+    return Fit((_convex(made.hull),), (kept,))
+
+
+def _of_triangles(
+    content: MeshContent, approximation: str, to_metres: np.ndarray, limits: MeshLimits, where: str
+) -> Fit:
+    mesh = triangle_mesh(
+        matvec(to_metres, content.point),
+        _outward(content.triangle, to_metres),
+        where,
+        limits.two_sided,
+        limits.solid,
+    )
+    size = 2.0 * float(mesh.half_extents.max())
+    notes = list(mesh.repairs.words())
+    if limits.strict and notes:
+        raise InputError(f"the mesh needs repairs: {'; '.join(notes)}", where, "correct it, or remove --strict-meshes")
+    if approximation == PARTS:
+        if not mesh.is_closed:
+            notes.append("its surface is not closed; CoACD closes it, to a fiftieth of its size, and parts that")
+        found = decomposed(mesh, limits.parts, limits.vertices, where)
+        notes += found.notes
+        if found.flat:
+            notes.append("parts without volume are left out")
+        notes.append(
+            f"of {len(found.parts)} convex parts, which exceed its triangles by {_length(found.outside, size)}, "
+            f"and these exceed the parts by {_length(found.uncovered, size)}"
+        )
+        return Fit(tuple(_convex(part) for part in found.parts), tuple(notes))
+    if approximation == FEWER:
+        made = simplified(mesh, limits.fraction, where)
+        counts = f"{len(made.mesh.face)} of {len(mesh.face)} triangles"
+        notes.append(f"simplified to {counts}, which moves its surface by {_length(made.deviation, size)}")
+        notes += [f"simplified: {what}" for what in replace(made.mesh.repairs, degenerate=0).words()]
+        mesh = replace(made.mesh, repairs=mesh.repairs, two_sided=limits.two_sided, is_solid=limits.solid)
+    return Fit((Fitted(ShapeType.MESH, tuple(mesh.half_extents.tolist()), np.zeros(3), mesh=mesh),), tuple(notes))
+
+
+def _convex(hull: ConvexHull) -> Fitted:
+    return Fitted(ShapeType.CONVEX_MESH, tuple(hull.half_extents.tolist()), np.zeros(3), hull)
+
+
+def _length(deviation: float, size: float) -> str:
+    return f"up to {deviation:.2g} m ({100.0 * deviation / size:.2g} % of its size)"
+
+
+def _outward(triangle: np.ndarray, to_metres: np.ndarray) -> np.ndarray:
+    """Triangles that are counterclockwise from outside, reversed for a reflection."""
+    return triangle[:, ::-1] if dot(to_metres[0], cross(to_metres[1], to_metres[2])) < 0.0 else triangle
+
+
+def bounding_sphere(point: np.ndarray) -> tuple[np.ndarray, float]:
+    """Centre and radius of a bounding sphere of points [n, 3], in general not the smallest; the radius may be zero.
+
+    The initial diameter connects the farther pair of extreme points along an axis; the sphere then grows by each point
+    outside, in order. This is the sphere of PhysX.
+    Source: Ritter 1990, in the form of Ericson 2005, 4.3.2.
+    """
+    ends = point[np.argmin(point, axis=0)], point[np.argmax(point, axis=0)]
+    axis = int(np.argmax(dot(ends[1] - ends[0], ends[1] - ends[0])))
+    center = 0.5 * (ends[0][axis] + ends[1][axis])
+    radius = length(ends[1][axis] - center)
+    step, start = 1 << 16, 0
+    while start < len(point):
+        distance = norm(point[start : start + step] - center)
+        outside = np.flatnonzero(distance > radius)
+        if not len(outside):
+            start += step
+            continue
+        first = int(outside[0])
+        grown = 0.5 * (radius + float(distance[first]))
+        center = center + (grown - radius) / float(distance[first]) * (point[start + first] - center)
+        radius, start = grown, start + first + 1
+    return center, radius
+
 
 SDF_API = "NewtonSDFCollisionAPI"
 """Newton uses the distance field of a mesh with this API, independent of its approximation."""

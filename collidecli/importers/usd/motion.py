@@ -10,20 +10,21 @@ from pxr import Usd, UsdGeom
 
 from collidecli.errors import InputError
 from collidecli.importers.usd.deformables import DeformableMotion
-from collidecli.importers.usd.prim_transforms import PrimTransforms, WorldTransforms
 from collidecli.importers.usd.stage import EXPORT_AGAIN, diagnostics
-from collidecli.importers.usd.transform import (
+from collidecli.importers.usd.transforms import (
     MOVE_RIGIDLY,
     ROUNDING,
+    PrimTransforms,
     TransformError,
+    WorldTransforms,
     check_columns,
     columns_of,
     pose_of,
     rotation_of,
     scales_of,
 )
-from collidecli.scene.episodes import Episodes
 from collidecli.scene.model import Model
+from collidecli.scene.motion import Episodes
 from collidecli.scene.shape_types import POSITION_LIMIT
 
 _MOST_STEP = 2**53

@@ -6,17 +6,26 @@ bodies, materials and groups, the joints and the articulations.
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pxr import Usd, UsdGeom, UsdPhysics
+from pxr import Usd, UsdGeom, UsdPhysics, UsdShade
 
 from collidecli.errors import InputError, located_errors
-from collidecli.importers.usd.colliders import ColliderAttributes, set_gap_rule
+from collidecli.importers.usd.colliders import (
+    HANDLED_TYPES,
+    POINTS,
+    ColliderAttributes,
+    ShapeReader,
+    WorldShape,
+    set_gap_rule,
+)
 from collidecli.importers.usd.deformables import (
     Deformable,
     DeformableMotion,
@@ -24,37 +33,148 @@ from collidecli.importers.usd.deformables import (
     deformable_prims,
     read_deformable,
 )
-from collidecli.importers.usd.environment_search import populate
-from collidecli.importers.usd.filters import PairFilters
-from collidecli.importers.usd.geometry import HANDLED_TYPES, POINTS, ShapeReader, WorldShape
-from collidecli.importers.usd.groups import CollisionGroups
+from collidecli.importers.usd.environment_search import NewtonWorlds, newton_worlds, populate
+from collidecli.importers.usd.filters import CollisionGroups, PairFilters
 from collidecli.importers.usd.instancers import check_joints, expand_instancers
-from collidecli.importers.usd.kinematics import UsdKinematics
-from collidecli.importers.usd.mapped_assets import end_mapping
-from collidecli.importers.usd.materials import PhysicsMaterials
-from collidecli.importers.usd.mesh_content import MESH
-from collidecli.importers.usd.meshes import MeshReader
-from collidecli.importers.usd.missing_assets import check_composition, is_report_of_missing
+from collidecli.importers.usd.joints import UsdKinematics
+from collidecli.importers.usd.meshes import MESH, MeshReader
 from collidecli.importers.usd.motion import RestPose, UsdMotion, is_animated, rest_poses, transform_chain
-from collidecli.importers.usd.motion_layer import file_of, layer_files
-from collidecli.importers.usd.newton_worlds import NewtonWorlds, newton_worlds
-from collidecli.importers.usd.prim_transforms import PrimTransforms
 from collidecli.importers.usd.stage import (
     REST_TIME,
     Physics,
+    check_composition,
     diagnostics,
+    end_mapping,
+    file_of,
     foreign_layers,
+    is_report_of_missing,
+    layer_files,
     metres_per_unit,
     open_stage,
     parse_physics,
 )
-from collidecli.importers.usd.transform import pose_of
-from collidecli.numerics.matrices import matmul, matvec
+from collidecli.importers.usd.transforms import PrimTransforms, pose_of
+from collidecli.numerics.matrices import integer_power, matmul, matvec
 from collidecli.scene.builder import ModelBuilder, ShapeConfig
 from collidecli.scene.finalize import UP_AXES
+from collidecli.scene.material import COMBINE_MODES, MATERIAL_LIMIT, Material
 from collidecli.scene.model import STATIC_BODY, Model
-from collidecli.scene.run_options import SceneOptions
+from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_config import resolved_material
+
+# Physics materials that are bound to USD colliders, as surface parameters.
+
+PURPOSE = "physics"
+"""Purpose of the bindings with precedence over those of all purposes."""
+
+_NUMBERS = (
+    ("physics:dynamicFriction", "friction", 0, 0, MATERIAL_LIMIT),
+    ("physics:staticFriction", "static_friction", 0, 0, MATERIAL_LIMIT),
+    ("physics:restitution", "restitution", 0, 0, 1.0),
+    ("newton:torsionalFriction", "torsional_friction", 1, 0, MATERIAL_LIMIT),
+    ("newton:rollingFriction", "rolling_friction", 1, 0, MATERIAL_LIMIT),
+    ("newton:contactStiffness", "contact_ke", 0, 1, MATERIAL_LIMIT),
+    ("newton:contactDamping", "contact_kd", 0, 1, MATERIAL_LIMIT),
+    ("newton:contactFrictionGain", "contact_kf", 0, 1, MATERIAL_LIMIT),
+    ("newton:contactAdhesion", "contact_ka", 1, 0, MATERIAL_LIMIT),
+)
+"""Attribute, field, powers of metersPerUnit and kilogramsPerUnit in its unit, and its maximum."""
+
+_MODES = (
+    ("physxMaterial:frictionCombineMode", "friction_combine"),
+    ("physxMaterial:restitutionCombineMode", "restitution_combine"),
+)
+
+
+class PhysicsMaterials:
+    """Reads the materials of one stage's colliders, each material once.
+
+    The material is the one that UsdShade resolves for the purpose `physics`, else for all purposes: by the collider's
+    own binding, a collection's or an ancestor's, by strength. It is used where PhysicsMaterialAPI is applied to it.
+    metres_per_unit: the stage's. Warnings are added to `physics`.
+    """
+
+    def __init__(self, physics: Physics, metres_per_unit: float) -> None:
+        self._physics = physics
+        self._units = (metres_per_unit, float(UsdPhysics.GetStageKilogramsPerUnit(physics.stage)))
+        self._read: dict[str, dict[str, float | str]] = {}
+        self._surfaces: dict[tuple[Material, str, tuple[tuple[str, float], ...]], Material] = {}
+        self._noted: set[str] = set()
+
+    def of_shape(self, path: str, default: Material, own: Mapping[str, float] | None = None) -> Material:
+        """The surface of a collider: `default`, overridden by the collider's fields `own`, and those by its material.
+
+        A material always defines friction and restitution. own: fields by name, for example contact_ke.
+        Raises InputError with the material for a number out of range and an unknown combine mode.
+        """
+        prim = self.bound(path)
+        key = "" if prim is None else str(prim.GetPath())
+        if prim is not None:
+            if key not in self._read:
+                self._read[key] = self._values(prim)
+            self._note_unparsed(path, key)
+        inputs = default, key, tuple((own or {}).items())
+        if inputs not in self._surfaces:
+            self._surfaces[inputs] = replace(default, **{**(own or {}), **self._read.get(key, {})})
+        return self._surfaces[inputs]
+
+    def bound(self, path: str) -> Usd.Prim | None:
+        """The prim of the physics material bound to a collider, or None."""
+        binding = UsdShade.MaterialBindingAPI(self._physics.prim(path))
+        material, _ = binding.ComputeBoundMaterial(PURPOSE)
+        if not material:
+            target = binding.GetDirectBinding(PURPOSE).GetMaterialPath()
+            if target:
+                self._physics.warnings.append(f"<{path}>: the material binding names <{target}>, which does not exist")
+            return None
+        prim = material.GetPrim()
+        return prim if prim.HasAPI(UsdPhysics.MaterialAPI) else None
+
+    def _note_unparsed(self, path: str, material: str) -> None:
+        """Warns of an inherited binding, which pxr's physics parser and simulators that use it ignore."""
+        descriptor = self._physics.shapes.get(path)
+        if material in self._noted or descriptor is None or material in [str(each) for each in descriptor.materials]:
+            return
+        self._noted.add(material)
+        self._physics.warnings.append(
+            f"<{path}>: has the material <{material}> though MaterialBindingAPI is not applied to it; "
+            "simulators that read materials by UsdPhysics' parser do not"
+        )
+
+    def _values(self, prim: Usd.Prim) -> dict[str, float | str]:
+        found: dict[str, float | str] = {}
+        for name, attribute, length, mass, highest in _NUMBERS:
+            value = self._value(prim, name)
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise InputError(f"{name} is {value!r}", self._where(prim), "give a number")
+            if value == -math.inf and name.startswith("newton:"):
+                continue  # the schema's value for an unset attribute
+            if not 0.0 <= value <= highest:
+                raise InputError(f"{name} is {value:g}", self._where(prim), f"give a number from 0 to {highest:g}")
+            to_si = integer_power(self._units[0], length), integer_power(self._units[1], mass)
+            found[attribute] = float(value) * to_si[0] * to_si[1]
+        for name, attribute in _MODES:
+            mode = self._value(prim, name)
+            if mode is not None:
+                if mode not in COMBINE_MODES:
+                    raise InputError(
+                        f"{name} is {mode!r}", self._where(prim), f"give one of: {', '.join(COMBINE_MODES)}"
+                    )
+                found[attribute] = str(mode)
+        return found
+
+    def _value(self, prim: Usd.Prim, name: str):
+        attribute = prim.GetAttribute(name)
+        if not attribute:
+            return None
+        if attribute.ValueMightBeTimeVarying():
+            self._physics.warnings.append(f"<{prim.GetPath()}>: {name} changes over time; its first value is used")
+        return attribute.Get(REST_TIME)
+
+    def _where(self, prim: Usd.Prim) -> str:
+        return self._physics.where(str(prim.GetPath()))
 
 
 @dataclass(frozen=True)

@@ -4,21 +4,427 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics, UsdUtils
+import numpy as np
+from pxr import Ar, Pcp, Sdf, Tf, Usd, UsdGeom, UsdPhysics, UsdUtils
 
 from collidecli.errors import InputError
-from collidecli.importers.asset_map import AssetMap
-from collidecli.importers.usd.environments import Environments, upwards
-from collidecli.importers.usd.mapped_assets import map_assets
-from collidecli.importers.usd.missing_assets import check_composition, is_report_of_missing
-from collidecli.importers.usd.motion_layer import lay_over, select_variants
+from collidecli.importers.scene_import import AssetMap
+
+# Environments of a USD stage: root prims of worlds, and their equality.
+
+DEFAULT_PATTERN = "/World/envs/[Ee]nv_[0-9]*"
+"""Default pattern of environments: the names that Isaac Lab and Newton give them."""
+
+NO_ENVIRONMENTS = "none"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """One environment, which is one world.
+
+    path: its root prim. pose: float64[7], the root in world [m], xyzw. template: path of the first environment with
+    equal content, possibly its own. Only templates are composed on the stage.
+    """
+
+    path: str
+    pose: np.ndarray
+    template: str
+
+
+@dataclass(frozen=True)
+class Environments:
+    """The environments of a stage in the order of their worlds; empty where the whole stage is one world.
+
+    dropped: prims outside that refer only to an environment that is not composed: its collision groups and joints.
+    """
+
+    all: tuple[Environment, ...] = ()
+    dropped: frozenset[str] = frozenset()
+    _roots: dict[str, str] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_roots", {each.path: each.template for each in self.all})
+
+    @property
+    def several(self) -> bool:
+        """Whether there is more than one: a stage with one environment is one world, which --worlds copies."""
+        return len(self.all) > 1
+
+    def root_of(self, path: str) -> str:
+        """Root of the environment of a prim; "" outside of environments."""
+        if not self._roots:
+            return ""
+        return next((above for above in upwards(path) if above in self._roots), "")
+
+    def is_left_out(self, path: str) -> bool:
+        """Whether a prim is not composed because another environment has an equal one."""
+        root = self.root_of(path)
+        return bool(root and self._roots[root] != root) or any(above in self.dropped for above in upwards(path))
+
+
+def upwards(path: str) -> Iterator[str]:
+    """A prim's path and those of its ancestors, the root excluded."""
+    while path and path != "/":
+        yield path
+        path = path.rpartition("/")[0]
+
+
+# Replacement of asset paths in the layers of a stage, in memory: `--asset-map` of USD scenes.
+
+_mapped: ContextVar[tuple[Sdf.Layer, ...]] = ContextVar("mapped", default=())
+"""Layers that are edited for the stage that is being read; pxr drops a layer, and the edit, that nothing refers to."""
+
+
+def map_assets(stage: Usd.Stage, assets: AssetMap) -> None:
+    """Replaces paths of sublayers, references and payloads, as written, in every layer that the root layer reaches.
+
+    No file changes. Layers in usdz packages are not editable and keep their paths.
+    """
+    edited: dict[str, Sdf.Layer] = {}
+    pending, seen = [stage.GetRootLayer()] if assets else [], set()
+    while pending:
+        layer = pending.pop()
+        if layer.identifier in seen:
+            continue
+        seen.add(layer.identifier)
+        if layer.dirty and layer.realPath:
+            layer.Reload(force=True)  # from another stage with another map
+        for path in layer.GetCompositionAssetDependencies():
+            new = assets.replaced(path) if layer.permissionToEdit else None
+            if new is not None:
+                layer.UpdateCompositionAssetDependency(path, new)
+                edited[layer.identifier] = layer
+            found = _opened(layer, new or path)
+            if found is not None:
+                pending.append(found)
+    _mapped.set(tuple(edited.values()))
+
+
+def end_mapping() -> None:
+    """Releases the edited layers, which the composed stage keeps."""
+    _mapped.set(())
+
+
+def _opened(layer: Sdf.Layer, path: str) -> Sdf.Layer | None:
+    try:
+        return Sdf.Layer.FindOrOpenRelativeToLayer(layer, path)
+    except Tf.ErrorException:  # broken: reported when the stage composes it
+        return None
+
+
+def reload_stage(stage: Usd.Stage) -> None:
+    """Reads changed files of the stage's layers again, which pxr may have kept from another stage.
+
+    Layers with mapped paths are kept, since reading them again would undo the replacement.
+    """
+    if _mapped.get():
+        Sdf.Layer.ReloadLayers(set(stage.GetUsedLayers()) - set(_mapped.get()))
+    else:
+        stage.Reload()
+
+
+# References, payloads and sublayers of a stage that do not compose: refused, or passed over with a warning each.
+
+NAMED_ERRORS = 5
+"""Maximum number of broken references in one message."""
+
+MISSING = (Pcp.ErrorInvalidAssetPath, Pcp.ErrorInvalidSublayerPath, Pcp.ErrorUnresolvedPrimPath)
+"""Composition errors about a file or a prim that does not exist."""
+_ASSET = re.compile(r"@([^@]*)@")
+_REPORTED = re.compile(r"Could not (open asset|load sublayer)|Unresolved (reference|payload)")
+
+
+def check_composition(stage: Usd.Stage, file: str, ignore_missing: bool = False) -> list[str]:
+    """Raises InputError with the references, payloads and sublayers of a stage that do not compose.
+
+    ignore_missing: a file or prim that does not exist is passed over; the returned warnings name each. Asset paths are
+    as written in their layers.
+    """
+    errors = stage.GetCompositionErrors()
+    passed = [error for error in errors if ignore_missing and isinstance(error, MISSING)]
+    written = _written_paths(stage) if errors else {}
+    broken = sorted({_text(error, written) for error in errors if error not in passed})
+    if broken:
+        more = f"; and {len(broken) - NAMED_ERRORS} more" if len(broken) > NAMED_ERRORS else ""
+        fix = "put the referenced file beside the scene, or replace the path, as written, with --asset-map"
+        if all(isinstance(error, MISSING) for error in errors):
+            fix += "; --ignore-missing leaves it out"
+        raise InputError(f"the scene does not compose: {'; '.join(broken[:NAMED_ERRORS])}{more}", file, fix)
+    return [f"left out: {text}" for text in sorted({_text(error, written) for error in passed})]
+
+
+def is_report_of_missing(warning: str) -> bool:
+    """Whether a warning of pxr reports a missing file or prim, which `check_composition` names."""
+    return _REPORTED.search(warning) is not None
+
+
+def _text(error: Pcp.ErrorBase, written: dict[str, str]) -> str:
+    text = str(error).removesuffix("; skipping.").rstrip(".")
+    return _ASSET.sub(lambda found: f"@{written.get(_key(found[1]), found[1])}@", text)
+
+
+def _written_paths(stage: Usd.Stage) -> dict[str, str]:
+    """Asset paths as written in the stage's layers, by the forms that pxr prints: normalized, and anchored."""
+    found: dict[str, str] = {}
+    for layer in stage.GetUsedLayers():
+        folder = os.path.dirname(layer.realPath)
+        for path in layer.GetCompositionAssetDependencies():
+            found.setdefault(_key(path), path)
+            found.setdefault(_key(os.path.join(folder, path)), path)
+    return found
+
+
+def _key(path: str) -> str:
+    return os.path.normpath(re.sub("/+", "/", path))
+
+
+# Edits of a stage on layers in memory, which change no file: variants, editable instances, layers of time samples.
+
+NAMED_PRIMS = 10
+"""Maximum number of prims with variants in one message."""
+
+HOW_TO_SELECT = "write --variants PRIM:SET=VALUE, as in /robot:gripper=closed"
+
+
+def select_variants(stage: Usd.Stage, variants: Iterable[str], file: str) -> None:
+    """Selects variants, each `prim:set=value`, in order: a later prim may exist only in an earlier variant.
+
+    Raises InputError for another form, for one that is given twice, or whose prim, set or value does not exist.
+    """
+    chosen: dict[tuple[str, str], str] = {}
+    for text in variants:
+        parts = re.fullmatch(r"(/[^:=]*):([^=]+)=(.+)", text)
+        if not parts or not Sdf.Path.IsValidPathString(parts[1]):
+            raise InputError(f"the variant '{text}' is not PRIM:SET=VALUE", "--variants", HOW_TO_SELECT)
+        path, name, value = parts.groups()
+        if (path, name) in chosen:
+            raise InputError(f"'{path}:{name}' is given twice", "--variants", "select one value of a variant set")
+        chosen[path, name] = value
+        prim = editable(stage, path)
+        if not prim:
+            raise InputError(f"--variants names <{path}>, which does not exist", file, _known_prims(stage))
+        sets = prim.GetVariantSets()
+        if name not in sets.GetNames():
+            known = ", ".join(sets.GetNames()) or "none"
+            raise InputError(f"the prim has no variant set '{name}'", f"{file} <{path}>", f"its variant sets: {known}")
+        values = sets.GetVariantSet(name).GetVariantNames()
+        if value not in values:
+            known = ", ".join(values) or "none"
+            raise InputError(
+                f"the variant set '{name}' has no variant '{value}'", f"{file} <{path}>", f"its variants: {known}"
+            )
+        Sdf.CreatePrimInLayer(stage.GetSessionLayer(), path).variantSelections[name] = value
+
+
+def editable(stage: Usd.Stage, path: str, below: bool = False) -> Usd.Prim:
+    """A prim that the session layer can edit: instances above it are made non-instanceable; an invalid prim if none.
+
+    Opinions below an instanceable prim have no effect; its prims and paths do not depend on instancing.
+    below: make the prims below it editable too.
+    """
+    prim = stage.GetPrimAtPath(path)
+    while prim and (prim.IsInstanceProxy() or (below and prim.IsInstance())):
+        above = prim
+        while not above.IsInstance() or above.IsInstanceProxy():
+            above = above.GetParent()
+        Sdf.CreatePrimInLayer(stage.GetSessionLayer(), above.GetPath()).SetInfo("instanceable", False)
+        prim = stage.GetPrimAtPath(path)
+    return prim
+
+
+def _known_prims(stage: Usd.Stage) -> str:
+    every = Usd.PrimRange.Stage(stage, Usd.TraverseInstanceProxies(Usd.PrimAllPrimsPredicate))
+    known = [str(prim.GetPath()) for prim in every if prim.HasVariantSets()]
+    if not known:
+        return "the scene has no variants: remove the option"
+    more = f" and {len(known) - NAMED_PRIMS} more" if len(known) > NAMED_PRIMS else ""
+    return f"prims with variants: {', '.join(known[:NAMED_PRIMS])}{more}"
+
+
+USD_ENDINGS = (".usd", ".usda", ".usdc", ".usdz")
+_TRANSFORM_OP = "xformOp:"
+_INSTANCE_ARRAYS = ("positions", "orientations", "orientationsf", "scales")
+"""Arrays of point instancers; in a layer without the scene such a prim may have no type."""
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class MotionLayer:
+    """The animated prims of a layer, without the scene.
+
+    stage: of the layer alone; keeps the layer loaded. animated: prim path to the names of its transform ops, or arrays
+    of a point instancer, that have time samples. first, last: their time codes. sample_count: number of distinct times.
+    rate: time codes per second.
+    """
+
+    stage: Usd.Stage
+    animated: dict[str, tuple[str, ...]]
+    first: float
+    last: float
+    sample_count: int
+    rate: float
+
+
+def read_motion_layer(path: str) -> MotionLayer:
+    """A layer's animated transforms, its own sublayers included.
+
+    Raises InputError: pxr cannot read it; the ending is not USD's; no transform has a time sample; no rate.
+    """
+    if not path.lower().endswith(USD_ENDINGS):
+        raise InputError(
+            "the content is USD, and OpenUSD requires one of its file name endings",
+            path,
+            f"rename it to {', '.join(USD_ENDINGS)}",
+        )
+    try:
+        stage = Usd.Stage.Open(path, Usd.Stage.LoadNone)
+        stage.Reload()  # pxr keeps loaded layers by path; this reads a changed file again
+    except Tf.ErrorException as error:
+        reasons = [e.commentary.strip().splitlines()[0] for e in error.args if hasattr(e, "commentary")]
+        reason = reasons[0] if reasons else type(error).__name__
+        raise InputError(f"the USD layer cannot be read ({reason})", path, "export it again") from None
+    animated: dict[str, tuple[str, ...]] = {}
+    times: set[float] = set()
+    for prim in stage.TraverseAll():
+        moving = _moving(prim)
+        if moving:
+            animated[str(prim.GetPath())] = tuple(a.GetName() for a in moving)
+            times.update(time for a in moving for time in a.GetTimeSamples())
+    if not animated:
+        raise InputError("no transform in the layer has time samples", path, "give the layer with the animation")
+    rate = stage.GetTimeCodesPerSecond()
+    if not (math.isfinite(rate) and rate > 0.0):
+        raise InputError(f"timeCodesPerSecond is {rate:g}", path, "give a number greater than zero")
+    return MotionLayer(stage, animated, min(times), max(times), len(times), rate)
+
+
+def _moving(prim: Usd.Prim) -> list[Usd.Attribute]:
+    """The attributes of a layer's prim that have time samples and define poses."""
+    arrays = _INSTANCE_ARRAYS if not prim.GetTypeName() or prim.IsA(UsdGeom.PointInstancer) else ()
+    sampled = [a for a in prim.GetAttributes() if a.GetNumTimeSamples()]
+    return [a for a in sampled if a.GetName().startswith(_TRANSFORM_OP) or a.GetName() in arrays]
+
+
+def lay_over(stage: Usd.Stage, path: str, scene: str) -> None:
+    """Adds the layer at `path` to a scene's session layer, which gets the layer's rate: time codes are the layer's.
+
+    Raises InputError with layer and prim: no collider moves; a prim is not in the scene or has no transform; an op is
+    not in the prim's xformOpOrder, so that USD would not use it; other units or another up axis.
+    """
+    motion = read_motion_layer(path)
+    layer = motion.stage.GetRootLayer()
+    _check_units(stage, layer, path)
+    session = stage.GetSessionLayer()
+    # Before the layer is added: opinions in an instance have an effect only when the instance is editable.
+    missing = [prim for prim in motion.animated if not editable(stage, prim)]
+    session.timeCodesPerSecond = motion.rate
+    session.subLayerPaths.append(layer.identifier)
+    undefined = missing or [prim for prim in motion.animated if not stage.GetPrimAtPath(prim).IsDefined()]
+    if undefined:
+        shown = ", ".join(f"<{prim}>" for prim in undefined[:_NAMED])
+        more = f" and {len(undefined) - _NAMED} more" if len(undefined) > _NAMED else ""
+        raise InputError(
+            f"the layer animates {shown}{more}, not in the scene {scene}", path, "correct the paths in the layer"
+        )
+    moved = [name for name, names in motion.animated.items() if _check_used(stage.GetPrimAtPath(name), names, path)]
+    if not any(_collides(stage.GetPrimAtPath(prim), set()) for prim in moved):
+        shown = ", ".join(f"<{prim}>" for prim in list(motion.animated)[:_NAMED])
+        raise InputError(
+            f"the layer moves nothing that collides in {scene}: it animates {shown}", path, "animate a body's prim"
+        )
+
+
+def _check_units(stage: Usd.Stage, layer: Sdf.Layer, path: str) -> None:
+    """Refuses other units, as USD does not convert; a layer without units has the scene's."""
+    root = layer.pseudoRoot
+    unit = root.GetInfo("metersPerUnit") if root.HasInfo("metersPerUnit") else None
+    scene_unit = UsdGeom.GetStageMetersPerUnit(stage)
+    if unit is not None and not math.isclose(unit, scene_unit, rel_tol=1e-9):
+        raise InputError(
+            f"the layer's metersPerUnit is {unit:g}, the scene's {scene_unit:g}", path, "export it in the scene's units"
+        )
+    axis = root.GetInfo("upAxis") if root.HasInfo("upAxis") else None
+    if axis is not None and axis != UsdGeom.GetStageUpAxis(stage):
+        raise InputError(
+            f"the layer's upAxis is {axis}, the scene's {UsdGeom.GetStageUpAxis(stage)}", path, "export it in its axes"
+        )
+
+
+def _check_used(prim: Usd.Prim, names: tuple[str, ...], path: str) -> bool:
+    """Whether the layer moves the prim; arrays have an effect on an instancer only. Refuses unused attributes."""
+    ops = tuple(name for name in names if name.startswith(_TRANSFORM_OP))
+    if ops:
+        _check_ops(prim, ops, path)
+    instancer = UsdGeom.PointInstancer(prim)
+    if not instancer:
+        return bool(ops)
+    single = instancer.GetOrientationsfAttr()
+    if "orientations" in names and "orientationsf" not in names and single.Get(Usd.TimeCode.EarliestTime()):
+        raise InputError(
+            "orientations is animated, but the scene has orientationsf, which USD uses instead",
+            f"{path} <{prim.GetPath()}>",
+            "animate orientationsf",
+        )
+    return True
+
+
+def _check_ops(prim: Usd.Prim, names: tuple[str, ...], path: str) -> None:
+    where = f"{path} <{prim.GetPath()}>"
+    xformable = UsdGeom.Xformable(prim)
+    if not xformable:
+        kind = prim.GetTypeName() or "prim without a type"
+        raise InputError(f"the prim is a {kind} in the scene, which has no transform", where, "animate an Xform")
+    used = {op.GetAttr().GetName() for op in xformable.GetOrderedXformOps()}
+    unused = [name for name in names if name not in used]
+    if unused:
+        raise InputError(
+            f"{unused[0]} is animated, but is not in the prim's xformOpOrder ({', '.join(sorted(used)) or 'empty'})",
+            where,
+            "write xformOpOrder in the layer too",
+        )
+
+
+def _collides(prim: Usd.Prim, seen: set[Sdf.Path]) -> bool:
+    """Whether a collider is below a prim, or in a prototype of a point instancer there; seen: visited prims."""
+    if not prim or prim.GetPath() in seen:
+        return False
+    seen.add(prim.GetPath())
+    below = list(Usd.PrimRange(prim, Usd.TraverseInstanceProxies(Usd.PrimAllPrimsPredicate)))
+    if any(each.HasAPI(UsdPhysics.CollisionAPI) for each in below):
+        return True
+    instancers = [UsdGeom.PointInstancer(each) for each in below if each.IsA(UsdGeom.PointInstancer)]
+    targets = [target for each in instancers for target in each.GetPrototypesRel().GetForwardedTargets()]
+    return any(_collides(prim.GetStage().GetPrimAtPath(target.GetPrimPath()), seen) for target in targets)
+
+
+def layer_files(path: str) -> tuple[str, ...]:
+    """The layer's own file, then the files of its sublayers and references by name."""
+    stage = Usd.Stage.Open(path, Usd.Stage.LoadNone)
+    own = os.path.realpath(path)
+    others = {file_of(layer) for layer in stage.GetUsedLayers()} - {"", own}
+    return (path, *sorted(others))
+
+
+def file_of(layer: Sdf.Layer) -> str:
+    """The file of a layer: the package for a layer in one; "" for a layer in memory."""
+    return Ar.SplitPackageRelativePathOuter(layer.realPath)[0]
+
+
+def is_motion_only(path: str) -> bool:
+    """Whether a USD file has animated transforms and no collider, and is thus a motion layer instead of a scene."""
+    stage = Usd.Stage.Open(path)
+    if any(prim.HasAPI(UsdPhysics.CollisionAPI) for prim in stage.Traverse(Usd.TraverseInstanceProxies())):
+        return False
+    return any(_moving(prim) for prim in stage.TraverseAll())
 
 
 @dataclass

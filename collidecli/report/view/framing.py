@@ -3,15 +3,179 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
-from collidecli.report.view.surfaces import Surfaces, SurfaceScale
 from collidecli.scene.model import Model
 from collidecli.scene.placement import compose
 from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.tables import entries_of
+
+# Colours of the viewer: cool greys and blues for shapes, in contrast to the warm colours of contacts.
+
+STATIC = (128, 136, 148)
+BODIES = (
+    (38, 78, 128),
+    (36, 108, 98),
+    (82, 70, 146),
+    (30, 62, 96),
+    (66, 108, 148),
+    (40, 98, 72),
+    (70, 54, 118),
+    (24, 88, 122),
+)
+"""Colours of bodies, used cyclically."""
+PICKED = ((29, 90, 200), (12, 140, 110))
+"""Colours of the two shapes of the selected pair."""
+GAP = (20, 190, 235)
+"""Colour of contacts within the gap."""
+PARTICLES = (168, 158, 226)
+"""Colour of particles, cloths and soft bodies."""
+SELF = (22, 150, 76)
+"""Colour of contacts of cloths and soft bodies with themselves, which have no depth."""
+DEPTHS = ((255, 214, 64), (250, 140, 30), (226, 55, 40), (146, 10, 70))
+"""Colour gradient of touching contacts, from depth 0 to the greatest depth of all."""
+
+
+def depth_colours(depth: np.ndarray, deepest: float) -> np.ndarray:
+    """Colours uint8[n, 3] of depths [m]; the first colour for all if `deepest` is 0."""
+    fraction = np.clip(depth / deepest, 0.0, 1.0) if deepest > 0.0 else np.zeros(len(depth))
+    stops = np.linspace(0.0, 1.0, len(DEPTHS))
+    return np.stack([np.interp(fraction, stops, channel) for channel in zip(*DEPTHS, strict=True)], axis=-1).astype(
+        np.uint8
+    )
+
+
+def shape_colours(body: np.ndarray) -> np.ndarray:
+    """Colours uint8[n, 3] of shapes by their bodies, -1 for static shapes."""
+    palette = np.array([*BODIES, STATIC], np.uint8)
+    return palette[np.where(body < 0, len(BODIES), body % len(BODIES))]
+
+
+def css(colour: tuple[int, int, int]) -> str:
+    """A colour in CSS."""
+    return f"rgb({colour[0]}, {colour[1]}, {colour[2]})"
+
+
+def depth_gradient() -> str:
+    """The gradient DEPTHS from left to right, in CSS."""
+    return f"linear-gradient(90deg, {', '.join(map(css, DEPTHS))})"
+
+
+# Drawing options of a view.
+
+OPACITY, OPACITY_OVER_SURFACES = 0.45, 0.25
+"""Initial opacity of shapes; with hydroelastic surfaces, whose faces and forces are seen through the shapes."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """Drawing options. pair: the selected shapes. only_pair: draw only its contacts.
+
+    opacity: of shapes. size: of points and arrows, relative to a default for the window. distance: of the camera,
+    relative to its first one; points and arrows grow with it. gaps: draw contacts within the gap. arrows: draw normals.
+    follow: move the view with the moving shapes. surfaces, particles, self_contacts: draw them.
+    """
+
+    pair: tuple[int, int] | None = None
+    opacity: float = OPACITY
+    gaps: bool = True
+    arrows: bool = True
+    only_pair: bool = False
+    size: float = 1.0
+    distance: float = 1.0
+    follow: bool = True
+    surfaces: bool = True
+    particles: bool = True
+    self_contacts: bool = True
+
+
+def first_look(has_surfaces: bool) -> Look:
+    """The initial options. has_surfaces: the set has hydroelastic surfaces."""
+    return Look(opacity=OPACITY_OVER_SURFACES if has_surfaces else OPACITY)
+
+
+# Hydroelastic surfaces of a cell as a view draws them: polygons coloured by pressure, or a force for each surface.
+
+LEVELS = 16
+"""Number of colours of faces: each is a mesh, as a mesh of viser's has one colour."""
+
+
+@dataclass(frozen=True)
+class SurfaceScale:
+    """What surfaces are coloured by. greatest: of all frames; pressure of the faces [Pa], or force of a surface [N]."""
+
+    greatest: float
+    has_faces: bool
+
+    @property
+    def quantity(self) -> str:
+        """Pressure or force."""
+        return "pressure" if self.has_faces else "force"
+
+    @property
+    def unit(self) -> str:
+        """Unit of the quantity."""
+        return "Pa" if self.has_faces else "N"
+
+    def fraction(self, values: np.ndarray) -> np.ndarray:
+        """float64: values relative to the greatest one, from 0 to 1."""
+        return np.clip(values / self.greatest, 0.0, 1.0) if self.greatest > 0.0 else np.zeros(len(values))
+
+    def level(self, values: np.ndarray) -> np.ndarray:
+        """uint8: number of the colour of values, from 0 to LEVELS - 1."""
+        return np.minimum(LEVELS * self.fraction(values), LEVELS - 1).astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class Faces:
+    """Polygons. patch: int64[n], row of their surface. pressure: float64[n] [Pa]. lengths: int64[n], their corners.
+
+    corner: float64[sum of lengths, 3] [m].
+    """
+
+    patch: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    pressure: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    lengths: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    corner: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
+
+
+@dataclass(frozen=True)
+class Surfaces:
+    """The surfaces of a cell. pair: int32[n, 2], rows of shapes. center: float64[n, 3] [m].
+
+    force: float64[n, 3], on the second shape [N].
+    """
+
+    pair: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
+    center: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
+    force: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
+    faces: Faces = field(default_factory=Faces)
+
+    def __len__(self) -> int:
+        return len(self.pair)
+
+    def of_pair(self, pair: tuple[int, int]) -> np.ndarray:
+        """bool[n]: the surfaces of a pair of shapes."""
+        return (self.pair == pair).all(axis=1)
+
+
+def triangle_fans(lengths: np.ndarray) -> np.ndarray:
+    """uint32[T, 3]: triangles of polygons with `lengths` corners, the polygons' corners one after the other."""
+    first, count = np.cumsum(lengths) - lengths, np.maximum(lengths - 2, 0)
+    begin = np.repeat(first, count)
+    second = begin + np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + 1
+    return np.stack([begin, second, second + 1], axis=1).astype(np.uint32)
+
+
+def level_meshes(faces: Faces, scale: SurfaceScale, wanted: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Corners float64[V, 3] and triangles uint32[T, 3] of the drawn faces of each colour. wanted: bool[n]."""
+    level = scale.level(faces.pressure)
+    rows = [np.flatnonzero(wanted & (level == number)) for number in range(LEVELS)]
+    return [(faces.corner[entries_of(faces.lengths, each)], triangle_fans(faces.lengths[each])) for each in rows]
+
 
 SAMPLED_FRAMES = 9
 SAMPLED_PARTICLES = 10_000

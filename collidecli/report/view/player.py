@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 
-from collidecli.report.view.framing import Frames
-from collidecli.report.view.look import first_look
+import numpy as np
+
+from collidecli.analysis.touches import Intervals, PairKeys
+from collidecli.report.tables import length, short_names
+from collidecli.report.view.framing import Frames, first_look
 from collidecli.report.view.stage import Stage
 
 MAX_RATE = 30.0
@@ -116,3 +120,104 @@ def seconds_between(frames: Frames, first: int, last: int) -> float:
     if frames.time[-1] > frames.time[0]:
         return float(frames.time[last] - frames.time[first])
     return (last - first) / MAX_RATE
+
+
+# The touching pairs of each world and the frames of their intervals.
+
+MAX_LISTED = 500
+"""Largest number of pairs in a list."""
+
+
+@dataclass(frozen=True)
+class Touch:
+    """An interval of a pair: frame indices, and the least distance [m], at index `deepest`."""
+
+    first: int
+    last: int
+    deepest: int
+    distance: float
+
+
+@dataclass(frozen=True)
+class TouchingPair:
+    """A pair and its intervals in order. shapes: rows, sorted. label: unique in its world."""
+
+    world: int
+    shapes: tuple[int, int]
+    paths: tuple[str, str]
+    label: str
+    touches: tuple[Touch, ...]
+
+    @property
+    def deepest(self) -> Touch:
+        """The interval with the least distance."""
+        return min(self.touches, key=lambda touch: touch.distance)
+
+
+class TouchList:
+    """The touching pairs of every world, deepest first. deepest: greatest depth of all pairs [m]."""
+
+    def __init__(self, found: Intervals, keys: PairKeys) -> None:
+        self._of_world: dict[int, list[TouchingPair]] = {}
+        self.deepest = float(max(0.0, -found.distance.min(initial=0.0)))
+        order = np.lexsort((found.first, found.key))
+        start = np.flatnonzero(np.diff(found.key[order], prepend=-1))
+        short = short_names(keys.paths)
+        for rows in np.split(order, start[1:]) if len(order) else []:
+            self._add(found, keys, rows, short)
+        for pairs in self._of_world.values():
+            pairs.sort(key=lambda pair: (pair.deepest.distance, pair.shapes))
+
+    def _add(self, found: Intervals, keys: PairKeys, rows: np.ndarray, short: Sequence[str]) -> None:
+        key = found.key[rows[:1]]
+        world, (one, other) = int(keys.world(key)[0]), (int(side[0]) for side in keys.items(key))
+        columns = (found.first, found.last, found.deepest, found.distance)
+        touches = tuple(Touch(*numbers) for numbers in zip(*(column[rows].tolist() for column in columns), strict=True))
+        least = min(touch.distance for touch in touches)
+        label = f"{short[one]} × {short[other]} · {length(max(0.0, -least))}"
+        pair = TouchingPair(world, (one, other), (keys.paths[one], keys.paths[other]), label, touches)
+        self._of_world.setdefault(world, []).append(pair)
+
+    def of(self, world: int, wanted: str = "") -> list[TouchingPair]:
+        """Pairs of a world with a path that contains or matches `wanted`; deepest first."""
+        pairs = self._of_world.get(world, [])
+        if not wanted:
+            return pairs
+        pattern = wanted if any(sign in wanted for sign in "*?[") else f"*{wanted}*"
+        return [pair for pair in pairs if any(fnmatchcase(path, pattern) for path in pair.paths)]
+
+    def __iter__(self) -> Iterator[TouchingPair]:
+        return (pair for world in sorted(self._of_world) for pair in self._of_world[world])
+
+
+def touch_label(number: int, touch: Touch, frames: np.ndarray) -> str:
+    """Label of an interval: its number and frames. frames: int64[K], frame number of each index."""
+    first, last = int(frames[touch.first]), int(frames[touch.last])
+    when = f"frame {first}" if first == last else f"frames {first} to {last}"
+    return f"{number}: {when}"
+
+
+def pair_words(pair: TouchingPair) -> str:
+    """Number of intervals of a pair and its depth, as text."""
+    return f"{len(pair.touches)} touch{'' if len(pair.touches) == 1 else 'es'}, {length(-pair.deepest.distance)} deep"
+
+
+# The intervals of a pair as marks along the time of a view, as SVG.
+
+TOUCH, DEEPEST, NOW = "#e2372a", "#920a46", "#1b2530"
+LEAST_WIDTH = 0.4
+"""Least width of a mark [% of the bar]."""
+
+
+def touch_bar(touches: Sequence[Touch], frame_count: int, index: int) -> str:
+    """SVG of a bar over all frames: a mark for each interval, darker at its deepest frame, and a line at `index`."""
+    step = 100.0 / max(1, frame_count)
+
+    def rect(at: float, width: float, colour: str, name: str) -> str:
+        return f'<rect class="{name}" x="{at:.3f}%" width="{width:.3f}%" height="100%" fill="{colour}"/>'
+
+    marks = [rect(step * t.first, max(LEAST_WIDTH, step * (t.last + 1 - t.first)), TOUCH, "touch") for t in touches]
+    marks += [rect(step * t.deepest, max(LEAST_WIDTH, step), DEEPEST, "deepest") for t in touches]
+    marks.append(rect(step * (index + 0.5), LEAST_WIDTH, NOW, "now"))
+    style = "display: block; width: 100%; height: 0.6em; background: #e2e7ec; border-radius: 0.15em"
+    return f'<svg id="collide-touches" role="img" aria-label="Touches over time" style="{style}">{"".join(marks)}</svg>'

@@ -9,9 +9,7 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.columns import Column
-from collidecli.scene.contact_groups import GROUPS
-from collidecli.scene.contacts import OPTIONAL_COLUMNS
+from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, Column
 from collidecli.storage.contact_sets import schema
 from collidecli.storage.contact_sets.content_hash import (
     BLOCK_ROWS as HASHED_ROWS,
@@ -24,9 +22,7 @@ from collidecli.storage.contact_sets.content_hash import (
     excluded_groups,
     in_order,
 )
-from collidecli.storage.contact_sets.group_rules import group_findings
 from collidecli.storage.contact_sets.header_rules import header_faults
-from collidecli.storage.contact_sets.materials import tables_of
 from collidecli.storage.contact_sets.reader import (
     BLOCK_ROWS,
     EPISODES_SINCE,
@@ -35,9 +31,10 @@ from collidecli.storage.contact_sets.reader import (
     is_complete,
     read_error,
     require_version,
+    tables_of,
 )
-from collidecli.storage.contact_sets.rules import Finding, row_findings, table_findings
-from collidecli.storage.h5_input import DAMAGE, damaged, exact_texts, open_h5
+from collidecli.storage.contact_sets.rules import Finding, group_findings, row_findings, table_findings
+from collidecli.storage.h5_files import DAMAGE, damaged, exact_texts, open_h5
 from collidecli.storage.process_activity import structure
 
 

@@ -8,9 +8,8 @@ from typing import Any
 import h5py
 import numpy as np
 
-from collidecli.scene.contact_groups import GROUPS
-from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS
 from collidecli.scene.material import MATERIAL_RULES
+from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS
 from collidecli.storage.attribute_rules import (
     AttributeRule,
     Fault,

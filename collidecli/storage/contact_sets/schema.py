@@ -8,9 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
-from collidecli.scene.columns import Column
-from collidecli.scene.contact_groups import OF_STEPS
-from collidecli.scene.contacts import RIGID_COLUMNS
+from collidecli.scene.tables import OF_STEPS, RIGID_COLUMNS, Column
 
 FORMAT = "collide-contacts"
 VERSIONS = {1: (1, 3), 2: (2, 0)}

@@ -11,10 +11,8 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.scene.shape_types import POSITION_LIMIT
 from collidecli.storage.contact_sets.rules import Finding
-from collidecli.storage.h5_input import open_h5
-from collidecli.storage.trajectories.bodies import bad_poses, pose_fault
-from collidecli.storage.trajectories.header import dataset, header_of
-from collidecli.storage.trajectories.particles import bad_positions
+from collidecli.storage.h5_files import open_h5
+from collidecli.storage.trajectories.motion import bad_poses, bad_positions, dataset, header_of, pose_fault
 
 BLOCK_BYTES = 16 << 20
 

@@ -9,13 +9,17 @@ import h5py
 import numpy as np
 
 from collidecli.errors import OutputError
-from collidecli.scene.episodes import Episodes
+from collidecli.scene.motion import Episodes
 from collidecli.scene.shape_types import POSITION_LIMIT
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.schema import EPISODE_TABLES
-from collidecli.storage.trajectories.bodies import bad_poses
-from collidecli.storage.trajectories.header import JOINT_LAYOUT, TRAJECTORY_FORMAT, TRAJECTORY_VERSION
-from collidecli.storage.trajectories.particles import bad_positions
+from collidecli.storage.trajectories.motion import (
+    JOINT_LAYOUT,
+    TRAJECTORY_FORMAT,
+    TRAJECTORY_VERSION,
+    bad_poses,
+    bad_positions,
+)
 
 TRAJECTORY_COMPRESSIONS = ("none", "gzip")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collidecli.analysis.contact_labels import LabelRule, labelled_runs
+from collidecli.analysis.labels import LabelRule, labelled_runs
 
 
 def state_machine(distance: np.ndarray, rule: LabelRule) -> np.ndarray:

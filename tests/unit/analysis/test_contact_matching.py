@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from collidecli.analysis import contact_matching
-from collidecli.analysis.contact_matching import Contacts, contacts_of, match_contacts
-from collidecli.analysis.field_comparison import deviations
+from collidecli.analysis import alignment
+from collidecli.analysis.alignment import Contacts, contacts_of, match_contacts
+from collidecli.analysis.differences import deviations
 from collidecli.commands.diff import share_of
 
 
@@ -55,7 +55,7 @@ def test_a_pair_in_one_cell_only():
 
 
 def test_a_crowded_pair_is_matched_in_order_and_told(monkeypatch):
-    monkeypatch.setattr(contact_matching, "MOST_COSTS", 10)
+    monkeypatch.setattr(alignment, "MOST_COSTS", 10)
     points = np.zeros((6, 3))
     points[:, 1] = [3.0, 1.0, 2.0, 5.0, 4.0, 0.0]
     found = match_contacts(contacts(points, np.arange(6)), contacts(points[::-1], 100 + np.arange(6)), 2)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collidecli.analysis.contact_summary import DepthHistogram, FrameSums, PairMap, PairTotals, time_bins, touches_of
-from collidecli.scene.contacts import ContactBlock
+from collidecli.analysis.summary import DepthHistogram, FrameSums, PairMap, PairTotals, time_bins, touches_of
+from collidecli.scene.tables import ContactBlock
 from tests.support.contact_sets import made_up_block, small_model, split
 
 FRAMES, WORLDS = 11, 3

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collidecli.batch import episodes as episode_table
-from collidecli.batch.episodes import Episode, EpisodeTable
-from collidecli.batch.jobs import Job
-from collidecli.batch.plan import make_plan, read_plan, write_plan
+from collidecli.batch import plan as episode_table
+from collidecli.batch.plan import Episode, EpisodeTable, Job, make_plan, read_plan, write_plan
 from collidecli.batch.store import PLAN, Store
 from collidecli.commands.run import RunRequest
 from collidecli.errors import InputError

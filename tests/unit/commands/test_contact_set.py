@@ -11,7 +11,7 @@ import pytest
 
 import collidecli
 from collidecli.errors import InputError
-from collidecli.scene.contacts import RIGID_COLUMNS
+from collidecli.scene.tables import RIGID_COLUMNS
 from tests.support.contact_edits import made_up
 from tests.support.touch_oracle import Touch, intervals, ordered
 

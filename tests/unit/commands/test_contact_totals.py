@@ -11,9 +11,8 @@ import pytest
 
 from collidecli.commands import contact_totals as tally_module
 from collidecli.commands.contact_totals import HELD_ROWS, MAX_TABLE_SIZE, GroupTally, Tally, shape_name
-from collidecli.report.run_table import contact_text
-from collidecli.scene.contact_groups import groups_of_cells
-from collidecli.scene.contacts import ContactBlock
+from collidecli.report.run import contact_text
+from collidecli.scene.tables import ContactBlock, groups_of_cells
 from tests.support.contact_groups import block_with_groups
 from tests.support.contact_sets import small_model
 

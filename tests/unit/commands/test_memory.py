@@ -14,9 +14,9 @@ from collidecli.commands.collision import (
     shared_out,
 )
 from collidecli.errors import InputError
+from collidecli.scene.arguments import memory
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.contacts import RIGID_COLUMNS
-from collidecli.scene.text_format import memory
+from collidecli.scene.tables import RIGID_COLUMNS
 from collidecli.storage.h5_chunks import CHUNK_ROWS
 from tests.support.motions import ArrayMotion
 

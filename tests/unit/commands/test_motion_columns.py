@@ -10,12 +10,12 @@ import pytest
 import collidecli
 from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.contacts import MOTION_COLUMNS
-from collidecli.scene.episodes import Episodes
 from collidecli.scene.model import Model
+from collidecli.scene.motion import Episodes
 from collidecli.scene.placement import IDENTITY_POSE
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.tables import MOTION_COLUMNS
 from tests.support.engine_runs import assert_identical
 from tests.support.motions import ArrayMotion
 from tests.support.random_scenes import mixed_builder, random_poses

@@ -15,9 +15,9 @@ import pytest
 import collidecli
 from collidecli import InputError, ModelBuilder, ShapeConfig
 from collidecli.commands.run import RunRequest, run
-from collidecli.scene.contacts import RIGID_COLUMNS
 from collidecli.scene.motion import RestingMotion
-from collidecli.scene.run_options import EngineOptions
+from collidecli.scene.options import EngineOptions
+from collidecli.scene.tables import RIGID_COLUMNS
 
 BODIES = ("a", "b", "c")
 SCENE = """<mujoco>

@@ -10,10 +10,10 @@ import pytest
 
 from collidecli.commands import scenes
 from collidecli.commands.run import RunRequest, run
-from collidecli.commands.scene_cache import SceneCache
+from collidecli.commands.scenes import SceneCache
 from collidecli.errors import InputError
 from collidecli.importers.recordings import kinds
-from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
+from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 from tests.cli.conftest import SCENE, write_motion
 from tests.cli.test_recordings import falling, write_demos
 

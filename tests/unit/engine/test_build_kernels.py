@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from collidecli.engine.runtime.carried_kernels import _files, archive_path
+from collidecli.engine.runtime.kernel_cache import _files, archive_path
 from collidecli.engine.runtime.warp_internals import has_v3
 
 BUILD = """

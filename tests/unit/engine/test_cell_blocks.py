@@ -8,14 +8,21 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.engine.cell_blocks import MAX_SHIFT, MIN_LANES, BlockShape, block_shape, cell_blocks
-from collidecli.engine.cells import PoseBatch, transform_chunk
+from collidecli.engine.candidates import blocks_of_motion
+from collidecli.engine.cells import (
+    MAX_SHIFT,
+    MIN_LANES,
+    BlockShape,
+    PoseBatch,
+    block_shape,
+    cell_blocks,
+    transform_chunk,
+)
 from collidecli.engine.device_model import LANES
 from collidecli.engine.geometry.bounds import bounding_box, rounded_down, rounded_up
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.engine.sample_bounds import blocks_of_motion
 from collidecli.engine.shape_lanes import BOUND_NUMBERS, LOWER, UPPER
 from collidecli.scene.builder import ModelBuilder
 from tests.support.engine_runs import PHASES, assert_identical, contacts_of, pipeline_of

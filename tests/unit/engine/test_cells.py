@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collidecli.engine.cell_blocks import BlockShape
-from collidecli.engine.cells import PoseBatch, transform_chunk
+from collidecli.engine.cells import BlockShape, PoseBatch, transform_chunk
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.numerics.pose_products import IDENTITY
+from collidecli.numerics.matrices import IDENTITY
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.placement import compose

@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 import warp as wp
 
+from collidecli.engine import pipeline as pipeline_builder
 from collidecli.engine import pipeline as pipelines
-from collidecli.engine import pipeline_builder
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.pipeline import CollisionPipeline
-from collidecli.engine.pipeline_builder import build_pipeline, find_device
+from collidecli.engine.pipeline import CollisionPipeline, build_pipeline, find_device
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
-from collidecli.scene.run_options import ContactOptions, EngineOptions
+from collidecli.scene.options import ContactOptions, EngineOptions
 from tests.support.engine_runs import contacts_of
 
 MEMORY = 1 << 26

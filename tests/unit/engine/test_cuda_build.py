@@ -5,72 +5,64 @@ from __future__ import annotations
 import pytest
 import warp as wp
 
-from collidecli.engine.broadphase import all_pairs, explicit, lane_overlap, sweep_and_prune
+from collidecli.engine import nearest_triangles
+from collidecli.engine.broadphase import all_pairs, lane_overlap, sweep_and_prune
+from collidecli.engine.broadphase import all_pairs as explicit
 from collidecli.engine.candidates import count_lanes, write_lanes
 from collidecli.engine.cells import bound_blocks, transform_shapes
 from collidecli.engine.contacts.compaction import COMPACT, count_cells
 from collidecli.engine.contacts.reduction import reduce_contacts
-from collidecli.engine.distances import nearest_triangles
-from collidecli.engine.distances.results import least_of_contacts
-from collidecli.engine.geometry.clearance import measure_grid
-from collidecli.engine.geometry.signed_distance.exact import fill_rows_of_mesh
+from collidecli.engine.distances import point_kernel
+from collidecli.engine.geometry.bounds import measure_grid
+from collidecli.engine.geometry.signed_distance import fill_rows_of_mesh
 from collidecli.engine.hydroelastic.blocks import voxel_kernels
 from collidecli.engine.hydroelastic.pairs import prepare_pairs
 from collidecli.engine.hydroelastic.polytopes import clip_cells
 from collidecli.engine.hydroelastic.voxels import cut_voxels
 from collidecli.engine.narrowphase.dispatch import collider
-from collidecli.engine.narrowphase.sdf.colliders import SDF
-from collidecli.engine.narrowphase.sub_pair_touches import list_undecided
-from collidecli.engine.narrowphase.sub_pairs import copy_sub_pairs
+from collidecli.engine.narrowphase.signed_distance import SDF
+from collidecli.engine.narrowphase.sub_pairs import copy_sub_pairs, list_undecided
 from collidecli.engine.narrowphase.triangles.convex_touches import heightfield_touches, mesh_touches
 from collidecli.engine.narrowphase.triangles.heightfield_colliders import HEIGHTFIELD
-from collidecli.engine.narrowphase.triangles.heightfield_mesh import MESH_HEIGHTFIELD
-from collidecli.engine.narrowphase.triangles.heightfield_solid import name_solid_features
+from collidecli.engine.narrowphase.triangles.heightfield_solid import MESH_HEIGHTFIELD, name_solid_features
 from collidecli.engine.narrowphase.triangles.mesh_colliders import MESH
 from collidecli.engine.narrowphase.triangles.mesh_mesh import MESHES
 from collidecli.engine.narrowphase.triangles.surface_touches import surfaces_kernel
-from collidecli.engine.particles import (
-    self_queries,
-    self_sweep_queries,
-    soft_elements,
-    soft_queries,
-    swept_element_queries,
-    swept_queries,
-)
+from collidecli.engine.nearest_triangles import least_of_contacts
+from collidecli.engine.particles import elements, self_contacts, self_sweep, swept_elements, swept_points
 from collidecli.engine.particles.self_contacts import WRITE_COLUMNS
-from collidecli.engine.particles.shape_tree import fit_boxes
 from collidecli.engine.particles.soft_contacts import COMPACT_SOFT
-from collidecli.engine.pipeline_builder import find_device
-from collidecli.engine.point_distances import point_kernel
+from collidecli.engine.particles.surfaces import fit_boxes
+from collidecli.engine.pipeline import find_device
 from collidecli.engine.sweep.self_stage import WRITE_TOUCHES
 from collidecli.scene.shape_types import ShapeType
 
 ARCHITECTURE = 90
 KERNELS = {
     "fit_boxes": fit_boxes,
-    "count_candidates": soft_queries.count_candidates,
-    "write_candidates": soft_queries.write_candidates,
-    "sample_primitives": soft_queries.SAMPLE_PRIMITIVES,
-    "sample_polygons": soft_queries.SAMPLE_POLYGONS,
-    "sample_heightfields": soft_queries.SAMPLE_GRIDS,
-    "sweep_points_past_primitives": swept_queries.SWEEP_PRIMITIVES,
-    "sweep_points_past_polygons": swept_queries.SWEEP_POLYGONS,
-    "sweep_points_past_heightfields": swept_queries.SWEEP_GRIDS,
-    "sweep_elements_past_primitives": swept_element_queries.SWEEP_PRIMITIVES,
-    "sweep_elements_past_polygons": swept_element_queries.SWEEP_POLYGONS,
-    "sweep_elements_past_heightfields": swept_element_queries.SWEEP_GRIDS,
-    "minimize_primitives": soft_elements.MINIMIZE_PRIMITIVES,
-    "minimize_hulls": soft_elements.MINIMIZE_HULLS,
-    "minimize_meshes": soft_elements.MINIMIZE_MESHES,
-    "minimize_heightfields": soft_elements.MINIMIZE_GRIDS,
+    "count_candidates": elements.count_candidates,
+    "write_candidates": elements.write_candidates,
+    "sample_primitives": elements.SAMPLE_PRIMITIVES,
+    "sample_polygons": elements.SAMPLE_POLYGONS,
+    "sample_heightfields": elements.SAMPLE_GRIDS,
+    "sweep_points_past_primitives": swept_points.SWEEP_PRIMITIVES,
+    "sweep_points_past_polygons": swept_points.SWEEP_POLYGONS,
+    "sweep_points_past_heightfields": swept_points.SWEEP_GRIDS,
+    "sweep_elements_past_primitives": swept_elements.SWEEP_PRIMITIVES,
+    "sweep_elements_past_polygons": swept_elements.SWEEP_POLYGONS,
+    "sweep_elements_past_heightfields": swept_elements.SWEEP_GRIDS,
+    "minimize_primitives": elements.MINIMIZE_PRIMITIVES,
+    "minimize_hulls": elements.MINIMIZE_HULLS,
+    "minimize_meshes": elements.MINIMIZE_MESHES,
+    "minimize_heightfields": elements.MINIMIZE_GRIDS,
     "compact_soft": next(iter(COMPACT_SOFT.values())),
-    "fit_element_boxes": self_queries.fit_element_boxes,
-    "count_self_contacts": self_queries.count_self_contacts,
-    "write_self_contacts": self_queries.write_self_contacts,
+    "fit_element_boxes": self_contacts.fit_element_boxes,
+    "count_self_contacts": self_contacts.count_self_contacts,
+    "write_self_contacts": self_contacts.write_self_contacts,
     "write_self_columns": next(iter(WRITE_COLUMNS.values())),
-    "count_self_steps": self_sweep_queries.count_self_steps,
-    "write_self_steps": self_sweep_queries.write_self_steps,
-    "sweep_self_steps": self_sweep_queries.sweep_self_steps,
+    "count_self_steps": self_sweep.count_self_steps,
+    "write_self_steps": self_sweep.write_self_steps,
+    "sweep_self_steps": self_sweep.sweep_self_steps,
     "write_self_touches": next(iter(WRITE_TOUCHES.values())),
     "transform_shapes": transform_shapes,
     "bound_blocks": bound_blocks,

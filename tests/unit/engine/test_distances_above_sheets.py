@@ -7,8 +7,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import collidecli
-from collidecli.engine.pair_distances import PairDistances
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.distances import PairDistances
+from collidecli.engine.pipeline import find_device
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.placement import compose

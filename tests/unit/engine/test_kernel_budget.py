@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import warp as wp
 
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.pipeline import find_device
 from tests.gpu.kernel_budget import (
     MEANING,
     OF_PTX,

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.engine import pair_distances
-from collidecli.engine.pair_distances import PairDistances
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine import distances
+from collidecli.engine.distances import PairDistances
+from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime import device_stream
 from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.heightfield_mesh import solid_mesh
+from collidecli.scene.heightfield import solid_mesh
 from collidecli.scene.placement import compose
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
@@ -282,7 +282,7 @@ def test_results_do_not_depend_on_batches_threads_or_the_path_of_a_device(monkey
     rows = np.array(list(combinations(range(6), 2)) * 4)
     poses = spread_poses(11, len(rows), 0.8)
     whole = measured(builder, poses, rows)
-    monkeypatch.setattr(pair_distances, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(distances, "ROWS_AT_ONCE", 7)
     parts = measured(builder, poses[::-1], rows[::-1])
     monkeypatch.setattr(device_stream, "TREATED_AS_DEVICES", {"cpu"})
     monkeypatch.setattr(device_stream, "keep_freed_memory", lambda device: None)
@@ -298,9 +298,9 @@ def test_too_little_memory_halves_a_batch_and_refuses_a_single_pair(monkeypatch)
     add(builder, "cube")
     poses = spread_poses(12, 40, 1.0)
     whole = measured(builder, poses)
-    monkeypatch.setattr(pair_distances, "MEMORY_LIMIT", 200_000)
+    monkeypatch.setattr(distances, "MEMORY_LIMIT", 200_000)
     np.testing.assert_array_equal(measured(builder, poses).distance, whole.distance)
-    monkeypatch.setattr(pair_distances, "MEMORY_LIMIT", 1000)
+    monkeypatch.setattr(distances, "MEMORY_LIMIT", 1000)
     with pytest.raises(InputError, match="scratch memory"):
         measured(builder, poses)
 

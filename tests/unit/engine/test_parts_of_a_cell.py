@@ -9,7 +9,7 @@ from collidecli.engine.cells import PoseBatch
 from collidecli.engine.pipeline import CollisionPipeline, joined_parts
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.contacts import ContactBlock
+from collidecli.scene.tables import ContactBlock
 from tests.support.engine_runs import MEMORY, pipeline_of
 
 LIMIT = 1 << 24

@@ -12,12 +12,11 @@ import warp as wp
 
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.chunking import MIN_SECONDS, ON_CPU, WAITING_BLOCKS
-from collidecli.engine.pipeline import ChunkReport
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.pipeline import ChunkReport, find_device
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.scheduler import Workers
 from collidecli.errors import InputError
-from collidecli.scene.contacts import ContactBlock
+from collidecli.scene.tables import ContactBlock
 
 
 class Stub:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune
-from collidecli.engine.sample_bounds import world_offset
+from collidecli.engine.candidates import world_offset
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from tests.support.engine_runs import PHASES, candidates_of, pipeline_of

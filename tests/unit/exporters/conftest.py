@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collidecli.analysis.path_patterns import kept_pairs
+from collidecli.analysis.labels import kept_pairs
 from collidecli.exporters.arrays import Layout
 from collidecli.exporters.selection import SelectedContacts, chosen_worlds
-from collidecli.scene.contacts import ContactBlock
+from collidecli.scene.tables import ContactBlock
 from collidecli.storage.contact_sets.reader import ContactSet
 from tests.support.contact_sets import made_up_block, small_model, write_contact_set
 

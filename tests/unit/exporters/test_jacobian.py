@@ -11,7 +11,7 @@ import collidecli
 from collidecli.commands.export import ExportRequest, export
 from collidecli.commands.run import RunRequest, run
 from collidecli.errors import InputError
-from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.options import ContactOptions
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.trajectories.writer import TrajectoryWriter
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
+from collidecli.exporters import layouts
 from collidecli.exporters.arrays import Array, Layout, held, write_npz
-from collidecli.exporters.layouts import columns, dart, genesis, mujoco, newton, raisim
 from collidecli.exporters.selection import SelectedContacts
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -16,7 +16,7 @@ from tests.support.contact_sets import pair_margin, small_model
 from tests.unit.exporters.conftest import FRAMES, WORLDS
 
 SHAPE_BODY = np.array([-1, 0, 1, 2, 3])
-ALL = (columns, newton, genesis, dart, raisim)
+ALL = (layouts, layouts, layouts, layouts, layouts)
 
 
 @pytest.mark.parametrize("layout", ALL, ids=lambda m: m.__name__.rpartition(".")[2])
@@ -43,7 +43,7 @@ def test_npz_reads_back(layout, select, made, tmp_path):
 
 
 def test_columns_are_the_sets_own(select, made, block, contacts):
-    found = made(columns.layout(select()))
+    found = made(layouts.columns_layout(select()))
     for name, values in block.columns.items():
         assert np.array_equal(found[name], values), name
         assert found[name].dtype == values.dtype
@@ -54,7 +54,7 @@ def test_columns_are_the_sets_own(select, made, block, contacts):
 def test_newtons_separation_and_surfaces(select, made, block):
     """dot(normal, point1 - point0) - margins is the distance, with the world points; here the points are in bodies."""
     model = small_model(WORLDS, forced=True)
-    layout = newton.layout(select())
+    layout = layouts.newton_layout(select())
     found = made(layout)
     assert np.array_equal(found["rigid_contact_point0"], block.columns["offset0"])
     assert np.array_equal(found["rigid_contact_point1"], block.columns["offset1"])
@@ -76,7 +76,7 @@ def test_newtons_offsets_without_margins(tmp_path, made):
     edited.margin[:] = 0.0
     with ContactSet.open(edited.write(tmp_path / "a.h5")) as contacts:
         picked = SelectedContacts(contacts, range(contacts.frame_count), np.arange(contacts.world_count), None)
-        layout = newton.layout(picked)
+        layout = layouts.newton_layout(picked)
         found = made(layout)
     assert layout.left_out == ()
     for name in ("rigid_contact_offset0", "rigid_contact_offset1"):
@@ -85,7 +85,7 @@ def test_newtons_offsets_without_margins(tmp_path, made):
 
 
 def test_genesis(select, made, block, contacts):
-    layout = genesis.layout(select())
+    layout = layouts.genesis_layout(select())
     found = made(layout)
     assert np.array_equal(found["penetration"], -block.columns["distance"])
     assert np.array_equal(found["normal"], -block.columns["normal"]), "from B to A"
@@ -103,16 +103,16 @@ def test_genesis(select, made, block, contacts):
 def test_without_surfaces_friction_is_left_out_by_name(tmp_path, made):
     with ContactSet.open(made_up().write(tmp_path / "old.h5")) as contacts:
         picked = SelectedContacts(contacts, range(contacts.frame_count), np.arange(contacts.world_count), None)
-        layout = genesis.layout(picked)
+        layout = layouts.genesis_layout(picked)
         assert "friction" not in made(layout)
         assert "friction: a contact set of version 1.0 has no materials" in layout.left_out
         with pytest.raises(InputError, match=r"version 1\.0"):
-            mujoco.layout(picked, mujoco.CompiledGeoms((), np.zeros(0, np.int32), {}))
+            layouts.mujoco_layout(picked, layouts.CompiledGeoms((), np.zeros(0, np.int32), {}))
 
 
 def test_dart(select, made, block):
     """Manifolds are runs of a cell and a pair; their types those of their contacts; positive depth, normal 2 to 1."""
-    found = made(dart.layout(select()))
+    found = made(layouts.dart_layout(select()))
     cell = np.repeat(np.arange(FRAMES * WORLDS), block.cell_counts)
     keys = list(zip(cell, block.columns["shape0"], block.columns["shape1"], strict=True))
     runs = list(dict.fromkeys(keys))
@@ -136,14 +136,14 @@ def test_dart(select, made, block):
 
 def test_raisim(select, made, block):
     """Rows are axes: z the normal from B to A, right-handed, orthonormal; world vectors go into the frame."""
-    found = made(raisim.layout(select()))
+    found = made(layouts.raisim_layout(select()))
     frames, normal = found["contact_frame"], -block.columns["normal"].astype(float)
     assert np.allclose(frames @ np.swapaxes(frames, 1, 2), np.eye(3), atol=1e-12)
     assert np.allclose(np.linalg.det(frames), 1.0)
     length = np.linalg.norm(normal, axis=1)
     assert np.allclose(np.einsum("nij,nj->ni", frames, normal), np.outer(length, [0.0, 0.0, 1.0]), atol=1e-12)
     assert np.array_equal(found["body_a"], SHAPE_BODY[block.columns["shape0"]])
-    upright = raisim.contact_frames({"normal": np.array([[0, 0, -1], [0, 0, 1]], np.float32)})
+    upright = layouts.contact_frames({"normal": np.array([[0, 0, -1], [0, 0, 1]], np.float32)})
     assert upright.tolist() == [
         [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
         [[1, 0, 0], [0, -1, 0], [0, 0, -1]],

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 import pytest
 
-from collidecli.analysis.path_patterns import kept_pairs
+from collidecli.analysis.labels import kept_pairs
 from collidecli.errors import InputError
 from collidecli.exporters.selection import chosen_worlds
 from tests.unit.exporters.conftest import FRAMES, WORLDS

@@ -10,7 +10,7 @@ import pytest
 
 from collidecli import errors
 from collidecli.errors import InputError
-from collidecli.exporters.rows import ContactRows
+from collidecli.exporters.arrays import ContactRows
 from collidecli.exporters.selection import SelectedContacts
 from collidecli.storage import flat_tables
 from collidecli.storage.atomic_output import AtomicOutput

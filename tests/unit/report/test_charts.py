@@ -8,9 +8,17 @@ import numpy as np
 import pytest
 
 from collidecli.report.chart_kinds import KINDS
-from collidecli.report.chart_style import PAGE, THEMES, Canvas, drawing
-from collidecli.report.charts import LEAST_OPACITY, length_unit, short_length, short_number
-from collidecli.scene.text_format import count
+from collidecli.report.charts import (
+    LEAST_OPACITY,
+    PAGE,
+    THEMES,
+    Canvas,
+    drawing,
+    length_unit,
+    short_length,
+    short_number,
+)
+from collidecli.scene.arguments import count
 
 TIMES = [0.5, 0.75, 1.0, 1.25]
 SERIES = {

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from collidecli.report.events_table import events_table
-from collidecli.report.words import listing
+from collidecli.report.events import events_table
+from collidecli.report.tables import listing
 
 PATHS = ("/World/Objects/cylinder_03", "/World/Objects/a_box_of_a_longer_name")
 TOUCH = {

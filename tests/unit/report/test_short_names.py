@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collidecli.report.short_names import pair_labels, short_names, shortened
+from collidecli.report.tables import pair_labels, short_names, shortened
 
 
 def pairs(*names: tuple[str, str]) -> list[dict[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collidecli.report.words import length, rate, seconds, shape_counts, with_prefix
+from collidecli.report.tables import length, rate, seconds, shape_counts, with_prefix
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from collidecli.scene.allowed_pairs import allowed_pairs, explain
-from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.shape_adders import Z_TO_UP
+from collidecli.scene.builder import Z_TO_UP, ModelBuilder
+from collidecli.scene.filters import allowed_pairs, explain
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 

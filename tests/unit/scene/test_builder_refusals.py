@@ -5,9 +5,9 @@ import math
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.scene import filter_lowering as lower_filter
-from collidecli.scene.allowed_pairs import explain
+from collidecli.scene import filters
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.filters import explain
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 
@@ -195,7 +195,7 @@ def test_world_counts(builder):
 
 
 def test_too_many_classes(monkeypatch):
-    monkeypatch.setattr(lower_filter, "MAX_CLASSES", 3)
+    monkeypatch.setattr(filters, "MAX_CLASSES", 3)
     builder = ModelBuilder()
     for group in range(1, 5):
         builder.add_shape_sphere(-1, cfg=ShapeConfig(collision_group=group))

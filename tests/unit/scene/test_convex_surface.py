@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collidecli.scene.convex_surface import convex_surface
+from collidecli.scene.convex_hull import convex_surface
 from collidecli.scene.triangle_mesh import triangle_mesh
 from tests.support.mesh_pairs import box
 from tests.support.meshes import blob, grid, torus

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from collidecli.analysis.contact_tracking import ContactTracker
-from collidecli.scene.contacts import CONTACT_ID
-from collidecli.scene.episodes import Episodes
+from collidecli.scene.motion import Episodes
+from collidecli.scene.tables import CONTACT_ID
 from tests.support.contact_sets import made_up_block, small_model
 
 FRAMES, WORLDS = 20, 3

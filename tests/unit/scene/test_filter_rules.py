@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from collidecli.scene.allowed_pairs import allowed_pairs, explain
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.filters import allowed_pairs, explain
 from collidecli.scene.shape_config import ShapeConfig
 
 

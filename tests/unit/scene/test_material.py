@@ -9,10 +9,10 @@ import pytest
 
 from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.contacts import MOTION_COLUMNS, OPTIONAL_COLUMNS
 from collidecli.scene.material import COMBINE_MODES, Material, Materials, PairMaterial, PairMaterials
 from collidecli.scene.mixing import BROUGHT_BY, RULE_COLUMNS, ContactMixing, chosen_columns
 from collidecli.scene.shape_config import ShapeConfig
+from collidecli.scene.tables import MOTION_COLUMNS, OPTIONAL_COLUMNS
 
 FULL = Material(
     0.25, 0.5, 0.01, 0.02, 0.75, "multiply", "max", 6, -3, 2.0, (-10.0, -1.0), (0.1, 0.2, 0.3, 0.4, 5.0), 1.0, 2.0, 3.0,

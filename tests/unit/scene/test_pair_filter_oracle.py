@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collidecli.scene import filter_lowering as lower_filter
-from collidecli.scene.allowed_pairs import allowed_pairs, explain
+from collidecli.scene import filters
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.filters import allowed_pairs, explain
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 
@@ -163,12 +163,12 @@ def attributes_allow(c: ShapeConfig, d: ShapeConfig, usd_filtered: list[tuple[st
 @settings(max_examples=150, deadline=None)
 @given(scene=scenes())
 def test_the_lowered_filter_says_what_the_rules_say(large_body, scene):
-    was, lower_filter.LARGE_BODY = lower_filter.LARGE_BODY, large_body
+    was, filters.LARGE_BODY = filters.LARGE_BODY, large_body
     try:
         builder, part_index = build(scene)
         model = builder.finalize(static_pairs=scene.static_pairs)
     finally:
-        lower_filter.LARGE_BODY = was
+        filters.LARGE_BODY = was
     row = builder.shape_rows()[part_index]
     expected = {
         tuple(sorted((int(row[a]), int(row[b]))))
@@ -194,13 +194,13 @@ def test_the_lowered_filter_says_what_the_rules_say(large_body, scene):
 def test_the_named_rule_does_not_depend_on_how_bodies_are_lowered(scene):
     builder, _ = build(scene)
     models = []
-    was = lower_filter.LARGE_BODY
+    was = filters.LARGE_BODY
     try:
         for large_body in (1, 64):
-            lower_filter.LARGE_BODY = large_body
+            filters.LARGE_BODY = large_body
             models.append(builder.finalize())
     finally:
-        lower_filter.LARGE_BODY = was
+        filters.LARGE_BODY = was
     for a, b in itertools.combinations(range(len(scene.parts)), 2):
         rules = [set(explain(model, a, b).rule.replace("'", "").split()) for model in models]
         assert rules[0] == rules[1]

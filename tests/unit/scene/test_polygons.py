@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.scene.polygons import CORNER_LIMIT, area_vectors, triangulated
+from collidecli.scene.triangle_mesh import CORNER_LIMIT, area_vectors, triangulated
 
 TURN = np.linalg.qr(np.random.default_rng(3).normal(size=(3, 3)))[0]
 

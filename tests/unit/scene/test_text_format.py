@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collidecli.scene.text_format import memory, numbered, plural
+from collidecli.scene.arguments import memory, numbered, plural
 
 
 @pytest.mark.parametrize(

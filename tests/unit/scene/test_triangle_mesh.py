@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collidecli.engine.geometry.mesh_tree import mesh_tree
+from collidecli.engine.geometry.meshes import mesh_tree
 from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.shape_types import ShapeType

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from collidecli.storage import array_loops
 from collidecli.storage import array_loops as loops
-from collidecli.storage import native_array_loops as native_loops
 
 LIMIT, TOLERANCE = 1e6, 1e-3
 
@@ -19,7 +19,7 @@ LIMIT, TOLERANCE = 1e6, 1e-3
 def by(request) -> Iterator[str]:
     before = loops._native
     if request.param == "native":
-        native_loops.use_compiled()
+        array_loops.use_compiled()
     else:
         loops.use(None)
     yield request.param

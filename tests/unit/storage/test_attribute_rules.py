@@ -13,9 +13,9 @@ import pytest
 
 from collidecli.errors import InputError
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.profile_files import read_profile, write_json, write_profile_h5
+from collidecli.storage.result_files import read_profile, write_json, write_profile_h5
 from collidecli.storage.trajectories.check import check_trajectory
-from collidecli.storage.trajectories.header import read_header
+from collidecli.storage.trajectories.motion import read_header
 from collidecli.storage.trajectories.writer import TrajectoryWriter
 from tests.support.contact_edits import made_up
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collidecli.engine.geometry.signed_distance import build as source
-from collidecli.engine.geometry.signed_distance.build import field_key
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.geometry import signed_distance
+from collidecli.engine.geometry.signed_distance import field_key
+from collidecli.engine.pipeline import find_device
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.field_cache import MAGIC, FieldCache, cache_folder
 from tests.support.fields import field_of
@@ -166,15 +166,15 @@ def test_processes_share_a_folder(tmp_path):
 def test_a_hit_is_the_field_that_was_built(tmp_path, monkeypatch):
     shape, device = field_of(ShapeType.BOX, (1.0, 0.5, 0.5), max_resolution=8), find_device("cpu")
     cache = FieldCache(str(tmp_path))
-    built = source.field_of(shape, device, cache)
+    built = signed_distance.field_of(shape, device, cache)
     path = entry_of(cache, field_key(shape, device))
-    monkeypatch.setattr(source, "build_sdf", lambda *_: pytest.fail("built again"))
-    again = source.field_of(shape, device, cache)
-    for name, values in source.arrays_of(built).items():
-        assert values.tobytes() == source.arrays_of(again)[name].tobytes()
+    monkeypatch.setattr(signed_distance, "build_sdf", lambda *_: pytest.fail("built again"))
+    again = signed_distance.field_of(shape, device, cache)
+    for name, values in signed_distance.arrays_of(built).items():
+        assert values.tobytes() == signed_distance.arrays_of(again)[name].tobytes()
     monkeypatch.undo()
     path.write_bytes(b"something else")
-    source.field_of(shape, device, cache)
+    signed_distance.field_of(shape, device, cache)
     assert cache.load(path.stem) is not None
 
 

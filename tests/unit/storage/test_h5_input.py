@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.storage import h5_input
-from collidecli.storage.h5_input import open_h5
+from collidecli.storage import h5_files
+from collidecli.storage.h5_files import open_h5
 
 
 def refusal(path: Path, fill) -> str:
@@ -35,7 +35,7 @@ def test_a_dataset_whose_space_was_never_taken(tmp_path: Path):
 
 
 def test_a_chunk_larger_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(h5_input, "free_memory", lambda: 1 << 20)
+    monkeypatch.setattr(h5_files, "free_memory", lambda: 1 << 20)
 
     def fill(file):
         file.create_dataset("time", data=np.zeros(1 << 18), chunks=(1 << 18,), compression="gzip")

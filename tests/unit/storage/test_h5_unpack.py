@@ -8,9 +8,8 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns
-from collidecli.storage.h5_objects import NewObjects
-from collidecli.storage.h5_unpack import ChunkRows, Packing
+from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns, ChunkRows, Packing
+from collidecli.storage.h5_files import NewObjects
 
 CHUNK, ROWS = 50, 173
 WINDOWS = ((0, ROWS), (0, 1), (49, 51), (50, 100), (120, ROWS), (172, 173), (7, 7))

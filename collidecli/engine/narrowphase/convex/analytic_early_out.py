@@ -14,14 +14,13 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID
-from collidecli.engine.geometry.support import MinkowskiDifference, Support, core_support, difference_support
+from collidecli.engine.geometry.primitives import MinkowskiDifference, Support, core_support, difference_support
+from collidecli.engine.geometry.real import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, Real, Vec3
 from collidecli.engine.narrowphase.convex.box_cylinder import box_and_cylinder
 from collidecli.engine.narrowphase.convex.depth_certificate import is_least_depth
+from collidecli.engine.narrowphase.convex.epa import WITNESS_MISS
 from collidecli.engine.narrowphase.convex.gjk import is_nearest
 from collidecli.engine.narrowphase.convex.newton import Descent, descend, minimum_on_disc
-from collidecli.engine.narrowphase.convex.polytope import WITNESS_MISS
 
 # ruff: noqa: F811
 

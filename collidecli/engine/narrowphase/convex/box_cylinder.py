@@ -16,10 +16,10 @@ search on the circles is complete: the depth is accepted only if a point in both
 
 import warp as wp
 
+from collidecli.engine.geometry.closest_points import segment_and_box
+from collidecli.engine.geometry.primitives import MinkowskiDifference, core_support
 from collidecli.engine.geometry.real import Real, Vec2, Vec3
-from collidecli.engine.geometry.segments import segment_and_box
-from collidecli.engine.geometry.support import MinkowskiDifference, core_support
-from collidecli.engine.narrowphase.convex.polytope import NEVER, WITNESS_MISS
+from collidecli.engine.narrowphase.convex.epa import NEVER, WITNESS_MISS
 
 BETTER = wp.constant(Real(1.0e-12))
 """Margin relative to the sizes by which a direction must beat those tested before it: ties go to a face."""

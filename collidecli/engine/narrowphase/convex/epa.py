@@ -14,32 +14,384 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.support import (
+from collidecli.engine.geometry.primitives import (
     MinkowskiDifference,
     Vertex,
     core_is_curved,
     core_is_smooth,
     difference_support,
 )
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.narrowphase.convex.depth_certificate import any_tangent
 from collidecli.engine.narrowphase.convex.newton import DUPLICATE, Descent, descend, minimum_on_disc
-from collidecli.engine.narrowphase.convex.polytope import (
-    NEVER,
-    WITNESS_MISS,
-    Depth,
-    Face,
-    add_vertex,
-    start_polytope,
-    with_witness,
-)
-from collidecli.engine.narrowphase.convex.scratch_pool import (
-    active_lanes,
-    all_done,
-    give_back_slot,
-    is_on_gpu,
-    take_slot,
-)
-from collidecli.engine.narrowphase.convex.support_discontinuities import any_tangent
+
+# Convex polytope that grows by one vertex at a time: EPA's inner approximation of the Minkowski difference.
+#
+# Faces are triangles, counterclockwise from outside, with the neighbour across each edge. The arrays are the caller's:
+# 2n - 4 faces for n vertices, as in any closed triangulation.
+
+NEVER = wp.constant(Real(1.0e300))
+
+SLIVER = wp.constant(Real(1.0e-14))
+"""Doubled area of a triangle relative to the product of two edges below which its normal is undefined."""
+
+WITNESS_MISS = wp.constant(Real(1.0e-9))
+"""Error of v relative to the size, from Newton's method or a face, up to which its points are the witnesses."""
+
+
+@wp.struct
+class Face:
+    """corner: its vertices. neighbour: the face across the edge from each corner to the next.
+
+    normal, offset: its plane, normal.x = offset [m]. key: the offset while the face may be expanded, else NEVER.
+    visible: the last vertex from which the face was visible.
+    """
+
+    corner: wp.vec3i
+    neighbour: wp.vec3i
+    normal: Vec3
+    offset: Real
+    key: Real
+    visible: int
+
+
+@wp.func
+def set_face(vertices: wp.array[Vertex], faces: wp.array[Face], face: int, corner: wp.vec3i, outer: int, least: Real):
+    """Writes a face and its plane; a sliver, or a face whose offset is below `least`, takes the plane of `outer`.
+
+    Once the origin is inside, the offset of the closest face only increases: a new face closer than `least`, the least
+    offset so far, is a sliver whose plane is rounding and that is coplanar with its neighbour.
+    """
+    p = vertices[corner[0]].point
+    first = vertices[corner[1]].point - p
+    second = vertices[corner[2]].point - p
+    normal = wp.cross(first, second)
+    square = wp.dot(normal, normal)
+    faces[face].corner = corner
+    faces[face].visible = 0
+    offset = least - Real(1.0)
+    if square > SLIVER * SLIVER * wp.dot(first, first) * wp.dot(second, second):
+        normal = normal / wp.sqrt(square)
+        offset = wp.dot(normal, p)
+    if offset >= least:
+        faces[face].normal = normal
+        faces[face].offset = offset
+        faces[face].key = offset
+    else:
+        faces[face].normal = faces[outer].normal
+        faces[face].offset = faces[outer].offset
+        faces[face].key = NEVER
+
+
+@wp.func
+def start_polytope(vertices: wp.array[Vertex], faces: wp.array[Face]):
+    """Four faces on the vertices 0..3, oriented outwards."""
+    p = vertices[0].point
+    q = vertices[1].point - p
+    r = vertices[2].point - p
+    s = vertices[3].point - p
+    if wp.dot(q, wp.cross(r, s)) > Real(0.0):
+        swap = vertices[1]
+        vertices[1] = vertices[2]
+        vertices[2] = swap
+    face = int(0)
+    while face < 4:
+        corner = wp.vec3i(0, 1, 2)
+        neighbour = wp.vec3i(1, 2, 3)
+        if face == 1:
+            corner = wp.vec3i(0, 3, 1)
+            neighbour = wp.vec3i(3, 2, 0)
+        elif face == 2:
+            corner = wp.vec3i(1, 3, 2)
+            neighbour = wp.vec3i(1, 3, 0)
+        elif face == 3:
+            corner = wp.vec3i(2, 3, 0)
+            neighbour = wp.vec3i(2, 1, 0)
+        set_face(vertices, faces, face, corner, 0, -NEVER)
+        faces[face].neighbour = neighbour
+        face += 1
+
+
+@wp.func
+def find_visible_faces(
+    vertices: wp.array[Vertex],
+    faces: wp.array[Face],
+    visible: wp.array[int],
+    horizon: wp.array[wp.vec3i],
+    vertex: int,
+    face: int,
+    tolerance: Real,
+) -> wp.vec2i:
+    """Lists the faces visible from `vertex`, `face` first, and the horizon edges around them; returns both counts."""
+    p = vertices[vertex].point
+    faces[face].visible = vertex
+    visible[0] = face
+    visible_count = int(1)
+    horizon_count = int(0)
+    i = int(0)
+    while i < visible_count:
+        inner = visible[i]
+        corner = faces[inner].corner
+        neighbour = faces[inner].neighbour
+        k = int(0)
+        while k < 3:
+            other = neighbour[k]
+            if faces[other].visible != vertex:
+                if wp.dot(faces[other].normal, p) - faces[other].offset > tolerance:
+                    faces[other].visible = vertex
+                    visible[visible_count] = other
+                    visible_count += 1
+                else:
+                    following = k + 1
+                    if k == 2:
+                        following = 0
+                    horizon[horizon_count] = wp.vec3i(corner[k], corner[following], other)
+                    horizon_count += 1
+            k += 1
+        i += 1
+    return wp.vec2i(visible_count, horizon_count)
+
+
+@wp.func
+def connect_fan(
+    vertices: wp.array[Vertex],
+    faces: wp.array[Face],
+    horizon: wp.array[wp.vec3i],
+    fan: wp.array[int],
+    vertex: int,
+    horizon_count: int,
+    least: Real,
+):
+    """Writes the face on each horizon edge, and the neighbour links."""
+    i = int(0)
+    while i < horizon_count:
+        edge = horizon[i]
+        slot = fan[edge[0]]
+        set_face(vertices, faces, slot, wp.vec3i(edge[0], edge[1], vertex), edge[2], least)
+        following = fan[edge[1]]
+        faces[slot].neighbour[0] = edge[2]
+        faces[slot].neighbour[1] = following
+        faces[following].neighbour[2] = slot
+        outer = faces[edge[2]].corner
+        if outer[0] == edge[1]:
+            faces[edge[2]].neighbour[0] = slot
+        elif outer[1] == edge[1]:
+            faces[edge[2]].neighbour[1] = slot
+        else:
+            faces[edge[2]].neighbour[2] = slot
+        i += 1
+
+
+@wp.func
+def add_vertex(
+    vertices: wp.array[Vertex],
+    faces: wp.array[Face],
+    visible: wp.array[int],
+    horizon: wp.array[wp.vec3i],
+    fan: wp.array[int],
+    vertex: int,
+    face: int,
+    face_count: int,
+    tolerance: Real,
+    least: Real,
+) -> int:
+    """Adds `vertex` to the polytope, replacing the faces visible from it.
+
+    Args:
+        vertex: the newest; its index marks the visible faces. face: a visible face. face_count: slots in use.
+        visible, horizon, fan: scratch; visible faces, horizon edges (from, to, face beyond), new face at each horizon
+            vertex.
+        tolerance: a face is not visible from a vertex up to this far above its plane [m].
+        least: no true face can be closer to the origin than this [m].
+    Returns:
+        slots in use now; -1 if the visible faces are not one disc with all its vertices on the horizon, which only
+        rounding can cause.
+    """
+    found = find_visible_faces(vertices, faces, visible, horizon, vertex, face, tolerance)
+    visible_count = found[0]
+    horizon_count = found[1]
+    if horizon_count != visible_count + 2:
+        return -1
+    i = int(0)
+    while i < horizon_count:
+        slot = face_count + i - visible_count
+        if i < visible_count:
+            slot = visible[i]
+        fan[horizon[i][0]] = slot
+        i += 1
+    connect_fan(vertices, faces, horizon, fan, vertex, horizon_count, least)
+    return face_count + 2
+
+
+@wp.struct
+class Depth:
+    """Penetration depth of two cores. depth: [m]. normal: unit, a to b, in a's frame.
+
+    on_a: core a's witness if has_witness is 1, from Newton's method or from the face that attains the depth.
+    exact: 0 if a limit ended the search; depth and normal are then the best found, an upper bound.
+    vertex_count: size of the polytope.
+    """
+
+    depth: Real
+    normal: Vec3
+    on_a: Vec3
+    has_witness: int
+    exact: int
+    vertex_count: int
+
+
+@wp.func
+def with_witness(vertices: wp.array[Vertex], faces: wp.array[Face], face_count: int, best: Depth, scale: Real) -> Depth:
+    """`best` with the witness interpolated from the polytope face that attains the depth, if there is one.
+
+    Of several coplanar faces, the first that contains the origin's projection.
+    """
+    result = best
+    nearest = best.depth * best.normal
+    i = int(0)
+    while i < face_count and result.has_witness == 0:
+        if wp.abs(wp.dot(faces[i].normal, nearest) - faces[i].offset) <= WITNESS_MISS * scale:
+            corner = faces[i].corner
+            p = vertices[corner[0]].point
+            q = vertices[corner[1]].point
+            r = vertices[corner[2]].point
+            of_p = wp.max(wp.dot(wp.cross(q - nearest, r - nearest), faces[i].normal), Real(0.0))
+            of_q = wp.max(wp.dot(wp.cross(r - nearest, p - nearest), faces[i].normal), Real(0.0))
+            of_r = wp.max(wp.dot(wp.cross(p - nearest, q - nearest), faces[i].normal), Real(0.0))
+            area = of_p + of_q + of_r
+            if area > Real(0.0):
+                of_p = of_p / area
+                of_q = of_q / area
+                of_r = of_r / area
+                # The interpolated corners must reproduce the point: they do not for slivers, whose weights are
+                # rounding.
+                if wp.length(of_p * p + of_q * q + of_r * r - nearest) <= WITNESS_MISS * scale:
+                    on_a = of_p * vertices[corner[0]].on_a
+                    on_a += of_q * vertices[corner[1]].on_a
+                    result.on_a = on_a + of_r * vertices[corner[2]].on_a
+                    result.has_witness = 1
+        i += 1
+    return result
+
+
+# Memory for searches with large arrays: a pool of slots in place of local arrays.
+#
+# A GPU's driver reserves the local arrays of a kernel for every thread that can be resident, whether it uses them or
+# not. On the CPU Warp clears a local array twice, which took longer than most searches. Here a thread takes one of the
+# slots for as long as it needs one:
+#
+#     lanes = active_lanes()
+#     is_done = int(0)
+#     while all_done(lanes, is_done) == 0:
+#         slot = wp.uint64(0)
+#         if is_done == 0:
+#             slot = take_slot()
+#         if slot != wp.uint64(0):
+#             ...
+#             give_back_slot(slot)
+#             is_done = 1
+#
+# A thread that finds no free slot tries again in the next iteration. This cannot deadlock: a thread waits only in
+# `all_done`, for threads of its own warp, and no thread holds a slot there; a thread that holds a slot waits for
+# nothing. `all_done` must remain: without it the compiler may execute the search after the loop, which the threads of
+# a warp leave together, so that those with a slot would wait for those without.
+#
+# Which slot a thread gets has no influence on its results: it reads nothing from the slot that it has not written.
+
+GPU_SLOT_COUNT = 128
+"""Threads of a kernel that can use a slot at a time on a GPU; each kernel has a pool of its own."""
+
+CPU_SLOT_COUNT = 32
+"""Threads of a kernel that can use a slot at a time on the CPU. More wait, and few are in a search at a time. The pool
+is cleared at load, and takes its memory then."""
+
+SLOT_BYTES = 60 * 1024
+"""Of one slot, at least the arrays of EPA with its large capacity (see epa.py)."""
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return 1;
+#else
+    return 0;
+#endif
+""")
+def is_on_gpu() -> int:
+    """1 on a GPU, 0 on the CPU; a constant, so that the compiler leaves out the code for the other."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return __activemask();
+#else
+    return 1;
+#endif
+""")
+def active_lanes() -> wp.uint32:
+    """Bits of the threads of this warp that execute this call together."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return __all_sync(lanes, is_done);
+#else
+    return is_done;
+#endif
+""")
+def all_done(lanes: wp.uint32, is_done: int) -> int:
+    """1 if `is_done` is 1 in all threads of `lanes`, each of which must call this equally often; waits for them."""
+    ...
+
+
+@wp.func_native(f"""
+#if defined(__CUDA_ARCH__)
+    const unsigned int count = {GPU_SLOT_COUNT};
+    static __device__ unsigned long long slots[{GPU_SLOT_COUNT}][{1 + SLOT_BYTES // 8}];
+    const unsigned int first = blockIdx.x * blockDim.x + threadIdx.x;
+#else
+    const unsigned int count = {CPU_SLOT_COUNT};
+    static unsigned long long slots[{CPU_SLOT_COUNT}][{1 + SLOT_BYTES // 8}];
+    // Threads begin at different slots: their stacks, of 8 MiB or so, are at different multiples of that.
+    const char on_stack = 0;
+    const unsigned int first = (unsigned int)((unsigned long long)&on_stack >> 23);
+#endif
+    // The first word of a slot is 1 while a thread holds it.
+    for (unsigned int k = 0; k < count; ++k) {{
+        unsigned long long* slot = slots[(first + k) % count];
+#if defined(__CUDA_ARCH__)
+        if (atomicCAS(slot, 0ull, 1ull) == 0ull) {{
+            __threadfence();
+            return (wp::uint64)(slot + 1);
+        }}
+    }}
+    __nanosleep(500);
+#else
+        if (__sync_bool_compare_and_swap(slot, 0ull, 1ull))
+            return (wp::uint64)(slot + 1);
+    }}
+#endif
+    return 0;
+""")
+def take_slot() -> wp.uint64:
+    """Address of SLOT_BYTES bytes, not set, that no other thread uses until `give_back_slot`; 0 if no slot is free."""
+    ...
+
+
+@wp.func_native("""
+    unsigned long long* slot = (unsigned long long*)address - 1;
+#if defined(__CUDA_ARCH__)
+    __threadfence();
+    atomicExch(slot, 0ull);
+#else
+    __sync_lock_release(slot);
+#endif
+""")
+def give_back_slot(address: wp.uint64):
+    """Makes a slot of `take_slot` free for other threads."""
+    ...
+
 
 # ruff: noqa: F811
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.support import (
+from collidecli.engine.geometry.primitives import (
     DifferenceOfHulls,
     MinkowskiDifference,
     Vertex,
     core_is_curved,
     difference_support,
 )
+from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.convex.newton import Descent, descend, minimum_on_disc
 
 # ruff: noqa: F811

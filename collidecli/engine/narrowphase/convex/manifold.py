@@ -12,18 +12,21 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.contact_record import ContactBuffer, emit_contact, memory_row
+from collidecli.engine.geometry.primitives import support_point
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.geometry.support import support_point
-from collidecli.engine.narrowphase.convex.feature import (
+from collidecli.engine.narrowphase.convex.feature_overlap import overlap_contacts
+from collidecli.engine.narrowphase.convex.features import (
     FACE,
     POINT,
     RIM_COUNT,
     Feature,
+    face_normal,
+    feature_at,
+    is_on_face,
     merge_distance,
     rounding_level,
+    support_feature,
 )
-from collidecli.engine.narrowphase.convex.feature_overlap import overlap_contacts
-from collidecli.engine.narrowphase.convex.features import face_normal, feature_at, is_on_face, support_feature
 
 MAX_MANIFOLD = 2 * RIM_COUNT + 1
 """Two rim polygons intersect in at most 12 corners; the witness may be added."""

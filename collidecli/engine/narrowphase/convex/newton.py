@@ -12,10 +12,9 @@ never accepted.
 
 import warp as wp
 
-from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.shape_codes import CONE, CYLINDER
-from collidecli.engine.geometry.support import MinkowskiDifference, SupportDiscontinuity, Vertex, difference_support
-from collidecli.engine.narrowphase.convex.support_discontinuities import (
+from collidecli.engine.geometry.primitives import MinkowskiDifference, SupportDiscontinuity, Vertex, difference_support
+from collidecli.engine.geometry.real import CONE, CYLINDER, Real, Vec3
+from collidecli.engine.narrowphase.convex.depth_certificate import (
     NONE,
     DiscontinuityRoles,
     any_tangent,

@@ -3,11 +3,10 @@
 import warp as wp
 
 from collidecli.engine.contact_record import ContactBuffer
-from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
-from collidecli.engine.geometry.shape_codes import BOX
-from collidecli.engine.geometry.support import primitive
-from collidecli.engine.narrowphase.convex.feature import rounding_level
+from collidecli.engine.geometry.primitives import primitive
+from collidecli.engine.geometry.real import BOX, Mat33, Pose, Real, Vec3
 from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts
+from collidecli.engine.narrowphase.convex.features import rounding_level
 from collidecli.engine.narrowphase.convex.manifold import (
     contact_manifold,
     nearest_emitted,

@@ -10,8 +10,7 @@ import warp as wp
 
 from collidecli.engine.contact_record import Candidates, ContactBuffer, emit_contact, memory_row
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.geometry.shape_codes import MESH
+from collidecli.engine.geometry.real import MESH, Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import INEXACT, Bucket
 from collidecli.engine.narrowphase.convex.features import with_facing
 from collidecli.engine.narrowphase.convex.manifold import MAX_MANIFOLD, along_face, manifold_along, witness_of

@@ -17,14 +17,14 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.contact_record import ContactBuffer, emit_contact
-from collidecli.engine.geometry.nearest_on_primitive import (
+from collidecli.engine.geometry.closest_points import END_HIGH, END_LOW, SIDE, TOUCHING, away_from_axis
+from collidecli.engine.geometry.primitives import (
     nearest_on_box,
     nearest_on_cone,
     nearest_on_cylinder,
     nearest_on_ellipsoid,
 )
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.geometry.segments import END_HIGH, END_LOW, SIDE, TOUCHING, away_from_axis
 
 
 @wp.func

@@ -13,11 +13,12 @@ from typing import Any
 
 import warp as wp
 
+from collidecli.engine.candidates import Query, hull_of, primitive_of
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.heightfields import Field, Heightfields, field_of, field_triangle
 from collidecli.engine.geometry.meshes import Meshes, TriangleShape, triangle_shape
+from collidecli.engine.geometry.primitives import Vertex
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.support import Vertex
 from collidecli.engine.narrowphase.collider import Collider
 from collidecli.engine.narrowphase.convex.gjk import (
     BEYOND_MAX_SEPARATION,
@@ -32,16 +33,15 @@ from collidecli.engine.narrowphase.convex.penetration import (
     minkowski_difference,
     sum_of_sizes,
 )
-from collidecli.engine.narrowphase.sub_pair_touches import touch_collider, touch_kernel, without_depths
+from collidecli.engine.narrowphase.sub_pairs import touch_collider, touch_kernel, without_depths
 from collidecli.engine.narrowphase.triangles import heightfield_colliders, mesh_colliders
 from collidecli.engine.narrowphase.triangles.convex_triangle import (
     TriangleQuery,
     toward_triangle,
     triangle_query,
 )
+from collidecli.engine.narrowphase.triangles.mesh_mid_phase import middle_of
 from collidecli.engine.narrowphase.triangles.normal_cones import has_inside, normal_cone_at
-from collidecli.engine.narrowphase.triangles.shape_middle import middle_of
-from collidecli.engine.pair_query import Query, hull_of, primitive_of
 from collidecli.scene.shape_types import ShapeType
 
 # ruff: noqa: F811

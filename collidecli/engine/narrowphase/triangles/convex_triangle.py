@@ -18,15 +18,20 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.contact_record import ContactBuffer, emit_contact, memory_row
-from collidecli.engine.geometry.mesh_nearest import feature_of_mesh_point, mesh_point_on_triangle, outward_at
-from collidecli.engine.geometry.meshes import Meshes, TriangleShape, barycentric_of
-from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.geometry.shape_codes import CAPSULE, SPHERE
-from collidecli.engine.geometry.support import Vertex, core_is_flat, core_radius, support_point
+from collidecli.engine.geometry.meshes import (
+    Meshes,
+    TriangleShape,
+    barycentric_of,
+    feature_of_mesh_point,
+    mesh_point_on_triangle,
+    outward_at,
+)
+from collidecli.engine.geometry.primitives import Vertex, core_is_flat, core_radius, support_point
+from collidecli.engine.geometry.real import CAPSULE, SPHERE, Pose, Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import FALLBACK, MIDDLE_INSIDE
 from collidecli.engine.narrowphase.convex.analytic_early_out import toward
 from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts
-from collidecli.engine.narrowphase.convex.features import feature_at
+from collidecli.engine.narrowphase.convex.features import corner_of, feature_at, triangle_feature_at
 from collidecli.engine.narrowphase.convex.gjk import BEYOND_MAX_SEPARATION, OVERLAP, nearest_of_difference
 from collidecli.engine.narrowphase.convex.manifold import (
     along_face,
@@ -41,9 +46,9 @@ from collidecli.engine.narrowphase.convex.penetration import (
     sum_of_sizes,
     witness_by_gjk,
 )
-from collidecli.engine.narrowphase.convex.triangle_features import corner_of, triangle_feature_at
 from collidecli.engine.narrowphase.sub_pairs import INEXACT
-from collidecli.engine.narrowphase.triangles.heightfield_query_bounds import AT_SURFACE, nearest_on_triangle
+from collidecli.engine.narrowphase.triangles.heightfield_triangles import AT_SURFACE, nearest_on_triangle
+from collidecli.engine.narrowphase.triangles.mesh_mid_phase import middle_of
 from collidecli.engine.narrowphase.triangles.normal_cones import (
     RISE,
     has_inside,
@@ -52,7 +57,6 @@ from collidecli.engine.narrowphase.triangles.normal_cones import (
     normal_cone_at,
     normal_cone_of_edge,
 )
-from collidecli.engine.narrowphase.triangles.shape_middle import middle_of
 
 
 @wp.func(inline=False)

@@ -12,6 +12,7 @@ from typing import Any
 
 import warp as wp
 
+from collidecli.engine.candidates import Query, hull_of, primitive_of
 from collidecli.engine.contact_record import ContactBuffer, emit_contact
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.heightfields import (
@@ -28,11 +29,11 @@ from collidecli.engine.geometry.heightfields import (
     y_of,
 )
 from collidecli.engine.geometry.meshes import TriangleShape
+from collidecli.engine.geometry.primitives import Primitive
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.support import Primitive
 from collidecli.engine.narrowphase.collider import Collider
 from collidecli.engine.narrowphase.contact_merging import merge_triangles
-from collidecli.engine.narrowphase.convex.triangle_features import triangle_feature_at
+from collidecli.engine.narrowphase.convex.features import triangle_feature_at
 from collidecli.engine.narrowphase.sub_pairs import (
     SubPairKernels,
     SubPairList,
@@ -41,6 +42,7 @@ from collidecli.engine.narrowphase.sub_pairs import (
     sub_pair_kernel,
 )
 from collidecli.engine.narrowphase.triangles.convex_least_translation import settle_kernel
+from collidecli.engine.narrowphase.triangles.convex_sweep import FieldSurface
 from collidecli.engine.narrowphase.triangles.convex_triangle import (
     MAX_CONTACTS,
     NEARER,
@@ -49,12 +51,19 @@ from collidecli.engine.narrowphase.triangles.convex_triangle import (
     middle_inside_heightfield,
     triangle_query,
 )
-from collidecli.engine.narrowphase.triangles.heightfield_nearest import (
+from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
+    Traversal,
+    begin_traversal,
+    descend,
     is_inside,
+    is_under,
     nearest_part,
+    range_of,
+    skip_square,
     squared_distance_to_square,
+    wall_range,
 )
-from collidecli.engine.narrowphase.triangles.heightfield_query_bounds import (
+from collidecli.engine.narrowphase.triangles.heightfield_triangles import (
     AT_SURFACE,
     ShapeBounds,
     bounds_of_shape,
@@ -62,19 +71,8 @@ from collidecli.engine.narrowphase.triangles.heightfield_query_bounds import (
     may_have_contact,
     nearest_on_triangle,
 )
-from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
-    Traversal,
-    begin_traversal,
-    descend,
-    is_under,
-    range_of,
-    skip_square,
-    wall_range,
-)
+from collidecli.engine.narrowphase.triangles.mesh_mid_phase import middle_of
 from collidecli.engine.narrowphase.triangles.normal_cones import has_nearer, normal_cone_at
-from collidecli.engine.narrowphase.triangles.shape_middle import middle_of
-from collidecli.engine.narrowphase.triangles.swept_surface import FieldSurface
-from collidecli.engine.pair_query import Query, hull_of, primitive_of
 from collidecli.scene.shape_types import ShapeType
 
 # ruff: noqa: SIM102

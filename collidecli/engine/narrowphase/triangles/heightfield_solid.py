@@ -11,19 +11,267 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from collidecli.engine.candidates import Query
 from collidecli.engine.contact_record import Candidates, ContactRecord
 from collidecli.engine.device_model import DeviceModel, ShapeRows
-from collidecli.engine.geometry.clearance import measure_clearance
+from collidecli.engine.geometry.bounds import clearance_at, measure_clearance, measure_grid
+from collidecli.engine.geometry.heightfields import Field, Heightfields, field_of, highest_of_cell, named_triangle
 from collidecli.engine.geometry.meshes import Meshes, upload_meshes
-from collidecli.engine.geometry.shape_codes import HEIGHTFIELD
+from collidecli.engine.geometry.real import HEIGHTFIELD, Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import Collider, ColliderBatch
-from collidecli.engine.narrowphase.sub_pairs import SubPairKernels, SubPairs
+from collidecli.engine.narrowphase.contact_merging import merge_surfaces
+from collidecli.engine.narrowphase.sub_pairs import (
+    PairRows,
+    SubPairKernels,
+    SubPairList,
+    SubPairs,
+    append_sub_pair,
+    overlap_kernel,
+    search_kernel,
+)
 from collidecli.engine.narrowphase.triangles import mesh_colliders, mesh_mesh
+from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
+    Traversal,
+    begin_traversal,
+    descend,
+    is_under,
+    range_of,
+    skip_square,
+    wall_range,
+)
+from collidecli.engine.narrowphase.triangles.heightfield_triangles import HeightfieldPair, bits_of_face
+from collidecli.engine.narrowphase.triangles.mesh_mesh import (
+    SPARE_ROWS,
+    feature_kernel,
+    has_candidate_feature,
+    surface_pair_of,
+)
+from collidecli.engine.narrowphase.triangles.mesh_mid_phase import ShapeBounds, box_intersects, box_of_shape
+from collidecli.engine.narrowphase.triangles.separating_translation import measure_regions
+from collidecli.engine.narrowphase.triangles.surface_pair import TOUCHES
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.heightfield_mesh import solid_features, solid_mesh
+from collidecli.scene.heightfield import solid_features, solid_mesh
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.triangle_mesh import TriangleMesh
+
+# Collider of a mesh and a heightfield: the features of each against the surface of the other, as for two meshes.
+
+
+@wp.struct
+class Surfaces:
+    """Every mesh of a model, with its clearance grid, and every heightfield."""
+
+    meshes: Meshes
+    heightfields: Heightfields
+
+
+@wp.struct
+class MeshOverHeightfield:
+    """A pair's mesh and heightfield, and the bounds of each in the frame of the other.
+
+    to_heightfield, to_mesh: pose of the mesh in the heightfield's frame, and its inverse. of_heightfield: bounds of the
+    heightfield in the mesh's frame, and the mesh's BVH. of_mesh: bounds of the mesh in the heightfield's frame. grown:
+    greatest distance from the other surface at which a triangle has contacts [m].
+    """
+
+    mesh: int
+    to_heightfield: Pose
+    to_mesh: Pose
+    of_heightfield: ShapeBounds
+    of_mesh: ShapeBounds
+    grown: Real
+
+
+@wp.func
+def bounds_of_pair(rows: ShapeRows, meshes: Meshes, query: Query) -> MeshOverHeightfield:
+    """The bounds of a pair."""
+    bounds = MeshOverHeightfield()
+    bounds.mesh = rows.mesh[query.row_a]
+    bounds.to_mesh = query.pose_b_to_a
+    bounds.to_heightfield = wp.transform_inverse(query.pose_b_to_a)
+    extent = wp.max(rows.size[query.row_a], rows.size[query.row_b])
+    bounds.grown = wp.max(query.max_separation, Real(0.0)) + TOUCHES * wp.max(extent[0], wp.max(extent[1], extent[2]))
+    bounds.of_heightfield = box_of_shape(rows.type[query.row_b], rows.size[query.row_b], bounds.to_mesh, bounds.grown)
+    bounds.of_mesh = box_of_shape(rows.type[query.row_a], rows.size[query.row_a], bounds.to_heightfield, bounds.grown)
+    bounds.of_heightfield.first = meshes.arrays[0].header[bounds.mesh].first_node
+    bounds.of_heightfield.end = meshes.arrays[0].header[bounds.mesh].end_node
+    return bounds
+
+
+@wp.func(inline=False)
+def is_off_heightfield(field: Field, low: Vec3, high: Vec3) -> bool:
+    """Whether a box is above the surface under it, beside the rectangle, or below the base."""
+    if high[2] < field.bottom:
+        return True
+    traversal = begin_traversal(field, low, high)
+    while traversal.done == 0:
+        passes = not is_under(traversal)
+        if not passes:
+            heights = range_of(field, traversal)
+            passes = heights.known == 1 and heights.high < low[2]
+        if passes:
+            traversal = skip_square(traversal)
+        elif traversal.level > 0:
+            traversal = descend(traversal)
+        else:
+            if highest_of_cell(field, traversal.i, traversal.j) >= low[2]:
+                return False
+            traversal = skip_square(traversal)
+    return True
+
+
+@wp.func
+def node_is_off(bounds: MeshOverHeightfield, meshes: Meshes, field: Field, node: int) -> bool:
+    """Whether a node of the mesh's BVH, grown, does not intersect the solid."""
+    half = Real(0.5) * (meshes.arrays[0].upper[node] - meshes.arrays[0].lower[node])
+    middle = wp.transform_point(bounds.to_heightfield, meshes.arrays[0].lower[node] + half)
+    turn = wp.quat_to_matrix(wp.transform_get_rotation(bounds.to_heightfield))
+    extent = Vec3(bounds.grown, bounds.grown, bounds.grown)
+    for axis in range(3):
+        for k in range(3):
+            extent[axis] = extent[axis] + wp.abs(turn[axis, k]) * half[k]
+    return is_off_heightfield(field, middle - extent, middle + extent)
+
+
+@wp.func(inline=False)
+def face_has_candidate_feature(bounds: MeshOverHeightfield, meshes: Meshes, field: Field, number: int) -> bool:
+    """Whether a triangle of the heightfield has candidate features and may be within `grown` of the mesh."""
+    shape = named_triangle(field, number)
+    lower = wp.min(shape.p, wp.min(shape.q, shape.r))
+    upper = wp.max(shape.p, wp.max(shape.q, shape.r))
+    for axis in range(3):
+        if lower[axis] > bounds.of_mesh.upper[axis] or upper[axis] < bounds.of_mesh.lower[axis]:
+            return False
+    middle = wp.transform_point(bounds.to_mesh, Real(0.5) * (lower + upper))
+    if clearance_at(meshes, bounds.mesh, middle).free - Real(0.5) * wp.length(upper - lower) >= bounds.grown:
+        return False
+    return has_candidate_feature(bits_of_face(field, number, True))
+
+
+@wp.func
+def traversal_of_part(bounds: MeshOverHeightfield, field: Field, part: int, parts: int) -> Traversal:
+    """The traversal of the rows of cells under the mesh in part `part` of `parts`."""
+    traversal = begin_traversal(field, bounds.of_mesh.lower, bounds.of_mesh.upper)
+    length = (traversal.last_row - traversal.first_row) / parts + 1
+    traversal.first_row += length * part
+    if traversal.first_row > traversal.last_row:
+        traversal.done = 1
+    traversal.last_row = wp.min(traversal.last_row, traversal.first_row + length - 1)
+    return traversal
+
+
+@wp.func
+def append_face(
+    bounds: MeshOverHeightfield, meshes: Meshes, field: Field, number: int, out: SubPairList, found: int
+) -> int:
+    """Appends a triangle of the heightfield that has candidate features; returns the number of sub-pairs."""
+    if face_has_candidate_feature(bounds, meshes, field, number):
+        return append_sub_pair(out, found, ~number)
+    return found
+
+
+@wp.func
+def faces_of_heightfield(
+    bounds: MeshOverHeightfield, meshes: Meshes, field: Field, part: int, parts: int, out: SubPairList, before: int
+) -> int:
+    """Appends the heightfield's triangles with candidate features in part `part`; returns the number of sub-pairs."""
+    found = before
+    traversal = traversal_of_part(bounds, field, part, parts)
+    while traversal.done == 0:
+        passes = not is_under(traversal)
+        if not passes:
+            heights = range_of(field, traversal)
+            passes = heights.known == 1 and (
+                heights.high < bounds.of_mesh.lower[2] or heights.low > bounds.of_mesh.upper[2]
+            )
+        if passes:
+            traversal = skip_square(traversal)
+        elif traversal.level > 0:
+            traversal = descend(traversal)
+        else:
+            first = 2 * (traversal.i * field.cols + traversal.j)
+            for upper in range(2):
+                found = append_face(bounds, meshes, field, first + upper, out, found)
+            traversal = skip_square(traversal)
+    if part == 0:
+        for side in range(4):
+            numbers = wall_range(field, side, bounds.of_mesh.lower, bounds.of_mesh.upper)
+            for number in range(numbers[0], numbers[1]):
+                found = append_face(bounds, meshes, field, number, out, found)
+    return found
+
+
+@wp.func
+def find_sub_pairs(rows: ShapeRows, surfaces: Surfaces, query: Query, part: int, parts: int, out: SubPairList) -> int:
+    """Appends the mesh's triangles with candidate features in a part of its BVH, then ~ the heightfield's in a part."""
+    meshes = surfaces.meshes
+    field = field_of(surfaces.heightfields, rows.heightfield[query.row_b])
+    bounds = bounds_of_pair(rows, meshes, query)
+    length = (bounds.of_heightfield.end - bounds.of_heightfield.first) / parts + 1
+    node = bounds.of_heightfield.first + length * part
+    stop = wp.min(bounds.of_heightfield.end, node + length)
+    found = int(0)
+    while node < stop:
+        if not box_intersects(bounds.of_heightfield, meshes, node) or node_is_off(bounds, meshes, field, node):
+            node = meshes.arrays[0].skip[node]
+            continue
+        face = meshes.arrays[0].leaf[node]
+        if face >= 0 and has_candidate_feature(meshes.arrays[0].owned[face]):
+            found = append_sub_pair(out, found, face)
+        node += 1
+    found = faces_of_heightfield(bounds, meshes, field, part, parts, out, found)
+    if part == 0 and (found > 0 or parts > 1):
+        found = append_sub_pair(out, found, SPARE_ROWS)
+    return found
+
+
+@wp.func
+def source_of_pair(rows: ShapeRows, surfaces: Surfaces, query: Query) -> HeightfieldPair:
+    """The triangle source of a mesh, the pair's a, and a heightfield, its b."""
+    heightfield_pair = HeightfieldPair()
+    heightfield_pair.meshes = surfaces.meshes
+    heightfield_pair.field = field_of(surfaces.heightfields, rows.heightfield[query.row_b])
+    middle = wp.transform_get_translation(wp.transform_inverse(query.pose_b_to_a))
+    if middle[2] < heightfield_pair.field.bottom:
+        heightfield_pair.beneath = 1
+        if wp.abs(middle[0]) <= heightfield_pair.field.half_x and wp.abs(middle[1]) <= heightfield_pair.field.half_y:
+            heightfield_pair.under = 1
+    return heightfield_pair
+
+
+@wp.func
+def measure_pair(rows: ShapeRows, surfaces: Surfaces, query: Query, out: PairRows) -> int:
+    """Replaces the contacts of an overlapping mesh and heightfield by those of their regions, see `region_depth`."""
+    heightfield_pair = source_of_pair(rows, surfaces, query)
+    pair = surface_pair_of(rows, heightfield_pair, query)
+    if heightfield_pair.beneath == 0:
+        # The mesh does not exit through the base: the heightfield must not move up.
+        pair.blocked = wp.transform_vector(query.pose_b_to_a, Vec3(Real(0.0), Real(0.0), Real(1.0)))
+    return measure_regions(heightfield_pair, pair, out)
+
+
+MESH_HEIGHTFIELD = SubPairKernels(
+    "mesh_heightfield",
+    "meshes_and_heightfields",
+    search_kernel(Surfaces, find_sub_pairs),
+    merge_surfaces,
+    parts_on_cuda=32,
+    others=(measure_grid,),
+    overlap=overlap_kernel(Surfaces, measure_pair),
+)
+COLLIDER = Collider(
+    "mesh_heightfield",
+    0,
+    feature_kernel(Surfaces, source_of_pair),
+    may_be_inexact=True,
+    sub_pair_kernels=MESH_HEIGHTFIELD,
+)
+
+
+def mesh_collider_for(type_a: ShapeType) -> Collider:
+    """The collider of meshes on heightfields, whose contacts are counted."""
+    return COLLIDER
 
 
 @dataclass(frozen=True)

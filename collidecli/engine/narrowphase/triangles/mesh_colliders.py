@@ -8,16 +8,18 @@ from typing import Any
 
 import warp as wp
 
+from collidecli.engine.candidates import Query, hull_of, primitive_of
 from collidecli.engine.contact_record import ContactBuffer, emit_contact
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.meshes import Meshes, TriangleShape, triangle_shape
+from collidecli.engine.geometry.primitives import Primitive
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.support import Primitive
 from collidecli.engine.narrowphase.collider import Collider
 from collidecli.engine.narrowphase.contact_merging import merge_triangles
-from collidecli.engine.narrowphase.convex.triangle_features import corner_of
+from collidecli.engine.narrowphase.convex.features import corner_of
 from collidecli.engine.narrowphase.sub_pairs import SubPairKernels, search_kernel, sub_pair_kernel
 from collidecli.engine.narrowphase.triangles.convex_least_translation import settle_kernel
+from collidecli.engine.narrowphase.triangles.convex_sweep import MeshSurface
 from collidecli.engine.narrowphase.triangles.convex_triangle import (
     MAX_CONTACTS,
     TriangleQuery,
@@ -26,8 +28,6 @@ from collidecli.engine.narrowphase.triangles.convex_triangle import (
     triangle_query,
 )
 from collidecli.engine.narrowphase.triangles.mesh_mid_phase import triangles_near
-from collidecli.engine.narrowphase.triangles.swept_surface import MeshSurface
-from collidecli.engine.pair_query import Query, hull_of, primitive_of
 from collidecli.scene.shape_types import ShapeType
 
 MESH = SubPairKernels("mesh", "meshes", search_kernel(Meshes, triangles_near), merge_triangles)

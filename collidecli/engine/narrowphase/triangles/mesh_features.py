@@ -4,12 +4,29 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.mesh_nearest import EDGE_PART, FACE_PART
-from collidecli.engine.geometry.meshes import square_to_segment
+from collidecli.engine.geometry.meshes import EDGE_PART, FACE_PART, square_to_segment
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import FALLBACK
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
-from collidecli.engine.narrowphase.triangles.mesh_pair_context import (
+from collidecli.engine.narrowphase.triangles.normal_cones import RISE
+from collidecli.engine.narrowphase.triangles.surface import (
+    chord_of,
+    closest_point_on,
+    corner_cone_contains,
+    corner_on,
+    deepest_of,
+    depth_inside,
+    edge_cone_contains,
+    feature_on,
+    is_front_facing,
+    is_owned,
+    is_within_by,
+    nearest_on,
+    normal_on,
+    outward_on,
+    priority_on,
+)
+from collidecli.engine.narrowphase.triangles.surface_pair import (
     MeshPairContext,
     append_contact,
     append_crossing,
@@ -17,26 +34,6 @@ from collidecli.engine.narrowphase.triangles.mesh_pair_context import (
     origin_of,
     own_direction,
     penetration_of_point,
-)
-from collidecli.engine.narrowphase.triangles.normal_cones import RISE
-from collidecli.engine.narrowphase.triangles.surface_interior import (
-    chord_of,
-    deepest_of,
-    depth_inside,
-    is_within_by,
-    nearest_on,
-)
-from collidecli.engine.narrowphase.triangles.triangle_source import (
-    closest_point_on,
-    corner_cone_contains,
-    corner_on,
-    edge_cone_contains,
-    feature_on,
-    is_front_facing,
-    is_owned,
-    normal_on,
-    outward_on,
-    priority_on,
 )
 
 # ruff: noqa: SIM102

@@ -11,8 +11,9 @@ from typing import Any
 
 import warp as wp
 
+from collidecli.engine.candidates import Query
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.clearance import clearance_at, measure_grid
+from collidecli.engine.geometry.bounds import clearance_at, measure_grid
 from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import Collider
@@ -28,8 +29,8 @@ from collidecli.engine.narrowphase.sub_pairs import (
     search_kernel,
     spare_rows,
 )
-from collidecli.engine.narrowphase.triangles.heightfield_interior import HeightfieldPair
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import begin_near_segment, next_near_segment
+from collidecli.engine.narrowphase.triangles.heightfield_triangles import HeightfieldPair
 from collidecli.engine.narrowphase.triangles.mesh_features import (
     chord_contact,
     edge_on_edge,
@@ -38,20 +39,25 @@ from collidecli.engine.narrowphase.triangles.mesh_features import (
     vertex_on_triangle,
 )
 from collidecli.engine.narrowphase.triangles.mesh_mid_phase import ShapeBounds, box_intersects, box_of_shape
-from collidecli.engine.narrowphase.triangles.mesh_pair_context import TOUCHES, MeshPairContext, context_of_pair
-from collidecli.engine.narrowphase.triangles.region_depth import measure_meshes
-from collidecli.engine.narrowphase.triangles.surface_interior import crossing_parameter, free_radius
-from collidecli.engine.narrowphase.triangles.surface_pair import CAPACITY, SurfacePair
-from collidecli.engine.narrowphase.triangles.triangle_source import (
+from collidecli.engine.narrowphase.triangles.separating_translation import measure_meshes
+from collidecli.engine.narrowphase.triangles.surface import (
     closed_flag,
     corner_on,
+    crossing_parameter,
+    free_radius,
     front_flag,
     is_crossed,
     mesh_arrays,
     other_bits,
     own_bits,
 )
-from collidecli.engine.pair_query import Query
+from collidecli.engine.narrowphase.triangles.surface_pair import (
+    CAPACITY,
+    TOUCHES,
+    MeshPairContext,
+    SurfacePair,
+    context_of_pair,
+)
 from collidecli.scene.shape_types import ShapeType
 
 # ruff: noqa: F811

@@ -1,18 +1,44 @@
 """Mid phase of convex shapes against meshes: the triangles that each candidate is tested against, by BVH traversal."""
 
-from __future__ import annotations
-
 import warp as wp
 
+from collidecli.engine.candidates import Query, hull_of
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box
-from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_mesh_point, square_to_box
-from collidecli.engine.geometry.meshes import Meshes
-from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.geometry.shape_codes import PLANE
+from collidecli.engine.geometry.hulls import HullShape
+from collidecli.engine.geometry.meshes import Meshes, is_inside_mesh, nearest_mesh_point, square_to_box
+from collidecli.engine.geometry.primitives import Primitive, support_point
+from collidecli.engine.geometry.real import CONVEX_MESH, PLANE, Pose, Real, Vec3
 from collidecli.engine.narrowphase.sub_pairs import SubPairList, append_sub_pair, has_all
-from collidecli.engine.narrowphase.triangles.shape_middle import middle_of_row
-from collidecli.engine.pair_query import Query
+
+# Interior points of convex shapes.
+
+# ruff: noqa: F811
+
+
+@wp.func
+def middle_of(shape: Primitive) -> Vec3:
+    """An interior point of a primitive, its own frame [m]."""
+    return Vec3()
+
+
+@wp.func
+def middle_of(shape: HullShape) -> Vec3:
+    """An interior point of a hull, its own frame [m]; the middle of its AABB need not be one."""
+    total = Vec3()
+    for axis in range(3):
+        direction = Vec3()
+        direction[axis] = Real(1.0)
+        total += support_point(shape, direction) + support_point(shape, -direction)
+    return total / Real(6.0)
+
+
+@wp.func(inline=False)
+def middle_of_row(rows: ShapeRows, row: int) -> Vec3:
+    """An interior point of a convex shape, its own frame [m]."""
+    if rows.type[row] == CONVEX_MESH:
+        return middle_of(hull_of(rows, row))
+    return Vec3()
 
 
 @wp.struct

@@ -14,12 +14,17 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.heightfields import Field, perimeter_of, vertex_at, wall_normal
-from collidecli.engine.geometry.mesh_nearest import is_behind_mesh, mesh_corner
-from collidecli.engine.geometry.meshes import Meshes, TriangleShape, is_nearer_elsewhere, square_to_segment
+from collidecli.engine.geometry.meshes import (
+    Meshes,
+    TriangleShape,
+    is_behind_mesh,
+    is_nearer_elsewhere,
+    mesh_corner,
+    square_to_segment,
+)
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.narrowphase.convex.feature import AT_BORDER
-from collidecli.engine.narrowphase.convex.triangle_features import corner_of
-from collidecli.engine.narrowphase.triangles.heightfield_nearest import is_nearer_on_field
+from collidecli.engine.narrowphase.convex.features import AT_BORDER, corner_of
+from collidecli.engine.narrowphase.triangles.heightfield_traversal import is_nearer_on_field
 
 # Nested ifs: a vertex beyond the border must not be read, and Warp may evaluate both operands of an `and`.
 # ruff: noqa: F811, SIM102

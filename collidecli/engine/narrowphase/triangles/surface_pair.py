@@ -8,16 +8,28 @@ from typing import Any
 
 import warp as wp
 
+from collidecli.engine.candidates import Query
+from collidecli.engine.contact_record import CROSSING_A, CROSSING_B, INNER_A, INNER_B, ContactRecord
+from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.geometry.closest_points import TrianglePair, crossing_segment, overlap_of_projections
 from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
-from collidecli.engine.geometry.triangle_pair import TrianglePair, crossing_segment, overlap_of_projections
-from collidecli.engine.narrowphase.triangles.surface_interior import surface_clearance
-from collidecli.engine.narrowphase.triangles.triangle_source import (
+from collidecli.engine.narrowphase.contact_merging import FALLBACK
+from collidecli.engine.narrowphase.sub_pairs import ContactRows
+from collidecli.engine.narrowphase.triangles.surface import (
     begin_in_box,
     boxes_intersect,
+    closed_flag,
     corner_on,
+    exit_point_of,
+    feature_on,
+    front_flag,
+    is_front_facing,
     mesh_arrays,
     next_in_box,
     normal_on,
+    origin_on,
+    outward_on,
+    surface_clearance,
 )
 
 
@@ -222,3 +234,165 @@ def add_crossings(source: Any, pair: SurfacePair, regions: wp.array[OverlapRegio
             extent = box_in_b(pair, half)
             count = crossings_in_box(source, pair, face, middle - extent, middle + extent, regions, count)
     return count
+
+
+# The context of a surface of a pair whose features are tested against the other surface; writers of contacts.
+#
+# All quantities are in the frame of the other surface. `direction` is a unit vector from the own surface to the other.
+
+TOUCHES = wp.constant(Real(1.0e-9))
+"""Fraction of the larger surface's size: surfaces this close touch, and points this close to an edge or vertex lie on
+it."""
+
+
+@wp.struct
+class MeshPairContext:
+    """Surfaces `own` and `other` of a pair. pose: own's frame in other's. origin: of own's frame. max_separation [m].
+
+    is_a: 1 where own is the pair's first shape. pose_other_to_a: other's frame in that shape's. own_front, other_front:
+    1 where that surface has a front; own_closed, other_closed: 1 where it has an interior. touch: TOUCHES of the size
+    [m].
+    """
+
+    own: int
+    other: int
+    pose: Pose
+    origin: Vec3
+    max_separation: Real
+    is_a: int
+    pose_other_to_a: Pose
+    own_front: int
+    own_closed: int
+    other_front: int
+    other_closed: int
+    touch: Real
+
+
+@wp.func
+def context_of_pair(rows: ShapeRows, source: Any, query: Query, is_a: bool) -> MeshPairContext:
+    """The context of a pair with surface a as own, or where not `is_a` with surface b as own."""
+    extent = wp.max(rows.size[query.row_a], rows.size[query.row_b])
+    context = MeshPairContext()
+    context.max_separation = query.max_separation
+    context.touch = TOUCHES * wp.max(extent[0], wp.max(extent[1], extent[2]))
+    # The mesh number of a heightfield's row is -1, which denotes the heightfield in a triangle source.
+    if is_a:
+        context.is_a = 1
+        context.own = rows.mesh[query.row_a]
+        context.other = rows.mesh[query.row_b]
+        context.pose = wp.transform_inverse(query.pose_b_to_a)
+        context.pose_other_to_a = query.pose_b_to_a
+    else:
+        context.own = rows.mesh[query.row_b]
+        context.other = rows.mesh[query.row_a]
+        context.pose = query.pose_b_to_a
+        context.pose_other_to_a = wp.transform_identity(dtype=Real)
+    context.origin = wp.transform_get_translation(context.pose)
+    context.own_front = front_flag(source, context.own)
+    context.own_closed = closed_flag(source, context.own)
+    context.other_front = front_flag(source, context.other)
+    context.other_closed = closed_flag(source, context.other)
+    return context
+
+
+@wp.func(inline=False)
+def append_contact(
+    context: MeshPairContext,
+    rows: ContactRows,
+    count: int,
+    on_own: Vec3,
+    direction: Vec3,
+    separation: Real,
+    feature_own: int,
+    feature_other: int,
+    priority: int,
+    is_inner: int,
+) -> int:
+    """Writes contact `count` of a sub-pair, or counts it; returns the count after it.
+
+    is_inner: 1 where own's point is inside other by the contact's depth.
+    """
+    if rows.first + count >= rows.end:
+        return count + 1
+    contact = ContactRecord()
+    contact.separation = separation
+    contact.priority = priority
+    if context.is_a == 1:
+        contact.point = wp.transform_point(context.pose_other_to_a, on_own)
+        contact.normal = wp.transform_vector(context.pose_other_to_a, direction)
+        contact.feature_a = feature_own
+        contact.feature_b = feature_other
+    else:
+        contact.point = on_own + separation * direction
+        contact.normal = -direction
+        contact.feature_a = feature_other
+        contact.feature_b = feature_own
+    if is_inner == 1:
+        contact.role = wp.where(context.is_a == 1, INNER_A, INNER_B)
+    rows.contact[rows.first + count] = contact
+    return count + 1
+
+
+@wp.func(inline=False)
+def append_crossing(context: MeshPairContext, rows: ContactRows, count: int, on_own: Vec3, feature_own: int) -> int:
+    """Writes an end of an edge of own that crosses other, or counts it; returns the count after it."""
+    if rows.first + count >= rows.end:
+        return count + 1
+    contact = ContactRecord()
+    contact.separation = Real(wp.inf)
+    contact.priority = FALLBACK
+    contact.point = on_own
+    contact.role = CROSSING_B
+    contact.feature_b = feature_own
+    if context.is_a == 1:
+        contact.point = wp.transform_point(context.pose_other_to_a, on_own)
+        contact.role = CROSSING_A
+        contact.feature_a = feature_own
+    rows.contact[rows.first + count] = contact
+    return count + 1
+
+
+@wp.func
+def own_direction(context: MeshPairContext, direction: Vec3) -> Vec3:
+    """A direction in own's frame."""
+    return wp.quat_rotate_inv(wp.transform_get_rotation(context.pose), direction)
+
+
+@wp.func
+def is_facing(context: MeshPairContext, source: Any, face: int, part: int, direction: Vec3) -> bool:
+    """Whether a part of a triangle of own faces a direction; every part of a surface without a front does."""
+    if context.own_front == 0:
+        return True
+    return is_front_facing(outward_on(source, context.own, face, part), own_direction(context, direction))
+
+
+@wp.func
+def origin_of(context: MeshPairContext, source: Any, point: Vec3) -> Vec3:
+    """The point, in other's frame, that decides on which side of an open surface a touching point of own is."""
+    return origin_on(source, context.own, context.origin, context.pose, point)
+
+
+@wp.struct
+class PointPenetration:
+    """Penetration of a point of own into other. found: 1 where it is inside. direction: unit; depth [m].
+
+    feature: of other at the exit point.
+    """
+
+    found: int
+    direction: Vec3
+    depth: Real
+    feature: int
+
+
+@wp.func(inline=False)
+def penetration_of_point(context: MeshPairContext, source: Any, point: Vec3) -> PointPenetration:
+    """Penetration of a point of own, in other's frame. An open mesh has no interior."""
+    result = PointPenetration()
+    closest = exit_point_of(source, context.other, point, context.touch)
+    if closest.face >= 0:
+        result.found = 1
+        result.depth = wp.sqrt(closest.square)
+        result.direction = (point - closest.point) / result.depth
+        result.feature = feature_on(source, context.other, closest.face, closest.part)
+    return result

@@ -13,18 +13,17 @@ from functools import cache
 
 import warp as wp
 
+from collidecli.engine.candidates import Query
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.box_pairs import BoxFrames, box_frames, distance_along_axes
-from collidecli.engine.geometry.mesh_nearest import mesh_corner
-from collidecli.engine.geometry.meshes import Meshes
+from collidecli.engine.geometry.bounds import BoxFrames, box_frames, distance_along_axes
+from collidecli.engine.geometry.closest_points import TrianglePair, closest_points
+from collidecli.engine.geometry.meshes import Meshes, mesh_corner
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.geometry.triangle_pair import TrianglePair, closest_points
 from collidecli.engine.narrowphase.collider import Collider
 from collidecli.engine.narrowphase.convex.penetration import APART_BY_LIMIT, SEARCH_ERROR, TOUCHING, UNCERTAIN
-from collidecli.engine.narrowphase.sub_pair_touches import touch_collider, touch_kernel
+from collidecli.engine.narrowphase.sub_pairs import touch_collider, touch_kernel
 from collidecli.engine.narrowphase.triangles import heightfield_solid, mesh_mesh
-from collidecli.engine.narrowphase.triangles.surface_interior import depth_inside
-from collidecli.engine.pair_query import Query
+from collidecli.engine.narrowphase.triangles.surface import depth_inside
 from collidecli.scene.shape_types import ShapeType
 
 STACK = 80

@@ -7,7 +7,7 @@ import pytest
 
 import collidecli
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.contacts import RIGID_COLUMNS
+from collidecli.scene.tables import RIGID_COLUMNS
 
 TILTED = (np.sin(0.01), 0.0, 0.0, np.cos(0.01))
 """About x: two corners of a box are deeper than the other two, and each two are equally deep."""

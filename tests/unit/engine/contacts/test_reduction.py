@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collidecli.engine.contacts.direction_bins import bin_directions, bin_normals
+from collidecli.engine.contacts.reduction import bin_directions, bin_normals
 from collidecli.errors import InputError
-from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.options import ContactOptions
 from tests.support.emitted_contacts import FIELDS, MARGIN, EmittedContacts, in_order, led_by_a, reduced
 from tests.support.reduction_oracle import kept_contacts, total_force
 

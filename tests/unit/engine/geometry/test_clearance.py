@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.engine.geometry.clearance import clearance_at, measure_clearance
+from collidecli.engine.geometry.bounds import clearance_at, measure_clearance
 from collidecli.engine.geometry.meshes import Meshes, upload_meshes
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.triangle_mesh import triangle_mesh
 from tests.support.mesh_pairs import box, points_to_triangles

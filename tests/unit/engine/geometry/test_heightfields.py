@@ -16,7 +16,7 @@ from collidecli.engine.geometry.heightfields import (
 )
 from collidecli.engine.geometry.real import Vec3
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import Traversal, range_of, wall_range
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.heightfield import Heightfield, heightfield
 from tests.support.heightfields import Terrain, rough

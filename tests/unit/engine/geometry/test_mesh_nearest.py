@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.engine.geometry.mesh_nearest import EDGE_PART, FACE_PART, nearest_triangle_point
+from collidecli.engine.geometry.meshes import EDGE_PART, FACE_PART, nearest_triangle_point
 from collidecli.engine.geometry.real import Vec3
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime.kernel import kernel
 
 COUNT = 40

@@ -11,7 +11,7 @@ from collidecli.commands.python_api import collide
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.options import ContactOptions
 from tests.support.engine_runs import pipeline_of
 from tests.support.hydroelastic import RIGID, random_rotation, soft, surface
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.pipeline_builder import build_pipeline, find_device
+from collidecli.engine.pipeline import build_pipeline, find_device
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.run_options import ContactOptions, EngineOptions
+from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.scene.shape_config import ShapeConfig
 from tests.support.particle_oracle import Solid, solids
 

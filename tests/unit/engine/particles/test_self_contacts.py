@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.pipeline_builder import build_pipeline, find_device
+from collidecli.engine.pipeline import build_pipeline, find_device
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.run_options import ContactOptions, EngineOptions
+from collidecli.scene.options import ContactOptions, EngineOptions
 from tests.support.meshes import grid, point_distances
 
 

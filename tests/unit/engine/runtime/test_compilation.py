@@ -10,8 +10,7 @@ import pytest
 import warp as wp
 from warp._src import context
 
-from collidecli.engine.pipeline import ALWAYS
-from collidecli.engine.pipeline_builder import find_device, load_ahead
+from collidecli.engine.pipeline import ALWAYS, find_device, load_ahead
 from collidecli.engine.runtime import compilation as compiling
 from collidecli.engine.runtime.compilation import begin_loading, load_kernels, reported_compilation
 from collidecli.engine.runtime.kernel import kernel

@@ -12,12 +12,12 @@ import warp as wp
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.chunking import IN_FLIGHT, ON_CPU, ON_DEVICE
 from collidecli.engine.contacts.compaction import row_bytes
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime import device_stream, workspace
 from collidecli.engine.runtime.workspace import ALIGNMENT, ChunkTooLarge, Workspace
 from collidecli.engine.scheduler import Workers, chunk_sizes, engine_memory, processing_threads, worker_count
-from collidecli.scene.contacts import RIGID_COLUMNS
-from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.options import ContactOptions
+from collidecli.scene.tables import RIGID_COLUMNS
 from tests.support.engine_runs import PHASES, assert_identical, contacts_of, pipeline_of
 from tests.support.random_scenes import mixed_builder, random_poses
 

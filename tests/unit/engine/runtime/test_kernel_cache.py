@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import warp as wp
 
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime import compilation, kernel_cache
 from collidecli.engine.runtime.compilation import begin_loading, load_kernels
 from collidecli.engine.runtime.kernel import kernel

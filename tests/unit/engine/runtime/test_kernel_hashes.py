@@ -14,12 +14,12 @@ from warp._src import context
 from collidecli.engine.narrowphase.collider import closed_form_kernel
 from collidecli.engine.narrowphase.primitive.box_box import collide_box_box
 from collidecli.engine.narrowphase.primitive.sphere import collide_sphere_capsule, collide_sphere_sphere
-from collidecli.engine.runtime import carried_kernels, kernel_hashes, warp_internals
+from collidecli.engine.runtime import kernel as kernel_hashes
+from collidecli.engine.runtime import kernel_cache, warp_internals
 from collidecli.engine.runtime.compilation import load_kernels
 from collidecli.engine.runtime.deferred_functions import DeferredFunction
-from collidecli.engine.runtime.initialization import initialize
+from collidecli.engine.runtime.initialization import initialize, owned_process
 from collidecli.engine.runtime.kernel import kernel
-from collidecli.engine.runtime.process_settings import owned_process
 from collidecli.engine.runtime.warp_internals import KernelHashes, hashes_of
 
 
@@ -34,7 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder of compiled kernels, in a process of the command line that knows no hashes."""
     initialize()
     monkeypatch.setattr(wp.config, "kernel_cache_dir", str(tmp_path))
-    monkeypatch.setattr(carried_kernels, "FOLDER", str(tmp_path))
+    monkeypatch.setattr(kernel_cache, "FOLDER", str(tmp_path))
     with owned_process():
         new_process()
         yield tmp_path

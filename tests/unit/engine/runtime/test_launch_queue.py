@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime import launch_queue, warp_internals
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.launch_queue import MAX_STEPS
-from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT
+from collidecli.engine.runtime.warp_internals import INDEX_LIMIT
 from collidecli.engine.runtime.workspace import Workspace
 
 

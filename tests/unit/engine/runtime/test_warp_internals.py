@@ -10,10 +10,10 @@ import pytest
 from warp._src import codegen, context
 
 import collidecli
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime import warp_internals
 from collidecli.engine.runtime.launch_queue import LaunchQueue
-from collidecli.engine.runtime.recorded_launches import RecordedLaunches
+from collidecli.engine.runtime.warp_internals import RecordedLaunches
 from collidecli.engine.runtime.workspace import Workspace
 
 PRIVATE = re.compile(r"warp\._src|__ctype__|_pch_dirs|\.hooks\b|\.adj\b|\.params\b\[|\.bounds\.(shape|size)")

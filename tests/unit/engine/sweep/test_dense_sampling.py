@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.engine.pair_distances import PairDistances
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.distances import PairDistances
+from collidecli.engine.pipeline import find_device
 from collidecli.engine.sweep.advancement import UNDECIDED, Advance, Sweeper
-from collidecli.engine.sweep.speeds import PairSteps
+from collidecli.engine.sweep.steps import PairSteps
 from tests.support.swept_motions import BODIES, random_scene, random_step, sampled_poses
 
 TOLERANCE = 1e-6

@@ -5,7 +5,7 @@ import pytest
 
 import collidecli
 from collidecli import ModelBuilder, ShapeConfig
-from collidecli.engine.sweep import point_candidates
+from collidecli.engine.sweep import soft_stages
 from tests.support.meshes import prism
 from tests.support.particle_oracle import Solid, solids
 from tests.support.swept_motions import step_of, turned
@@ -244,8 +244,8 @@ def test_rows_do_not_depend_on_blocks(monkeypatch):
     model = builder.finalize()
     found = []
     for at_once in (1 << 15, 7):
-        monkeypatch.setattr(point_candidates, "ROWS_AT_ONCE", at_once)
-        monkeypatch.setattr(point_candidates, "HELD_ITEMS", at_once)
+        monkeypatch.setattr(soft_stages, "ROWS_AT_ONCE", at_once)
+        monkeypatch.setattr(soft_stages, "HELD_ITEMS", at_once)
         found.append(collidecli.sweep(model, poses, particle_q=moves(begin, end)).particles)
     assert set(found[0].kind.tolist()) == {0, 2}
     for name, values in vars(found[0]).items():

@@ -11,7 +11,7 @@ import collidecli
 from collidecli import ModelBuilder
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.device_model import upload_model
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.pipeline import find_device
 from collidecli.engine.sweep.self_stage import self_sweep_stage
 from tests.support.meshes import grid
 

@@ -10,7 +10,7 @@ import pytest
 
 import collidecli
 from collidecli.errors import InputError
-from collidecli.importers.meshes.read import ENDINGS
+from collidecli.importers.mesh_files import ENDINGS
 from tests.support.meshes import torus
 
 trimesh = pytest.importorskip("trimesh")

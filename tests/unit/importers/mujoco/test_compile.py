@@ -8,7 +8,7 @@ from collidecli.errors import InputError
 from collidecli.importers.mujoco.compile import compile_mjcf
 from collidecli.importers.mujoco.scene import add_compiled, add_mjcf
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.run_options import SceneOptions
+from collidecli.scene.options import SceneOptions
 
 TETRAHEDRON = "v 0 0 0\nv 2 0 0\nv 0 4 0\nv 0 0 6\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 BODY = """<worldbody><geom name="floor" type="plane" size="1 1 1"/>

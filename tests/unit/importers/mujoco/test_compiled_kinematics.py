@@ -15,7 +15,7 @@ from collidecli.engine.joint_kinematics import MANY, TreeLoader, begin_loading_k
 from collidecli.engine.runtime.compilation import load_kernels
 from collidecli.importers.mujoco.kinematics import ForwardKinematics, MujocoKinematics
 from collidecli.numerics.elementary import MODERATE
-from collidecli.scene import joint_tree
+from collidecli.scene import kinematics as joint_tree
 from tests.support.mujoco_scenes import load
 
 HUMANOID = Path("samples/02_humanoid/humanoid.xml")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from collidecli.commands.scenes import load_scene
-from collidecli.importers.mujoco.assets import included_files, names_other_files
-from collidecli.scene.run_options import SceneOptions
+from collidecli.importers.mujoco.urdf import included_files, names_other_files
+from collidecli.scene.options import SceneOptions
 
 MESH = "v 0 0 0\nv 2 0 0\nv 0 4 0\nv 0 0 6\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 FILES = {

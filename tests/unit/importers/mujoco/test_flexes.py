@@ -15,7 +15,7 @@ from collidecli.errors import InputError
 from collidecli.importers.mujoco.compile import collected_messages
 from collidecli.importers.mujoco.scene import add_mjcf
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.options import ContactOptions
 from collidecli.storage.trajectories.motion import open_trajectory
 from tests.support.engine_runs import pipeline_of
 

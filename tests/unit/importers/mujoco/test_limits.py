@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.importers.mujoco.compile import compile_mjcf
-from collidecli.importers.mujoco.limits import refuse_excessive_scene
+from collidecli.importers.mujoco.compile import compile_mjcf, refuse_excessive_scene
 
 
 def scene(inside: str, around: str = "") -> str:

@@ -13,11 +13,11 @@ from scipy.spatial.transform import Rotation
 import collidecli
 from collidecli.commands.scenes import load_scene
 from collidecli.errors import InputError
-from collidecli.importers.mujoco import geoms
+from collidecli.importers.mujoco import scene as geoms
 from collidecli.importers.mujoco.scene import add_mjcf
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
-from collidecli.scene.run_options import SceneOptions
+from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType
 
 CUBE = np.array(list(product([-1.0, 1.0], repeat=3)))

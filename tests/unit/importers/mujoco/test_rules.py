@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from collidecli.importers.mujoco.scene import add_mjcf
-from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.filters import allowed_pairs
 from tests.support.mujoco_pairs import our_pairs, reported_pairs, ruled_pairs
 
 

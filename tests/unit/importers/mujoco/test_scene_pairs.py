@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from collidecli.scene.allowed_pairs import explain
+from collidecli.scene.filters import explain
 from tests.support.mujoco_pairs import our_pairs, reported_pairs, ruled_pairs
 from tests.support.mujoco_scenes import load
 

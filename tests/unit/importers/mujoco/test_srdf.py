@@ -5,8 +5,8 @@ import pytest
 from collidecli.commands.scenes import load_scene
 from collidecli.errors import InputError
 from collidecli.importers.mujoco.srdf import read_srdf
-from collidecli.scene.allowed_pairs import allowed_pairs, explain
-from collidecli.scene.run_options import SceneOptions
+from collidecli.scene.filters import allowed_pairs, explain
+from collidecli.scene.options import SceneOptions
 
 MJCF = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/>
 <body name="a"><freejoint/><geom name="a0" size="1"/><geom name="a1" size="1"/></body>

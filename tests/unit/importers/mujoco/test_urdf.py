@@ -8,9 +8,9 @@ from collidecli.commands.scenes import load_scene
 from collidecli.errors import InputError
 from collidecli.importers.mujoco.compile import is_urdf
 from collidecli.importers.mujoco.scene import add_mjcf
-from collidecli.scene.allowed_pairs import allowed_pairs, explain
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.run_options import SceneOptions
+from collidecli.scene.filters import allowed_pairs, explain
+from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType
 from tests.support.mujoco_pairs import our_pairs, reported_pairs, ruled_pairs
 

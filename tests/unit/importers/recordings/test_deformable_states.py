@@ -5,7 +5,7 @@ from __future__ import annotations
 import h5py
 import numpy as np
 
-from collidecli.importers.recordings.deformable_states import DeformableStates
+from collidecli.importers.recordings.coordinates import DeformableStates
 from collidecli.scene.builder import ModelBuilder
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.articulation_motion import ArticulationMotion
-from collidecli.importers.recordings.humanoid_motion import BodyPoseMotion
+from collidecli.importers.recordings.coordinates import ArticulationMotion
+from collidecli.importers.recordings.humanoid import BodyPoseMotion
 from collidecli.importers.recordings.kinds import kind_of, open_motion, open_recording
-from collidecli.scene.run_options import RecordingOptions
+from collidecli.scene.options import RecordingOptions
 from tests.support.named_recordings import ROBOT, Demo, stepped, target_of
 from tests.support.twin_robots import write_twins
 

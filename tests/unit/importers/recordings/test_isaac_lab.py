@@ -9,9 +9,9 @@ import pytest
 from collidecli.commands.scenes import SceneRequest, scene_in_motion
 from collidecli.errors import InputError
 from collidecli.importers.recordings import isaac_lab
-from collidecli.importers.recordings.articulation_motion import ArticulationMotion
+from collidecli.importers.recordings.coordinates import ArticulationMotion
 from collidecli.importers.recordings.kinds import kind_of, open_motion, open_recording
-from collidecli.scene.run_options import RecordingOptions
+from collidecli.scene.options import RecordingOptions
 from tests.support.named_recordings import ROBOT, stepped, target_of, write_isaac_lab
 from tests.support.twin_robots import write_twins
 

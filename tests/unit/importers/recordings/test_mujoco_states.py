@@ -11,7 +11,7 @@ import pytest
 from collidecli.commands.scenes import SceneRequest, scene_in_motion
 from collidecli.errors import InputError
 from collidecli.importers.recordings.mujoco_states import NAMES, USUAL, find_layout, layout_of, parse_spec
-from collidecli.scene.run_options import RecordingOptions
+from collidecli.scene.options import RecordingOptions
 
 RICH = """<mujoco>
   <size nuserdata="3"/>

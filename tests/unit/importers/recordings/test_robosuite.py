@@ -10,8 +10,8 @@ import pytest
 import collidecli
 from collidecli.commands.scenes import SceneRequest, scene_in_motion
 from collidecli.errors import InputError
-from collidecli.importers.recordings.times import in_order, rate_time, shared_time
-from collidecli.scene.run_options import RecordingOptions, SceneOptions
+from collidecli.importers.recordings.recording import in_order, rate_time, shared_time
+from collidecli.scene.options import RecordingOptions, SceneOptions
 
 SCENE = """<mujoco>
   <worldbody>

@@ -11,8 +11,8 @@ from collidecli.commands.python_api import collide
 from collidecli.errors import InputError
 from collidecli.importers.usd.colliders import IGNORED, KEPT, TABLE
 from collidecli.importers.usd.scene import add_usd
-from collidecli.scene.allowed_pairs import explain
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.filters import explain
 from tests.support.newton_pairs import newton_assets, newton_facts
 from tests.support.usd_scenes import BODY, COLLIDER, load, sphere, write_usda
 

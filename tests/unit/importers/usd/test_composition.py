@@ -9,9 +9,9 @@ from pxr import Sdf, Usd, UsdGeom, UsdPhysics, UsdUtils
 from collidecli.errors import InputError
 from collidecli.importers.usd.scene import add_usd
 from collidecli.importers.usd.stage import _parse
-from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.run_options import SceneOptions
+from collidecli.scene.filters import allowed_pairs
+from collidecli.scene.options import SceneOptions
 from tests.support.usd_oracle import check_corners, check_same_contacts, world_corners
 from tests.support.usd_scenes import BODY, BOTH, COLLIDER, load, pairs, sphere, touching, write_usda
 

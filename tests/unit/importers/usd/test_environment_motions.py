@@ -12,7 +12,7 @@ from pxr import Gf, Sdf
 import collidecli
 from collidecli.commands.scenes import load_scene
 from collidecli.errors import InputError
-from collidecli.scene.run_options import SceneOptions
+from collidecli.scene.options import SceneOptions
 from tests.support.environment_stages import COUNT, attribute, env, flattened_alone, rows, stage_writer
 
 BIGGER_SHELF = attribute(env(3, "/shelf"), "size", 0.7)

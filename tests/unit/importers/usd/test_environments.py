@@ -18,7 +18,7 @@ import collidecli
 from collidecli.cli import main as cli
 from collidecli.commands.scenes import load_scene
 from collidecli.errors import InputError
-from collidecli.scene.run_options import SceneOptions
+from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType
 from tests.support.environment_stages import (
     COUNT,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.scene.allowed_pairs import allowed_pairs
+from collidecli.scene.filters import allowed_pairs
 from tests.support.usd_oracle import check_corners, check_same_contacts, instance_matrices, world_corners
 from tests.support.usd_scenes import BODY, BOTH, COLLIDER, check_refused, load, sphere
 from tests.support.usd_scenes import pairs as names

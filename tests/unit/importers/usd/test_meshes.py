@@ -6,7 +6,7 @@ from pxr import Sdf, Usd, UsdGeom
 from scipy.spatial.transform import Rotation
 
 from collidecli.errors import InputError
-from collidecli.importers.usd.mesh_fits import bounding_sphere
+from collidecli.importers.usd.meshes import bounding_sphere
 from collidecli.importers.usd.scene import add_usd
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.shape_types import ShapeType

@@ -6,7 +6,7 @@ import pytest
 import collidecli
 from collidecli.commands.scenes import load_scene
 from collidecli.errors import InputError
-from collidecli.scene.allowed_pairs import allowed_pairs
+from collidecli.scene.filters import allowed_pairs
 from tests.support.filter_scenes import OFF, ROOT, links, xform
 from tests.support.usd_scenes import COLLIDER, load, sphere, write_usda
 

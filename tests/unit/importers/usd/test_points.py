@@ -80,7 +80,7 @@ def test_points_of_one_cloud_do_not_touch_and_those_of_two_do(tmp_path):
 
 
 def test_the_rule_of_a_static_cloud_has_a_name(tmp_path):
-    from collidecli.scene.allowed_pairs import explain
+    from collidecli.scene.filters import explain
 
     _, model = load(tmp_path, cloud("a", np.eye(3), [2.0], apis=COLLIDER))
     assert explain(model, 0, 1).rule == "static pair"

@@ -9,11 +9,11 @@ import pytest
 from pxr import Sdf, Usd, UsdPhysics
 
 from collidecli.errors import InputError
-from collidecli.importers.usd.groups import filtered_groups
+from collidecli.importers.usd.filters import filtered_groups
 from collidecli.importers.usd.scene import add_usd
-from collidecli.scene.allowed_pairs import explain
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.run_options import SceneOptions
+from collidecli.scene.filters import explain
+from collidecli.scene.options import SceneOptions
 from tests.support.filter_scenes import ABC, BODY_ROOT, OFF, ON, ROOT, SCENES, group, joint, links, spheres, xform
 from tests.support.usd_scenes import BODY, COLLIDER, load, pairs, sphere, touching, write_usda
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from collidecli.importers.usd.scene import add_usd
-from collidecli.scene.allowed_pairs import explain
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.filters import explain
 
 SCENE = Path(__file__).parents[4] / "samples" / "01_usd_pile" / "pile.usda"
 

@@ -7,7 +7,7 @@ import collidecli
 from collidecli.errors import InputError
 from collidecli.importers.usd.scene import add_usd
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.run_options import SceneOptions
+from collidecli.scene.options import SceneOptions
 from tests.support.usd_oracle import check_same_contacts
 from tests.support.usd_scenes import BOTH, COLLIDER, check_refused, sphere, write_usda
 

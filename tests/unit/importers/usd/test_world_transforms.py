@@ -7,8 +7,8 @@ from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
 from collidecli.errors import InputError
 from collidecli.importers.usd.motion import is_animated
-from collidecli.importers.usd.prim_transforms import AXIS_ORDER, PrimTransforms, WorldTransforms
 from collidecli.importers.usd.scene import add_usd
+from collidecli.importers.usd.transforms import AXIS_ORDER, PrimTransforms, WorldTransforms
 from collidecli.scene.builder import ModelBuilder
 
 ROUNDED = 1e-12

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.report.view.access import Access
-from collidecli.report.view.server import start_server
+from collidecli.report.view.server import Access, start_server
 
 pytest.importorskip("viser")
 client = pytest.importorskip("websockets.sync.client")

@@ -8,13 +8,10 @@ import numpy as np
 import pytest
 
 from collidecli import ModelBuilder
-from collidecli.report.view.framing import extent_of
-from collidecli.report.view.look import Look
-from collidecli.report.view.player import Player
+from collidecli.report.view.framing import Look, extent_of
+from collidecli.report.view.player import Player, Touch, touch_bar
 from collidecli.report.view.server import start_server
 from collidecli.report.view.stage import CONTACT_SIZE, Stage
-from collidecli.report.view.touch_bar import touch_bar
-from collidecli.report.view.touch_list import Touch
 
 pytest.importorskip("viser")
 SPEED = 2.0

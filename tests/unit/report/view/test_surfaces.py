@@ -9,8 +9,8 @@ import pytest
 
 from collidecli import ModelBuilder
 from collidecli.report.view import page
-from collidecli.report.view.group_nodes import drawn_particles
-from collidecli.report.view.surfaces import LEVELS, Faces, Surfaces, SurfaceScale, level_meshes, triangle_fans
+from collidecli.report.view.framing import LEVELS, Faces, Surfaces, SurfaceScale, level_meshes, triangle_fans
+from collidecli.report.view.stage import drawn_particles
 
 SQUARE = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from collidecli.analysis.touch_intervals import Frames, Intervals, IntervalTracker, MergeGap, PairKeys, touches
-from collidecli.report.view.player import seconds_between
-from collidecli.report.view.touch_list import TouchList, short_names, touch_label
+from collidecli.analysis.touches import Frames, Intervals, IntervalTracker, MergeGap, PairKeys, touches
+from collidecli.report.view.player import TouchList, seconds_between, short_names, touch_label
 
 PATHS = ("/w/a/hand", "/w/b/hand", "/w/cup", "floor")
 

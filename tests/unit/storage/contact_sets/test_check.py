@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.scene.contacts import ContactBlock
+from collidecli.scene.tables import ContactBlock
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
 from tests.support.contact_sets import made_up_block, small_model, write_contact_set

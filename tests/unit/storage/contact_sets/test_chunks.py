@@ -12,7 +12,7 @@ import pytest
 from collidecli.errors import InputError
 from collidecli.storage.contact_sets.content_hash import BlockDigest, StreamDigest
 from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns, ChunkThreads, GzipPacker
-from collidecli.storage.h5_objects import NewObjects
+from collidecli.storage.h5_files import NewObjects
 
 
 def packed(packer: GzipPacker, chunk: np.ndarray) -> bytes:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS
 from collidecli.scene.material import Material, Materials, PairMaterial, PairMaterials
 from collidecli.scene.mixing import RULE_COLUMNS, OptionalColumns
 from collidecli.scene.model import Model
+from collidecli.scene.tables import OPTIONAL_COLUMNS, RIGID_COLUMNS
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.rules import pair_values

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.scene.contact_groups import (
+from collidecli.scene.tables import (
     GROUPS,
     HYDRO_FACES,
     HYDRO_PATCHES,

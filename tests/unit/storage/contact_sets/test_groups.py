@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.scene.contact_groups import GROUPS, shapes_of
-from collidecli.scene.particle_objects import ParticleObjects
-from collidecli.scene.particles import Particles
+from collidecli.scene.particles import ParticleObjects, Particles
+from collidecli.scene.tables import GROUPS, shapes_of
 from collidecli.storage.contact_sets.check import _digest, _hashed_datasets, check_file
 from collidecli.storage.contact_sets.content_hash import StreamDigest, content_hash
 from collidecli.storage.contact_sets.reader import ContactSet

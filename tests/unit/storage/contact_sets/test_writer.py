@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
+from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
 from collidecli.storage.contact_sets import writer
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from collidecli.storage.trajectories import motion
-from collidecli.storage.trajectories.bodies import bad_poses, normalize
-from collidecli.storage.trajectories.motion import FrameRows
+from collidecli.storage.trajectories.motion import FrameRows, bad_poses, normalize
 
 FRAMES, ROW = 103, (2, 5, 7)
 

@@ -11,8 +11,7 @@ from collidecli.errors import InputError, OutputError
 from collidecli.importers.mujoco.scene import add_mjcf
 from collidecli.scene.builder import ModelBuilder
 from collidecli.storage.trajectories.check import check_trajectory
-from collidecli.storage.trajectories.header import read_header
-from collidecli.storage.trajectories.motion import open_trajectory
+from collidecli.storage.trajectories.motion import open_trajectory, read_header
 from collidecli.storage.trajectories.writer import TrajectoryWriter
 
 FRAMES = 11

@@ -7,10 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
-from collidecli.engine.geometry.signed_distance import exact
-from collidecli.engine.geometry.signed_distance.build import arrays_of, build_sdf, field_key, grid_of
-from collidecli.engine.geometry.signed_distance.grid import SdfGrid
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.geometry import signed_distance
+from collidecli.engine.geometry.signed_distance import SdfGrid, arrays_of, build_sdf, field_key, grid_of
+from collidecli.engine.pipeline import find_device
 from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.shape_config import ShapeConfig
@@ -121,7 +120,7 @@ def test_several_fields_in_one_upload(grids):
 
 
 def test_bits_do_not_depend_on_threads(grids, monkeypatch):
-    monkeypatch.setattr(exact, "ROWS_AT_ONCE", 1000)
+    monkeypatch.setattr(signed_distance, "ROWS_AT_ONCE", 1000)
     again = build_sdf(SHAPES["bowl"], DEVICE)
     for name, values in arrays_of(grids["bowl"]).items():
         assert values.tobytes() == arrays_of(again)[name].tobytes()

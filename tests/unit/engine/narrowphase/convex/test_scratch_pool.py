@@ -6,26 +6,24 @@ import numpy as np
 import pytest
 import warp as wp
 
+from collidecli.engine.geometry.primitives import Primitive, Vertex
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.geometry.support import Primitive, Vertex
 from collidecli.engine.narrowphase.convex.epa import (
+    CPU_SLOT_COUNT,
     FAN_END,
     LARGE_CAPACITY,
-    depth_in_slot,
-    depth_with_capacity,
-    spread_tetrahedron,
-)
-from collidecli.engine.narrowphase.convex.penetration import minkowski_difference
-from collidecli.engine.narrowphase.convex.scratch_pool import (
-    CPU_SLOT_COUNT,
     SLOT_BYTES,
     active_lanes,
     all_done,
+    depth_in_slot,
+    depth_with_capacity,
     give_back_slot,
     is_on_gpu,
+    spread_tetrahedron,
     take_slot,
 )
-from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.narrowphase.convex.penetration import minkowski_difference
+from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.shape_types import ShapeType
 

@@ -1,0 +1,373 @@
+"""Touches of a block of contacts, and sums for a report, block by block: by frame, pair of shapes and depth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from collidecli.analysis.touches import touches
+from collidecli.scene.tables import ContactBlock, pair_begins
+
+
+@dataclass(frozen=True)
+class Touches:
+    """A row for each touching pair of each cell of a block, in the order of the contacts.
+
+    start: int64[m], first contact in the block. contact_count: int64[m]. cell: int64[m], counted over the file.
+    shape0, shape1: int32[m]. distance: float32[m], the least distance [m].
+    """
+
+    start: np.ndarray
+    contact_count: np.ndarray
+    cell: np.ndarray
+    shape0: np.ndarray
+    shape1: np.ndarray
+    distance: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def selected(self, rows: np.ndarray) -> Touches:
+        """The touches of some rows. rows: bool[m] or row numbers."""
+        return Touches(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+
+    def mean(self, values: np.ndarray) -> np.ndarray:
+        """float64[m, ...]: the mean of a column over each touch. Mean vectors are not normalized."""
+        if not len(self):
+            return np.zeros((0, *values.shape[1:]))
+        sums = np.add.reduceat(values.astype(np.float64), self.start)
+        return sums / self.contact_count.reshape(-1, *(1,) * (values.ndim - 1))
+
+
+def touches_of(block: ContactBlock) -> Touches:
+    """The touches of a block with the columns shape0, shape1 and distance."""
+    shape0, shape1, distance = (block.columns[name] for name in ("shape0", "shape1", "distance"))
+    start = np.flatnonzero(pair_begins(block))
+    cell = np.repeat(block.first_cell + np.arange(len(block.cell_counts)), block.cell_counts)[start]
+    least = np.minimum.reduceat(distance, start) if len(start) else distance[:0]
+    return Touches(start, np.diff(start, append=len(shape0)), cell, shape0[start], shape1[start], least)
+
+
+LEAST_DECADE, MOST_DECADE = -9, 2
+"""The histogram resolves depths from 1 nm to 100 m [powers of ten, m]."""
+BINS_PER_DECADE = 5
+
+
+class FrameSums:
+    """Per frame, over its worlds: contacts, penetrating contacts, and the least distance.
+
+    contacts, penetrating: int64[frames]. least: float64[frames] [m], inf for a frame without contacts.
+    """
+
+    def __init__(self, frames: int, worlds: int) -> None:
+        self.contacts = np.zeros(frames, np.int64)
+        self.penetrating = np.zeros(frames, np.int64)
+        self.least = np.full(frames, np.inf)
+        self._worlds = worlds
+
+    def add(self, block: ContactBlock) -> None:
+        """Adds a block with the column distance."""
+        counts = block.cell_counts
+        frame = (block.first_cell + np.arange(len(counts))) // self._worlds
+        if not len(frame):
+            return
+        first = int(frame[0])
+        held = slice(first, int(frame[-1]) + 1)
+        self.contacts[held] += np.bincount(frame - first, counts).astype(np.int64)
+        filled = np.flatnonzero(counts)
+        if not len(filled):
+            return
+        start = (np.cumsum(counts) - counts)[filled]
+        distance = block.columns["distance"]
+        below = np.add.reduceat((distance < 0.0).astype(np.int64), start)
+        self.penetrating[held] += np.bincount(frame[filled] - first, below, held.stop - first).astype(np.int64)
+        np.minimum.at(self.least, frame[filled], np.minimum.reduceat(distance, start))
+
+
+class DepthHistogram:
+    """Histogram of penetrating contacts by depth: int64 counts of bins of equal width on a logarithmic scale.
+
+    The first bin includes all smaller depths, the last all larger ones.
+    """
+
+    def __init__(self) -> None:
+        decades = np.arange((MOST_DECADE - LEAST_DECADE) * BINS_PER_DECADE + 1) / BINS_PER_DECADE
+        self.edges = 10.0 ** (LEAST_DECADE + decades)
+        self.counts = np.zeros(len(self.edges) + 1, np.int64)
+
+    def add(self, distance: np.ndarray) -> None:
+        """Adds contacts; separated and touching ones are ignored."""
+        depth = -distance[distance < 0.0].astype(np.float64)
+        with np.errstate(divide="ignore"):
+            bins = np.floor((np.log10(depth) - LEAST_DECADE) * BINS_PER_DECADE).astype(np.int64) + 1
+        self.counts += np.bincount(np.clip(bins, 0, len(self.edges)), minlength=len(self.counts))
+
+
+@dataclass(frozen=True)
+class PairTotals:
+    """A row for each pair of shapes with contacts, in ascending order of its key, shape0 * shapes + shape1.
+
+    contacts, touches: int64[n], numbers of contacts and cells. first, last: int64[n], cells. least: float64[n], the
+    least distance [m]. at: int64[n], the first cell with it.
+    """
+
+    key: np.ndarray
+    contacts: np.ndarray
+    touches: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    least: np.ndarray
+    at: np.ndarray
+
+    @classmethod
+    def none(cls) -> PairTotals:
+        """The totals of no contacts."""
+        rows = np.zeros(0, np.int64)
+        return cls(rows, rows, rows, rows, rows, rows.astype(float), rows)
+
+    @classmethod
+    def of(cls, touches: Touches, shape_count: int) -> PairTotals:
+        """The totals of one block."""
+        key = touches.shape0.astype(np.int64) * shape_count + touches.shape1
+        return cls(
+            key, touches.contact_count, np.ones(len(key), np.int64), touches.cell, touches.cell,
+            touches.distance.astype(np.float64), touches.cell,
+        )._summed()  # fmt: skip
+
+    def joined(self, later: PairTotals) -> PairTotals:
+        """The totals including those of later cells."""
+        both = (np.concatenate([getattr(self, name), getattr(later, name)]) for name in self.__dataclass_fields__)
+        return PairTotals(*both)._summed()
+
+    def _summed(self) -> PairTotals:
+        """The totals with one row for each key."""
+        if not len(self.key):
+            return self
+        # Stable: the rows of a pair remain in the order of their cells.
+        order = np.argsort(self.key, kind="stable")
+        key = self.key[order]
+        start = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+        least = np.minimum.reduceat(self.least[order], start)
+        lengths = np.diff(start, append=len(key))
+        deepest = self.least[order] == np.repeat(least, lengths)
+        cells = np.where(deepest, self.at[order], np.iinfo(np.int64).max)
+        return PairTotals(
+            key[start],
+            np.add.reduceat(self.contacts[order], start),
+            np.add.reduceat(self.touches[order], start),
+            np.minimum.reduceat(self.first[order], start),
+            np.maximum.reduceat(self.last[order], start),
+            least,
+            np.minimum.reduceat(cells, start),
+        )
+
+
+class PairMap:
+    """Contacts and least distance of some pairs over time. key: int64[n], ascending. bin_of: int64[frames].
+
+    contacts: int64[n, bins]. least: float64[n, bins] [m], inf for a pair without contacts.
+    """
+
+    def __init__(self, key: np.ndarray, bin_of: np.ndarray, worlds: int, shape_count: int) -> None:
+        self._key, self._bin_of, self._worlds, self._shape_count = key, bin_of, worlds, shape_count
+        bins = int(bin_of[-1]) + 1 if len(bin_of) else 0
+        self.contacts = np.zeros((len(key), bins), np.int64)
+        self.least = np.full((len(key), bins), np.inf)
+
+    def add(self, touches: Touches) -> None:
+        """Adds the touches of a block."""
+        if not len(self._key) or not len(touches):
+            return
+        key = touches.shape0.astype(np.int64) * self._shape_count + touches.shape1
+        row = np.minimum(np.searchsorted(self._key, key), len(self._key) - 1)
+        kept = np.flatnonzero(self._key[row] == key)
+        index = (row[kept], self._bin_of[touches.cell[kept] // self._worlds])
+        np.add.at(self.contacts, index, touches.contact_count[kept])
+        np.minimum.at(self.least, index, touches.distance[kept])
+
+
+def time_bins(frames: int, most: int) -> np.ndarray:
+    """int64[frames]: the bin of each frame; at most `most` bins, of equal length except the last."""
+    per_bin = max(1, -(-frames // most))
+    return np.arange(frames) // per_bin
+
+
+# Totals of rows of groups by frame and by pair of shapes.
+
+
+class PairForces:
+    """Area and force of contact surfaces by pair, summed over all frames.
+
+    key: shape0 * shapes + shape1, int64, ascending. force, area: float64, sums of the sizes.
+    """
+
+    def __init__(self, shape_count: int) -> None:
+        self._shapes = shape_count
+        self.key = np.zeros(0, np.int64)
+        self.force = self.area = np.zeros(0)
+
+    def add(self, shape0: np.ndarray, shape1: np.ndarray, area: np.ndarray, force: np.ndarray) -> None:
+        """Adds patches. force: float64[n, 3] [N]."""
+        key = np.concatenate([self.key, shape0.astype(np.int64) * self._shapes + shape1])
+        sizes = np.concatenate([self.force, np.linalg.norm(force, axis=1)])
+        areas = np.concatenate([self.area, area])
+        self.key, index = np.unique(key, return_inverse=True)
+        self.force = np.bincount(index, sizes, len(self.key))
+        self.area = np.bincount(index, areas, len(self.key))
+
+    def largest(self, most: int) -> np.ndarray:
+        """int64[up to most]: the keys of the pairs with the largest sums of forces, then of areas."""
+        return self.key[np.lexsort((self.key, -self.area, -self.force))[:most]]
+
+
+class SurfaceSeries:
+    """Area [m^2] and size of the force [N] of chosen pairs in each frame, summed over worlds.
+
+    area, force: float64[pairs, frames].
+    """
+
+    def __init__(self, keys: np.ndarray, shape_count: int, frame_count: int) -> None:
+        self._keys, self._shapes = keys, shape_count
+        self.area = np.zeros((len(keys), frame_count))
+        self.force = np.zeros((len(keys), frame_count))
+
+    def add(
+        self, frame: np.ndarray, shape0: np.ndarray, shape1: np.ndarray, area: np.ndarray, force: np.ndarray
+    ) -> None:
+        """Adds patches. frame: int64[n]."""
+        key = shape0.astype(np.int64) * self._shapes + shape1
+        size = np.linalg.norm(force, axis=1)
+        for row, wanted in enumerate(self._keys):
+            held = key == wanted
+            np.add.at(self.area[row], frame[held], area[held])
+            np.add.at(self.force[row], frame[held], size[held])
+
+    def binned(self, start: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Largest area, force and mean pressure [Pa] of the frames of each bin: float64[pairs, bins].
+
+        start: first frame of each bin. The mean pressure of a frame is the force divided by the area.
+        """
+        if not len(start):
+            return self.area, self.force, self.force
+        pressure = np.divide(self.force, self.area, out=np.zeros_like(self.force), where=self.area > 0.0)
+        area, force, pressure = (
+            np.maximum.reduceat(values, start, axis=1) for values in (self.area, self.force, pressure)
+        )
+        return area, force, pressure
+
+
+# Depths of penetrating pairs over the cells of a motion: of each pair, and the deepest of each cell.
+
+NONE = -1
+
+
+@dataclass(frozen=True)
+class PairDepths:
+    """Penetrating pairs, ordered by key; arrays of one length.
+
+    key: int64, of the pair. depth: float32, the greatest [m]. cell: int64, the first with it. cells: int64, number
+    with penetration. over: int64, number with a depth above the pair's limit. start: float32, greatest depth in a first
+    frame [m], 0 without.
+    """
+
+    key: np.ndarray
+    depth: np.ndarray
+    cell: np.ndarray
+    cells: np.ndarray
+    over: np.ndarray
+    start: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    @classmethod
+    def none(cls) -> PairDepths:
+        whole, real = np.zeros(0, np.int64), np.zeros(0, np.float32)
+        return cls(whole, real, whole, whole, whole, real)
+
+    def take(self, rows: np.ndarray) -> PairDepths:
+        return PairDepths(*(getattr(self, one.name)[rows] for one in fields(self)))
+
+    def joined(self, other: PairDepths) -> PairDepths:
+        """Both, each pair once."""
+        parts = (np.concatenate([getattr(self, one.name), getattr(other, one.name)]) for one in fields(self))
+        return PairDepths(*parts)._summed()
+
+    def _summed(self) -> PairDepths:
+        if not len(self):
+            return self
+        both = self.take(np.lexsort((self.cell, -self.depth, self.key)))
+        start = np.flatnonzero(np.concatenate([[True], np.diff(both.key) > 0]))
+        return PairDepths(
+            both.key[start], both.depth[start], both.cell[start], np.add.reduceat(both.cells, start),
+            np.add.reduceat(both.over, start), np.maximum.reduceat(both.start, start),
+        )  # fmt: skip
+
+
+class MotionDepths:
+    """Depths of the cells of a motion, collected block by block.
+
+    Args:
+        is_start: bool[cells], first frames of worlds or demonstrations.
+    Attributes:
+        pairs: of all cells so far. depth: float32[cells], the greatest [m], 0 without penetration. deepest:
+        int64[cells], the key of its pair, NONE without. by_class: greatest depth float32[cells] of each class of pairs
+        that `add` names. usable: bool[cells], no pair is above its limit.
+    """
+
+    def __init__(self, is_start: np.ndarray) -> None:
+        count = len(is_start)
+        self._is_start = is_start
+        self.pairs = PairDepths.none()
+        self.depth = np.zeros(count, np.float32)
+        self.deepest = np.full(count, NONE, np.int64)
+        self.by_class: dict[str, np.ndarray] = {}
+        self.usable = np.ones(count, bool)
+
+    def add(
+        self, key: np.ndarray, cell: np.ndarray, depth: np.ndarray, limit: np.ndarray, classes: dict[str, np.ndarray]
+    ) -> None:
+        """Adds the depths of `depths_of`. limit: float[n] of each row's pair [m], infinite for none. classes: bool[n],
+        the rows of each class.
+        """
+        over = depth > limit.astype(np.float32)
+        ones = np.ones(len(key), np.int64)
+        start = np.where(self._is_start[cell], depth, np.float32(0.0))
+        self.pairs = self.pairs.joined(PairDepths(key, depth, cell, ones, over.astype(np.int64), start))
+        order = np.lexsort((-key, depth))  # of equal depths the pair of the least key is written last
+        np.maximum.at(self.depth, cell, depth)
+        ordered = order[depth[order] == self.depth[cell[order]]]
+        self.deepest[cell[ordered]] = key[ordered]
+        self.usable[cell[over]] = False
+        for name, rows in classes.items():
+            held = self.by_class.setdefault(name, np.zeros_like(self.depth))
+            np.maximum.at(held, cell[rows], depth[rows])
+
+
+def depths_of(key: np.ndarray, cell: np.ndarray, distance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Key, cell and depth [m] of each penetrating pair in each cell, from the contacts of cells in order.
+
+    key, cell: int64[n]. distance: float32[n] [m], negative is penetration.
+    """
+    inside = np.flatnonzero(distance < 0.0)
+    found = touches(key[inside], cell[inside], distance[inside])
+    return found.key, found.first, -found.distance
+
+
+def leading_run(bad: np.ndarray) -> np.ndarray:
+    """int64[n]: number of leading True in each row of bool[n, m]."""
+    return np.where(bad.all(axis=1), bad.shape[1], np.argmin(bad, axis=1)) if bad.shape[1] else np.zeros(len(bad), int)
+
+
+def series_of(arrays: dict[str, np.ndarray], most: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """First frame of each bin of frames, and the greatest value of arrays [F, W] in each bin, over all worlds.
+
+    most: greatest number of bins. Bins have equal numbers of frames, except the last.
+    """
+    count = len(next(iter(arrays.values())))
+    first = np.arange(0, count, max(1, -(-count // most)))
+    if not count:
+        return first, dict.fromkeys(arrays, np.zeros(0))
+    return first, {name: np.maximum.reduceat(values.max(axis=1), first) for name, values in arrays.items()}

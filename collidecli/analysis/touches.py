@@ -1,0 +1,344 @@
+"""The graph of touching paths: an edge for each two paths, with durations, over all worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.scene.motion import Episodes
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Edges of the graph, arrays of one length.
+
+    pair: int64, smaller * number of names + larger. intervals, touching (frames), contacts: int64, counts.
+    seconds: float64, of all intervals [s]. distance: float32, the least [m].
+    worlds: int64, number of worlds. unknown: int64, intervals whose begin or end is not recorded.
+    """
+
+    pair: np.ndarray
+    intervals: np.ndarray
+    touching: np.ndarray
+    contacts: np.ndarray
+    seconds: np.ndarray
+    distance: np.ndarray
+    worlds: np.ndarray
+    unknown: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.pair)
+
+    def take(self, rows: np.ndarray) -> Edges:
+        return Edges(*(getattr(self, one.name)[rows] for one in fields(self)))
+
+
+class TouchGraph:
+    """Sums of intervals by pair of names, independent of the division of the intervals into batches.
+
+    Items of one name are one node; so items of equal paths in different templates are not distinguished.
+    """
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        """paths: of the items, as in `PairKeys`."""
+        rows = {path: row for row, path in enumerate(dict.fromkeys(paths))}
+        self.names = list(rows)
+        self._name = np.array([rows[path] for path in paths], np.int64)
+        whole = np.zeros(0, np.int64)
+        self._sums = Edges(whole, whole, whole, whole, whole.astype(float), whole.astype(np.float32), whole, whole)
+        self._met = whole
+
+    def add(
+        self,
+        world: np.ndarray,
+        items: tuple[np.ndarray, np.ndarray],
+        touching: np.ndarray,
+        contacts: np.ndarray,
+        seconds: np.ndarray,
+        distance: np.ndarray,
+        unknown: np.ndarray,
+    ) -> None:
+        """Adds intervals, in the order of `IntervalTracker`. items: rows of paths. All arrays have one length."""
+        if not len(world):
+            return
+        count = max(1, len(self.names))
+        one, other = self._name[items[0]], self._name[items[1]]
+        pair = np.minimum(one, other) * count + np.maximum(one, other)
+        self._grow(np.unique(pair))
+        sums = self._sums
+        row = np.searchsorted(sums.pair, pair)
+        for name, values in (("touching", touching), ("contacts", contacts), ("unknown", unknown)):
+            np.add.at(getattr(sums, name), row, values)
+        np.add.at(sums.intervals, row, 1)
+        # Added one by one in the order of the intervals: partial sums of floats would depend on the batches.
+        np.add.at(sums.seconds, row, seconds)
+        np.minimum.at(sums.distance, row, distance)
+        met = np.union1d(self._met, world * count**2 + pair)
+        new = met[np.isin(met, self._met, assume_unique=True, invert=True)]
+        np.add.at(sums.worlds, np.searchsorted(sums.pair, new % count**2), 1)
+        self._met = met
+
+    @property
+    def pairs_and_worlds(self) -> int:
+        """Number of touching pairs, each counted once in every world."""
+        return len(self._met)
+
+    def _grow(self, pairs: np.ndarray) -> None:
+        together = np.union1d(self._sums.pair, pairs)
+        if len(together) == len(self._sums):
+            return
+        old = np.searchsorted(together, self._sums.pair)
+        columns = []
+        for one in fields(Edges):
+            values = getattr(self._sums, one.name)
+            grown = np.full(len(together), np.inf if one.name == "distance" else 0, values.dtype)
+            grown[old] = values
+            columns.append(grown)
+        self._sums = Edges(together, *columns[1:])
+
+    def edges(self) -> Edges:
+        """The edges by descending duration, then by descending number of intervals, then by pair."""
+        sums = self._sums
+        return sums.take(np.lexsort((sums.pair, -sums.intervals, -sums.seconds)))
+
+    def ends(self, edges: Edges) -> list[tuple[int, int]]:
+        """Rows of `names` of each edge."""
+        count = max(1, len(self.names))
+        return [divmod(pair, count) for pair in edges.pair.tolist()]
+
+
+# Merging of touches of pairs, frame by frame, to intervals; a block at a time; keys of pairs.
+
+
+@dataclass(frozen=True)
+class Frames:
+    """The selected frames, in order. number: int64[K], frames of the contact set. time: float64[K] [s].
+
+    episodes: in the selected frames, or None.
+    """
+
+    number: np.ndarray
+    time: np.ndarray
+    episodes: Episodes | None = None
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    def borders(self, world: np.ndarray, frame: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """int64[n]: first frame of each cell's episode, and the frame after its last, as indices.
+
+        Without episodes, and for a cell outside every episode, those of all frames.
+        """
+        begin, end = np.zeros(len(frame), np.int64), np.full(len(frame), len(self), np.int64)
+        if self.episodes is not None:
+            row = self.episodes.row(world, frame)
+            held = row >= 0
+            begin[held], end[held] = (
+                border[row[held]] for border in (self.episodes.first_frame, self.episodes.end_frame)
+            )
+        return begin, end
+
+
+@dataclass(frozen=True)
+class MergeGap:
+    """The longest pause within an interval. frames: without touch. seconds: from a touch to the next, or None.
+
+    With `seconds`, touches in consecutive frames are one interval whatever their times.
+    """
+
+    frames: int = 0
+    seconds: float | None = None
+
+    def bridged(self, last: np.ndarray | int, following: np.ndarray | int, time: np.ndarray) -> np.ndarray:
+        """bool: whether a touch in frame index `following` continues one that ended in frame index `last`."""
+        pause = np.asarray(following) - last - 1
+        if self.seconds is None:
+            return pause <= self.frames
+        # 0.35 - 0.3 exceeds 0.05 by the rounding of the two times.
+        rounding = 2 * np.finfo(np.float64).eps * np.abs(time[following])
+        return (pause <= 0) | (time[following] - time[last] <= self.seconds + rounding)
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Intervals of touching pairs; arrays of one length. Frames are indices into `Frames`.
+
+    key: int64, world and pair, see `PairKeys`. first, last: int64, frames with touch. touching: int64, number of frames
+    with touch. pauses: int64, bridged pauses. contacts: int64, total. most: int64, contacts of one frame.
+    distance: float32, the least [m]. deepest: int64, the first frame with it. begin, end: int64, the first frame of the
+    episode and the frame after its last, which no interval crosses.
+    """
+
+    key: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    touching: np.ndarray
+    pauses: np.ndarray
+    contacts: np.ndarray
+    most: np.ndarray
+    distance: np.ndarray
+    deepest: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def take(self, rows: np.ndarray) -> Intervals:
+        return Intervals(*(getattr(self, one.name)[rows] for one in fields(self)))
+
+    @classmethod
+    def none(cls) -> Intervals:
+        whole = np.zeros(0, np.int64)
+        return cls(whole, whole, whole, whole, whole, whole, whole, np.zeros(0, np.float32), whole, whole, whole)
+
+    @classmethod
+    def chained(cls, *parts: Intervals) -> Intervals:
+        return cls(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(cls)))
+
+
+NO_END = np.iinfo(np.int64).max
+
+
+def touches(key: np.ndarray, frame: np.ndarray, distance: np.ndarray) -> Intervals:
+    """One interval of one frame for each touching pair of the frame, from contacts in the order of cells.
+
+    key, frame: int64[n]. distance: float32[n]. The result is ordered by key, then frame; its episodes have no borders.
+    """
+    contacts = np.ones(len(key), np.int64)
+    # Rows of a pair are contiguous in a contact set. A first sum reduces the rows to sort; the sum after the sort
+    # merges keys of bodies, whose shapes are several pairs.
+    key, frame, contacts, distance = _summed(key, frame, contacts, distance)
+    order = np.argsort(key, kind="stable")
+    key, frame, contacts, distance = _summed(key[order], frame[order], contacts[order], distance[order])
+    ones = np.ones(len(key), np.int64)
+    none = np.zeros(len(key), np.int64)
+    return Intervals(key, frame, frame, ones, none, contacts, contacts, distance, frame, none, none + NO_END)
+
+
+def _summed(
+    key: np.ndarray, frame: np.ndarray, contacts: np.ndarray, distance: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Adjacent rows of one key and frame merged: the sum of contacts, the least distance."""
+    if not len(key):
+        return key, frame, contacts, distance
+    new = np.concatenate([[True], (key[1:] != key[:-1]) | (frame[1:] != frame[:-1])])
+    start = np.flatnonzero(new)
+    if len(start) == len(key):
+        return key, frame, contacts, distance
+    return key[start], frame[start], np.add.reduceat(contacts, start), np.minimum.reduceat(distance, start)
+
+
+def joined(found: Intervals, gap: MergeGap, time: np.ndarray) -> Intervals:
+    """Intervals of one key merged over bridged pauses. Argument and result are ordered by key, then frame."""
+    if not len(found):
+        return found
+    pause = found.first[1:] - found.last[:-1] - 1
+    follows = (found.key[1:] == found.key[:-1]) & gap.bridged(found.last[:-1], found.first[1:], time)
+    follows &= found.first[1:] < found.end[:-1]
+    new = np.concatenate([[True], ~follows])
+    start = np.flatnonzero(new)
+    number = np.cumsum(new) - 1
+    bridged = np.concatenate([[0], follows & (pause > 0)])
+    distance = np.minimum.reduceat(found.distance, start)
+    least = np.flatnonzero(found.distance == distance[number])
+    # Rows of a key are in the order of time: the first row with the least distance has the earliest frame.
+    earliest = least[np.concatenate([[True], np.diff(number[least]) > 0])]
+    return Intervals(
+        found.key[start],
+        found.first[start],
+        found.last[np.concatenate([start[1:], [len(found)]]) - 1],
+        np.add.reduceat(found.touching, start),
+        np.add.reduceat(found.pauses + bridged, start),
+        np.add.reduceat(found.contacts, start),
+        np.maximum.reduceat(found.most, start),
+        distance,
+        found.deepest[earliest],
+        found.begin[start],
+        found.end[start],
+    )
+
+
+class IntervalTracker:
+    """Merges touches block by block, in the order of frames; returns intervals once no later touch can extend them.
+
+    Its state is the open intervals: at most one for each pair and world. The results are ordered by last frame, then
+    key, independent of the blocks.
+    """
+
+    def __init__(self, frames: Frames, gap: MergeGap) -> None:
+        """Raises InputError for a gap in seconds and times that are descending or not finite."""
+        self._time, self._gap = frames.time, gap
+        if gap.seconds is not None and not (np.isfinite(frames.time).all() and (np.diff(frames.time) >= 0.0).all()):
+            fix = "give --merge-gap in frames"
+            raise InputError("the recorded times are not ascending, so pauses have no length", "--merge-gap", fix)
+        self._open = Intervals.none()
+
+    def add(self, block: Intervals, following: int) -> Intervals:
+        """Intervals that ended. block: a result of `touches`. following: lower bound of the frames of later touches."""
+        both = Intervals.chained(self._open, block)
+        both = joined(both.take(np.argsort(both.key, kind="stable")), self._gap, self._time)
+        at_end = following >= len(self._time)
+        goes_on = np.zeros(len(both), bool)
+        if not at_end:
+            goes_on = self._gap.bridged(both.last, following, self._time) & (following < both.end)
+        self._open = both.take(goes_on)
+        ended = both.take(~goes_on)
+        return ended.take(np.lexsort((ended.key, ended.last)))
+
+    def finish(self) -> Intervals:
+        """The remaining intervals."""
+        return self.add(Intervals.none(), len(self._time))
+
+
+@dataclass(frozen=True)
+class PairKeys:
+    """Keys of pairs of items. paths, kinds: of the items. number: int64[n], the item of each shape, and of each of
+    further rows.
+    """
+
+    paths: tuple[str, ...]
+    kinds: tuple[str, ...]
+    number: np.ndarray
+
+    @classmethod
+    def of_shapes(cls, paths: Sequence[str], worlds: int) -> PairKeys:
+        """Keys with every shape as an item."""
+        return cls(tuple(paths), ("shape",) * len(paths), np.arange(len(paths)))._fitting(worlds)
+
+    @classmethod
+    def of_bodies(cls, body_paths: Sequence[str], paths: Sequence[str], body: np.ndarray, worlds: int) -> PairKeys:
+        """Keys with bodies, and static shapes (body -1), as items. body: int[S], body of each shape."""
+        static = np.flatnonzero(body < 0)
+        number = body.astype(np.int64)
+        number[static] = len(body_paths) + np.arange(len(static))
+        names = (*body_paths, *(path for path, row in zip(paths, body, strict=True) if row < 0))
+        return cls(names, ("body",) * len(body_paths) + ("shape",) * len(static), number)._fitting(worlds)
+
+    def with_more(self, paths: Sequence[str], kinds: Sequence[str], worlds: int) -> PairKeys:
+        """Keys with further rows, each of which is an item."""
+        number = np.concatenate([self.number, len(self.paths) + np.arange(len(paths))])
+        return PairKeys((*self.paths, *paths), (*self.kinds, *kinds), number)._fitting(worlds)
+
+    def _fitting(self, worlds: int) -> PairKeys:
+        if worlds * len(self.paths) ** 2 >= 2**63:
+            raise InputError(
+                f"{worlds} worlds of {len(self.paths)} shapes, bodies and particles are too many", "events"
+            )
+        return self
+
+    def key(self, world: np.ndarray, shape0: np.ndarray, shape1: np.ndarray) -> np.ndarray:
+        """int64: keys, ordered by world, then pair; symmetric in the two shapes."""
+        one, other = self.number[shape0], self.number[shape1]
+        return (world * len(self.paths) + np.minimum(one, other)) * len(self.paths) + np.maximum(one, other)
+
+    def world(self, key: np.ndarray) -> np.ndarray:
+        return key // max(1, len(self.paths)) ** 2
+
+    def items(self, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of `paths` of the two items, the smaller first."""
+        count = max(1, len(self.paths))
+        return key // count % count, key % count

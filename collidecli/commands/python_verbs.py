@@ -1,0 +1,273 @@
+"""The Python API of files: `run`, as the command `collide run`, and `open_recording`."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from collidecli.analysis.labels import listed
+from collidecli.commands.audit import Audit, AuditRequest
+from collidecli.commands.audit import audit as run_audit
+from collidecli.commands.audit_sources import AuditedScene, AuditLimits, read_limits
+from collidecli.commands.contact_set import ContactSet
+from collidecli.commands.label import LabelOptions, Labels, labels_in_memory
+from collidecli.commands.motions import frames_text
+from collidecli.commands.python_api import Contacts, asset_texts, contacts_in_memory
+from collidecli.commands.regression import run_request
+from collidecli.commands.run import RunRequest
+from collidecli.commands.run import run as run_to_file
+from collidecli.commands.scenes import scene_in_motion
+from collidecli.errors import InputError
+from collidecli.importers.mesh_files import parts_kept_in
+from collidecli.importers.recordings import kinds
+from collidecli.scene.arguments import metres
+from collidecli.scene.model import Model
+from collidecli.scene.motion import Motion
+from collidecli.scene.options import CONTACT_FORMATS, ContactOptions
+from collidecli.storage.contact_sets.schema import FORMAT
+from collidecli.storage.h5_files import format_of_path
+from collidecli.storage.process_activity import reading
+
+PathLike = str | os.PathLike[str]
+
+
+def run(
+    scene: PathLike | Sequence[PathLike] | None,
+    recording: PathLike | None = None,
+    output: PathLike | None = None,
+    *,
+    compression: str = "gzip",
+    format: int = CONTACT_FORMATS[0],
+    force: bool = False,
+    **options: Any,
+) -> Contacts | str:
+    """Every contact of scene files in a recorded motion, as `collide run` finds them.
+
+    Args:
+        scene: a scene file, several (one world each), or None if the recording contains its scene.
+        recording: a file of any known kind; None is the scene's own motion, else its resting pose.
+        output: contact set file to write; None returns the contacts in memory.
+        compression, force, format: of the output; format is the major version of the contact set format.
+        options: further options of `collide run`, with underscores: worlds=4, frames="0:100", gap=0.01, columns=[...],
+            broad_phase="sap", device="cpu", asset_map={"OLD": "NEW"}.
+    Returns:
+        `Contacts` without an output, else the path of the contact set.
+    Raises:
+        InputError, OutputError: as the command does. Its warnings are `UserWarning`.
+    """
+    request = scene_request(scene, recording, options)
+    if output is not None:
+        file = {"output": os.fspath(output), "compression": compression, "format": format, "force": force}
+        result = run_to_file(replace(request, **file))
+        for text in result.warnings:
+            warnings.warn(text, stacklevel=2)
+        return result.output
+    model, motion = _loaded(request)
+    with closing(motion):
+        return contacts_in_memory(model, motion, request.contact, request.engine, request.columns)
+
+
+def scene_request(
+    scene: PathLike | Sequence[PathLike] | None, recording: PathLike | None, options: Mapping[str, Any]
+) -> RunRequest:
+    """The request of `run` for its arguments. Raises InputError for an unknown option."""
+    given = dict(options)
+    if "asset_map" in given:
+        given["asset_map"] = asset_texts(given["asset_map"])
+    if isinstance(given.get("columns"), str):
+        given["columns"] = (given["columns"],)
+    if scene is None and recording is None:
+        raise InputError("neither a scene nor a recording is given", "run", "give a scene, or a recording that has one")
+    return run_request([] if scene is None else scene, recording, Path(), Path(), given)
+
+
+def _loaded(request: RunRequest) -> tuple[Model, Motion]:
+    with parts_kept_in(request.engine.cache_dir, request.engine.cache_limit):
+        scene, motion = scene_in_motion(request)
+    for text in (*scene.warnings, *motion.warnings):
+        warnings.warn(text, stacklevel=3)
+    return scene.model, motion
+
+
+class RecordingFile:
+    """A recording of any known kind, see `open_recording`.
+
+    path: its path. kind: name of the kind, such as "trajectory"; label: its description. frames, worlds: counts.
+    bodies: names of the recorded bodies; empty if the kind has none. start, end: times of the first and last frame [s],
+    or None. needs: what `run` needs in addition, as texts.
+    """
+
+    def __init__(self, path: PathLike) -> None:
+        self.path = os.fspath(path)
+        with closing(kinds.open_recording(self.path)) as recording:
+            found = recording.describe()
+            self.kind, self.label = recording.NAME, recording.LABEL
+        self.frames, self.worlds = found.frames, found.worlds
+        self.bodies = tuple(found.bodies)
+        self.start, self.end = found.start, found.end
+        self.needs = tuple(found.needs)
+
+    def __repr__(self) -> str:
+        return f"<RecordingFile {self.path} kind={self.kind} frames={self.frames} worlds={self.worlds}>"
+
+    def with_scene(self, scene: PathLike | Sequence[PathLike] | None = None, **options: Any) -> tuple[Model, Motion]:
+        """The model of a scene, and the recording as its motion, for `collide(model, motion)`.
+
+        scene: as in `run`. options: those of `run` for scenes and recordings. `motion.time` [s] has an entry per frame,
+        `motion.read(range(a, b))` are poses float64[frames, worlds, bodies, 7], x y z qx qy qz qw; close the motion.
+        """
+        return _loaded(scene_request(scene, self.path, options))
+
+
+def open_recording(path: PathLike) -> RecordingFile:
+    """The description of a recording of any known kind, recognised by content; with a scene, its poses.
+
+    Raises InputError for a file of no known kind, or a malformed one.
+    """
+    return RecordingFile(path)
+
+
+# The Python API of questions about a motion: `label` and `audit`, as the commands of these names.
+
+OF_CONTACTS = (ContactOptions.__dataclass_fields__.keys() | {"columns"}) - {
+    *("margin", "static_pairs", "sweep", "sweep_tolerance")
+}
+"""Options of `run` that have no effect on an audit."""
+
+
+def label(
+    contacts: ContactSet | str | os.PathLike[str],
+    *,
+    sensors: str | Sequence[str] = (),
+    partners: str | Sequence[str] = (),
+    by: str = "bodies",
+    enter: float | str = 0.0,
+    leave: float | str | None = None,
+    min_frames: int = 1,
+    slip: bool = False,
+    worlds: Sequence[int] = (),
+    frames: str | int | slice = "",
+) -> Labels:
+    """Which bodies touch which in each frame of each world of a contact set, as arrays.
+
+    Args:
+        contacts: a contact set, or its path.
+        sensors, partners: patterns, a sequence or a text with commas; () is every moving item, and every item.
+        by: "bodies", with static shapes and particle objects, or "shapes".
+        enter: a label begins at a distance of at most this, in metres or as a text such as "2mm". leave: it lasts while
+            the distance is at most this; None is `enter`. min_frames: shorter pauses are filled, then shorter labels
+            left out.
+        slip: read the contacts' column of that name, see `collide run --columns slip`.
+        worlds: numbers; () is all. frames: "A:B:S", a slice or a number.
+    Returns:
+        `Labels`.
+    Raises:
+        InputError: as `collide label` does.
+    """
+    limits = _metres(enter, "enter"), None if leave is None else _metres(leave, "leave")
+    options = LabelOptions(
+        listed(sensors), listed(partners), by, *limits, min_frames, slip, _worlds(worlds), frames_text(frames)
+    )
+    if isinstance(contacts, ContactSet):
+        return labels_in_memory(contacts, options)
+    if not isinstance(contacts, (str, os.PathLike)):
+        raise InputError(f"contacts is a {type(contacts).__name__}", "label", "give a contact set, or its path")
+    with reading("contact set", os.fspath(contacts)), ContactSet.open(contacts) as opened:
+        return labels_in_memory(opened, options)
+
+
+def audit(
+    scene: PathLike | Sequence[PathLike] | None,
+    recording: PathLike | None = None,
+    *,
+    max_depth: float | str | None = None,
+    self: float | str | None = None,
+    max_ground: float | str | None = None,
+    max_start: float | str | None = None,
+    allow: Sequence[tuple[str, str]] = (),
+    ground_shapes: str | Sequence[str] = (),
+    self_bodies: str | Sequence[str] = (),
+    limits: PathLike = "",
+    against: PathLike = "",
+    tolerance: float | str = 1e-6,
+    overlap_volume: bool = False,
+    deepest_point: bool = False,
+    first: int = 20,
+    **options: Any,
+) -> Audit:
+    """The penetrations of a motion against limits, and the frames that can be used.
+
+    Args:
+        scene, recording: as of `run`; or a contact set file alone.
+        max_depth, self, max_ground, max_start: limits of depth, in metres or as a text such as "2mm"; None for none.
+        allow: pairs of patterns without a limit. ground_shapes, self_bodies: patterns, a sequence or a text with
+            commas.
+        limits: a file of limits. against: the JSON of an earlier audit; tolerance: greater depths than its are worse.
+        overlap_volume, deepest_point: measure these of the deepest overlaps of the `first` deepest pairs [m^3, m].
+        options: of `collide audit` for scenes, with underscores: frames="0:100", margin=0.0, threads=2.
+    Returns:
+        `Audit`: `passed`, `usable` bool[frames, worlds], `depth`, `self_depth`, `ground_depth` [m], `pairs`, `result`.
+    Raises:
+        InputError: as `collide audit` does.
+    """
+    lengths = {"max_depth": max_depth, "self": self, "max_ground": max_ground, "max_start": max_start}
+    depths: dict[str, Any] = {k: None if value is None else _metres(value, k) for k, value in lengths.items()}
+    given = AuditLimits(
+        **depths,
+        allow=_pattern_pairs(allow),
+        ground_shapes=listed(ground_shapes),
+        self_bodies=listed(self_bodies),
+    ).checked()
+    if limits:
+        given = given.over(read_limits(os.fspath(limits)))
+    measured = overlap_volume, deepest_point, first
+    baseline, apart = os.fspath(against), _metres(tolerance, "tolerance")
+    is_path = isinstance(scene, (str, os.PathLike))
+    if recording is None and is_path and format_of_path(scene) == FORMAT:
+        if options.keys() - {"frames", "sweep"}:
+            what = "are options for scenes, and a contact set has its motion and its contacts"
+            raise InputError(what, ", ".join(options), "leave them out")
+        frames = frames_text(options.get("frames", ""))
+        request = AuditRequest(
+            os.fspath(scene), None, frames, given, baseline, apart, *measured, bool(options.get("sweep"))
+        )
+    else:
+        for name in options.keys() & OF_CONTACTS:
+            raise InputError(f"'{name}' is no option of an audit", "audit", "leave it out")
+        run = scene_request(scene, recording, options)
+        audited = AuditedScene(
+            scenes=run.scenes, trajectory=run.trajectory, worlds=run.worlds, frames=run.frames, contact=run.contact,
+            engine=run.engine, scene_options=run.scene_options, recording=run.recording,
+        )  # fmt: skip
+        request = AuditRequest("", audited, "", given, baseline, apart, *measured)
+    found = run_audit(request)
+    for note in found.result.warnings:
+        warnings.warn(note, stacklevel=2)
+    return found
+
+
+def _worlds(worlds: Sequence[int]) -> Sequence[int]:
+    if isinstance(worlds, (str, int)) or not all(isinstance(world, (int, np.integer)) for world in worlds):
+        raise InputError(f"{worlds!r} is no sequence of numbers of worlds", "worlds", "give one, such as [0]")
+    return worlds
+
+
+def _pattern_pairs(allow: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    for one in allow:
+        if isinstance(one, str) or len(one) != 2 or not all(isinstance(pattern, str) for pattern in one):
+            raise InputError(f"{one!r} is no pair of patterns", "allow", 'give pairs, such as [("hand*", "cup*")]')
+    return tuple((first, second) for first, second in allow)
+
+
+def _metres(value: float | str, name: str) -> float:
+    try:
+        return metres(value)
+    except ValueError:
+        raise InputError(f"'{value}' is not a length", name, 'give metres, or a text such as "2mm"') from None

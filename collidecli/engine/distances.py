@@ -1,0 +1,354 @@
+"""Least signed distances of pairs of shapes at given poses, without a cutoff.
+
+Convex shapes and planes are measured by their colliders with an unlimited gap. A triangle mesh, a heightfield or a
+shape with a signed distance field is measured by its collider where it overlaps the other shape, and otherwise by a
+branch and bound search over its triangles (`distances.nearest_triangles`): a collider would enumerate every triangle
+within the gap.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.candidates import CandidateList
+from collidecli.engine.cells import SINGLE_CELLS, BlockPairs, Chunk, ChunkCells, Instances, PairLanes
+from collidecli.engine.contact_record import Candidates, new_candidates
+from collidecli.engine.device_model import (
+    KIND_COUNT,
+    DeviceModel,
+    Margins,
+    ShapeRows,
+    kinds_of,
+    type_of_kind,
+    upload_model,
+)
+from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.hydroelastic.pairs import Solids, distance_function, upload_solids
+from collidecli.engine.narrowphase.collider import Collider, ColliderTable
+from collidecli.engine.narrowphase.dispatch import collider_of_kinds
+from collidecli.engine.nearest_triangles import Found, Queries, least_of_contacts
+from collidecli.engine.pipeline import CollisionPipeline, measure_surfaces, upload_surfaces
+from collidecli.engine.runtime.compilation import load_kernels
+from collidecli.engine.runtime.device_stream import has_own_memory
+from collidecli.engine.runtime.initialization import one_at_a_time
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.launch_queue import execute_steps
+from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
+from collidecli.errors import InputError
+from collidecli.scene.model import Model
+from collidecli.scene.shape_types import ShapeType
+
+if TYPE_CHECKING:
+    from collidecli.engine.geometry.signed_distance import FieldStore
+
+
+UNLIMITED = 1e30
+"""Gap of every shape [m] where the distance is wanted however large; larger than any coordinate, and finite."""
+ROWS_AT_ONCE = 1 << 15
+"""Queries of one batch: their records take 10 MB, so that a core's cache holds much of them."""
+MEMORY_LIMIT = 1 << 32
+"""Scratch memory of one thread [bytes]; a batch that needs more is halved."""
+DIRECT = ""
+"""Method of pairs measured by their collider alone."""
+
+
+@dataclass(frozen=True)
+class PairDistanceRows:
+    """Least distances of N pairs, float64.
+
+    distance: [N] of the plain surfaces, without margins [m]; negative is the penetration depth as in contact sets.
+    normal: [N, 3], unit, from shape0 to shape1, world. point0, point1: [N, 3], witness points, world [m].
+    error: [N], certified bound of the distance's error [m]; infinite for depths of overlapping shapes that are not
+    planes, which are not certified.
+    """
+
+    distance: np.ndarray
+    normal: np.ndarray
+    point0: np.ndarray
+    point1: np.ndarray
+    error: np.ndarray
+
+
+class PairDistances:
+    """Measures distances of pairs of a model's shapes on a device. Any number of threads may share it.
+
+    Args:
+        pairs: int[K, 2], the rows of the pairs that will be measured; None for all. Kernels of their types are
+            compiled and loaded here.
+        store: cache of signed distance fields between runs.
+    Raises InputError for a pair of planes.
+    """
+
+    @one_at_a_time
+    def __init__(
+        self, model: Model, device: wp.Device, pairs: np.ndarray | None = None, store: FieldStore | None = None
+    ) -> None:
+        if pairs is None:
+            pairs = np.stack(np.triu_indices(len(model.shapes), 1), axis=1)
+        _refuse_planes(model, pairs)
+        self._model = model
+        self._device_model = upload_model(model, device)
+        without_fields = replace(model, shapes=replace(model.shapes, sdf=np.full_like(model.shapes.sdf, -1)))
+        self._kind, self._plain_kind = kinds_of(model), kinds_of(without_fields)
+        kind_pairs, plain_pairs = (_distinct_pairs(kind[pairs]) for kind in (self._kind, self._plain_kind))
+        direct = {pair: collider_of_kinds(*pair, "gjk") for pair in plain_pairs}
+        direct = {pair: each for pair, each in direct.items() if each.sub_pair_kernels is None}
+        others = {pair: collider_of_kinds(*pair, "gjk") for pair in kind_pairs - direct.keys()}
+        others = {pair: each for pair, each in others.items() if ShapeType.PLANE not in pair}
+        self._method = {pair: DIRECT if pair in direct else _search_of(*pair) for pair in plain_pairs}
+        self._apart = _Colliders(self._device_model, direct, UNLIMITED)
+        self._overlap = _Colliders(self._device_model, others, 0.0)
+        arguments, _ = upload_surfaces(self._device_model, self._overlap.pipeline.table, store)
+        self._overlap.pipeline.surfaces.update(arguments)
+        self._search: dict[str, wp.Kernel] = {}
+        self._trees: Any = None
+        names = set(self._method.values()) - {DIRECT}
+        if names:
+            from collidecli.engine.nearest_triangles import KERNELS, upload_trees
+
+            self._search = {name: KERNELS[name] for name in sorted(names)}
+            self._trees = upload_trees(model, device)
+        kernels = [*self._apart.kernels(), *self._overlap.kernels(), least_of_contacts, *self._search.values()]
+        load_kernels([*([] if has_own_memory(device) else [execute_steps]), *dict.fromkeys(kernels)], device)
+        measure_surfaces(self._overlap.pipeline.surfaces, self._device_model)
+        self._local = threading.local()
+
+    def measure(self, rows: np.ndarray, poses: np.ndarray) -> PairDistanceRows:
+        """Least distances of pairs of shapes.
+
+        Args:
+            rows: int[N, 2], rows of shape0 and shape1, shape0 < shape1.
+            poses: float64[N, 2, 7], world poses of both shapes, xyzw.
+        """
+        rows = np.asarray(rows, np.int32).reshape(-1, 2)
+        poses = np.asarray(poses, np.float64).reshape(-1, 2, 7)
+        parts = [
+            self._measure(rows[first : first + ROWS_AT_ONCE], poses[first : first + ROWS_AT_ONCE])
+            for first in range(0, len(rows), ROWS_AT_ONCE)
+        ]
+        found = np.concatenate([np.zeros(0, Found.numpy_dtype()), *parts])
+        distance, normal, point0 = found["distance"], found["normal"], found["point_a"]
+        point1 = point0 + distance[:, None] * normal
+        return PairDistanceRows(distance.copy(), normal.copy(), point0.copy(), point1, distance - found["lower"])
+
+    def _measure(self, rows: np.ndarray, poses: np.ndarray) -> np.ndarray:
+        """Found[N] of one batch; it is halved while it needs too much memory."""
+        workspace = getattr(self._local, "workspace", None)
+        if workspace is None:
+            workspace = self._local.workspace = Workspace(self._device_model.device, MEMORY_LIMIT)
+        try:
+            return self._batch(rows, poses, workspace)
+        except ChunkTooLarge as too_large:
+            self._local.workspace = None
+            if len(rows) == 1:
+                names = " and ".join(f"'{self._model.shapes.path[row]}'" for row in rows[0])
+                needed = f"the distance of one pair needs {too_large.needed / 2**30:.1f} GiB of scratch memory"
+                raise InputError(needed, names, "simplify the meshes") from None
+        half = len(rows) // 2
+        return np.concatenate([self._measure(rows[:half], poses[:half]), self._measure(rows[half:], poses[half:])])
+
+    def _batch(self, rows: np.ndarray, poses: np.ndarray, workspace: Workspace) -> np.ndarray:
+        batch = _Batch(rows, poses, self._model.shapes.type, workspace)
+        kinds, plain = (np.sort(kind[rows], axis=1) for kind in (self._kind, self._plain_kind))
+        left = np.arange(len(rows))
+        result = np.zeros(len(rows), Found.numpy_dtype())
+        if self._overlap.of_pair:
+            chosen = self._overlap.collide(batch, left, kinds, 0, workspace)
+            result[chosen] = batch.read(workspace)[chosen]
+            left = left[(result["count"] == 0) | (result["distance"] >= 0.0)]
+        self._apart.collide(batch, left, plain[left], 1, workspace)
+        search_of = np.zeros((KIND_COUNT, KIND_COUNT), np.int32)
+        for pair, name in self._method.items():
+            search_of[pair] = list(self._search).index(name) if name else -1
+        number = search_of[plain[left, 0], plain[left, 1]]
+        for k, search in enumerate(self._search.values()):
+            chosen = left[number == k]
+            if not len(chosen):
+                continue
+            arguments = [self._device_model.rows, self._trees, batch.instances, batch.queries(chosen, workspace)]
+            workspace.launch(search, len(chosen), [*arguments, batch.found])
+        result[left] = batch.read(workspace)[left]
+        return result
+
+
+class _Colliders:
+    """The colliders of some pairs of kinds, for plain surfaces: every shape has one gap and no margin."""
+
+    def __init__(self, device_model: DeviceModel, of_pair: dict[tuple[int, int], Collider], gap: float) -> None:
+        self.of_pair = of_pair
+        colliders = tuple(dict.fromkeys(of_pair.values()))
+        self._number = np.full((KIND_COUNT, KIND_COUNT), -1, np.int32)
+        for pair, each in of_pair.items():
+            self._number[pair] = colliders.index(each)
+        device = device_model.device
+        table = ColliderTable(colliders, wp.zeros(1, dtype=wp.int32, device=device), KIND_COUNT)
+        plain = replace(device_model, margins=_margins(len(device_model.model.shapes), gap, device))
+        self.pipeline = CollisionPipeline(plain, NoBroadPhase(), table, np.dtype(np.float64))
+
+    def kernels(self) -> list[wp.Kernel]:
+        """The kernels of the colliders."""
+        return [kernel for each in self.pipeline.table.colliders for kernel in each.kernels]
+
+    def collide(
+        self, batch: _Batch, left: np.ndarray, kinds: np.ndarray, certified: int, workspace: Workspace
+    ) -> np.ndarray:
+        """Launches the colliders of the queries `left`, with these kinds, and the selection of their least contacts.
+
+        Returns the queries that have a collider here.
+        """
+        number = self._number[kinds[:, 0], kinds[:, 1]]
+        order = np.argsort(number, kind="stable")[np.count_nonzero(number < 0) :]
+        chosen = left[order]
+        if not len(chosen):
+            return chosen
+        ends = np.searchsorted(number[order], np.arange(len(self.pipeline.table.colliders) + 1)).tolist()
+        candidates, listed = batch.candidates(chosen, ends, workspace)
+        chunk = Chunk(0, len(chosen), len(chosen), 1, ChunkCells(), batch.instances)
+        emitted, _ = self.pipeline.narrow_phase(chunk, candidates, listed, workspace)
+        queries = batch.queries(chosen, workspace)
+        arguments = [self.pipeline.device_model.rows, batch.instances, candidates, emitted.contact, queries, certified]
+        workspace.launch(least_of_contacts, len(chosen), [*arguments, batch.found])
+        return chosen
+
+
+class NoBroadPhase:
+    """Broad phase of a pipeline whose candidates are given."""
+
+    name = "none"
+    blocks = SINGLE_CELLS
+
+    def find(self, chunk: Chunk, workspace: Workspace) -> BlockPairs:
+        """Not available: `narrow_phase` alone is used."""
+        raise NotImplementedError
+
+    def kernels(self) -> list[wp.Kernel]:
+        """None."""
+        return []
+
+
+class _Batch:
+    """Queries of one call: query i has the instances 2 i of shape0 and 2 i + 1 of shape1."""
+
+    def __init__(self, rows: np.ndarray, poses: np.ndarray, types: np.ndarray, workspace: Workspace) -> None:
+        swapped = types[rows[:, 0]] > types[rows[:, 1]]
+        self._count = len(rows)
+        self._row = np.ascontiguousarray(rows, np.int32)
+        self._pair = np.arange(2 * len(rows), dtype=np.int32).reshape(-1, 2)
+        self._swapped = swapped.astype(np.int32)
+        self._poses = np.ascontiguousarray(poses.reshape(-1, 7))
+        in_order = [np.where(swapped[:, None], each[:, ::-1], each) for each in (self._pair, self._row)]
+        self._pair_in_order, self._row_in_order = (np.ascontiguousarray(each) for each in in_order)
+        self.instances = Instances()
+        self.instances.pose = workspace.uploaded(self._poses, Pose)
+        self.found = workspace.array("found_distances", self._count, Found)
+
+    def candidates(self, chosen: np.ndarray, ends: list[int], workspace: Workspace) -> tuple[Candidates, CandidateList]:
+        """Candidates of the chosen queries, which are ordered by collider; ends: first of each collider, and the end.
+
+        Each is also a pair of slots with one lane.
+        """
+        count = len(chosen)
+        pair, row = (
+            workspace.uploaded(np.ascontiguousarray(each[chosen]), wp.vec2i) for each in (self._pair, self._row)
+        )
+        order = workspace.uploaded(np.arange(count, dtype=np.int32), wp.int32)
+        lanes = PairLanes()
+        lanes.slots, lanes.row, lanes.first, lanes.order = pair, row, order, order
+        lanes.mask = workspace.uploaded(np.ones(count, np.uint32), wp.uint32)
+        listed = CandidateList(pair, row, order, ends, order, lanes, ends)
+        return new_candidates(workspace, pair, row, count), listed
+
+    def queries(self, chosen: np.ndarray, workspace: Workspace) -> Queries:
+        """The chosen queries on the device."""
+        queries = Queries()
+        queries.order = workspace.uploaded(chosen.astype(np.int32), wp.int32)
+        queries.pair = workspace.uploaded(self._pair_in_order, wp.vec2i)
+        queries.row = workspace.uploaded(self._row_in_order, wp.vec2i)
+        queries.swapped = workspace.uploaded(self._swapped, wp.int32)
+        return queries
+
+    def read(self, workspace: Workspace) -> np.ndarray:
+        """What is found so far."""
+        return workspace.host(self.found, self._count).copy()
+
+
+def _margins(count: int, gap: float, device: wp.Device) -> Margins:
+    """Margins of `count` shapes without any, with one gap [m] and without forced pairs."""
+    margins = Margins()
+    margins.margin = wp.zeros(max(1, count), dtype=Real, device=device)
+    margins.gap = wp.array(np.full(max(1, count), gap), dtype=Real, device=device)
+    margins.forced_start = wp.zeros(count + 1, dtype=wp.int32, device=device)
+    margins.forced = wp.zeros(1, dtype=wp.int32, device=device)
+    margins.forced_gap = margins.forced_margin = wp.zeros(1, dtype=Real, device=device)
+    return margins
+
+
+def _distinct_pairs(kinds: np.ndarray) -> set[tuple[int, int]]:
+    """Distinct ascending pairs of kinds[K, 2]."""
+    return {(int(a), int(b)) for a, b in np.unique(np.sort(kinds, axis=1), axis=0)} if len(kinds) else set()
+
+
+def _search_of(kind_a: int, kind_b: int) -> str:
+    """Key of `nearest_triangles.KERNELS` for a pair of kinds of which one at least is a surface of triangles."""
+    low = min(type_of_kind(kind_a), type_of_kind(kind_b))
+    if low == ShapeType.PLANE:
+        return "plane"
+    if low >= ShapeType.MESH:
+        return "surface"
+    return "hull" if low == ShapeType.CONVEX_MESH else "convex"
+
+
+def _refuse_planes(model: Model, pairs: np.ndarray) -> None:
+    """Raises InputError for the first pair of planes."""
+    both = np.flatnonzero((model.shapes.type[pairs].reshape(-1, 2) == ShapeType.PLANE).all(axis=1))
+    if len(both):
+        names = " and ".join(f"'{model.shapes.path[row]}'" for row in pairs[both[0]])
+        raise InputError("two planes have no distance: both are infinite", names, "leave out one of the two")
+
+
+# Signed distances of points from one shape of any type.
+
+
+@cache
+def point_kernel(with_meshes: bool) -> wp.Kernel:
+    """The kernel, with the code of meshes and hulls or without."""
+    distance = distance_function(with_meshes, False)
+
+    @kernel
+    def measure_points(
+        rows: ShapeRows, solids: Solids, row: int, has_inside: int, point: wp.array[Vec3], value: wp.array[Real]
+    ):
+        """One thread per point."""
+        thread = wp.tid()
+        found = distance(rows, solids, row, point[thread])
+        value[thread] = wp.where(has_inside == 1, found.value, wp.abs(found.value))
+
+    return measure_points
+
+
+@one_at_a_time
+def point_distances(model: Model, row: int, points: np.ndarray, device: wp.Device) -> np.ndarray:
+    """float64[n]: signed distances of points [n, 3], in a shape's frame, from its surface [m]; negative inside.
+
+    row: of a shape of any type but heightfield. Not negative for an open mesh, which has no inside.
+    """
+    shape_type = model.shapes.type[row]
+    with_meshes = shape_type in (ShapeType.MESH, ShapeType.CONVEX_MESH)
+    has_inside = int(shape_type != ShapeType.MESH or model.meshes[model.shapes.mesh[row]].is_closed)
+    device_model = upload_model(model, device)
+    sampled = np.zeros(len(model.shapes), bool)
+    sampled[row] = True
+    measure = point_kernel(with_meshes)
+    load_kernels([measure], device)
+    value = wp.empty(max(1, len(points)), dtype=Real, device=device)
+    if len(points):
+        given = wp.array(np.ascontiguousarray(points, np.float64), dtype=Vec3, device=device)
+        arguments = [device_model.rows, upload_solids(device_model, sampled), row, has_inside, given, value]
+        wp.launch(measure, len(points), arguments, device=device)
+    return value.numpy()[: len(points)]

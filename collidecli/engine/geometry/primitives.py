@@ -1,0 +1,637 @@
+"""Support functions of the convex shapes: each shape is a core rounded by a radius.
+
+A shape is the Minkowski sum of its core and a ball. A sphere's core is its centre and a capsule's its inner segment; an
+ellipsoid's is the ellipsoid shrunk inwards by less than its smallest radius of curvature. Distances and depths of the
+cores differ from those of the shapes by the radii alone; smaller cores overlap less often and converge faster.
+"""
+
+from typing import Any
+
+import warp as wp
+
+from collidecli.engine.geometry.closest_points import away_from_axis
+from collidecli.engine.geometry.hulls import HullShape, farthest_vertex, hull_point
+from collidecli.engine.geometry.meshes import TriangleShape
+from collidecli.engine.geometry.real import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, SPHERE, Quat, Real, Vec3
+
+ELLIPSOID_SHRINK = wp.constant(Real(0.9))
+"""Fraction of an ellipsoid's smallest radius of curvature used as its rounding radius; below 1, so that the core has
+volume and curvature."""
+
+# Functions of a shape have one overload for each shape struct: Warp selects by argument type.
+# ruff: noqa: F811
+
+
+@wp.struct
+class Support:
+    """Support point of a core along a direction, and its smooth patch of the surface.
+
+    point: in the core's frame [m]. patch: one bit for each branch of the support function (a box's signs x, y, z; the
+    upper end of a segment or cylinder; a cone's apex); none for ellipsoids and points.
+    """
+
+    point: Vec3
+    patch: int
+
+
+@wp.func
+def core_radius(shape_type: int, size: Vec3) -> Real:
+    """Radius of the ball that rounds the core [m]; 0 for box, cylinder and cone."""
+    if shape_type == SPHERE or shape_type == CAPSULE:
+        return size[0]
+    if shape_type == ELLIPSOID:
+        shortest = wp.min(size[0], wp.min(size[1], size[2]))
+        longest = wp.max(size[0], wp.max(size[1], size[2]))
+        # The smallest radius of curvature of an ellipsoid is shortest^2 / longest, at the end of the longest axis.
+        return ELLIPSOID_SHRINK * shortest * (shortest / longest)
+    return Real(0.0)
+
+
+@wp.func
+def core_support(shape_type: int, size: Vec3, radius: Real, direction: Vec3) -> Support:
+    """Support point of the core along `direction`.
+
+    Args:
+        radius: `core_radius` of the shape [m].
+        direction: unit, in the core's frame.
+    Degenerate: if a whole edge or face is farthest, its end on the positive side; on a rim, the point at +x.
+    """
+    result = Support()
+    if shape_type == BOX:
+        x = size[0]
+        y = size[1]
+        z = size[2]
+        patch = int(7)
+        if direction[0] < Real(0.0):
+            x = -x
+            patch -= 1
+        if direction[1] < Real(0.0):
+            y = -y
+            patch -= 2
+        if direction[2] < Real(0.0):
+            z = -z
+            patch -= 4
+        result.point = Vec3(x, y, z)
+        result.patch = patch
+    elif shape_type == ELLIPSOID:
+        scaled = wp.cw_mul(size, direction)
+        result.point = wp.cw_mul(size, scaled / wp.length(scaled)) - radius * direction
+    elif shape_type == CYLINDER or shape_type == CONE:
+        across = wp.sqrt(direction[0] * direction[0] + direction[1] * direction[1])
+        x = size[0]
+        y = Real(0.0)
+        if across > Real(0.0):
+            scale = size[0] / across
+            x = scale * direction[0]
+            y = scale * direction[1]
+        if shape_type == CYLINDER:
+            result.point = Vec3(x, y, -size[1])
+            if direction[2] >= Real(0.0):
+                result.point = Vec3(x, y, size[1])
+                result.patch = 1
+        elif Real(2.0) * size[1] * direction[2] >= size[0] * across:
+            result.point = Vec3(Real(0.0), Real(0.0), size[1])
+            result.patch = 1
+        else:
+            result.point = Vec3(x, y, -size[1])
+    elif shape_type == CAPSULE:
+        result.point = Vec3(Real(0.0), Real(0.0), -size[1])
+        if direction[2] >= Real(0.0):
+            result.point = Vec3(Real(0.0), Real(0.0), size[1])
+            result.patch = 1
+    return result
+
+
+@wp.func
+def core_curvature(
+    shape_type: int, size: Vec3, radius: Real, direction: Vec3, patch: int, first: Vec3, second: Vec3
+) -> Vec3:
+    """Hessian H of the core's support function at unit `direction` on one patch, in two tangent directions.
+
+    H u is the derivative of the support point [m/rad] as the direction rotates towards u.
+
+    Returns:
+        first.H first, first.H second, second.H second.
+    Degenerate: 0 on vertices, and where a disc is farthest.
+    """
+    if shape_type == ELLIPSOID:
+        scaled = wp.cw_mul(size, direction)
+        over_height = Real(1.0) / wp.length(scaled)
+        point = over_height * wp.cw_mul(size, scaled)
+        u = wp.cw_mul(size, first)
+        v = wp.cw_mul(size, second)
+        along_u = wp.dot(point, first)
+        along_v = wp.dot(point, second)
+        return Vec3(
+            over_height * (wp.dot(u, u) - along_u * along_u) - radius * wp.dot(first, first),
+            over_height * (wp.dot(u, v) - along_u * along_v) - radius * wp.dot(first, second),
+            over_height * (wp.dot(v, v) - along_v * along_v) - radius * wp.dot(second, second),
+        )
+    if shape_type == CYLINDER or (shape_type == CONE and patch == 0):
+        square = direction[0] * direction[0] + direction[1] * direction[1]
+        if square > Real(0.0):
+            turn_first = direction[0] * first[1] - direction[1] * first[0]
+            turn_second = direction[0] * second[1] - direction[1] * second[0]
+            radius_over_cube = size[0] / (square * wp.sqrt(square))
+            return radius_over_cube * Vec3(turn_first * turn_first, turn_first * turn_second, turn_second * turn_second)
+    return Vec3()
+
+
+@wp.struct
+class SupportDiscontinuity:
+    """Directions at which a core's support point jumps between two patches: the circle axis.direction = height.
+
+    step: from the point on the lower patch to the one on the upper, at a given direction [m]. In the core's frame.
+    """
+
+    axis: Vec3
+    height: Real
+    step: Vec3
+
+
+@wp.func
+def core_discontinuity(shape_type: int, size: Vec3, bit: int, direction: Vec3) -> SupportDiscontinuity:
+    """Circle of directions where bit `bit` of the patch changes; the step is evaluated at `direction`'s azimuth."""
+    result = SupportDiscontinuity()
+    result.axis = Vec3(Real(0.0), Real(0.0), Real(1.0))
+    if shape_type == BOX:
+        result.axis[2] = Real(0.0)
+        result.axis[bit] = Real(1.0)
+        result.step = Real(2.0) * size[bit] * result.axis
+    else:
+        result.step = Vec3(Real(0.0), Real(0.0), Real(2.0) * size[1])
+        if shape_type == CONE:
+            slant = wp.sqrt(size[0] * size[0] + Real(4.0) * size[1] * size[1])
+            result.height = size[0] / slant
+            across = wp.sqrt(direction[0] * direction[0] + direction[1] * direction[1])
+            if across > Real(0.0):
+                scale = size[0] / across
+                result.step -= Vec3(scale * direction[0], scale * direction[1], Real(0.0))
+    return result
+
+
+@wp.func
+def core_is_flat(shape_type: int) -> bool:
+    """Whether the core has no volume: a point or a segment."""
+    return shape_type == SPHERE or shape_type == CAPSULE
+
+
+@wp.func
+def core_is_curved(shape_type: int) -> bool:
+    """Whether the core has a curved surface, on which GJK and EPA alone do not terminate exactly."""
+    return shape_type >= CYLINDER and shape_type <= ELLIPSOID
+
+
+@wp.func
+def core_is_smooth(shape_type: int) -> bool:
+    """Whether the support function has no discontinuity."""
+    return shape_type == SPHERE or shape_type == ELLIPSOID
+
+
+@wp.struct
+class Primitive:
+    """A shape defined by type and size [m], see `ShapeType`."""
+
+    type: int
+    size: Vec3
+
+
+@wp.func
+def primitive(shape_type: int, size: Vec3) -> Primitive:
+    """`Primitive` with a type and size."""
+    shape = Primitive()
+    shape.type = shape_type
+    shape.size = size
+    return shape
+
+
+@wp.func
+def farthest_of_core(shape: Primitive, radius: Real, direction: Vec3) -> Support:
+    """Support point of a shape's core; Warp selects the overload by the shape's struct."""
+    return core_support(shape.type, shape.size, radius, direction)
+
+
+@wp.func
+def farthest_of_core(shape: HullShape, radius: Real, direction: Vec3) -> Support:
+    """Support vertex of a hull, without patches."""
+    result = Support()
+    result.point = hull_point(shape, shape.vertex + farthest_vertex(shape, direction))
+    return result
+
+
+@wp.func
+def farthest_of_core(shape: TriangleShape, radius: Real, direction: Vec3) -> Support:
+    """Support vertex of a triangle, the first of equal ones, without patches."""
+    result = Support()
+    result.point = shape.p
+    height = wp.dot(shape.p, direction)
+    if wp.dot(shape.q, direction) > height:
+        height = wp.dot(shape.q, direction)
+        result.point = shape.q
+    if wp.dot(shape.r, direction) > height:
+        result.point = shape.r
+    return result
+
+
+@wp.func
+def support_point(shape: Any, direction: Vec3) -> Vec3:
+    """Support point of the shape itself along unit `direction`, in its frame [m]; ties as in `core_support`."""
+    radius = core_radius(shape.type, shape.size)
+    return farthest_of_core(shape, radius, direction).point + radius * direction
+
+
+@wp.struct
+class MinkowskiDifference:
+    """Two cores and their relative pose: the Minkowski difference a - b, whose support function GJK, EPA and MPR
+    evaluate.
+
+    rotation: b's frame in a's. position: b's origin in a's frame [m]. radius_a, radius_b: of the rounding balls [m].
+    """
+
+    a: Primitive
+    b: Primitive
+    radius_a: Real
+    radius_b: Real
+    rotation: wp.mat33d
+    position: Vec3
+
+
+@wp.struct
+class DifferenceWithHull:
+    """`MinkowskiDifference` of a primitive and a hull."""
+
+    a: Primitive
+    b: HullShape
+    radius_a: Real
+    radius_b: Real
+    rotation: wp.mat33d
+    position: Vec3
+
+
+@wp.struct
+class DifferenceOfHulls:
+    """`MinkowskiDifference` of two hulls."""
+
+    a: HullShape
+    b: HullShape
+    radius_a: Real
+    radius_b: Real
+    rotation: wp.mat33d
+    position: Vec3
+
+
+@wp.struct
+class DifferenceWithTriangle:
+    """`MinkowskiDifference` of a primitive and a triangle."""
+
+    a: Primitive
+    b: TriangleShape
+    radius_a: Real
+    radius_b: Real
+    rotation: wp.mat33d
+    position: Vec3
+
+
+@wp.struct
+class DifferenceOfHullAndTriangle:
+    """`MinkowskiDifference` of a hull and a triangle."""
+
+    a: HullShape
+    b: TriangleShape
+    radius_a: Real
+    radius_b: Real
+    rotation: wp.mat33d
+    position: Vec3
+
+
+@wp.struct
+class Vertex:
+    """Support point of the Minkowski difference a - b of two cores.
+
+    point: in a's frame [m]. on_a: the contributing point of core a. patch: patches of a (low 3 bits) and b (next 3).
+    """
+
+    point: Vec3
+    on_a: Vec3
+    patch: int
+
+
+@wp.func
+def difference_support(difference: Any, direction: Vec3) -> Vertex:
+    """Support point of core a - core b along unit `direction`, in a's frame."""
+    a = farthest_of_core(difference.a, difference.radius_a, direction)
+    b = farthest_of_core(difference.b, difference.radius_b, -(wp.transpose(difference.rotation) * direction))
+    result = Vertex()
+    result.on_a = a.point
+    result.point = a.point - (difference.rotation * b.point + difference.position)
+    result.patch = a.patch + 8 * b.patch
+    return result
+
+
+# Closest points of the surfaces of box, ellipsoid, cylinder, cone, sphere and capsule to a point.
+#
+# For cylinders and cones they are computed in the half plane through axis and point.
+
+MOST_STEPS = wp.constant(60)
+CONVERGED = wp.constant(Real(1e-8))
+"""Relative change of s at which the iteration ends: the remaining error is its square, as convergence is quadratic."""
+CYLINDER_LOW_CAP = wp.constant(0)
+CYLINDER_SIDE = wp.constant(2)
+CYLINDER_LOW_RIM = wp.constant(3)
+"""Of the cap and the rim at -z; those at +z are one more."""
+CONE_BASE = wp.constant(0)
+CONE_SIDE = wp.constant(1)
+CONE_RIM = wp.constant(2)
+CONE_APEX = wp.constant(3)
+
+
+@wp.struct
+class SurfacePoint:
+    """Signed distance of a query point and its closest point on a shape's surface, which is point - distance * outward.
+
+    outward: unit surface normal there, in the shape's frame. distance: negative inside [m]. feature: feature number of
+    the shape.
+    """
+
+    outward: Vec3
+    distance: Real
+    feature: int
+
+
+@wp.func
+def box_feature(x: int, y: int, z: int) -> int:
+    """Feature number of a box's face, edge or vertex, 0 to 26 without 13.
+
+    Args:
+        x, y, z: -1 or 1 at that end of the axis, 0 between the ends. A face has one nonzero value, an edge two, a
+            vertex three.
+    """
+    return 13 + x + 3 * y + 9 * z
+
+
+@wp.func
+def feature_step(axis: int, side: int) -> int:
+    """Change of a `box_feature` when its digit for `axis` changes from 0 to `side` (-1, 0, 1)."""
+    if axis == 0:
+        return side
+    if axis == 1:
+        return 3 * side
+    return 9 * side
+
+
+@wp.func
+def nearest_on_box(half: Vec3, point: Vec3) -> SurfacePoint:
+    """Closest point of a box's surface to `point`.
+
+    Args:
+        half: half extents [m]. point: in the box's frame [m].
+    Returns:
+        see `SurfacePoint`; feature as `box_feature`.
+    Degenerate: for points inside or on the surface, the closest face; of equally close faces x before y before z, and
+    the positive side for a coordinate of 0.
+    """
+    result = SurfacePoint()
+    outside = point - wp.max(-half, wp.min(half, point))
+    square = wp.dot(outside, outside)
+    if square > Real(0.0):
+        result.distance = wp.sqrt(square)
+        result.outward = outside / result.distance
+        result.feature = box_feature(side_of(outside[0]), side_of(outside[1]), side_of(outside[2]))
+        return result
+    depth_x = half[0] - wp.abs(point[0])
+    depth_y = half[1] - wp.abs(point[1])
+    depth_z = half[2] - wp.abs(point[2])
+    if depth_x <= depth_y and depth_x <= depth_z:
+        side = _inner_side(point[0])
+        result.distance = -depth_x
+        result.outward = Vec3(Real(side), Real(0.0), Real(0.0))
+        result.feature = box_feature(side, 0, 0)
+    elif depth_y <= depth_z:
+        side = _inner_side(point[1])
+        result.distance = -depth_y
+        result.outward = Vec3(Real(0.0), Real(side), Real(0.0))
+        result.feature = box_feature(0, side, 0)
+    else:
+        side = _inner_side(point[2])
+        result.distance = -depth_z
+        result.outward = Vec3(Real(0.0), Real(0.0), Real(side))
+        result.feature = box_feature(0, 0, side)
+    return result
+
+
+@wp.func
+def side_of(outside: Real) -> int:
+    """-1, 0 or 1: the sign of a coordinate beyond a side."""
+    if outside > Real(0.0):
+        return 1
+    if outside < Real(0.0):
+        return -1
+    return 0
+
+
+@wp.func
+def _inner_side(coordinate: Real) -> int:
+    if coordinate < Real(0.0):
+        return -1
+    return 1
+
+
+@wp.func
+def nearest_on_ellipsoid(half: Vec3, point: Vec3) -> SurfacePoint:
+    """Closest point of an ellipsoid's surface to `point`, outside or inside.
+
+    With c the shortest semi-axis and r_i = (half_i / c)^2, the closest point to y is x_i = r_i y_i / (r_i - 1 + s) for
+    the
+    largest s that puts x on the surface: |q(s)| = 1 with q_i(s) = x_i / half_i.
+    1 / |q(s)| is increasing and concave, so Newton's method on it converges to the root monotonically from any s below,
+    without overshoot, and in few steps as the function is nearly linear.
+
+    Args:
+        half: semi-axes [m]. point: in the ellipsoid's frame [m].
+    Degenerate: where the closest point is not unique, the one on the positive side of the shortest axis, the last of
+    equally short axes.
+    Source: the equation after Eberly, Distance from a Point to an Ellipse, an Ellipsoid, or a Hyperellipsoid, 2013; the
+    iteration after Moré and Sorensen, Computing a Trust Region Step, 1983.
+    """
+    result = SurfacePoint()
+    result.feature = -1
+    shortest = 2
+    if half[1] < half[shortest]:
+        shortest = 1
+    if half[0] < half[shortest]:
+        shortest = 0
+    c = half[shortest]
+    # q_i(s) = weight_i / (excess_i + s); excess_i is r_i - 1 without cancellation.
+    excess = Vec3(
+        (half[0] - c) * (half[0] + c) / (c * c),
+        (half[1] - c) * (half[1] + c) / (c * c),
+        (half[2] - c) * (half[2] + c) / (c * c),
+    )
+    weight = wp.cw_mul(half, Vec3(wp.abs(point[0]), wp.abs(point[1]), wp.abs(point[2]))) / (c * c)
+    s = _root(weight, excess)
+    on_sphere = _directions(weight, excess, s)
+    if s == Real(0.0):
+        # The point is in the plane across the shortest axis, so close to the centre that there is no root above 0.
+        rest = Real(1.0) - wp.dot(on_sphere, on_sphere)
+        on_sphere[shortest] = wp.sqrt(wp.max(rest, Real(0.0)))
+    for i in range(3):
+        if point[i] < Real(0.0):
+            on_sphere[i] = -on_sphere[i]
+    on_sphere = wp.normalize(on_sphere)
+    surface = wp.cw_mul(half, on_sphere)
+    result.outward = wp.normalize(wp.cw_div(on_sphere, half))
+    result.distance = wp.dot(point - surface, result.outward)
+    return result
+
+
+@wp.func
+def _root(weight: Vec3, excess: Vec3) -> Real:
+    """The root s >= 0 of |q(s)| = 1, or 0 if |q| is below 1 for all s >= 0."""
+    # No |q_i| exceeds 1 at the root.
+    s = wp.max(weight[0] - excess[0], wp.max(weight[1] - excess[1], weight[2] - excess[2]))
+    s = wp.max(s, Real(0.0))
+    on_sphere = _directions(weight, excess, s)
+    length = wp.length(on_sphere)
+    for _ in range(MOST_STEPS):
+        if length <= Real(1.0):
+            break
+        slope = Real(0.0)
+        for i in range(3):
+            if weight[i] > Real(0.0):
+                slope += on_sphere[i] * on_sphere[i] / (excess[i] + s)
+        change = length * length * (length - Real(1.0)) / slope
+        s += change
+        on_sphere = _directions(weight, excess, s)
+        length = wp.length(on_sphere)
+        if change <= CONVERGED * s:
+            break
+    return s
+
+
+@wp.func
+def _directions(weight: Vec3, excess: Vec3, s: Real) -> Vec3:
+    """weight / (excess + s) by component; 0 where the weight is 0."""
+    result = Vec3(Real(0.0), Real(0.0), Real(0.0))
+    for i in range(3):
+        if weight[i] > Real(0.0):
+            result[i] = weight[i] / (excess[i] + s)
+    return result
+
+
+@wp.func
+def nearest_on_cylinder(size: Vec3, point: Vec3) -> SurfacePoint:
+    """Closest point of a cylinder's surface to `point`.
+
+    Args:
+        size: (radius, half height, 0) [m]. point: in the cylinder's frame [m].
+    Degenerate: inside, if cap and side are equally close, the side; on the axis the side at +x; at the centre height
+    the cap at +z.
+    """
+    result = SurfacePoint()
+    radial = away_from_axis(point)
+    beyond_side = wp.dot(radial, point) - size[0]
+    beyond_cap = wp.abs(point[2]) - size[1]
+    cap = Vec3(Real(0.0), Real(0.0), Real(1.0))
+    high = 1
+    if point[2] < Real(0.0):
+        cap = -cap
+        high = 0
+    if beyond_side > Real(0.0) and beyond_cap > Real(0.0):
+        result.distance = wp.sqrt(beyond_side * beyond_side + beyond_cap * beyond_cap)
+        result.outward = (beyond_side * radial + beyond_cap * cap) / result.distance
+        result.feature = CYLINDER_LOW_RIM + high
+    elif beyond_side >= beyond_cap:
+        result.distance = beyond_side
+        result.outward = radial
+        result.feature = CYLINDER_SIDE
+    else:
+        result.distance = beyond_cap
+        result.outward = cap
+        result.feature = CYLINDER_LOW_CAP + high
+    return result
+
+
+@wp.func
+def nearest_on_cone(size: Vec3, point: Vec3) -> SurfacePoint:
+    """Closest point of a cone's surface to `point`.
+
+    Args:
+        size: (base radius, half height, 0) [m]. point: in the cone's frame [m].
+    Degenerate: inside, if base and side are equally close, the base; on the axis the side at +x. At the apex itself the
+    side's normal, on the rim itself the base's.
+    """
+    result = SurfacePoint()
+    radial = away_from_axis(point)
+    across = wp.dot(radial, point)
+    height = Real(2.0) * size[1]
+    slant = wp.sqrt(height * height + size[0] * size[0])
+    # The side's generator from the apex has the direction (size[0], -height) / slant; its normal is (height, size[0]) /
+    # slant.
+    below_apex = point[2] - size[1]
+    beyond_side = (height * across + size[0] * below_apex) / slant
+    along_side = (size[0] * across - height * below_apex) / slant
+    beyond_base = -size[1] - point[2]
+    side = (height * radial + Vec3(Real(0.0), Real(0.0), size[0])) / slant
+    if beyond_base >= beyond_side and across <= size[0]:
+        result.distance = beyond_base
+        result.outward = Vec3(Real(0.0), Real(0.0), Real(-1.0))
+        result.feature = CONE_BASE
+        return result
+    result.distance = beyond_side
+    result.outward = side
+    result.feature = CONE_SIDE
+    if beyond_side <= Real(0.0) and beyond_base <= Real(0.0):
+        return result
+    from_feature = Vec3(Real(0.0), Real(0.0), Real(0.0))
+    if along_side > slant:
+        from_feature = (across - size[0]) * radial - Vec3(Real(0.0), Real(0.0), beyond_base)
+        result.feature = CONE_RIM
+    elif along_side < Real(0.0):
+        from_feature = Vec3(point[0], point[1], below_apex)
+        result.feature = CONE_APEX
+    distance = wp.length(from_feature)
+    if distance > Real(0.0):
+        result.distance = distance
+        result.outward = from_feature / distance
+    return result
+
+
+@wp.func
+def lowest_on_rim(rotation: Quat, axis: Vec3) -> Vec3:
+    """Unit direction from a rim's centre to its lowest point (smallest z); perpendicular to the rim's axis.
+
+    Args:
+        rotation: rotation of the shape's frame in the frame whose z is up.
+        axis: unit z axis of the shape in that frame.
+    Degenerate: a horizontal rim gives the shape's own +x.
+    """
+    flatness = wp.sqrt(axis[0] * axis[0] + axis[1] * axis[1])
+    if flatness > Real(0.0):
+        # -z minus its component along the axis, divided by its length `flatness`.
+        scale = axis[2] / flatness
+        return Vec3(scale * axis[0], scale * axis[1], -flatness)
+    return wp.quat_rotate(rotation, Vec3(Real(1.0), Real(0.0), Real(0.0)))
+
+
+@wp.func
+def surface_point(shape_type: int, size: Vec3, point: Vec3) -> SurfacePoint:
+    """Closest point of a primitive's surface to a point in its frame; not for planes."""
+    if shape_type == BOX:
+        return nearest_on_box(size, point)
+    if shape_type == ELLIPSOID:
+        return nearest_on_ellipsoid(size, point)
+    if shape_type == CYLINDER:
+        return nearest_on_cylinder(size, point)
+    if shape_type == CONE:
+        return nearest_on_cone(size, point)
+    result = SurfacePoint()
+    result.feature = -1
+    core = point
+    if shape_type == CAPSULE:
+        core = point - Vec3(Real(0.0), Real(0.0), wp.clamp(point[2], -size[1], size[1]))
+    length = wp.length(core)
+    result.outward = Vec3(Real(1.0), Real(0.0), Real(0.0))
+    if length > Real(0.0):
+        result.outward = core / length
+    result.distance = length - size[0]
+    return result

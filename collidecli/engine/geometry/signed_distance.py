@@ -1,0 +1,524 @@
+"""Exact signed distances along rows of points, which fill the grids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.geometry.primitives import surface_point
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.errors import InputError
+from collidecli.numerics.matrices import length
+from collidecli.scene.signed_distance import SdfShape, box_of
+from collidecli.system_resources import processor_count
+
+ROWS_AT_ONCE = 1 << 15
+"""Rows of one launch: limits the memory besides the grid, and gives the threads equal loads."""
+SURE = wp.constant(wp.float32(1.0 + 1.0e-4))
+"""Two points of a row have equal signs if the sum of their distances exceeds their spacing by this factor."""
+ACCURACY = wp.constant(wp.float32(2.0))
+"""Accuracy of Warp's winding numbers: dipoles approximate triangles farther than this multiple of their size."""
+HALF = wp.constant(wp.float32(0.5))
+
+
+class Distances(Protocol):
+    """Signed distances to one surface."""
+
+    def rows(self, start: np.ndarray, count: int, step: float, bound: np.ndarray) -> np.ndarray:
+        """float32[R, count]: signed distances at start[R, 3] + k (step, 0, 0) [m].
+
+        bound: float64[R], upper bound of the row's unsigned distances [m].
+        """
+        ...
+
+
+@kernel
+def fill_rows_of_primitive(
+    shape_type: int, size: Vec3, start: wp.array[Vec3], count: int, step: Real, out: wp.array[wp.float32]
+):
+    """Signed distances of a primitive; one thread a row."""
+    row = wp.tid()
+    for k in range(count):
+        point = start[row] + Vec3(Real(k) * step, Real(0.0), Real(0.0))
+        out[row * count + k] = wp.float32(surface_point(shape_type, size, point).distance)
+
+
+@wp.func
+def sign_at(mesh: wp.uint64, point: wp.vec3f, distance: wp.float32) -> wp.float32:
+    """-1 if the winding number around a point is above a half, else 1. distance: unsigned distance of the point."""
+    max_separation = distance * SURE + wp.float32(1.0e-6)
+    return wp.mesh_query_point_sign_winding_number(mesh, point, max_separation, ACCURACY, HALF).sign
+
+
+@kernel
+def fill_rows_of_mesh(
+    mesh: wp.uint64,
+    solid: wp.uint64,
+    closed: int,
+    start: wp.array[Vec3],
+    bound: wp.array[wp.float32],
+    count: int,
+    step: Real,
+    out: wp.array[wp.float32],
+):
+    """Unsigned distances, and signs by generalized winding numbers; one thread a row.
+
+    mesh: the boundary triangles, which give the distances. solid: all triangles, which give the signs.
+    The winding number of a closed mesh changes at its surface only: a point takes the sign of the previous point if the
+    surface cannot pass between them. That of an open mesh also changes elsewhere, but slowly: points take the sign of
+    the previous point if the signs at the row's ends agree.
+    Source: Barill and others, Fast winding numbers for soups and clouds, 2018.
+    """
+    row = wp.tid()
+    unlike = bool(False)
+    for k in range(count):
+        point = wp.vec3f(start[row] + Vec3(Real(k) * step, Real(0.0), Real(0.0)))
+        distance = bound[row]
+        nearest = wp.mesh_query_point_no_sign(mesh, point, distance)
+        if nearest.result:
+            distance = wp.length(point - wp.mesh_eval_position(mesh, nearest.face, nearest.u, nearest.v))
+        out[row * count + k] = distance
+    if closed == 0:
+        end = wp.vec3f(start[row] + Vec3(Real(count - 1) * step, Real(0.0), Real(0.0)))
+        unlike = sign_at(solid, wp.vec3f(start[row]), out[row * count]) != sign_at(
+            solid, end, out[row * count + count - 1]
+        )
+    sign = wp.float32(1.0)
+    before = wp.float32(0.0)
+    for k in range(count):
+        distance = out[row * count + k]
+        if unlike or k == 0 or before + distance <= wp.float32(step) * SURE:
+            point = wp.vec3f(start[row] + Vec3(Real(k) * step, Real(0.0), Real(0.0)))
+            sign = sign_at(solid, point, distance)
+        before = distance
+        out[row * count + k] = sign * distance
+
+
+class PrimitiveDistances:
+    """Distances of a primitive, in closed form."""
+
+    def __init__(self, shape: SdfShape, device: wp.Device) -> None:
+        self._shape, self._device = shape, device
+
+    def rows(self, start: np.ndarray, count: int, step: float, bound: np.ndarray) -> np.ndarray:
+        def fill(begin: int, end: int, out: wp.array) -> None:
+            points = wp.array(start[begin:end], dtype=Vec3, device=self._device)
+            arguments = [int(self._shape.type), Vec3(*self._shape.size), points, count, step, out]
+            wp.launch(fill_rows_of_primitive, end - begin, arguments, device=self._device)
+
+        return _in_parts(fill, len(start), count, self._device)
+
+
+class MeshDistances:
+    """Distances of a mesh, in float32 and in units of the mesh's size: `wp.Mesh` supports float32 only."""
+
+    def __init__(self, shape: SdfShape, device: wp.Device) -> None:
+        assert shape.surface is not None
+        surface = shape.surface
+        self._device, self._closed = device, int(surface.is_closed)
+        self._unit = float(box_of(shape.type, shape.size).max())
+        points = wp.array(surface.vertex / self._unit, dtype=wp.vec3f, device=device)
+        corners = wp.array(np.ascontiguousarray(surface.face).ravel(), dtype=wp.int32, device=device)
+        self._solid = self._seen = wp.Mesh(points, corners, support_winding_number=True)
+        hidden = surface.hidden
+        if hidden.any() and not hidden.all():
+            corners = wp.array(surface.face[~hidden].ravel(), dtype=wp.int32, device=device)
+            self._seen = wp.Mesh(points, corners)
+
+    def rows(self, start: np.ndarray, count: int, step: float, bound: np.ndarray) -> np.ndarray:
+        unit = self._unit
+
+        def fill(begin: int, end: int, out: wp.array) -> None:
+            points = wp.array(start[begin:end] / unit, dtype=Vec3, device=self._device)
+            # Slightly above the bound, to allow for rounding.
+            bounds = wp.array(bound[begin:end] / unit * 1.0001 + 1e-6, dtype=wp.float32, device=self._device)
+            arguments = [self._seen.id, self._solid.id, self._closed, points, bounds, count, step / unit, out]
+            wp.launch(fill_rows_of_mesh, end - begin, arguments, device=self._device)
+
+        return _in_parts(fill, len(start), count, self._device) * np.float32(unit)
+
+
+def distances_of(shape: SdfShape, device: wp.Device) -> Distances:
+    """Exact distances of a shape's surface; loads the kernel's module."""
+    kernel = fill_rows_of_primitive if shape.surface is None else fill_rows_of_mesh
+    wp.load_module(kernel.module, device=device)
+    return PrimitiveDistances(shape, device) if shape.surface is None else MeshDistances(shape, device)
+
+
+def _in_parts(fill: Any, row_count: int, count: int, device: wp.Device) -> np.ndarray:
+    """Rows filled in batches; on the CPU with one thread a core, as a kernel launch there uses one core."""
+    result = np.empty((row_count, count), np.float32)
+
+    def one(begin: int) -> None:
+        end = min(begin + ROWS_AT_ONCE, row_count)
+        out = wp.empty((end - begin) * count, dtype=wp.float32, device=device)
+        fill(begin, end, out)
+        result[begin:end] = out.numpy().reshape(-1, count)
+
+    begins = range(0, row_count, ROWS_AT_ONCE)
+    if device.is_cpu and len(begins) > 1:
+        one(begins[0])  # loads the kernel, which two threads must not do at once
+        with ThreadPoolExecutor(processor_count()) as pool:
+            list(pool.map(one, begins[1:]))
+    else:
+        for begin in begins:
+            one(begin)
+    return result
+
+
+# Signed distance fields on the device: a coarse grid of blocks, and voxels in some of the blocks.
+#
+# A block is BLOCK voxels wide. Every corner of a block has a value. Blocks in the narrow band, and blocks that their
+# corner values do not describe accurately enough, also have values at every corner of every voxel.
+
+BLOCK = 8
+SIDE = BLOCK + 1
+VALUES = SIDE**3
+"""Values of a block's voxels: adjacent blocks both store the values of their common side."""
+HEADER = 5
+TORN = wp.constant(Real(1.0 + 1.0e-4))
+"""Ratio of value difference to distance of two adjacent points above which the sign changes between them without a
+surface, as a distance function has the Lipschitz constant 1."""
+WIDE = wp.constant(BLOCK)
+WIDTH = wp.constant(Real(float(BLOCK)))
+
+
+@dataclass(frozen=True)
+class SdfGrid:
+    """The field of one shape, on the host.
+
+    origin: float64[3], lowest corner in the shape's frame [m]. voxel: side of a voxel [m]. blocks: counts along x, y,
+    z.
+    coarse: float32[Z + 1, Y + 1, X + 1], values at the blocks' corners [m]. slot: int32[Z, Y, X], index of a block in
+    `fine`, or -1. fine: float32[N, SIDE, SIDE, SIDE], values at the corners of voxels, x last [m].
+    """
+
+    origin: np.ndarray
+    voxel: float
+    blocks: tuple[int, int, int]
+    coarse: np.ndarray
+    slot: np.ndarray
+    fine: np.ndarray
+
+    @property
+    def bytes(self) -> int:
+        return self.coarse.nbytes + self.slot.nbytes + self.fine.nbytes
+
+
+@wp.struct
+class SdfGrids:
+    """Every field of a model.
+
+    origin, voxel: of each. header: HEADER numbers a field: blocks along x, y, z; start in `coarse`, start in `slot`.
+    slot: counts through all fields.
+    """
+
+    origin: wp.array[Vec3]
+    voxel: wp.array[Real]
+    header: wp.array[int]
+    coarse: wp.array[wp.float32]
+    slot: wp.array[wp.int32]
+    fine: wp.array[wp.float32]
+
+
+@wp.struct
+class FieldSample:
+    """value: signed distance [m]. gradient: of the value, not normalised. inside: 0 outside the grid."""
+
+    value: Real
+    gradient: Vec3
+    inside: int
+
+
+Corners = wp.types.vector(length=8, dtype=wp.float64)
+
+
+@wp.func
+def tear(corner: Corners, spacing: Real) -> Real:
+    """Maximum difference of the values at the ends of a cell's edges, relative to the edge length."""
+    most = Real(0.0)
+    for k in range(4):
+        most = wp.max(most, wp.abs(corner[2 * k] - corner[2 * k + 1]))
+        most = wp.max(most, wp.abs(corner[k] - corner[k + 4]))
+        low = k + 2 * (k // 2)
+        most = wp.max(most, wp.abs(corner[low] - corner[low + 2]))
+    return most / spacing
+
+
+@wp.func(inline=False)
+def between_corners(corner: Corners, fraction: Vec3, spacing: Real) -> FieldSample:
+    """Trilinear value and gradient at fractions 0 to 1 of a cell. corner: x varies fastest, then y, then z.
+
+    Degenerate: where the sign changes without a surface in the cell (the lid of an open mesh), the sign is that of the
+    trilinear value, and the distance that of the unsigned values.
+    """
+    x = fraction[0]
+    y = fraction[1]
+    z = fraction[2]
+    one = Real(1.0)
+    if tear(corner, spacing) > TORN:
+        mixed = (corner[0] * (one - x) + corner[1] * x) * (one - y) + (corner[2] * (one - x) + corner[3] * x) * y
+        upper = (corner[4] * (one - x) + corner[5] * x) * (one - y) + (corner[6] * (one - x) + corner[7] * x) * y
+        sign = one
+        if mixed * (one - z) + upper * z < Real(0.0):
+            sign = -one
+        for k in range(8):
+            corner[k] = sign * wp.abs(corner[k])
+    c00 = corner[0] * (one - x) + corner[1] * x
+    c10 = corner[2] * (one - x) + corner[3] * x
+    c01 = corner[4] * (one - x) + corner[5] * x
+    c11 = corner[6] * (one - x) + corner[7] * x
+    low = c00 * (one - y) + c10 * y
+    high = c01 * (one - y) + c11 * y
+    result = FieldSample()
+    result.inside = 1
+    result.value = low * (one - z) + high * z
+    along_x = ((corner[1] - corner[0]) * (one - y) + (corner[3] - corner[2]) * y) * (one - z)
+    along_x += ((corner[5] - corner[4]) * (one - y) + (corner[7] - corner[6]) * y) * z
+    result.gradient = Vec3(along_x, (c10 - c00) * (one - z) + (c11 - c01) * z, high - low) / spacing
+    return result
+
+
+@wp.func(inline=False)
+def sample_grid(grids: SdfGrids, number: int, point: Vec3) -> FieldSample:
+    """Value and gradient of field `number` at a point in the shape's frame [m]; `inside` is 0 outside the grid."""
+    voxel = grids.voxel[number]
+    head = number * wp.static(HEADER)
+    local = (point - grids.origin[number]) / voxel
+    cell = wp.vec3i()
+    for axis in range(3):
+        most = WIDE * grids.header[head + axis]
+        if not (local[axis] >= Real(0.0) and local[axis] <= Real(most)):
+            return FieldSample()
+        cell[axis] = wp.min(int(local[axis]), most - 1)
+    blocks_x = grids.header[head]
+    blocks_y = grids.header[head + 1]
+    bx = cell[0] // WIDE
+    by = cell[1] // WIDE
+    bz = cell[2] // WIDE
+    slot = grids.slot[grids.header[head + 4] + (bz * blocks_y + by) * blocks_x + bx]
+    corner = Corners()
+    if slot < 0:
+        base = grids.header[head + 3] + (bz * (blocks_y + 1) + by) * (blocks_x + 1) + bx
+        for k in range(8):
+            at = base + (k & 1) + ((k >> 1) & 1) * (blocks_x + 1) + (k >> 2) * (blocks_x + 1) * (blocks_y + 1)
+            corner[k] = Real(grids.coarse[at])
+        fraction = local / WIDTH - Vec3(Real(bx), Real(by), Real(bz))
+        return between_corners(corner, fraction, WIDTH * voxel)
+    base = slot * wp.static(VALUES)
+    base += ((cell[2] - bz * WIDE) * wp.static(SIDE) + cell[1] - by * WIDE) * wp.static(SIDE) + cell[0] - bx * WIDE
+    for k in range(8):
+        at = base + (k & 1) + ((k >> 1) & 1) * wp.static(SIDE) + (k >> 2) * wp.static(SIDE * SIDE)
+        corner[k] = Real(grids.fine[at])
+    return between_corners(corner, local - Vec3(Real(cell[0]), Real(cell[1]), Real(cell[2])), voxel)
+
+
+def upload_grids(grids: Sequence[SdfGrid], device: wp.Device) -> SdfGrids:
+    """Device arrays of the fields."""
+    coarse, slot, fine, header = [], [], [], []
+    at_coarse = at_slot = at_fine = 0
+    for grid in grids:
+        header.append((*grid.blocks, at_coarse, at_slot))
+        coarse.append(grid.coarse.ravel())
+        slot.append(np.where(grid.slot >= 0, grid.slot + at_fine, -1).ravel())
+        fine.append(grid.fine.ravel())
+        at_coarse, at_slot, at_fine = at_coarse + grid.coarse.size, at_slot + grid.slot.size, at_fine + len(grid.fine)
+    result = SdfGrids()
+    # Warp kernels take no array of length zero, so one unused element is appended.
+    spare = np.zeros(1)
+    for name, parts, dtype in (
+        ("coarse", [*coarse, spare], np.float32),
+        ("slot", [*slot, spare], np.int32),
+        ("fine", [*fine, spare], np.float32),
+    ):
+        setattr(result, name, wp.array(np.concatenate(parts).astype(dtype), device=device))
+    origin = np.array([grid.origin for grid in grids], np.float64).reshape(-1, 3)
+    result.origin = wp.array(np.concatenate([origin, np.zeros((1, 3))]), dtype=Vec3, device=device)
+    result.voxel = wp.array(np.array([*(grid.voxel for grid in grids), 1.0]), dtype=Real, device=device)
+    numbers = np.array([*header, (0,) * HEADER], np.int32).ravel()
+    result.header = wp.array(numbers, dtype=wp.int32, device=device)
+    return result
+
+
+# Signed distance fields of a model: loaded from a store if present, else built and saved.
+#
+# Construction selects the blocks with voxels and computes all values.
+
+FIELD_VERSION = 2
+"""Version of a field's values: incremented whenever equal shapes get different values."""
+LEAST_PADDING = 2.0
+"""Minimum number of voxels around the shape's box."""
+PADDING = 0.25
+"""Maximum extent of the grid around the shape's box, relative to its longest side; distances beyond it are exact."""
+COARSE_ERROR = 0.25
+"""Maximum error in voxels of a block without voxels at its centre and the centres of its sides and edges: a quarter of
+the guaranteed accuracy, as the error between those points may be larger."""
+MOST_BLOCKS = 1 << 24
+MOST_FINE = (1 << 31) // VALUES - 1
+"""Limits of 32-bit indices of values."""
+
+
+def build_sdf(shape: SdfShape, device: wp.Device, where: str = "") -> SdfGrid:
+    """Signed distance field of a shape, computed on `device`.
+
+    Blocks in the narrow band have voxels. Blocks elsewhere have voxels if their corner values do not describe them to
+    COARSE_ERROR, so that distances are accurate to half a voxel deep inside too, except near the medial axis of thin
+    parts. Raises InputError, naming `where`, for more voxels than 32-bit indices allow.
+    """
+    voxel, (_, outer) = shape.voxel, shape.band
+    half = box_of(shape.type, shape.size)
+    padding = max(LEAST_PADDING * voxel, min(outer, PADDING * 2.0 * float(half.max())))
+    width = BLOCK * voxel
+    blocks = np.ceil(2.0 * (half + padding) / width).astype(np.int64)
+    if float(np.prod(blocks.astype(float))) > MOST_BLOCKS:
+        raise _too_many(shape, f"{float(np.prod(blocks.astype(float))):.3g} blocks", where)
+    origin = -0.5 * width * blocks
+    exact = distances_of(shape, device)
+    coarse = _lattice(exact, origin, blocks + 1, width, length(blocks * width))
+    fine_blocks = _fine_blocks(exact, origin, coarse, shape, closed=_is_closed(shape))
+    if len(fine_blocks) > MOST_FINE:
+        raise _too_many(shape, f"{len(fine_blocks)} blocks with voxels", where)
+    slot = np.full(tuple(blocks[::-1].tolist()), -1, np.int32)
+    slot[tuple(fine_blocks.T)] = np.arange(len(fine_blocks), dtype=np.int32)
+    fine = _block_values(exact, origin, fine_blocks, coarse, width, SIDE)
+    return SdfGrid(origin, voxel, tuple(blocks.tolist()), coarse, slot, fine)
+
+
+def _is_closed(shape: SdfShape) -> bool:
+    return shape.surface is None or shape.surface.is_closed
+
+
+def _too_many(shape: SdfShape, what: str, where: str) -> InputError:
+    fix = f"ask for voxels larger than {shape.voxel:g} m, that is a lower resolution, or for a narrower band"
+    return InputError(f"the signed distance field would have {what}", where, fix)
+
+
+def _lattice(exact: Distances, origin: np.ndarray, counts: np.ndarray, step: float, bound: float) -> np.ndarray:
+    """float32[Z, Y, X]: exact values at a box of lattice points."""
+    y, x = np.arange(counts[1]), np.arange(counts[2])
+    rows = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
+    start = origin + step * np.column_stack([np.zeros(len(rows)), rows[:, 1], rows[:, 0]])
+    values = exact.rows(start, int(counts[0]), step, np.full(len(start), bound))
+    return values.reshape(counts[2], counts[1], counts[0])
+
+
+def _corners(coarse: np.ndarray, blocks: np.ndarray) -> np.ndarray:
+    """float64[n, 2, 2, 2]: values at the corners of blocks [n, 3], z y x."""
+    offsets = np.stack(np.meshgrid(*[np.arange(2)] * 3, indexing="ij"), axis=-1)
+    at = blocks[:, None, None, None, :] + offsets
+    return coarse[at[..., 0], at[..., 1], at[..., 2]].astype(np.float64)
+
+
+def _block_values(
+    exact: Distances, origin: np.ndarray, blocks: np.ndarray, coarse: np.ndarray, width: float, count: int
+) -> np.ndarray:
+    """float32[n, count, count, count]: exact values at evenly spaced points of blocks [n, 3], z y x."""
+    if not len(blocks):
+        return np.zeros((0, count, count, count), np.float32)
+    step = width / (count - 1)
+    rows = np.stack(np.meshgrid(np.arange(count), np.arange(count), indexing="ij"), axis=-1).reshape(-1, 2)
+    start = origin + width * blocks[:, None, ::-1] + step * np.column_stack([np.zeros(len(rows)), rows[:, ::-1]])
+    # A point of a block is at most half a diagonal, 0.87 widths, from the closest of the eight corners.
+    bound = np.abs(_corners(coarse, blocks)).reshape(len(blocks), -1).max(axis=1) + 0.9 * width
+    values = exact.rows(start.reshape(-1, 3), count, step, np.repeat(bound, len(rows)))
+    return values.reshape(-1, count, count, count)
+
+
+def _fine_blocks(exact: Distances, origin: np.ndarray, coarse: np.ndarray, shape: SdfShape, closed: bool) -> np.ndarray:
+    """int64[n, 3], z y x: the blocks with voxels, in order."""
+    width = BLOCK * shape.voxel
+    inner, outer = shape.band
+    all_blocks = np.argwhere(np.ones(np.array(coarse.shape) - 1, bool))
+    corner = _corners(coarse, all_blocks).reshape(len(all_blocks), -1)
+    # Half a diagonal bounds the distance of a point of the block to its closest corner.
+    slack = 0.9 * width
+    low, high = corner.min(axis=1) - slack, corner.max(axis=1) + slack
+    if not closed:
+        # The sign may change away from the surface.
+        least = np.abs(corner).min(axis=1) - slack
+        low, high = np.minimum(least, low), np.maximum(-least, high)
+        in_band = (least <= outer) | (least <= -inner)
+    else:
+        in_band = (low <= outer) & (high >= inner)
+    torn = np.ptp(corner, axis=1) > np.sqrt(3.0) * width * 1.0001
+    fine = in_band | torn
+    rest = np.flatnonzero(~fine)
+    values = _block_values(exact, origin, all_blocks[rest], coarse, width, 3).astype(np.float64)
+    fine[rest] = _worst_between(values) > COARSE_ERROR * shape.voxel
+    return all_blocks[fine]
+
+
+def _worst_between(values: np.ndarray) -> np.ndarray:
+    """float64[n]: maximum difference of values [n, 3, 3, 3] from the trilinear interpolation of their corners."""
+    guess = values[:, ::2, ::2, ::2]
+    for axis in (1, 2, 3):
+        low, high = np.take(guess, [0], axis=axis), np.take(guess, [1], axis=axis)
+        guess = np.concatenate([low, 0.5 * (low + high), high], axis=axis)
+    return np.abs(guess - values).max(axis=(1, 2, 3), initial=0.0)
+
+
+class FieldStore(Protocol):
+    """Storage of named arrays under a key."""
+
+    def load(self, key: str) -> Mapping[str, np.ndarray] | None:
+        """Arrays saved under `key`; None if missing or corrupt."""
+        ...
+
+    def save(self, key: str, arrays: Mapping[str, np.ndarray]) -> None: ...
+
+
+def field_key(shape: SdfShape, device: wp.Device) -> str:
+    """Key of a field: covers everything its values depend on, including the device type, as rounding differs between
+    types.
+    """
+    kind = f"cuda{device.arch}" if device.is_cuda else "cpu"
+    return f"{shape.field_key}-{kind}-{wp.config.version}-{FIELD_VERSION}"
+
+
+def field_of(shape: SdfShape, device: wp.Device, store: FieldStore | None = None, where: str = "") -> SdfGrid:
+    """Field of a shape, loaded from `store`, or built and saved there. Raises InputError as `build_sdf`."""
+    if store is None:
+        return build_sdf(shape, device, where)
+    key = field_key(shape, device)
+    stored = store.load(key)
+    grid = None if stored is None else grid_of(stored)
+    if grid is None:
+        grid = build_sdf(shape, device, where)
+        store.save(key, arrays_of(grid))
+    return grid
+
+
+def arrays_of(grid: SdfGrid) -> dict[str, np.ndarray]:
+    """Named arrays of a field."""
+    origin_and_voxel = np.array([*grid.origin, grid.voxel])
+    return {"place": origin_and_voxel, "coarse": grid.coarse, "slot": grid.slot, "fine": grid.fine}
+
+
+def grid_of(arrays: Mapping[str, np.ndarray]) -> SdfGrid | None:
+    """Field of named arrays; None if they are not those of a field."""
+    expected = {"place": (np.float64, 1), "coarse": (np.float32, 3), "slot": (np.int32, 3), "fine": (np.float32, 4)}
+    for name, (dtype, rank) in expected.items():
+        if name not in arrays or arrays[name].dtype != dtype or arrays[name].ndim != rank:
+            return None
+    origin_and_voxel, coarse, slot, fine = (arrays[name] for name in expected)
+    sound = (
+        origin_and_voxel.shape == (4,)
+        and bool(np.isfinite(origin_and_voxel).all())
+        and origin_and_voxel[3] > 0.0
+        and slot.size > 0
+        and coarse.shape == tuple(n + 1 for n in slot.shape)
+        and fine.shape[1:] == (SIDE, SIDE, SIDE)
+        and bool(np.isfinite(coarse).all() and np.isfinite(fine).all())
+        and int(slot.min()) >= -1
+        and int(slot.max()) < len(fine)
+    )
+    if not sound:
+        return None
+    x, y, z = slot.shape[::-1]
+    return SdfGrid(origin_and_voxel[:3].copy(), float(origin_and_voxel[3]), (x, y, z), coarse, slot, fine)

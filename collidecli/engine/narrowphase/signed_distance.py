@@ -1,0 +1,654 @@
+"""Every shape as a signed distance field: its grid where it has one, else the exact distance to its surface.
+
+The minimum of a field along an edge or over a triangle is sampled in steps of a few voxels, then refined: along an edge
+by golden-section search, over a triangle by steps down the gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.candidates import Query
+from collidecli.engine.contact_record import ContactBuffer, ContactRecord, swap_contacts
+from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.geometry.meshes import Meshes, is_inside_mesh, nearest_mesh_point, outward_at, upload_meshes
+from collidecli.engine.geometry.primitives import core_is_curved
+from collidecli.engine.geometry.real import CAPSULE, CONVEX_MESH, ELLIPSOID, SPHERE, Pose, Real, Vec3, by_reference
+from collidecli.engine.geometry.signed_distance import (
+    FieldSample,
+    SdfGrid,
+    SdfGrids,
+    sample_grid,
+    surface_point,
+    upload_grids,
+)
+from collidecli.engine.narrowphase.collider import Collider
+from collidecli.engine.narrowphase.contact_merging import merge_kernel, partition_by_priority
+from collidecli.engine.narrowphase.sub_pairs import (
+    SubPairKernels,
+    SubPairList,
+    append_sub_pair,
+    search_kernel,
+    sub_pair_kernel,
+)
+from collidecli.scene.model import Model
+from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.signed_distance import box_of, facets
+from collidecli.scene.triangle_mesh import TriangleMesh
+
+LEVEL = wp.constant(Real(1.0e-6))
+"""Length of a gradient below which it has no direction, as in the middle of a cell of equal values."""
+
+
+@wp.struct
+class Fields:
+    """The shapes, by row, for pairs with a signed distance field; their grids and surfaces.
+
+    type, size: as in `ShapeRows`. grid: index in `grids`, or -1. facet: index in `meshes` of the shape's triangles, or
+    -1. steps: of the search along edges against the field. half: half extents of the shape's box [m].
+
+    Functions take it by reference, see `by_reference`.
+    """
+
+    type: wp.array[wp.int32]
+    size: wp.array[Vec3]
+    grid: wp.array[wp.int32]
+    facet: wp.array[wp.int32]
+    steps: wp.array[wp.int32]
+    half: wp.array[Vec3]
+    grids: SdfGrids
+    meshes: Meshes
+
+
+@wp.func(inline=False)
+def exact_field(fields: wp.array[Fields], row: int, point: Vec3) -> FieldSample:
+    """Exact distance and unit gradient of a shape's surface; both sides of an open mesh are outside."""
+    result = FieldSample()
+    result.inside = 1
+    if fields[0].type[row] < CONVEX_MESH:
+        nearest = surface_point(fields[0].type[row], fields[0].size[row], point)
+        result.value = nearest.distance
+        result.gradient = nearest.outward
+        return result
+    mesh = fields[0].facet[row]
+    closest = nearest_mesh_point(fields[0].meshes, mesh, point)
+    result.value = wp.sqrt(closest.square)
+    if result.value > Real(0.0):
+        result.gradient = (point - closest.point) / result.value
+    else:
+        result.gradient = wp.normalize(outward_at(fields[0].meshes, closest.face, closest.part))
+    inside = fields[0].meshes.arrays[0].header[mesh].is_closed == 1
+    if inside:
+        inside = is_inside_mesh(fields[0].meshes, mesh, point, closest)
+    if inside:
+        result.value = -result.value
+        result.gradient = -result.gradient
+    return result
+
+
+@wp.func(inline=False)
+def field_at(fields: wp.array[Fields], row: int, point: Vec3) -> FieldSample:
+    """Distance and unit gradient of the field of a row at a point of its frame.
+
+    Degenerate: where the grid has no gradient, the exact gradient of the surface.
+    """
+    if fields[0].grid[row] >= 0:
+        found = sample_grid(fields[0].grids, fields[0].grid[row], point)
+        if found.inside == 1:
+            length = wp.length(found.gradient)
+            if length > LEVEL:
+                found.gradient = found.gradient / length
+            else:
+                found.gradient = exact_field(fields, row, point).gradient
+            return found
+        outside = exact_field(fields, row, point)
+        if outside.value < Real(0.0):  # nothing beyond the grid is inside, for any winding number
+            outside.value = -outside.value
+            outside.gradient = -outside.gradient
+        return outside
+    return exact_field(fields, row, point)
+
+
+@wp.func(inline=False)
+def field_is_beyond(fields: wp.array[Fields], row: int, point: Vec3, distance: Real) -> bool:
+    """Whether the field of a row is certainly above `distance` [m] at a point, without a search of its surface."""
+    half = fields[0].half[row]
+    off = point - wp.max(-half, wp.min(half, point))
+    if wp.dot(off, off) > wp.max(distance, Real(0.0)) * wp.max(distance, Real(0.0)):
+        return True
+    if fields[0].grid[row] < 0:
+        return False
+    found = sample_grid(fields[0].grids, fields[0].grid[row], point)
+    # Twice the error bound of a value, see build.
+    return found.inside == 1 and found.value - Real(2.0) * fields[0].grids.voxel[fields[0].grid[row]] > distance
+
+
+def upload_fields(model: Model, rows: ShapeRows, grids: Sequence[SdfGrid], device: wp.Device) -> wp.array:
+    """The fields of a model on a device: `Fields`, an array of one. rows: of the model. grids: of its `sdfs`."""
+    shapes = model.shapes
+    facet = np.full(len(shapes), -1, np.int32)
+    number: dict[bytes, int] = {}
+    held: list[TriangleMesh] = []
+    for row, shape_type in enumerate(shapes.types()):
+        hull = model.hulls[shapes.hull[row]] if shape_type == ShapeType.CONVEX_MESH else None
+        mesh = model.meshes[shapes.mesh[row]] if shape_type == ShapeType.MESH else None
+        key = bytes([shape_type]) + shapes.size[row].tobytes()
+        key += shapes.hull[row].tobytes() + shapes.mesh[row].tobytes()
+        if key not in number:
+            triangles = facets(shape_type, shapes.size[row], hull, mesh)
+            number[key] = -1 if triangles is None else len(held)
+            held += [] if triangles is None else [triangles]
+        facet[row] = number[key]
+    result = Fields()
+    steps = np.array([model.sdfs[k].edge_iterations if k >= 0 else 0 for k in shapes.sdf], np.int32)
+    result.type, result.size = rows.type, rows.size
+    result.grid = wp.array(shapes.sdf, dtype=wp.int32, device=device)
+    result.facet = wp.array(facet, dtype=wp.int32, device=device)
+    # A pair in which only one shape has a field uses the steps of that field.
+    result.steps = wp.array(steps, dtype=wp.int32, device=device)
+    result.half = wp.array(_half_extents(model), dtype=Vec3, device=device)
+    result.grids = upload_grids(grids, device)
+    result.meshes = upload_meshes(held, device)
+    return by_reference(Fields, result, device)
+
+
+def _half_extents(model: Model) -> np.ndarray:
+    shapes = model.shapes
+    return np.array([box_of(kind, size) for kind, size in zip(shapes.types(), shapes.size, strict=True)])
+
+
+COARSE_VOXELS = wp.constant(Real(4.0))
+MAX_ALONG = wp.constant(64)
+MAX_ACROSS = wp.constant(12)
+"""Greatest number of steps along an edge, and along a side of a triangle."""
+GOLDEN = wp.constant(Real(0.3819660112501051))
+
+
+@wp.struct
+class Probe:
+    """A shape tested against a field. row, field_row: rows of the shape and of the field's shape.
+
+    pose: the shape's frame in the field's. spacing: between the first samples [m]. steps: of the refinement.
+    """
+
+    row: int
+    field_row: int
+    pose: Pose
+    spacing: Real
+    steps: int
+
+
+@wp.struct
+class FieldMinimum:
+    """A point of a shape, its frame [m], and the field's value [m] and unit gradient there, the field's frame."""
+
+    point: Vec3
+    value: Real
+    gradient: Vec3
+
+
+@wp.func(inline=False)
+def evaluate(fields: wp.array[Fields], probe: Probe, point: Vec3) -> FieldMinimum:
+    """The field at a point of the probe's triangles; a point of an ellipsoid is first projected to its surface."""
+    result = FieldMinimum()
+    result.point = point
+    if fields[0].type[probe.row] == ELLIPSOID:
+        result.point = point / wp.length(wp.cw_div(point, fields[0].size[probe.row]))
+    sample = field_at(fields, probe.field_row, wp.transform_point(probe.pose, result.point))
+    result.value = sample.value
+    result.gradient = sample.gradient
+    return result
+
+
+@wp.func(inline=False)
+def minimum_along(fields: wp.array[Fields], probe: Probe, p: Vec3, q: Vec3) -> FieldMinimum:
+    """The minimum found between two points, end points excluded.
+
+    Source of the refinement: golden-section search, Kiefer 1953.
+    """
+    count = wp.clamp(int(wp.length(q - p) / probe.spacing) + 1, 2, MAX_ALONG)
+    step = Real(1.0) / Real(count)
+    best = FieldMinimum()
+    best.value = Real(wp.inf)
+    at = Real(0.0)
+    for k in range(1, count):
+        here = evaluate(fields, probe, p + (Real(k) * step) * (q - p))
+        if here.value < best.value:
+            best = here
+            at = Real(k) * step
+    low = at - step
+    high = at + step
+    left = low + GOLDEN * (high - low)
+    right = high - GOLDEN * (high - low)
+    on_left = evaluate(fields, probe, p + left * (q - p))
+    on_right = evaluate(fields, probe, p + right * (q - p))
+    for _ in range(probe.steps):
+        if on_left.value <= on_right.value:
+            high = right
+            right = left
+            on_right = on_left
+            left = low + GOLDEN * (high - low)
+            on_left = evaluate(fields, probe, p + left * (q - p))
+        else:
+            low = left
+            left = right
+            on_left = on_right
+            right = high - GOLDEN * (high - low)
+            on_right = evaluate(fields, probe, p + right * (q - p))
+    if on_left.value < best.value:
+        best = on_left
+    if on_right.value < best.value:
+        best = on_right
+    return best
+
+
+@wp.func(inline=False)
+def minimum_over(fields: wp.array[Fields], probe: Probe, p: Vec3, q: Vec3, r: Vec3) -> FieldMinimum:
+    """The minimum found inside a triangle: of a regular grid of points, then by projected gradient steps."""
+    longest = wp.max(wp.length(q - p), wp.max(wp.length(r - q), wp.length(p - r)))
+    count = wp.clamp(int(longest / probe.spacing) + 2, 3, MAX_ACROSS)
+    best = FieldMinimum()
+    best.value = Real(wp.inf)
+    of_q = Real(0.0)
+    of_r = Real(0.0)
+    for i in range(1, count - 1):
+        for j in range(1, count - i):
+            u = Real(i) / Real(count)
+            v = Real(j) / Real(count)
+            here = evaluate(fields, probe, p + u * (q - p) + v * (r - p))
+            if here.value < best.value:
+                best = here
+                of_q = u
+                of_r = v
+    length = longest / Real(count)
+    across = wp.cross(q - p, r - p)
+    square = wp.dot(across, across)
+    for _ in range(probe.steps):
+        # The negative gradient, projected to the triangle's plane.
+        slope = wp.quat_rotate_inv(wp.transform_get_rotation(probe.pose), best.gradient)
+        slope = slope - (wp.dot(slope, across) / square) * across
+        size = wp.length(slope)
+        if size > Real(0.0):
+            direction = -(length / size) * slope
+            u = of_q + wp.dot(wp.cross(direction, r - p), across) / square
+            v = of_r + wp.dot(wp.cross(q - p, direction), across) / square
+            u = wp.clamp(u, Real(0.0), Real(1.0))
+            v = wp.clamp(v, Real(0.0), Real(1.0) - u)
+            here = evaluate(fields, probe, p + u * (q - p) + v * (r - p))
+            if here.value < best.value:
+                best = here
+                of_q = u
+                of_r = v
+            else:
+                length = Real(0.5) * length
+    return best
+
+
+# Collider of pairs in which one shape or both have a signed distance field.
+#
+# The triangles of each shape (see `facets`) are tested against the field of the other: its grid, or the exact distance
+# to its surface where it has no grid. Every vertex within the maximum separation has a contact, as has an edge or a
+# triangle whose field has a lower minimum in its interior than at its vertices. Spheres and capsules are tested as a
+# point and a segment with a radius.
+#
+# A back-facing contact counts where its pair has no deeper contact.
+
+LOWER = wp.constant(Real(0.1))
+"""Voxels by which an interior minimum of an edge or triangle must be lower than the field at its vertices."""
+BENDS = wp.constant(Real(0.1))
+"""Sine of slightly more than the angle between facets of round shapes: all corners around the lowest point count."""
+BACK_FACING = wp.constant(1)
+"""Priority of a contact whose surface is back-facing: it counts where it overlaps deepest."""
+NOT_LOWEST = wp.constant(2)
+"""Priority of a corner of a round shape's facets with a lower neighbour: it counts where it is closest."""
+NOT_COUNTED = wp.constant(-1)
+FACING_AWAY = wp.constant(Real(0.05))
+"""Cosine between a normal and the field's gradient above which a surface is back-facing."""
+
+
+@wp.func(inline=False)
+def emit_field_contact(
+    contact: wp.array[ContactRecord],
+    row: int,
+    probe: Probe,
+    of_a: bool,
+    radius: Real,
+    found: FieldMinimum,
+    feature: int,
+    priority: int,
+):
+    """Writes the contact of a point of the probe. The field's shape has no features."""  # fmt: skip
+    result = ContactRecord()
+    result.separation = found.value - radius
+    result.feature_a = -1
+    result.feature_b = feature
+    result.point = wp.transform_point(probe.pose, found.point) - found.value * found.gradient
+    result.normal = found.gradient
+    if of_a:
+        # The field is b's: its gradient points from b to a.
+        direction = wp.quat_rotate_inv(wp.transform_get_rotation(probe.pose), found.gradient)
+        result.normal = -direction
+        result.point = found.point - radius * direction
+        result.feature_a = feature
+        result.feature_b = -1
+    result.priority = priority
+    contact[row] = result
+
+
+@wp.func(inline=False)
+def collide_core(
+    fields: wp.array[Fields], probe: Probe, of_a: bool, max_separation: Real, contact: wp.array[ContactRecord], row: int
+) -> int:
+    """Writes the contacts of a sphere or capsule with a grid: ends and minimum between; returns their number."""
+    size = fields[0].size[probe.row]
+    voxel = probe.spacing / COARSE_VOXELS
+    if fields[0].type[probe.row] == SPHERE or size[1] == Real(0.0):
+        found = evaluate(fields, probe, Vec3())
+        if found.value - size[0] >= max_separation:
+            return 0
+        emit_field_contact(contact, row, probe, of_a, size[0], found, -1, 0)
+        return 1
+    top = Vec3(Real(0.0), Real(0.0), size[1])
+    count = int(0)
+    least = Real(wp.inf)
+    for k in range(2):
+        end = wp.where(k == 0, -top, top)
+        found = evaluate(fields, probe, end)
+        least = wp.min(least, found.value)
+        if found.value - size[0] < max_separation:
+            emit_field_contact(contact, row + count, probe, of_a, size[0], found, k, 0)
+            count += 1
+    found = minimum_along(fields, probe, -top, top)
+    if found.value < least - LOWER * voxel and found.value - size[0] < max_separation:
+        emit_field_contact(contact, row + count, probe, of_a, size[0], found, 2, 0)
+        count += 1
+    return count
+
+
+@wp.func
+def is_back_facing(fields: wp.array[Fields], probe: Probe, closed: bool, normal: Vec3, found: FieldMinimum) -> int:
+    """BACK_FACING where a normal of the shape, its frame, points along the field's gradient, else 0."""
+    if not closed:
+        return 0
+    along = wp.dot(wp.transform_vector(probe.pose, normal), found.gradient)
+    return wp.where(along > FACING_AWAY * wp.length(normal), BACK_FACING, 0)
+
+
+@wp.func
+def priority_within(fields: wp.array[Fields], probe: Probe, away: int, value: Real) -> int:
+    """Priority of a contact in the interior of an edge or triangle; NOT_COUNTED where there is none.
+
+    Against a surface without a grid it counts where it overlaps deepest: resting contacts are those of the corners.
+    """
+    if fields[0].grid[probe.field_row] >= 0:
+        return away
+    return wp.where(value < -LOWER * probe.spacing / COARSE_VOXELS, BACK_FACING, NOT_COUNTED)
+
+
+@wp.func(inline=False)
+def is_lowest(meshes: Meshes, probe: Probe, vertex: int, found: FieldMinimum) -> bool:
+    """Whether no neighbour of a vertex is lower by more than the angle between facets of a round shape."""
+    direction = wp.quat_rotate_inv(wp.transform_get_rotation(probe.pose), found.gradient)
+    for at in range(meshes.arrays[0].ring[vertex], meshes.arrays[0].ring[vertex + 1]):
+        along = meshes.arrays[0].point[meshes.arrays[0].around[at]] - meshes.arrays[0].point[vertex]
+        if wp.dot(direction, along) < -BENDS * wp.length(along):
+            return False
+    return True
+
+
+@wp.struct
+class TriangleMinimum:
+    """State of the collision of a triangle. value: of the field at its corners; least: of all samples [m].
+
+    count: contacts written.
+    """
+
+    value: Vec3
+    least: Real
+    count: int
+
+
+@wp.func(inline=False)
+def collide_corners(
+    fields: wp.array[Fields],
+    probe: Probe,
+    of_a: bool,
+    max_separation: Real,
+    face: int,
+    contact: wp.array[ContactRecord],
+    row: int,
+) -> TriangleMinimum:
+    """Samples the corners of a triangle and writes the contacts of those that it owns."""
+    mesh = fields[0].facet[probe.row]
+    closed = fields[0].meshes.arrays[0].header[mesh].is_closed == 1
+    owned = fields[0].meshes.arrays[0].owned[face]
+    result = TriangleMinimum()
+    result.least = Real(wp.inf)
+    for k in range(3):
+        vertex = fields[0].meshes.arrays[0].corner[3 * face + k]
+        found = evaluate(fields, probe, fields[0].meshes.arrays[0].point[vertex])
+        result.value[k] = found.value
+        result.least = wp.min(result.least, found.value)
+        if (owned >> k) & 1 == 1 and found.value < max_separation:
+            away = is_back_facing(fields, probe, closed, fields[0].meshes.arrays[0].vertex_normal[vertex], found)
+            is_curved = core_is_curved(fields[0].type[probe.row])
+            if away == 0 and is_curved and not is_lowest(fields[0].meshes, probe, vertex, found):
+                away = NOT_LOWEST
+            code = 3 * (vertex - fields[0].meshes.arrays[0].header[mesh].first_vertex)
+            emit_field_contact(contact, row + result.count, probe, of_a, Real(0.0), found, code, away)
+            result.count += 1
+    return result
+
+
+@wp.func
+def emit_within(
+    fields: wp.array[Fields],
+    probe: Probe,
+    of_a: bool,
+    closed: bool,
+    normal: Vec3,
+    found: FieldMinimum,
+    code: int,
+    contact: wp.array[ContactRecord],
+    row: int,
+) -> int:
+    """Writes a contact in the interior of an edge or triangle, where it counts; returns the number."""
+    priority = priority_within(fields, probe, is_back_facing(fields, probe, closed, normal, found), found.value)
+    if priority == NOT_COUNTED:
+        return 0
+    emit_field_contact(contact, row, probe, of_a, Real(0.0), found, code, priority)
+    return 1
+
+
+@wp.func(inline=False)
+def collide_sides(
+    fields: wp.array[Fields],
+    probe: Probe,
+    of_a: bool,
+    max_separation: Real,
+    face: int,
+    corners: TriangleMinimum,
+    contact: wp.array[ContactRecord],
+    row: int,
+) -> TriangleMinimum:
+    """Searches the sides of a triangle, after its corners, and writes their contacts."""  # fmt: skip
+    closed = fields[0].meshes.arrays[0].header[fields[0].facet[probe.row]].is_closed == 1
+    voxel = probe.spacing / COARSE_VOXELS
+    result = corners
+    for k in range(3):
+        first = fields[0].meshes.arrays[0].corner[3 * face + k]
+        second = fields[0].meshes.arrays[0].corner[3 * face + (k + 1) % 3]
+        ends = wp.min(corners.value[k], corners.value[(k + 1) % 3])
+        p = fields[0].meshes.arrays[0].point[wp.min(first, second)]
+        q = fields[0].meshes.arrays[0].point[wp.max(first, second)]
+        # A distance field has slope at most 1.
+        bound = Real(0.5) * (corners.value[k] + corners.value[(k + 1) % 3] - wp.length(q - p))
+        # Every point of a shorter edge is within half a voxel of an end.
+        if bound < max_separation and bound < ends - LOWER * voxel and wp.length(q - p) > voxel:
+            found = minimum_along(fields, probe, p, q)
+            result.least = wp.min(result.least, found.value)
+            if found.value < ends - LOWER * voxel and found.value < max_separation:
+                edge = fields[0].meshes.arrays[0].side[3 * face + k]
+                normal = fields[0].meshes.arrays[0].edge_normal[edge]
+                code = 3 * (edge - fields[0].meshes.arrays[0].header[fields[0].facet[probe.row]].first_edge) + 1
+                result.count += emit_within(
+                    fields, probe, of_a, closed, normal, found, code, contact, row + result.count
+                )
+    return result
+
+
+@wp.func(inline=False)
+def collide_triangle(
+    fields: wp.array[Fields],
+    probe: Probe,
+    of_a: bool,
+    max_separation: Real,
+    face: int,
+    contact: wp.array[ContactRecord],
+    row: int,
+) -> int:
+    """Writes the contacts of a triangle with a field: corners, sides, interior; returns their number."""
+    corners = collide_corners(fields, probe, of_a, max_separation, face, contact, row)
+    sides = collide_sides(fields, probe, of_a, max_separation, face, corners, contact, row)
+    closed = fields[0].meshes.arrays[0].header[fields[0].facet[probe.row]].is_closed == 1
+    voxel = probe.spacing / COARSE_VOXELS
+    p = fields[0].meshes.arrays[0].point[fields[0].meshes.arrays[0].corner[3 * face]]
+    q = fields[0].meshes.arrays[0].point[fields[0].meshes.arrays[0].corner[3 * face + 1]]
+    r = fields[0].meshes.arrays[0].point[fields[0].meshes.arrays[0].corner[3 * face + 2]]
+    longest = wp.max(wp.length(q - p), wp.max(wp.length(r - q), wp.length(p - r)))
+    count = sides.count
+    if sides.least - longest < max_separation and longest > Real(2.0) * voxel:
+        found = minimum_over(fields, probe, p, q, r)
+        if found.value < sides.least - LOWER * voxel and found.value < max_separation:
+            normal = fields[0].meshes.arrays[0].face_normal[face]
+            code = 3 * (face - fields[0].meshes.arrays[0].header[fields[0].facet[probe.row]].first_face) + 2
+            count += emit_within(fields, probe, of_a, closed, normal, found, code, contact, row + count)
+    return count
+
+
+MAX_CONTACTS = 7
+"""Contacts of a triangle: three vertices, three edges, one interior point."""
+
+
+@wp.func(inline=False)
+def probe_of(fields: wp.array[Fields], query: Query, of_a: bool) -> Probe:
+    """The probe of shape a against the field of b, or of b against the field of a."""
+    probe = Probe()
+    probe.row = query.row_b
+    probe.field_row = query.row_a
+    probe.pose = query.pose_b_to_a
+    if of_a:
+        probe.row = query.row_a
+        probe.field_row = query.row_b
+        probe.pose = wp.transform_inverse(query.pose_b_to_a)
+    # Against a surface without a grid, the other shape's grid gives the sample spacing.
+    fine = probe.field_row
+    if fields[0].grid[probe.field_row] < 0:
+        fine = probe.row
+    probe.spacing = COARSE_VOXELS * fields[0].grids.voxel[fields[0].grid[fine]]
+    probe.steps = fields[0].steps[fine]
+    return probe
+
+
+@wp.func
+def is_core(fields: wp.array[Fields], row: int) -> bool:
+    """Whether a shape is a point or a segment with a radius."""
+    return fields[0].type[row] == SPHERE or fields[0].type[row] == CAPSULE
+
+
+@wp.func
+def sub_pairs_of_probe(
+    fields: wp.array[Fields], probe: Probe, max_separation: Real, code: int, out: SubPairList, start: int
+) -> int:
+    """Appends the sub-pairs of a shape against a field, after `start` others; returns their number.
+
+    code: 0 for a against b, 1 for b against a. The number of a sub-pair is 2 * face + code for a triangle, -1 - code
+    for a core.
+    """
+    if is_core(fields, probe.row):
+        if fields[0].grid[probe.field_row] < 0:
+            return start
+        return append_sub_pair(out, start, -1 - code)
+    if fields[0].grid[probe.field_row] < 0 and is_core(fields, probe.field_row):
+        return start
+    mesh = fields[0].facet[probe.row]
+    node = fields[0].meshes.arrays[0].header[mesh].first_node
+    end = fields[0].meshes.arrays[0].header[mesh].end_node
+    found = start
+    while node < end:
+        lower = fields[0].meshes.arrays[0].lower[node]
+        upper = fields[0].meshes.arrays[0].upper[node]
+        middle = wp.transform_point(probe.pose, Real(0.5) * (lower + upper))
+        if field_is_beyond(fields, probe.field_row, middle, max_separation + Real(0.5) * wp.length(upper - lower)):
+            node = fields[0].meshes.arrays[0].skip[node]
+            continue
+        if fields[0].meshes.arrays[0].leaf[node] >= 0:
+            found = append_sub_pair(out, found, 2 * fields[0].meshes.arrays[0].leaf[node] + code)
+        node += 1
+    return found
+
+
+@wp.func(inline=True)
+def find_sub_pairs(
+    rows: ShapeRows, fields: wp.array[Fields], query: Query, part: int, parts: int, out: SubPairList
+) -> int:
+    """Appends the parts of each shape that may be near the other's field; `parts` is 1."""
+    max_separation = wp.max(query.max_separation, Real(0.0))
+    probe = probe_of(fields, query, True)
+    found = sub_pairs_of_probe(fields, probe, max_separation, 0, out, 0)
+    probe = probe_of(fields, query, False)
+    return sub_pairs_of_probe(fields, probe, max_separation, 1, out, found)
+
+
+@wp.func(inline=True)
+def collide_sub_pair(
+    rows: ShapeRows, fields: wp.array[Fields], query: Query, code: int, out: ContactBuffer, row: int
+) -> int:
+    """Contacts of a sub-pair, see `sub_pairs_of_probe`; returns their number."""
+    of_a = code == -1
+    if code >= 0:
+        of_a = code % 2 == 0
+    probe = probe_of(fields, query, of_a)
+    # Rows of sub-pairs are consecutive, see `SubPairKernels.collide`.
+    if code < 0:
+        return collide_core(fields, probe, of_a, query.max_separation, out.contact, out.start + row)
+    return collide_triangle(fields, probe, of_a, query.max_separation, code // 2, out.contact, out.start + row)
+
+
+@wp.func
+def without_back_facing(
+    rows: ShapeRows, row: wp.vec2i, swapped: bool, contact: wp.array[ContactRecord], first: int, count: int
+) -> int:
+    """Drops contacts with a priority value above 0, except the deepest where no other is as deep or there is no other.
+
+    A back-facing contact is kept only where it overlaps. Returns the number of contacts left.
+    """
+    counted = partition_by_priority(contact, first, count, BACK_FACING)
+    held = int(-1)
+    nearest = counted.deepest
+    for i in range(counted.count, count):
+        here = contact[first + i].separation
+        may = counted.count == 0 or here < Real(0.0) or contact[first + i].priority >= NOT_LOWEST
+        if may and here < nearest:
+            nearest = here
+            held = i
+    if held < 0:
+        return counted.count
+    swap_contacts(contact, first + counted.count, first + held)
+    return counted.count + 1
+
+
+SDF = SubPairKernels(
+    "sdf", "fields", search_kernel(wp.array[Fields], find_sub_pairs), merge_kernel(without_back_facing)
+)
+
+
+COLLIDER = Collider("sdf", MAX_CONTACTS, sub_pair_kernel(wp.array[Fields], collide_sub_pair), sub_pair_kernels=SDF)
+
+
+def collider_for(type_a: ShapeType) -> Collider:
+    """The collider of all pairs with a field."""
+    return COLLIDER

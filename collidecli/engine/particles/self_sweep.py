@@ -1,0 +1,557 @@
+"""Motion of a vertex and a triangle, or of two edges, between two frames, and how long they certainly stay apart.
+
+Every particle moves in a straight line. The differences u = b - a of the corners b of the second element and a of the
+first are linear in time, and the distance of the elements is that of the origin from the convex hull of all u. So for
+a unit vector n the separation min n.u is a lower bound of the distance:
+
+- along a fixed n each n.u is linear in time, so that the time at which the first of them is at the goal is exact;
+- along n that goes linearly from n0 at one time to n1 at another, at most 1 long, each n.u is a quadratic polynomial
+  with the Bernstein coefficients n0.u0, (n0.u1 + n1.u0) / 2 and n1.u1: it is nowhere below the least of them.
+
+Source: docs/adr/0111.
+"""
+
+import warp as wp
+
+from collidecli.engine.cells import ChunkCells
+from collidecli.engine.geometry.closest_points import ElementPair, edge_and_edge, vertex_and_face
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.particles.cloud import CloudCells, position_at, position_in_cell
+from collidecli.engine.particles.self_contacts import (
+    VERTEX_FACE,
+    Element,
+    SelfCells,
+    SelfScene,
+    element_of,
+    is_joined,
+    is_near_at_rest,
+    partner_of,
+)
+from collidecli.engine.particles.swept_points import CLEAR, QUERIES, SHORTENED, TOUCH, UNDECIDED
+from collidecli.engine.runtime.kernel import kernel
+
+ROUNDS = 400
+"""Largest number of advances of a pair in a step, after which it is undecided."""
+ROUNDING = wp.constant(Real(2.0**-45))
+"""Of the sizes in a sum or a separation: 128 times the spacing of float64, more than their rounding."""
+LONGER = wp.constant(Real(4.0))
+"""Times the advance along a fixed direction, for which a direction that turns is tried first."""
+DIFFERENCES = 4
+"""Corners of a hull: one of a triangle is there twice."""
+
+
+@wp.struct
+class ElementStep:
+    """Two elements in a step, which lasts from time 0 to 1.
+
+    kind: VERTEX_FACE or EDGE_EDGE. begin, shift: positions of the second to fourth particle from the first one at time
+    0, and their changes over the step [m]. speed: the largest change of a difference of corners [m]. rounding: bound of
+    the rounding of a separation [m].
+    """
+
+    kind: int
+    begin1: Vec3
+    begin2: Vec3
+    begin3: Vec3
+    shift1: Vec3
+    shift2: Vec3
+    shift3: Vec3
+    speed: Real
+    rounding: Real
+
+
+@wp.struct
+class Nearest:
+    """Two elements at a time.
+
+    point0, point1: of the first and the second, from the first particle [m]. distance: of these points; lower: lower
+    bound of all distances [m]. weights: of the four particles, at the points; those of each element sum to 1. normal:
+    unit, from the first element to the second.
+    """
+
+    point0: Vec3
+    point1: Vec3
+    distance: Real
+    lower: Real
+    weights: wp.vec4d
+    normal: Vec3
+
+
+@wp.struct
+class FirstTouch:
+    """Result of an advancement. status: CLEAR, TOUCH or UNDECIDED. time: where it ended. distance, lower: there."""
+
+    status: int
+    time: Real
+    distance: Real
+    lower: Real
+
+
+@wp.struct
+class SelfTouch:
+    """Result of a pair in a step. status: CLEAR, TOUCH or UNDECIDED; the rest is not set where it is CLEAR.
+
+    enter, leave: begin of the first touch and end of the last one, in 0 to 1. least, least_bound: least distance that
+    was found, and a lower bound of all [m].
+    """
+
+    status: int
+    enter: Real
+    leave: Real
+    least: Real
+    least_bound: Real
+
+
+@wp.func
+def difference_of(kind: int, index: int, p: Vec3, q: Vec3, r: Vec3) -> Vec3:
+    """A difference of a corner of the second element and one of the first, of DIFFERENCES.
+
+    p, q, r: the second to fourth particle, from the first one.
+    """
+    if kind == VERTEX_FACE:
+        if index == 0:
+            return p
+        return wp.where(index == 1, q, r)
+    corner = wp.where(index % 2 == 0, q, r)
+    return wp.where(index < 2, corner, corner - p)
+
+
+@wp.func
+def difference_at(step: ElementStep, index: int, time: Real) -> Vec3:
+    """`difference_of` at a time [m]."""
+    return difference_of(step.kind, index, step.begin1, step.begin2, step.begin3) + time * difference_of(
+        step.kind, index, step.shift1, step.shift2, step.shift3
+    )
+
+
+@wp.func
+def element_step(
+    kind: int, p0: Vec3, q0: Vec3, r0: Vec3, s0: Vec3, p1: Vec3, q1: Vec3, r1: Vec3, s1: Vec3
+) -> ElementStep:
+    """The step of four particles with these positions at its begin and its end."""
+    step = ElementStep()
+    step.kind = kind
+    step.begin1 = q0 - p0
+    step.begin2 = r0 - p0
+    step.begin3 = s0 - p0
+    step.shift1 = (q1 - p1) - step.begin1
+    step.shift2 = (r1 - p1) - step.begin2
+    step.shift3 = (s1 - p1) - step.begin3
+    size = Real(0.0)
+    for index in range(wp.static(DIFFERENCES)):
+        shift = difference_of(kind, index, step.shift1, step.shift2, step.shift3)
+        step.speed = wp.max(step.speed, wp.length(shift))
+        size += wp.length(difference_of(kind, index, step.begin1, step.begin2, step.begin3)) + wp.length(shift)
+    size += wp.length(step.begin1) + wp.length(step.shift1)
+    step.rounding = ROUNDING * size
+    step.speed = step.speed + step.rounding
+    return step
+
+
+@wp.func
+def separation_at(step: ElementStep, time: Real, normal: Vec3) -> Real:
+    """Lower bound of the distance at a time, along a unit vector [m]."""
+    least = wp.dot(normal, difference_at(step, 0, time))
+    for index in range(1, wp.static(DIFFERENCES)):
+        least = wp.min(least, wp.dot(normal, difference_at(step, index, time)))
+    return least - step.rounding
+
+
+@wp.func
+def nearest_at(step: ElementStep, time: Real) -> Nearest:
+    """The elements at a time. Any weights give a distance of two points, and any normal a lower bound of all."""
+    origin = Vec3(Real(0.0), Real(0.0), Real(0.0))
+    p = step.begin1 + time * step.shift1
+    q = step.begin2 + time * step.shift2
+    r = step.begin3 + time * step.shift3
+    result = Nearest()
+    pair = ElementPair()
+    if step.kind == VERTEX_FACE:
+        pair = vertex_and_face(origin, p, q, r)
+        # The coordinates of a point in a narrow triangle may be rounded to points beside it.
+        a = wp.clamp(pair.weights[1], Real(0.0), Real(1.0))
+        b = wp.clamp(pair.weights[2], Real(0.0), Real(1.0) - a)
+        result.weights = wp.vec4d(Real(1.0), a, b, Real(1.0) - a - b)
+        result.point1 = a * p + b * q + result.weights[3] * r
+    else:
+        pair = edge_and_edge(origin, p, q, r)
+        result.weights = pair.weights
+        result.point0 = pair.weights[1] * p
+        result.point1 = pair.weights[2] * q + pair.weights[3] * r
+    result.distance = wp.length(result.point1 - result.point0)
+    result.normal = pair.normal
+    result.lower = separation_at(step, time, pair.normal)
+    return result
+
+
+@wp.func
+def time_along(step: ElementStep, time: Real, sign: Real, normal: Vec3, goal: Real) -> Real:
+    """How long the separation along a unit vector is above `goal` [m], from a time on; infinite if for ever."""
+    found = Real(wp.inf)
+    for index in range(wp.static(DIFFERENCES)):
+        height = wp.dot(normal, difference_at(step, index, time)) - step.rounding - goal
+        rate = -sign * wp.dot(normal, difference_of(step.kind, index, step.shift1, step.shift2, step.shift3))
+        if height <= Real(0.0):
+            found = Real(0.0)
+        elif rate > Real(0.0):
+            found = wp.min(found, height / rate)
+    return found
+
+
+@wp.func
+def is_apart_between(step: ElementStep, time: Real, near: Nearest, other: Real, far: Nearest, goal: Real) -> bool:
+    """Whether a direction that turns from that of one time to that of another has separations above `goal` between."""
+    if near.lower <= goal or far.lower <= goal:
+        return False
+    for index in range(wp.static(DIFFERENCES)):
+        middle = wp.dot(near.normal, difference_at(step, index, other))
+        middle += wp.dot(far.normal, difference_at(step, index, time))
+        if Real(0.5) * middle - step.rounding <= goal:
+            return False
+    return True
+
+
+@wp.func(inline=False)
+def first_touch(step: ElementStep, start: Real, sign: Real, limit: Real, tolerance: Real) -> FirstTouch:
+    """The first touch of a pair from `start` on, 0 forwards (sign 1) or 1 backwards (sign -1)."""
+    result = FirstTouch()
+    result.status = UNDECIDED
+    goal = limit + Real(0.5) * tolerance
+    end = Real(1.0) - start
+    time = start
+    longer = LONGER
+    near = nearest_at(step, time)
+    rounds = int(0)
+    while rounds < wp.static(ROUNDS):
+        rounds += 1
+        rest = wp.abs(end - time)
+        ahead = SHORTENED * time_along(step, time, sign, near.normal, goal)
+        if near.distance + step.rounding <= limit + tolerance:
+            result.status = TOUCH
+            rounds = wp.static(ROUNDS)
+        elif near.lower <= goal:
+            rounds = wp.static(ROUNDS)
+        elif ahead >= rest:
+            result.status = CLEAR
+            rounds = wp.static(ROUNDS)
+        elif rounds < wp.static(ROUNDS):
+            part = longer * ahead
+            other = time + sign * part
+            if part >= rest:
+                other = end
+            far = nearest_at(step, other)
+            if is_apart_between(step, time, near, other, far, goal):
+                longer = Real(2.0) * longer
+                time = other
+                near = far
+            else:
+                longer = wp.max(Real(0.5) * longer, Real(2.0))
+                if time + sign * ahead == time:
+                    rounds = wp.static(ROUNDS)
+                time = time + sign * ahead
+                near = nearest_at(step, time)
+    result.time = time
+    result.distance = near.distance
+    result.lower = near.lower
+    return result
+
+
+@wp.struct
+class LeastDistance:
+    """Least distance that was found, and a lower bound of all [m]."""
+
+    found: Real
+    bound: Real
+
+
+@wp.func
+def least_distance(step: ElementStep, entered: FirstTouch, left: FirstTouch, tolerance: Real) -> LeastDistance:
+    """The least distance between the begin and the end of a touch, by the bound of its speed.
+
+    Over an interval of length h with the lower bounds a and b at its ends it is nowhere below (a + b - speed h) / 2:
+    the next query is at the point of that bound, in the interval with the least bound. Source: Piyavskii 1972.
+    """
+    begin = wp.zeros(shape=wp.static(QUERIES + 1), dtype=Real)
+    end = wp.zeros(shape=wp.static(QUERIES + 1), dtype=Real)
+    at_begin = wp.zeros(shape=wp.static(QUERIES + 1), dtype=Real)
+    at_end = wp.zeros(shape=wp.static(QUERIES + 1), dtype=Real)
+    begin[0] = entered.time
+    end[0] = left.time
+    at_begin[0] = entered.lower
+    at_end[0] = left.lower
+    result = LeastDistance()
+    result.found = wp.min(entered.distance, left.distance)
+    count = int(1)
+    searching = bool(True)
+    while searching:
+        lowest = int(0)
+        result.bound = Real(wp.inf)
+        for k in range(count):
+            here = Real(0.5) * (at_begin[k] + at_end[k] - step.speed * (end[k] - begin[k]))
+            here = wp.min(here, wp.min(at_begin[k], at_end[k]))
+            if here < result.bound:
+                result.bound = here
+                lowest = k
+        low = begin[lowest]
+        high = end[lowest]
+        searching = count <= wp.static(QUERIES) and step.speed > Real(0.0) and high > low
+        searching = searching and wp.max(result.bound, Real(0.0)) < result.found - tolerance
+        if searching:
+            at = Real(0.5) * (low + high) + Real(0.5) * (at_begin[lowest] - at_end[lowest]) / step.speed
+            at = wp.min(wp.max(at, low), high)
+            near = nearest_at(step, at)
+            result.found = wp.min(result.found, near.distance)
+            begin[count] = at
+            end[count] = high
+            at_begin[count] = near.lower
+            at_end[count] = at_end[lowest]
+            end[lowest] = at
+            at_end[lowest] = near.lower
+            count += 1
+    # A distance is not negative.
+    result.bound = wp.min(wp.max(result.bound, Real(0.0)), result.found)
+    return result
+
+
+@wp.func(inline=False)
+def touch_in_step(step: ElementStep, limit: Real, tolerance: Real) -> SelfTouch:
+    """The touch of a pair in its step: a distance of at most `limit`, or up to `tolerance` more [m]."""
+    result = SelfTouch()
+    entered = first_touch(step, Real(0.0), Real(1.0), limit, tolerance)
+    if entered.status != CLEAR:
+        left = first_touch(step, Real(1.0), Real(-1.0), limit, tolerance)
+        # Backwards a pair may be found clear that forwards is undecided; and a touch between the goal and the limit
+        # with the tolerance may be found in one direction only.
+        if entered.status == TOUCH or left.status != CLEAR:
+            result.status = wp.where(left.status == TOUCH, TOUCH, entered.status)
+            if left.status == CLEAR or left.time < entered.time:
+                left = entered
+            least = least_distance(step, entered, left, tolerance)
+            if least.found + step.rounding <= limit + tolerance:
+                result.status = TOUCH
+            result.enter = entered.time
+            result.leave = left.time
+            result.least = least.found
+            # Outside of the touch no distance is below the goal.
+            result.least_bound = wp.min(least.bound, limit + Real(0.5) * tolerance)
+    return result
+
+
+# Kernels of the touches of deformable objects with themselves between frames, see `self_sweep`.
+
+EQUAL_TIMES = wp.constant(Real(1.0e-12))
+"""Of a step: larger than the rounding of a time of two boxes."""
+
+
+@wp.struct
+class SelfSteps:
+    """The steps of the cells of a chunk. has_step: 1 for a cell with a next frame in its episode.
+
+    limit: distance of a touch, which is `SelfScene.distance` without the tolerance [m].
+    """
+
+    has_step: wp.array[wp.int32]
+    limit: Real
+    tolerance: Real
+
+
+@wp.struct
+class MovingBox:
+    """A box whose corners move in straight lines: at the begin and the end of a step [m]."""
+
+    low: Vec3
+    high: Vec3
+    last_low: Vec3
+    last_high: Vec3
+
+
+@wp.func
+def box_of(
+    scene: SelfScene, chunk: ChunkCells, cells: CloudCells, part: SelfCells, cell: int, element: Element
+) -> MovingBox:
+    """The box of a vertex or an edge in the step of a cell, grown by the distance."""
+    box = MovingBox()
+    box.low = element.low
+    box.high = element.high
+    a = position_at(scene.cloud, cells, chunk, cell, cell + part.cell_count, element.p)
+    b = position_at(scene.cloud, cells, chunk, cell, cell + part.cell_count, element.q)
+    grown = Vec3(scene.distance, scene.distance, scene.distance)
+    box.last_low = wp.min(a, b) - grown
+    box.last_high = wp.max(a, b) + grown
+    return box
+
+
+@wp.func
+def boxes_meet(box: MovingBox, lower: Vec3, upper: Vec3, last_lower: Vec3, last_upper: Vec3) -> bool:
+    """Whether a moving box overlaps another, with these corners at the begin and the end, at any time of the step.
+
+    Along each axis both overlap while two linear functions of time are not negative.
+    """
+    begin = Real(0.0)
+    end = Real(1.0)
+    for side in range(6):
+        axis = side // 2
+        first = box.high[axis] - lower[axis]
+        last = box.last_high[axis] - last_lower[axis]
+        if side % 2 == 1:
+            first = upper[axis] - box.low[axis]
+            last = last_upper[axis] - box.last_low[axis]
+        slack = wp.abs(box.high[axis]) + wp.abs(box.last_high[axis]) + wp.abs(first) + wp.abs(last)
+        first += ROUNDING * slack
+        last += ROUNDING * slack
+        if first < Real(0.0) and last < Real(0.0):
+            return False
+        if first < Real(0.0):
+            begin = wp.max(begin, first / (first - last))
+        elif last < Real(0.0):
+            end = wp.min(end, first / (first - last))
+    return begin <= end + EQUAL_TIMES
+
+
+@wp.func
+def is_near(scene: SelfScene, part: SelfCells, box: MovingBox, at: int) -> bool:
+    """Whether a moving box overlaps that of a node of `SelfCells`."""
+    last = at + part.cell_count * scene.node_width
+    return boxes_meet(box, Vec3(part.lower[at]), Vec3(part.upper[at]), Vec3(part.lower[last]), Vec3(part.upper[last]))
+
+
+@wp.func
+def may_touch(scene: SelfScene, element: Element, leaf: int) -> bool:
+    """Whether an element and the triangle or edge of a leaf are a pair, whatever their positions."""
+    if leaf <= element.after:
+        return False
+    partner = partner_of(scene.elements, element, leaf)
+    return not is_joined(scene.elements, element, partner[0], partner[1], partner[2])
+
+
+@wp.func
+def first_node(steps: SelfSteps, element: Element, cell: int) -> int:
+    """First node that an element traverses: none without a step."""
+    if element.kind < 0 or steps.has_step[cell] == 0:
+        return element.stop
+    return element.node
+
+
+@kernel
+def count_self_steps(
+    scene: SelfScene,
+    chunk: ChunkCells,
+    cells: CloudCells,
+    part: SelfCells,
+    steps: SelfSteps,
+    found: wp.array[wp.int32],
+):
+    """One thread per vertex and edge of a cell: its number of pairs whose moving boxes overlap, with edges after it."""
+    thread = wp.tid()
+    cell = thread // part.width
+    element = element_of(scene, chunk, cells, part, thread)
+    count = int(0)
+    node = first_node(steps, element, cell)
+    box = MovingBox()
+    if node < element.stop:
+        box = box_of(scene, chunk, cells, part, cell, element)
+    while node < element.stop:
+        if is_near(scene, part, box, element.box + node - element.node):
+            leaf = scene.elements.leaf[node]
+            if leaf >= 0:  # noqa: SIM102
+                if may_touch(scene, element, leaf):
+                    count += 1
+            node += 1
+        else:
+            node = element.node + scene.elements.skip[node]
+    found[thread] = count
+
+
+@kernel
+def write_self_steps(
+    scene: SelfScene,
+    chunk: ChunkCells,
+    cells: CloudCells,
+    part: SelfCells,
+    steps: SelfSteps,
+    end: wp.array[wp.int32],
+    pair: wp.array[wp.vec2i],
+):
+    """One thread per vertex and edge of a cell: its pairs (thread, leaf), ascending by leaf.
+
+    end: inclusive scan of their numbers.
+    """
+    thread = wp.tid()
+    first_pair = int(0)
+    if thread > 0:
+        first_pair = end[thread - 1]
+    if first_pair == end[thread]:
+        return
+    cell = thread // part.width
+    element = element_of(scene, chunk, cells, part, thread)
+    box = box_of(scene, chunk, cells, part, cell, element)
+    node = element.node
+    written = int(first_pair)
+    while node < element.stop:
+        if is_near(scene, part, box, element.box + node - element.node):
+            leaf = scene.elements.leaf[node]
+            if leaf >= 0:  # noqa: SIM102
+                if may_touch(scene, element, leaf):
+                    # Insertion sort.
+                    place = int(written)
+                    while place > first_pair and pair[wp.max(place - 1, 0)][1] > leaf:
+                        pair[place] = pair[place - 1]
+                        place -= 1
+                    pair[place] = wp.vec2i(thread, leaf)
+                    written += 1
+            node += 1
+        else:
+            node = element.node + scene.elements.skip[node]
+
+
+@wp.func
+def particles_of(element: Element, partner: wp.vec3i) -> wp.vec4i:
+    """The four particles of a pair: of a vertex and a triangle, or of two edges."""
+    if element.kind == VERTEX_FACE:
+        return wp.vec4i(element.p, partner[0], partner[1], partner[2])
+    return wp.vec4i(element.p, element.q, partner[0], partner[1])
+
+
+@wp.func
+def step_of(
+    scene: SelfScene, chunk: ChunkCells, cells: CloudCells, part: SelfCells, cell: int, kind: int, of: wp.vec4i
+) -> ElementStep:
+    """The step of the elements of four particles in a cell."""
+    cloud = scene.cloud
+    last = cell + part.cell_count
+    return element_step(
+        kind,
+        position_in_cell(cloud, cells, chunk, cell, of[0]),
+        position_in_cell(cloud, cells, chunk, cell, of[1]),
+        position_in_cell(cloud, cells, chunk, cell, of[2]),
+        position_in_cell(cloud, cells, chunk, cell, of[3]),
+        position_at(cloud, cells, chunk, cell, last, of[0]),
+        position_at(cloud, cells, chunk, cell, last, of[1]),
+        position_at(cloud, cells, chunk, cell, last, of[2]),
+        position_at(cloud, cells, chunk, cell, last, of[3]),
+    )
+
+
+@kernel
+def sweep_self_steps(
+    scene: SelfScene,
+    chunk: ChunkCells,
+    cells: CloudCells,
+    part: SelfCells,
+    steps: SelfSteps,
+    pair: wp.array[wp.vec2i],
+    touch: wp.array[SelfTouch],
+    kept: wp.array[wp.int32],
+):
+    """One thread per pair: its touch in the step. kept: 1 where it is not clear."""
+    row = wp.tid()
+    thread = pair[row][0]
+    cell = thread // part.width
+    element = element_of(scene, chunk, cells, part, thread)
+    partner = partner_of(scene.elements, element, pair[row][1])
+    found = SelfTouch()
+    if not is_near_at_rest(scene, element, partner):
+        step = step_of(scene, chunk, cells, part, cell, element.kind, particles_of(element, partner))
+        found = touch_in_step(step, steps.limit, steps.tolerance)
+    touch[row] = found
+    kept[row] = wp.where(found.status == CLEAR, 0, 1)

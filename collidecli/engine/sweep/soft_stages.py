@@ -1,0 +1,589 @@
+"""Rows of the group `soft_sweep`: touches of particles and of their triangles with shapes in steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.cells import Chunk, PoseBatch
+from collidecli.engine.device_model import DeviceModel
+from collidecli.engine.particles import swept_elements, swept_points
+from collidecli.engine.particles.elements import NoSurfaces
+from collidecli.engine.particles.surfaces import GridSurfaces, families, upload_polygons
+from collidecli.engine.particles.swept_elements import ElementStep, ElementTouch
+from collidecli.engine.particles.swept_points import PointStep, PointTouch
+from collidecli.engine.runtime.compilation import load_kernels
+from collidecli.engine.runtime.device_stream import has_own_memory
+from collidecli.engine.runtime.launch_queue import execute_steps
+from collidecli.engine.runtime.workspace import Workspace
+from collidecli.engine.sweep.advancement import CLEAR, TOUCH
+from collidecli.engine.sweep.stage import ROWS_AT_ONCE, SweepStage, SweptCandidates
+from collidecli.engine.sweep.steps import (
+    ROUNDING,
+    UPWARDS,
+    BodySteps,
+    ShapeSteps,
+    Supports,
+    body_steps,
+    rotated,
+    shape_steps,
+)
+from collidecli.numerics.matrices import cross, dot, norm
+from collidecli.scene.model import STATIC_BODY, Model
+from collidecli.scene.particles import canonical_triangles
+from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.tables import SOFT_SWEEP, ContactGroup, GroupRows, no_rows
+
+
+@dataclass(frozen=True)
+class SoftRows:
+    """Rows of steps, entries int64[n] of `BodySteps`, and their columns."""
+
+    step: np.ndarray
+    columns: dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Touches:
+    """Touches of particles or triangles with shapes in steps. step: int64[n], items: int32[n, k], shape: int32[n].
+
+    kind: 0 of particles, 2 of triangles. weights: float64[n, 3], of their particles at `enter`. found: status, enter,
+    leave, least, least_bound, normal, and point from the origin of the shape's body, by name. motion: of the shapes.
+    """
+
+    step: np.ndarray
+    items: np.ndarray
+    shape: np.ndarray
+    kind: int
+    weights: np.ndarray
+    found: dict[str, np.ndarray]
+    motion: ShapeSteps
+
+    def rows(self, float_type: np.dtype) -> SoftRows:
+        """The rows of the group."""
+        found, enter = self.found, self.found["enter"]
+        indices = np.full((len(self.step), 3), -1, np.int32)
+        indices[:, : self.items.shape[1]] = self.items
+        tunnel = (found["status"] == TOUCH) & (enter > 0.0) & (found["leave"] < 1.0)
+        of = {
+            **found, "kind": np.full(len(self.step), self.kind), "indices": indices, "barycentric": self.weights,
+            "shape": self.shape, "tunnel": tunnel,
+            "point_world": found["point"] + self.motion.origin + enter[:, None] * self.motion.shift,
+        }  # fmt: skip
+        columns = {
+            column.name: np.ascontiguousarray(of[column.name], column.dtype_for(float_type)) + column.dtype.type(0)
+            for column in SOFT_SWEEP.columns
+        }
+        return SoftRows(self.step, columns)
+
+
+def group_rows(parts: list[SoftRows], bodies: BodySteps, cell_count: int, float_type: np.dtype) -> GroupRows:
+    """The rows of all parts in the order of the group."""
+    if not parts:
+        return no_rows(SOFT_SWEEP, cell_count, float_type)
+    cell = np.concatenate([bodies.cell[part.step] for part in parts])
+    columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
+    order = np.lexsort((columns["shape"], *columns["indices"].T[::-1], columns["kind"], cell))
+    columns = {name: values[order] for name, values in columns.items()}
+    return GroupRows(np.bincount(cell, minlength=cell_count).astype(np.int64), columns)
+
+
+class RowKeys:
+    """The pairs of a particle and a shape that have a row in a step. particles, shapes: numbers of both."""
+
+    def __init__(self, parts: list[SoftRows], particles: int, shapes: int) -> None:
+        self._particles, self._shapes = particles, shapes
+        keys = [self._of(part.step, part.columns["indices"][:, 0], part.columns["shape"]) for part in parts]
+        self._keys = np.unique(np.concatenate([np.zeros(0, np.int64), *keys]))
+
+    def _of(self, step: np.ndarray, particle: np.ndarray, shape: np.ndarray) -> np.ndarray:
+        return (step.astype(np.int64) * self._particles + particle) * self._shapes + shape
+
+    def any_of(self, step: int, items: np.ndarray, shape: np.ndarray) -> np.ndarray:
+        """bool[n]: whether a particle of each row of `items`, int32[n, k], has a row with its shape in a step."""
+        found = np.zeros(len(items), bool)
+        if len(self._keys):
+            for particle in items.T:
+                keys = self._of(np.full(len(items), step), particle, shape)
+                at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+                found |= self._keys[at] == keys
+        return found
+
+
+# Motion of particles and triangles in the frames of shapes, with bounds of their speed: arguments of the kernels.
+#
+# With the vector u from the body's origin to a particle, which is linear in time, and the rotation vector w, the
+# particle moves in the frame of the body with u' - w x u, whose derivative in that frame is -2 w x u' + w x (w x u):
+# both are linear in time, so that their lengths are largest at one end.
+
+
+@dataclass(frozen=True)
+class PointMotion:
+    """Particles relative to bodies in steps. between, shift: float64[n, 3], see `PointStep` [m]. speed, curvature:
+    float64[n], bounds [m]. size: float64[n], sum of the coordinates that their rounding is a fraction of [m].
+    """
+
+    between: np.ndarray
+    shift: np.ndarray
+    speed: np.ndarray
+    curvature: np.ndarray
+    size: np.ndarray
+
+    @classmethod
+    def of(cls, motion: ShapeSteps, begin: np.ndarray, end: np.ndarray) -> PointMotion:
+        """Particles at float64[n, 3] at the begin and the end of steps, and the motions of shapes."""
+        between, shift = begin - motion.origin, (end - begin) - motion.shift
+        ends = between, between + shift
+        speeds = [norm(shift - cross(motion.turn, at)) for at in ends]
+        curvatures = [norm(cross(motion.turn, cross(motion.turn, at) - 2.0 * shift)) for at in ends]
+        size = sum(np.abs(vector).sum(axis=1) for vector in (begin, end, motion.origin, motion.shift, motion.arm))
+        return cls(between, shift, UPWARDS * np.maximum(*speeds), UPWARDS * np.maximum(*curvatures), size)
+
+
+def point_steps(
+    supports: Supports,
+    shape: np.ndarray,
+    radius: np.ndarray,
+    margin: np.ndarray,
+    moved: PointMotion,
+    motion: ShapeSteps,
+) -> np.ndarray:
+    """PointStep[n]: particles relative to shapes. radius, margin: of particles and shapes, float64[n] [m]."""
+    found = _steps(PointStep, supports, shape, motion, moved.size + radius)
+    found["radius"], found["inflation"] = radius, radius + margin
+    found["between"], found["shift"] = moved.between, moved.shift
+    found["speed"], found["curvature"] = moved.speed, moved.curvature
+    return found
+
+
+def element_steps(
+    supports: Supports, shape: np.ndarray, inflation: np.ndarray, moved: list[PointMotion], motion: ShapeSteps
+) -> np.ndarray:
+    """ElementStep[n]: elements relative to shapes. inflation: radii of their particles with the margins, float64[n, 3]
+    [m]. moved: of each of the three particles."""
+    size = np.maximum.reduce([each.size for each in moved]) + inflation.max(axis=1)
+    found = _steps(ElementStep, supports, shape, motion, size)
+    found["inflation"] = inflation
+    for name in ("between", "shift"):
+        found[name] = np.stack([getattr(each, name) for each in moved], axis=1)
+    for name in ("speed", "curvature"):
+        found[name] = np.maximum.reduce([getattr(each, name) for each in moved])
+    return found
+
+
+def _steps(kind: type, supports: Supports, shape: np.ndarray, motion: ShapeSteps, size: np.ndarray) -> np.ndarray:
+    """Rows of a struct of steps with the fields of the shape's motion. size: see `PointMotion`, with the radius [m]."""
+    found = np.zeros(len(shape), kind.numpy_dtype())  # pyright: ignore[reportAttributeAccessIssue]
+    angle = norm(motion.turn)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found["axis"] = np.where(angle[:, None] > 0.0, motion.turn / angle[:, None], 0.0)
+    found["row"], found["angle"], found["arm"], found["quat"] = shape, angle, motion.arm, motion.quat
+    found["rounding"] = ROUNDING * (np.where(np.isfinite(supports.radius), supports.radius, 0.0)[shape] + size)
+    return found
+
+
+# Pairs of a particle, or a triangle of particles, and a shape that may touch between two frames: overlap of the boxes
+# of their motions.
+#
+# A particle moves in a straight line, so that the box around both its positions contains it; the box around the
+# particles of a triangle in both frames contains the triangle. Boxes of shapes are those of `candidates`. Particles
+# and triangles are sorted along one axis: a shape is compared with those that overlap it there.
+
+HELD_ITEMS = 1 << 15
+"""Particles or triangles that are compared with a shape at a time."""
+
+
+class PointCandidates:
+    """The pairs of particles and shapes of a model whose swept boxes overlap; or of triangles and shapes.
+
+    tolerance: they touch at this distance or less [m]. A triangle touches a shape only if each of its particles may,
+    and a plane nowhere before one of them does.
+    """
+
+    def __init__(self, model: Model, shapes: SweptCandidates, tolerance: float, triangles: bool = False) -> None:
+        self._model, self._shapes = model, shapes
+        particles = model.particles
+        touched = particles.class_table.any(axis=0)[particles.shape_class]
+        self._touched = touched & (model.shapes.type != ShapeType.PLANE) if triangles else touched
+        self._inflation = model.shapes.margin + 0.5 * tolerance
+        self._reach = particles.radius + 0.5 * tolerance
+        templates = range(int(model.world_template.max()) + 1)
+        held = canonical_triangles(particles.triangle) if triangles else None
+        self._items = [_active_items(model, template, held) for template in templates]
+        self._rows = [rows[self._touched[rows]] for rows in map(model.template_shapes, templates)]
+
+    @property
+    def touched(self) -> np.ndarray:
+        """bool[S]: shapes that may touch a particle, or a triangle."""
+        return self._touched
+
+    def find(self, bodies: BodySteps, positions: Positions, step: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Particles int32[n, 1] or triangles int32[n, 3], and shapes int32[n], of candidates in a step, an entry of
+        `bodies`, in blocks."""
+        template = int(self._model.world_template[bodies.world[step]])
+        items, rows = self._items[template], self._rows[template]
+        if not len(items) or not len(rows):
+            return
+        begin, end = (each[items] for each in positions.of(step))
+        reach = self._reach[items][..., None]
+        reach = reach + ROUNDING * (np.abs(begin) + np.abs(end))
+        low = (np.minimum(begin, end) - reach).min(axis=1)
+        high = (np.maximum(begin, end) + reach).max(axis=1)
+        lower, upper = (each[0] for each in self._shapes.boxes(bodies, np.array([step]), rows, self._inflation))
+        axis = int(np.argmax((low + high).max(axis=0) - (low + high).min(axis=0)))
+        order = np.argsort(low[:, axis], kind="stable")
+        longest = float((high[:, axis] - low[:, axis]).max())
+        first = np.searchsorted(low[order, axis], lower[:, axis] - longest, side="left")
+        last = np.searchsorted(low[order, axis], upper[:, axis], side="right")
+        for shape in range(len(rows)):
+            row = int(rows[shape])
+            for start in range(int(first[shape]), int(last[shape]), HELD_ITEMS):
+                held = order[start : min(start + HELD_ITEMS, int(last[shape]))]
+                hit = (low[held] <= upper[shape]) & (lower[shape] <= high[held])
+                held = held[hit.all(axis=1)]
+                held = held[self._may_touch(items[held], row)]
+                if self._model.shapes.type[row] == ShapeType.PLANE and len(held):
+                    near = self._near_plane(bodies, step, row, begin[held, 0], end[held, 0], reach[held, 0])
+                    held = held[near]
+                if len(held):
+                    yield items[held], np.full(len(held), row, np.int32)
+
+    def _may_touch(self, items: np.ndarray, row: int) -> np.ndarray:
+        """bool[n]: whether the filters let all particles of a row touch a shape; none touches one of the body it moves
+        with."""
+        particles, body = self._model.particles, int(self._model.shapes.body[row])
+        classes = particles.object_class[particles.owner[items]]
+        may = particles.class_table[classes, particles.shape_class[row]]
+        return (may & ((particles.body[items] != body) | (body == STATIC_BODY))).all(axis=1)
+
+    def _near_plane(
+        self, bodies: BodySteps, step: int, row: int, begin: np.ndarray, end: np.ndarray, reach: np.ndarray
+    ) -> np.ndarray:
+        """bool[n]: whether particles are near a plane at an end of the step; all are that of a plane that turns."""
+        motion = shape_steps(self._model, bodies, np.array([step]), np.array([row]))
+        if norm(motion.turn)[0] > 0.0:
+            return np.ones(len(begin), bool)
+        up = rotated(motion.quat, np.array([[0.0, 0.0, 1.0]]))
+        ends = (motion.at(np.full(1, time))[:, :3] for time in (0.0, 1.0))
+        heights = [dot(up, point - origin) for point, origin in zip((begin, end), ends, strict=True)]
+        size = np.abs(begin).sum(axis=1) + np.abs(end).sum(axis=1) + np.abs(motion.origin + motion.arm).sum()
+        return np.minimum(*heights) <= reach.max(axis=1) + self._inflation[row] + ROUNDING * size
+
+
+def _active_items(model: Model, template: int, triangles: np.ndarray | None) -> np.ndarray:
+    """int32[n, 1] or [n, 3]: the active particles of a template, or those of the triangles whose particles all are."""
+    particles = model.particles
+    rows = particles.of_template(template)
+    rows = rows[particles.active[rows]]
+    if triangles is None:
+        return rows[:, None]
+    held = np.zeros(len(particles), bool)
+    held[rows] = True
+    return triangles[held[triangles].all(axis=1)]
+
+
+class Positions:
+    """Positions of the particles at the begin and the end of steps [m]."""
+
+    def __init__(self, model: Model, batch: PoseBatch, bodies: BodySteps) -> None:
+        assert batch.particle_position is not None
+        found = np.asarray(batch.particle_position, np.float64)
+        if found.shape[1] == 1:
+            found = model.particles_moved_with_worlds(found)
+        frame, self._world = np.divmod(batch.first_cell + bodies.cell, model.world_count)
+        self._positions, self._frame = found, frame - batch.first_frame
+
+    def of(self, step: int) -> tuple[np.ndarray, np.ndarray]:
+        """float64[P, 3] twice: of a step, an entry of `bodies`."""
+        found = self._positions
+        world = int(self._world[step]) if found.shape[1] > 1 else 0
+        frame = int(self._frame[step])
+        return tuple(found[at if len(found) > 1 else 0, world] for at in (frame, frame + 1))  # pyright: ignore
+
+
+@dataclass(frozen=True)
+class ItemPairs:
+    """Particles or triangles, and shapes, in steps, a row each. step: int64[n], entries of `BodySteps`. items: int32[n,
+    k], their particles. shape: int32[n]. begin, end: float64[n, k, 3], positions of the particles [m].
+    """
+
+    step: np.ndarray
+    items: np.ndarray
+    shape: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+    def take(self, rows: np.ndarray) -> ItemPairs:
+        return ItemPairs(self.step[rows], self.items[rows], self.shape[rows], self.begin[rows], self.end[rows])
+
+
+def pairs_in_blocks(
+    candidates: PointCandidates, bodies: BodySteps, positions: Positions, told: RowKeys | None = None
+) -> Iterator[ItemPairs]:
+    """The candidates in blocks of about ROWS_AT_ONCE, without those of which a particle has a row in `told`."""
+    held: list[tuple[np.ndarray, ...]] = []
+    size = 0
+    for step in range(len(bodies.cell)):
+        for items, shape in candidates.find(bodies, positions, step):
+            if told is not None:
+                new = ~told.any_of(step, items, shape)
+                items, shape = items[new], shape[new]
+            begin, end = (each[items] for each in positions.of(step))
+            held.append((np.full(len(items), step), items, shape, begin, end))
+            size += len(items)
+            if size >= ROWS_AT_ONCE:
+                yield ItemPairs(*map(np.concatenate, zip(*held, strict=True)))
+                held, size = [], 0
+    if size:
+        yield ItemPairs(*map(np.concatenate, zip(*held, strict=True)))
+
+
+# Launches of the kernels that sweep particles and triangles against shapes: one for each family of shape types.
+
+
+@dataclass(frozen=True)
+class Sweepers:
+    """Kernels of the shape types of a model, with their surfaces. tolerance: of a touch [m]. step, touch: structs of
+    their argument and their result."""
+
+    device_model: DeviceModel
+    kernels: tuple[tuple[wp.Kernel, Any], ...]
+    tolerance: float
+    step: Any
+    touch: Any
+
+    def touches(self, steps: np.ndarray, workspace: Workspace) -> np.ndarray:
+        """Results of steps, a row each; valid until the next call."""
+        count = len(steps)
+        result = workspace.array(f"swept_{self.touch.__name__}", count, self.touch)
+        given = workspace.uploaded(steps, self.step)
+        for sweeper, surfaces in self.kernels:
+            workspace.launch(sweeper, count, [self.device_model.rows, surfaces, self.tolerance, given, result])
+        return workspace.host(result, count)
+
+
+def surfaces_of(device_model: DeviceModel, types: Sequence[int]) -> list[Any]:
+    """The surfaces of the families of `families`, None for those without a shape of the types."""
+    primitives, polygons, grids = families(types)
+    found: list[Any] = [NoSurfaces() if primitives else None, upload_polygons(device_model) if polygons else None, None]
+    if grids:
+        from collidecli.engine.geometry.heightfields import upload_heightfields
+
+        found[2] = GridSurfaces()
+        found[2].fields = upload_heightfields(device_model.model.heightfields, device_model.device)
+        found[2].field = device_model.rows.heightfield
+    return found
+
+
+def kernels_of(module: ModuleType, surfaces: list[Any], types: Sequence[int]) -> tuple[tuple[wp.Kernel, Any], ...]:
+    """The kernels of a module for the types, with their surfaces."""
+    kernels = module.SWEEP_PRIMITIVES, module.SWEEP_POLYGONS, module.SWEEP_GRIDS
+    used = families(types)
+    return tuple((kernel, held) for kernel, held, uses in zip(kernels, surfaces, used, strict=True) if uses)
+
+
+# Triangles of particles that touch shapes between recorded frames, where none of their particles does.
+#
+# A triangle that touches a shape with a particle is told by the rows of its particles: it has no row of its own. So
+# every touch of a cloth or soft body with a shape has a row of a particle or of a triangle. Triangles cover their
+# sides.
+
+FACE = 2
+"""The kind of a triangle in `soft_sweep`."""
+
+
+@dataclass(frozen=True)
+class ElementSweep:
+    """Finds the triangles that touch shapes between frames. sweepers, point_sweepers: of triangles and of particles."""
+
+    model: Model
+    supports: Supports
+    candidates: PointCandidates
+    sweepers: Sweepers
+    point_sweepers: Sweepers
+    float_type: np.dtype
+
+    @cached_property
+    def _lowest(self) -> tuple[np.ndarray, np.ndarray]:
+        return lowest_distance(self.model, self.supports)
+
+    def rows(
+        self, bodies: BodySteps, positions: Positions, told: RowKeys, workspace: Workspace
+    ) -> Iterator[tuple[SoftRows, int]]:
+        """Rows in blocks, and the numbers of their candidates. told: the pairs of which a particle has a row."""
+        for pairs in pairs_in_blocks(self.candidates, bodies, positions, told):
+            yield self._touches(bodies, pairs, workspace), len(pairs)
+
+    def _touches(self, bodies: BodySteps, pairs: ItemPairs, workspace: Workspace) -> SoftRows:
+        model = self.model
+        motion = shape_steps(model, bodies, pairs.step, pairs.shape)
+        radius, margin = model.particles.radius[pairs.items], model.shapes.margin[pairs.shape]
+        moved = [PointMotion.of(motion, pairs.begin[:, k], pairs.end[:, k]) for k in range(3)]
+        values = element_steps(self.supports, pairs.shape, radius + margin[:, None], moved, motion)
+        found = self.sweepers.touches(values, workspace)
+        kept = np.flatnonzero(found["status"] != CLEAR)
+        found, values, pairs, motion = found[kept], values[kept], pairs.take(kept), motion.take(kept)
+        of = {name: found[name].copy() for name in ("status", "enter", "leave", "least", "normal", "point")}
+        if len(kept):
+            self._measure(pairs, found, motion, of, workspace)
+        touches = of["least"] + values["rounding"] <= self.sweepers.tolerance
+        of["status"] = np.where(touches, TOUCH, of["status"])
+        of["least_bound"] = self._bound(pairs, found, values, of["least"])
+        return Touches(pairs.step, pairs.items, pairs.shape, FACE, found["weights"], of, motion).rows(self.float_type)
+
+    def _measure(
+        self, pairs: ItemPairs, found: np.ndarray, motion: ShapeSteps, of: dict[str, np.ndarray], workspace: Workspace
+    ) -> None:
+        """Lowers `least` to that of two points of each triangle, which move in straight lines as particles do: that
+        which touches first, and that halfway to the one which touches last. The first has a normal and a point of the
+        shape, too, where the triangle crosses it at the begin of the step."""
+        first = found["weights"]
+        for weights in (first, 0.5 * (first + found["weights_left"])):
+            point = self._points(pairs, weights, motion, workspace)
+            touches = point["status"] != CLEAR
+            of["least"] = np.where(touches, np.minimum(of["least"], point["least"]), of["least"])
+            if weights is first:
+                crosses = (touches & (found["crosses"] == 1))[:, None]
+                for name in ("normal", "point"):
+                    of[name] = np.where(crosses, point[name], of[name])
+
+    def _points(self, pairs: ItemPairs, weights: np.ndarray, motion: ShapeSteps, workspace: Workspace) -> np.ndarray:
+        """PointTouch[n]: the touches of points of triangles. weights: float64[n, 3], of their particles."""
+        model, w = self.model, weights.T
+        begin, end = (
+            w[0, :, None] * at[:, 0] + w[1, :, None] * at[:, 1] + w[2, :, None] * at[:, 2]
+            for at in (pairs.begin, pairs.end)
+        )
+        radius = (weights * model.particles.radius[pairs.items]).sum(axis=1)
+        moved, margin = PointMotion.of(motion, begin, end), model.shapes.margin[pairs.shape]
+        steps = point_steps(self.supports, pairs.shape, radius, margin, moved, motion)
+        return self.point_sweepers.touches(steps, workspace)
+
+    def _bound(self, pairs: ItemPairs, found: np.ndarray, values: np.ndarray, least: np.ndarray) -> np.ndarray:
+        """float64[n]: lower bound of the distances in the step [m]. Outside of the touch none is below half the
+        tolerance; between its ends the distance falls by the speed at most, where the signed distance has no jumps."""
+        lowest, jumps = self._lowest
+        radius = self.model.particles.radius[pairs.items].max(axis=1)
+        floor = lowest[pairs.shape] - values["inflation"].max(axis=1) - values["rounding"]
+        bound = np.where(jumps[pairs.shape], floor - radius, np.maximum(found["bound"], floor))
+        return np.minimum(np.minimum(bound, 0.5 * self.sweepers.tolerance), least)
+
+
+def lowest_distance(model: Model, supports: Supports) -> tuple[np.ndarray, np.ndarray]:
+    """float64[S], lower bound of the signed distance of any point from each shape [m], and bool[S], whether the signed
+    distance has jumps.
+
+    A point in a box is at most half its least extent from its outside. Points inside a heightfield ignore its base, and
+    an open mesh has no inside, but may have a front.
+    """
+    shapes = model.shapes
+    jumps = shapes.type == ShapeType.HEIGHTFIELD
+    found = -np.where(jumps, supports.half[:, :2].min(axis=1), supports.half.min(axis=1))
+    for row in np.flatnonzero(shapes.type == ShapeType.MESH):
+        if not model.meshes[int(shapes.mesh[row])].is_closed:
+            found[row], jumps[row] = 0.0, True
+    return found, jumps
+
+
+# Contacts of particles and their triangles with shapes between recorded frames: the rows of the group `soft_sweep` of
+# a batch of cells.
+
+VERTEX = 0
+"""The kind of a particle in `soft_sweep`."""
+
+
+@dataclass(frozen=True)
+class PointSweepStage:
+    """Finds the particles that touch shapes between frames. elements: finds the triangles that touch where no particle
+    does; None of a model without triangles."""
+
+    device_model: DeviceModel
+    supports: Supports
+    candidates: PointCandidates
+    sweepers: Sweepers
+    elements: ElementSweep | None
+    float_type: np.dtype
+
+    def kernels(self) -> list[wp.Kernel]:
+        """None: they are loaded with the stage."""
+        return []
+
+    @property
+    def group(self) -> ContactGroup:
+        return SOFT_SWEEP
+
+    @property
+    def width(self) -> int:
+        """One: the particles of a cell are found together."""
+        return 1
+
+    def collide_part(
+        self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
+    ) -> tuple[GroupRows, int]:
+        """See `sweep`."""
+        return self.sweep(batch, workspace)
+
+    def sweep(self, batch: PoseBatch, workspace: Workspace) -> tuple[GroupRows, int]:
+        """The rows of the steps that begin in the cells of a batch, and the number of pairs whose swept boxes overlap;
+        not of the triangles that the rows of a particle tell.
+
+        Raises InputError for a rotation of half a turn in one step; ChunkTooLarge if the scratch memory is too small.
+        """
+        model = self.device_model.model
+        bodies = body_steps(model, batch)
+        positions = Positions(model, batch, bodies)
+        parts, count = [], 0
+        for pairs in pairs_in_blocks(self.candidates, bodies, positions):
+            count += len(pairs)
+            parts.append(self._touches(bodies, pairs, workspace))
+        if self.elements is not None:
+            told = RowKeys(parts, len(model.particles), len(model.shapes))
+            for part, candidates in self.elements.rows(bodies, positions, told, workspace):
+                count += candidates
+                parts.append(part)
+        return group_rows(parts, bodies, batch.cell_count, self.float_type), count
+
+    def _touches(self, bodies: BodySteps, pairs: ItemPairs, workspace: Workspace) -> SoftRows:
+        """The rows of the pairs that touch in their step or are undecided."""
+        model = self.device_model.model
+        motion = shape_steps(model, bodies, pairs.step, pairs.shape)
+        moved = PointMotion.of(motion, pairs.begin[:, 0], pairs.end[:, 0])
+        radius, margin = model.particles.radius[pairs.items[:, 0]], model.shapes.margin[pairs.shape]
+        steps = point_steps(self.supports, pairs.shape, radius, margin, moved, motion)
+        found = self.sweepers.touches(steps, workspace)
+        kept = np.flatnonzero(found["status"] != CLEAR)
+        of = {name: found[name][kept] for name in (*_FOUND, "normal", "point")}
+        weights = np.tile([1.0, 0.0, 0.0], (len(kept), 1))
+        held = pairs.take(kept)
+        return Touches(held.step, held.items, held.shape, VERTEX, weights, of, motion.take(kept)).rows(self.float_type)
+
+
+_FOUND = ("status", "enter", "leave", "least", "least_bound")
+
+
+def point_sweep_stage(device_model: DeviceModel, shapes: SweepStage) -> PointSweepStage:
+    """The sweep of the particles and triangles of a model, with the tolerance of that of its shapes."""
+    model, supports, tolerance = device_model.model, shapes.sweeper.supports, shapes.sweeper.tolerance
+    candidates = PointCandidates(model, shapes.candidates, tolerance)
+    types = model.shapes.type[candidates.touched]
+    surfaces = surfaces_of(device_model, types)
+    kernels, elements = kernels_of(swept_points, surfaces, types), None
+    sweepers = Sweepers(device_model, kernels, tolerance, PointStep, PointTouch)
+    if len(model.particles.triangle):
+        triangles = PointCandidates(model, shapes.candidates, tolerance, triangles=True)
+        own = kernels_of(swept_elements, surfaces, model.shapes.type[triangles.touched])
+        kernels = *kernels, *own
+        of_triangles = Sweepers(device_model, own, tolerance, ElementStep, ElementTouch)
+        elements = ElementSweep(model, supports, triangles, of_triangles, sweepers, shapes.float_type)
+    queue = [] if has_own_memory(device_model.device) else [execute_steps]
+    load_kernels([*queue, *(each for each, _ in kernels)], device_model.device)
+    return PointSweepStage(device_model, supports, candidates, sweepers, elements, shapes.float_type)

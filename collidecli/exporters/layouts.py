@@ -1,0 +1,544 @@
+"""The contact set's own columns and tables as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.exporters.arrays import (
+    POINTS,
+    Array,
+    Layout,
+    depth,
+    frames_and_worlds,
+    held,
+    midpoint,
+    per_cell,
+    per_contact,
+    starts,
+    texts,
+    towards_shape0,
+)
+from collidecli.exporters.selection import SINGLE_PARTICLE, SelectedContacts, SelectedRows, Surfaces, rows_of
+from collidecli.numerics.matrices import cross, dot
+from collidecli.scene.tables import ContactBlock
+
+
+def unknown_columns(selected: SelectedContacts) -> tuple[str, ...]:
+    """Messages for columns that are unknown to this version."""
+    known = {column.name for column in selected.contacts.columns}
+    found = [
+        f"{name}: a column unknown to this version" for name in selected.contacts.column_names if name not in known
+    ]
+    return tuple(found)
+
+
+def columns_layout(selected: SelectedContacts) -> Layout:
+    """Every column under its name, and the tables of shapes, bodies, frames and worlds."""
+    contacts = selected.contacts
+    shapes = contacts.shapes
+    arrays: list[Array] = [*frames_and_worlds(selected)]
+    for column in selected.columns:
+        row = () if column.width == 1 else (column.width,)
+        dtype = column.dtype_for(contacts.float_type).name
+        arrays.append(per_contact(selected, column.name, dtype, row, (column.name,), _itself(column.name)))
+    if isinstance(selected, SelectedRows):
+        arrays += _lists(selected)
+    arrays += [
+        texts("shape_path", shapes.path),
+        texts("shape_type", shapes.type),
+        held("shape_body", shapes.body),
+        held("shape_template", shapes.template),
+        held("shape_margin", shapes.margin),
+        held("shape_gap", shapes.gap),
+        texts("body_path", contacts.body_path),
+        *_objects(selected),
+        held("world_template", np.asarray(contacts.world_template)[selected.worlds]),
+    ]
+    return Layout(tuple(arrays), () if isinstance(selected, SelectedRows) else unknown_columns(selected))
+
+
+def _objects(selected: SelectedContacts) -> list[Array]:
+    """The table of particle objects, for rows that have particles."""
+    objects = selected.contacts.particle_objects
+    if not selected.object_columns:
+        return []
+    return [
+        texts("particle_object_path", objects.path),
+        texts("particle_object_kind", objects.kind),
+        held("particle_object_template", objects.template),
+        held("particle_object_first_particle", objects.first_particle),
+        held("particle_object_particle_count", objects.particle_count),
+    ]
+
+
+def _lists(selected: SelectedRows) -> list[Array]:
+    """Values and starts of the list columns of a group."""
+    found, group = [], selected.group.name
+    for one in selected.group.lists:
+        name, dtype = one.column.name, one.column.dtype_for(selected.contacts.float_type)
+        row = () if one.column.width == 1 else (one.column.width,)
+
+        def values(name: str = name) -> Iterator[np.ndarray]:
+            return (block.groups[group].lists[name][1] for block in selected.blocks((name,)))
+
+        found.append(Array(name, dtype, (selected.value_count(name), *row), values))
+        found.append(starts(one.start, selected.contact_count, (name,), selected, _lengths(group, name)))
+    return found
+
+
+def _lengths(group: str, name: str):
+    return lambda block: block.groups[group].lists[name][0]
+
+
+def _itself(name: str):
+    return lambda columns: columns[name]
+
+
+# DART's collision result: manifolds of pairs of objects, the normal from object 2 to object 1, depth positive.
+
+PAIR = ("shape0", "shape1")
+TYPES = ("Point", "Edge", "Face", "Patch", "Unknown")
+"""Types of manifolds by number: the first four are the kinds of a contact; Unknown has contacts of several kinds."""
+UNKNOWN = TYPES.index("Unknown")
+
+
+def dart_layout(selected: SelectedContacts) -> Layout:
+    """A manifold has all contacts of a pair of shapes in one cell; object 1 is shape0. Vectors are float64."""
+    count = sum(len(_first_rows(block)) for block in selected.blocks(PAIR))
+
+    def per_manifold(name: str, dtype: str, row: tuple[int, ...], columns: tuple[str, ...], made) -> Array:
+        def pieces():
+            for block in selected.blocks((*PAIR, *columns)):
+                yield np.ascontiguousarray(made(block, _first_rows(block)), dtype)
+
+        return Array(name, np.dtype(dtype), (count, *row), pieces)
+
+    arrays = (
+        *frames_and_worlds(selected),
+        starts("manifold_start", selected.cell_count, PAIR, selected, _manifolds_of_cells),
+        starts("contact_start", count, PAIR, selected, lambda b: np.diff([*_first_rows(b).tolist(), b.contact_count])),
+        per_manifold("object1", "int32", (), (), lambda b, first: b.columns["shape0"][first]),
+        per_manifold("object2", "int32", (), (), lambda b, first: b.columns["shape1"][first]),
+        per_manifold("type", "uint8", (), ("kind",), _types),
+        per_manifold("shared_normal", "float64", (3,), ("normal",), _shared_normals),
+        per_contact(selected, "position", "float64", (3,), POINTS, midpoint),
+        per_contact(selected, "normal", "float64", (3,), ("normal",), towards_shape0),
+        per_contact(selected, "depth", "float64", (), ("distance",), depth),
+        per_contact(selected, "feature_index1", "int32", (), ("feature0",), lambda c: c["feature0"]),
+        per_contact(selected, "feature_index2", "int32", (), ("feature1",), lambda c: c["feature1"]),
+        texts("object_name", selected.contacts.shapes.path),
+        texts("type_name", TYPES),
+    )
+    return Layout(arrays)
+
+
+def _cells(block: ContactBlock) -> np.ndarray:
+    return np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
+
+
+def _first_rows(block: ContactBlock) -> np.ndarray:
+    """intp: the first contact of each manifold of a block of whole cells."""
+    keys = np.stack([_cells(block), block.columns["shape0"], block.columns["shape1"]])
+    return np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)][: block.contact_count])
+
+
+def _manifolds_of_cells(block: ContactBlock) -> np.ndarray:
+    return np.bincount(_cells(block)[_first_rows(block)], minlength=len(block.cell_counts))
+
+
+def _types(block: ContactBlock, first: np.ndarray) -> np.ndarray:
+    if not len(first):
+        return first
+    kind = block.columns["kind"]
+    lowest, highest = np.minimum.reduceat(kind, first), np.maximum.reduceat(kind, first)
+    return np.where(lowest == highest, lowest, UNKNOWN)
+
+
+def _shared_normals(block: ContactBlock, first: np.ndarray) -> np.ndarray:
+    """Normals from object 2 to object 1; zero for a manifold with several normals."""
+    normal = towards_shape0(block.columns)
+    of_first = np.repeat(normal[first], np.diff([*first.tolist(), block.contact_count]), axis=0)
+    differs = (normal != of_first).any(axis=1).astype(np.int64)
+    several = np.add.reduceat(differs, first) > 0 if len(first) else np.zeros(0, bool)
+    return np.where(several[:, None], 0.0, normal[first].astype(np.float64))
+
+
+# Genesis' contact data: penetration positive, the normal from B to A, the position at the middle of the overlap.
+
+
+def genesis_layout(selected: SelectedContacts) -> Layout:
+    """A is shape0. Friction and sol_params follow from the file's materials, if those define them."""
+    contacts = selected.contacts
+    surfaces = Surfaces(contacts)
+    body = contacts.shapes.body
+    arrays = [
+        *frames_and_worlds(selected),
+        per_cell(selected, "n_contacts", (), lambda block: block.cell_counts),
+        per_contact(selected, "geom_a", "int32", (), ("shape0",), lambda c: c["shape0"]),
+        per_contact(selected, "geom_b", "int32", (), ("shape1",), lambda c: c["shape1"]),
+        per_contact(selected, "link_a", "int32", (), PAIR, lambda c: body[c["shape0"]]),
+        per_contact(selected, "link_b", "int32", (), PAIR, lambda c: body[c["shape1"]]),
+        per_contact(selected, "penetration", "float32", (), ("distance",), depth),
+        per_contact(selected, "normal", "float32", (3,), ("normal",), towards_shape0),
+        per_contact(selected, "pos", contacts.float_type.name, (3,), POINTS, midpoint),
+    ]
+    left_out = []
+    if "friction" in surfaces.names:
+        arrays.append(per_contact(selected, "friction", "float32", (), PAIR, lambda c: _of(surfaces, "friction", c)))
+    else:
+        left_out.append(surfaces.absent("friction"))
+    if {"solref", "solimp"} <= set(surfaces.names):
+        arrays.append(
+            per_contact(
+                selected, "sol_params", "float32", (7,), PAIR,
+                lambda c: np.concatenate([_of(surfaces, name, c) for name in ("solref", "solimp")], axis=1),
+            )
+        )  # fmt: skip
+    else:
+        left_out.append(surfaces.absent("sol_params"))
+    arrays += [texts("geom_name", contacts.shapes.path), texts("link_name", contacts.body_path)]
+    return Layout(tuple(arrays), (*left_out, "force: a contact set has no forces"))
+
+
+def _of(surfaces: Surfaces, name: str, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+    return surfaces.of(name, columns["shape0"], columns["shape1"])
+
+
+# Jacobian of the contacts' distances over joint velocities, as a sparse matrix that SciPy reads.
+#
+# The points of a contact are taken as fixed to their bodies: d distance / d qvel = normal . (J(point1) - J(point0)).
+
+STRIP = 1 << 16
+"""Velocities of all cells in one vectorized step."""
+
+
+@dataclass(frozen=True)
+class MovingJoints:
+    """The joint velocities of a scene in motion.
+
+    names: of the nv velocities. affects: bool[S, nv], whether a velocity moves a shape of the contact set. at: of
+    frames and worlds of the contact set, [n] each: angular velocities, and velocities of the point at the world's
+    origin, float64[n, 2, nv, 3].
+    """
+
+    names: Sequence[str]
+    affects: np.ndarray
+    at: Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def jacobian_layout(selected: SelectedContacts, joints: MovingJoints) -> Layout:
+    """A row a contact, a column a velocity; entries of the velocities that move either shape, in ascending order."""
+    entries = _Entries(selected, joints)
+    arrays = (
+        *frames_and_worlds(selected),
+        per_contact(selected, "distance", "float32", (), ("distance",), lambda columns: columns["distance"]),
+        held("format", np.array(b"csr")),
+        held("shape", np.array([selected.contact_count, len(joints.names)], np.int64)),
+        Array("indptr", np.dtype(np.int64), (selected.contact_count + 1,), entries.starts),
+        Array("indices", np.dtype(np.int64), (entries.count,), entries.indices),
+        Array("data", np.dtype(np.float64), (entries.count,), entries.values),
+        texts("velocity_name", joints.names),
+    )
+    return Layout(arrays)
+
+
+class _Entries:
+    """The entries of the matrix, block by block."""
+
+    def __init__(self, selected: SelectedContacts, joints: MovingJoints) -> None:
+        self._selected, self._joints = selected, joints
+        self._of_pair: dict[tuple[int, int], np.ndarray] = {}
+
+    @property
+    def count(self) -> int:
+        return sum(int(self._lengths(block).sum()) for block in self._selected.blocks(PAIR))
+
+    def starts(self) -> Iterator[np.ndarray]:
+        total = 0
+        yield np.zeros(1, np.int64)
+        for block in self._selected.blocks(PAIR):
+            ends = total + np.cumsum(self._lengths(block), dtype=np.int64)
+            total = int(ends[-1]) if len(ends) else total
+            yield ends
+
+    def indices(self) -> Iterator[np.ndarray]:
+        for block in self._selected.blocks(PAIR):
+            yield np.concatenate([np.zeros(0, np.int64), *self._columns(block)])
+
+    def values(self) -> Iterator[np.ndarray]:
+        for block in self._selected.blocks((*PAIR, *POINTS, "normal")):
+            ends = np.cumsum(block.cell_counts)
+            held = np.flatnonzero(block.cell_counts)
+            step = max(1, STRIP // (1 + len(self._joints.names)))
+            for first in range(0, len(held), step):
+                cells = held[first : first + step]
+                rows = slice(int(ends[cells[0]] - block.cell_counts[cells[0]]), int(ends[cells[-1]]))
+                yield self._of_cells(block, rows, cells)
+
+    def _columns(self, block: ContactBlock) -> list[np.ndarray]:
+        """The columns of the entries of each contact."""
+        pairs = zip(block.columns["shape0"].tolist(), block.columns["shape1"].tolist(), strict=True)
+        return [self._union(*pair) for pair in pairs]
+
+    def _lengths(self, block: ContactBlock) -> np.ndarray:
+        return np.array([len(columns) for columns in self._columns(block)], np.int64)
+
+    def _union(self, shape0: int, shape1: int) -> np.ndarray:
+        found = self._of_pair.get((shape0, shape1))
+        if found is None:
+            affects = self._joints.affects
+            found = self._of_pair[shape0, shape1] = np.flatnonzero(affects[shape0] | affects[shape1])
+        return found
+
+    def _of_cells(self, block: ContactBlock, rows: slice, cells: np.ndarray) -> np.ndarray:
+        """Values of the entries of some cells of a block, whose contacts are `rows`."""
+        selected, columns = self._selected, {name: values[rows] for name, values in block.columns.items()}
+        frame, world = np.divmod(block.first_cell + cells, selected.world_count)
+        axes = self._joints.at(np.asarray(selected.frames)[frame], selected.worlds[world])
+        pairs = zip(columns["shape0"].tolist(), columns["shape1"].tolist(), strict=True)
+        of_contact = [self._union(*pair) for pair in pairs]
+        contact = np.repeat(np.arange(len(of_contact)), [len(each) for each in of_contact])
+        column = np.concatenate(of_contact)
+        cell = np.repeat(np.arange(len(cells)), block.cell_counts[cells])[contact]
+        turn, velocity = axes[cell, 0, column], axes[cell, 1, column]
+        total = np.zeros((len(column), 3))
+        for side, sign in ((0, -1.0), (1, 1.0)):
+            moves = self._joints.affects[columns[f"shape{side}"][contact], column]
+            point = columns[f"point{side}"][contact].astype(np.float64)
+            total += (sign * moves)[:, None] * (velocity + cross(turn, point))
+        return dot(total, columns["normal"][contact].astype(np.float64))
+
+
+# MuJoCo's `mjContact`: distance without margins, a frame with the normal first, ids of geoms in the compiled scene.
+
+SOLVER = "mu, H, exclude, efc_address: results of the solver"
+
+
+@dataclass(frozen=True)
+class CompiledGeoms:
+    """The geoms of a compiled scene. name, type (mjtGeom): by id. of_path: ids by a shape's path."""
+
+    name: Sequence[str]
+    type: np.ndarray
+    of_path: Mapping[str, int]
+
+
+def mujoco_layout(selected: SelectedContacts, geoms: CompiledGeoms) -> Layout:
+    """Fields of `mjData.contact`, float64 and int32 as in MuJoCo; contacts have the order of the contact set.
+
+    Raises InputError for another material rule than "mujoco", and for a shape that is no geom of the scene.
+    """
+    contacts = selected.contacts
+    if contacts.material_rule != "mujoco":
+        rule = contacts.material_rule or "of a file of version 1.0"
+        raise InputError(
+            f"mjContact requires the material rule 'mujoco', and the contact set has '{rule}'",
+            contacts.path,
+            "run an MJCF or URDF scene, or choose another layout",
+        )
+    surfaces, sides = Surfaces(contacts), _Sides(selected, geoms)
+
+    def mixed(field: str, name: str, width: int) -> Array:
+        return per_contact(
+            selected, field, "float64", (width,), PAIR, lambda c: surfaces.of(name, *_pair(c), "float64")
+        )
+
+    def include_margin(c: Mapping[str, np.ndarray]) -> np.ndarray:
+        return surfaces.of("margin0", *_pair(c), "float64") + surfaces.of("margin1", *_pair(c), "float64")
+
+    arrays = (
+        *frames_and_worlds(selected),
+        per_cell(selected, "ncon", (), lambda block: block.cell_counts),
+        per_contact(selected, "dist", "float64", (), (*PAIR, "distance"), lambda c: c["distance"] + include_margin(c)),
+        per_contact(selected, "pos", "float64", (3,), POINTS, midpoint),
+        per_contact(selected, "frame", "float64", (9,), (*PAIR, "normal"), sides.frames),
+        per_contact(selected, "includemargin", "float64", (), PAIR, include_margin),
+        mixed("friction", "friction5", 5),
+        mixed("solref", "solref", 2),
+        mixed("solimp", "solimp", 5),
+        per_contact(selected, "dim", "int32", (), PAIR, lambda c: surfaces.of("condim", *_pair(c))),
+        per_contact(selected, "geom1", "int32", (), PAIR, lambda c: sides.geoms(c)[:, 0]),
+        per_contact(selected, "geom2", "int32", (), PAIR, lambda c: sides.geoms(c)[:, 1]),
+        per_contact(selected, "geom", "int32", (2,), PAIR, sides.geoms),
+        texts("geom_name", geoms.name),
+    )
+    return Layout(arrays, (SOLVER, "solreffriction, flex, elem, vert: not in a contact set"))
+
+
+def _pair(columns: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    return columns["shape0"], columns["shape1"]
+
+
+class _Sides:
+    """MuJoCo's order of a contact's geoms: geom 1 has the lower type, or the lower id of equal types."""
+
+    def __init__(self, selected: SelectedContacts, geoms: CompiledGeoms) -> None:
+        paths = selected.contacts.shapes.path
+        missing = next((path for path in paths if path not in geoms.of_path), None)
+        if missing is not None:
+            raise InputError(
+                f"'{missing}' is no geom of the scene", selected.contacts.path, "give the scene of the run"
+            )
+        self._id = np.array([geoms.of_path[path] for path in paths], np.int32)
+        self._order = geoms.type[self._id].astype(np.int64) * len(geoms.type) + self._id
+
+    def _swapped(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+        shape0, shape1 = _pair(columns)
+        return self._order[shape0] > self._order[shape1]
+
+    def geoms(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+        """int32[n, 2]: ids of geom 1 and geom 2."""
+        ids = self._id[np.stack(_pair(columns), axis=1)]
+        return np.where(self._swapped(columns)[:, None], ids[:, ::-1], ids)
+
+    def frames(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+        """float64[n, 9]: the axes x, y, z in world coordinates; x is the normal from geom 1 to geom 2."""
+        normal = columns["normal"].astype(np.float64)
+        return frames_about(np.where(self._swapped(columns)[:, None], 0.0 - normal, normal)).reshape(-1, 9)
+
+
+def frames_about(normal: np.ndarray) -> np.ndarray:
+    """float64[n, 3, 3]: frames with rows x, along the normal [n, 3], and y and z of MuJoCo's mju_makeFrame.
+
+    y is the component of the world's y axis orthogonal to the normal; of its z axis if the normal is within 60 degrees
+    of y.
+    """
+    x = normal / np.linalg.norm(normal, axis=1, keepdims=True)
+    level = (np.abs(x[:, 1]) < 0.5)[:, None]
+    y = np.where(level, [0.0, 1.0, 0.0], [0.0, 0.0, 1.0])
+    y = y - x * np.einsum("ni,ni->n", x, y)[:, None]
+    y /= np.linalg.norm(y, axis=1, keepdims=True)
+    return np.stack([x, y, np.cross(x, y)], axis=1)
+
+
+# Newton's `Contacts`: points and offsets in body frames, the normal from shape 0 to shape 1.
+#
+# Fields are those of Newton 1.8. Newton's point of a sphere is its centre, with the radius in margin and offset; here
+# every point is on the surface, with the authored margin. The separation
+# dot(normal, point1 - point0) - margin0 - margin1, and point + offset on the inflated surface, are equal in both.
+# `soft_contact_*`: body_pos is the point of the shape's surface in its body frame, the normal points to the particle.
+
+
+def newton_layout(selected: SelectedContacts) -> Layout:
+    """The arrays `rigid_contact_*`, float32 and int32 as in Newton; offsets only if no margin is set."""
+    contacts = selected.contacts
+    surfaces = Surfaces(contacts)
+
+    def margin(name: str) -> Array:
+        return per_contact(
+            selected,
+            f"rigid_contact_{name}",
+            "float32",
+            (),
+            PAIR,
+            lambda c: surfaces.of(name, c["shape0"], c["shape1"]),
+        )
+
+    def column(field: str, source: str, dtype: str, row: tuple[int, ...]) -> Array:
+        return per_contact(selected, f"rigid_contact_{field}", dtype, row, (source,), lambda c: c[source])
+
+    arrays = [
+        *frames_and_worlds(selected),
+        per_cell(selected, "rigid_contact_count", (), lambda block: block.cell_counts),
+        column("shape0", "shape0", "int32", ()),
+        column("shape1", "shape1", "int32", ()),
+        column("point0", "offset0", "float32", (3,)),
+        column("point1", "offset1", "float32", (3,)),
+        column("normal", "normal", "float32", (3,)),
+        margin("margin0"),
+        margin("margin1"),
+    ]
+    left_out = []
+    if _inflated(selected):
+        left_out.append(
+            "rigid_contact_offset0, rigid_contact_offset1: margins in body frames, which require the bodies' poses"
+        )
+    else:
+        arrays += [
+            per_contact(selected, f"rigid_contact_offset{k}", "float32", (3,), ("shape0",), _zeros) for k in (0, 1)
+        ]
+    if "soft_contacts" in contacts.groups:
+        soft, without = _soft_arrays(selected)
+        arrays += soft
+        left_out += without
+    arrays += [
+        texts("shape_label", contacts.shapes.path),
+        held("shape_body", contacts.shapes.body),
+        texts("body_label", contacts.body_path),
+    ]
+    return Layout(tuple(arrays), tuple(left_out))
+
+
+def _soft_arrays(selected: SelectedContacts) -> tuple[list[Array], list[str]]:
+    """The arrays `soft_contact_*` of contacts of single particles, and what is left out."""
+    every, rows = (rows_of(selected, "soft_contacts", kind) for kind in (None, SINGLE_PARTICLE))
+
+    def column(field: str, source: str, dtype: str, row: tuple[int, ...]) -> Array:
+        return per_contact(rows, f"soft_contact_{field}", dtype, row, (source,), lambda c: c[source])
+
+    arrays = [
+        per_cell(rows, "soft_contact_count", (), lambda block: block.cell_counts),
+        starts("soft_contact_cell_start", rows.cell_count, (), rows, lambda block: block.cell_counts),
+        per_contact(rows, "soft_contact_particle", "int32", (), ("indices",), lambda c: c["indices"][:, 0]),
+        column("shape", "shape", "int32", ()),
+        column("body_pos", "point_body", "float32", (3,)),
+        column("normal", "normal", "float32", (3,)),
+    ]
+    left_out = [
+        "soft_contact_body_vel, soft_contact_tids: velocities and threads, which a contact set does not contain"
+    ]
+    if every.contact_count > rows.contact_count:
+        left_out.append(
+            f"{every.contact_count - rows.contact_count} soft contacts of edges and faces, which have no particle"
+        )
+    return arrays, left_out
+
+
+def _zeros(columns) -> np.ndarray:
+    return np.zeros((len(columns["shape0"]), 3), np.float32)
+
+
+def _inflated(selected: SelectedContacts) -> bool:
+    """Whether any shape or forced pair has a margin."""
+    contacts = selected.contacts
+    return bool((contacts.shapes.margin != 0.0).any() or (np.nan_to_num(contacts.forced.margin) != 0.0).any())
+
+
+# RaiSim's contacts: a frame at each contact; its z axis is the normal from object B to object A.
+
+
+def raisim_layout(selected: SelectedContacts) -> Layout:
+    """A is shape0. Each contact is listed once; RaiSim lists it for each of its two objects."""
+    contacts = selected.contacts
+    body = contacts.shapes.body
+    arrays = (
+        *frames_and_worlds(selected),
+        per_contact(selected, "object_a", "int32", (), ("shape0",), lambda c: c["shape0"]),
+        per_contact(selected, "object_b", "int32", (), ("shape1",), lambda c: c["shape1"]),
+        per_contact(selected, "body_a", "int32", (), PAIR, lambda c: body[c["shape0"]]),
+        per_contact(selected, "body_b", "int32", (), PAIR, lambda c: body[c["shape1"]]),
+        per_contact(selected, "position", "float64", (3,), POINTS, midpoint),
+        per_contact(selected, "normal", "float64", (3,), ("normal",), towards_shape0),
+        per_contact(selected, "contact_frame", "float64", (3, 3), ("normal",), contact_frames),
+        per_contact(selected, "depth", "float64", (), ("distance",), depth),
+        texts("object_name", contacts.shapes.path),
+        texts("body_name", contacts.body_path),
+    )
+    return Layout(arrays, ("impulse, inverse inertia: not in a contact set",))
+
+
+def contact_frames(columns: Mapping[str, np.ndarray]) -> np.ndarray:
+    """float64[n, 3, 3]: the rows are the frame's axes in the world: the matrix transforms world vectors to the frame.
+
+    z is the normal towards A; x is horizontal, +x of the world for a vertical z; y is z cross x.
+    """
+    z = towards_shape0(columns).astype(np.float64)
+    z /= np.linalg.norm(z, axis=1, keepdims=True)
+    x = np.stack([z[:, 1], -z[:, 0], np.zeros(len(z))], axis=1)
+    x[(z[:, 0] == 0.0) & (z[:, 1] == 0.0)] = (1.0, 0.0, 0.0)
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    return np.stack([x, np.cross(z, x), z], axis=1)

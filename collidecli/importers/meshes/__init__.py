@@ -1,1 +1,0 @@
-"""Mesh files, and approximations of meshes by other libraries."""

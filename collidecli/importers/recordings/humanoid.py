@@ -1,0 +1,394 @@
+"""Arrays of a humanoid motion file: .npz files by the names of their arrays, .csv files by their columns."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.importers.recordings.content import CSV, NPZ, ArrayHeader, Content, read_npz
+from collidecli.importers.recordings.coordinates import (
+    ORDERS,
+    ArticulationMotion,
+    RecordedArticulation,
+    moved_articulation,
+    quaternion_order,
+)
+from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target, checked_time, rate_time
+from collidecli.scene.arguments import some_names
+from collidecli.scene.kinematics import (
+    JointColumns,
+    coordinate_names,
+    last_element,
+)
+from collidecli.scene.model import Model
+from collidecli.scene.motion import Episodes, Motion
+from collidecli.scene.options import RecordingOptions
+from collidecli.storage.file_hash import RecordedInFile
+from collidecli.storage.h5_files import text_of
+from collidecli.storage.trajectories.motion import BodyMatch
+
+BODY_KEYS = (("body_pos_w", "body_quat_w"), ("body_positions", "body_rotations"))
+ROOT_POSITION = ("root_pos", "root_trans")
+ROOT_ROTATION = ("root_quat", "root_rot")
+JOINTS = ("joint_pos", "dof_pos", "dof_positions")
+BODY_NAMES, JOINT_NAMES = ("body_names",), ("joint_names", "dof_names")
+ORDER_SUFFIXES = ("_xyzw", "_wxyz")
+TIMES = ("time", "timestamp", "t")
+ROOT_COLUMNS = 7
+
+_POSITION = re.compile(r"(.*[_.\s])?(pos|position|trans|translation|p|t)?[_.\s]?[xyz]", re.IGNORECASE)
+_ROTATION = re.compile(r"(.*[_.\s])?(q|quat|quaternion|rot|rotation|orientation)[_.\s]?[wxyz]", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class MotionTable:
+    """The content of a motion file; None or () for what the file does not contain.
+
+    body_position: float[F, B, 3], body_rotation: float[F, B, 4] of body_names, in the world.
+    root_position: float[F, 3], root_rotation: float[F, 4]. joints: float[F, k] of joint_names.
+    order: of the quaternions, "" where the file does not define it. fps: frames per second. time: float64[F] [s].
+    locations: file and array of each field, for messages.
+    """
+
+    path: str
+    frames: int
+    body_position: np.ndarray | None = None
+    body_rotation: np.ndarray | None = None
+    root_position: np.ndarray | None = None
+    root_rotation: np.ndarray | None = None
+    joints: np.ndarray | None = None
+    body_names: tuple[str, ...] = ()
+    joint_names: tuple[str, ...] = ()
+    order: str = ""
+    fps: float | None = None
+    time: np.ndarray | None = None
+    locations: dict[str, str] = field(default_factory=dict)
+
+
+def holds_motion(arrays: dict[str, ArrayHeader]) -> bool:
+    """Whether a .npz file has the arrays of a motion: poses of bodies, or of a root."""
+    bodies = any(position in arrays and rotation in arrays for position, rotation in BODY_KEYS)
+    return bodies or (_first(arrays, ROOT_POSITION) is not None and _rotation_key(arrays) is not None)
+
+
+def is_table(content: Content) -> bool:
+    """Whether a csv's first line has the columns of a root pose and joints: at least 7 numbers, or their names."""
+    columns = content.columns
+    return len(columns) >= ROOT_COLUMNS and (_numbers(columns) or _root_columns(columns) is not None)
+
+
+def read_table(content: Content) -> MotionTable:
+    """The arrays of a motion file.
+
+    Raises InputError: arrays that are pickled, missing, of another type or shape, or of different frame counts; rows
+    of a csv that are not numbers, or not as many as in the first line.
+    """
+    return _npz(content.path, content.arrays) if content.storage == NPZ else _csv(content.path)
+
+
+def _npz(path: str, headers: dict[str, ArrayHeader]) -> MotionTable:
+    keys: dict[str, str | None] = {
+        "root_position": _first(headers, ROOT_POSITION),
+        "root_rotation": _rotation_key(headers),
+        "joints": _first(headers, JOINTS),
+    }
+    for position, rotation in BODY_KEYS:
+        if position in headers and rotation in headers:
+            keys |= {"body_position": position, "body_rotation": rotation}
+            break
+    sizes = {"body_position": 3, "body_rotation": 4, "root_position": 3, "root_rotation": 4, "joints": None}
+    arrays: dict[str, np.ndarray] = {}
+    locations = {}
+    for name, key in keys.items():
+        if key is not None:
+            locations[name] = f"{path}: {key}"
+            arrays[name] = _floats(path, key, headers[key], sizes[name], 3 if name.startswith("body") else 2)
+    frames = {locations[name]: len(array) for name, array in arrays.items()}
+    if len(set(frames.values())) > 1:
+        shown = ", ".join(f"{where.removeprefix(f'{path}: ')} {count}" for where, count in frames.items())
+        raise InputError(f"the arrays have different numbers of frames: {shown}", path, "save them again")
+    body = arrays.get("body_position")
+    if body is not None and body.shape[1] != arrays["body_rotation"].shape[1]:
+        what = "positions and rotations are of different numbers of bodies"
+        raise InputError(what, locations["body_position"], "save them again")
+    count = next(iter(frames.values()))
+    if not count:
+        raise InputError("the recording has no frames", path, "record at least one")
+    rotation = keys["root_rotation"]
+    suffix = next((s[1:] for s in ORDER_SUFFIXES if rotation is not None and rotation.endswith(s)), "")
+    order = _texts(path, headers, ("quaternion_order", "quat_order"))
+    return MotionTable(
+        path=path,
+        frames=count,
+        **arrays,
+        body_names=_texts(path, headers, BODY_NAMES),
+        joint_names=_texts(path, headers, JOINT_NAMES),
+        order=order[0] if order else suffix,
+        fps=_fps(path, headers),
+        locations=locations,
+    )
+
+
+def _floats(path: str, key: str, header: ArrayHeader, size: int | None, dimensions: int) -> np.ndarray:
+    wanted = ["frames", "bodies", str(size)] if dimensions == 3 else ["frames", "joints" if size is None else str(size)]
+    if not header.is_float or len(header.shape) != dimensions or (size is not None and header.shape[-1] != size):
+        raise InputError(f"is {header}, not floats [{', '.join(wanted)}]", f"{path}: {key}", "save it in that shape")
+    return read_npz(path, key)
+
+
+def _texts(path: str, headers: dict[str, ArrayHeader], keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Names in an array of strings, or one string; () where there is none."""
+    key = _first(headers, keys)
+    if key is None:
+        return ()
+    if headers[key].dtype.kind not in "US" or len(headers[key].shape) > 1:
+        raise InputError(f"is {headers[key]}, not names", f"{path}: {key}", "save it as an array of strings")
+    return tuple(map(text_of, np.atleast_1d(read_npz(path, key))))
+
+
+def _fps(path: str, headers: dict[str, ArrayHeader]) -> float | None:
+    if "fps" not in headers:
+        return None
+    header = headers["fps"]
+    if header.dtype.kind not in "iuf" or int(np.prod(header.shape, dtype=object)) != 1:
+        raise InputError(f"is {header}, not one number", f"{path}: fps", "save the rate as one number")
+    return float(read_npz(path, "fps").reshape(-1)[0])
+
+
+def _rotation_key(arrays: dict[str, ArrayHeader]) -> str | None:
+    return _first(arrays, tuple(key + suffix for key in ROOT_ROTATION for suffix in ("", *ORDER_SUFFIXES)))
+
+
+def _first(arrays: dict[str, ArrayHeader], keys: tuple[str, ...]) -> str | None:
+    return next((key for key in keys if key in arrays), None)
+
+
+def _csv(path: str) -> MotionTable:
+    """One row per frame: the root's x y z, its quaternion, the joints; the first line may be a header."""
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
+        first = tuple(name.strip() for name in file.readline().split(","))
+    header = not _numbers(first)
+    rows = _table_rows(path, header, len(first))
+    if not len(rows):
+        raise InputError("the recording has no frames", path, "record at least one")
+    start, order, time = 0, "", None
+    if header:
+        root = _root_columns(first)
+        if root is None:
+            raise InputError(
+                f"the columns do not begin with a root's x y z and quaternion: {', '.join(first[:8])}",
+                f"{path}, line 1",
+                "name them x, y, z, qx, qy, qz, qw and then the joints",
+            )
+        start, order = root
+        time = rows[:, 0] if start else None
+    end = start + ROOT_COLUMNS
+    names = {"root_position": "root's position", "root_rotation": "root's rotation", "joints": "joints"}
+    return MotionTable(
+        path=path,
+        frames=len(rows),
+        root_position=rows[:, start : start + 3],
+        root_rotation=rows[:, start + 3 : end],
+        joints=rows[:, end:],
+        joint_names=first[end:] if header else (),
+        order=order,
+        time=time,
+        locations={key: f"{path}: {name}" for key, name in names.items()},
+    )
+
+
+def _table_rows(path: str, header: bool, width: int) -> np.ndarray:
+    """float64[F, width]."""
+    if os.path.getsize(path) and width < ROOT_COLUMNS:
+        raise InputError(f"a row has {width} numbers", path, "write the 7 numbers of the root's pose, then the joints")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # about a file without rows, which the caller reports
+            rows = np.loadtxt(path, delimiter=",", skiprows=int(header), ndmin=2, encoding="utf-8-sig", comments=None)
+    except (ValueError, UnicodeDecodeError) as error:
+        reason = str(error).splitlines()[0]
+        what = f"the rows cannot be read: {reason}"
+        raise InputError(what, path, "write the same number of values in each row") from error
+    if rows.size and rows.shape[1] != width:
+        raise InputError(f"a row has {rows.shape[1]} numbers, and the first line {width}", path, "correct the rows")
+    return rows
+
+
+def _numbers(columns: tuple[str, ...]) -> bool:
+    try:
+        return bool([float(name) for name in columns])
+    except ValueError:
+        return False
+
+
+def _root_columns(columns: tuple[str, ...]) -> tuple[int, str] | None:
+    """First of the root's seven columns (1 after a time column, else 0) and its quaternion order; None without them."""
+    start = 1 if columns and columns[0].lower() in TIMES else 0
+    position, rotation = columns[start : start + 3], columns[start + 3 : start + ROOT_COLUMNS]
+    letters = "".join(name[-1:].lower() for name in rotation)
+    if "".join(name[-1:].lower() for name in position) != "xyz" or letters not in ("xyzw", "wxyz"):
+        return None
+    named = all(_POSITION.fullmatch(name) for name in position) and all(_ROTATION.fullmatch(name) for name in rotation)
+    return (start, letters) if named else None
+
+
+# Motions of humanoids from motion trackers and retargeting tools: body poses, or a root pose and joint positions.
+
+ORDER_HINT = "; Unitree's LAFAN1 retargeting files are xyzw, those of Isaac Lab 2 are wxyz, of Isaac Lab 3 xyzw"
+
+
+class HumanoidRecording(Recording):
+    """Body poses, or a root pose and joint positions, of one world."""
+
+    NAME = "humanoid-motion"
+    LABEL = "humanoid motions (.npz: body_pos_w, body_quat_w, or root_pos, root_quat, joint_pos; .csv: root and joints)"
+    OPTIONS = ("body_names", "joint_names", "quaternion_order", "fps")
+
+    def __init__(self, content: Content) -> None:
+        self.content = content
+        self._table = read_table(content)
+
+    @staticmethod
+    def recognise(content: Content) -> bool:
+        """A .npz with the arrays of a motion, or text in columns of which the first seven are a root's pose."""
+        return (content.storage == NPZ and holds_motion(content.arrays)) or (
+            content.storage == CSV and is_table(content)
+        )
+
+    def describe(self) -> RecordingDescription:
+        table = self._table
+        needs = [] if table.order else ["--quaternion-order"]
+        needs += [] if table.fps or table.time is not None else ["--fps"]
+        joints = 0 if table.joints is None else table.joints.shape[1]
+        if table.body_position is not None and not table.body_names:
+            needs.append("--body-names" + (", or --joint-names" if joints else ""))
+        elif table.body_position is None and joints and not table.joint_names:
+            needs.append("--joint-names")
+        time = table.time if table.time is not None else np.arange(table.frames) / table.fps if table.fps else None
+        return RecordingDescription(
+            frames=table.frames,
+            worlds=1,
+            start=None if time is None else float(time[0]),
+            end=None if time is None else float(time[-1]),
+            bodies=table.body_names,
+            coordinates=joints,
+            quaternion_order=table.order,
+            needs=tuple(needs),
+            details=(("joints", some_names(table.joint_names)),) if table.joint_names else (),
+        )
+
+    def world_count(self, options: RecordingOptions) -> int | None:
+        return 1
+
+    def motion(self, target: Target, options: RecordingOptions) -> Motion:
+        """The motion in the world frame. Body poses, where they are recorded, take precedence over joint positions.
+
+        Bodies without names are in Isaac Lab's order, the root first; with joint names, only the root's pose is used.
+        """
+        table, path = self._table, self.content.path
+        order = ORDERS[quaternion_order(table.order, options, path, ORDER_HINT)]
+        if options.fps is None and table.time is not None:
+            time = checked_time(table.time, f"{path}: time")
+        else:
+            time = rate_time(table.frames, table.fps if options.fps is None else options.fps, path)
+        if table.body_position is not None and table.body_rotation is not None:
+            where = table.locations["body_position"]
+            names = _names(table.body_names, options.body_names, "body", where)
+            if names or table.joints is None or not (table.joint_names or options.joint_names):
+                poses = np.concatenate([table.body_position, table.body_rotation], axis=2)
+                return BodyPoseMotion(table, target.model, names, poses[..., order], time)
+            note = f"{where}: its bodies have no names; the first is taken as the root"
+            root = np.concatenate([table.body_position[:, 0], table.body_rotation[:, 0]], axis=1)
+            return _articulated(table, target, options, root[:, order], time, where, (note,))
+        assert table.root_position is not None
+        assert table.root_rotation is not None
+        root = np.concatenate([table.root_position, table.root_rotation], axis=1)
+        return _articulated(table, target, options, root[:, order], time, table.locations["root_position"], ())
+
+
+class BodyPoseMotion(RecordedInFile):
+    """Poses of named bodies in one world; see `scene.motion.Motion`."""
+
+    def __init__(
+        self, table: MotionTable, model: Model, names: Sequence[str], poses: np.ndarray, time: np.ndarray
+    ) -> None:
+        self._path, self._where = table.path, table.locations["body_position"]
+        self._dataset = self._where.removeprefix(f"{table.path}: ")
+        if len(names) != poses.shape[1]:
+            raise InputError(
+                f"{poses.shape[1]} bodies are recorded, and {len(names) or 'no'} names are given",
+                self._where,
+                f"give --body-names in the recorded order; the scene's bodies are {some_names(model.bodies.path)}",
+            )
+        self.time, self.step = time, np.arange(len(time), dtype=np.int64)
+        self.world_count, self.float_type = 1, poses.dtype
+        self._poses, self.kinematics_seconds = poses, 0.0
+        self.episodes: Episodes | None = None
+        self._match = BodyMatch([_body_path(name, model) for name in names], model, self._where)
+        self.warnings = tuple(self._match.warnings)
+
+    def read(self, frames: range) -> np.ndarray:
+        """float64[len(frames), 1, B, 7], see `Motion.read`."""
+        return self._match.checked(self._poses[_motion_rows(frames), None], frames, self._path, self._dataset)
+
+    def close(self) -> None:
+        pass
+
+
+def _articulated(
+    table: MotionTable,
+    target: Target,
+    options: RecordingOptions,
+    root: np.ndarray,
+    time: np.ndarray,
+    root_location: str,
+    notes: tuple[str, ...],
+) -> ArticulationMotion:
+    where = table.locations.get("joints", root_location)
+    joints = np.zeros((table.frames, 0)) if table.joints is None else np.asarray(table.joints, np.float64)
+    width = joints.shape[1]
+    scene = target.articulated(table.path)
+    names = _names(table.joint_names, options.joint_names, "joint", where) if width else ()
+    jointed = [articulation for articulation in scene.articulations if articulation.joints]
+    if len(names) != width:
+        raise InputError(
+            f"{width} joints are recorded, and {len(names) or 'no'} names are given",
+            where,
+            "give --joint-names in the recorded order; the scene's are "
+            + (", ".join(name for articulation in jointed for name in coordinate_names(articulation)) or "none"),
+        )
+    articulation = moved_articulation(scene, names, where)
+    rows = np.asarray(root, np.float64)
+    recorded = RecordedArticulation(
+        articulation,
+        JointColumns(articulation, names, where),
+        lambda frames: rows[_motion_rows(frames)],
+        lambda frames: joints[_motion_rows(frames)],
+        root_location,
+        where,
+    )
+    return ArticulationMotion(table.path, target, [[recorded]], np.zeros((1, 3)), time, (*scene.warnings, *notes))
+
+
+def _motion_rows(frames: range) -> slice:
+    return slice(frames.start, max(frames.start, frames.stop), frames.step)
+
+
+def _names(stored: tuple[str, ...], given: tuple[str, ...], kind: str, where: str) -> tuple[str, ...]:
+    """The names in the file, else those of the option. Raises InputError where both exist and differ."""
+    if stored and given and stored != given:
+        raise InputError(f"the recording contains other names of its {kind} columns", where, f"remove --{kind}-names")
+    return stored or given
+
+
+def _body_path(name: str, model: Model) -> str:
+    """The path of the scene's body of this name, or of the only one whose path ends in it; else the name itself."""
+    paths = list(dict.fromkeys(model.bodies.path))
+    ending = [path for path in paths if last_element(path) == name]
+    return ending[0] if name not in paths and len(ending) == 1 else name

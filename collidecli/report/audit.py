@@ -1,0 +1,248 @@
+"""Descriptions of an audit, for its table, pages and annotations."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from collidecli.escaping import github_command, markdown_code, markdown_text, printable_values
+from collidecli.report.diff import junit_document, junit_suite, markdown_rows
+from collidecli.report.run import world_text
+from collidecli.report.tables import Fitting, Listing, ResultDict, length, listing, name_value_table, percent, stacked
+from collidecli.scene.arguments import count, plural
+
+CHECKS = {
+    "depth": "penetration",
+    "self": "self-collision",
+    "ground": "ground penetration",
+    "start": "first frames",
+    "tunnel": "tunnelling",
+}
+MAX_LINES = 20
+
+
+def audit_verdict(result: ResultDict) -> str:
+    """Whether a motion passes, as one line."""
+    if result["passed"]:
+        has_limits = any(one["limit"] is not None for one in result["checks"]) or result["limits"]["pairs"]
+        words = "within the limits" if has_limits else "no limit is given"
+        if result["baseline"] is not None:
+            words = "nothing is worse than in the baseline"
+        return f"passed: {words}, {pairs_text(result)}"
+    failing = sum(one["failing"] for one in result["checks"])
+    return f"failed: {plural(failing, 'finding')}, {pairs_text(result)}"
+
+
+def pairs_text(result: ResultDict) -> str:
+    """Number of penetrating pairs, and the deepest."""
+    pairs = result["pairs"]
+    if not pairs:
+        return "no pair penetrates"
+    return f"{plural(len(pairs), 'pair')} penetrate{'s' if len(pairs) == 1 else ''}, up to {length(pairs[0]['depth'])}"
+
+
+def usable_text(result: ResultDict) -> str:
+    """Number and share of usable frames."""
+    usable = result["usable"]
+    text = f"{count(usable['cells'])} of {count(result['cells'])} ({percent(usable['share'])})"
+    if usable["unusable_from_start"]:
+        text += f"; up to the first {plural(usable['unusable_from_start'], 'frame')} of a world cannot be used"
+    return text
+
+
+def limit_text(limit: float | None) -> str:
+    """A limit of depth as text."""
+    return "none" if limit is None else length(limit)
+
+
+def check_limit(check: ResultDict) -> str:
+    """The limit of a check as text; no pair may tunnel."""
+    return "not allowed" if check["name"] == "tunnel" else limit_text(check["limit"])
+
+
+def failing_lines(result: ResultDict, check: str) -> list[str]:
+    """A line for each pair that fails a check."""
+    found = []
+    is_start, compared = check == "start", result["baseline"] is not None
+    for one in result["pairs"]:
+        if check not in one["exceeds"] and not (compared and one.get("worse") and check == one["check"]):
+            continue
+        if compared and not one["worse"]:
+            continue
+        depth = one["start_depth"] if is_start else one["depth"]
+        where = "in a first frame" if is_start else f"in frame {one['frame']}, world {one['world']}"
+        over = "" if is_start or not one["cells_over"] else f", above its limit in {plural(one['cells_over'], 'frame')}"
+        before = f", in the baseline {length(one['baseline_depth'])}" if compared else ""
+        found.append(f"{one['shape0']} and {one['shape1']}: {length(depth)} {where}{over}{before}")
+    if len(found) > MAX_LINES:
+        found = [*found[:MAX_LINES], f"and {plural(len(found) - MAX_LINES, 'more pair')}"]
+    return found
+
+
+def tunnel_lines(result: ResultDict) -> list[str]:
+    """A line for each pair that fails the check of tunnelling."""
+    failing = [one for one in result.get("tunnels") or () if one["exceeds"]]
+    found = [
+        f"{one['shape0']} and {one['shape1']}: {plural(one['steps'], 'step')}, the first after frame {one['frame']}, "
+        f"world {one['world']}, at {one['time']:.6g} s"
+        for one in failing[:MAX_LINES]
+    ]
+    more = len(failing) - len(found)
+    return [*found, f"and {plural(more, 'more pair')}"] if more else found
+
+
+def stages(result: ResultDict) -> list[tuple[str, list[str]]]:
+    """Name and failures of each check with a limit, or of all against a baseline; one without failures has passed."""
+    found = []
+    for one in result["checks"]:
+        own = tunnel_lines(result) if one["name"] == "tunnel" else failing_lines(result, one["name"])
+        lines = [one["reason"], *own] if one["failing"] else []
+        found.append((CHECKS[one["name"]], lines))
+    return found
+
+
+# An audit as JUnit XML, Markdown and GitHub annotations.
+
+MOST_ROWS = 20
+
+
+def junit_audit(result: ResultDict, seconds: float) -> bytes:
+    """JUnit XML with a test case per check. seconds: duration of the audit."""
+    return junit_document([junit_suite("collide audit", "collide.audit", stages(printable_values(result)), seconds)])
+
+
+def markdown_audit(result: ResultDict) -> str:
+    """A Markdown section for a step summary."""
+    result = printable_values(result)
+    checks = [
+        [CHECKS[one["name"]], check_limit(one), count(one["pairs"]), length(one["deepest"]), _state(one)]
+        for one in result["checks"]
+    ]
+    lines = [
+        f"### collide audit: {'passed' if result['passed'] else 'failed'}",
+        "",
+        markdown_text(audit_verdict(result)),
+        "",
+        markdown_text(f"Usable frames: {usable_text(result)}"),
+        "",
+        *markdown_rows(["check", "limit", "pairs", "deepest", "result"], checks),
+    ]
+    failing = [one for one in result["pairs"] if one["exceeds"]]
+    if failing:
+        rows = [
+            [
+                markdown_code(one["shape0"]), markdown_code(one["shape1"]), length(one["depth"]), str(one["frame"]),
+                str(one["world"]), count(one["cells_over"]),
+            ]
+            for one in failing[:MOST_ROWS]
+        ]  # fmt: skip
+        lines += ["", *markdown_rows(["shape 0", "shape 1", "deepest", "frame", "world", "frames over"], rows)]
+        more = len(failing) - len(rows)
+        lines += ["", f"and {plural(more, 'more pair')}"] if more else []
+    if result["warnings"]:
+        lines += ["", *(f"- note: {markdown_text(note)}" for note in result["warnings"])]
+    return "\n".join(lines) + "\n"
+
+
+def _state(check: ResultDict) -> str:
+    if check["failing"]:
+        return f"failed: {plural(check['failing'], 'pair')}"
+    return "no limit" if check["limit"] is None and check["name"] != "tunnel" else "passed"
+
+
+def github_audit(result: ResultDict) -> list[str]:
+    """Workflow commands of GitHub Actions: an error per failed check, or one notice."""
+    result = printable_values(result)
+    if result["passed"]:
+        return [github_command("notice", "collide audit", audit_verdict(result))]
+    failed = [(name, lines) for name, lines in stages(result) if lines]
+    return [github_command("error", f"collide audit: {name}", "\n".join(lines[:10])) for name, lines in failed]
+
+
+# Terminal tables of an audit.
+
+MEASURES = ("overlap_volume", "deepest_point")
+
+
+def audit_table(first: int, result: ResultDict) -> RenderableType:
+    """Tables of collide.audit/1: the verdict, the checks and the deepest pairs. first: number of pairs."""
+    parts: list[RenderableType] = [Text(audit_verdict(result), style="bold"), Text(), _summary(result), _checks(result)]
+    if result["pairs"] and first:
+        parts.append(Fitting(partial(_pairs, result, first)))
+    parts += [Text(f"tunnelling: {line}") for line in tunnel_lines(result)]
+    parts += [Text(f"note: {note}") for note in _notes(result)]
+    return Group(*parts)
+
+
+def _notes(result: ResultDict) -> list[str]:
+    baseline = result["baseline"]
+    return [baseline["note"]] if baseline is not None and baseline["note"] else []
+
+
+def _summary(result: ResultDict) -> RenderableType:
+    rows = [("input", result["input"])]
+    if result["trajectory"]:
+        rows.append(("recording", result["trajectory"]))
+    frames = plural(result["frames"], "frame")
+    rows.append(("motion", frames if result["worlds"] == 1 else f"{frames} of {plural(result['worlds'], 'world')}"))
+    rows.append(("usable", usable_text(result)))
+    if result["baseline"] is not None:
+        base = result["baseline"]
+        rows.append(("baseline", f"{base['file']}: {count(base['worse'])} worse, {count(base['gone'])} gone"))
+    rows += [("written", path) for path in (result.get("written") or {}).values()]
+    return name_value_table(rows)
+
+
+def _checks(result: ResultDict) -> Listing:
+    table = listing(
+        ("check", "left"), ("limit", "right"), ("pairs", "right"), ("deepest", "right"), ("failing", "right")
+    )
+    for one in result["checks"]:
+        table.add_row(
+            CHECKS[one["name"]], check_limit(one), count(one["pairs"]), length(one["deepest"]),
+            count(one["failing"]),
+        )  # fmt: skip
+    return table
+
+
+def _pairs(result: ResultDict, first: int, narrow: int) -> Listing:
+    """narrow: the names of a pair in one column."""
+    names, (has_volume, has_point) = ("shape 0", "shape 1"), (one in result["pairs"][0] for one in MEASURES)
+    table = listing(
+        *([(stacked(*names), "left")] if narrow else [(name, "left") for name in names]),
+        ("check", "left"),
+        ("deepest", "right"),
+        ("in frame", "right"),
+        *([("world", "right")] if result["worlds"] > 1 else []),
+        ("frames", "right"),
+        ("over limit", "right"),
+        *([("deepest point", "right")] if has_point else []),
+        *([("volume", "right")] if has_volume else []),
+    )
+    for one in result["pairs"][:first]:
+        pair = one["shape0"], one["shape1"]
+        table.add_row(
+            *([stacked(*pair)] if narrow else pair),
+            "allowed" if one["allowed"] else CHECKS[one["check"]],
+            length(one["depth"]),
+            str(one["frame"]),
+            *([world_text(one["world"], one.get("episode", ""))] if result["worlds"] > 1 else []),
+            count(one["cells"]),
+            count(one["cells_over"]),
+            *([length(one["deepest_point"]) if "deepest_point" in one else ""] if has_point else []),
+            *([_volume(one)] if has_volume else []),
+        )
+    more = len(result["pairs"]) - first
+    if more > 0:
+        table.add_row(f"and {plural(more, 'more pair')}")
+    return table
+
+
+def _volume(pair: ResultDict) -> str:
+    """A volume in cubic centimetres with its bound, or the reason of none."""
+    if pair.get("overlap_volume") is None:
+        return pair.get("overlap_note", "")
+    bound = pair["overlap_volume_error"] * 1e6
+    return f"{pair['overlap_volume'] * 1e6:.4g} cm^3" + (f" +- {bound:.1g}" if bound else "")

@@ -1,0 +1,508 @@
+"""A comparison of two contact sets as JUnit XML, Markdown and GitHub annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from xml.etree import ElementTree
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from collidecli.escaping import github_command, markdown_code, markdown_text, printable_values
+from collidecli.report.tables import (
+    KINDS,
+    Fitting,
+    Listing,
+    ResultDict,
+    at_limit_text,
+    bins,
+    cell_text,
+    deviation,
+    field_kind,
+    frame_lines,
+    group_lines,
+    length,
+    listing,
+    model_line,
+    name_value_table,
+    seconds,
+    stacked,
+    verdict,
+)
+from collidecli.scene.arguments import count, plural
+from collidecli.scene.tables import GROUPS_BY_NAME, group_words
+
+MAX_ANNOTATIONS = 5
+"""GitHub shows at most ten annotations of a step; the rest is left to other commands of the step."""
+MAX_CELL_LENGTH = 100
+
+
+def stages(result: ResultDict) -> list[tuple[str, list[str]]]:
+    """Name and failures of each stage of the comparison; a stage without failures has passed."""
+    contacts, worlds = result["contacts"], result["worlds"]
+    of = contacts["what"]
+    found: list[tuple[str, list[str]]] = [
+        ("model", [model_line(one) for one in result["model"]["listed"]]),
+        ("frames", frame_lines(result)),
+        (
+            "worlds",
+            [f"{worlds['a']} in A and {worlds['b']} in B"] if worlds["a"] != worlds["b"] else [],
+        ),
+    ]
+    for kind in KINDS:
+        over = contacts[kind] > contacts["allowed"][kind]
+        pairs = [pair for pair in result["pairs"]["listed"] if pair[kind]] if over else []
+        lines = [f"{count(contacts[kind])} {kind}, {count(contacts['allowed'][kind])} allowed"] if over else []
+        lines += [f"{p['shape0']} and {p['shape1']}: {count(p[kind])}, first in {cell_text(p['first'])}" for p in pairs]
+        if kind == "changed" and over:
+            lines += [
+                f"{f['name']}: {count(f['changed'])} changed, by up to {deviation(f['largest'], f['unit'])}"
+                for f in result["fields"]
+                if f["changed"]
+            ]
+        found.append((f"{of} {kind}", lines))
+    for group in result["groups"]:
+        over = any(group[kind] > group["allowed"][kind] for kind in KINDS)
+        found.append((group_words(group["name"]), group_lines({"groups": [group]}) if over else []))
+    return found
+
+
+def junit_xml(result: ResultDict, seconds: float) -> bytes:
+    """JUnit XML with a test case per stage. seconds: duration of the comparison."""
+    return junit_document([junit_suite("collide diff", "collide.diff", stages(printable_values(result)), seconds)])
+
+
+def junit_suite(
+    name: str, classname: str, cases: list[tuple[str, list[str]]], seconds: float, kind: str = "failure"
+) -> ElementTree.Element:
+    """A suite with a test case per stage. kind: "failure", or "error" if the comparison was not possible."""
+    failed = sum(bool(lines) for _, lines in cases)
+    totals = {"failures": "0", "errors": "0", f"{kind}s": str(failed)}
+    suite = ElementTree.Element(
+        "testsuite", {"name": name, "skipped": "0", "tests": str(len(cases)), **totals, "time": f"{seconds:.3f}"}
+    )
+    for case_name, lines in cases:
+        case = ElementTree.SubElement(suite, "testcase", {"classname": classname, "name": case_name, "time": "0"})
+        if lines:
+            failure = ElementTree.SubElement(case, kind, {"message": lines[0], "type": "difference"})
+            failure.text = "\n".join(lines)
+    return suite
+
+
+def junit_document(suites: list[ElementTree.Element]) -> bytes:
+    """JUnit XML of suites, with their totals."""
+    totals = {name: str(sum(int(suite.attrib[name]) for suite in suites)) for name in ("tests", "failures", "errors")}
+    seconds = sum(float(suite.attrib["time"]) for suite in suites)
+    root = ElementTree.Element("testsuites", {**totals, "time": f"{seconds:.3f}"})
+    root.extend(suites)
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, "utf-8", xml_declaration=True) + b"\n"
+
+
+def markdown(result: ResultDict, title: str = "collide diff") -> str:
+    """A Markdown section for a step summary."""
+    result = printable_values(result)
+    contacts = result["contacts"]
+    lines = [
+        f"### {_cell(title)}: {'equal' if result['equal'] else 'different'}",
+        "",
+        _cell(verdict(result), most=1000),
+        "",
+        *markdown_rows(
+            ["", "A", "B"], [[name, *_sides(result, name)] for name in ("file", "frames", "worlds", "contacts")]
+        ),
+    ]
+    wrong = [model_line(one) for one in result["model"]["listed"]] + frame_lines(result)
+    if wrong:
+        lines += ["", *(f"- {_cell(line, most=300)}" for line in wrong)]
+    if result["pairs"]["listed"]:
+        rows = [
+            [_code(p["shape0"]), _code(p["shape1"]), *(count(p[kind]) for kind in KINDS), cell_text(p["first"])]
+            for p in result["pairs"]["listed"]
+        ]
+        lines += ["", *markdown_rows(["shape 0", "shape 1", *KINDS, "first in"], rows)]
+        more = result["pairs"]["differing"] - len(rows)
+        lines += ["", f"and {plural(more, 'more pair')}"] if more else []
+    fields = [one for one in result["fields"] if one["differing"]]
+    if fields:
+        rows = [
+            [f["name"], count(f["differing"]), count(f["changed"]), deviation(f["largest"], f["unit"])] for f in fields
+        ]
+        lines += ["", *markdown_rows(["field", "differ", "beyond tolerance", "largest"], rows)]
+    if differing := group_lines(result):
+        lines += ["", *(f"- {_cell(line.strip(), most=300)}" for line in differing)]
+    if contacts["ignored_shallow"]:
+        ignored = plural(contacts["ignored_shallow"], "contact")
+        lines += ["", f"Ignored: {ignored} within --ignore-shallow of the gap."]
+    if at_limit := at_limit_text(result):
+        lines += ["", f"At the limit, not counted: {at_limit} within the tolerance of the pair's gap."]
+    if result["notes"]:
+        lines += ["", *(f"- note: {_cell(note, most=300)}" for note in result["notes"])]
+    return "\n".join(lines) + "\n"
+
+
+def _sides(result: ResultDict, name: str) -> list[str]:
+    values = [result[side][name] for side in ("a", "b")]
+    return [_code(value) if isinstance(value, str) else count(value) for value in values]
+
+
+def markdown_rows(head: list[str], rows: Iterable[list[str]]) -> list[str]:
+    """The lines of a Markdown table, of cells in Markdown."""
+    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
+
+
+def _cell(text: str, most: int = MAX_CELL_LENGTH) -> str:
+    return markdown_text(text if len(text) <= most else text[: most - 3] + "...")
+
+
+def _code(text: str) -> str:
+    return markdown_code(text if len(text) <= MAX_CELL_LENGTH else "..." + text[3 - MAX_CELL_LENGTH :])
+
+
+def github_annotations(result: ResultDict) -> list[str]:
+    """Workflow commands of GitHub Actions: an error per failed stage, or one notice."""
+    result = printable_values(result)
+    if result["equal"]:
+        return [github_command("notice", "collide diff", verdict(result))]
+    failed = [(name, lines) for name, lines in stages(result) if lines]
+    found = [github_command("error", f"collide diff: {name}", "\n".join(lines[:10])) for name, lines in failed]
+    if len(found) > MAX_ANNOTATIONS:
+        rest = ", ".join(name for name, _ in failed[MAX_ANNOTATIONS - 1 :])
+        found = [*found[: MAX_ANNOTATIONS - 1], github_command("error", "collide diff", f"and more: {rest}")]
+    return found
+
+
+# Terminal tables of the results of several inputs: a row per input.
+
+STATES = {
+    "done": "done",
+    "failed": "failed",
+    "skipped": "output exists",
+    "only_a": "only in A",
+    "only_b": "only in B",
+}
+"""Words for the states of inputs."""
+Column = tuple[str, str, Callable[[ResultDict], str]]
+"""Title, side as in `listing`, and text of the result of an input."""
+
+
+def run_list_table(result: ResultDict) -> RenderableType:
+    """Table of collide.run_list/1."""
+    columns: list[Column] = [
+        ("frames", "right", lambda one: count(one["frames"])),
+        ("contacts", "right", lambda one: count(one["contacts"])),
+        *_group_columns(result),
+        ("deepest", "right", lambda one: _depth(one["deepest"])),
+        ("time", "right", lambda one: seconds(one["wall_seconds"])),
+        ("written", "left", lambda one: one["output"]),
+    ]
+    return Group(_table(result, "input", columns), _totals(result))
+
+
+def check_list_table(result: ResultDict) -> RenderableType:
+    """Table of collide.check_list/1, and the findings about each faulty file."""
+    columns: list[Column] = [
+        ("format", "left", lambda one: one["format"]),
+        ("faults", "right", lambda one: count(len(one["findings"])) if one["findings"] else ""),
+    ]
+    lines = [
+        f"{item['input']}: {finding['where']}: {finding['what']}"
+        for item in result["items"]
+        for finding in (item["result"] or {"findings": ()})["findings"]
+    ]
+    table = _table(result, "file", columns, lambda one: "good" if one["good"] else "faulty")
+    good = sum(bool(item["result"] and item["result"]["good"]) for item in result["items"])
+    faulty = result["counts"]["done"] - good
+    total = f"{count(good)} good, {count(faulty)} faulty" + _failures(result, "cannot be checked")
+    return Group(table, *(Text(line) for line in lines), Text(total))
+
+
+def events_list_table(result: ResultDict) -> RenderableType:
+    """Table of collide.events_list/1."""
+    columns: list[Column] = [
+        ("frames", "right", lambda one: count(one["frames"]["count"])),
+        ("pairs", "right", lambda one: count(one["intervals"]["pairs"])),
+        ("touches", "right", lambda one: count(one["intervals"]["count"])),
+        ("longest", "right", lambda one: _longest(one["intervals"]["longest"])),
+    ]
+    written = [Text(f"written: {path}") for path in result["written"].values() if path]
+    return Group(_table(result, "contact set", columns), _totals(result), *written)
+
+
+def report_list_table(result: ResultDict) -> RenderableType:
+    """Table of collide.report_list/1."""
+    columns: list[Column] = [
+        ("frames", "right", lambda one: count(one["frames"])),
+        ("contacts", "right", lambda one: count(one["contacts"])),
+        ("deepest", "right", lambda one: _depth(one["deepest"])),
+        ("written", "left", lambda one: one["output"]),
+    ]
+    return Group(_table(result, "contact set", columns), _totals(result))
+
+
+def inspect_list_table(result: ResultDict) -> RenderableType:
+    """Table of collide.inspect_list/1."""
+
+    def number(name: str) -> Callable[[ResultDict], str]:
+        return lambda one: _size(one.get(name))
+
+    columns: list[Column] = [
+        ("kind", "left", _kind),
+        *((name, "right", number(name)) for name in ("shapes", "bodies", "worlds", "frames", "contacts")),
+        *_group_columns(result),
+    ]
+    return Group(_table(result, "file", columns), _totals(result))
+
+
+def diff_list_table(result: ResultDict) -> RenderableType:
+    """Table of collide.diff_list/1."""
+
+    def number(kind: str) -> Callable[[ResultDict], str]:
+        return lambda one: count(one["contacts"][kind]) if one["contacts"][kind] else ""
+
+    columns: list[Column] = [
+        ("contacts", "right", lambda one: count(one["contacts"]["a"])),
+        *((kind, "right", number(kind)) for kind in KINDS),
+        ("reasons", "left", lambda one: ", ".join(one["reasons"])),
+    ]
+    table = _table(result, "contact set", columns, lambda one: "equal" if one["equal"] else "different")
+    return Group(table, Text(diff_list_verdict(result), style="bold"))
+
+
+def diff_list_verdict(result: ResultDict) -> str:
+    """Numbers of equal, different and unmatched contact sets of two folders, as one line."""
+    counts = result["counts"]
+    equal = sum(bool(item["result"] and item["result"]["equal"]) for item in result["items"])
+    parts = [
+        (equal, "equal"),
+        (counts["done"] - equal, "different"),
+        (counts["only_a"], "only in A"),
+        (counts["only_b"], "only in B"),
+        (counts["failed"], "cannot be compared"),
+    ]
+    found = ", ".join(f"{count(number)} {words}" for number, words in parts if number)
+    return f"{plural(len(result['items']), 'contact set')}: {found}"
+
+
+def _table(
+    result: ResultDict, title: str, columns: list[Column], verdict: Callable[[ResultDict], str] = lambda _: "done"
+) -> RenderableType:
+    """A row per input: its path, its state or the verdict about its result, and the columns; a line per error."""
+    table = listing((title, "left"), ("result", "left"), *(column[:2] for column in columns))
+    for item in result["items"]:
+        found = item["result"]
+        if found is not None:
+            table.add_row(item["input"], verdict(found), *(text(found) for _, _, text in columns))
+        else:
+            table.add_row(item["input"], STATES[item["state"]])
+    failed = [item for item in result["items"] if item["error"] is not None]
+    return Group(table, *(Text(f"{item['input']}: {item['error']['what']}") for item in failed))
+
+
+def state_text(item: ResultDict) -> str:
+    """The state of an input without a result, with the error of one that failed."""
+    words = STATES[item["state"]]
+    return f"{words}: {item['error']['what']}" if item["error"] is not None else words
+
+
+def _group_columns(result: ResultDict) -> list[Column]:
+    """Columns of the rows of each group of contacts beside the rigid ones that an input has."""
+
+    def rows(name: str) -> Callable[[ResultDict], str]:
+        return lambda one: count(one["groups"][name]["rows"]) if name in (one.get("groups") or {}) else ""
+
+    held = {name for item in result["items"] for name in (item["result"] or {}).get("groups") or {}}
+    return [(group_words(name), "right", rows(name)) for name in GROUPS_BY_NAME if name in held]
+
+
+def _totals(result: ResultDict) -> Text:
+    words = {"done": "done", "failed": "failed", "skipped": "skipped, as the output exists"}
+    return Text(", ".join(f"{count(n)} {words[state]}" for state, n in result["counts"].items() if n))
+
+
+def _failures(result: ResultDict, words: str) -> str:
+    failed = result["counts"]["failed"]
+    return f", {count(failed)} {words}" if failed else ""
+
+
+def _depth(deepest: ResultDict | None) -> str:
+    return length(-deepest["distance"]) if deepest is not None and deepest["distance"] < 0.0 else ""
+
+
+def _longest(value: float | str | None) -> str:
+    return value if isinstance(value, str) else "" if value is None else seconds(value)
+
+
+def _kind(one: ResultDict) -> str:
+    if one["schema"] == "collide.inspect.recording/1":
+        return one["label"]
+    return {"scene": "scene", "trajectory": "trajectory", "contacts": "contact set"}[one["schema"].split(".")[2][:-2]]
+
+
+def _size(value: object) -> str:
+    """A count, or the length of a list."""
+    if value is None:
+        return ""
+    return count(value if isinstance(value, int) else len(value))  # type: ignore[arg-type]
+
+
+# Comparisons of the contact sets of two folders as JUnit XML, Markdown and GitHub annotations.
+
+MAX_SECTIONS = 20
+"""Number of different contact sets that have a section in Markdown: GitHub shows a summary of up to 1 MiB."""
+
+
+def junit_list(result: ResultDict, seconds: Mapping[str, float]) -> bytes:
+    """JUnit XML with a suite per contact set. seconds: duration of each comparison by the name of its input."""
+    suites = []
+    for item in printable_values(result)["items"]:
+        name = item["input"]
+        kind, case = ("error", "comparison") if item["error"] else ("failure", "in both folders")
+        cases = stages(item["result"]) if item["result"] else [(case, [state_text(item)])]
+        suites.append(junit_suite(f"collide diff: {name}", name, cases, seconds.get(name, 0.0), kind))
+    return junit_document(suites)
+
+
+def markdown_list(result: ResultDict) -> str:
+    """Markdown for a step summary: a row per contact set, and a section for each of the first different ones."""
+    result = printable_values(result)
+    different = [item for item in result["items"] if item["result"] and not item["result"]["equal"]]
+    lines = [
+        f"### collide diff: {'different' if _is_different(result) else 'equal'}",
+        "",
+        markdown_text(diff_list_verdict(result)),
+        "",
+        *markdown_rows(["contact set", "result", *KINDS], [_row(item) for item in result["items"]]),
+        "",
+    ]
+    sections = [markdown(item["result"], item["input"]) for item in different[:MAX_SECTIONS]]
+    more = len(different) - len(sections)
+    rest = [f"and {plural(more, 'more different contact set')}\n"] if more else []
+    return "\n".join(["\n".join(lines), *sections, *rest])
+
+
+def _row(item: ResultDict) -> list[str]:
+    found = item["result"]
+    if found is None:
+        return [markdown_code(item["input"]), markdown_text(state_text(item)), *[""] * len(KINDS)]
+    numbers = [count(found["contacts"][kind]) for kind in KINDS]
+    return [markdown_code(item["input"]), "equal" if found["equal"] else "different", *numbers]
+
+
+def _is_different(result: ResultDict) -> bool:
+    return any(item["result"] is None or not item["result"]["equal"] for item in result["items"])
+
+
+def github_list(result: ResultDict) -> list[str]:
+    """Workflow commands of GitHub Actions: an error per contact set that differs or fails, or one notice."""
+    result = printable_values(result)
+    if not _is_different(result):
+        return [github_command("notice", "collide diff", diff_list_verdict(result))]
+    errors = [
+        (item["input"], verdict(item["result"]) if item["result"] else state_text(item))
+        for item in result["items"]
+        if item["result"] is None or not item["result"]["equal"]
+    ]
+    found = [github_command("error", f"collide diff: {name}", text) for name, text in errors]
+    if len(found) > MAX_ANNOTATIONS:
+        rest = ", ".join(name for name, _ in errors[MAX_ANNOTATIONS - 1 :])
+        found = [*found[: MAX_ANNOTATIONS - 1], github_command("error", "collide diff", f"and more: {rest}")]
+    return found
+
+
+# Terminal tables of a comparison of two contact sets.
+
+
+def diff_table(result: ResultDict) -> RenderableType:
+    """Tables of collide.diff/1: the verdict, then the differences."""
+    parts: list[RenderableType] = [Text(verdict(result), style="bold")]
+    if not result["by_hash"]:
+        parts += [Text(), _summary(result)]
+    lines = [model_line(one) for one in result["model"]["listed"]]
+    more = result["model"]["differences"] - len(lines)
+    lines += [f"and {plural(more, 'more difference')} of the model"] if more else []
+    lines += frame_lines(result)
+    if lines:
+        parts += [Text(), Text("\n".join(lines))]
+    if result["pairs"]["differing"]:
+        parts.append(Fitting(partial(_pairs, result)))
+    fields = [one for one in result["fields"] if one["differing"]]
+    if fields:
+        parts.append(_fields(fields))
+        parts += [Text(f"{one['name']}: largest at {field_kind(one)}") for one in fields if one["worst"]]
+        histogram = [one for one in fields if one["histogram"]]
+        if histogram:
+            parts.append(_histogram(histogram))
+    parts += [Text(line) for line in group_lines(result)]
+    if result["notes"]:
+        parts += [Text(), *(Text(f"note: {note}") for note in result["notes"])]
+    return Group(*parts)
+
+
+def _summary(result: ResultDict) -> RenderableType:
+    contacts, frames, worlds = result["contacts"], result["frames"], result["worlds"]
+    of = "pairs" if contacts["what"] == "pairs" else "contacts"
+    verb = "differs" if frames["differing"] == 1 else "differ"
+    differing = f", {count(frames['differing'])} of them {verb}" if frames["differing"] else ""
+    rows = [
+        ("A", f"{result['a']['file']}, {plural(result['a']['contacts'], 'contact')}"),
+        ("B", f"{result['b']['file']}, {plural(result['b']['contacts'], 'contact')}"),
+        ("frames", f"{count(frames['compared'])} compared, by {frames['by']}{differing}"),
+    ]
+    if worlds["compared"] > 1 or worlds["a"] != worlds["b"]:
+        names = ", ".join(map(str, worlds["listed"])) + (", ..." if worlds["differing"] > len(worlds["listed"]) else "")
+        rows.append(("worlds", f"{count(worlds['compared'])} compared" + (f", these differ: {names}" if names else "")))
+    rows.append((of, ", ".join(f"{count(contacts[kind])} {kind}" for kind in KINDS)))
+    if of == "contacts" and (contacts["missing_pairs"] or contacts["extra_pairs"]):
+        only_a, only_b = (count(contacts[f"{kind}_pairs"]) for kind in ("missing", "extra"))
+        rows.append(("pairs", f"{only_a} in A only, {only_b} in B only, counted in every frame and world"))
+    if contacts["ignored_shallow"]:
+        rows.append(("ignored", f"{count(contacts['ignored_shallow'])} within --ignore-shallow of the gap"))
+    if at_limit := at_limit_text(result):
+        rows.append(
+            ("at the limit", f"{at_limit}, not counted: their distance is within the tolerance of the pair's gap")
+        )
+        for pair in contacts["at_limit"]["pairs"]:
+            rows.append(("", f"{count(pair['contacts'])} of {pair['shape0']} and {pair['shape1']}"))
+    if result["first"] is not None:
+        rows.append(("first", cell_text(result["first"])))
+    return name_value_table(rows)
+
+
+def _pairs(result: ResultDict, narrow: int) -> Listing:
+    """narrow: the names of a pair in one column."""
+    names = ["shape 0", "shape 1"]
+    table = listing(
+        *([(stacked(*names), "left")] if narrow else [(name, "left") for name in names]),
+        *((kind, "right") for kind in KINDS),
+        ("first in", "left"),
+    )
+    for pair in result["pairs"]["listed"]:
+        counts = (count(pair[kind]) if pair[kind] else "" for kind in KINDS)
+        paths = (pair["shape0"], pair["shape1"])
+        table.add_row(*([stacked(*paths)] if narrow else paths), *counts, cell_text(pair["first"]))
+    more = result["pairs"]["differing"] - len(result["pairs"]["listed"])
+    if more:
+        table.add_row(f"and {plural(more, 'more pair')}")
+    return table
+
+
+def _fields(fields: list[ResultDict]) -> RenderableType:
+    table = listing(("field", "left"), ("differ", "right"), ("beyond tolerance", "right"), ("largest", "right"))
+    for one in fields:
+        table.add_row(
+            one["name"], count(one["differing"]), count(one["changed"]), deviation(one["largest"], one["unit"])
+        )
+    return table
+
+
+def _histogram(fields: list[ResultDict]) -> RenderableType:
+    found = {one["name"]: dict(bins(one)) for one in fields}
+    edges = [None, *sorted({b["from"] for one in fields for b in one["histogram"] if b["from"] is not None})]
+    words = ["below 1e-09" if edge is None else f"from {edge:.0e}" for edge in edges]
+    table = listing(("deviation", "left"), *((name, "right") for name in found))
+    for word in words:
+        if any(word in column for column in found.values()):
+            table.add_row(word, *(count(column[word]) if word in column else "" for column in found.values()))
+    return table

@@ -1,0 +1,324 @@
+"""Lowering of the filter schemes to the pairs of deformable objects and shapes that may touch."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.scene.filter_rules import FilterClass, RuleContext, allow_joints, class_table, first_forbidding
+from collidecli.scene.model import (
+    GLOBAL_TEMPLATE,
+    STATIC_BODY,
+    Model,
+    PairFilter,
+    SceneRecords,
+    ShapeRecord,
+    may_share_world,
+)
+from collidecli.scene.particles import DeformableRecord
+from collidecli.scene.shape_config import mask_bits, resolved_mask_both
+from collidecli.scene.shape_types import ShapeType
+
+
+def particle_filter(records: SceneRecords) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Filter classes of objects and of shapes, int32[O] and int32[S], and bool[classes, classes] of pairs.
+
+    Signed groups, masks and UsdPhysics groups apply as to two shapes. `has_shape_collision`, bodies, joints and
+    articulations do not: particles have no body.
+    """
+    filtered = {pair for a, b in records.usd_filtered for pair in ((a, b), (b, a))}
+    objects, object_class = _particle_classes([_class_of(record, False) for record in records.deformables])
+    shapes, shape_class = _particle_classes([_class_of(shape, shape.body < 0) for shape in records.shapes])
+    table = class_table((*objects, *shapes), RuleContext(True, frozenset(filtered)))
+    return object_class, shape_class, np.ascontiguousarray(table[: len(objects), len(objects) :])
+
+
+def _particle_classes(given: Sequence[FilterClass]) -> tuple[tuple[FilterClass, ...], np.ndarray]:
+    """The distinct classes in the order of first use, and the class of each."""
+    number = {each: index for index, each in enumerate(dict.fromkeys(given))}
+    return tuple(number), np.array([number[each] for each in given], np.int32)
+
+
+def _class_of(record: DeformableRecord | ShapeRecord, static: bool) -> FilterClass:
+    cfg = record.cfg
+    disabled = "" if cfg.disabled_rule is None else cfg.disabled_rule or "disabled"
+    if not cfg.has_particle_collision:
+        disabled = disabled or "has_particle_collision = False"
+    either = cfg.mask_either
+    return FilterClass(
+        disabled=disabled or ("group 0" if cfg.collision_group == 0 else ""),
+        group=int(cfg.collision_group),
+        mask_either=None if either is None else (mask_bits(either[0]), mask_bits(either[1])),
+        mask_both=resolved_mask_both(cfg, static),
+        usd_groups=frozenset((record.scope, name) for name in cfg.usd_groups or ()),
+    )
+
+
+# Lowering of the filter schemes' rules to classes, excluded pairs and forced pairs.
+
+LARGE_BODY = 64
+"""A body with more shapes is an attribute of their class; the pairs of a smaller body are listed, at most 2016."""
+MAX_CLASSES = 16384
+"""The table of this many classes takes 256 MiB."""
+
+
+def lower_filter(records: SceneRecords, static_pairs: bool) -> PairFilter:
+    """The pair filter of `records`, whose indices are rows of the model.
+
+    `excluded` omits pairs that the class table forbids and pairs that no world contains.
+    Raises InputError for a scene with more than `MAX_CLASSES` classes.
+    """
+    template = np.array([s.template for s in records.shapes], np.int32)
+    shapes_of_body = _shapes_of_body(records)
+    context = _rule_context(records, shapes_of_body, static_pairs)
+    classes, shape_class = _classes(records, shapes_of_body)
+    table = class_table(classes, context)
+    excluded, rules = _excluded_pairs(records, shapes_of_body)
+    if len(excluded):
+        a, b = excluded.T
+        in_one_world = (
+            (template[a] == template[b]) | (template[a] == GLOBAL_TEMPLATE) | (template[b] == GLOBAL_TEMPLATE)
+        )
+        kept = in_one_world & table[shape_class[a], shape_class[b]]
+        excluded, rules = excluded[kept], [rule for rule, keep in zip(rules, kept, strict=True) if keep]
+    return PairFilter(
+        shape_class=shape_class,
+        class_table=table,
+        excluded=excluded,
+        excluded_rule=tuple(rules),
+        forced=np.array([(p.a, p.b) for p in records.forced_pairs], np.int32).reshape(-1, 2),
+        classes=classes,
+        context=context,
+    )
+
+
+def _shapes_of_body(records: SceneRecords) -> dict[int, list[int]]:
+    """Rows of each body's shapes, the static world's under -1."""
+    shapes_of_body: dict[int, list[int]] = defaultdict(list)
+    for row, shape in enumerate(records.shapes):
+        shapes_of_body[shape.body].append(row)
+    return shapes_of_body
+
+
+def _is_large(shapes: list[int]) -> bool:
+    return len(shapes) > LARGE_BODY
+
+
+def _rule_context(records: SceneRecords, shapes_of_body: dict[int, list[int]], static_pairs: bool) -> RuleContext:
+    joined = set()
+    for joint in records.joints:
+        ends = (joint.parent, joint.child)
+        if STATIC_BODY not in ends and all(_is_large(shapes_of_body.get(body, [])) for body in ends):
+            joined |= {ends, ends[::-1]}
+    filtered = {pair for a, b in records.usd_filtered for pair in ((a, b), (b, a))}
+    return RuleContext(static_pairs, frozenset(filtered), frozenset(joined))
+
+
+def _classes(records: SceneRecords, shapes_of_body: dict[int, list[int]]) -> tuple[tuple[FilterClass, ...], np.ndarray]:
+    """The distinct classes in order of first use, and int32[S], each shape's."""
+    articulation_of_body = _articulation_ids(records)
+    world_joint = {max(j.parent, j.child) for j in records.joints if STATIC_BODY in (j.parent, j.child)}
+    id_of: dict[FilterClass, int] = {}
+    shape_class = np.zeros(len(records.shapes), np.int32)
+    for row, shape in enumerate(records.shapes):
+        static = shape.body == STATIC_BODY
+        large = not static and _is_large(shapes_of_body[shape.body])
+        # Attributes that no rule uses keep their defaults, so that they split no class.
+        used_by_joints = large or shape.body in world_joint or (static and bool(world_joint))
+        cfg = shape.cfg
+        key = FilterClass(
+            plane=shape.type == ShapeType.PLANE,
+            static=static,
+            disabled=_disabled_rule(shape),
+            group=int(cfg.collision_group),
+            mask_either=None if cfg.mask_either is None else _bits(cfg.mask_either),
+            mask_both=resolved_mask_both(cfg, static),
+            usd_groups=frozenset((shape.scope, name) for name in cfg.usd_groups or ()),
+            articulation=articulation_of_body.get(shape.body, -1),
+            large_body=shape.body if large else _static_cloud(records, shape),
+            world_joint=shape.body in world_joint,
+            filter_parent=bool(cfg.collision_filter_parent) if used_by_joints else True,
+        )
+        shape_class[row] = id_of.setdefault(key, len(id_of))
+    if len(id_of) > MAX_CLASSES:
+        raise InputError(
+            f"the scene has {len(id_of)} different combinations of filter attributes, more than {MAX_CLASSES}",
+            fix="give shapes with equal filters equal groups and masks, or split the scene into worlds",
+        )
+    return tuple(id_of), shape_class
+
+
+def _static_cloud(records: SceneRecords, shape: ShapeRecord) -> int:
+    """Number of the point cloud of a static shape, after those of bodies; -1 for none."""
+    return len(records.bodies) + shape.cloud if shape.body == STATIC_BODY and shape.cloud >= 0 else -1
+
+
+def _disabled_rule(shape: ShapeRecord) -> str:
+    cfg = shape.cfg
+    if cfg.disabled_rule is not None:
+        return cfg.disabled_rule or "disabled"
+    if not cfg.has_shape_collision:
+        return "has_shape_collision = False"
+    return "group 0" if cfg.collision_group == 0 else ""
+
+
+def _bits(masks: tuple[int, int]) -> tuple[int, int]:
+    return mask_bits(masks[0]), mask_bits(masks[1])
+
+
+def _articulation_ids(records: SceneRecords) -> dict[int, int]:
+    """Id by body row; ids restart in every template, after the global ones, so that templates share classes."""
+    templates = [
+        next((t for t in (records.bodies[b].template for b in bodies) if t != GLOBAL_TEMPLATE), GLOBAL_TEMPLATE)
+        for bodies in records.articulations
+    ]
+    next_id: dict[int, int] = defaultdict(lambda: templates.count(GLOBAL_TEMPLATE))
+    next_id[GLOBAL_TEMPLATE] = 0
+    ids: dict[int, int] = {}
+    for bodies, template in zip(records.articulations, templates, strict=True):
+        ids |= dict.fromkeys(bodies, next_id[template])
+        next_id[template] += 1
+    return ids
+
+
+def _excluded_pairs(records: SceneRecords, shapes_of_body: dict[int, list[int]]) -> tuple[np.ndarray, list[str]]:
+    """int32[K, 2], sorted and unique, and the first rule that excludes each pair: same body, joint, filtered pair."""
+    blocks: list[np.ndarray] = []
+    rules: list[str] = []
+    for body, shapes in shapes_of_body.items():
+        if body != STATIC_BODY and 1 < len(shapes) <= LARGE_BODY:
+            first, second = np.triu_indices(len(shapes), 1)
+            rows = np.array(shapes)
+            blocks.append(np.column_stack([rows[first], rows[second]]))
+            rules += ["same body"] * len(first)
+    for pairs, rule in _joint_pairs(records, shapes_of_body):
+        blocks.append(pairs)
+        rules += [rule] * len(pairs)
+    if records.filter_pairs:
+        blocks.append(np.array([(p.a, p.b) for p in records.filter_pairs]))
+        rules += [p.rule for p in records.filter_pairs]
+    if not blocks:
+        return np.zeros((0, 2), np.int32), []
+    pairs = np.sort(np.concatenate(blocks).astype(np.int64), axis=1)
+    _, first_use = np.unique(pairs[:, 0] * len(records.shapes) + pairs[:, 1], return_index=True)
+    return pairs[first_use].astype(np.int32), [rules[i] for i in first_use]
+
+
+def _joint_pairs(records: SceneRecords, shapes_of_body: dict[int, list[int]]) -> Iterator[tuple[np.ndarray, str]]:
+    """Yields (pairs int[K, 2], rule) of each joint that the class table does not decide."""
+    for joint in records.joints:
+        ends = [shapes_of_body.get(body, []) for body in (joint.parent, joint.child)]
+        if STATIC_BODY in (joint.parent, joint.child) or all(_is_large(shapes) for shapes in ends):
+            continue
+        parents, children = (
+            np.array([s for s in shapes if records.shapes[s].cfg.collision_filter_parent], np.int64) for shapes in ends
+        )
+        pairs = np.column_stack([np.repeat(parents, len(children)), np.tile(children, len(parents))])
+        yield pairs, joint_rule(records.bodies[joint.parent].key, records.bodies[joint.child].key)
+
+
+def joint_rule(parent: str | None, child: str | None) -> str:
+    """Name of the rule that filters the pairs of two joined bodies; None is the static world."""
+    if parent is None or child is None:
+        return f"joint between body '{parent or child}' and the world"
+    return f"joint between bodies '{parent}' and '{child}'"
+
+
+# The pairs of shapes that the filters allow, as rows of the model, and the rule that decides about two shapes.
+
+BLOCK_ROWS = 256
+"""Rows of the pair table computed at a time: 5000 shapes then need a few megabytes besides the result."""
+
+
+def allowed_pairs(model: Model, template: int) -> np.ndarray:
+    """int32[K, 2]: the pairs of shapes that may touch in a world of `template`, rows of the model.
+
+    First < second, lexically sorted. Template -1 gives the pairs of global shapes.
+    """
+    pair_filter = model.pair_filter
+    rows = model.template_shapes(template)
+    shape_class = pair_filter.shape_class[rows]
+    excluded = _local_pairs(pair_filter.excluded, rows)
+    forced = _local_pairs(pair_filter.forced, rows)
+    blocks = [np.zeros((0, 2), np.int32)]
+    for start in range(0, len(rows), BLOCK_ROWS):
+        stop = min(start + BLOCK_ROWS, len(rows))
+        # Row i of the block pairs only with later shapes, so columns begin at the block's first row.
+        may = pair_filter.class_table[shape_class[start:stop, None], shape_class[start:]]
+        may &= np.arange(start, stop)[:, None] < np.arange(start, len(rows))
+        for pairs, value in ((excluded, False), (forced, True)):
+            low, high = np.searchsorted(pairs[:, 0], (start, stop))
+            may[pairs[low:high, 0] - start, pairs[low:high, 1] - start] = value
+        first, second = np.nonzero(may)
+        blocks.append(np.stack([rows[first + start], rows[second + start]], axis=1))
+    return np.concatenate(blocks)
+
+
+def _local_pairs(pairs: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The pairs with both shapes among the ascending `rows`, as indices into `rows`."""
+    if not len(pairs) or not len(rows):
+        return np.zeros((0, 2), np.int64)
+    index = np.searchsorted(rows, pairs)
+    found = (rows[np.minimum(index, len(rows) - 1)] == pairs).all(axis=1)
+    return index[found]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether two shapes may touch, and the deciding rule."""
+
+    may_touch: bool
+    rule: str
+
+
+def explain(model: Model, shape_a: int, shape_b: int) -> Verdict:
+    """The verdict on two rows of `model.shapes`, in either order.
+
+    If several rules forbid a pair, the result has the first: same body, then the schemes in their order, then joints,
+    then filtered pairs. Raises InputError for rows outside the model, and for two equal rows.
+    """
+    for row in (shape_a, shape_b):
+        if not 0 <= row < len(model.shapes):
+            raise InputError(f"there is no shape {row}", fix=f"the scene has {len(model.shapes)}, counted from 0")
+    if shape_a == shape_b:
+        raise InputError(f"both shapes are shape {shape_a}", fix="give two different shapes")
+    a, b = sorted((int(shape_a), int(shape_b)))
+    shapes, pair_filter = model.shapes, model.pair_filter
+    if not may_share_world(int(shapes.template[a]), int(shapes.template[b])):
+        return Verdict(False, "different worlds")
+    if _find(pair_filter.forced, a, b) is not None:
+        return Verdict(True, "forced pair")
+    class_a, class_b = pair_filter.shape_class[a], pair_filter.shape_class[b]
+    excluded = _find(pair_filter.excluded, a, b)
+    allowed = bool(pair_filter.class_table[class_a, class_b])
+    if allowed and excluded is None:
+        return Verdict(True, "no rule forbids it")
+    if shapes.body[a] == shapes.body[b] != STATIC_BODY:
+        return Verdict(False, "same body")
+    if excluded is not None and allowed:
+        return Verdict(False, pair_filter.excluded_rule[excluded])
+    return Verdict(False, _class_rule(model, a, b))
+
+
+def _class_rule(model: Model, a: int, b: int) -> str:
+    pair_filter = model.pair_filter
+    if not pair_filter.classes:
+        return "filter classes"
+    class_a, class_b = (pair_filter.classes[pair_filter.shape_class[row]] for row in (a, b))
+    scheme = first_forbidding(class_a, class_b, pair_filter.context)
+    assert scheme is not None, "the class table forbids a pair that no scheme forbids"
+    if scheme.allow is allow_joints:
+        body_a, body_b = (model.shapes.body[row] for row in (a, b))
+        return joint_rule(*(None if body == STATIC_BODY else model.bodies.path[body] for body in (body_a, body_b)))
+    return scheme.text(class_a, class_b, pair_filter.context)
+
+
+def _find(pairs: np.ndarray, a: int, b: int) -> int | None:
+    """Index of (a, b) in lexically sorted pairs, or None."""
+    low, high = np.searchsorted(pairs[:, 0], (a, a + 1))
+    index = int(low + np.searchsorted(pairs[low:high, 1], b))
+    return index if index < high and pairs[index, 1] == b else None

@@ -1,0 +1,521 @@
+"""One column of a table of a contact set: its type, width and unit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a contact set. width: numbers a row. follows_motion: has the trajectory's float type."""
+
+    name: str
+    dtype: np.dtype
+    width: int
+    unit: str
+    meaning: str
+    follows_motion: bool = False
+
+    def dtype_for(self, float_type: np.dtype) -> np.dtype:
+        return np.dtype(float_type) if self.follows_motion else self.dtype
+
+
+def new_column(name: str, dtype: str, width: int, unit: str, meaning: str, follows_motion: bool = False) -> Column:
+    """A column whose type is named as in NumPy."""
+    return Column(name, np.dtype(dtype), width, unit, meaning, follows_motion)
+
+
+# Tables of a contact set beside /rigid_contacts: definitions, and rows of blocks of cells.
+
+
+@dataclass(frozen=True)
+class ListColumn:
+    """One list of values a row, such as the corners of a polygon.
+
+    column: of the values of all lists. start: name of the dataset int64[rows + 1] of first values; the last is the end.
+    least: least length of a list.
+    """
+
+    column: Column
+    start: str
+    least: int = 0
+
+
+@dataclass(frozen=True)
+class ContactGroup:
+    """A table of a contact set beside /rigid_contacts, whose rows are ordered by cell.
+
+    columns: a dataset each. lists: two datasets each. keys: the columns that identify a row within its cell and order
+    it; rows with equal keys are numbered in their order. references: column to the name of the group whose rows it
+    numbers; within a block counted from the block's first row, in a file from the file's. shapes: the columns that
+    number shapes. objects: name of a particle object of each row to the entry of the column indices with one of its
+    particles. least: smallest allowed value of columns. kinds: words of the column kind. flipped: vectors whose
+    sign changes if shape0 and shape1 are exchanged. limit: the option below which distances are reported [m], or "".
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    lists: tuple[ListColumn, ...] = ()
+    keys: tuple[str, ...] = ()
+    references: Mapping[str, str] = field(default_factory=dict)
+    shapes: tuple[str, ...] = ()
+    objects: Mapping[str, int] = field(default_factory=dict)
+    least: Mapping[str, int] = field(default_factory=dict)
+    kinds: tuple[str, ...] = ()
+    flipped: tuple[str, ...] = ()
+    limit: str = ""
+
+
+@dataclass(frozen=True)
+class GroupRows:
+    """Rows of one group in a block of cells.
+
+    cell_counts: int64[cells]. columns: name to array [n] or [n, width]. lists: name to lengths int64[n] and values
+    [total] or [total, width].
+    """
+
+    cell_counts: np.ndarray
+    columns: dict[str, np.ndarray]
+    lists: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+
+    @property
+    def row_count(self) -> int:
+        return int(self.cell_counts.sum())
+
+    @property
+    def nbytes(self) -> int:
+        """Size of all columns and lists [bytes]."""
+        arrays = (*self.columns.values(), *(array for pair in self.lists.values() for array in pair))
+        return sum(array.nbytes for array in arrays)
+
+
+HYDRO_PATCHES = ContactGroup(
+    "hydro_patches",
+    (
+        new_column("shape0", "int32", 1, "", "row of /model/shape; less than shape1"),
+        new_column("shape1", "int32", 1, "", "row of /model/shape"),
+        new_column("area", "float64", 1, "m^2", "of the contact surface"),
+        new_column("force", "float64", 3, "N", "nominal force on shape1, world"),
+        new_column("center", "float64", 3, "m", "centre of pressure, world", follows_motion=True),
+        new_column("torque", "float64", 3, "N m", "on shape1 about the centre of pressure, world"),
+        new_column("depth", "float64", 1, "m", "least separation of the faces; negative is penetration"),
+        new_column("face_count", "int32", 1, "", "faces of the contact surface"),
+        new_column("torque_error", "float64", 1, "N m", "of the reduced contacts about the centre; 0 without them"),
+    ),
+    keys=("shape0", "shape1"),
+    shapes=("shape0", "shape1"),
+    least={"area": 0, "face_count": 0},
+    flipped=("force", "torque"),
+)
+"""Hydroelastic contact surfaces: one row per pair of shapes and cell."""
+
+HYDRO_FACES = ContactGroup(
+    "hydro_faces",
+    (
+        new_column("patch", "int64", 1, "", "row of /hydro_patches"),
+        new_column("centroid", "float64", 3, "m", "world", follows_motion=True),
+        new_column("area", "float64", 1, "m^2", ""),
+        new_column("normal", "float32", 3, "", "unit, world, from shape0 to shape1"),
+        new_column("pressure", "float64", 1, "Pa", "at the centroid"),
+        new_column("separation", "float64", 1, "m", "signed; negative is penetration"),
+        new_column("gradient", "float64", 1, "Pa/m", "effective gradient of the pressure along the normal"),
+    ),
+    lists=(
+        ListColumn(new_column("vertices", "float64", 3, "m", "corners, world", follows_motion=True), "vertex_start", 3),
+    ),
+    keys=("patch",),
+    references={"patch": "hydro_patches"},
+    least={"area": 0},
+    flipped=("normal",),
+)
+"""Faces of the contact surfaces, in the order of their patches."""
+
+SOFT_CONTACTS = ContactGroup(
+    "soft_contacts",
+    (
+        new_column("kind", "uint8", 1, "", "0 vertex, 1 edge, 2 face"),
+        new_column("indices", "int32", 3, "", "particles; -1 none"),
+        new_column("barycentric", "float32", 3, "", "weights of the particles"),
+        new_column("shape", "int32", 1, "", "row of /model/shape"),
+        new_column("feature", "int32", 1, "", "feature of the shape; -1 none"),
+        new_column("distance", "float32", 1, "m", "signed; negative is penetration"),
+        new_column("normal", "float32", 3, "", "unit, world, from the shape to the particle"),
+        new_column("point_body", "float32", 3, "m", "point of the shape's surface in the frame of its body"),
+        new_column("point_world", "float64", 3, "m", "point of the shape's surface, world", follows_motion=True),
+    ),
+    keys=("kind", "indices", "shape", "feature"),
+    shapes=("shape",),
+    objects={"object": 0},
+    least={"indices": -1, "feature": -1},
+    kinds=("vertex", "edge", "face"),
+    limit="soft_gap",
+)
+"""Contacts of particles with shapes."""
+
+SELF_CONTACTS = ContactGroup(
+    "self_contacts",
+    (
+        new_column("kind", "uint8", 1, "", "0 vertex and face, 1 edge and edge"),
+        new_column("indices", "int32", 4, "", "particles: a vertex and a triangle, or two edges"),
+        new_column(
+            "barycentric", "float32", 4, "", "weights of the particles, of each of both features their sum is 1"
+        ),
+        new_column("distance", "float32", 1, "m", "between both points"),
+        new_column("normal", "float32", 3, "", "unit, world, from the first feature to the second"),
+        new_column("point0", "float64", 3, "m", "on the first feature, world", follows_motion=True),
+        new_column("point1", "float64", 3, "m", "on the second feature, world", follows_motion=True),
+    ),
+    keys=("kind", "indices"),
+    objects={"object0": 0, "object1": 3},
+    least={"indices": 0},
+    kinds=("vertex-face", "edge-edge"),
+    limit="self_contacts",
+)
+"""Contacts of cloth and tetrahedra with themselves and each other."""
+
+SWEEP = ContactGroup(
+    "sweep",
+    (
+        new_column("shape0", "int32", 1, "", "row of /model/shape; less than shape1"),
+        new_column("shape1", "int32", 1, "", "row of /model/shape"),
+        new_column("status", "uint8", 1, "", "1 touch, 2 undecided"),
+        new_column("tunnel", "uint8", 1, "", "1 if the pair is apart in both frames and touches between them"),
+        new_column("enter", "float64", 1, "", "begin of the first touch, part of the step from this frame to the next"),
+        new_column("leave", "float64", 1, "", "end of the last touch, part of the step"),
+        new_column("least", "float64", 1, "m", "least distance that was found in the step; negative is penetration"),
+        new_column("least_bound", "float64", 1, "m", "lower bound of every distance in the step"),
+        new_column("point0", "float64", 3, "m", "witness on shape0 at enter, world", follows_motion=True),
+        new_column("point1", "float64", 3, "m", "witness on shape1 at enter, world", follows_motion=True),
+        new_column("normal", "float32", 3, "", "at enter, unit, world, from shape0 to shape1"),
+    ),
+    keys=("shape0", "shape1"),
+    shapes=("shape0", "shape1"),
+    least={"enter": 0, "leave": 0},
+    flipped=("normal",),
+)
+"""Pairs of shapes that touch between a frame and the next, or of which that is undecided."""
+
+SOFT_SWEEP = ContactGroup(
+    "soft_sweep",
+    (
+        new_column("kind", "uint8", 1, "", "0 vertex, 1 edge, 2 face"),
+        new_column("indices", "int32", 3, "", "particles; -1 none"),
+        new_column("barycentric", "float32", 3, "", "weights of the particles at enter"),
+        new_column("shape", "int32", 1, "", "row of /model/shape"),
+        new_column("status", "uint8", 1, "", "1 touch, 2 undecided"),
+        new_column("tunnel", "uint8", 1, "", "1 if particle and shape are apart in both frames and touch between them"),
+        new_column("enter", "float64", 1, "", "begin of the first touch, part of the step from this frame to the next"),
+        new_column("leave", "float64", 1, "", "end of the last touch, part of the step"),
+        new_column("least", "float64", 1, "m", "least distance that was found in the step; negative is penetration"),
+        new_column("least_bound", "float64", 1, "m", "lower bound of every distance in the step"),
+        new_column(
+            "point_world", "float64", 3, "m", "point of the shape's surface at enter, world", follows_motion=True
+        ),
+        new_column("normal", "float32", 3, "", "at enter, unit, world, from the shape to the particle"),
+    ),
+    keys=("kind", "indices", "shape"),
+    shapes=("shape",),
+    objects={"object": 0},
+    least={"indices": -1, "enter": 0, "leave": 0},
+    kinds=("vertex", "edge", "face"),
+)
+"""Particles that touch shapes between a frame and the next, or of which that is undecided, and triangles of particles
+that do where none of their particles does."""
+
+SELF_SWEEP = ContactGroup(
+    "self_sweep",
+    (
+        new_column("kind", "uint8", 1, "", "0 vertex and face, 1 edge and edge"),
+        new_column("indices", "int32", 4, "", "particles: a vertex and a triangle, or two edges"),
+        new_column("barycentric", "float32", 4, "", "weights of the particles at enter"),
+        new_column("status", "uint8", 1, "", "1 touch, 2 undecided"),
+        new_column("tunnel", "uint8", 1, "", "1 if both are apart in both frames and touch between them"),
+        new_column("enter", "float64", 1, "", "begin of the first touch, part of the step from this frame to the next"),
+        new_column("leave", "float64", 1, "", "end of the last touch, part of the step"),
+        new_column("least", "float64", 1, "m", "least distance that was found in the step, without radii"),
+        new_column("least_bound", "float64", 1, "m", "lower bound of every distance in the step"),
+        new_column("point0", "float64", 3, "m", "on the first feature at enter, world", follows_motion=True),
+        new_column("point1", "float64", 3, "m", "on the second feature at enter, world", follows_motion=True),
+        new_column("normal", "float32", 3, "", "at enter, unit, world, from the first feature to the second"),
+    ),
+    keys=("kind", "indices"),
+    objects={"object0": 0, "object1": 3},
+    least={"indices": 0, "enter": 0, "leave": 0, "least": 0, "least_bound": 0},
+    kinds=("vertex-face", "edge-edge"),
+)
+"""Elements of cloth and tetrahedra that touch between a frame and the next, or of which that is undecided."""
+
+TOUCHES = ContactGroup(
+    "touches",
+    (
+        new_column("shape0", "int32", 1, "", "row of /model/shape; less than shape1"),
+        new_column("shape1", "int32", 1, "", "row of /model/shape"),
+    ),
+    keys=("shape0", "shape1"),
+    shapes=("shape0", "shape1"),
+)
+"""Pairs of shapes nearer than their gap, in place of their contacts."""
+
+GROUPS = (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS, SWEEP, SOFT_SWEEP, SELF_SWEEP, TOUCHES)
+"""All groups; a group follows those that it refers to."""
+
+OF_STEPS = (SWEEP.name, SOFT_SWEEP.name, SELF_SWEEP.name)
+"""Groups whose rows are of the step from the frame of their cell to the next."""
+
+GROUPS_BY_NAME = {group.name: group for group in GROUPS}
+
+
+def group_words(name: str) -> str:
+    """The name of a group as words."""
+    return name.replace("_", " ")
+
+
+def no_rows(group: ContactGroup, cell_count: int, float_type: np.dtype) -> GroupRows:
+    """Rows of `cell_count` cells without contacts."""
+
+    def empty(column: Column) -> np.ndarray:
+        return np.zeros((0, column.width) if column.width > 1 else 0, column.dtype_for(float_type))
+
+    columns = {column.name: empty(column) for column in group.columns}
+    lists = {held.column.name: (np.zeros(0, np.int64), empty(held.column)) for held in group.lists}
+    return GroupRows(np.zeros(cell_count, np.int64), columns, lists)
+
+
+def shapes_of(groups: Mapping[str, GroupRows], name: str) -> tuple[np.ndarray, ...]:
+    """The shapes of each row of a group, int32[n] each: its own columns, or those of the rows that it refers to."""
+    group = GROUPS_BY_NAME[name]
+    if group.shapes:
+        return tuple(groups[name].columns[column] for column in group.shapes)
+    for column, target in group.references.items():
+        return tuple(values[groups[name].columns[column]] for values in shapes_of(groups, target))
+    return ()
+
+
+def consecutive_groups(blocks: Sequence[Mapping[str, GroupRows]]) -> dict[str, GroupRows]:
+    """The groups of blocks of consecutive cells, one after the other; the columns of `blocks` are emptied.
+
+    Every block has the same groups.
+    """
+    return _joined(blocks, np.concatenate)
+
+
+def groups_of_parts(parts: Sequence[Mapping[str, GroupRows]]) -> dict[str, GroupRows]:
+    """The groups of one cell from those of parts of its pairs; the columns of `parts` are emptied.
+
+    Every part has the same groups.
+    """
+    return _joined(parts, lambda counts: np.sum(counts, axis=0))
+
+
+def _joined(
+    parts: Sequence[Mapping[str, GroupRows]], join_counts: Callable[[list[np.ndarray]], np.ndarray]
+) -> dict[str, GroupRows]:
+    joined = {}
+    for name in parts[0]:
+        rows = [part[name] for part in parts]
+        columns = {key: np.concatenate([each.columns.pop(key) for each in rows]) for key in list(rows[0].columns)}
+        for key, target in GROUPS_BY_NAME[name].references.items() if columns else ():
+            first = np.cumsum([0, *(part[target].row_count for part in parts[:-1])]).astype(columns[key].dtype)
+            columns[key] += np.repeat(first, [each.row_count for each in rows])
+        lists = {}
+        for key in list(rows[0].lists):
+            lengths, values = zip(*(each.lists.pop(key) for each in rows), strict=True)
+            lists[key] = np.concatenate(lengths), np.concatenate(values)
+        joined[name] = GroupRows(join_counts([each.cell_counts for each in rows]), columns, lists)
+    return joined
+
+
+def groups_of_cells(groups: Mapping[str, GroupRows], cells: np.ndarray) -> dict[str, GroupRows]:
+    """The groups of some cells of a block, each at most once, in the order of `cells` int64[n]."""
+    rows = {name: entries_of(held.cell_counts, cells) for name, held in groups.items()}
+    return _selected(groups, rows, {name: held.cell_counts[cells] for name, held in groups.items()})
+
+
+def groups_without_cells(groups: Mapping[str, GroupRows], dropped: np.ndarray) -> dict[str, GroupRows]:
+    """The groups without the rows of the cells of `dropped`, bool[cells], which then have none."""
+    rows = {name: np.flatnonzero(np.repeat(~dropped, held.cell_counts)) for name, held in groups.items()}
+    return _selected(groups, rows, {name: np.where(dropped, 0, held.cell_counts) for name, held in groups.items()})
+
+
+def _selected(
+    groups: Mapping[str, GroupRows], rows: Mapping[str, np.ndarray], cell_counts: Mapping[str, np.ndarray]
+) -> dict[str, GroupRows]:
+    """The groups with some of their rows. A row that another refers to is selected with it."""
+    found = {}
+    for name, held in groups.items():
+        taken = rows[name]
+        columns = {key: values[taken] for key, values in held.columns.items()}
+        for key, target in GROUPS_BY_NAME[name].references.items():
+            number = np.full(groups[target].row_count, -1, np.int64)
+            number[rows[target]] = np.arange(len(rows[target]))
+            columns[key] = number[columns[key]].astype(columns[key].dtype)
+        lists = {
+            key: (lengths[taken], values[entries_of(lengths, taken)]) for key, (lengths, values) in held.lists.items()
+        }
+        found[name] = GroupRows(cell_counts[name], columns, lists)
+    return found
+
+
+def entries_of(lengths: np.ndarray, lists: np.ndarray) -> np.ndarray:
+    """int64: positions of the entries of some lists, in their order, among the entries of all lists of `lengths`."""
+    first, taken = (np.cumsum(lengths) - lengths)[lists], lengths[lists]
+    return np.arange(int(taken.sum())) + np.repeat(first - (np.cumsum(taken) - taken), taken)
+
+
+# The columns of a contact set, with their types and units, and blocks of contacts.
+
+RIGID_COLUMNS = (
+    new_column("shape0", "int32", 1, "", "row of /model/shape; less than shape1"),
+    new_column("shape1", "int32", 1, "", "row of /model/shape"),
+    new_column("distance", "float32", 1, "m", "signed; negative is penetration"),
+    new_column("normal", "float32", 3, "", "unit, world, from shape0 to shape1"),
+    new_column("point0", "float64", 3, "m", "witness on shape0, world", follows_motion=True),
+    new_column("point1", "float64", 3, "m", "witness on shape1, world", follows_motion=True),
+    new_column("offset0", "float32", 3, "m", "point0 in the frame of shape0's body"),
+    new_column("offset1", "float32", 3, "m", "point1 in the frame of shape1's body"),
+    new_column("feature0", "int32", 1, "", "feature of shape0; -1 none"),
+    new_column("feature1", "int32", 1, "", "feature of shape1; -1 none"),
+    new_column("kind", "uint8", 1, "", "0 point, 1 edge, 2 face, 3 patch"),
+)
+"""Columns of /rigid_contacts besides cell_start, in the order of the file."""
+
+CONTACT_ID = new_column(
+    "contact_id", "int64", 1, "", "of its world; a contact that goes on has that of the frame before"
+)
+FRICTION_SCALE = new_column("friction_scale", "float32", 1, "", "factor of friction, where moments are matched")
+REDUCED_COLUMNS = (
+    new_column("stiffness", "float64", 1, "N/m", "of a reduced hydroelastic contact: force / -distance; 0 of others"),
+    new_column("area", "float64", 1, "m^2", "of a reduced hydroelastic contact; 0 of others"),
+)
+"""Columns of reduced hydroelastic contacts."""
+MOTION_COLUMNS = (
+    new_column("distance_grad0", "float32", 6, "", "change of distance as shape0's body moves [3] and turns [3, m]"),
+    new_column("distance_grad1", "float32", 6, "", "change of distance as shape1's body moves [3] and turns [3, m]"),
+    new_column("grad_exact", "uint8", 1, "", "1 if the gradients are those of the pair's least distance"),
+    new_column("normal_velocity", "float32", 1, "m/s", "change of distance in time; negative is approaching"),
+    new_column("slip", "float32", 1, "m/s", "speed of point1 along the surface relative to point0"),
+)
+"""Columns that follow from the motion of the two bodies."""
+OPTIONAL_COLUMNS = (
+    new_column("friction", "float32", 1, "", "dynamic friction coefficient"),
+    new_column("static_friction", "float32", 1, "", "static friction coefficient"),
+    new_column("torsional_friction", "float32", 1, "m", "about the normal"),
+    new_column("rolling_friction", "float32", 1, "m", "about the tangents"),
+    new_column("restitution", "float32", 1, "", "coefficient of restitution"),
+    new_column("condim", "int32", 1, "", "dimension of the contact's force: 1, 3, 4 or 6"),
+    new_column("friction5", "float32", 5, "", "two of sliding, torsional [m], two of rolling [m]"),
+    new_column("solref", "float32", 2, "", "time constant [s] and damping ratio, or negative stiffness and damping"),
+    new_column("solimp", "float32", 5, "", "impedance"),
+    new_column("margin0", "float32", 1, "m", "margin of shape0; of a forced pair, half of its own"),
+    new_column("margin1", "float32", 1, "m", "margin of shape1; of a forced pair, half of its own"),
+    FRICTION_SCALE,
+    CONTACT_ID,
+    *REDUCED_COLUMNS,
+    *MOTION_COLUMNS,
+)
+"""Columns of /rigid_contacts that an option selects, in the order of the file."""
+
+KIND_POINT, KIND_EDGE, KIND_FACE, KIND_PATCH = range(4)
+
+
+@dataclass(frozen=True)
+class ContactBlock:
+    """Contacts of the cells `first_cell .. first_cell + len(cell_counts)`, in canonical order.
+
+    cell_counts: int64[cells]. columns: name to array [n] or [n, width]: RIGID_COLUMNS, and the selected columns of
+    OPTIONAL_COLUMNS. Those of RIGID_COLUMNS are attributes too; a column that was not read raises KeyError.
+    groups: rows of further groups of the same cells, by the group's name.
+    """
+
+    first_cell: int
+    cell_counts: np.ndarray
+    columns: dict[str, np.ndarray]
+    groups: dict[str, GroupRows] = field(default_factory=dict)
+
+    @property
+    def contact_count(self) -> int:
+        return int(self.cell_counts.sum())
+
+    @property
+    def nbytes(self) -> int:
+        """Size of all columns, with those of further groups [bytes]."""
+        return sum(array.nbytes for array in (*self.columns.values(), *self.groups.values()))
+
+    @property
+    def shape0(self) -> np.ndarray:
+        """int32[n]: row of the first shape in the table of shapes; less than shape1."""
+        return self.columns["shape0"]
+
+    @property
+    def shape1(self) -> np.ndarray:
+        """int32[n]: row of the second shape in the table of shapes."""
+        return self.columns["shape1"]
+
+    @property
+    def distance(self) -> np.ndarray:
+        """float32[n]: signed distance of the surfaces, inflated by their margins [m]; negative is penetration."""
+        return self.columns["distance"]
+
+    @property
+    def normal(self) -> np.ndarray:
+        """float32[n, 3]: unit, in the world, from shape0 to shape1."""
+        return self.columns["normal"]
+
+    @property
+    def point0(self) -> np.ndarray:
+        """float32 or float64[n, 3]: witness point on shape0's surface without margin, in the world [m]."""
+        return self.columns["point0"]
+
+    @property
+    def point1(self) -> np.ndarray:
+        """float32 or float64[n, 3]: witness point on shape1's surface without margin, in the world [m]."""
+        return self.columns["point1"]
+
+    @property
+    def offset0(self) -> np.ndarray:
+        """float32[n, 3]: point0 in the frame of shape0's body, in the world for a static shape [m]."""
+        return self.columns["offset0"]
+
+    @property
+    def offset1(self) -> np.ndarray:
+        """float32[n, 3]: point1 in the frame of shape1's body, in the world for a static shape [m]."""
+        return self.columns["offset1"]
+
+    @property
+    def feature0(self) -> np.ndarray:
+        """int32[n]: the vertex, edge, face or side of shape0 that contains point0; -1 none."""
+        return self.columns["feature0"]
+
+    @property
+    def feature1(self) -> np.ndarray:
+        """int32[n]: the vertex, edge, face or side of shape1 that contains point1; -1 none."""
+        return self.columns["feature1"]
+
+    @property
+    def kind(self) -> np.ndarray:
+        """uint8[n]: 0 point, 1 edge, 2 face, 3 patch."""
+        return self.columns["kind"]
+
+    @property
+    def depth(self) -> np.ndarray:
+        """float32[n]: penetration depth [m], max(0, -distance)."""
+        return np.maximum(-self.columns["distance"], np.float32(0.0))
+
+    @property
+    def cell(self) -> np.ndarray:
+        """int64[n]: the cell of each contact, frame * world count + world."""
+        return np.repeat(self.first_cell + np.arange(len(self.cell_counts)), self.cell_counts)
+
+
+def pair_begins(block: ContactBlock) -> np.ndarray:
+    """bool[rows]: whether a row of the rigid contacts is the first of its pair of shapes in its cell."""
+    shape0, shape1 = block.columns["shape0"], block.columns["shape1"]
+    begins = np.ones(len(shape0), bool)
+    if len(shape0):
+        begins[1:] = (shape0[1:] != shape0[:-1]) | (shape1[1:] != shape1[:-1])
+        cell_end = np.cumsum(block.cell_counts)
+        begins[cell_end[cell_end < len(shape0)]] = True
+    return begins

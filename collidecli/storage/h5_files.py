@@ -1,0 +1,331 @@
+"""Opening of HDF5 files from untrusted sources."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import h5py
+import numpy as np
+from h5py import h5a, h5d, h5g, h5p, h5s, h5t, h5z  # pyright: ignore[reportAttributeAccessIssue]
+
+from collidecli.errors import InputError
+from collidecli.scene.arguments import memory
+from collidecli.scene.options import COMPRESSIONS
+from collidecli.storage.process_activity import structure, structure_step
+from collidecli.system_resources import free_memory
+
+ZSTD_FILTER = 32015
+MOST_LEVELS = 64
+"""Largest depth of groups; recordings have at most five levels."""
+MOST_EXPANSION = 4
+"""A dataset larger than its file by this factor must have all of its chunks: it is well compressed, or incomplete."""
+
+
+DAMAGE = (OSError, RuntimeError, KeyError, UnicodeDecodeError)
+"""Exceptions of h5py for a damaged file structure."""
+
+
+def damaged(name: str, error: Exception) -> InputError:
+    """The InputError for an exception of `DAMAGE`."""
+    return InputError(f"the file is damaged: {str(error).splitlines()[0]}", name, "copy it again, or make it again")
+
+
+def open_h5(path: str | os.PathLike[str]) -> h5py.File:
+    """Opens a file for reading.
+
+    Raises InputError for a missing file, a file that is not HDF5 or truncated, data outside the file (external links,
+    external storage, virtual datasets), and a dataset larger than the written data.
+    """
+    name = os.fspath(path)
+    if not os.path.isfile(name):
+        what = "is a folder, not a file" if os.path.isdir(name) else "there is no such file"
+        raise InputError(what, name)
+    try:
+        with structure():
+            file = h5py.File(name, "r")
+    except OSError as error:
+        raise _cannot_open(name, error) from error
+    try:
+        with structure():
+            _check_objects(file, name)
+    except (*DAMAGE, ValueError) as error:  # ValueError: a number type that NumPy does not have
+        file.close()
+        raise damaged(name, error) from error
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def format_of(file: h5py.File) -> str:
+    """The root attribute `format` of an open file; empty if it is missing."""
+    with structure():
+        return text_of(file.attrs.get("format", ""))
+
+
+def format_of_path(path: str | os.PathLike[str]) -> str:
+    """The root attribute `format` of a file; empty for another kind of file, and for one that cannot be read."""
+    try:
+        if not h5py.is_hdf5(path):
+            return ""
+        with h5py.File(path, "r") as file:
+            return format_of(file)
+    except (*DAMAGE, InputError):  # the reader that opens it names the reason
+        return ""
+
+
+def text_of(value: object) -> str:
+    """Text of an attribute or a cell, stored as bytes or str; bytes that are not UTF-8 are replaced."""
+    raw = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogateescape")
+    return raw.decode("utf-8", "replace")
+
+
+def exact_texts(values: Iterable[bytes], where: str) -> tuple[str, ...]:
+    """A dataset's strings. Raises InputError for one that is not UTF-8, as replaced characters would break matching."""
+    try:
+        return tuple(value.decode() for value in values)
+    except UnicodeDecodeError as error:
+        raise InputError("holds a string that is not UTF-8", where) from error
+
+
+def _cannot_open(name: str, error: OSError) -> InputError:
+    if isinstance(error, PermissionError):
+        return InputError("the file may not be read", name, "check its permissions")
+    if "truncated" in str(error):
+        return InputError("the file is truncated", name, "copy it again, or make it again")
+    if "locked" in str(error) or "unable to lock" in str(error):
+        return InputError("the file is open in another program that writes to it", name, "close it there")
+    if h5py.is_hdf5(name):
+        return InputError("the file is damaged: HDF5 cannot open it", name, "make it again")
+    return InputError("this is not an HDF5 file", name)
+
+
+def _check_objects(file: h5py.File, name: str) -> None:
+    """Checks every link and dataset once, without reading data."""
+    file_size = os.path.getsize(name)
+    _list_attributes(file)
+    seen: set[h5py.HLObject] = set()
+    pending: list[tuple[h5py.Group, str, int]] = [(file, f"{name}: ", 0)]
+    while pending:
+        group, path, depth = pending.pop()
+        if depth > MOST_LEVELS:
+            raise InputError(f"has groups more than {MOST_LEVELS} deep", name, "keep the data nearer to the root")
+        for key in group:
+            structure_step()
+            where = f"{path}/{text_of(key)}"
+            if key != text_of(key):
+                raise InputError("its name is not UTF-8", where, "write the file again")
+            link = group.get(key, getlink=True)
+            if isinstance(link, h5py.ExternalLink):
+                raise InputError(f"links to another file, {link.filename}", where, "copy the data into this file")
+            if isinstance(link, h5py.SoftLink):
+                continue
+            item = group[key]
+            if item in seen:
+                continue
+            seen.add(item)
+            _list_attributes(item)
+            if isinstance(item, h5py.Dataset):
+                if item.external or item.is_virtual:
+                    raise InputError("its data lies in another file", where, "copy the data into this file")
+                _load_filters(item, where)
+                _check_written(item, where, file_size)
+            elif isinstance(item, h5py.Group):
+                pending.append((item, where, depth + 1))
+
+
+def _list_attributes(item: h5py.HLObject) -> None:
+    """Raises one of DAMAGE for an object whose attributes cannot be listed."""
+    list(item.attrs)
+
+
+def _check_written(dataset: h5py.Dataset, where: str, file_size: int) -> None:
+    """Raises InputError for a dataset far larger than its file with missing chunks, which HDF5 reads as zeros."""
+    if dataset.shape is None or dataset.nbytes <= MOST_EXPANSION * file_size:
+        return
+    declared = f"declares {memory(dataset.nbytes)} as {list(dataset.shape)}"
+    if dataset.chunks is None:
+        raise InputError(f"{declared}, more than the whole file holds", where, "copy the file again, or make it again")
+    wanted = math.prod(-(-extent // chunk) for extent, chunk in zip(dataset.shape, dataset.chunks, strict=True))
+    held = dataset.id.get_num_chunks()
+    if held < wanted:
+        raise InputError(f"{declared}, and holds {held} of {wanted} chunks", where, "write all of it, or make it again")
+    chunk_bytes = math.prod(dataset.chunks) * dataset.dtype.itemsize
+    free = free_memory()
+    if chunk_bytes > free // 2:
+        raise InputError(
+            f"has chunks of {memory(chunk_bytes)}, and {memory(free)} of memory are free",
+            where,
+            "write it in smaller chunks",
+        )
+
+
+def _load_filters(dataset: h5py.Dataset, where: str) -> None:
+    """Registers zstd if `dataset` requires it. Raises InputError for a filter that is not installed."""
+    filters = dataset.id.get_create_plist()
+    for index in range(filters.get_nfilters()):
+        number = filters.get_filter(index)[0]
+        if number == ZSTD_FILTER and not h5z.filter_avail(number):
+            with contextlib.suppress(ImportError):
+                import_module("hdf5plugin")
+        if not h5z.filter_avail(number):
+            fix = "pip install 'collidecli[zstd]'" if number == ZSTD_FILTER else "pip install hdf5plugin"
+            raise InputError(f"is compressed with HDF5 filter {number}, which is not installed", where, fix)
+
+
+# Creation of groups, datasets and attributes in a new HDF5 file.
+#
+# A contact set has some hundred small objects. h5py's high-level functions look each one up, open it again and derive
+# its type and filters again; the low-level functions here create equal objects in less than half of that time
+# (docs/adr/0107). Equal contents give equal bytes: objects have no times. Small tables are in their object headers.
+
+DEFLATE_LEVEL = 1
+_COMPACT_BYTES = 4096
+"""Largest dataset that is stored in its object header."""
+_STRING = h5t.py_create(h5py.string_dtype(), logical=True)
+_STRING_IN_MEMORY = h5t.py_create(h5py.string_dtype())
+
+
+class NewObjects:
+    """Creates objects in a new `file` by path, with their parent groups. A path may be created only once."""
+
+    def __init__(self, file: h5py.File) -> None:
+        self._groups: dict[str, Any] = {"": file.id}
+
+    def group(self, path: str) -> Any:
+        """The low-level group at a path such as /model/shape, created if it is missing; the root is /."""
+        path = path.rstrip("/")
+        found = self._groups.get(path)
+        if found is None:
+            above, _, name = path.rpartition("/")
+            found = self._groups[path] = h5g.create(self.group(above), name.encode())
+        return found
+
+    def numbers(self, path: str, values: np.ndarray, unit: str = "") -> None:
+        """A dataset of numbers, little-endian in the file."""
+        values = np.ascontiguousarray(values)
+        dataset = self._dataset(path, _number_type(values.dtype), _space(values.shape), _layout(values.nbytes), unit)
+        if values.size:
+            dataset.write(h5s.ALL, h5s.ALL, values)
+
+    def strings(self, path: str, values: Sequence[str], unit: str = "") -> None:
+        """A dataset of UTF-8 strings of any length."""
+        layout = _layout(len(values) * _STRING.get_size())
+        dataset = self._dataset(path, _STRING, _space((len(values),)), layout, unit)
+        if values:
+            dataset.write(h5s.ALL, h5s.ALL, np.array(values, object), _STRING_IN_MEMORY)
+
+    def rows(
+        self, path: str, dtype: np.dtype, row_shape: tuple[int, ...], chunk_rows: int, compression: str, unit: str = ""
+    ) -> Any:
+        """An empty low-level dataset, extensible by rows, with the filters of `compression`."""
+        created = _creation()
+        created.set_chunk((chunk_rows, *row_shape))
+        _set_filters(created, compression)
+        space = h5s.create_simple((0, *row_shape), (h5s.UNLIMITED, *row_shape))
+        return self._dataset(path, _number_type(np.dtype(dtype)), space, created, unit)
+
+    def attribute(self, path: str, name: str, value: object) -> None:
+        """An attribute of a group: a string, a number, or an array of numbers."""
+        _set_attribute(self.group(path), name, value)
+
+    def report(self, path: str, values: Mapping[str, object]) -> None:
+        """A group from a mapping: arrays and lists as datasets, mappings as groups, other values as attributes."""
+        self.group(path)
+        for name, value in values.items():
+            below = f"{path}/{name}"
+            if isinstance(value, Mapping):
+                self.report(below, value)
+            elif isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
+                self.strings(below, value)
+            elif isinstance(value, (list, tuple, np.ndarray)):
+                self.numbers(below, np.asarray(value))
+            else:
+                self.attribute(path, name, value)
+
+    def _dataset(self, path: str, kind: Any, space: Any, created: Any, unit: str) -> Any:
+        above, _, name = path.rpartition("/")
+        dataset = h5d.create(self.group(above), name.encode(), kind, space, created)
+        if unit:
+            _set_attribute(dataset, "unit", unit)
+        return dataset
+
+
+def _set_attribute(owner: Any, name: str, value: object) -> None:
+    """A new attribute of a low-level group or dataset."""
+    if isinstance(value, str):
+        attribute = h5a.create(owner, name.encode(), _STRING, _space(()))
+        attribute.write(np.array(value, object), mtype=_STRING_IN_MEMORY)
+    else:
+        array = np.asarray(value)
+        h5a.create(owner, name.encode(), _number_type(array.dtype), _space(array.shape)).write(array)
+
+
+@cache
+def _creation_of(is_compact: bool) -> Any:
+    created = h5p.create(h5p.DATASET_CREATE)
+    created.set_obj_track_times(False)
+    if is_compact:
+        created.set_layout(h5d.COMPACT)
+    return created
+
+
+def _creation() -> Any:
+    return _creation_of(False).copy()
+
+
+def _layout(size: int) -> Any:
+    return _creation_of(0 < size <= _COMPACT_BYTES)
+
+
+@cache
+def _number_type(dtype: np.dtype) -> Any:
+    return h5t.py_create(dtype.newbyteorder("<"), logical=True)
+
+
+@cache
+def _scalar() -> Any:
+    return h5s.create(h5s.SCALAR)
+
+
+def _space(shape: tuple[int, ...]) -> Any:
+    return h5s.create_simple(shape) if shape else _scalar()
+
+
+def check_compression(compression: str) -> None:
+    """Raises InputError for an unknown compression, or one whose package is not installed."""
+    if compression not in COMPRESSIONS:
+        known = ", ".join(COMPRESSIONS)
+        raise InputError(f"unknown compression {compression!r}", "--compression", f"choose {known}")
+    if compression == "zstd":
+        _zstd()
+
+
+def _zstd() -> Any:
+    try:
+        return import_module("hdf5plugin").Zstd(clevel=1)
+    except ImportError as error:
+        raise InputError(
+            "zstd needs hdf5plugin, which is not installed",
+            "--compression",
+            "pip install 'collidecli[zstd]', or choose gzip, lzf or none",
+        ) from error
+
+
+def _set_filters(created: Any, compression: str) -> None:
+    if compression != "none":
+        created.set_shuffle()
+    if compression == "gzip":
+        created.set_deflate(DEFLATE_LEVEL)
+    elif compression == "lzf":
+        created.set_filter(h5z.FILTER_LZF, h5z.FLAG_OPTIONAL)
+    elif compression == "zstd":
+        chosen = _zstd()
+        created.set_filter(chosen.filter_id, h5z.FLAG_OPTIONAL, chosen.filter_options)
+    created.set_fletcher32()
