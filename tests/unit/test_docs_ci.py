@@ -17,7 +17,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "howto" / "ci.md"
 
 def check(folder: Path, was: dict[str, str], now: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """check.py with tables of these contents by recording."""
-    (script,) = (body for _, language, body in FENCE.findall(PAGE.read_text(encoding="utf-8")) if language == "python")
+    (script,) = (
+        body for _, language, body in FENCE.findall(PAGE.read_text(encoding="utf-8")) if "read_parquet" in body
+    )
     (folder / "check.py").write_text(script, encoding="utf-8")
     for name, contents in (("was", was), ("now", now)):
         (folder / name).mkdir()

@@ -14,7 +14,12 @@ from collidecli.cli.main import main
 from tests.unit.test_docs_guides import run_page
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/howto/label-humanoid-motion.md").read_text(encoding="utf-8")
+PAGE = (
+    (ROOT / "docs/howto/label-contacts.md")
+    .read_text(encoding="utf-8")
+    .split("\n## The motion of a humanoid")[1]
+    .split("\n## ")[0]
+)
 CONFIGS = dict(re.findall(r"`(\w+\.toml)`, for.*?```toml\n(.*?)```", PAGE, re.S))
 FRAMES = 4
 
@@ -44,7 +49,7 @@ def test_the_recipe_of_g1_runs(tmp_path, monkeypatch, capsys):
     rows[:, 6] = 1.0
     np.savetxt("walk1_subject1.csv", rows, delimiter=",")
     monkeypatch.setenv("ROS_PACKAGE_PATH", str(data.parents[1]))
-    recipe = PAGE.split("## Unitree H1")[0]
+    recipe = PAGE.split("### Unitree H1")[0]
     commands = [
         shlex.split(line) for block in re.findall(r"```sh\n(.*?)```", recipe, re.S) for line in block.splitlines()
     ]
