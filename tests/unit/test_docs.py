@@ -1,18 +1,29 @@
-"""The documents against the code: links, commands, tables, examples."""
+"""Pages of the documentation: their examples are run, their output compared by meaning, their tables held to code."""
 
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import click
 import numpy as np
+import pandas as pd
 import pytest
 
+import collidecli
+from collidecli.analysis.touches import Frames, Intervals, PairKeys
 from collidecli.cli import main as cli
+from collidecli.cli.main import main
 from collidecli.cli.settings import variables_of, verbs_of
+from collidecli.commands import report
+from collidecli.commands.event_stream import MISSED, TIMES, interval_columns
+from collidecli.commands.export import ENDINGS, NPZ_ENDING
 from collidecli.engine import pipeline
 from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
 from collidecli.engine.narrowphase.primitive.convex_convex import MAX_CONTACTS
@@ -20,8 +31,11 @@ from collidecli.errors import InputError, Interrupted, OutputError
 from collidecli.pytest_plugin import REGENERATE
 from collidecli.scene import filter_rules
 from collidecli.scene import options as choices
+from collidecli.scene.motion import Episodes
+from collidecli.scene.options import CHART_KINDS, EXPORT_FORMATS
 from collidecli.scene.shape_types import LENGTH_LIMIT, POSITION_LIMIT, ShapeType
-from tests.support.doc_examples import check_output
+from collidecli.scene.tables import RIGID_COLUMNS
+from tests.support.doc_examples import FENCE, agree, check_output, words
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -283,3 +297,394 @@ def test_readme_shows_a_real_run(tmp_path, monkeypatch, capsys):
     assert equal[0] == equal[1]
     check_output(shown.splitlines()[1], real.splitlines()[1])
     assert np.all([len(line) < 130 for line in shown.splitlines()])
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "ci.md"
+
+
+def check(folder: Path, was: dict[str, str], now: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """check.py with tables of these contents by recording."""
+    (script,) = (
+        body for _, language, body in FENCE.findall(PAGE.read_text(encoding="utf-8")) if "read_parquet" in body
+    )
+    (folder / "check.py").write_text(script, encoding="utf-8")
+    for name, contents in (("was", was), ("now", now)):
+        (folder / name).mkdir()
+        rows = [
+            {"job": "j", "motion": f"/{name}/demos/{motion}.h5", "demo": "", "content_sha256": content, "contacts": 7,
+             "file": f"{name}/{content}.h5"}
+            for motion, content in contents.items()
+        ]  # fmt: skip
+        for row in rows:
+            (folder / row["file"]).write_text(row["content_sha256"])
+        pd.DataFrame(rows).to_parquet(folder / f"{name}.parquet")
+    words = [sys.executable, "check.py", "was.parquet", "now.parquet"]
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_equal_tables_are_counted(tmp_path):
+    done = check(tmp_path, {"a": "0", "b": "1"}, {"b": "1", "a": "0"})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "equal: 2 recordings\n", "")
+    assert not (tmp_path / "different").exists()
+
+
+def test_differences_are_listed_and_their_files_copied(tmp_path):
+    done = check(tmp_path, {"equal": "0", "edited": "1", "old": "2"}, {"equal": "0", "edited": "3", "new": "4"})
+    assert (done.returncode, done.stderr) == (1, "")
+    for name in ("edited", "old", "new"):
+        assert f"demos/{name}.h5" in done.stdout
+    assert "equal" not in done.stdout
+    assert "7.0" not in done.stdout, "counts are whole numbers"
+    assert sorted(path.name for path in (tmp_path / "different").iterdir()) == ["3.h5", "4.h5"]
+
+
+DIFF_PAGE = Path(__file__).parents[2] / "docs/howto/compare-contact-sets.md"
+EXAMPLE = re.compile(r"^```(\w*)\n(.*?)^```", re.S | re.M)
+
+
+def test_the_example_of_diff(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    found = EXAMPLE.findall(DIFF_PAGE.read_text(encoding="utf-8"))
+    (scene,) = [body for language, body in found if language == "xml"]
+    start, last = scene.rsplit("0.195", 1)
+    Path("crates.xml").write_text(scene)
+    Path("moved.xml").write_text(f"{start}0.194{last}")
+    commands = next(body for language, body in found if language == "").splitlines()
+    codes = [cli.main([*shlex.split(line)[1:], *(["-q"] if " run " in line else [])]) for line in commands]
+    assert codes == [0, 0, 1]
+    (shown,) = [body for language, body in found if language == "text"]
+    real = capsys.readouterr().out
+    check_output(shown, real)
+
+
+EVENTS_PAGE = Path(__file__).parents[2] / "docs/howto/list-touches.md"
+
+
+def test_the_example_of_events(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    found = EXAMPLE.findall(EVENTS_PAGE.read_text(encoding="utf-8"))
+    (scene,) = [body for language, body in found if language == "xml"]
+    Path("ball.xml").write_text(scene)
+    commands = next(body for language, body in found if language == "").splitlines()
+    shown = ["", *(body for language, body in found if language == "text")]
+    for command, output in zip(commands, shown, strict=True):
+        assert cli.main([*shlex.split(command)[1:], *([] if output else ["-q"])]) == 0
+        real = capsys.readouterr().out
+        check_output(output, real)
+
+
+def test_contact_sets_from_python(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (scene,) = [
+        body for language, body in EXAMPLE.findall(EVENTS_PAGE.read_text(encoding="utf-8")) if language == "xml"
+    ]
+    Path("ball.xml").write_text(scene)
+    assert cli.main(["run", "ball.xml", "-o", "out.h5", "-q"]) == 0
+    code = "".join(blocks(page("docs/reference/python.md"), "python")[1:4])
+    exec(compile(code, "python.md", "exec"), {"collidecli": collidecli, "np": np})
+    for name in ("ball.png", "ball.parquet", "ball.usda", "ball.npz"):
+        assert Path(name).stat().st_size > 0
+    said = re.findall(r"print\(.*\)  # (.*)$", code, re.M)
+    assert len(said) == code.count("print(")
+    assert capsys.readouterr().out.splitlines() == said
+
+
+def test_the_table_of_columns():
+    none = Intervals.none().first
+    frames = Frames(none, none.astype(float), Episodes((), none, none, none))
+    columns = interval_columns(Intervals.none(), frames, PairKeys.of_shapes((), 1), "shapes")
+    rows = table(EVENTS_PAGE.read_text(encoding="utf-8"), "## Output")
+    assert [name for row in rows for name in re.findall(r"`(\w+)`", row[0])] == [*columns, *TIMES, MISSED]
+
+
+EXPORT_PAGE = (Path(__file__).parents[2] / "docs/howto/export-contacts.md").read_text(encoding="utf-8")
+LAYOUTS = [name for name in EXPORT_FORMATS if name not in ENDINGS]
+MADE_UP = {"N": 5, "V": 12, "E": 30, "F": 3, "W": 1, "S": 3, "B": 2, "M": 5, "number of geoms": 3}
+"""Extents of the example: contacts, velocities, entries of the Jacobian, frames, worlds, shapes, bodies, manifolds."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """out.h5 of the example, and its output."""
+    found = tmp_path_factory.mktemp("export")
+    (scene,) = [body for language, body in EXAMPLE.findall(EXPORT_PAGE) if language == "xml"]
+    (found / "crates.xml").write_text(scene)
+    return found
+
+
+def export_commands() -> list[list[str]]:
+    return [
+        shlex.split(line)[1:] for line in next(b for name, b in EXAMPLE.findall(EXPORT_PAGE) if name == "").splitlines()
+    ]
+
+
+def test_the_example_of_export(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "120")
+    run, *exports = export_commands()
+    assert cli.main([*run, "-q", "--device", "cpu"]) == 0
+    assert [cli.main(words) for words in exports] == [0, 0]
+    real = capsys.readouterr().out
+    (shown,) = [body for language, body in EXAMPLE.findall(EXPORT_PAGE) if language == "text"]
+    check_output(shown, real)
+    (code,) = [body for language, body in EXAMPLE.findall(EXPORT_PAGE) if language == "python"]
+    exec(compile(code, "export.md", "exec"), {})
+    said = re.search(r"print\(.*\)  # (.*)$", code, re.M)
+    assert said is not None
+    assert capsys.readouterr().out.strip() == said[1]
+
+
+def rows(heading: str) -> list[list[str]]:
+    """Cells of the first table behind a heading."""
+    lines = EXPORT_PAGE[EXPORT_PAGE.index(heading) :].splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("|"))
+    found = []
+    for line in lines[first + 2 :]:
+        if not line.startswith("|"):
+            break
+        found.append([cell.strip() for cell in line.strip("|").split("|")])
+    return found
+
+
+def expected(heading: str) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Type and shape of each array that a table names; one type or shape in a cell is that of every name beside it."""
+    found = {}
+    for names, types, shapes, *_ in rows(heading):
+        arrays = re.findall(r"`(\w+)`", names)
+        kinds, extents = types.split(", "), re.findall(r"\[([^\]]*)\]", shapes)
+        for k, name in enumerate(arrays):
+            kind, extent = kinds[min(k, len(kinds) - 1)], extents[min(k, len(extents) - 1)]
+            found[name] = (kind, tuple(size(one) for one in extent.split(", ") if one))
+    return found
+
+
+def size(text: str) -> int:
+    if text.isdigit():
+        return int(text)
+    base, _, more = text.partition(" + ")
+    return int(np.prod([MADE_UP[one] for one in base.split("·")])) + int(more or 0)
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_the_table_of_each_layout(name, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    if not (folder / "out.h5").exists():
+        assert cli.main([*export_commands()[0], "-q", "--device", "cpu"]) == 0
+    scene = ["--scene", "crates.xml"] if name in ("mujoco", "jacobian") else []
+    assert cli.main(["export", "out.h5", "--to", name, "-o", f"table.{name}.npz", "-q", *scene]) == 0
+    known = {**expected("## Arrays in NPZ"), **expected(f"### {name}")}
+    if name == "npz":
+        for column in RIGID_COLUMNS:
+            kind = column.dtype_for(np.dtype(np.float64)).name
+            known[column.name] = (kind, (5,) if column.width == 1 else (5, column.width))
+    with np.load(f"table.{name}.npz") as file:
+        assert set(file.files) == set(known)
+        for array in file.files:
+            kind, shape = known[array]
+            assert file[array].shape == shape, array
+            held = "string" if file[array].dtype.kind == "U" else file[array].dtype.name
+            assert held == ("float64" if kind == "real" else kind), array
+
+
+def test_the_table_of_formats():
+    found = {
+        re.findall(r"`(\w+)`", row[0])[0]: tuple(re.findall(r"`([.\w]+)`", row[1])) for row in rows("# Export contacts")
+    }
+    assert found == {name: ENDINGS.get(name, NPZ_ENDING) for name in EXPORT_FORMATS}
+
+
+DIFFERENT = 1
+GUIDES = [
+    *(f"docs/tutorial/{name}.md" for name in ("first-contact-set", "contact-pressure", "cloth")),
+    "docs/howto/label-contacts.md",
+    "docs/howto/audit-a-motion.md",
+    "docs/howto/measure-clearance.md",
+    "docs/howto/find-missed-contacts.md",
+]
+
+
+def run_page(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Runs the blocks of a page in order; a `text` block is the beginning of the last command's output."""
+    output = ""
+    text = (ROOT / name).read_text(encoding="utf-8").split("\n## The motion of a humanoid")[0]  # test_docs_humanoids
+    for file, language, body in FENCE.findall(text):
+        if file:
+            Path(file).write_text(body, encoding="utf-8")
+        elif language == "text":
+            check_output(body, output, whole=False)
+        elif language == "python":
+            capsys.readouterr()
+            exec(compile(body, name, "exec"), {})
+            output = capsys.readouterr().out
+            said = re.search(r"print\(.*\)  # (.*)$", body, re.M)
+            if said is not None:  # otherwise the next `text` block is the output
+                assert all(agree(a, b) for a, b in zip(words(said[1]), words(output), strict=True)), output
+        elif not language:
+            for line in body.splitlines():
+                capsys.readouterr()
+                arguments = shlex.split(line)[1:]
+                extra = ["--device", "cpu", "--threads", "2"] if arguments[0] == "run" else []
+                code = cli.main([*arguments, *extra])
+                output = capsys.readouterr().out
+                assert code == (DIFFERENT if output.startswith(("different", "failed")) else 0), line
+
+
+@pytest.mark.parametrize("name", GUIDES)
+def test_the_page_runs(name, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("viser")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    (tmp_path / "samples").symlink_to(ROOT / "samples")
+    run_page(name, capsys)
+
+
+@pytest.mark.parametrize(
+    ("shown", "real", "same"),
+    [
+        ("deepest  33.97 mm", "deepest  33.971 mm", True),
+        ("deepest  33.97 mm", "deepest  35.97 mm", False),
+        ("contacts  14 043 between 197 pairs", "contacts  14 044 between 197 pairs", True),
+        ("contacts  20", "contacts  21", False),
+        ("point (0.2, -0.2, -0.005)", "point (0.2, -0.2, -0.0050001)", True),
+        ("written  out.csv, 539 B", "written  out.csv, 541 B", True),
+        ("pair a and b", "pair a and c", False),
+        ("one\ntwo", "one", False),
+    ],
+)
+def test_comparison_by_meaning(shown, real, same):
+    if same:
+        check_output(shown, real)
+    else:
+        with pytest.raises(AssertionError):
+            check_output(shown, real)
+
+
+HUMANOIDS_PAGE = (
+    (ROOT / "docs/howto/label-contacts.md")
+    .read_text(encoding="utf-8")
+    .split("\n## The motion of a humanoid")[1]
+    .split("\n## ")[0]
+)
+CONFIGS = dict(re.findall(r"`(\w+\.toml)`, for.*?```toml\n(.*?)```", HUMANOIDS_PAGE, re.S))
+FRAMES = 4
+
+
+@pytest.mark.parametrize(("name", "count"), [("g1.toml", 29), ("h1.toml", 19)])
+def test_the_joints_are_as_many_as_the_title_says(name, count):
+    names = re.findall(r"\w+_joint", CONFIGS[name])
+    assert len(set(names)) == len(names) == count
+
+
+def test_the_page_of_humanoids_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "samples").symlink_to(ROOT / "samples")
+    page = re.sub(r"```(sh|toml)\n.*?```", "", HUMANOIDS_PAGE, flags=re.S).replace(
+        "np.savez(", "print(0)  # 0\nnp.savez("
+    )
+    (tmp_path / "page.md").write_text(page, encoding="utf-8")
+    run_page(str(tmp_path / "page.md"), capsys)
+
+
+def test_the_recipe_of_g1_runs(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("viser")
+    data = _robots()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "g1.toml").write_text(CONFIGS["g1.toml"])
+    (tmp_path / "g1_29dof_rev_1_0.urdf").symlink_to(data / "g1_description/urdf/g1_29dof_rev_1_0.urdf")
+    rows = np.zeros((FRAMES, 7 + 29))
+    rows[:, 2] = 0.8 - 0.02 * np.arange(FRAMES)
+    rows[:, 6] = 1.0
+    np.savetxt("walk1_subject1.csv", rows, delimiter=",")
+    monkeypatch.setenv("ROS_PACKAGE_PATH", str(data.parents[1]))
+    recipe = HUMANOIDS_PAGE.split("### Unitree H1")[0]
+    commands = [
+        shlex.split(line) for block in re.findall(r"```sh\n(.*?)```", recipe, re.S) for line in block.splitlines()
+    ]
+    assert main([*commands[0][1:], "--device", "cpu", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["frames"] == FRAMES
+    assert result["contacts"] > 0
+    for command in commands[1:]:
+        assert main(command[1:]) == 0, command
+    feet = Path("feet.csv").read_text()
+    assert "left_ankle_roll" in feet
+    assert "right_ankle_roll" in feet
+    assert "#" not in feet, "a row per foot, not per shape of it"
+    assert "ground" not in Path("self.csv").read_text()
+    assert "37 shapes" in capsys.readouterr().out, "the page has the robot"
+
+
+def _robots() -> Path:
+    """Folder of the robots of example-robot-data, which only development environments have."""
+    from importlib.metadata import PackageNotFoundError, files
+
+    try:
+        found = next(f for f in files("example-robot-data") or () if f.name == "g1_29dof_rev_1_0.urdf")
+    except (PackageNotFoundError, StopIteration):
+        pytest.skip("example-robot-data is not installed")
+    return Path(str(found.locate())).resolve().parents[2]
+
+
+MERGE_PAGE = Path(__file__).parents[2] / "docs/howto/merge.md"
+
+
+def test_the_example_of_merge(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    found = EXAMPLE.findall(MERGE_PAGE.read_text(encoding="utf-8"))
+    (scene,) = [body for language, body in found if language == "xml"]
+    Path("crates.xml").write_text(scene)
+    (commands,) = [body.splitlines() for language, body in found if language == ""]
+    for line in commands:
+        capsys.readouterr()
+        assert cli.main([*shlex.split(line)[1:], *(["--device", "cpu"] if " run " in line else [])]) == 0
+    (shown,) = [body for language, body in found if language == "text"]
+    real = capsys.readouterr().out
+    check_output(shown, real)
+
+
+def test_the_example_of_view(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("viser")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "samples").symlink_to(ROOT / "samples")
+    text = page("docs/howto/view.md")
+    for command in blocks(text)[0].splitlines():
+        assert cli.main(shlex.split(command)[1:]) == 0
+    shown = blocks(text, "text")[0].rstrip()
+    check_output(shown, capsys.readouterr().out)  # the page's size depends on viser's version
+    assert 0.9e6 < Path("pile.html").stat().st_size < 3e6
+
+
+REPORT_PAGE = (ROOT / "docs/howto/report.md").read_text(encoding="utf-8")
+
+
+def test_the_examples_of_report(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    os.symlink(ROOT / "samples", tmp_path / "samples")
+    found = EXAMPLE.findall(REPORT_PAGE)
+    outputs = [body for language, body in found if language == "text"]
+    commands = [
+        body.splitlines()
+        for language, body in found
+        if language == "" and "baseline" not in body and "out.h5" not in body
+    ]
+    assert len(commands) == len(outputs) == 2
+    for lines, shown in zip(commands, outputs, strict=True):
+        for line in lines:
+            assert cli.main(shlex.split(line)[1:]) == 0
+        real = capsys.readouterr().out
+        check_output(shown, real)
+
+
+def test_numbers_and_names_of_the_text():
+    assert f"the {report.MAX_PAIRS} pairs with the most contacts" in REPORT_PAGE
+    assert f"the {report.WORST_PAIRS} deepest" in REPORT_PAGE
+    for kind in CHART_KINDS:
+        assert f"`{kind}`" in REPORT_PAGE
+
+
+@pytest.mark.parametrize("name", re.findall(r"\]\(\.\./(images/[^)]+)\)", REPORT_PAGE))
+def test_pictures_are_small(name):
+    assert (ROOT / "docs" / name).stat().st_size < 120_000

@@ -1,8 +1,10 @@
-"""ContactSet: what Python gets of a file, against the same contacts held in memory."""
+"""Contact sets of runs from Python: cells, deepest points, particles, first calls."""
 
 from __future__ import annotations
 
+import math
 import re
+import subprocess
 import sys
 
 import h5py
@@ -10,7 +12,9 @@ import numpy as np
 import pytest
 
 import collidecli
+from collidecli.commands.deepest_point import deepest_point
 from collidecli.errors import InputError
+from collidecli.scene.placement import compose
 from collidecli.scene.tables import RIGID_COLUMNS
 from tests.support.contact_edits import made_up
 from tests.support.touch_oracle import Touch, intervals, ordered
@@ -216,3 +220,188 @@ def test_a_notebook_shows_a_table_with_escaped_texts(edited, tmp_path):
     assert "&lt;script&gt;" in shown
     assert "<script" not in shown
     assert "<b>" not in shown
+
+
+TURNED = np.array([0.3, -0.2, 0.5, *(np.array([0.1, 0.7, -0.3, 0.6]) / math.sqrt(0.95))])
+CUBE = np.array([[(k >> axis & 1) - 0.5 for axis in range(3)] for k in range(8)])
+SIDES = ((0, 4, 6, 2), (1, 3, 7, 5), (0, 1, 5, 4), (2, 6, 7, 3), (0, 2, 3, 1), (4, 5, 7, 6))
+FACES = np.array([t for a, b, c, d in SIDES for t in ((a, b, c), (a, c, d))])
+
+
+def depth_of(add_one, add_other, at) -> tuple[float, float]:
+    builder = collidecli.ModelBuilder()
+    add_one(builder, -1)
+    add_other(builder, builder.add_body())
+    model = builder.finalize()
+    poses = compose(compose(TURNED, np.array([(0, 0, 0, 0, 0, 0, 1), (*at, 0, 0, 0, 1)], float)), model.shapes.pose)
+    found = deepest_point(model, poses, 0, 1)
+    return found.depth, found.error
+
+
+def plane(builder, body):
+    builder.add_ground_plane()
+
+
+def sphere(radius):
+    return lambda builder, body: builder.add_shape_sphere(body, radius=radius)
+
+
+def box(half):
+    return lambda builder, body: builder.add_shape_box(body, hx=half, hy=half, hz=half)
+
+
+def hull(builder, body):
+    builder.add_shape_convex_hull(body, CUBE + np.array([5.0, 0.0, 0.0]), xform=(-5, 0, 0, 0, 0, 0, 1))
+
+
+def mesh(builder, body):
+    builder.add_shape_mesh(body, CUBE, FACES)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "at", "expected"),
+    [
+        (plane, sphere(0.5), (0, 0, 0.4), 0.1),
+        (plane, box(0.5), (3, 0, 0.2), 0.3),
+        (sphere(0.5), sphere(0.3), (0.6, 0, 0), 0.2),
+        (box(0.5), box(0.5), (0.7, 0.6, 0.1), 0.3),  # a corner, below the nearest face of the other
+        (lambda b, body: b.add_shape_box(body, hx=2, hy=2, hz=0.1), box(0.5), (0, 0, 0), 0.4),  # a plate in a cube
+        (box(2.0), box(0.5), (0, 0, 0), 1.5),
+        (sphere(1.0), box(0.5), (0, 0, 0), 0.5),  # the middle of a face is deeper than its corners
+        (box(0.5), sphere(0.25), (0, 0, 0.6), 0.15),
+        (hull, box(0.5), (0.7, 0.0, 0.0), 0.3),
+        (mesh, sphere(0.25), (0, 0, 0.6), 0.15),
+    ],
+)
+def test_closed_forms(one, other, at, expected):
+    depth, error = depth_of(one, other, at)
+    assert abs(depth - expected) <= error + 1e-6
+    assert error <= 2e-4
+
+
+def model(worlds: int = 1):
+    builder = collidecli.ModelBuilder()
+    body = builder.add_body()
+    builder.add_shape_sphere(body, radius=0.5)
+    builder.add_cloth_mesh(vertices=[[0, 0, 2], [1, 0, 2], [0, 1, 2]], indices=[0, 1, 2], particle_radius=0.0)
+    return builder.finalize(worlds)
+
+
+def test_positions_of_particles_and_their_contacts():
+    positions = np.full((2, 1, 3, 3), 5.0, np.float32)
+    positions[1, 0, 1] = [0.0, 0.0, 0.505]
+    contacts = collidecli.collide(model(2), particle_q=positions, device="cpu")
+    rows = contacts.groups["soft_contacts"]
+    assert rows.cell_counts.tolist() == [0, 0, 1, 1]
+    np.testing.assert_allclose(rows.columns["distance"], 0.005, atol=1e-6)
+    assert contacts.cell(1, 1).groups["soft_contacts"].columns["indices"].tolist() == [[1, -1, -1]]
+    none = collidecli.collide(model(), particle_q=positions, soft_gap=0.004, device="cpu")
+    assert none.groups["soft_contacts"].row_count == 0
+
+
+@pytest.mark.parametrize(
+    ("positions", "said"),
+    [
+        (np.zeros((1, 1, 4, 3)), r"has shape \(1, 1, 4, 3\)"),
+        (np.zeros((1, 2, 3, 3)), r"has shape \(1, 2, 3, 3\)"),
+        (np.full((1, 1, 3, 3), np.nan), "frame 0, world 0, particle 0"),
+        (np.zeros((2, 1, 3, 3)), "has 2 frames, and body_q 1"),
+    ],
+)
+def test_positions_that_do_not_fit_are_refused(positions, said):
+    with pytest.raises(InputError, match=said):
+        collidecli.collide(model(), np.array([[[[0, 0, 0, 0, 0, 0, 1.0]]]]), particle_q=positions, device="cpu")
+
+
+ADDERS = {
+    "add_particles": ([[0, 0, 2]],),
+    "add_cloth_mesh": ((0, 0, 0), (0, 0, 0, 1), 1.0, None, [[0, 0, 2], [1, 0, 2], [0, 1, 2]], [0, 1, 2]),
+    "add_soft_mesh": ((0, 0, 0), (0, 0, 0, 1), 1.0, None, [[0, 0, 2], [1, 0, 2], [0, 1, 2], [0, 0, 3]], [0, 1, 2, 3]),
+}
+
+
+@pytest.mark.parametrize("name", ADDERS)
+def test_a_margin_is_added_to_the_radii_and_a_gap_is_refused(name):
+    builder = collidecli.ModelBuilder()
+    builder.default_shape_cfg = collidecli.ShapeConfig(margin=0.5, gap=0.5)
+    radius = "radius" if name == "add_particles" else "particle_radius"
+
+    def add(**cfg):
+        getattr(builder, name)(*ADDERS[name], **{radius: 0.25}, cfg=collidecli.ShapeConfig(**cfg) if cfg else None)
+
+    add(margin=0.125)
+    add()
+    with pytest.raises(InputError, match=r"gap of 0\.01 m, which has no effect on particles") as refused:
+        add(gap=0.01)
+    assert "soft_gap" in refused.value.fix
+    assert sorted(set(builder.finalize().particles.radius.tolist())) == [0.25, 0.375]
+
+
+CALLS = """
+import faulthandler, os, sys, threading
+import numpy as np
+import collidecli
+import warp as wp
+
+THREADS = 8
+faulthandler.enable()
+settings = lambda: (wp.config.log_level, sys.getswitchinterval(), os.fstat(2).st_ino, os.get_inheritable(2))
+before, started, found = settings(), threading.Barrier(THREADS), [None] * THREADS
+changed = []
+
+def model(number):
+    builder = collidecli.ModelBuilder()
+    builder.add_ground_plane()
+    builder.add_shape_sphere(builder.add_body(), radius=0.5)
+    if number % 2:
+        builder.add_shape_box(builder.add_body(), hx=0.5, hy=0.5, hz=0.5)
+    if number % 3:
+        builder.add_shape_capsule(builder.add_body(), radius=0.2, half_height=0.3)
+    return builder.finalize()
+
+def first_call(number):
+    started.wait()
+    made = model(number)
+    poses = np.zeros((3, 1, len(made.bodies.path), 7))
+    poses[..., 2] = np.array([0.6, 0.52, 0.4]).reshape(3, 1, 1)
+    poses[..., 6] = 1.0
+    contacts = collidecli.collide(made, poses, device="cpu", memory_limit=1 << 30)
+    found[number] = contacts.distance.tobytes()
+
+def watch():
+    while not done.wait(0.001):
+        if settings() != before:
+            changed.append(settings())
+
+done = threading.Event()
+watcher = threading.Thread(target=watch)
+watcher.start()
+threads = [threading.Thread(target=first_call, args=(number,)) for number in range(THREADS)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+done.set()
+watcher.join()
+assert None not in found
+assert found[0] == found[6] and found[1] == found[7] and found[2] == found[4] and found[1] == found[5]
+assert not changed and settings() == before, (changed[:1], before)
+os.write(2, b"by the descriptor\\n")
+print("by Python", file=sys.stderr)
+"""
+
+
+def check_first_calls() -> None:
+    done = subprocess.run([sys.executable, "-c", CALLS], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert "by the descriptor\nby Python\n" in done.stderr
+
+
+def test_first_calls_from_eight_threads():
+    check_first_calls()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", range(20))
+def test_first_calls_from_eight_threads_many_times(run):
+    check_first_calls()

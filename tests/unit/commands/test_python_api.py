@@ -1,11 +1,13 @@
-"""The Python API: its example, the same contacts as a run's file, scene files in a builder, refusals."""
+"""Contacts and distances from Python: arrays, totals, timing, memory."""
 
 from __future__ import annotations
 
 import doctest
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import h5py
@@ -13,11 +15,33 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli import InputError, ModelBuilder, ShapeConfig
+from collidecli import InputError, ModelBuilder, Shape, ShapeConfig
+from collidecli.commands import contact_totals as tally_module
+from collidecli.commands import timing as timing_module
+from collidecli.commands.collision import (
+    HELD_BATCHES,
+    HELD_CHUNKS,
+    LEAST_CHUNK_ROWS,
+    POSE_BYTES,
+    WRITING_BYTES,
+    shared_out,
+)
+from collidecli.commands.contact_totals import HELD_ROWS, MAX_TABLE_SIZE, GroupTally, Tally, shape_name
 from collidecli.commands.run import RunRequest, run
+from collidecli.commands.timing import TimingReport, covered_seconds
+from collidecli.engine.pipeline import ChunkReport
+from collidecli.report.run import contact_text
+from collidecli.scene.arguments import memory
 from collidecli.scene.motion import RestingMotion
 from collidecli.scene.options import EngineOptions
-from collidecli.scene.tables import RIGID_COLUMNS
+from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock, groups_of_cells
+from collidecli.storage.h5_chunks import CHUNK_ROWS
+from tests.support.contact_groups import block_with_groups
+from tests.support.contact_sets import small_model
+from tests.support.meshes import blob, grid, point_distances, torus, winding
+from tests.support.motions import ArrayMotion
+from tests.support.oracle import rotation_of
+from tests.support.random_scenes import random_cloud, random_poses
 
 BODIES = ("a", "b", "c")
 SCENE = """<mujoco>
@@ -385,3 +409,342 @@ def test_an_open_mesh_that_cannot_be_hydroelastic_is_warned_of():
         collidecli.collide(builder.finalize())
     with pytest.raises(InputError, match="sheet"):
         collidecli.collide(builder.finalize(), hydro_fallback="refuse")
+
+
+FAR = (0.0, 0.0, 3.0, 0.0, 0.0, 0.0, 1.0)
+TURNED = (0.3, -0.2, 0.1, *(np.array([0.1, 0.7, -0.2, 0.6]) / np.linalg.norm([0.1, 0.7, -0.2, 0.6])).tolist())
+
+
+def points(seed: int, spread: float = 2.0, count: int = 200) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(-spread, spread, (count, 3))
+
+
+def of_box(p: np.ndarray, half: np.ndarray) -> np.ndarray:
+    off = np.abs(p) - half
+    return np.linalg.norm(np.maximum(off, 0.0), axis=1) + np.minimum(off.max(axis=1), 0.0)
+
+
+def of_cylinder(p: np.ndarray, radius: float, half: float) -> np.ndarray:
+    off = np.stack([np.hypot(p[:, 0], p[:, 1]) - radius, np.abs(p[:, 2]) - half], axis=1)
+    return np.linalg.norm(np.maximum(off, 0.0), axis=1) + np.minimum(off.max(axis=1), 0.0)
+
+
+def of_capsule(p: np.ndarray, radius: float, half: float) -> np.ndarray:
+    return np.linalg.norm(p - np.clip(p[:, 2], -half, half)[:, None] * [0, 0, 1], axis=1) - radius
+
+
+FORMS = [
+    ("plane", {}, lambda p: p[:, 2]),
+    ("sphere", {"radius": 0.7}, lambda p: np.linalg.norm(p, axis=1) - 0.7),
+    ("box", {"hx": 0.5, "hy": 0.9, "hz": 0.3}, lambda p: of_box(p, np.array([0.5, 0.9, 0.3]))),
+    ("capsule", {"radius": 0.3, "half_height": 0.8}, lambda p: of_capsule(p, 0.3, 0.8)),
+    ("cylinder", {"radius": 0.4, "half_height": 0.7}, lambda p: of_cylinder(p, 0.4, 0.7)),
+]
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize(("kind", "sizes", "truth"), FORMS, ids=[form[0] for form in FORMS])
+def test_signed_distances_of_primitives_have_their_closed_form(kind, sizes, truth, size):
+    given = points(1)
+    pose = np.array(TURNED)
+    placed = size * (given @ rotation_of(pose).T + pose[:3])
+    shape = Shape(kind, xform=[*size * pose[:3], *pose[3:]], **{name: size * value for name, value in sizes.items()})
+    found = collidecli.signed_distance(placed, shape)
+    np.testing.assert_allclose(found, size * truth(given), atol=1e-12 * size)
+    assert (found < 0.0).any()
+    assert (found > 0.0).any()
+
+
+@pytest.mark.parametrize("kind", ["cone", "ellipsoid", "convex_hull"])
+def test_signed_distances_of_other_convex_shapes_are_those_of_a_small_sphere(kind):
+    sizes = {"cone": {"radius": 0.6, "half_height": 0.5}, "ellipsoid": {"rx": 0.3, "ry": 0.6, "rz": 1.0}}
+    shape = Shape(kind, **sizes.get(kind, {"vertices": 4.0 * random_cloud(np.random.default_rng(2))}))
+    given = points(3, 1.2, 100)
+    poses = np.column_stack([given, np.tile([0.0, 0.0, 0.0, 1.0], (100, 1))])
+    truth = collidecli.distance(shape, Shape("sphere", radius=1e-3), pose_b=poses).distance + 1e-3
+    found = collidecli.signed_distance(given, shape)
+    np.testing.assert_allclose(found, truth, atol=1e-8)
+    assert (found < 0.0).any()
+
+
+def test_signed_distances_of_a_mesh_are_those_of_its_triangles():
+    vertices, faces = torus()
+    given = points(4, 1.5)
+    shape = Shape("mesh", vertices=vertices, faces=faces)
+    corners = vertices[faces]
+    truth = [
+        point_distances(corners, point).min() * (-1.0 if winding(corners, point) > 0.5 else 1.0) for point in given
+    ]
+    np.testing.assert_allclose(collidecli.signed_distance(given, shape), truth, atol=1e-12)
+    sheet = Shape("mesh", vertices=grid(4)[0], faces=grid(4)[1])
+    assert collidecli.signed_distance([0.1, 0.1, -0.5], sheet) == pytest.approx(0.5, abs=1e-14)
+    assert collidecli.signed_distance(np.zeros((0, 3)), shape).shape == (0,)
+
+
+def test_signed_distances_of_a_heightfield_are_those_of_its_solid():
+    field = Shape("heightfield", heights=np.zeros((3, 4)), hx=1.0, hy=0.8, base=0.4)
+    given = points(5, 1.5)
+    truth = of_box(given + np.array([0.0, 0.0, 0.2]), np.array([1.0, 0.8, 0.2]))
+    np.testing.assert_allclose(collidecli.signed_distance(given, field), truth, atol=1e-12)
+
+
+def test_distance_of_two_shapes_at_one_and_at_many_poses():
+    box, ball = Shape("box", hx=1.0, hy=1.0, hz=1.0), Shape("sphere", xform=FAR, radius=0.5)
+    found = collidecli.distance(box, ball)
+    assert found.distance == pytest.approx(1.5, abs=1e-14)
+    np.testing.assert_allclose(found.normal, [0, 0, 1], atol=1e-14)
+    np.testing.assert_allclose([found.point_a, found.point_b], [[0, 0, 1], [0, 0, 2.5]], atol=1e-12)
+    moved = np.array([[0, 0, z, 0, 0, 0, 1.0] for z in (-1.4, -2.0, 7.0)])
+    many = collidecli.distance(ball, box, pose_a=moved)
+    np.testing.assert_allclose(many.distance, [0.1, -0.5, 8.5], atol=1e-12)
+    np.testing.assert_allclose(many.normal, np.tile([0, 0, -1], (3, 1)), atol=1e-12)
+    assert (many.error[[0, 2]] < 1e-12).all()
+    assert np.isinf(many.error[1])
+
+
+def test_distances_of_convex_shapes_are_those_of_coal():
+    coal = pytest.importorskip("coal")
+    rng = np.random.default_rng(6)
+    cloud = 4.0 * random_cloud(rng)
+    vectors = coal.StdVec_Vec3s()
+    vectors.extend(list(cloud))
+    pairs = [
+        (Shape("box", hx=0.5, hy=0.9, hz=0.3), coal.Box(1.0, 1.8, 0.6)),
+        (Shape("sphere", radius=0.7), coal.Sphere(0.7)),
+        (Shape("capsule", radius=0.3, half_height=0.8), coal.Capsule(0.3, 1.6)),
+        (Shape("cylinder", radius=0.4, half_height=0.7), coal.Cylinder(0.4, 1.4)),
+        (Shape("cone", radius=0.6, half_height=0.5), coal.Cone(0.6, 1.0)),
+        (Shape("ellipsoid", rx=0.3, ry=0.6, rz=1.0), coal.Ellipsoid(0.3, 0.6, 1.0)),
+        (Shape("convex_hull", vertices=cloud), coal.Convex.convexHull(vectors, True, "Qt")),
+    ]
+    poses = random_poses(rng, (20, 2), 2.0)
+    for first, theirs_first in pairs:
+        for second, theirs_second in pairs:
+            found = collidecli.distance(first, second, pose_a=poses[:, 0], pose_b=poses[:, 1])
+            for k in np.flatnonzero(found.distance > 1e-3):
+                placed = [coal.Transform3s(rotation_of(pose), pose[:3]) for pose in poses[k]]
+                request, result = coal.DistanceRequest(), coal.DistanceResult()
+                request.gjk_tolerance = 1e-10
+                theirs = coal.distance(theirs_first, placed[0], theirs_second, placed[1], request, result)
+                assert found.distance[k] == pytest.approx(theirs, abs=1e-6)
+
+
+def test_clearance_of_a_model_in_motion():
+    builder = ModelBuilder()
+    builder.add_ground_plane(cfg=ShapeConfig(margin=0.01))
+    builder.add_shape_sphere(builder.add_body(key="ball"), radius=0.5, key="ball")
+    builder.add_shape_mesh(builder.add_body(key="blob"), *blob(np.random.default_rng(2), 6, 8), key="blob")
+    poses = np.zeros((3, 2, 2, 7))
+    poses[..., 6] = 1.0
+    poses[:, :, 0, 2] = [[1.0, 1.1], [0.7, 0.7], [0.4, 5.0]]
+    poses[:, :, 1, :3] = [8.0, 0.0, 3.0]
+    model = builder.finalize(world_count=2)
+    found = collidecli.clearance(model, poses)
+    assert found.items == (("ground_plane", "ball"), ("ground_plane", "blob"), ("ball", "blob"))
+    np.testing.assert_allclose(found.distance[..., 0], poses[:, :, 0, 2] - 0.51, atol=1e-15)
+    np.testing.assert_allclose(found.point1[..., 0, 2], poses[:, :, 0, 2] - 0.5, atol=1e-15)
+    by_body = collidecli.clearance(model, poses, by="body")
+    np.testing.assert_array_equal(by_body.distance[..., 0], found.distance[..., [0, 2]].min(axis=2))
+    assert by_body.items == ("ball", "blob", "ground_plane")
+    assert collidecli.clearance(model, poses, top=1).items == (("ground_plane", "ball"),)
+    one = collidecli.clearance(model, poses, between=("ball", "*"), margin=0.0)
+    np.testing.assert_allclose(one.distance[2, :, 0], [-0.1, found.distance[2, 1, [0, 2]].min()], atol=0.011)
+    assert (one.shape0[0, 0, 0], one.shape1[0, 0, 0]) == (0, 1)
+    assert repr(found) == "<Clearances frames=3 worlds=2 items=3>"
+
+
+def test_environments_of_one_template_move_with_their_static_shapes():
+    builder, world = ModelBuilder(), ModelBuilder()
+    world.add_shape_box(-1, hx=1.0, hy=1.0, hz=0.1, key="table")
+    world.add_shape_sphere(world.add_body((0, 0, 0.5, 0, 0, 0, 1)), radius=0.1, key="ball")
+    builder.add_world(world, count=2)
+    origins = np.array([[0.0, 0.0, 0.0, *TURNED[3:]], [5.0, 0.0, 0.0, *TURNED[3:]]])
+    found = collidecli.clearance(replace(builder.finalize(), world_pose=origins))
+    np.testing.assert_allclose(found.distance, np.full((1, 2, 1), 0.3), atol=1e-12)
+    assert abs(found.point0[0, 1, 0, 0] - found.point0[0, 0, 0, 0] - 5.0) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda box: Shape("ball"), "kind is 'ball'"),
+        (lambda box: Shape("box", radius=1.0), "radius"),
+        (lambda box: Shape("box", hx=-1.0), "size"),
+        (lambda box: Shape("box", xform=(0, 0)), "pose"),
+        (lambda box: collidecli.signed_distance([1, 2], box), "shape"),
+        (lambda box: collidecli.signed_distance([1, 2, np.nan], box), "finite"),
+        (lambda box: collidecli.distance(box, 3), "type int is no shape"),
+        (lambda box: collidecli.distance(box, box, pose_a=np.zeros((2, 7))), "quaternion"),
+        (lambda box: collidecli.distance(box, box, pose_a=np.zeros((2, 6))), "pose_a has shape"),
+        (lambda box: collidecli.distance(box, box, pose_a=[FAR] * 2, pose_b=[FAR] * 3), "2 and 3 poses"),
+        (lambda box: collidecli.distance(Shape("plane"), Shape("plane")), "two planes"),
+        (lambda box: collidecli.clearance(3), "model is a int"),
+        (lambda box: collidecli.clearance(ModelBuilder().finalize()), "no pair"),
+        (lambda box: collidecli.clearance(box.model, by="pairs"), "by is 'pairs'"),
+        (lambda box: collidecli.clearance(box.model, margin=float("nan")), "margin"),
+    ],
+)
+def test_invalid_arguments(call, words):
+    with pytest.raises(collidecli.InputError, match=words):
+        call(Shape("box", hx=1.0, hy=1.0, hz=1.0))
+
+
+@pytest.mark.parametrize("shapes", [2, 20, 256, 257, 3000])
+@pytest.mark.parametrize(("most", "held"), [(MAX_TABLE_SIZE, HELD_ROWS), (MAX_TABLE_SIZE, 60), (4, 1)])
+def test_pairs_and_the_deepest_of_several_blocks(shapes, most, held, monkeypatch):
+    """Added up at the end alone, again and again, and with two blocks at a time."""
+    monkeypatch.setattr(tally_module, "HELD_ROWS", held)
+    if shapes**2 > MAX_TABLE_SIZE:
+        monkeypatch.setattr(tally_module, "MAX_TABLE_SIZE", most)
+    rng = np.random.default_rng(shapes)
+    tally, wanted, touching, deepest, cells_of = Tally(shapes), Counter(), Counter(), [], [set(), set()]
+    for first in range(0, 30, 10):
+        counts = rng.integers(0, 9, 10) if first != 10 else np.zeros(10, np.int64)
+        count = int(counts.sum())
+        shape0 = rng.integers(0, shapes - 1, count).astype(np.int32)
+        shape1 = rng.integers(shape0 + 1, shapes).astype(np.int32)
+        order = np.lexsort((shape1, shape0, np.repeat(np.arange(10), counts)))
+        shape0, shape1 = shape0[order], shape1[order]
+        distance = rng.normal(size=count).astype(np.float32)
+        tally.add(ContactBlock(first, counts, {"shape0": shape0, "shape1": shape1, "distance": distance}))
+        rows = list(zip(shape0.tolist(), shape1.tolist(), strict=True))
+        wanted.update(rows)
+        touching.update(row for row, apart in zip(rows, distance, strict=True) if apart <= 0.0)
+        cells = np.repeat(np.arange(first, first + 10), counts).tolist()
+        deepest += zip(distance.tolist(), shape0.tolist(), shape1.tolist(), cells, strict=True)
+        for row, cell, apart in zip(rows, cells, distance, strict=True):
+            cells_of[0].add((row, cell))
+            cells_of[1].update([(row, cell)] if apart <= 0.0 else [])
+    found = tally.pairs()
+    assert found == {pair: (number, touching[pair]) for pair, number in wanted.items()}
+    assert [number for number, _ in found.values()] == sorted(wanted.values(), reverse=True)
+    assert (tally.contact_pair_cells, tally.touching_pair_cells) == tuple(map(len, cells_of))
+    assert tally.deepest == min(deepest)
+
+
+def test_touching_and_near_contacts_are_told_apart():
+    """Pairs 0-1 and 0-2 touch, 1-2 only comes near; a distance of 0 is a touch."""
+    model = small_model(1)
+    columns = {
+        "shape0": np.array([0, 0, 0, 1, 0], np.int32),
+        "shape1": np.array([1, 1, 2, 2, 1], np.int32),
+        "distance": np.array([-0.1, 0.02, 0.0, 0.01, 0.03], np.float32),
+    }
+    tally = Tally(len(model.shapes))
+    tally.add(ContactBlock(0, np.array([4, 1]), columns))
+    found = tally.counts(model, None)
+    assert (found.contacts, found.touching_contacts, found.near_contacts) == (5, 2, 3)
+    assert (found.contact_pair_count, found.touching_pair_count) == (3, 2)
+    assert (found.contact_pair_cells, found.touching_pair_cells) == (4, 2)
+    assert [(pair.contacts, pair.touching) for pair in found.top_pairs] == [(3, 1), (1, 1), (1, 0)]
+    words = contact_text(vars(found))
+    assert words == "5: 2 touching (2 pairs of shapes), 3 near, in the gap (1 more pair of shapes)"
+
+
+def test_both_ways_are_tried():
+    assert 256**2 <= MAX_TABLE_SIZE < 257**2
+
+
+def test_counts_of_groups_do_not_depend_on_the_blocks():
+    model = small_model()
+    block = block_with_groups(model, 6)
+    cells = len(block.cell_counts)
+    tallies = []
+    for edges in ((0, cells), (0, 1, 4, cells)):
+        tally = GroupTally()
+        for first, end in pairwise(edges):
+            tally.add(replace(block, first_cell=first, groups=groups_of_cells(block.groups, np.arange(first, end))))
+        tallies.append(tally.counts(model, None))
+    assert tallies[0] == tallies[1]
+    for name, held in block.groups.items():
+        found = tallies[0][name]
+        assert (found.rows, found.cells) == (held.row_count, np.count_nonzero(held.cell_counts))
+        if name in ("hydro_faces", "touches"):
+            assert found.deepest is None
+            continue
+        column = held.columns["depth" if name == "hydro_patches" else "distance"]
+        row = int(np.argmin(column))
+        cell = int(np.repeat(np.arange(cells), held.cell_counts)[row])
+        deepest = found.deepest
+        assert (deepest.distance, deepest.frame, deepest.world) == (column[row], *divmod(cell, model.world_count))
+        shapes = [held.columns[key][row] for key in ("shape0", "shape1", "shape") if key in held.columns]
+        names = [shape_name(model, shape) for shape in shapes]
+        assert [name for name in (deepest.shape0, deepest.shape1) if name] == names
+
+
+@pytest.mark.parametrize(
+    ("intervals", "seconds"),
+    [
+        ([], 0.0),
+        ([(1.0, 3.0)], 2.0),
+        ([(1.0, 3.0), (5.0, 6.0)], 3.0),
+        ([(2.0, 12.0), (0.0, 10.0)], 12.0),
+        ([(0.0, 10.0), (2.0, 3.0)], 10.0),
+        ([(0.0, 1.0), (1.0, 2.0)], 2.0),
+    ],
+)
+def test_covered_seconds(intervals, seconds):
+    assert covered_seconds(intervals) == seconds
+
+
+def test_time_of_compilation_is_no_time_of_the_run(monkeypatch):
+    """Two threads wait for the same kernels: the time counts once."""
+    timing = TimingReport()
+    timing.seconds["compile"] = 0.5
+    timing.add_chunk(ChunkReport(thread="a", compiling=((11.0, 14.0),)))
+    timing.add_chunk(ChunkReport(thread="b", compiling=((12.0, 15.0),)))
+    monkeypatch.setattr(timing_module.time, "perf_counter", lambda: 20.0)
+    for _ in range(2):
+        assert timing.end_run(10.0) == 10.0
+        assert timing.wall_seconds == 6.0
+        assert timing.seconds["compile"] == 4.5
+    assert [(span.name, span.thread, span.seconds) for span in timing.spans] == [
+        ("compile", "a", 3.0),
+        ("compile", "b", 3.0),
+    ]
+
+
+MIB = 1 << 20
+
+
+def model_and_motion(bodies: int, worlds: int = 1, recorded: int = 1):
+    builder = ModelBuilder()
+    for _ in range(bodies):
+        builder.add_shape_sphere(builder.add_body(), radius=0.1)
+    poses = np.zeros((2, recorded, bodies, 7))
+    poses[..., 6] = 1.0
+    return builder.finalize(world_count=worlds), ArrayMotion(poses)
+
+
+def taken(shares, frame_bytes: int, worlds: int = 1) -> int:
+    row_bytes = sum(c.width * c.dtype_for(np.dtype(np.float64)).itemsize for c in RIGID_COLUMNS)
+    frames = -(-shares.chunk_cells // worlds)
+    return HELD_BATCHES * frames * frame_bytes + HELD_CHUNKS * shares.chunk_rows * row_bytes + WRITING_BYTES
+
+
+def test_what_is_enough_is_not_cut():
+    shares = shared_out(1024 * MIB, *model_and_motion(10), 3000)
+    assert (shares.chunk_cells, shares.chunk_rows) == (3000, CHUNK_ROWS)
+
+
+@pytest.mark.parametrize("limit", [8 * MIB, 64 * MIB, 256 * MIB])
+@pytest.mark.parametrize(("bodies", "worlds", "recorded"), [(3, 1, 1), (50, 64, 64), (50, 64, 1)])
+def test_the_shares_add_up_to_the_limit(limit, bodies, worlds, recorded):
+    shares = shared_out(limit, *model_and_motion(bodies, worlds, recorded), 10_000 * worlds)
+    assert taken(shares, POSE_BYTES * bodies * recorded, worlds) + shares.engine_bytes == limit
+    assert shares.engine_bytes >= limit // 2
+    assert shares.chunk_cells % worlds == 0
+
+
+def test_a_limit_too_small_for_a_frame_is_refused_with_what_is_enough():
+    model, motion = model_and_motion(400, 64, 64)
+    frame = POSE_BYTES * 400 * 64
+    with pytest.raises(InputError, match=f"{memory(frame)} of poses") as refusal:
+        shared_out(8 * MIB, model, motion, 640)
+    assert refusal.value.where == "--memory-limit"
+    enough = int(refusal.value.fix.split()[3].removesuffix("MiB"))
+    shares = shared_out(enough * MIB, model, motion, 640)
+    assert shares.chunk_cells == 64
+    assert shares.chunk_rows == LEAST_CHUNK_ROWS
+    with pytest.raises(InputError):
+        shared_out((enough - 1) * MIB, model, motion, 640)

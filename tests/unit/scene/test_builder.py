@@ -1,10 +1,19 @@
-"""The builder: indices and rows, worlds and templates, names, poses."""
+"""Scenes built in Python: shapes, placement, and what is refused."""
+
+from __future__ import annotations
+
+import math
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
+import collidecli
+from collidecli.errors import InputError
+from collidecli.scene import filters
 from collidecli.scene.builder import Z_TO_UP, ModelBuilder
 from collidecli.scene.filters import allowed_pairs, explain
+from collidecli.scene.placement import IDENTITY_POSE, compose, inverse, shift_between
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 
@@ -273,3 +282,412 @@ def test_allowed_pairs_of_more_shapes_than_a_block():
     pairs = allowed_pairs(builder.finalize(), 0)
     assert pairs.dtype == np.int32
     np.testing.assert_array_equal(pairs, np.column_stack([i[may], j[may]]))
+
+
+UNIT = (0, 0, 0, 1)
+
+
+@pytest.fixture
+def builder() -> ModelBuilder:
+    """Two bodies with a sphere each, then a world with one more."""
+    made = ModelBuilder()
+    for _ in range(2):
+        made.add_shape_sphere(made.add_body())
+    made.begin_world()
+    made.add_shape_sphere(made.add_body())
+    made.end_world()
+    made.begin_world()
+    made.add_shape_sphere(made.add_body())
+    made.end_world()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("xform", "what"),
+    [
+        ((0, 0, 0), "shape"),
+        ((0, 0, math.nan, *UNIT), "not finite"),
+        ((0, math.inf, 0, *UNIT), "not finite"),
+        ((0, 0, 0, 0, 0, 0, 0), "norm 0"),
+        ((0, 0, 0, 0, 0, 0, 1.01), "norm 1.01"),
+    ],
+)
+def test_poses(builder, xform, what):
+    with pytest.raises(InputError, match=what) as error:
+        builder.add_body(xform=xform, key="cart")
+    assert "body 'cart'" in str(error.value)
+    with pytest.raises(InputError, match=what):
+        builder.add_shape_sphere(0, xform=xform)
+
+
+@pytest.mark.parametrize(
+    ("shape_type", "size"),
+    [
+        (ShapeType.SPHERE, (0.0,)), (ShapeType.SPHERE, (-1.0,)), (ShapeType.SPHERE, (math.nan,)),
+        (ShapeType.BOX, (1.0, 1.0)), (ShapeType.SPHERE, (1.0, 2.0)), (ShapeType.CAPSULE, (1.0, -1.0)),
+        (ShapeType.PLANE, (1.0,)),
+    ],
+)  # fmt: skip
+def test_sizes(builder, shape_type, size):
+    with pytest.raises(InputError, match="size") as error:
+        builder.add_shape(0, shape_type, size, key="lamp")
+    assert "shape 'lamp'" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "cfg",
+    [
+        ShapeConfig(margin=-0.1), ShapeConfig(gap=-0.1), ShapeConfig(friction=math.nan), ShapeConfig(gap=math.inf),
+        ShapeConfig(collision_group=1.5), ShapeConfig(collision_group=True), ShapeConfig(collision_group=1 << 63),
+        ShapeConfig(mask_either=(1, None)), ShapeConfig(mask_either=(1,)), ShapeConfig(mask_either=3),
+        ShapeConfig(mask_both=(1 << 64, 1)), ShapeConfig(usd_groups="group"),
+    ],
+)  # fmt: skip
+def test_configs(builder, cfg):
+    with pytest.raises(InputError) as error:
+        builder.add_shape_sphere(0, cfg=cfg, key="lamp")
+    assert "shape 'lamp'" in str(error.value)
+
+
+@pytest.mark.parametrize("body", [-2, 4])
+def test_bodies_that_are_not_there(builder, body):
+    with pytest.raises(InputError, match="no body"):
+        builder.add_shape_sphere(body)
+    with pytest.raises(InputError, match="no body"):
+        builder.add_joint(0, body)
+    with pytest.raises(InputError, match="no body"):
+        builder.add_articulation([0, body])
+
+
+def test_joints_and_articulations_that_cannot_be(builder):
+    with pytest.raises(InputError, match="itself"):
+        builder.add_joint(1, 1)
+    with pytest.raises(InputError, match="different worlds"):
+        builder.add_joint(2, 3)
+    with pytest.raises(InputError, match="several worlds"):
+        builder.add_articulation([2, 3])
+    builder.add_articulation([0])
+    with pytest.raises(InputError, match="another articulation"):
+        builder.add_articulation([0, 1])
+
+
+@pytest.mark.parametrize("add", ["add_shape_collision_filter_pair", "add_shape_forced_pair"])
+def test_pairs_that_cannot_be(builder, add):
+    with pytest.raises(InputError, match="one shape"):
+        getattr(builder, add)(1, 1)
+    with pytest.raises(InputError, match="no shape 4"):
+        getattr(builder, add)(1, 4)
+    with pytest.raises(InputError, match="no shape -1"):
+        getattr(builder, add)(-1, 1)
+
+
+def test_forced_pairs_that_cannot_be(builder):
+    with pytest.raises(InputError, match="different worlds"):
+        builder.add_shape_forced_pair(2, 3)
+    with pytest.raises(InputError, match="margin is -1"):
+        builder.add_shape_forced_pair(0, 1, margin=-1.0)
+    planes = builder.add_shape_plane(-1), builder.add_shape_plane(0)
+    with pytest.raises(InputError, match="two planes"):
+        builder.add_shape_forced_pair(*planes)
+    builder.add_shape_forced_pair(0, 1, gap=0.1)
+    builder.add_shape_forced_pair(1, 0, gap=0.1)
+    assert len(builder.finalize().forced_gap) == 1
+    builder.add_shape_forced_pair(0, 1, gap=0.2)
+    with pytest.raises(InputError, match="forced twice"):
+        builder.finalize()
+
+
+def test_worlds_left_open_or_nested(builder):
+    with pytest.raises(InputError, match="no world is open"):
+        builder.end_world()
+    builder.begin_world()
+    for call in (builder.begin_world, builder.finalize, lambda: builder.add_world(ModelBuilder())):
+        with pytest.raises(InputError, match="still open"):
+            call()
+    with pytest.raises(InputError, match="another world"):
+        builder.add_shape_sphere(2)
+
+
+def test_added_worlds_that_cannot_be(builder):
+    other = ModelBuilder()
+    other.add_body()
+    with pytest.raises(InputError, match="worlds of its own"):
+        builder.add_world(builder)
+    with pytest.raises(InputError, match="worlds of its own"):
+        ModelBuilder().add_world(builder)
+    with pytest.raises(InputError, match="xform moves"):
+        builder.add_world(other, xform=(1, 0, 0, *UNIT))
+    with pytest.raises(InputError, match="count is 0"):
+        builder.add_world(other, count=0)
+    other.gap_rule = "sum"
+    with pytest.raises(InputError, match="gap_rule is 'sum'"):
+        builder.add_world(other)
+
+
+def test_a_replica_is_not_added_to(builder):
+    other = ModelBuilder()
+    other.add_body()
+    world = builder.add_world(other)
+    with pytest.raises(InputError, match="copy of another builder"):
+        builder.add_body(world=world)
+    with pytest.raises(InputError, match="copy of another builder"):
+        builder.add_shape_sphere(builder.body_count - 1)
+    with pytest.raises(InputError, match="no world 3"):
+        builder.add_body(world=3)
+
+
+def test_names_that_are_not_unique(builder):
+    builder.add_body(key="cart")
+    builder.add_body(key="cart", world=0)
+    with pytest.raises(InputError, match="two body names of one world are 'cart'"):
+        builder.finalize()
+    with pytest.raises(InputError, match="key is ''"):
+        builder.add_body(key="")
+    twice = ModelBuilder()
+    for _ in range(2):
+        twice.add_ground_plane()
+    with pytest.raises(InputError, match="two shape names of one world are 'ground_plane'"):
+        twice.finalize()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("gap_rule", "min"), ("up_axis", "z"), ("default_gap", -0.1), ("default_gap", math.nan)]
+)
+def test_options_that_are_not_known(builder, name, value):
+    setattr(builder, name, value)
+    with pytest.raises(InputError, match=name):
+        builder.finalize()
+
+
+def test_world_counts(builder):
+    assert builder.finalize(world_count=2).world_count == 2
+    with pytest.raises(InputError, match="world_count is 3"):
+        builder.finalize(world_count=3)
+    with pytest.raises(InputError, match="world_count is 0"):
+        ModelBuilder().finalize(world_count=0)
+
+
+def test_too_many_classes(monkeypatch):
+    monkeypatch.setattr(filters, "MAX_CLASSES", 3)
+    builder = ModelBuilder()
+    for group in range(1, 5):
+        builder.add_shape_sphere(-1, cfg=ShapeConfig(collision_group=group))
+    with pytest.raises(InputError, match="4 different combinations"):
+        builder.finalize()
+
+
+def test_explain_refuses_unknown_and_equal_shapes(builder):
+    model = builder.finalize()
+    with pytest.raises(InputError, match="no shape 4"):
+        explain(model, 0, 4)
+    with pytest.raises(InputError, match="both shapes are shape 1"):
+        explain(model, 1, 1)
+
+
+TRIANGLE = ([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [(0, 1, 2)])
+
+
+@pytest.mark.parametrize("wrong", ["x", {}, 1.5, [1], [[1], [1, 2]], object(), math])
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda b, x: b.add_body(xform=x), "pose"),
+        (lambda b, x: b.add_body(key=x if x != "x" else ""), "key"),
+        (lambda b, x: b.add_body(world=x), "world"),
+        (lambda b, x: b.add_shape_sphere(x), "body"),
+        (lambda b, x: b.add_shape_sphere(0, xform=x), "pose"),
+        (lambda b, x: b.add_shape_sphere(0, cfg=x), "cfg"),
+        (lambda b, x: b.add_shape_mesh(0, *TRIANGLE, cfg=x), "cfg"),
+        (lambda b, x: b.add_shape_mesh(0, *TRIANGLE, two_sided=x), "two_sided"),
+        (lambda b, x: b.add_shape_mesh(0, x, TRIANGLE[1]), "vertices"),
+        (lambda b, x: b.add_shape_convex_hull(0, x), "points"),
+        (lambda b, x: b.add_shape_heightfield(0, [[0, 0], [0, 0]], base=x if x != 1.5 else -x), "base"),
+        (lambda b, x: b.add_shape(0, x), "type"),
+        (lambda b, x: b.add_shape(0, ShapeType.BOX, x), "size"),
+        (lambda b, x: b.add_shape_sphere(0, radius=x if x != 1.5 else -x), "size"),
+        (lambda b, x: b.add_shape_sphere(0, cfg=ShapeConfig(friction=x if x != 1.5 else -x)), "friction"),
+        (lambda b, x: b.add_shape_sphere(0, cfg=ShapeConfig(collision_group=x)), "collision_group"),
+        (lambda b, x: b.add_shape_sphere(0, cfg=ShapeConfig(has_shape_collision=x)), "has_shape_collision"),
+        (lambda b, x: b.add_shape_sphere(0, cfg=ShapeConfig(usd_groups=x)), "usd_groups"),
+        (lambda b, x: b.add_joint(0, x), "body"),
+        (lambda b, x: b.add_joint(0, 1, collision_filter_parent=x), "collision_filter_parent"),
+        (lambda b, x: b.add_articulation([x]), "body"),
+        (lambda b, x: b.add_shape_forced_pair(0, 1, material=x), "material"),
+        (lambda b, x: b.add_shape_collision_filter_pair(0, x), "shape"),
+        (lambda b, x: b.add_collision_group_filter("a", x if x != "x" else 3), "group_b"),
+        (lambda b, x: b.add_world(x), "other"),
+        (lambda b, x: b.add_world(ModelBuilder(), count=x), "count"),
+        (lambda b, x: b.finalize(world_count=x), "world_count"),
+        (lambda b, x: b.finalize(static_pairs=x), "static_pairs"),
+    ],
+)  # fmt: skip
+def test_values_of_another_kind(builder, call, argument, wrong):
+    """The message names the argument and its value; nothing of the builder has changed."""
+    before = builder.body_count, builder.shape_count, builder.world_count
+    with pytest.raises(InputError, match=argument):
+        call(builder, wrong)
+    assert (builder.body_count, builder.shape_count, builder.world_count) == before
+    builder.finalize()
+
+
+def test_an_up_axis_that_is_none(builder):
+    builder.up_axis = "z"
+    with pytest.raises(InputError, match="up_axis is 'z'"):
+        builder.add_ground_plane()
+
+
+TURN = Rotation.from_euler("xyz", (0.3, -0.2, 1.1))
+ORIGINS = [
+    (0.25, -0.5, 0.0, 0.0, 0.0, 0.0, 1.0),
+    (4.5, 2.0, 0.125, 0.0, 0.0, 0.0, 1.0),
+    (-3.0, 7.0, 0.05, *TURN.as_quat()),
+]
+HALF = 0.5**0.5
+BODY = (0.1, 0.2, 0.45, 0.0, 0.0, HALF, HALF)
+SHELF = (0.1, 0.9, 0.4, 0.0, 0.0, 0.0, 1.0)
+
+
+def in_frame(origin, local) -> list[float]:
+    """`local`, given in the frame of `origin`, in world: by SciPy, not by the code under test."""
+    turn = Rotation.from_quat(origin[3:])
+    return [*(turn.apply(local[:3]) + origin[:3]), *(turn * Rotation.from_quat(local[3:])).as_quat()]
+
+
+def add_contents(builder: ModelBuilder, origin) -> None:
+    body = builder.add_body(in_frame(origin, BODY), key="robot")
+    builder.add_shape_box(body, hx=0.4, hy=0.5, hz=0.5, key="box")
+    builder.add_shape_capsule(body, xform=(0.0, 0.0, 0.8, 0, 0, 0, 1), radius=0.2, half_height=0.3, key="head")
+    builder.add_shape_box(-1, in_frame(origin, SHELF), hx=0.3, hy=0.3, hz=0.3, key="shelf")
+
+
+def globals_of(builder: ModelBuilder) -> None:
+    builder.add_ground_plane()
+    builder.add_shape_box(-1, (5.2, 2.0, 0.5, 0, 0, 0, 1), hx=0.5, hy=0.5, hz=0.5, key="wall")
+
+
+def shared_model():
+    builder = ModelBuilder()
+    globals_of(builder)
+    world = builder.begin_world("env_0", ORIGINS[0])
+    add_contents(builder, ORIGINS[0])
+    builder.end_world()
+    for k, origin in enumerate(ORIGINS[1:], 1):
+        builder.repeat_world(world, f"env_{k}", origin)
+    return builder.finalize()
+
+
+def alone_model(origin):
+    builder = ModelBuilder()
+    globals_of(builder)
+    add_contents(builder, origin)
+    return builder.finalize()
+
+
+@pytest.mark.parametrize("broad_phase", ["nxn", "sap", "explicit"])
+def test_contacts_are_those_of_each_world_alone(broad_phase):
+    model = shared_model()
+    together = collidecli.collide(model, broad_phase=broad_phase, device="cpu")
+    found = []
+    for world, origin in enumerate(ORIGINS):
+        ours, alone = together.cell(0, world), collidecli.collide(alone_model(origin), device="cpu")
+        found.append(ours.rigid_contact_count)
+        for name in ("shape0", "shape1", "feature0", "feature1", "kind"):
+            np.testing.assert_array_equal(getattr(ours, name), getattr(alone, name))
+        # 1e-12: a pose in metres is composed in float64; the other columns are float32.
+        for name, error in (("point0", 1e-12), ("point1", 1e-12), ("distance", 1e-6), ("normal", 1e-6)):
+            np.testing.assert_allclose(getattr(ours, name), getattr(alone, name), rtol=0.0, atol=error)
+        for name in ("offset0", "offset1"):
+            np.testing.assert_allclose(getattr(ours, name), getattr(alone, name), rtol=0.0, atol=1e-6)
+    assert len(model.shapes) == 5
+    assert min(found) > 0
+    assert found[1] > found[0], "the wall stands beside the second world alone"
+
+
+def test_the_static_shapes_of_a_world_do_not_meet_those_outside():
+    """The shelf of the second world is near the wall: both are static there too."""
+    pairs = collidecli.collide(shared_model(), gap=10.0, device="cpu")
+    model = shared_model()
+    static = model.shapes.body == -1
+    assert not (static[pairs.shape0] & static[pairs.shape1]).any()
+
+
+def test_resting_poses_stand_in_each_world():
+    model = shared_model()
+    expected = [in_frame(origin, BODY) for origin in ORIGINS]
+    np.testing.assert_allclose(model.resting_poses()[:, 0], expected, rtol=0.0, atol=1e-14)
+    np.testing.assert_allclose(model.world_pose, ORIGINS, rtol=0.0, atol=1e-15)
+    assert model.world_path == ("env_0", "env_1", "env_2")
+
+
+def test_a_global_body_stays():
+    builder = ModelBuilder()
+    builder.add_shape_sphere(builder.add_body((1, 2, 3, 0, 0, 0, 1), key="lamp"))
+    world = builder.begin_world("a", ORIGINS[0])
+    builder.add_shape_sphere(builder.add_body(ORIGINS[0], key="ball"))
+    builder.end_world()
+    builder.repeat_world(world, "b", ORIGINS[2])
+    poses = builder.finalize().resting_poses()
+    np.testing.assert_array_equal(poses[0, 0], poses[1, 0])
+    np.testing.assert_allclose(poses[1, 1], ORIGINS[2], rtol=0.0, atol=1e-15)
+
+
+def test_nothing_changes_where_all_worlds_stand_alike():
+    builder = ModelBuilder()
+    world = builder.begin_world("a", ORIGINS[2])
+    add_contents(builder, ORIGINS[2])
+    builder.end_world()
+    builder.repeat_world(world, "b", ORIGINS[2])
+    model = builder.finalize()
+    assert model.world_shift is None
+    assert model.resting_poses().shape == (1, 1, 7)
+    plain = alone_model(ORIGINS[0])
+    assert plain.world_shift is None
+    np.testing.assert_array_equal(plain.world_pose, [IDENTITY_POSE])
+
+
+def test_a_shift_without_a_turn_is_exact():
+    world_pose = np.array([(0.1, 0.2, 0.3, *TURN.as_quat()), (2.1, 0.2, 0.3, *TURN.as_quat())])
+    shift = shift_between(world_pose, world_pose[[0, 0]])
+    np.testing.assert_array_equal(shift, [IDENTITY_POSE, (2.1 - 0.1, 0, 0, 0, 0, 0, 1)])
+    pose = np.array((1.5, 2.5, 3.5, *TURN.as_quat()))
+    np.testing.assert_array_equal(compose(shift[1], pose)[3:], pose[3:])
+
+
+def test_an_inverse_takes_back():
+    pose = np.array((1.5, -2.5, 3.5, *TURN.as_quat()))
+    np.testing.assert_allclose(compose(inverse(pose), pose), IDENTITY_POSE, rtol=0.0, atol=1e-15)
+
+
+def test_things_can_be_added_to_a_world_that_was_ended():
+    builder = ModelBuilder()
+    first = builder.begin_world("a")
+    builder.end_world()
+    builder.begin_world("b")
+    builder.end_world()
+    with builder.in_world(first):
+        builder.add_shape_sphere(builder.add_body())
+    with builder.in_world(-1):
+        builder.add_ground_plane()
+    np.testing.assert_array_equal(builder.finalize().shapes.template, [-1, 0])
+    with pytest.raises(InputError, match="there is no world 2"), builder.in_world(2):
+        pass
+
+
+@pytest.mark.parametrize("broad_phase", ["nxn", "sap"])
+def test_a_motion_of_one_world_moves_with_each_origin(broad_phase):
+    """What the same poses give when they are spelt out for each world."""
+    model = shared_model()
+    rng = np.random.default_rng(7)
+    poses = np.repeat(model.bodies.pose[None, None], 5, axis=0)
+    poses[..., :3] += rng.uniform(-0.1, 0.1, (5, 1, 1, 3))
+    spelt_out = model.moved_with_worlds(poses)
+    assert spelt_out.shape == (5, 3, 1, 7)
+    one = collidecli.collide(model, poses, broad_phase=broad_phase, device="cpu")
+    each = collidecli.collide(model, spelt_out, broad_phase=broad_phase, device="cpu")
+    assert one.rigid_contact_count > 0
+    np.testing.assert_array_equal(one.cell_start, each.cell_start)
+    np.testing.assert_array_equal(one.shape0, each.shape0)
+    # The products of poses are the kernel's here and NumPy's there: float64 rounding apart.
+    np.testing.assert_allclose(one.point0, each.point0, rtol=0.0, atol=1e-13)
+    np.testing.assert_allclose(one.offset0, each.offset0, rtol=0.0, atol=1e-6)
+    np.testing.assert_allclose(one.distance, each.distance, rtol=0.0, atol=1e-6)

@@ -1,8 +1,11 @@
-"""Every rule of the format, broken one at a time, is found; a good file has no finding."""
+"""Faults of contact sets that check and readers find, golden files, and the hash of blocks."""
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -11,7 +14,9 @@ import pytest
 from collidecli.errors import InputError
 from collidecli.scene.tables import ContactBlock
 from collidecli.storage.contact_sets.check import check_file
+from collidecli.storage.contact_sets.content_hash import BLOCK_ROWS, BlockDigest, StreamDigest, content_hash
 from collidecli.storage.contact_sets.reader import ContactSet
+from tests.support.contact_groups import OF_CELLS, block_with_groups
 from tests.support.contact_sets import made_up_block, small_model, write_contact_set
 
 MODEL = small_model(forced=True)
@@ -303,3 +308,370 @@ def test_damage_anywhere_is_told_in_words_and_in_data_always_found(path):
         path.write_bytes(data)
         found = check_file(path)
         assert found or place not in in_data
+
+
+GOLDEN = Path(__file__).parents[3] / "golden" / "contacts_1_0.h5"
+
+
+def refusal(path: Path, dataset: str, **how) -> str:
+    shutil.copy(GOLDEN, path)
+    with h5py.File(path, "r+") as file:
+        del file[dataset]
+        file.create_dataset(dataset, **how)
+    with pytest.raises(InputError) as caught:
+        ContactSet.open(path)
+    return str(caught.value)
+
+
+def test_tables_of_different_lengths(tmp_path: Path):
+    with h5py.File(GOLDEN) as file:
+        count = len(file["/model/shape/path"])
+    said = refusal(tmp_path / "x.h5", "/model/shape/gap", data=np.zeros(count - 1, np.float32))
+    assert f"x.h5: /model/shape/gap: has {count - 1} rows, and /model/shape/path has {count}" in said
+    said = refusal(tmp_path / "x.h5", "/time/time", data=np.zeros(0))
+    assert "/time/time: has 0 rows, and /time/step has" in said
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"dtype": np.dtype("V16")},
+        {"dtype": np.dtype([("x", "f8")])},
+        {"dtype": h5py.ref_dtype},
+        {"dtype": h5py.vlen_dtype(np.float64)},
+        {"dtype": np.complex128},
+        {"dtype": np.float64},
+        {"dtype": np.int64},
+        {"dtype": bool},
+    ],
+    ids=lambda how: str(how["dtype"])[:20],
+)
+def test_values_of_another_kind(tmp_path: Path, how):
+    with h5py.File(GOLDEN) as file:
+        shapes, rows = len(file["/model/shape/path"]), len(file["/rigid_contacts/shape0"])
+    said = refusal(tmp_path / "x.h5", "/model/shape/body", shape=(shapes,), **how)
+    assert "x.h5: /model/shape/body: is " in said
+    assert "not int32 of one extent" in said
+    said = refusal(tmp_path / "x.h5", "/rigid_contacts/shape0", shape=(rows,), **how)
+    assert "x.h5: /rigid_contacts/shape0: is " in said
+
+
+def test_a_dataset_of_nothing(tmp_path: Path):
+    for name in ("/model/shape/body", "/rigid_contacts/shape0", "/rigid_contacts/cell_start"):
+        assert f"x.h5: {name}: " in refusal(tmp_path / "x.h5", name, data=h5py.Empty("i4"))
+
+
+def test_chunks_that_are_unpacked_whole(tmp_path: Path):
+    with h5py.File(GOLDEN) as file:
+        rows = len(file["/rigid_contacts/cell_start"])
+    how = {"shape": (rows,), "maxshape": (None,), "chunks": (1 << 24,), "dtype": "i8", "compression": "gzip"}
+    said = refusal(tmp_path / "x.h5", "/rigid_contacts/cell_start", **how)
+    assert "x.h5: /rigid_contacts/cell_start: has chunks of 128 MiB, and at most 64 MiB are read" in said
+
+
+def test_cell_starts_of_a_smaller_type_are_read(tmp_path: Path):
+    shutil.copy(GOLDEN, tmp_path / "x.h5")
+    with h5py.File(tmp_path / "x.h5", "r+") as file:
+        start = file["/rigid_contacts/cell_start"][()]
+        del file["/rigid_contacts/cell_start"]
+        file["/rigid_contacts/cell_start"] = start.astype(np.int8)
+    with ContactSet.open(tmp_path / "x.h5") as contacts:
+        assert sum(block.contact_count for block in contacts.blocks()) == contacts.contact_count == start[-1]
+
+
+@pytest.mark.parametrize("change", [lambda v: v[::-1], lambda v: v - 1, lambda v: v + 1, lambda v: v * 10**12])
+def test_cell_starts_that_make_no_sense(tmp_path: Path, change):
+    shutil.copy(GOLDEN, tmp_path / "x.h5")
+    with h5py.File(tmp_path / "x.h5", "r+") as file:
+        file["/rigid_contacts/cell_start"][...] = change(file["/rigid_contacts/cell_start"][()])
+    with ContactSet.open(tmp_path / "x.h5") as contacts, pytest.raises(InputError, match="is not ascending from 0"):
+        list(contacts.blocks())
+
+
+FOLDER = Path(__file__).parents[3] / "golden"
+GOLDEN_FILES, GROUPS, BLOCKS = (FOLDER / f"contacts_{version}.h5" for version in ("1_0", "1_3", "2_0"))
+
+
+def test_version_1_0_is_reread():
+    with ContactSet.open(GOLDEN_FILES) as contacts:
+        assert contacts.version == (1, 0)
+        assert contacts.content_sha256 == "fe01f1ce38463cddea0cdaaa69daf52fd69b36d51483d8514f0e262dcbf5a7ce"
+        assert contacts.shapes.path == ("ground", "ball", "bøx", "pin", "egg")
+        assert contacts.shapes.type == ("plane", "sphere", "box", "capsule", "ellipsoid")
+        assert contacts.forced.shape1.tolist() == [2, 4]
+        assert (contacts.frame_count, contacts.world_count) == (2, 2)
+        assert contacts.time.tolist() == [0.0, 0.01]
+        assert contacts.step.tolist() == [0, 5]
+        assert contacts.config == {"gap_rule": "max", "narrow_phase": "gjk"}
+        assert contacts.cell_start().tolist() == [0, 1, 3, 6, 9]
+        assert contacts.column("shape0").tolist() == [0, 0, 2, 0, 0, 2, 0, 1, 2]
+        assert contacts.column("shape1").tolist() == [1, 2, 4, 3, 4, 4, 3, 2, 4]
+        last = {name: values[-1] for name, values in contacts.cell(1, 1).columns.items()}
+    assert last["distance"] == np.float32(-0.072626031935215)
+    assert np.array_equal(last["normal"], np.float32([0.9107549786567688, 0.2883278727531433, 0.2956220209598541]))
+    assert np.array_equal(last["point0"], np.float32([0.25438812375068665, 1.2246469259262085, -0.29752683639526367]))
+    assert np.array_equal(last["offset1"], np.float32([0.6168787479400635, 2.5478978157043457, -1.000924825668335]))
+    assert (last["feature0"], last["feature1"], last["kind"]) == (-1, -1, 2)
+
+
+def test_its_hash_and_rules_still_hold():
+    assert check_file(GOLDEN_FILES) == []
+    assert check_file(GROUPS) == []
+    assert check_file(BLOCKS) == []
+
+
+def test_version_2_0_is_reread():
+    """Its columns of cells have two blocks of the content hash."""
+    with ContactSet.open(BLOCKS) as contacts:
+        assert contacts.version == (2, 0)
+        assert contacts.content_sha256 == "f55f4215e2abfd4947c2a45c58822cdd6a73b7a83ef17d19037f7c841e874120"
+        assert (contacts.frame_count, contacts.world_count, contacts.contact_count) == (1200, 7, 56)
+        assert contacts.shapes.path == ("ground", "ball", "bøx", "pin", "egg")
+        assert contacts.cell_start(slice(0, 16))[[1, 7, 14, 15]].tolist() == [6, 33, 56, 56]
+        assert contacts.file["content_hash/block"].shape == (81, 32)
+        assert bytes(contacts.file["content_hash/block"][0, :4]).hex() == "f1270454"
+        last = {name: values[-1] for name, values in contacts.cell(1, 6).columns.items()}
+        assert list(contacts.groups) == ["hydro_patches", "hydro_faces", "soft_contacts", "self_contacts"]
+        assert contacts.groups["soft_contacts"].row_count == 33
+    assert (last["shape0"], last["shape1"], last["kind"]) == (3, 4, 1)
+    assert last["distance"] == np.float32(-0.07501723617315292)
+
+
+def test_the_groups_of_version_1_3_are_reread():
+    with ContactSet.open(GROUPS) as contacts:
+        assert contacts.version == (1, 3)
+        assert contacts.content_sha256 == "f03d1ac1b96e7f1610c941987ce2d82498d4bfe6d32a6df0d4110f59a5d78594"
+        objects = contacts.particle_objects
+        assert (objects.path, objects.kind, objects.template.tolist()) == (
+            ("/cloth", "gel"),
+            ("cloth", "soft"),
+            [-1, 0],
+        )
+        assert (objects.first_particle.tolist(), objects.particle_count.tolist()) == ([0, 6], [6, 3])
+        starts = {name: table.cell_start().tolist() for name, table in contacts.groups.items()}
+        assert starts == {
+            "hydro_patches": [0, 3, 6, 8, 11],
+            "hydro_faces": [0, 7, 10, 14, 20],
+            "soft_contacts": [0, 3, 5, 9, 14],
+            "self_contacts": [0, 0, 0, 1, 3],
+        }
+        patches, faces, soft, own = (
+            {column.name: table.column(column.name)[-1].tolist() for column in table.columns}
+            for table in contacts.groups.values()
+        )
+        corners = contacts.groups["hydro_faces"].column("vertex_start").tolist()
+        vertices = contacts.groups["hydro_faces"].column("vertices")
+    assert (patches["shape0"], patches["shape1"], patches["face_count"]) == (3, 4, 3)
+    assert patches["force"] == [-0.7354457743627153, 0.6988227448389438, 0.06917172943950622]
+    assert patches["center"] == [-1.0629706382751465, 0.23639518022537231, -0.7152122259140015]
+    assert (faces["patch"], faces["pressure"]) == (10, 0.11823820239791931)
+    assert corners == [0, 5, 9, 12, 16, 19, 23, 26, 31, 34, 39, 42, 48, 53, 57, 61, 64, 69, 72, 78, 82]
+    assert vertices[-1].tolist() == [2.167280673980713, 1.4355412721633911, 0.9425172209739685]
+    assert (soft["kind"], soft["indices"], soft["shape"], soft["feature"]) == (1, [3, 4, -1], 2, 4)
+    assert soft["barycentric"] == [0.3824954628944397, 0.6175045371055603, 0.0]
+    assert soft["point_world"] == [0.06291770190000534, 0.14164426922798157, -0.00807039812207222]
+    assert (own["kind"], own["indices"], own["distance"]) == (1, [3, 4, 7, 8], 0.15513943135738373)
+
+
+BLOCK_HASH_FRAMES = 1600
+BLOCK = made_up_block(MODEL, BLOCK_HASH_FRAMES)
+"""More rows than two blocks of the hash."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("blocks") / "made.h5"
+    write_contact_set(path, MODEL, BLOCK, major=2)
+    assert BLOCK.contact_count > 2 * BLOCK_ROWS
+    return path
+
+
+@pytest.fixture
+def hashed_path(made, tmp_path) -> Path:
+    return Path(shutil.copyfile(made, tmp_path / "a.h5"))
+
+
+def test_the_hash_is_as_documented(made):
+    """Computed from the file with h5py and hashlib alone."""
+    lines, blocks = {}, {}
+
+    def visit(name: str, item: h5py.Group | h5py.Dataset) -> None:
+        if not isinstance(item, h5py.Dataset) or name.split("/")[0] in ("timing", "content_hash"):
+            return
+        is_text = h5py.check_string_dtype(item.dtype) is not None
+        values = item[()]
+        pieces = [values[first : first + 8192] for first in range(0, len(values), 8192)]
+        hashed = [
+            hashlib.sha256(b"".join(text + b"\0" for text in piece) if is_text else piece.tobytes()).digest()
+            for piece in pieces
+        ]
+        shape = ",".join(map(str, item.shape))
+        digest = hashlib.sha256(b"".join(hashed)).hexdigest()
+        blocks[f"/{name}".encode()] = b"".join(hashed)
+        lines[f"/{name}".encode()] = f"/{name}\t{'utf8' if is_text else item.dtype.str}\t{shape}\t{digest}\n".encode()
+
+    with h5py.File(made) as file:
+        file.visititems(visit)
+        assert file.attrs["content_sha256"] == hashlib.sha256(b"".join(lines[key] for key in sorted(lines))).hexdigest()
+        assert file["content_hash/block"][()].tobytes() == b"".join(blocks[key] for key in sorted(blocks))
+        assert file.attrs["content_block_rows"] == 8192
+        assert file.attrs["format_version"].tolist() == [2, 0]
+
+
+def test_the_hash_does_not_depend_on_chunks_blocks_threads_or_compression(tmp_path, made):
+    with h5py.File(made) as file:
+        expected = file.attrs["content_sha256"], file["content_hash/block"][()].tobytes()
+    ways = [
+        {"chunk_rows": 1000, "cells_per_block": 100},
+        {"chunk_rows": 8192, "threads": 4, "cells_per_block": 777},
+        {"chunk_rows": 4096, "threads": 2},
+        {"chunk_rows": 10_000, "threads": 3, "compression": "none", "cells_per_block": 1000},
+        {"compression": "lzf"},
+    ]
+    for index, way in enumerate(ways):
+        write_contact_set(tmp_path / f"{index}.h5", MODEL, BLOCK, major=2, **way)
+        with h5py.File(tmp_path / f"{index}.h5") as file:
+            assert (file.attrs["content_sha256"], file["content_hash/block"][()].tobytes()) == expected
+        assert check_file(tmp_path / f"{index}.h5") == []
+
+
+def test_both_versions_have_the_same_data(tmp_path, made):
+    write_contact_set(tmp_path / "one.h5", MODEL, BLOCK)
+    with ContactSet.open(tmp_path / "one.h5") as one, ContactSet.open(made) as two:
+        assert (one.version, two.version) == ((1, 3), (2, 0))
+        assert one.content_sha256 != two.content_sha256
+        for name in ("cell_start", *one.column_names):
+            assert np.array_equal(one.column(name), two.column(name))
+        assert "content_hash" not in one.file
+
+
+def test_groups_are_hashed_and_read(tmp_path):
+    write_contact_set(tmp_path / "a.h5", MODEL, block_with_groups(MODEL, 20), cells_per_block=7, major=2)
+    assert check_file(tmp_path / "a.h5") == []
+    with ContactSet.open(tmp_path / "a.h5") as contacts:
+        assert set(contacts.groups) == {group.name for group in OF_CELLS}
+
+
+@pytest.mark.parametrize("count", [0, 1, BLOCK_ROWS - 1, BLOCK_ROWS, BLOCK_ROWS + 1, 3 * BLOCK_ROWS + 5])
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_in_any_pieces_have_one_digest(count, seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, 256, (count, 3)).astype(np.uint8)
+    whole, pieces = BlockDigest("/x", rows.dtype, (3,)), BlockDigest("/x", rows.dtype, (3,))
+    whole.update(rows)
+    anywhere = []
+    cuts = np.sort(rng.integers(0, count + 1, 6))
+    for first, last in zip([0, *cuts], [*cuts, count], strict=True):
+        whenever, following = pieces.tasks(rows[first:last])
+        anywhere += [] if whenever is None else [whenever]
+        if following is not None:
+            following()
+    for task in reversed(anywhere):
+        task()
+    assert pieces.line() == whole.line()
+    assert pieces.blocks == whole.blocks
+    assert len(whole.blocks) == 32 * -(-count // BLOCK_ROWS)
+
+
+def test_strings_in_any_pieces_have_one_digest():
+    texts = [f"shape{k}" for k in range(BLOCK_ROWS + 100)]
+    whole, pieces = BlockDigest("/x", None), BlockDigest("/x", None)
+    whole.update_strings(texts)
+    for first in range(0, len(texts), 1000):
+        pieces.update_strings(texts[first : first + 1000])
+    assert pieces.line() == whole.line()
+    assert len(whole.blocks) == 64
+    changed = BlockDigest("/x", None)
+    changed.update_strings([*texts[:-1], "other"])
+    assert changed.blocks[:32] == whole.blocks[:32]
+    assert content_hash([changed]) != content_hash([whole])
+
+
+def change_value(row: int):
+    def change(file: h5py.File) -> None:
+        kind = file["rigid_contacts/kind"]
+        kind[row] = 2 - kind[row] if kind[row] != 1 else 2
+
+    return change
+
+
+def change_hash(file: h5py.File) -> None:
+    file["content_hash/block"][0, 5] ^= 1
+
+
+def with_blocks(change):
+    def replaced(file: h5py.File) -> None:
+        values = change(file["content_hash/block"][()])
+        del file["content_hash/block"]
+        file["content_hash/block"] = values
+
+    return replaced
+
+
+def stale_blocks(file: h5py.File) -> None:
+    """A changed row, and a content hash that fits, as from a program that does not know the hashes of blocks."""
+    change_value(3)(file)
+    digests = []
+
+    def visit(name: str, item: h5py.Group | h5py.Dataset) -> None:
+        if isinstance(item, h5py.Dataset) and name.split("/")[0] not in ("timing", "content_hash"):
+            is_text = h5py.check_string_dtype(item.dtype) is not None
+            digest = BlockDigest(f"/{name}", None if is_text else item.dtype, item.shape[1:])
+            if is_text:
+                digest.update_strings(item.asstr()[()])
+            else:
+                digest.update(item[()])
+            digests.append(digest)
+
+    file.visititems(visit)
+    file.attrs["content_sha256"] = content_hash(digests)
+
+
+CASES = {
+    "/rigid_contacts/kind, rows 8192 to 16384: the hash of this block does not match": change_value(9000),
+    "/rigid_contacts/kind, rows 0 to 8192: the hash of this block does not match": change_value(8191),
+    "/rigid_contacts/kind, rows 0 to 8192: the hash": stale_blocks,
+    "/model/body/path, rows 0 to 4: the hash of this block does not match": change_hash,
+    "a.h5: the content hash does not match": lambda f: f.attrs.__setitem__("content_sha256", "12" * 32),
+    "/content_hash/block: it has": with_blocks(lambda held: held[:-1]),
+    "/content_hash/block: it has ": with_blocks(lambda held: np.concatenate([held, held[:1]])),
+    "/content_hash/block: the dataset is missing": lambda f: f.__delitem__("content_hash"),
+    "/content_hash/block: the dataset is missing ": lambda f: (
+        f.__delitem__("content_hash/block") or f.create_group("content_hash/block")
+    ),
+    "/content_hash/block: the type is int64": with_blocks(lambda held: held.astype(np.int64)),
+    "/content_hash/block: the shape is": with_blocks(lambda held: held[:, :16]),
+    "/content_hash/block: the shape is (": with_blocks(lambda held: held.reshape(-1)),
+    "content_block_rows is not 8192": lambda f: f.attrs.__setitem__("content_block_rows", 4096),
+    "content_block_rows is not 8192 ": lambda f: f.attrs.__setitem__("content_block_rows", "8192"),
+    "content_block_rows is not 8192  ": lambda f: f.attrs.__setitem__("content_block_rows", np.int64([8192, 1])),
+    "content_block_rows is missing": lambda f: f.attrs.__delitem__("content_block_rows"),
+}
+
+
+@pytest.mark.parametrize("expected", CASES)
+def test_damage_is_found_and_located(hashed_path, expected):
+    with h5py.File(hashed_path, "r+") as file:
+        CASES[expected](file)
+    found = "\n".join(str(finding) for finding in check_file(hashed_path))
+    assert expected.strip() in found
+    if "content_block_rows" in expected:
+        with pytest.raises(InputError, match="content_block_rows"):
+            ContactSet.open(hashed_path)
+
+
+def test_version_1_hashes_a_group_of_that_name(tmp_path):
+    """Its definition excludes /timing alone."""
+    write_contact_set(tmp_path / "a.h5", MODEL, made_up_block(MODEL, 4))
+    with h5py.File(tmp_path / "a.h5", "r+") as file:
+        file["content_hash/block"] = np.zeros((3, 32), np.uint8)
+    assert "the content hash does not match" in "\n".join(map(str, check_file(tmp_path / "a.h5")))
+
+
+def test_digests_of_both_versions_differ():
+    rows = np.arange(10)
+    one, two = StreamDigest("/x", rows.dtype), BlockDigest("/x", rows.dtype)
+    one.update(rows)
+    two.update(rows)
+    assert one.hexdigest() == hashlib.sha256(rows.tobytes()).hexdigest()
+    assert two.hexdigest() == hashlib.sha256(hashlib.sha256(rows.tobytes()).digest()).hexdigest()

@@ -1,4 +1,6 @@
-"""The recorded trajectory: what is written is read, body by name, in any chunk."""
+"""Trajectories: rows read and written, and what is refused."""
+
+from __future__ import annotations
 
 import hashlib
 import os
@@ -10,8 +12,9 @@ import pytest
 from collidecli.errors import InputError, OutputError
 from collidecli.importers.mujoco.scene import add_mjcf
 from collidecli.scene.builder import ModelBuilder
+from collidecli.storage.trajectories import motion
 from collidecli.storage.trajectories.check import check_trajectory
-from collidecli.storage.trajectories.motion import open_trajectory, read_header
+from collidecli.storage.trajectories.motion import FrameRows, bad_poses, normalize, open_trajectory, read_header
 from collidecli.storage.trajectories.writer import TrajectoryWriter
 
 FRAMES = 11
@@ -355,3 +358,376 @@ def test_the_writer_refuses_what_the_reader_would(tmp_path):
     with pytest.raises(OutputError, match="frame 1, world 0"):
         write(tmp_path / "m.h5", poses, ("a",))
     assert os.listdir(tmp_path) == []
+
+
+ROWS_FRAMES, ROW = 103, (2, 5, 7)
+
+STRAIGHT = {
+    "chunked": {"chunks": (10, *ROW)},
+    "one chunk for all": {"chunks": (ROWS_FRAMES, *ROW)},
+    "one chunk, longer than the data": {"chunks": (200, *ROW), "maxshape": (None, *ROW)},
+    "contiguous": {},
+}
+BY_HDF5 = {
+    "compressed": {"chunks": (10, *ROW), "compression": "gzip"},
+    "checksummed": {"chunks": (10, *ROW), "fletcher32": True},
+    "worlds in chunks of their own": {"chunks": (10, 1, 5, 7)},
+    "big-endian": {"dtype": ">f8"},
+}
+
+
+def rows_of(file: h5py.File) -> FrameRows:
+    data = file["body_q"]
+    assert isinstance(data, h5py.Dataset)
+    return FrameRows(file, data)
+
+
+@pytest.fixture
+def values() -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(ROWS_FRAMES, *ROW))
+
+
+def ranges() -> list[range]:
+    rng = np.random.default_rng(1)
+    cuts = [sorted(rng.integers(0, ROWS_FRAMES + 1, 2).tolist()) for _ in range(20)]
+    return [
+        range(0, ROWS_FRAMES),
+        range(9, 11),
+        range(ROWS_FRAMES - 1, ROWS_FRAMES),
+        range(5, 5),
+        *(range(a, b) for a, b in cuts),
+    ]
+
+
+@pytest.mark.parametrize("float_type", ["float64", "float32"])
+@pytest.mark.parametrize("layout", [*STRAIGHT, *BY_HDF5])
+def test_the_rows_are_those_that_hdf5_reads(tmp_path, values, layout, float_type):
+    options = {"dtype": float_type, **STRAIGHT.get(layout, {}), **BY_HDF5.get(layout, {})}
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        wanted = file.create_dataset("body_q", data=values, **options)[()]
+    with h5py.File(tmp_path / "a.h5") as file:
+        held = rows_of(file)
+        assert (held._file_descriptor is not None) == (layout in STRAIGHT)
+        for frames in ranges():
+            assert np.array_equal(held.read(frames), wanted[frames.start : frames.stop])
+            pieces = list(held.pieces(frames))
+            assert [frame for piece in pieces for frame in piece] == list(frames)
+        assert np.array_equal(held.read(range(3, 90, 7)), wanted[3:90:7])
+
+
+def test_rows_go_where_they_are_wanted_if_they_have_that_type(tmp_path, values):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("body_q", data=values, chunks=(10, *ROW))
+    with h5py.File(tmp_path / "a.h5") as file:
+        held = rows_of(file)
+        into = np.empty((30, *ROW))
+        assert held.read(range(5, 35), into) is into
+        assert np.array_equal(into, values[5:35])
+        assert held.read(range(5, 35), np.empty((30, *ROW), np.float32)).dtype == np.float64
+
+
+def test_behind_a_user_block_hdf5_reads(tmp_path, values):
+    with h5py.File(tmp_path / "a.h5", "w", userblock_size=512) as file:
+        file.create_dataset("body_q", data=values, chunks=(10, *ROW))
+    with h5py.File(tmp_path / "a.h5") as file:
+        held = rows_of(file)
+        assert held._file_descriptor is None
+        assert np.array_equal(held.read(range(7, 70)), values[7:70])
+
+
+def test_a_chunk_never_written_is_zeros_and_one_without_checksum_is_whole(tmp_path, values):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        data = file.create_dataset("body_q", (30, *ROW), "float64", chunks=(10, *ROW))
+        data[:10], data[20:] = values[:10], values[20:30]
+    with h5py.File(tmp_path / "a.h5") as file:
+        read = rows_of(file).read(range(30))
+    assert np.array_equal(read[10:20], np.zeros((10, *ROW)))
+    assert np.array_equal(read[20:], values[20:30])
+
+
+def test_pieces_are_of_whole_chunks_and_no_larger_than_they_must_be(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        data = file.create_dataset("body_q", (5000, *ROW), "float64", chunks=(100, *ROW))
+        pieces = list(FrameRows(file, data).pieces(range(50, 5000)))
+        assert pieces[0] == range(50, 1800)
+        assert {len(piece) * data[:1].nbytes <= motion.PIECE_BYTES for piece in pieces} == {True}
+
+
+@pytest.mark.parametrize("count", [0, 1, 8191, 8192, 8193, 20_000])
+def test_normalizing_in_blocks_is_to_the_bit_what_it_is_at_once(count):
+    poses = np.random.default_rng(count).normal(size=(count, 1, 7))
+    poses[..., 3:] /= np.linalg.norm(poses[..., 3:], axis=-1, keepdims=True)
+    poses[..., 3:] *= 1.0 + 9e-4 * np.random.default_rng(1).uniform(-1, 1, (count, 1, 1))
+    x, y, z, w = (poses[..., k] for k in range(3, 7))
+    wanted = poses.copy()
+    wanted[..., 3:] /= np.sqrt(x * x + y * y + z * z + w * w)[..., None]
+    assert normalize(poses) is None
+    assert np.array_equal(poses, wanted)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1e300, 1.5])
+@pytest.mark.parametrize("row", [0, 8191, 8192, 19_999])
+def test_a_fault_in_any_block_is_pointed_at(row, value):
+    poses = np.tile(np.array([0.0, 0, 0, 0, 0, 0, 1]), (20_000, 1))
+    poses[row, 5] = value
+    found = normalize(poses)
+    assert found is not None
+    assert np.flatnonzero(found).tolist() == [row]
+    assert np.array_equal(found, bad_poses(poses))
+
+
+def test_poses_that_cannot_be_changed_in_place_are_refused():
+    with pytest.raises(ValueError, match="contiguous"):
+        normalize(np.zeros((7, 20)).T)
+
+
+REFUSALS_FRAMES, WORLDS = 4, 2
+NAMES = ("a", "b")
+
+
+@pytest.fixture(scope="module")
+def model():
+    builder = ModelBuilder()
+    for name in NAMES:
+        builder.add_shape_sphere(builder.add_body(key=name), radius=0.1)
+    return builder.finalize(WORLDS)
+
+
+def good():
+    """Every attribute and dataset of a good file, to be spoiled one at a time."""
+    poses = np.zeros((REFUSALS_FRAMES, WORLDS, len(NAMES), 7))
+    poses[..., 6] = 1.0
+    return {
+        "@format": "collide-trajectory",
+        "@format_version": np.array([1, 0], np.int32),
+        "time": np.arange(REFUSALS_FRAMES, dtype=float),
+        "body_name": list(NAMES),
+        "body_q": poses,
+    }
+
+
+def write_refused(path, content):
+    with h5py.File(path, "w") as file:
+        for name, value in content.items():
+            if name.startswith("@"):
+                file.attrs[name[1:]] = value
+            elif name == "body_name" and not isinstance(value, np.ndarray):
+                file.create_dataset(name, data=value, dtype=h5py.string_dtype())
+            else:
+                file[name] = value
+    return path
+
+
+def read(path, model):
+    motion = open_trajectory(path, model)
+    try:
+        return motion.read(range(len(motion.time)))
+    finally:
+        motion.close()
+
+
+def refused(tmp_path, model, content):
+    path = write_refused(tmp_path / "m.h5", content)
+    with pytest.raises(InputError) as refusal:
+        read(path, model)
+    assert refusal.value.where.startswith(str(path))
+    assert refusal.value.fix
+    return str(refusal.value)[len(str(path)) :]
+
+
+def test_the_good_file_is_good(tmp_path, model):
+    assert read(write_refused(tmp_path / "m.h5", good()), model).shape == (REFUSALS_FRAMES, WORLDS, 2, 7)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("@format", "collide-contacts", "the file's format is 'collide-contacts'"),
+        ("@format", "other", "the file's format is 'other'"),
+        ("@format_version", np.array([2, 0], np.int32), "version 2.0"),
+        ("@format_version", np.array([0, 9], np.int32), "version 0.9"),
+        ("@format_version", "1.0", "not two integers"),
+        ("time", np.array([0.0, 2.0, 1.0, 3.0]), "/time, frame 2: time runs back from 2 to 1"),
+        ("time", np.array([0.0, np.nan, 1.0, 3.0]), "/time, frame 1: the time is nan"),
+        ("time", np.array([0.0, 1.0, 2.0, np.inf]), "/time, frame 3: the time is inf"),
+        ("time", np.arange(3.0), "/time: the shape is [3], but the recording has 4 frames"),
+        ("time", np.array(["0"] * 4, "S1"), "/time: the type is |S1"),
+        ("step", np.arange(5), "/step: the shape is [5]"),
+        ("step", np.arange(4.0), "/step: the type is float64, not an integer"),
+        ("body_name", ["a", "z"], "/body_name: the scene has no body 'z'"),
+        ("body_name", ["a", "a"], "/body_name: body 'a' is named twice"),
+        ("body_name", ["a"], "/body_name: the shape is [1], but /body_q has 2 bodies"),
+        ("body_name", np.arange(2), "/body_name: the type is int64, not a string"),
+        ("body_q", np.zeros((0, 2, 2, 7)), "/body_q: the recording has no frames"),
+        ("body_q", np.zeros((4, 0, 2, 7)), "/body_q: the recording has no worlds"),
+        ("body_q", np.zeros((4, 2, 2, 6)), "/body_q: the shape is [4, 2, 2, 6]"),
+        ("body_q", np.zeros((4, 2, 7)), "/body_q: the shape is [4, 2, 7]"),
+        ("body_q", np.zeros((4, 2, 2, 7), int), "/body_q: the type is int64"),
+        ("body_q", np.zeros((4, 2, 2, 7), np.float16), "/body_q: the type is float16"),
+        ("joint_q", np.zeros((4, 2, 3)), "both /body_q and /joint_q"),
+        ("particle_q", np.zeros((4, 1, 5, 3), np.float32), "/particle_q: the shape is [4, 1, 5, 3]"),
+    ],
+)
+def test_spoiled(tmp_path, model, name, value, message):
+    content = good()
+    content[name] = value
+    assert message in refused(tmp_path, model, content)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("@format", "has no format attribute"),
+        ("@format_version", "not two integers"),
+        ("time", "/time: there is no such dataset"),
+        ("body_name", "/body_name: there is no such dataset"),
+        ("body_q", "neither /body_q nor /joint_q"),
+    ],
+)
+def test_left_out(tmp_path, model, name, message):
+    content = good()
+    del content[name]
+    assert message in refused(tmp_path, model, content)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        (0, np.nan, "the pose is not finite (nan, 0, 0, 0, 0, 0, 1)"),
+        (2, np.inf, "the pose is not finite"),
+        (4, np.nan, "the pose is not finite"),
+        (6, 0.0, "the quaternion has norm 0,"),
+        (6, 1.0011, "the quaternion has norm 1.0011"),
+        (6, 0.9989, "the quaternion has norm 0.9989"),
+        (6, 1e200, "the quaternion has norm"),
+    ],
+)
+def test_bad_pose(tmp_path, model, column, value, message):
+    content = good()
+    content["body_q"][3, 1, 0, column] = value
+    text = refused(tmp_path, model, content)
+    assert ": /body_q, frame 3, world 1, body 'a': " in text
+    assert message in text
+
+
+def test_bad_pose_names_the_body_as_recorded(tmp_path, model):
+    content = good()
+    content["body_name"] = ["b", "a"]
+    content["body_q"][1, 0, 0, 0] = np.nan
+    content["body_q"][2, 0, 1, 0] = np.nan
+    assert "frame 1, world 0, body 'b'" in refused(tmp_path, model, content)
+
+
+@pytest.mark.parametrize("norm", [0.9991, 1.0009])
+def test_a_norm_within_the_tolerance_is_normalized(tmp_path, model, norm):
+    content = good()
+    content["body_q"][..., 6] = norm
+    np.testing.assert_array_equal(read(write_refused(tmp_path / "m.h5", content), model)[..., 6], 1.0)
+
+
+def test_a_newer_minor_version_and_unknown_datasets_are_read(tmp_path, model):
+    content = good()
+    content["@format_version"] = np.array([1, 7], np.int32)
+    content["weather"] = np.arange(3)
+    read(write_refused(tmp_path / "m.h5", content), model)
+
+
+def test_not_a_file_not_hdf5_cut_short(tmp_path, model):
+    with pytest.raises(InputError, match="no such file"):
+        open_trajectory(tmp_path / "none.h5", model)
+    with pytest.raises(InputError, match="is a folder, not a file"):
+        open_trajectory(tmp_path, model)
+    (tmp_path / "text.h5").write_text("time, body\n")
+    with pytest.raises(InputError, match="not an HDF5 file"):
+        open_trajectory(tmp_path / "text.h5", model)
+    (tmp_path / "empty.h5").write_bytes(b"")
+    with pytest.raises(InputError):
+        open_trajectory(tmp_path / "empty.h5", model)
+    whole = write_refused(tmp_path / "m.h5", good()).read_bytes()
+    (tmp_path / "cut.h5").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match="truncated"):
+        open_trajectory(tmp_path / "cut.h5", model)
+
+
+def test_damaged_chunk_names_its_frames(tmp_path, model):
+    content = good()
+    poses = content.pop("body_q")
+    path = write_refused(tmp_path / "m.h5", content)
+    with h5py.File(path, "a") as file:
+        data = file.create_dataset("body_q", data=poses, chunks=(2, 2, 2, 7), fletcher32=True)
+        place = data.id.get_chunk_info(1).byte_offset
+    spoiled = bytearray(path.read_bytes())
+    spoiled[place + 8] ^= 1
+    path.write_bytes(spoiled)
+    motion = open_trajectory(path, model)
+    motion.read(range(0, 2))
+    with pytest.raises(InputError, match="frames 2 to 3 cannot be read"):
+        motion.read(range(2, 4))
+
+
+def test_a_link_out_of_the_file_is_refused(tmp_path, model):
+    other = write_refused(tmp_path / "other.h5", good())
+    content = good()
+    del content["body_q"]
+    path = write_refused(tmp_path / "m.h5", content)
+    with h5py.File(path, "a") as file:
+        file["body_q"] = h5py.ExternalLink(str(other), "/body_q")
+    with pytest.raises(InputError, match="/body_q: links to another file"):
+        open_trajectory(path, model)
+    with h5py.File(path, "a") as file:
+        del file["body_q"]
+        file["body_q"] = good()["body_q"]
+        file["deep/down"] = h5py.ExternalLink(str(other), "/body_q")
+    with pytest.raises(InputError, match="/deep/down: links to another file"):
+        open_trajectory(path, model)
+
+
+def test_external_storage_is_refused(tmp_path, model):
+    content = good()
+    poses = content.pop("body_q")
+    path = write_refused(tmp_path / "m.h5", content)
+    (tmp_path / "raw").write_bytes(poses.tobytes())
+    with h5py.File(path, "a") as file:
+        file.create_dataset("body_q", poses.shape, "f8", external=[(str(tmp_path / "raw"), 0, poses.nbytes)])
+    with pytest.raises(InputError, match="/body_q: its data lies in another file"):
+        open_trajectory(path, model)
+
+
+def test_a_virtual_dataset_is_refused(tmp_path, model):
+    other = write_refused(tmp_path / "other.h5", good())
+    content = good()
+    poses = content.pop("body_q")
+    path = write_refused(tmp_path / "m.h5", content)
+    layout = h5py.VirtualLayout(poses.shape, "f8")
+    layout[:] = h5py.VirtualSource(str(other), "body_q", poses.shape)
+    with h5py.File(path, "a") as file:
+        file.create_virtual_dataset("body_q", layout)
+    with pytest.raises(InputError, match="/body_q: its data lies in another file"):
+        open_trajectory(path, model)
+
+
+def test_a_group_in_a_datasets_place_and_a_dangling_link(tmp_path, model):
+    content = good()
+    del content["time"]
+    path = write_refused(tmp_path / "m.h5", content)
+    with h5py.File(path, "a") as file:
+        file.create_group("time")
+    with pytest.raises(InputError, match="/time: there is no such dataset"):
+        open_trajectory(path, model)
+    with h5py.File(path, "a") as file:
+        del file["time"]
+        file["time"] = h5py.SoftLink("/nowhere")
+    with pytest.raises(InputError, match="/time"):
+        open_trajectory(path, model)
+
+
+def test_names_that_are_not_utf8(tmp_path, model):
+    content = good()
+    content["body_name"] = np.array([b"a", b"\xff"], "S1")
+    assert "/body_name: a name is not UTF-8" in refused(tmp_path, model, content)
+
+
+def test_fixed_length_names_are_read(tmp_path, model):
+    content = good()
+    content["body_name"] = np.array([b"a", b"b"], "S8")
+    read(write_refused(tmp_path / "m.h5", content), model)

@@ -1,0 +1,387 @@
+"""Volumes of overlap, summaries, labels and matching of contacts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+
+import collidecli
+from collidecli.analysis import alignment
+from collidecli.analysis.alignment import Contacts, contacts_of, match_contacts
+from collidecli.analysis.differences import deviations
+from collidecli.analysis.labels import LabelRule, labelled_runs
+from collidecli.analysis.overlap_volume import overlap_volume
+from collidecli.analysis.summary import DepthHistogram, FrameSums, PairMap, PairTotals, time_bins, touches_of
+from collidecli.commands.diff import share_of
+from collidecli.scene.placement import compose
+from collidecli.scene.tables import ContactBlock
+from tests.support.contact_sets import made_up_block, small_model, split
+
+TURNED = np.array([0.3, -0.2, 0.5, *(np.array([0.1, 0.7, -0.3, 0.6]) / math.sqrt(0.95))])
+EYE = (0.0, 0.0, 0.0, 1.0)
+
+
+def volume_of(add_one, add_other, one, other):
+    """Of two shapes at two poses. add_one, add_other: functions of a builder and a body."""
+    builder = collidecli.ModelBuilder()
+    add_one(builder, -1)
+    add_other(builder, builder.add_body())
+    model = builder.finalize()
+    for hull in model.hulls:
+        hull.vertex.setflags(write=False)  # as those of the cache are
+    return overlap_volume(model, compose(np.array([one, other], float), model.shapes.pose), 0, 1)
+
+
+def plane(builder, body):
+    builder.add_ground_plane()
+
+
+def sphere(radius):
+    return lambda builder, body: builder.add_shape_sphere(body, radius=radius)
+
+
+def box(x, y, z):
+    return lambda builder, body: builder.add_shape_box(body, hx=x, hy=y, hz=z)
+
+
+def cap(radius: float, depth: float) -> float:
+    return math.pi * depth**2 * (3 * radius - depth) / 3
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "at", "expected"),
+    [
+        (plane, sphere(0.5), (0, 0, 0.4, *EYE), cap(0.5, 0.1)),
+        (plane, box(0.5, 0.4, 0.3), (7, 0, 0.2, *EYE), 1.0 * 0.8 * 0.1),
+        (sphere(0.5), sphere(0.3), (0.4, 0, 0, *EYE), None),
+        (box(0.5, 0.5, 0.5), box(0.5, 0.5, 0.5), (0.7, 0.6, 0.5, *EYE), 0.3 * 0.4 * 0.5),
+        (box(1, 1, 1), sphere(0.25), (0, 0, 1.1, *EYE), cap(0.25, 0.15)),
+        (box(1, 1, 1), sphere(0.25), (0, 0, 3, *EYE), 0.0),
+        (box(1, 1, 1), sphere(0.25), (0, 0, 0, *EYE), 4 / 3 * math.pi * 0.25**3),
+        (
+            box(2, 2, 1),
+            lambda b, body: b.add_shape_cylinder(body, radius=0.5, half_height=0.4),
+            (0, 0, 1.3, *EYE),
+            math.pi * 0.25 * 0.1,
+        ),
+        (
+            box(2, 2, 1),
+            lambda b, body: b.add_shape_cone(body, radius=0.5, half_height=0.4),
+            (0, 0, 0, *EYE),
+            math.pi * 0.25 * 0.8 / 3,
+        ),
+        (
+            box(2, 2, 1),
+            lambda b, body: b.add_shape_capsule(body, radius=0.2, half_height=0.4),
+            (0, 0, 0, *EYE),
+            math.pi * 0.04 * (0.8 + 4 / 3 * 0.2),
+        ),
+        (
+            box(2, 2, 1),
+            lambda b, body: b.add_shape_ellipsoid(body, rx=0.2, ry=0.3, rz=0.4),
+            (0, 0, 1, *EYE),
+            4 / 3 * math.pi * 0.2 * 0.3 * 0.4 / 2,
+        ),
+    ],
+)
+def test_closed_forms(one, other, at, expected):
+    if expected is None:  # two spheres: the two caps that their common circle cuts off
+        d, r, s = 0.4, 0.5, 0.3
+        x = (d * d + r * r - s * s) / (2 * d)
+        expected = cap(r, r - x) + cap(s, s - (d - x))
+    poses = [compose(TURNED, np.array(pose, float)) for pose in ((0, 0, 0, *EYE), at)]
+    found = volume_of(one, other, *poses)
+    assert abs(found.volume - expected) <= found.error + 1e-9
+    assert found.error <= 2e-3 * expected + 1e-12
+    assert not found.reason
+
+
+def cube_faces() -> tuple[np.ndarray, np.ndarray]:
+    corner = np.array([[(k >> axis & 1) - 0.5 for axis in range(3)] for k in range(8)])
+    sides = ((0, 4, 6, 2), (1, 3, 7, 5), (0, 1, 5, 4), (2, 6, 7, 3), (0, 2, 3, 1), (4, 5, 7, 6))
+    return corner, np.array([t for a, b, c, d in sides for t in ((a, b, c), (a, c, d))])
+
+
+def test_meshes_and_heightfields():
+    vertex, face = cube_faces()
+    mesh = collidecli.ModelBuilder.add_shape_mesh
+    cube, rest = box(0.5, 0.5, 0.5), (0, 0, 0, *EYE)
+    closed = volume_of(cube, lambda b, body: mesh(b, body, vertex, face), rest, (0.25, 0, 0, *EYE))
+    assert (closed.volume, closed.error) == (pytest.approx(0.75, rel=1e-12), 0.0)
+    hull = volume_of(cube, lambda b, body: b.add_shape_convex_hull(body, vertex), rest, (0.25, 0, 0, *EYE))
+    assert (hull.volume, hull.error) == (pytest.approx(0.75, rel=1e-12), 0.0)
+    opened = volume_of(cube, lambda b, body: mesh(b, body, vertex, face[2:]), rest, rest)
+    assert math.isnan(opened.volume)
+    assert "open mesh" in opened.reason
+
+    def flat(builder, body):
+        builder.add_shape_heightfield(body, np.zeros((3, 4)), hx=2.0, hy=2.0, base=1.0)
+
+    found = volume_of(flat, sphere(0.5), (0, 0, 0, *EYE), (0.2, 0.1, 0.4, *EYE))
+    assert abs(found.volume - cap(0.5, 0.1)) <= found.error
+    both = volume_of(plane, lambda b, body: b.add_shape_plane(body, key="other"), rest, rest)
+    assert math.isnan(both.volume)
+    assert "planes" in both.reason
+
+
+FRAMES, WORLDS = 11, 3
+SHAPES = 5
+
+
+@pytest.fixture(scope="module")
+def block():
+    return made_up_block(small_model(WORLDS), FRAMES, contacts_per_cell=9)
+
+
+@pytest.fixture(scope="module")
+def rows(block):
+    """(cell, shape0, shape1, distance) of each contact."""
+    cell = np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
+    columns = (cell, *(block.columns[name] for name in ("shape0", "shape1", "distance")))
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+@pytest.mark.parametrize("cells", [1, 4, 1000])
+def test_touches(block, rows, cells):
+    found = []
+    for part in split(block, cells):
+        touches = touches_of(part)
+        points = touches.mean(part.columns["point0"])
+        for n in range(len(touches)):
+            held = slice(int(touches.start[n]), int(touches.start[n] + touches.contact_count[n]))
+            np.testing.assert_allclose(points[n], part.columns["point0"][held].mean(axis=0))
+            key = (int(touches.cell[n]), int(touches.shape0[n]), int(touches.shape1[n]))
+            found.append((*key, int(touches.contact_count[n]), float(touches.distance[n])))
+    expected = {}
+    for cell, shape0, shape1, distance in rows:
+        expected.setdefault((cell, shape0, shape1), []).append(distance)
+    assert found == [(*key, len(some), min(some)) for key, some in expected.items()]
+
+
+@pytest.mark.parametrize("cells", [1, 4, 1000])
+def test_frames(block, rows, cells):
+    sums = FrameSums(FRAMES, WORLDS)
+    for part in split(block, cells):
+        sums.add(part)
+    for frame in range(FRAMES):
+        here = [row for row in rows if row[0] // WORLDS == frame]
+        assert sums.contacts[frame] == len(here)
+        assert sums.penetrating[frame] == sum(row[3] < 0.0 for row in here)
+        assert sums.least[frame] == min((row[3] for row in here), default=np.inf)
+
+
+@pytest.mark.parametrize("cells", [1, 4, 1000])
+def test_pairs(block, rows, cells):
+    none = np.zeros(0, np.int64)
+    pairs = PairTotals(none, none, none, none, none, none.astype(float), none)
+    for part in split(block, cells):
+        pairs = pairs.joined(PairTotals.of(touches_of(part), SHAPES))
+    assert (np.diff(pairs.key) > 0).all()
+    assert set(pairs.key.tolist()) == {row[1] * SHAPES + row[2] for row in rows}
+    for n, key in enumerate(pairs.key.tolist()):
+        here = [row for row in rows if row[1] * SHAPES + row[2] == key]
+        cells_of = [row[0] for row in here]
+        assert pairs.contacts[n] == len(here)
+        assert pairs.touches[n] == len(set(cells_of))
+        assert (pairs.first[n], pairs.last[n]) == (min(cells_of), max(cells_of))
+        least = min(row[3] for row in here)
+        assert pairs.least[n] == least
+        assert pairs.at[n] == min(row[0] for row in here if row[3] == least)
+
+
+def test_the_map_of_pairs(block, rows):
+    keys = np.unique([row[1] * SHAPES + row[2] for row in rows])[1::2]
+    bin_of = time_bins(FRAMES, 4)
+    held = PairMap(keys, bin_of, WORLDS, SHAPES)
+    for part in split(block, 5):
+        held.add(touches_of(part))
+    for n, key in enumerate(keys.tolist()):
+        for b in range(bin_of[-1] + 1):
+            here = [r for r in rows if r[1] * SHAPES + r[2] == key and bin_of[r[0] // WORLDS] == b]
+            assert held.contacts[n, b] == len(here)
+            assert held.least[n, b] == min((r[3] for r in here), default=np.inf)
+
+
+def test_bins_of_frames():
+    assert time_bins(5, 600).tolist() == [0, 1, 2, 3, 4]
+    assert time_bins(7, 3).tolist() == [0, 0, 0, 1, 1, 1, 2]
+    assert time_bins(0, 3).tolist() == []
+    for frames in (599, 600, 601, 1200, 1201):
+        assert time_bins(frames, 600)[-1] < 600
+
+
+def test_depths():
+    depth = DepthHistogram()
+    distance = np.array([0.5, 0.0, -1e-12, -1.5e-3, -1.4e-3, -1.1, -1e6], np.float32)
+    depth.add(distance)
+    assert depth.counts.sum() == 5, "what is apart or just touches has no depth"
+    assert depth.counts[0] == 1
+    assert depth.counts[-1] == 1
+    for value, expected in ((1.45e-3, 2), (1.1, 1)):
+        n = int(np.searchsorted(depth.edges, value))
+        assert depth.edges[n - 1] <= value < depth.edges[n]
+        assert depth.counts[n] == expected
+
+
+def test_a_contact_of_distance_0_does_not_penetrate():
+    sums = FrameSums(2, 1)
+    distance = np.array([-1e-9, 0.0, 1e-9, 0.0], np.float32)
+    sums.add(ContactBlock(0, np.array([3, 1]), {"distance": distance}))
+    assert (sums.contacts.tolist(), sums.penetrating.tolist()) == ([3, 1], [1, 0])
+
+
+def state_machine(distance: np.ndarray, rule: LabelRule) -> np.ndarray:
+    """bool[F] of distances float32[F] of one episode, infinite without a contact; frame by frame."""
+    touching, found = False, []
+    for d in distance:
+        touching = bool(d <= np.float32(rule.leave)) if touching else bool(d <= np.float32(rule.enter))
+        found.append(touching)
+    found = "".join("x" if on else "." for on in found)
+    inside = found.strip(".")
+    before = len(found) - len(found.lstrip("."))
+    pauses = "".join(
+        part.replace(".", "x") if part[0] == "." and len(part) < rule.min_frames else part for part in parts(inside)
+    )
+    labels = "." * before + pauses + "." * (len(found) - before - len(inside))
+    return np.array(
+        [c == "x" for part in parts(labels) for c in (part if len(part) >= rule.min_frames else "." * len(part))], bool
+    )
+
+
+def parts(text: str) -> list[str]:
+    """Runs of equal characters."""
+    found: list[str] = []
+    for character in text:
+        if found and found[-1][0] == character:
+            found[-1] += character
+        else:
+            found.append(character)
+    return found
+
+
+def labels_of(distance: np.ndarray, rule: LabelRule, end: int | None = None) -> np.ndarray:
+    """bool[P, F] of distances float32[P, F], by `labelled_runs`. end: frame between two episodes."""
+    key, frame = np.nonzero(np.isfinite(distance))
+    ends = None if end is None else np.where(frame < end, end, distance.shape[1])
+    runs = labelled_runs(key, frame, distance[key, frame], rule, ends)
+    found = np.zeros(distance.shape, bool)
+    found[runs.cells()] = True
+    assert int(runs.frame_count.sum()) == found.sum()  # runs do not overlap
+    return found
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("least", [1, 2, 3, 5])
+def test_against_a_state_machine(seed, least):
+    rng = np.random.default_rng(seed)
+    walk = np.cumsum(rng.normal(scale=0.004, size=(12, 60)), axis=1) + rng.normal(scale=0.01, size=(12, 1))
+    walk[rng.random(walk.shape) < 0.1] = np.inf
+    distance = np.round(walk, 3).astype(np.float32)  # values at the limits themselves
+    for enter, leave in ((0.0, 0.0), (0.0, 0.004), (-0.003, 0.002), (0.001, 0.001)):
+        rule = LabelRule(enter, leave, least)
+        expected = np.array([state_machine(row, rule) for row in distance])
+        assert expected.any()
+        np.testing.assert_array_equal(labels_of(distance, rule), expected)
+        halves = [state_machine(row[part], rule) for row in distance for part in (slice(0, 25), slice(25, None))]
+        np.testing.assert_array_equal(labels_of(distance, rule, 25), np.concatenate(halves).reshape(distance.shape))
+
+
+def test_every_run_and_pause_is_long_enough():
+    rng = np.random.default_rng(3)
+    distance = np.where(rng.random((40, 200)) < 0.6, np.float32(-0.01), np.float32(np.inf))
+    for row in labels_of(distance, LabelRule(min_frames=4)):
+        runs = parts("".join("x" if on else "." for on in row).strip("."))
+        assert all(len(run) >= 4 for run in runs)
+
+
+def test_a_limit_that_is_written_in_float32_counts():
+    distance = np.array([[0.001, 0.003, 0.0030001]], np.float32)
+    assert labels_of(distance, LabelRule(0.001, 0.003)).tolist() == [[True, True, False]]
+
+
+def test_no_rows():
+    none = np.zeros(0, np.int64)
+    assert len(labelled_runs(none, none, np.zeros(0, np.float32), LabelRule(min_frames=2))) == 0
+
+
+def contacts(points: np.ndarray, features: np.ndarray, cell: int = 0) -> Contacts:
+    """Contacts of the one pair (0, 1), all in one cell."""
+    n = len(points)
+    columns = {
+        "feature0": features,
+        "feature1": np.full(n, -1),
+        "point0": points,
+        "point1": points,
+        "normal": np.tile([0.0, 0.0, 1.0], (n, 1)),
+    }
+    return Contacts(np.full(n, cell), np.zeros(n, np.int64), np.ones(n, np.int64), columns)
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 4), (3, 2), (4, 4), (5, 5), (7, 3), (2, 9)])
+def test_the_least_cost_is_found(n, m):
+    rng = np.random.default_rng(n * 10 + m)
+    for _ in range(20):
+        a, b = rng.normal(size=(n, 3)), rng.normal(size=(m, 3))
+        found = match_contacts(contacts(a, np.arange(n)), contacts(b, 100 + np.arange(m)), 2)
+        cost = np.linalg.norm(a[:, None] - b[None], axis=-1)
+        best = cost[linear_sum_assignment(cost)].sum()
+        assert len(found.a) == min(n, m)
+        assert cost[found.a, found.b].sum() == pytest.approx(best, rel=1e-12)
+        assert sorted([*found.a, *found.missing]) == list(range(n))
+        assert sorted([*found.b, *found.extra]) == list(range(m))
+        assert (len(found.missing_pairs), len(found.extra_pairs)) == (0, 0)
+
+
+def test_features_come_before_places():
+    points = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [2.0, 0.0, 0.0]])
+    found = match_contacts(contacts(points, np.array([1, 2, 3])), contacts(points[::-1], np.array([1, 2, 9])), 2)
+    assert list(zip(found.a.tolist(), found.b.tolist(), strict=True)) == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_a_pair_in_one_cell_only():
+    points = np.zeros((2, 3))
+    here, there = contacts(points, np.arange(2), cell=0), contacts(points, np.arange(2), cell=1)
+    found = match_contacts(here, there, 2)
+    assert (len(found.a), list(found.missing), list(found.extra)) == (0, [0, 1], [0, 1])
+    assert (list(found.missing_pairs), list(found.extra_pairs)) == ([0], [0])
+
+
+def test_a_crowded_pair_is_matched_in_order_and_told(monkeypatch):
+    monkeypatch.setattr(alignment, "MOST_COSTS", 10)
+    points = np.zeros((6, 3))
+    points[:, 1] = [3.0, 1.0, 2.0, 5.0, 4.0, 0.0]
+    found = match_contacts(contacts(points, np.arange(6)), contacts(points[::-1], 100 + np.arange(6)), 2)
+    assert found.crowded == 1
+    assert list(found.b) == [5, 4, 3, 2, 1, 0]
+
+
+def test_pairs_that_stand_the_other_way_round_are_turned():
+    columns = {
+        "shape0": np.array([0, 0]),
+        "shape1": np.array([1, 2]),
+        "feature0": np.array([5, 6]),
+        "feature1": np.array([7, 8]),
+        "point0": np.eye(3)[:2],
+        "point1": np.eye(3)[1:],
+        "normal": np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]),
+    }
+    turned = contacts_of(np.array([2]), columns, np.array([1, 0, 2]))
+    assert (list(turned.first), list(turned.second)) == ([0, 1], [1, 2])
+    assert (list(turned.columns["feature0"]), list(turned.columns["feature1"])) == ([7, 6], [5, 8])
+    assert np.array_equal(turned.columns["point0"], [np.eye(3)[1], np.eye(3)[1]])
+    assert np.array_equal(turned.columns["point1"], [np.eye(3)[0], np.eye(3)[2]])
+    assert np.array_equal(turned.columns["normal"], [[0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
+
+
+@pytest.mark.parametrize("angle", [1e-9, 1e-3, 1.0, 3.0])
+def test_angles_between_normals(angle):
+    a, b = np.array([[1.0, 0.0, 0.0]]), np.array([[np.cos(angle), np.sin(angle), 0.0]])
+    # Near a half turn the arc sine is steep: at 3 rad rounding counts 14 times.
+    assert deviations("normal", a, b)[0][0] == pytest.approx(angle, rel=1e-13, abs=1e-16)
+
+
+def test_shares_are_rounded_as_people_do():
+    assert [share_of(0.29, 100), share_of(0.0, 100), share_of(1.0, 7), share_of(0.299, 10)] == [29, 0, 7, 2]

@@ -1,0 +1,517 @@
+"""Motions: columns of relative motion, recorded simulations, cached scenes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import h5py
+import mujoco
+import numpy as np
+import pytest
+
+import collidecli
+from collidecli.commands import scenes
+from collidecli.commands.record import record
+from collidecli.commands.run import RunRequest, run
+from collidecli.commands.scenes import SceneCache
+from collidecli.errors import InputError, OutputError
+from collidecli.importers.mujoco.scene import add_mjcf
+from collidecli.importers.recordings import kinds
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.model import Model
+from collidecli.scene.motion import Episodes
+from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
+from collidecli.scene.placement import IDENTITY_POSE
+from collidecli.scene.shape_config import ShapeConfig
+from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.tables import MOTION_COLUMNS
+from collidecli.storage.trajectories.motion import open_trajectory
+from tests.cli.conftest import SCENE, write_motion
+from tests.cli.test_recordings import falling, write_demos
+from tests.support.engine_runs import assert_identical
+from tests.support.motions import ArrayMotion
+from tests.support.random_scenes import mixed_builder, random_poses
+
+RADIUS, RATE, SECONDS = 0.25, 40.0, 0.01
+NAMES = [column.name for column in MOTION_COLUMNS]
+
+
+class TimedMotion(ArrayMotion):
+    """Frames SECONDS apart."""
+
+    def __init__(self, poses: np.ndarray, episodes: Episodes | None = None, seconds: float = SECONDS) -> None:
+        super().__init__(poses, episodes)
+        self.time = np.arange(len(poses)) * seconds
+
+
+def ball_on_ground() -> Model:
+    builder = ModelBuilder()
+    config = ShapeConfig(gap=1.0)
+    builder.add_shape_plane(-1, cfg=config, key="ground")
+    builder.add_shape_sphere(builder.add_body(key="ball"), radius=RADIUS, cfg=config, key="ball")
+    return builder.finalize()
+
+
+def ball_poses(position: np.ndarray, angle: np.ndarray) -> np.ndarray:
+    """float64[F, 1, 1, 7]: positions [F, 3], turned about y."""
+    nothing = np.zeros_like(angle)
+    rotation = np.stack([nothing, np.sin(0.5 * angle), nothing, np.cos(0.5 * angle)], axis=1)
+    return np.concatenate([position, rotation], axis=1)[:, None, None]
+
+
+def velocities(model: Model, motion: TimedMotion, **options) -> tuple[np.ndarray, np.ndarray]:
+    contacts = collidecli.collide(model, motion, device="cpu", columns=["normal_velocity", "slip"], **options)
+    assert (np.diff(contacts.cell_start) == 1).all()
+    return contacts.columns["normal_velocity"], contacts.columns["slip"]
+
+
+TIME = np.arange(200) * SECONDS
+
+
+def test_a_rolling_ball_does_not_slip():
+    """Through many turns, past the quaternion's change of sign."""
+    x = RATE * RADIUS * TIME
+    position = np.stack([x, 0 * x, 0 * x + RADIUS], axis=1)
+    normal, slip = velocities(ball_on_ground(), TimedMotion(ball_poses(position, RATE * TIME)))
+    assert np.abs(normal).max() < 1e-6
+    assert slip.max() < 1e-6
+
+
+def test_a_sliding_and_a_spinning_ball_slip():
+    x = 0.7 * TIME
+    position = np.stack([x, 0 * x, 0 * x + RADIUS], axis=1)
+    _, slip = velocities(ball_on_ground(), TimedMotion(ball_poses(position, 0.0 * TIME)))
+    assert slip == pytest.approx(0.7, rel=1e-6)
+    still = np.tile([0.0, 0.0, RADIUS], (len(TIME), 1))
+    _, slip = velocities(ball_on_ground(), TimedMotion(ball_poses(still, -30.0 * TIME)))
+    assert slip == pytest.approx(30.0 * RADIUS, rel=1e-5)
+
+
+def test_normal_velocity_is_negative_while_approaching():
+    """A falling ball: central differences are exact for a parabola; at both ends they are of half a step aside."""
+    height = 0.8 - 0.5 * 9.81 * TIME[:30] ** 2
+    position = np.stack([0 * height, 0 * height, height], axis=1)
+    normal, slip = velocities(ball_on_ground(), TimedMotion(ball_poses(position, 0 * height)))
+    expected = -9.81 * TIME[:30]
+    expected[0] -= 9.81 * 0.5 * SECONDS
+    expected[-1] += 9.81 * 0.5 * SECONDS
+    assert normal == pytest.approx(expected, abs=1e-5)
+    assert slip.max() < 1e-6
+
+
+def test_no_velocity_spans_two_episodes():
+    """The second episode begins elsewhere, and moves the other way."""
+    x = np.concatenate([0.5 * TIME[:10], 7.0 - 0.3 * TIME[:10]])
+    position = np.stack([x, 0 * x, 0 * x + RADIUS], axis=1)
+    first, count = np.array([0, 10]), np.array([10, 10])
+    episodes = Episodes(("a", "b"), np.zeros(2, np.int32), first, count)
+    _, slip = velocities(ball_on_ground(), TimedMotion(ball_poses(position, 0 * x), episodes))
+    assert slip == pytest.approx(np.repeat([0.5, 0.3], 10), rel=1e-5)
+
+
+def test_columns_are_the_same_for_any_chunk_and_thread_count():
+    builder = mixed_builder(0, config=lambda index: ShapeConfig(gap=0.1))
+    model = builder.finalize()
+    poses = random_poses(np.random.default_rng(1), (7, 1, len(model.bodies)), 0.5)
+    whole = collidecli.collide(model, TimedMotion(poses), device="cpu", columns=NAMES)
+    for options in ({"chunk_cells": 1}, {"chunk_cells": 3, "threads": 2}, {"broad_phase": "sap"}):
+        assert_identical(whole, collidecli.collide(model, TimedMotion(poses), device="cpu", columns=NAMES, **options))
+    assert np.isfinite(whole.columns["slip"]).all()
+
+
+def test_worlds_that_share_a_recording_have_their_own_frames():
+    """A world that is turned has its own gradients; velocities are those of the first world."""
+    inner = ModelBuilder()
+    config = ShapeConfig(gap=1.0)
+    for name in ("a", "b"):
+        inner.add_shape_sphere(inner.add_body(key=name), radius=RADIUS, cfg=config, key=name)
+    builder = ModelBuilder()
+    builder.add_world(inner, count=2)
+    shift = np.array([IDENTITY_POSE, (3.0, 0.0, 0.0, 0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5))])
+    model = replace(builder.finalize(), world_pose=shift)
+    poses = random_poses(np.random.default_rng(3), (5, 1, 2), 0.4)
+    contacts = collidecli.collide(model, TimedMotion(poses), device="cpu", columns=NAMES)
+    assert contacts.world_count == 2
+    assert (np.diff(contacts.cell_start) == 1).all()
+    column = {name: values.reshape(5, 2, *values.shape[1:]) for name, values in contacts.columns.items()}
+    for name in ("normal_velocity", "slip"):
+        assert column[name][:, 0] == pytest.approx(column[name][:, 1], rel=1e-4, abs=1e-5)
+    first, second = column["distance_grad0"][:, 0], column["distance_grad0"][:, 1]
+    turned = np.stack([-first[:, 1], first[:, 0], first[:, 2], -first[:, 4], first[:, 3], first[:, 5]], axis=1)
+    assert second == pytest.approx(turned, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("frames", "seconds", "episodes", "message"),
+    [
+        (1, SECONDS, None, "a motion of one frame: there is no velocity"),
+        (3, 0.0, None, "frames 0 to 1 take no time: there is no velocity in frame 0"),
+        (3, SECONDS, Episodes(("a",), np.zeros(1, np.int32), np.array([1]), np.array([1])), "frame 1 is an episode of"),
+    ],
+)
+def test_motions_without_velocities_are_refused(frames, seconds, episodes, message):
+    poses = ball_poses(np.tile([0.0, 0.0, RADIUS], (frames, 1)), np.zeros(frames))
+    motion = TimedMotion(poses, episodes, seconds)
+    for name in ("normal_velocity", "slip"):
+        with pytest.raises(InputError, match=message) as error:
+            collidecli.collide(ball_on_ground(), motion, device="cpu", columns=[name])
+        assert error.value.fix
+    gradients = collidecli.collide(ball_on_ground(), motion, device="cpu", columns=["distance_grad1"])
+    assert gradients.columns["distance_grad1"][0].tolist() == [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
+
+
+TILTED = (0.0, 0.0, 0.0, 0.1, 0.2, 0.3, np.sqrt(1.0 - 0.14))
+SOLIDS = {
+    "sphere": (ShapeType.SPHERE, (0.2,)),
+    "box": (ShapeType.BOX, (0.2, 0.2, 0.2)),
+    "capsule": (ShapeType.CAPSULE, (0.1, 0.3)),
+    "plane": (ShapeType.PLANE, ()),
+}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "pose", "is_exact"),
+    [
+        ("plane", "box", (0.0, 0.0, 0.25, 0.0, 0.0, 0.0, 1.0), 0),  # four corners
+        ("plane", "box", (0.0, 0.0, 0.4, *TILTED[3:]), 1),
+        ("box", "box", (0.1, 0.0, 0.41, 0.0, 0.0, 0.0, 1.0), 0),  # parallel faces
+        ("box", "box", (0.1, 0.05, 0.5, *TILTED[3:]), 1),
+        ("box", "box", (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), 0),  # six directions of equal depth
+        ("capsule", "capsule", (0.25, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), 0),  # parallel segments
+        ("capsule", "capsule", (0.25, 0.0, 0.0, *TILTED[3:]), 1),
+        ("sphere", "box", (0.0, 0.0, 0.3, 0.0, 0.0, 0.0, 1.0), 1),
+        ("sphere", "box", (0.0, 0.0, 0.0, *TILTED[3:]), 0),  # the centre of the box
+        ("sphere", "sphere", (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), 0),  # every direction
+    ],
+)
+def test_gradients_at_ties_are_flagged(first, second, pose, is_exact):
+    builder = ModelBuilder()
+    for name, key in ((first, "first"), (second, "second")):
+        builder.add_shape(builder.add_body(key=key), *SOLIDS[name], None, ShapeConfig(gap=1.0), key=key)
+    poses = np.array([IDENTITY_POSE, pose])[None, None]
+    contacts = collidecli.collide(builder.finalize(), poses, device="cpu", columns=["grad_exact"])
+    assert contacts.columns["grad_exact"].sum() == is_exact
+    if is_exact:
+        assert contacts.columns["grad_exact"][np.argmin(contacts.distance)] == 1
+
+
+SAMPLE = Path(__file__).parents[3] / "samples/02_humanoid"
+
+CART = """<mujoco><option timestep="0.01" gravity="0 0 0"/><worldbody>
+<body name="desk" pos="0 0 9"><geom size="1"/></body>
+<body name="cart"><joint name="s" type="slide" axis="1 0 0"/><geom size="0.1"/></body>
+<body name="hand" mocap="true" pos="7 0 0"><geom size="0.1"/></body></worldbody>
+<actuator><motor joint="s" ctrllimited="true" ctrlrange="-1 3"/></actuator>
+<keyframe><key name="home" qpos="1"/><key name="away" qpos="-5" ctrl="2.5"/></keyframe></mujoco>"""
+
+
+@pytest.fixture
+def cart(tmp_path):
+    path = tmp_path / "cart.xml"
+    path.write_text(CART)
+    return path
+
+
+def content(path):
+    with h5py.File(path) as file:
+        return {name: data[()] for name, data in file.items()}
+
+
+def bytes_of(path):
+    return {name: np.asarray(data).tobytes() for name, data in content(path).items() if name != "body_name"}
+
+
+def test_poses_are_those_of_mujocos_steps(cart, tmp_path):
+    np.save(tmp_path / "push.npy", np.array([[2.5], [2.0], [3.0]]))
+    result = record(cart, tmp_path / "m.h5", 4, control=str(tmp_path / "push.npy"), every=2)
+    assert (result.frames, result.worlds, result.bodies) == (4, 1, 2)
+    model = mujoco.MjModel.from_xml_path(str(cart))
+    data = mujoco.MjData(model)
+    wanted = [0.0]
+    for push in (2.5, 2.0, 3.0):
+        data.ctrl[:] = push
+        mujoco.mj_step(model, data, 2)
+        wanted.append(data.qpos[0])
+    held = content(tmp_path / "m.h5")
+    assert held["body_name"].tolist() == [b"cart", b"hand"]
+    np.testing.assert_array_equal(held["body_q"][:, 0, 0, 0], wanted)
+    np.testing.assert_allclose(held["time"], [0.0, 0.02, 0.04, 0.06])
+    np.testing.assert_array_equal(held["step"], [0, 2, 4, 6])
+    np.testing.assert_array_equal(held["body_q"][:, 0, 1], np.tile([7, 0, 0, 0, 0, 0, 1], (4, 1)))
+    assert result.duration == held["time"][-1]
+
+
+def test_control_of_a_csv_with_a_heading(cart, tmp_path):
+    np.save(tmp_path / "push.npy", np.array([[2.5], [2.0]]))
+    (tmp_path / "push.csv").write_text("force\n2.5\n2.0\n")
+    for kind in ("npy", "csv"):
+        record(cart, tmp_path / f"{kind}.h5", 3, control=str(tmp_path / f"push.{kind}"))
+    assert bytes_of(tmp_path / "npy.h5") == bytes_of(tmp_path / "csv.h5")
+
+
+def test_the_seed_decides(cart, tmp_path):
+    for name, seed in (("a", 4), ("again", 4), ("other", 5)):
+        record(cart, tmp_path / f"{name}.h5", 6, control="random", seed=seed, noise=0.1)
+    assert bytes_of(tmp_path / "a.h5") == bytes_of(tmp_path / "again.h5")
+    assert not np.array_equal(content(tmp_path / "a.h5")["body_q"], content(tmp_path / "other.h5")["body_q"])
+
+
+def test_world_w_has_the_seed_plus_w(cart, tmp_path):
+    record(cart, tmp_path / "both.h5", 6, control="random", seed=4, noise=0.1, worlds=2)
+    both = content(tmp_path / "both.h5")["body_q"]
+    for world in range(2):
+        record(cart, tmp_path / f"{world}.h5", 6, control="random", seed=4 + world, noise=0.1)
+        np.testing.assert_array_equal(both[:, world], content(tmp_path / f"{world}.h5")["body_q"][:, 0])
+
+
+def test_random_control_stays_in_the_actuators_range(cart, tmp_path):
+    """The cart weighs what its geom does; without damping its acceleration is the force by its mass."""
+    record(cart, tmp_path / "m.h5", 50, control="random", joint=True)
+    place = content(tmp_path / "m.h5")["joint_q"][:, 0, 0]
+    # Semi-implicit Euler: x[k+1] - 2 x[k] + x[k-1] = h^2 a.
+    mass = mujoco.MjModel.from_xml_path(str(cart)).body_mass[2]
+    force = np.diff(place, 2) / 0.01**2 * mass
+    assert force.min() > -1.0 - 1e-6
+    assert force.max() < 3.0 + 1e-6
+    assert np.ptp(force) > 3.0
+
+
+@pytest.mark.parametrize("keyframe", ["away", "1", 1])
+def test_it_begins_at_a_keyframe_and_zero_is_zero(cart, tmp_path, keyframe):
+    record(cart, tmp_path / "m.h5", 3, keyframe=keyframe)
+    np.testing.assert_array_equal(content(tmp_path / "m.h5")["body_q"][:, 0, 0, 0], -5.0)
+
+
+def test_coordinates_and_poses_say_the_same(tmp_path):
+    scene = SAMPLE / "humanoid.xml"
+    options = {"control": "random", "seed": 2, "every": 3, "worlds": 2, "noise": 0.05}
+    record(scene, tmp_path / "body.h5", 40, **options)
+    record(scene, tmp_path / "joint.h5", 40, joint=True, **options)
+    builder = ModelBuilder()
+    imported = add_mjcf(builder, scene)
+    model = builder.finalize(2)
+    read = [
+        open_trajectory(tmp_path / name, model, imported.kinematics).read(range(40)) for name in ("body.h5", "joint.h5")
+    ]
+    np.testing.assert_allclose(read[0], read[1], rtol=0, atol=1e-14)
+    assert np.ptp(read[0][:, 0, model.bodies.path.index("pelvis"), 2]) > 0.05
+
+
+def test_an_unstable_simulation_is_an_error_and_leaves_nothing(tmp_path):
+    path = tmp_path / "wild.xml"
+    path.write_text(
+        """<mujoco><option timestep="1"/><worldbody><body><freejoint/><geom size="0.1"/>
+        <body pos="1 0 0"><joint axis="0 1 0" stiffness="1e9"/><geom size="0.1"/></body></body></worldbody></mujoco>"""
+    )
+    with pytest.raises(InputError, match="unstable") as refusal:
+        record(path, tmp_path / "m.h5", 500, noise=0.5)
+    assert "frame" in str(refusal.value)
+    assert [p.name for p in tmp_path.iterdir()] == ["wild.xml"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"frames": 0}, "frames is 0"),
+        ({"every": 0}, "every is 0"),
+        ({"worlds": 0}, "worlds is 0"),
+        ({"seed": -1}, "seed is -1"),
+        ({"noise": -0.1}, "noise is -0.1"),
+        ({"noise": float("nan")}, "noise is nan"),
+        ({"float_type": "float16"}, "float type is 'float16'"),
+        ({"control": "wave"}, "control 'wave' is not known"),
+        ({"control": "none.npy"}, "no such file"),
+        ({"keyframe": "2"}, "no keyframe '2'"),
+        ({"keyframe": "top"}, "no keyframe 'top'"),
+    ],
+)
+def test_bad_arguments(cart, tmp_path, options, message):
+    with pytest.raises(InputError, match=message):
+        record(cart, tmp_path / "m.h5", **{"frames": 3, **options})
+    assert not (tmp_path / "m.h5").exists()
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (np.zeros((1, 1)), r"shape \[1, 1, 1\]"),
+        (np.zeros((2, 2)), r"shape \[2, 1, 2\]"),
+        (np.zeros(3), r"shape \[3\]"),
+        (np.array([[1.0], [np.nan]]), "row 1, world 0, actuator 0"),
+        (np.array([{"a": 1}], object), "cannot be read"),
+    ],
+)
+def test_bad_control_files(cart, tmp_path, rows, message):
+    np.save(tmp_path / "push.npy", rows, allow_pickle=True)
+    with pytest.raises(InputError, match=message):
+        record(cart, tmp_path / "m.h5", 3, control=str(tmp_path / "push.npy"))
+
+
+def test_outputs_are_kept(cart, tmp_path):
+    with pytest.raises(OutputError, match="the scene itself"):
+        record(cart, cart, 3, force=True)
+    record(cart, tmp_path / "m.h5", 3)
+    with pytest.raises(OutputError, match="exists already"):
+        record(cart, tmp_path / "m.h5", 3)
+    record(cart, tmp_path / "m.h5", 5, force=True)
+    assert len(content(tmp_path / "m.h5")["time"]) == 5
+
+
+def test_a_scene_that_cannot_move(tmp_path):
+    path = tmp_path / "still.xml"
+    path.write_text('<mujoco><worldbody><geom size="1"/></worldbody></mujoco>')
+    for joint in (False, True):
+        record(path, tmp_path / f"{joint}.h5", 3, joint=joint, worlds=2)
+        builder = ModelBuilder()
+        scene = add_mjcf(builder, path)
+        motion = open_trajectory(tmp_path / f"{joint}.h5", builder.finalize(2), scene.kinematics)
+        assert motion.read(range(3)).shape == (3, 2, 0, 7)
+
+
+def test_the_samples_recording_fits_its_scene():
+    builder = ModelBuilder()
+    scene = add_mjcf(builder, SAMPLE / "humanoid.xml")
+    model = builder.finalize()
+    motion = open_trajectory(SAMPLE / "motion.h5", model, scene.kinematics)
+    assert len(motion.time) == 500
+    assert motion.warnings == ()
+    poses = motion.read(range(500))
+    height = poses[:, 0, model.bodies.path.index("pelvis"), 2]
+    assert height[0] > 0.9
+    assert height[-1] < 0.4
+    assert scene.motion(model).read(range(2)).shape == (2, 1, len(model.bodies), 7)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scene.xml").write_text(SCENE)
+    for length in (20, 9):
+        write_motion(tmp_path / f"m{length}.h5", length)
+    write_motion(tmp_path / "two.h5", 12)
+    with h5py.File(tmp_path / "two.h5", "a") as file:
+        poses = file["body_q"][()].repeat(2, axis=1)
+        poses[:, 1, :, 2] += 0.05
+        del file["body_q"]
+        file["body_q"] = poses
+    return tmp_path
+
+
+@pytest.fixture
+def imported(monkeypatch) -> list[str]:
+    """Paths of the scenes that are imported, in order."""
+    found, add = [], scenes.add_scene
+    monkeypatch.setattr(
+        scenes, "add_scene", lambda builder, path, options: (found.append(path), add(builder, path, options))[1]
+    )
+    return found
+
+
+def request(trajectory: str | None, **changes) -> RunRequest:
+    made = RunRequest(
+        scenes=("scene.xml",),
+        trajectory=trajectory,
+        output="kept.h5",
+        contact=ContactOptions(gap=0.02),
+        engine=EngineOptions(threads=1, device="cpu"),
+        force=True,
+    )
+    return replace(made, **changes)
+
+
+def both(cache: SceneCache, wanted: RunRequest) -> str:
+    """Content hash of a run with the cache, which is that of a run without it; the files agree on all but times."""
+    kept, alone = run(wanted, cache=cache), run(replace(wanted, output="alone.h5"))
+    assert kept.content_sha256 == alone.content_sha256
+    assert (kept.scene_sha256, kept.scene, kept.worlds, kept.contacts) == (
+        alone.scene_sha256,
+        alone.scene,
+        alone.worlds,
+        alone.contacts,
+    )
+    return kept.content_sha256
+
+
+def test_a_scene_is_imported_once_for_recordings_in_a_row(here, imported):
+    cache = SceneCache()
+    results = [run(request(f"m{length}.h5"), cache=cache).content_sha256 for length in (20, 9, 20)]
+    assert imported == ["scene.xml"]
+    assert results[0] == results[2] != results[1]
+    assert results == [run(request(f"m{length}.h5")).content_sha256 for length in (20, 9, 20)]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"trajectory": "two.h5"},
+        {"worlds": 3},
+        {"contact": ContactOptions(gap=0.05)},
+        {"contact": ContactOptions(gap=0.02, static_pairs=True)},
+        {"contact": ContactOptions(gap=0.02, margin=0.01)},
+        {"engine": EngineOptions(threads=2, device="cpu", broad_phase="nxn")},
+        {"scene_options": SceneOptions(ground=True)},
+        {"frames": "3:9"},
+        {"columns": ("friction",)},
+    ],
+)
+def test_what_differs_is_not_taken_from_before(here, changed):
+    cache = SceneCache()
+    first = both(cache, request("m20.h5"))
+    both(cache, request(**{"trajectory": "m20.h5", **changed}))
+    assert both(cache, request("m20.h5")) == first
+
+
+def test_a_scene_whose_file_has_changed_is_imported_again(here):
+    cache = SceneCache()
+    first = both(cache, request("m20.h5"))
+    (here / "scene.xml").write_text(SCENE.replace('size="0.5"', 'size="0.51"'))
+    assert both(cache, request("m20.h5")) != first
+    (here / "scene.xml").unlink()
+    with pytest.raises(InputError, match="no such file"):
+        run(request("m20.h5"), cache=cache)
+    (here / "scene.xml").write_text(SCENE)
+    assert both(cache, request("m20.h5")) == first
+
+
+def test_a_scene_whose_file_changes_while_it_is_loaded_is_imported_again(here, imported, monkeypatch):
+    counted = scenes.add_scene
+
+    def changing(builder, path, options):
+        loaded = counted(builder, path, options)
+        (here / "scene.xml").write_text(SCENE.replace('size="0.5"', 'size="0.51"'))
+        return loaded
+
+    monkeypatch.setattr(scenes, "add_scene", changing)
+    cache = SceneCache()
+    first = run(request("m20.h5"), cache=cache).content_sha256
+    assert run(request("m20.h5"), cache=cache).content_sha256 != first
+    assert imported == ["scene.xml"] * 2
+
+
+def test_demonstrations_with_their_scene_and_without_a_recording(here):
+    states = falling()
+    write_demos(here / "demos.hdf5", {"demo_0": states, "demo_1": states[:7]}, {"demo_0": SCENE, "demo_1": SCENE})
+    cache, found = SceneCache(), []
+    for name in ("demo_0", "demo_1", "demo_0"):
+        demo = request("demos.hdf5", scenes=(), recording=RecordingOptions(demos=(name,)))
+        found.append(both(cache, demo))
+    assert found[0] == found[2] != found[1]
+    both(cache, request(None))
+    both(cache, request("m20.h5"))
+
+
+def test_a_recording_of_demonstrations_is_opened_once_unless_it_changes(here, monkeypatch):
+    states, opened, real = falling(), [], kinds.open_recording
+    monkeypatch.setattr(kinds, "open_recording", lambda path: (opened.append(path), real(path))[1])
+    write_demos(here / "demos.hdf5", {"demo_0": states, "demo_1": states[:7]}, {"demo_0": SCENE, "demo_1": SCENE})
+    cache = SceneCache()
+    demos = [request("demos.hdf5", scenes=(), recording=RecordingOptions(demos=(f"demo_{n}",))) for n in (0, 1, 0)]
+    found = [run(demo, cache=cache).content_sha256 for demo in demos]
+    assert opened == ["demos.hdf5"]
+    write_demos(here / "new.hdf5", {"demo_0": states[:9], "demo_1": states}, {"demo_0": SCENE, "demo_1": SCENE})
+    (here / "new.hdf5").replace(here / "demos.hdf5")
+    assert [run(demo, cache=cache).content_sha256 for demo in demos[:2]] != found[:2]
+    assert opened == ["demos.hdf5"] * 2
+    assert [run(demo).content_sha256 for demo in demos] == [both(cache, demo) for demo in demos]
+    cache.close()

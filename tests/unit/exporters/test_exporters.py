@@ -1,0 +1,515 @@
+"""Exports: layouts of other programs, Jacobians, tables, selections."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from fnmatch import fnmatchcase
+
+import mujoco
+import numpy as np
+import pyarrow.parquet as parquet
+import pytest
+import scipy.sparse
+
+import collidecli
+from collidecli import errors
+from collidecli.analysis.labels import kept_pairs
+from collidecli.commands.export import ExportRequest, export
+from collidecli.commands.run import RunRequest, run
+from collidecli.errors import InputError
+from collidecli.exporters import layouts
+from collidecli.exporters.arrays import Array, ContactRows, Layout, held, write_npz
+from collidecli.exporters.selection import SelectedContacts, chosen_worlds
+from collidecli.scene.options import ContactOptions
+from collidecli.storage import flat_tables
+from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.flat_tables import TableColumn, csv_table, parquet_table, require_pyarrow
+from collidecli.storage.trajectories.writer import TrajectoryWriter
+from tests.support.contact_edits import made_up
+from tests.support.contact_sets import pair_margin, small_model
+from tests.unit.exporters.conftest import FRAMES, WORLDS
+
+SHAPE_BODY = np.array([-1, 0, 1, 2, 3])
+ALL = (
+    layouts.columns_layout,
+    layouts.dart_layout,
+    layouts.genesis_layout,
+    layouts.newton_layout,
+    layouts.raisim_layout,
+)
+
+
+@pytest.mark.parametrize("layout", ALL, ids=lambda layout: layout.__name__)
+def test_npz_reads_back(layout, select, made, tmp_path):
+    """numpy.load, which takes no pickles, gives the arrays; written again the file has the same bytes."""
+    picked = select(range(1, 6, 2), (0, 2))
+    for name in ("a.npz", "b.npz"):
+        with AtomicOutput(tmp_path / name) as output:
+            write_npz(output, layout(picked).arrays)
+            output.commit()
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+    expected = made(layout(picked))
+    with np.load(tmp_path / "a.npz") as file:
+        assert file.files == list(expected)
+        for name in file.files:
+            assert np.array_equal(file[name], expected[name]), name
+            assert file[name].dtype == expected[name].dtype
+        assert file["frame_index"].tolist() == [1, 3, 5]
+        assert file["world"].tolist() == [0, 2]
+        assert (
+            np.diff(file["cell_start"]).tolist()
+            == np.concatenate([block.cell_counts for block in picked.blocks(())]).tolist()
+        )
+
+
+def test_columns_are_the_sets_own(select, made, block, contacts):
+    found = made(layouts.columns_layout(select()))
+    for name, values in block.columns.items():
+        assert np.array_equal(found[name], values), name
+        assert found[name].dtype == values.dtype
+    assert found["shape_path"].tolist() == list(contacts.shapes.path)
+    assert found["cell_start"].tolist() == contacts.cell_start().tolist()
+
+
+def test_newtons_separation_and_surfaces(select, made, block):
+    """dot(normal, point1 - point0) - margins is the distance, with the world points; here the points are in bodies."""
+    model = small_model(WORLDS, forced=True)
+    layout = layouts.newton_layout(select())
+    found = made(layout)
+    assert np.array_equal(found["rigid_contact_point0"], block.columns["offset0"])
+    assert np.array_equal(found["rigid_contact_point1"], block.columns["offset1"])
+    assert np.array_equal(found["rigid_contact_normal"], block.columns["normal"])
+    margins = found["rigid_contact_margin0"].astype(float) + found["rigid_contact_margin1"]
+    pairs = zip(block.columns["shape0"], block.columns["shape1"], strict=True)
+    assert np.allclose(margins, [pair_margin(model, int(a), int(b)) for a, b in pairs], rtol=1e-6)
+    way = block.columns["point1"] - block.columns["point0"]
+    separation = np.einsum("ni,ni->n", way, block.columns["normal"].astype(float)) - margins
+    assert np.allclose(separation, block.columns["distance"], atol=1e-6)
+    assert found["rigid_contact_count"].tolist() == block.cell_counts.reshape(FRAMES, WORLDS).tolist()
+    assert found["shape_body"].tolist() == SHAPE_BODY.tolist()
+    assert any("rigid_contact_offset0" in text for text in layout.left_out)
+    assert "rigid_contact_offset0" not in found
+
+
+def test_newtons_offsets_without_margins(tmp_path, made):
+    edited = made_up()
+    edited.margin[:] = 0.0
+    with ContactSet.open(edited.write(tmp_path / "a.h5")) as contacts:
+        picked = SelectedContacts(contacts, range(contacts.frame_count), np.arange(contacts.world_count), None)
+        layout = layouts.newton_layout(picked)
+        found = made(layout)
+    assert layout.left_out == ()
+    for name in ("rigid_contact_offset0", "rigid_contact_offset1"):
+        assert not found[name].any()
+        assert found[name].shape == (picked.contact_count, 3)
+
+
+def test_genesis(select, made, block, contacts):
+    layout = layouts.genesis_layout(select())
+    found = made(layout)
+    assert np.array_equal(found["penetration"], -block.columns["distance"])
+    assert np.array_equal(found["normal"], -block.columns["normal"]), "from B to A"
+    assert np.array_equal(found["geom_a"], block.columns["shape0"])
+    assert np.array_equal(found["link_b"], SHAPE_BODY[block.columns["shape1"]])
+    # In the middle: as far from one witness point as from the other, and on the line between them.
+    one, other = (found["pos"] - block.columns[name] for name in ("point0", "point1"))
+    assert np.allclose(one, -other, atol=1e-15)
+    assert np.all(found["friction"] == 1.0), "every shape of the set has friction 1, and the mean of them is 1"
+    assert "sol_params" not in found
+    assert any(text.startswith("sol_params: the material rule 'combine'") for text in layout.left_out)
+    assert found["n_contacts"].sum() == contacts.contact_count
+
+
+def test_without_surfaces_friction_is_left_out_by_name(tmp_path, made):
+    with ContactSet.open(made_up().write(tmp_path / "old.h5")) as contacts:
+        picked = SelectedContacts(contacts, range(contacts.frame_count), np.arange(contacts.world_count), None)
+        layout = layouts.genesis_layout(picked)
+        assert "friction" not in made(layout)
+        assert "friction: a contact set of version 1.0 has no materials" in layout.left_out
+        with pytest.raises(InputError, match=r"version 1\.0"):
+            layouts.mujoco_layout(picked, layouts.CompiledGeoms((), np.zeros(0, np.int32), {}))
+
+
+def test_dart(select, made, block):
+    """Manifolds are runs of a cell and a pair; their types those of their contacts; positive depth, normal 2 to 1."""
+    found = made(layouts.dart_layout(select()))
+    cell = np.repeat(np.arange(FRAMES * WORLDS), block.cell_counts)
+    keys = list(zip(cell, block.columns["shape0"], block.columns["shape1"], strict=True))
+    runs = list(dict.fromkeys(keys))
+    start = found["contact_start"]
+    assert len(found["type"]) == len(runs) == len(start) - 1
+    normal = -block.columns["normal"].astype(float)
+    for m, key in enumerate(runs):
+        rows = np.arange(start[m], start[m + 1])
+        assert rows.tolist() == [k for k, other in enumerate(keys) if other == key]
+        assert (found["object1"][m], found["object2"][m]) == key[1:]
+        assert found["manifold_start"][key[0]] <= m < found["manifold_start"][key[0] + 1]
+        kinds = set(block.columns["kind"][rows].tolist())
+        assert found["type"][m] == (kinds.pop() if len(kinds) == 1 else 4)
+        shared = normal[rows[0]] if (normal[rows] == normal[rows[0]]).all() else np.zeros(3)
+        assert np.array_equal(found["shared_normal"][m], shared)
+    assert np.array_equal(found["normal"], normal)
+    assert np.array_equal(found["depth"], -block.columns["distance"].astype(float))
+    assert {4, 0} <= set(found["type"].tolist())
+    assert found["type_name"].tolist() == ["Point", "Edge", "Face", "Patch", "Unknown"]
+
+
+def test_raisim(select, made, block):
+    """Rows are axes: z the normal from B to A, right-handed, orthonormal; world vectors go into the frame."""
+    found = made(layouts.raisim_layout(select()))
+    frames, normal = found["contact_frame"], -block.columns["normal"].astype(float)
+    assert np.allclose(frames @ np.swapaxes(frames, 1, 2), np.eye(3), atol=1e-12)
+    assert np.allclose(np.linalg.det(frames), 1.0)
+    length = np.linalg.norm(normal, axis=1)
+    assert np.allclose(np.einsum("nij,nj->ni", frames, normal), np.outer(length, [0.0, 0.0, 1.0]), atol=1e-12)
+    assert np.array_equal(found["body_a"], SHAPE_BODY[block.columns["shape0"]])
+    upright = layouts.contact_frames({"normal": np.array([[0, 0, -1], [0, 0, 1]], np.float32)})
+    assert upright.tolist() == [
+        [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+        [[1, 0, 0], [0, -1, 0], [0, 0, -1]],
+    ]
+
+
+def test_two_arrays_of_one_name_are_a_fault():
+    with pytest.raises(ValueError, match="one name"):
+        Layout((held("a", np.zeros(1)), held("a", np.zeros(2))))
+
+
+def test_fewer_rows_than_were_said_are_a_fault(tmp_path):
+    short = Array("a", np.dtype(np.int32), (3,), lambda: iter((np.zeros(2, np.int32),)))
+    with pytest.raises(ValueError, match="2 rows"), AtomicOutput(tmp_path / "a.npz") as output:
+        write_npz(output, [short])
+    assert not list(tmp_path.iterdir())
+
+
+SCENE = """
+<mujoco>
+  <worldbody>
+    <geom name="floor" type="plane" size="5 5 .1"/>
+    <body name="base" pos="0 0 .3"><freejoint name="free"/><geom name="base" type="capsule" size=".1 .2"/>
+      <body name="arm" pos=".3 0 0">
+        <joint name="yaw" type="hinge" axis="0 0 1"/><joint name="pitch" type="hinge" axis="0 1 0" pos="-.1 0 0"/>
+        <geom name="arm" type="box" size=".15 .05 .04"/>
+        <body name="wrist" pos=".25 0 0"><joint name="ball" type="ball"/>
+          <geom name="wrist" type="ellipsoid" size=".08 .05 .06"/></body>
+      </body>
+    </body>
+    <body name="cart" pos="1 .2 .2"><joint name="rail" type="slide" axis="1 0 0"/>
+      <geom name="cart" type="sphere" size=".15"/></body>
+    <body name="hand" mocap="true" pos="-.5 0 .3"><geom name="hand" type="sphere" size=".1"/></body>
+  </worldbody>
+</mujoco>
+"""
+JACOBIAN_FRAMES, STEP = 12, 1e-4
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """The scene, its model, random joint positions [F, 1, nq], and its contact set with a gap that has every pair."""
+    folder = tmp_path_factory.mktemp("jacobian")
+    scene, motion, output = folder / "scene.xml", folder / "motion.h5", folder / "out.h5"
+    scene.write_text(SCENE)
+    model = mujoco.MjModel.from_xml_string(SCENE)
+    rng, qpos = np.random.default_rng(0), np.tile(model.qpos0, (JACOBIAN_FRAMES, 1))
+    for frame in range(JACOBIAN_FRAMES):
+        mujoco.mj_integratePos(model, qpos[frame], rng.uniform(-0.6, 0.6, model.nv), 1.0)
+    with TrajectoryWriter(motion, coordinate_count=model.nq) as writer:
+        writer.append(np.arange(JACOBIAN_FRAMES) * 0.1, np.arange(JACOBIAN_FRAMES), joint_q=qpos[:, None])
+    contact = ContactOptions(gap=2.0)
+    run(RunRequest(scenes=(str(scene),), trajectory=str(motion), output=str(output), contact=contact))
+    return folder, model, qpos
+
+
+def matrix_of(folder, **options):
+    output = folder / "jacobian.npz"
+    result = export(
+        ExportRequest(str(folder / "out.h5"), "jacobian", str(output), str(folder / "scene.xml"), force=True, **options)
+    )
+    assert result.left_out == ()
+    return scipy.sparse.load_npz(output).toarray(), np.load(output)
+
+
+def test_rows_are_those_of_mj_jac(recorded):
+    folder, model, qpos = recorded
+    matrix, arrays = matrix_of(folder, trajectory=str(folder / "motion.h5"))
+    assert arrays["velocity_name"].tolist()[5:9] == ["free/rz", "yaw", "pitch", "ball/rx"]
+    data = mujoco.MjData(model)
+    jacobians = [np.zeros((3, model.nv)) for _ in range(2)]
+    with ContactSet.open(str(folder / "out.h5")) as contacts:
+        assert matrix.shape == (contacts.contact_count, model.nv)
+        (block,) = contacts.blocks()
+        body = [model.geom(path).bodyid[0] for path in contacts.shapes.path]
+    for row, frame in enumerate(np.repeat(np.arange(JACOBIAN_FRAMES), block.cell_counts)):
+        data.qpos[:] = qpos[frame]
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        for side, jacobian in enumerate(jacobians):
+            shape, point = block.columns[f"shape{side}"][row], block.columns[f"point{side}"][row]
+            mujoco.mj_jac(model, data, jacobian, None, point.astype(float), body[shape])
+        expected = block.normal[row].astype(float) @ (jacobians[1] - jacobians[0])
+        assert matrix[row] == pytest.approx(expected, abs=1e-12)
+    assert len(np.unique(block.columns["shape0"])) > 3
+
+
+def test_rows_are_derivatives_of_the_least_distance(recorded):
+    """Central differences over each velocity; rows of pairs with one contact, which is then the nearest."""
+    folder, model, qpos = recorded
+    matrix, _ = matrix_of(folder)  # the recording is found by its hash
+    builder = collidecli.ModelBuilder()
+    scene = builder.add_mjcf(folder / "scene.xml")
+    finished = builder.finalize()
+
+    def distances(positions: np.ndarray) -> dict[tuple[int, int, int], float]:
+        body_q = scene.kinematics.poses(positions)[:, None]
+        contacts = collidecli.collide(finished, body_q, gap=2.0, device="cpu")
+        cell = np.repeat(np.arange(len(positions)), np.diff(contacts.cell_start))
+        apart = (contacts.point1 - contacts.point0).astype(float)
+        distance = np.sign(contacts.distance) * np.linalg.norm(apart, axis=1)
+        keys = list(zip(cell.tolist(), contacts.shape0.tolist(), contacts.shape1.tolist(), strict=True))
+        return {key: d for key, d in zip(keys, distance, strict=True) if keys.count(key) == 1}
+
+    rows = {key: row for row, key in enumerate(_keys(folder))}
+    compared = 0
+    for velocity in range(model.nv):
+        ends = []
+        for sign in (-1.0, 1.0):
+            moved, change = qpos.copy(), np.zeros(model.nv)
+            change[velocity] = sign * STEP
+            for each in moved:
+                mujoco.mj_integratePos(model, each, change, 1.0)
+            ends.append(distances(moved))
+        here = distances(qpos)
+        for key in here.keys() & ends[0].keys() & ends[1].keys():
+            if abs(ends[0][key] + ends[1][key] - 2.0 * here[key]) < 0.01 * STEP:
+                slope = (ends[1][key] - ends[0][key]) / (2.0 * STEP)
+                assert matrix[rows[key], velocity] == pytest.approx(slope, abs=2e-3), (key, velocity)
+                compared += 1
+    assert compared > 500
+
+
+def _keys(folder) -> list[tuple[int, int, int]]:
+    with ContactSet.open(str(folder / "out.h5")) as contacts:
+        (block,) = contacts.blocks()
+        pairs = block.columns["shape0"].tolist(), block.columns["shape1"].tolist()
+        return list(zip(np.repeat(np.arange(JACOBIAN_FRAMES), block.cell_counts).tolist(), *pairs, strict=True))
+
+
+def test_a_selection_has_the_rows_of_its_contacts(recorded):
+    folder, _, _ = recorded
+    whole, arrays = matrix_of(folder)
+    part, selected = matrix_of(folder, frames="3:9:2", include=("arm",))
+    frame = np.repeat(np.arange(JACOBIAN_FRAMES), np.diff(arrays["cell_start"]))
+    with ContactSet.open(str(folder / "out.h5")) as contacts:
+        (block,) = contacts.blocks()
+        arm = contacts.shapes.path.index("arm")
+    kept = np.isin(frame, (3, 5, 7)) & ((block.columns["shape0"] == arm) | (block.columns["shape1"] == arm))
+    assert 0 < len(part) < len(whole)
+    assert (part == whole[kept]).all()
+    assert (selected["distance"] == block.distance[kept]).all()
+
+
+def test_a_scene_at_rest_has_its_initial_joint_positions(recorded, tmp_path):
+    folder, model, _ = recorded
+    output, target = str(tmp_path / "rest.h5"), tmp_path / "rest.npz"
+    run(RunRequest(scenes=(str(folder / "scene.xml"),), output=output, contact=ContactOptions(gap=2.0)))
+    export(ExportRequest(output, "jacobian", str(target), str(folder / "scene.xml")))
+    matrix = scipy.sparse.load_npz(target).toarray()
+    with ContactSet.open(output) as contacts:
+        (block,) = contacts.blocks()
+        path = contacts.shapes.path
+    # The cart is a sphere on a rail along x: its distance from the floor does not change, from the base by the normal.
+    rail = list(np.load(target)["velocity_name"]).index("rail")
+    for row in range(len(matrix)):
+        names = [path[block.columns[f"shape{side}"][row]] for side in (0, 1)]
+        sign = {"cart": (-1.0, 1.0)[names.index("cart")]} if "cart" in names else {"cart": 0.0}
+        assert matrix[row, rail] == pytest.approx(sign["cart"] * block.normal[row, 0], abs=1e-7)
+    assert matrix.shape == (len(block.distance), model.nv)
+
+
+def test_recordings_of_body_poses_are_refused(recorded):
+    folder, _, _ = recorded
+    poses = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (2, 1, 5, 1))
+    with TrajectoryWriter(folder / "poses.h5", body_names=("base", "arm", "wrist", "cart", "hand")) as writer:
+        writer.append(np.arange(2.0), np.arange(2), body_q=poses)
+    output = folder / "poses.contacts.h5"
+    scene = str(folder / "scene.xml")
+    run(RunRequest(scenes=(scene,), trajectory=str(folder / "poses.h5"), output=str(output)))
+    target = folder / "none.npz"
+    with pytest.raises(InputError, match="the recording has body poses") as error:
+        export(ExportRequest(str(output), "jacobian", str(target), scene, str(folder / "poses.h5")))
+    assert "collide record --joint" in error.value.fix
+    with pytest.raises(InputError, match="hashes differ"):
+        export(ExportRequest(str(output), "jacobian", str(target), scene, str(folder / "motion.h5")))
+    assert not target.exists()
+
+
+PICK = (range(1, 7, 2), (0, 2))
+
+
+def write(path, rows, table, *about):
+    with AtomicOutput(path) as output:
+        with table(output, rows.columns, *about) as append:
+            for block in rows.blocks():
+                append(block)
+        output.commit()
+
+
+@pytest.fixture(scope="module")
+def written(select, tmp_path_factory):
+    """Paths of the two files."""
+    folder = tmp_path_factory.mktemp("tables")
+    picked = select(*PICK)
+    write(folder / "a.csv", ContactRows(picked), csv_table)
+    write(folder / "a.parquet", ContactRows(picked), parquet_table, {"scene": "made_up.xml"})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def rows(written):
+    with (written / "a.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_csv_has_every_contact_and_reads_back_to_the_bit(rows, select, contacts):
+    expected = list(select(*PICK).blocks(("shape0", "shape1", "distance", "normal", "point0", "feature1", "kind")))
+    columns = {name: np.concatenate([b.columns[name] for b in expected]) for name in expected[0].columns}
+    assert len(rows) == len(columns["shape0"])
+    paths = contacts.shapes.path
+    assert [row["shape0"] for row in rows] == [paths[k] for k in columns["shape0"]]
+    assert [row["kind"] for row in rows] == [("point", "edge", "face", "patch")[k] for k in columns["kind"]]
+    assert [int(row["feature1"]) for row in rows] == columns["feature1"].tolist()
+    for name, values, dtype in (
+        ("distance", columns["distance"], np.float32),
+        ("normal_z", columns["normal"][:, 2], np.float32),
+        ("point0_y", columns["point0"][:, 1], np.float64),
+    ):
+        assert np.array_equal(np.array([dtype(row[name]) for row in rows]), values), name
+
+
+def test_frames_worlds_and_bodies(rows, select, contacts):
+    picked = select(*PICK)
+    counts = np.concatenate([b.cell_counts for b in picked.blocks(())]).reshape(3, 2)
+    expected = [(f, w) for i, f in enumerate(PICK[0]) for j, w in enumerate(PICK[1]) for _ in range(counts[i, j])]
+    assert [(int(row["frame"]), int(row["world"])) for row in rows] == expected
+    assert all(int(row["step"]) == 5 * int(row["frame"]) for row in rows)
+    assert all(float(row["time"]) == contacts.time[int(row["frame"])] for row in rows)
+    body = {
+        path: "" if k < 0 else f"body{k}" for path, k in zip(contacts.shapes.path, contacts.shapes.body, strict=True)
+    }
+    assert all((row["body0"], row["body1"]) == (body[row["shape0"]], body[row["shape1"]]) for row in rows)
+
+
+def test_parquet_is_the_same_table(rows, written):
+    table = parquet.read_table(written / "a.parquet")
+    assert table.column_names == list(rows[0])
+    for name in table.column_names:
+        values = table[name].to_pylist()
+        kind = str if isinstance(values[0], str) else (int if isinstance(values[0], int) else float)
+        texts = [row[name] for row in rows]
+        single = table.schema.field(name).type == "float"
+        assert [np.float32(t) for t in texts] == values if single else [kind(t) for t in texts] == values, name
+    assert table.schema.field("distance").metadata == {b"unit": b"m"}
+    assert table.schema.metadata[b"scene"] == b"made_up.xml"
+
+
+def test_blocks_do_not_show(select, monkeypatch, written, tmp_path):
+    monkeypatch.setattr(flat_tables, "CSV_LINES", 3)
+    write(tmp_path / "a.csv", ContactRows(select(*PICK)), csv_table)
+    assert (tmp_path / "a.csv").read_bytes() == (written / "a.csv").read_bytes()
+
+
+def test_names_that_need_quotes(tmp_path):
+    edited = made_up()
+    edited.path = ['a,"b"', "two\nlines", " spaced", "plain", "e"]
+    with ContactSet.open(edited.write(tmp_path / "a.h5")) as contacts:
+        rows = ContactRows(SelectedContacts(contacts, range(contacts.frame_count), np.arange(3), None))
+        write(tmp_path / "a.csv", rows, csv_table)
+    with (tmp_path / "a.csv").open(newline="", encoding="utf-8") as file:
+        assert {row["shape0"] for row in csv.DictReader(file)} <= set(edited.path)
+
+
+def test_without_pyarrow_the_extra_is_named(monkeypatch):
+    def missing(name: str):
+        raise ImportError(name)
+
+    monkeypatch.setattr(errors, "import_module", missing)
+    with pytest.raises(InputError, match="pyarrow") as caught:
+        require_pyarrow("--to parquet")
+    assert "collidecli[tables]" in caught.value.fix
+
+
+def test_every_number_is_spelt_as_numpy_spells_it(tmp_path):
+    """Equal numbers are spelt once: among them are 0 and -0, which compare equal, and NaN, which does not."""
+    random = np.random.default_rng(5)
+    bits = random.integers(0, 1 << 63, 3000, dtype=np.uint64).view(np.float64)
+    values = np.concatenate([bits, 10.0 ** random.uniform(-20, 20, 3000), [0.0, -0.0, 1e16, 1e-4, np.inf, np.nan] * 2])
+    with np.errstate(over="ignore"):
+        held = {"double": values, "single": values.astype(np.float32), "sign": values > 1.0}
+    columns = [TableColumn(name, column.dtype) for name, column in held.items()]
+    with AtomicOutput(tmp_path / "a.csv") as output:
+        with csv_table(output, columns) as append:
+            append(held)
+        output.commit()
+    lines = [line.split(",") for line in (tmp_path / "a.csv").read_text().splitlines()[1:]]
+    expected = zip(values.astype(str), held["single"].astype(str), np.where(held["sign"], "true", "false"), strict=True)
+    assert lines == [list(line) for line in expected]
+
+
+def test_no_value_is_an_empty_cell_and_a_null(tmp_path):
+    held = {"end": np.array([0.5, np.nan]), "known": np.array([True, False]), "who": np.array([1, 0])}
+    columns = (
+        TableColumn("end", np.dtype(np.float64), "s", nan_is_none=True),
+        TableColumn("known", np.dtype(bool)),
+        TableColumn("who", np.dtype(np.int64), words=("a", "b")),
+    )
+    for name, table in (("a.csv", csv_table), ("a.parquet", parquet_table)):
+        with AtomicOutput(tmp_path / name) as output:
+            with table(output, columns) as append:
+                append(held)
+            output.commit()
+    assert (tmp_path / "a.csv").read_text() == "end,known,who\n0.5,true,b\n,false,a\n"
+    read = parquet.read_table(tmp_path / "a.parquet")
+    assert read.to_pydict() == {"end": [0.5, None], "known": [True, False], "who": ["b", "a"]}
+
+
+NAMES = ("shape0", "shape1", "distance", "normal")
+FRAME_PICKS = (range(FRAMES), range(2, 5), range(0, FRAMES, 3), range(6, 7))
+WORLD_PICKS = ((), (1,), (2, 0), (0, 1, 1))
+PAIR_PICKS = (((), ()), (("b*",), ()), ((), ("pin",)), (("ground", "egg"), ("bøx",)))
+
+
+@pytest.mark.parametrize("max_rows", [1, 20, 10**6])
+@pytest.mark.parametrize(("include", "exclude"), PAIR_PICKS)
+def test_rows_of_every_pick(select, block, contacts, include, exclude, max_rows):
+    paths = contacts.shapes.path
+    all_cells = np.repeat(np.arange(FRAMES * WORLDS), block.cell_counts)
+    for frames, worlds in itertools.product(FRAME_PICKS, WORLD_PICKS):
+        picked = select(frames, worlds, include, exclude)
+        wanted_worlds = sorted(set(worlds)) or list(range(WORLDS))
+        cells, rows = [], []
+        for k, (frame, world) in enumerate(itertools.product(frames, wanted_worlds)):
+            for row in np.flatnonzero(all_cells == frame * WORLDS + world):
+                pair = [paths[block.columns[name][row]] for name in ("shape0", "shape1")]
+                met = [any(fnmatchcase(path, glob) for glob in include) for path in pair]
+                out = [any(fnmatchcase(path, glob) for glob in exclude) for path in pair]
+                if (any(met) or not include) and not any(out):
+                    cells.append(k)
+                    rows.append(row)
+        found = list(picked.blocks(NAMES, max_rows))
+        assert [b.first_cell for b in found] == np.cumsum([0, *(len(b.cell_counts) for b in found)])[:-1].tolist()
+        counts = np.concatenate([b.cell_counts for b in found])
+        assert counts.tolist() == np.bincount(cells, minlength=picked.cell_count).tolist()
+        assert picked.contact_count == len(rows)
+        for name in NAMES:
+            values = np.concatenate([b.columns[name] for b in found])
+            assert np.array_equal(values, block.columns[name][rows]), name
+        assert picked.step.tolist() == [5 * frame for frame in frames]
+
+
+def test_what_is_not_there_is_refused(contacts):
+    with pytest.raises(InputError, match="world 3 is not there"):
+        chosen_worlds([0, 3], contacts)
+    with pytest.raises(InputError, match=r"--exclude: 'x\*' matches no shape"):
+        kept_pairs(contacts.shapes.path, ["ball"], ["x*"], "no shape")

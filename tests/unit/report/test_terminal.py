@@ -1,0 +1,244 @@
+"""Progress, names, numbers and tables on terminals, narrow ones too."""
+
+from __future__ import annotations
+
+import io
+import re
+from io import StringIO
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from collidecli.report.events import events_table
+from collidecli.report.progress import Rate, frame_progress
+from collidecli.report.tables import (
+    length,
+    listing,
+    pair_labels,
+    rate,
+    seconds,
+    shape_counts,
+    short_names,
+    shortened,
+    with_prefix,
+)
+
+
+def test_the_time_of_a_long_load_is_shown(monkeypatch):
+    out = StringIO()
+    console = Console(file=out, force_terminal=True, width=120, color_system=None)
+    with frame_progress(console, "colliding", "loading") as bar:
+        clock = bar._bar.get_time
+        assert not re.search(r"\d s", out.getvalue())
+        monkeypatch.setattr(bar._bar, "get_time", lambda: clock() + 75.0)
+        for task in bar._bar.tasks:
+            task._get_time = bar._bar.get_time
+        bar._bar.refresh()
+        assert re.search(r"loading.* 75 s", out.getvalue())
+
+
+def test_compiled_kernels_are_counted_until_the_first_frame():
+    out = StringIO()
+    console = Console(file=out, force_terminal=True, width=120, color_system=None)
+
+    def shown() -> str:
+        out.truncate(0)
+        bar._bar.refresh()
+        return out.getvalue()
+
+    with frame_progress(console, "colliding", "loading") as bar:
+        assert "loading" in shown()
+        bar.compiling(3, 7)
+        assert "compiling kernels (first run only), 3 of 7" in shown()
+        bar(4, 20)
+        text = shown()
+        assert "colliding" in text
+        assert "4/20" in text
+        bar.compiling(7, 7)
+        assert "compiling" not in shown()
+
+
+def test_counts_are_grouped_and_follow_a_growing_total():
+    out = StringIO()
+    console = Console(file=out, force_terminal=True, width=120, color_system=None)
+
+    def shown() -> str:
+        out.truncate(0)
+        bar._bar.refresh()
+        return out.getvalue()
+
+    with frame_progress(console, "computing", "starting workers", "episodes") as bar:
+        assert "/" not in shown()
+        bar(1200, 3000)
+        assert "1 200/3 000" in shown()
+        bar(4500, 6000)
+        assert "4 500/6 000" in shown()
+    assert Rate("episodes").render(SimpleNamespace(speed=1500.4)).plain == "1 500 episodes/s"
+
+
+def pairs(*names: tuple[str, str]) -> list[dict[str, str]]:
+    return [{"shape0": one, "shape1": other} for one, other in names]
+
+
+def test_a_common_end_is_left_out():
+    paths = ["/r/left_arm/collision/mesh", "/r/right_arm/collision/mesh", "/r/base/collision/mesh"]
+    assert short_names(paths) == ["left_arm", "right_arm", "base"]
+    assert short_names([*paths, "/floor"]) == [
+        "left_arm/collision/mesh",
+        "right_arm/collision/mesh",
+        "base/collision/mesh",
+        "floor",
+    ]
+    assert short_names(["/a/x", "/a/x"]) == ["a/x #0", "a/x #1"]
+
+
+@pytest.mark.parametrize("most", [18, 26, 44])
+def test_labels_are_distinct(most):
+    names = [
+        ("/World/robot/left_shoulder_pitch_link_with_a_long_name/collision", "/World/ground/plane"),
+        ("/World/robot/right_shoulder_pitch_link_with_a_long_name/collision", "/World/ground/plane"),
+        ("/World/robot/right_shoulder_pitch_link_with_a_longer_name/collision", "/World/ground/plane"),
+        ("/World/robot/right_shoulder_pitch_link_with_a_long_name/visual", "/World/ground/plane"),
+    ]
+    labels = pair_labels(pairs(*names), most)
+    assert len(set(labels)) == 4, labels
+    assert all(len(label) <= most for label in labels)
+
+
+def test_labels_of_names_that_differ_in_their_middle_alone():
+    names = [(f"{'a' * 40}{n}{'b' * 40}", "floor") for n in range(12)]
+    labels = pair_labels(pairs(*names), 26)
+    assert len(set(labels)) == 12, labels
+    assert all(len(label) <= 26 for label in labels)
+
+
+def test_the_middle_is_left_out():
+    assert shortened("left_shoulder_collision", 12) == "left…llision"
+    assert shortened("short", 12) == "short"
+
+
+PATHS = ("/World/Objects/cylinder_03", "/World/Objects/a_box_of_a_longer_name")
+TOUCH = {
+    "shape0": PATHS[0],
+    "shape1": PATHS[1],
+    "world": 0,
+    "begin_frame": 1100,
+    "last_frame": 1215,
+    "begin_known": True,
+    "end_known": True,
+    "begin_time": 18.3333333,
+    "seconds": 0.0667,
+    "touching_frames": 11_600,
+    "contacts": 23_200,
+    "least_distance": -0.01165,
+    "deepest_frame": 1187,
+}
+WHOLE = ("1100 to 1215", "18.3333 s", "66.7 ms", "-11.65 mm", "1187")
+
+
+def events(worlds: int = 1) -> dict[str, Any]:
+    return {
+        "file": "a.h5",
+        "frames": {"count": 2, "first": 0, "last": 1, "begin_time": 0.0, "last_time": 1.0, "episodes": None},
+        "worlds": {"count": worlds, "looked_at": worlds},
+        "intervals": {"count": 3, "begins": 3, "ends": 3, "pairs": 1, "pairs_and_worlds": 1},
+        "contacts": {"asked_for": 9, "touching": 9},
+        "options": {"threshold": 0.0, "by": "shapes", "merge_gap": {"seconds": None, "frames": 0}},
+        "written": {},
+        "listed": [TOUCH],
+        "graph": None,
+    }
+
+
+def printed(result: dict[str, Any], width: int) -> list[str]:
+    stream = io.StringIO()
+    Console(file=stream, width=width, force_terminal=True, color_system=None).print(events_table(result))
+    return stream.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("worlds", [1, 2])
+@pytest.mark.parametrize("width", [80, 100, 120, 200])
+def test_numbers_are_whole_and_lines_fit(width, worlds):
+    lines = printed(events(worlds), width)
+    assert max(map(len, lines)) <= width
+    row = next(line for line in lines if WHOLE[0] in line)
+    assert all(number in row for number in WHOLE)
+
+
+def test_a_terminal_of_60_columns_has_whole_numbers_and_no_begin():
+    lines = printed(events(), 60)
+    assert max(map(len, lines)) <= 60
+    row = next(line for line in lines if WHOLE[0] in line)
+    assert all(number in row for number in WHOLE if number != "18.3333 s")
+    assert WHOLE[1] not in row
+
+
+@pytest.mark.parametrize("width", [40, 50])
+def test_no_character_is_lost_on_any_terminal(width):
+    """Numbers fold where they do not fit; rich alone cuts them off."""
+    lines = printed(events(2), width)
+    assert max(map(len, lines)) <= width
+    rule = next(k for k, line in enumerate(lines) if "───" in line)
+    digits = sorted(character for line in lines[rule:] for character in line if character.isdigit())
+    assert digits == sorted("".join(filter(str.isdigit, f"{PATHS} 0 1100 1215 66.7 11.65 1187 2")))
+    stream = io.StringIO()
+    table = listing(("name", "left"), ("first", "right"), ("second", "right"))
+    table.add_row("abcdefghijklmnop", "123456789", "987654321")
+    Console(file=stream, width=width, force_terminal=True, color_system=None).print(table)
+    columns = re.findall(r"\d+", stream.getvalue())
+    assert sorted("".join(columns)) == sorted("123456789987654321")
+
+
+def test_a_wide_terminal_has_every_column_and_a_narrow_one_the_names_above_each_other():
+    wide, narrow = ("\n".join(printed(events(), width)) for width in (200, 80))
+    assert "  ".join(("", "contacts", "")) in wide
+    assert "23 200" in wide
+    assert "23 200" not in narrow
+    assert f"{PATHS[0]}   {PATHS[1]}" in wide
+    joined = "".join(line.split("  ")[0].strip() for line in narrow.splitlines())
+    assert PATHS[0] in joined
+    assert PATHS[1] in joined
+
+
+@pytest.mark.parametrize(
+    ("metres", "words"),
+    [
+        (0.0, "0 m"),
+        (-0.0149612, "-14.96 mm"),
+        (0.00099999, "1 mm"),
+        (0.99999, "1 m"),
+        (-3.25e-6, "-3.25 um"),
+        (2.54e-16, "2.54e-16 m"),
+        (123456.7, "123457 m"),
+    ],
+)
+def test_lengths(metres, words):
+    assert length(metres) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(0.0, "0 s"), (0.9997, "1 s"), (0.0009996, "1 ms"), (0.0361, "36.1 ms"), (123.4, "123 s"), (5e-8, "50 ns")],
+)
+def test_times(value, words):
+    assert seconds(value) == words
+
+
+@pytest.mark.parametrize(("value", "words"), [(0.514, "0.514"), (38.26, "38.3"), (1483.4, "1 483")])
+def test_rates(value, words):
+    assert rate(value) == words
+
+
+def test_numbers_of_shapes():
+    types = {"convex_mesh": 1, "box": 2, "mesh": 3, "plane": 1, "heightfield": 1200}
+    assert shape_counts(types) == "1 200 heightfields, 3 meshes, 2 boxes, 1 convex mesh, 1 plane"
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(2e5, "200 kPa"), (999.99, "1 kPa"), (7.25e9, "7.25 GPa"), (0.5, "500 mPa"), (0.0, "0 Pa"), (1e-6, "1e-06 Pa")],
+)
+def test_quantities_with_a_prefix(value, words):
+    assert with_prefix(value, "Pa") == words

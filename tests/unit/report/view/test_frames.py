@@ -1,0 +1,217 @@
+"""What a view draws of a frame: shapes, surfaces, touches."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import trimesh
+
+from collidecli.analysis.touches import Frames, Intervals, IntervalTracker, MergeGap, PairKeys, touches
+from collidecli.report.view import page
+from collidecli.report.view.framing import LEVELS, Faces, Surfaces, SurfaceScale, level_meshes, triangle_fans
+from collidecli.report.view.player import TouchList, seconds_between, short_names, touch_label
+from collidecli.report.view.shape_meshes import AROUND, MAX_GRID, coarse_heightfields, shape_groups
+from collidecli.report.view.stage import drawn_particles
+from collidecli.scene.builder import ModelBuilder
+
+CIRCLE = 0.5 * AROUND * np.sin(2 * np.pi / AROUND)
+"""Area of the polygon that stands for a circle of radius 1."""
+
+
+def drawn(builder: ModelBuilder) -> list[trimesh.Trimesh]:
+    """A mesh a shape, by its row."""
+    model = builder.finalize()
+    found: dict[int, trimesh.Trimesh] = {}
+    for group in shape_groups(model):
+        for row, scale in zip(group.rows.tolist(), group.scale, strict=True):
+            # Rims have two rings of vertices, for the shading; merged, the surface must be closed.
+            mesh = trimesh.Trimesh(group.mesh.vertex * scale, group.mesh.face.astype(np.int64), process=False)
+            mesh.merge_vertices(digits_vertex=6)
+            mesh.update_faces(mesh.nondegenerate_faces())
+            found[row] = mesh
+    return [found[row] for row in range(len(model.shapes))]
+
+
+@pytest.fixture
+def builder() -> ModelBuilder:
+    return ModelBuilder()
+
+
+@pytest.mark.parametrize(
+    ("add", "volume", "half"),
+    [
+        (lambda b: b.add_shape_box(-1, hx=0.1, hy=0.2, hz=0.3), 8 * 0.1 * 0.2 * 0.3, (0.1, 0.2, 0.3)),
+        (lambda b: b.add_shape_sphere(-1, radius=0.5), None, (0.5, 0.5, 0.5)),
+        (lambda b: b.add_shape_capsule(-1, radius=0.2, half_height=0.5), None, (0.2, 0.2, 0.7)),
+        (lambda b: b.add_shape_cylinder(-1, radius=0.2, half_height=0.5), CIRCLE * 0.04, (0.2, 0.2, 0.5)),
+        (lambda b: b.add_shape_cone(-1, radius=0.3, half_height=0.6), CIRCLE * 0.09 * 1.2 / 3, (0.3, 0.3, 0.6)),
+        (lambda b: b.add_shape_ellipsoid(-1, rx=0.1, ry=0.2, rz=0.4), None, (0.1, 0.2, 0.4)),
+    ],
+)
+def test_primitives(builder, add, volume, half):
+    add(builder)
+    (mesh,) = drawn(builder)
+    assert mesh.is_watertight
+    assert mesh.is_winding_consistent
+    np.testing.assert_allclose(np.abs(mesh.bounds), [half, half], rtol=1e-6)
+    if volume is None:
+        # Inscribed polygons: 32 around and 8 to a pole lose 1.6% at most.
+        exact = 4 / 3 * np.pi * half[0] * half[1] * half[2]
+        if half == (0.2, 0.2, 0.7):
+            exact = 4 / 3 * np.pi * 0.2**3 + np.pi * 0.2**2 * 2 * 0.5
+        assert 0.983 * exact < mesh.volume < exact
+    else:
+        assert mesh.volume == pytest.approx(volume, rel=1e-5)
+
+
+def test_equal_ones_are_one_mesh(builder):
+    for radius in (0.1, 0.2):
+        builder.add_shape_sphere(-1, radius=radius)
+        builder.add_shape_capsule(-1, radius=radius, half_height=2 * radius)
+    builder.add_shape_capsule(-1, radius=0.1, half_height=0.5)
+    builder.add_ground_plane()
+    groups = shape_groups(builder.finalize())
+    assert sorted(group.rows.tolist() for group in groups) == [[0, 2], [1, 3], [4], [5]]
+    assert [group.planes for group in groups if group.rows[0] == 5] == [True]
+
+
+def test_hulls_meshes_and_heightfields(builder):
+    rng = np.random.default_rng(3)
+    points = rng.normal(size=(40, 3))
+    cube = trimesh.creation.box((1, 2, 3))
+    heights = rng.uniform(0.1, 0.4, (5, 7))
+    builder.add_shape_convex_hull(-1, vertices=points)
+    builder.add_shape_mesh(-1, vertices=cube.vertices, faces=cube.faces)
+    builder.add_shape_heightfield(-1, heights=heights, hx=1.5, hy=1.0, base=0.2)
+    hull, mesh, field = drawn(builder)
+    assert hull.is_watertight
+    assert hull.volume == pytest.approx(trimesh.convex.convex_hull(points).volume, rel=1e-5)
+    assert mesh.volume == pytest.approx(6.0, rel=1e-6)
+    assert field.is_watertight
+    # Two triangles a cell, cut from its low corner to its far one: the heights' mean over each.
+    low, far = heights[:-1, :-1], heights[1:, 1:]
+    cells = (2 * low + 2 * far + heights[:-1, 1:] + heights[1:, :-1]) / 6.0 - heights.min() + 0.2
+    assert field.volume == pytest.approx(cells.sum() * 0.5 * 0.5, rel=1e-5)
+
+
+def test_large_heightfields_are_thinned(builder):
+    builder.add_shape_heightfield(-1, heights=np.zeros((3, 1000)), hx=1.0, hy=1.0, base=0.1)
+    (mesh,) = drawn(builder)
+    assert mesh.is_watertight
+    assert len(mesh.vertices) < 4 * 3 * MAX_GRID
+    np.testing.assert_allclose(mesh.bounds[:, 0], [-1.0, 1.0])
+    assert coarse_heightfields(builder.finalize()) == 1
+
+
+SQUARE = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
+
+
+def test_fans_of_polygons():
+    expected = [[0, 1, 2], [3, 4, 5], [3, 5, 6], [7, 8, 9], [7, 9, 10], [7, 10, 11]]
+    assert triangle_fans(np.array([3, 4, 5])).tolist() == expected
+    assert triangle_fans(np.zeros(0, np.int64)).shape == (0, 3)
+
+
+def test_faces_of_each_colour():
+    corner = np.concatenate([SQUARE, SQUARE[:3] + 5.0, SQUARE + 9.0])
+    faces = Faces(np.array([0, 0, 1]), np.array([0.0, 50.0, 100.0]), np.array([4, 3, 4]), corner)
+    scale = SurfaceScale(100.0, True)
+    meshes = level_meshes(faces, scale, np.array([True, True, True]))
+    assert [len(triangle) for _, triangle in meshes] == [2, *[0] * 7, 1, *[0] * 6, 2]
+    np.testing.assert_array_equal(meshes[8][0], SQUARE[:3] + 5.0)
+    hidden = level_meshes(faces, scale, np.array([False, True, False]))
+    assert [level for level, (_, triangle) in enumerate(hidden) if len(triangle)] == [8]
+    assert SurfaceScale(0.0, True).level(np.array([0.0])).tolist() == [0]
+    assert scale.level(np.array([1e9])).tolist() == [LEVELS - 1]
+
+
+def test_surfaces_of_a_pair():
+    surfaces = Surfaces(np.array([[0, 1], [0, 2], [1, 2]]), np.zeros((3, 3)), np.zeros((3, 3)))
+    assert surfaces.of_pair((0, 2)).tolist() == [False, True, False]
+
+
+def test_particles_of_a_world():
+    builder = ModelBuilder()
+    builder.add_cloth_mesh(vertices=SQUARE, indices=[0, 1, 2, 0, 2, 3], particle_radius=0.5)
+    builder.add_particles([(0, 0, 2.0), (0, 0, 3.0)], radius=[0.1, 0.3])
+    drawn = drawn_particles(builder.finalize().particles, 0, 1.0)
+    assert (drawn.points.tolist(), drawn.corners.tolist()) == ([4, 5], [0, 1, 2, 3])
+    assert drawn.triangle.tolist() == [[0, 1, 2], [0, 2, 3]]
+    assert drawn.diameter == pytest.approx(0.4), "of the loose particles alone"
+
+
+def test_limits_of_a_page(monkeypatch):
+    held = SimpleNamespace(template=np.zeros(1, int), of_template=lambda template: np.arange(10))
+    held_frames = type("Held", (SimpleNamespace,), {"__len__": lambda self: 6})
+    frames = held_frames(
+        has_particles=True,
+        model=SimpleNamespace(world_template=np.zeros(2, int), particles=held),
+        face_count=lambda worlds: 70 * len(worlds),
+        self_contact_count=lambda worlds: 8 * len(worlds),
+        without=lambda faces, particles, self_contacts: (faces, particles, self_contacts),
+    )
+    monkeypatch.setattr(page, "MAX_FACES", 140)
+    monkeypatch.setattr(page, "MAX_POSITIONS", 120)
+    assert page.page_frames(frames, (0, 1)) == (frames, [])
+    monkeypatch.setattr(page, "MAX_POSITIONS", 50)
+    found, notes = page.page_frames(frames, (0, 1))
+    assert found == (False, True, False)
+    assert "120 positions, more than 50" in notes[0]
+    assert "at most one in 3" in notes[0]
+    monkeypatch.setattr(page, "MAX_FACES", 139)
+    found, notes = page.page_frames(frames, (0, 1))
+    assert found == (True, True, False)
+    assert "140 faces, more than 139" in notes[0]
+    assert "at most one in 2" in notes[0]
+    monkeypatch.setattr(page, "MAX_SELF_CONTACTS", 5)
+    found, notes = page.page_frames(frames, (0, 1))
+    assert found == (True, True, True)
+    assert "they are 16, more than 5" in notes[2]
+    assert "at most one in 4" in notes[2]
+
+
+PATHS = ("/w/a/hand", "/w/b/hand", "/w/cup", "floor")
+
+
+def test_names_are_as_short_as_they_may_be():
+    assert short_names(PATHS) == ["a/hand", "b/hand", "cup", "floor"]
+    assert short_names(("x", "x", "y/x")) == ["x #0", "x #1", "y/x"]
+    assert short_names(("", "/", "a")) == [" #0", " #1", "a"]
+    assert short_names(("", "a")) == ["", "a"]
+
+
+def test_the_list():
+    frames = Frames(np.array([4, 5, 6]), np.arange(3.0))
+    keys = PairKeys.of_shapes(PATHS, 2)
+    world, one, other = np.array([0, 0, 1, 0]), np.array([0, 2, 0, 0]), np.array([3, 3, 3, 3])
+    place, distance = np.array([0, 0, 0, 2]), np.array([-0.001, -0.25, -0.5, -0.002], np.float32)
+    tracker = IntervalTracker(frames, MergeGap())
+    parts = []
+    for n in range(3):
+        rows = place == n
+        parts.append(
+            tracker.add(touches(keys.key(world[rows], one[rows], other[rows]), place[rows], distance[rows]), n + 1)
+        )
+    found = TouchList(Intervals.chained(*parts, tracker.finish()), keys)
+    assert found.deepest == 0.5
+    assert [pair.label for pair in found.of(0)] == ["cup × floor · 250 mm", "a/hand × floor · 2 mm"]
+    assert [pair.label for pair in found.of(1)] == ["a/hand × floor · 500 mm"]
+    assert [pair.label for pair in found.of(0, "hand")] == ["a/hand × floor · 2 mm"]
+    assert [pair.paths[0] for pair in found.of(0, "/w/c*")] == ["/w/cup"]
+    hand = found.of(0)[1]
+    assert [touch_label(n, touch, frames.number) for n, touch in enumerate(hand.touches)] == [
+        "0: frame 4",
+        "1: frame 6",
+    ]
+    assert hand.deepest.deepest == 2
+    assert len(list(found)) == 3
+
+
+class Still:
+    time = np.zeros(4)
+
+
+def test_frames_of_one_time_follow_each_other():
+    assert seconds_between(Still(), 1, 3) == 2 / 30  # type: ignore[arg-type]

@@ -1,0 +1,635 @@
+"""Which pairs may touch, against a plain oracle, and how materials of a pair are mixed."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collidecli.errors import InputError
+from collidecli.scene import filters
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.filters import allowed_pairs, explain
+from collidecli.scene.material import COMBINE_MODES, Material, Materials, PairMaterial, PairMaterials
+from collidecli.scene.mixing import BROUGHT_BY, RULE_COLUMNS, ContactMixing, chosen_columns
+from collidecli.scene.shape_config import ShapeConfig
+from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.tables import MOTION_COLUMNS, OPTIONAL_COLUMNS
+
+
+def moving_spheres(*configs: ShapeConfig) -> ModelBuilder:
+    """One sphere on a body of its own for each config."""
+    builder = ModelBuilder()
+    for cfg in configs:
+        builder.add_shape_sphere(builder.add_body(), cfg=cfg)
+    return builder
+
+
+def touching(builder: ModelBuilder, **options) -> set[tuple[int, int]]:
+    """Pairs that may touch in world 0; `explain` is held to the same, both ways round."""
+    model = builder.finalize(**options)
+    pairs = {(int(a), int(b)) for a, b in allowed_pairs(model, 0)}
+    for a, b in itertools.combinations(range(len(model.shapes)), 2):
+        assert explain(model, a, b).may_touch == explain(model, b, a).may_touch == ((a, b) in pairs)
+        assert explain(model, a, b).rule == explain(model, b, a).rule
+    return pairs
+
+
+def rule(builder: ModelBuilder, a: int, b: int) -> str:
+    return explain(builder.finalize(), a, b).rule
+
+
+@pytest.mark.parametrize(
+    ("group_a", "group_b", "may"),
+    [
+        (0, 0, False), (0, 1, False), (0, -1, False),
+        (1, 1, True), (1, 2, False), (1, -1, True), (2, -1, True),
+        (-1, -1, False), (-1, -2, True),
+    ],
+)  # fmt: skip
+def test_signed_groups(group_a, group_b, may):
+    builder = moving_spheres(ShapeConfig(collision_group=group_a), ShapeConfig(collision_group=group_b))
+    assert touching(builder) == ({(0, 1)} if may else set())
+
+
+@pytest.mark.parametrize(
+    ("masks_a", "masks_b", "may"),
+    [
+        ((1, 0), (0, 1), True), ((0, 1), (1, 0), True), ((1, 1), (1, 1), True),
+        ((1, 0), (1, 0), False), ((0, 1), (0, 1), False), ((2, 2), (1, 1), False), ((0, 0), (-1, -1), False),
+        ((1 << 63, 0), (0, -1), True),
+    ],
+)  # fmt: skip
+def test_masks_where_either_direction_is_enough(masks_a, masks_b, may):
+    builder = moving_spheres(ShapeConfig(mask_either=masks_a), ShapeConfig(mask_either=masks_b))
+    assert touching(builder) == ({(0, 1)} if may else set())
+
+
+@pytest.mark.parametrize(
+    ("masks_a", "masks_b", "may"),
+    [
+        ((1, 1), (1, 1), True), ((1, 2), (2, 1), True), ((1, -1), (2, -1), True),
+        ((1, 0), (1, 1), False), ((1, 2), (2, 2), False), ((2, 2), (1, 1), False),
+        ((1, None), (4, 1), True), ((None, None), (4, 2), False), ((None, None), (4, 3), True),
+    ],
+)  # fmt: skip
+def test_masks_where_both_directions_are_needed(masks_a, masks_b, may):
+    builder = moving_spheres(ShapeConfig(mask_both=masks_a), ShapeConfig(mask_both=masks_b))
+    assert touching(builder) == ({(0, 1)} if may else set())
+
+
+def test_a_static_shape_is_in_group_63_by_default_under_masks_both():
+    builder = moving_spheres(ShapeConfig(mask_both=(1, 1)), ShapeConfig(mask_both=(1, 1 << 63)))
+    builder.add_shape_sphere(-1, cfg=ShapeConfig(mask_both=(None, None)))
+    assert touching(builder) == {(1, 2)}
+
+
+def test_masks_rule_only_where_both_shapes_have_them():
+    builder = moving_spheres(ShapeConfig(mask_either=(0, 0)), ShapeConfig(mask_both=(0, 0)), ShapeConfig())
+    assert touching(builder) == {(0, 1), (0, 2), (1, 2)}
+
+
+def test_usd_groups_need_every_combination_enabled():
+    groups = ({"a"}, {"b"}, {"a", "c"}, {"c"}, None, set())
+    builder = moving_spheres(*(ShapeConfig(usd_groups=held) for held in groups))
+    builder.add_collision_group_filter("a", "b")
+    builder.add_collision_group_filter("c", "c")
+    builder.add_collision_group_filter("c", "nobody")
+    everything = set(itertools.combinations(range(6), 2))
+    assert touching(builder) == everything - {(0, 1), (1, 2), (2, 3)}
+    assert rule(builder, 0, 1) == "collision groups 'a' and 'b'"
+    assert rule(builder, 1, 2) == "collision groups 'b' and 'a'"
+    assert rule(builder, 2, 3) == "collision groups 'c' and 'c'"
+
+
+def test_disabled_shapes_say_why():
+    builder = moving_spheres(
+        ShapeConfig(),
+        ShapeConfig(has_shape_collision=False),
+        ShapeConfig(collision_group=0),
+        ShapeConfig(disabled_rule="collisionEnabled = false"),
+        ShapeConfig(),
+    )
+    assert touching(builder) == {(0, 4)}
+    assert rule(builder, 0, 1) == "has_shape_collision = False"
+    assert rule(builder, 0, 2) == "group 0"
+    assert rule(builder, 0, 3) == "collisionEnabled = false"
+    assert rule(builder, 2, 3) == "group 0 and collisionEnabled = false"
+
+
+def test_shapes_of_one_body_do_not_touch():
+    builder = ModelBuilder()
+    first, second = builder.add_body(), builder.add_body()
+    for body in (first, second, first):
+        builder.add_shape_box(body)
+    assert touching(builder) == {(0, 1), (1, 2)}
+    assert rule(builder, 0, 2) == "same body"
+
+
+def test_joined_bodies_do_not_touch_unless_the_joint_or_a_shape_says_so():
+    builder = ModelBuilder()
+    bodies = [builder.add_body(key=name) for name in "abcd"]
+    for body in bodies:
+        builder.add_shape_sphere(body)
+    own_say = builder.add_shape_sphere(bodies[1], cfg=ShapeConfig(collision_filter_parent=False))
+    builder.add_joint(bodies[0], bodies[1])
+    builder.add_joint(bodies[2], bodies[1], collision_filter_parent=False)
+    builder.add_joint(bodies[3], bodies[2])
+    everything = set(itertools.combinations(range(5), 2))
+    assert touching(builder) == everything - {(1, own_say), (0, 1), (2, 3)}
+    assert rule(builder, 0, 1) == "joint between bodies 'a' and 'b'"
+    assert rule(builder, 2, 3) == "joint between bodies 'd' and 'c'"
+
+
+def test_a_joint_to_the_world_filters_static_shapes():
+    builder = ModelBuilder()
+    base, arm = builder.add_body(key="base"), builder.add_body(key="arm")
+    builder.add_shape_sphere(base)
+    builder.add_shape_sphere(arm)
+    builder.add_ground_plane()
+    builder.add_shape_box(-1, cfg=ShapeConfig(collision_filter_parent=False))
+    builder.add_joint(-1, base)
+    assert touching(builder) == {(0, 1), (0, 3), (1, 2), (1, 3)}
+    assert rule(builder, 0, 2) == "joint between body 'base' and the world"
+
+
+def test_articulation_self_collision():
+    builder = moving_spheres(*[ShapeConfig()] * 5)
+    builder.add_articulation([0, 1], self_collision=False)
+    builder.add_articulation([2, 3], self_collision=False)
+    assert touching(builder) == set(itertools.combinations(range(5), 2)) - {(0, 1), (2, 3)}
+    assert rule(builder, 2, 3) == "self-collision of the articulation is off"
+
+
+def test_an_articulation_collides_with_itself_unless_told_not_to():
+    builder = moving_spheres(ShapeConfig(), ShapeConfig())
+    builder.add_articulation([0, 1])
+    assert touching(builder) == {(0, 1)}
+
+
+def test_filtered_pairs_name_their_rule():
+    builder = moving_spheres(*[ShapeConfig()] * 3)
+    builder.add_shape_collision_filter_pair(2, 0, rule="exclude 'hand'")
+    builder.add_shape_collision_filter_pair(0, 2, rule="said again")
+    assert touching(builder) == {(0, 1), (1, 2)}
+    assert rule(builder, 0, 2) == "exclude 'hand'"
+
+
+def test_static_shapes_touch_only_when_asked_for():
+    builder = moving_spheres(ShapeConfig())
+    builder.add_shape_box(-1)
+    builder.add_shape_box(-1)
+    assert touching(builder) == {(0, 1), (0, 2)}
+    assert rule(builder, 1, 2) == "static pair"
+    assert touching(builder, static_pairs=True) == {(0, 1), (0, 2), (1, 2)}
+
+
+def test_planes_never_touch_each_other():
+    builder = ModelBuilder()
+    builder.add_ground_plane()
+    builder.add_shape_plane(builder.add_body())
+    builder.add_shape_sphere(builder.add_body())
+    assert touching(builder, static_pairs=True) == {(0, 2), (1, 2)}
+    assert rule(builder, 0, 1) == "plane pair"
+
+
+def test_a_forced_pair_wins_over_every_rule():
+    builder = ModelBuilder()
+    body = builder.add_body()
+    builder.add_shape_sphere(body, cfg=ShapeConfig(mask_either=(0, 0)))
+    builder.add_shape_sphere(body, cfg=ShapeConfig(mask_either=(0, 0), collision_group=0))
+    builder.add_shape_box(-1)
+    builder.add_shape_box(-1)
+    builder.add_shape_collision_filter_pair(0, 1)
+    builder.add_shape_forced_pair(1, 0, gap=0.25)
+    builder.add_shape_forced_pair(2, 3, margin=0.5)
+    assert touching(builder) == {(0, 1), (0, 2), (0, 3), (2, 3)}
+    assert rule(builder, 0, 1) == "forced pair"
+    model = builder.finalize()
+    np.testing.assert_array_equal(model.pair_filter.forced, [[0, 1], [2, 3]])
+    np.testing.assert_array_equal(model.forced_gap, [0.25, np.nan])
+    np.testing.assert_array_equal(model.forced_margin, [np.nan, 0.5])
+
+
+def test_what_the_classes_forbid_is_not_listed_again():
+    builder = moving_spheres(ShapeConfig(collision_group=1), ShapeConfig(collision_group=2), ShapeConfig())
+    builder.add_shape_collision_filter_pair(0, 1)
+    builder.add_shape_collision_filter_pair(0, 2)
+    np.testing.assert_array_equal(builder.finalize().pair_filter.excluded, [[0, 2]])
+    assert rule(builder, 0, 1) == "signed groups 1 and 2"
+
+
+def test_masks_are_named_in_the_order_of_the_shapes():
+    builder = moving_spheres(
+        ShapeConfig(mask_either=(1, 0)), ShapeConfig(mask_either=(2, 16)), ShapeConfig(mask_both=(1, 1))
+    )
+    builder.add_shape_sphere(builder.add_body(), cfg=ShapeConfig(mask_both=(2, 2)))
+    assert rule(builder, 1, 0) == "contype and conaffinity (0x1, 0x0) and (0x2, 0x10)"
+    assert rule(builder, 2, 3) == "collision group and mask (0x1, 0x1) and (0x2, 0x2)"
+    assert rule(builder, 0, 3) == "no rule forbids it"
+
+
+def test_a_body_of_many_shapes_costs_no_list_of_pairs():
+    builder = ModelBuilder()
+    many, other, few = (builder.add_body(key=name) for name in ("many", "other", "few"))
+    for body, count in ((many, 100), (other, 100), (few, 2)):
+        for _ in range(count):
+            builder.add_shape_sphere(body)
+    builder.add_joint(many, other)
+    builder.add_joint(few, many)
+    model = builder.finalize()
+    # Only the joint of `few`, 2 x 100, and its one pair of its own.
+    assert len(model.pair_filter.excluded) == 201
+    assert {tuple(pair) for pair in allowed_pairs(model, 0).tolist()} == set(
+        itertools.product(range(100, 200), (200, 201))
+    )
+    assert explain(model, 0, 99).rule == "same body"
+    assert explain(model, 0, 100).rule == "joint between bodies 'many' and 'other'"
+    assert explain(model, 0, 200).rule == "joint between bodies 'few' and 'many'"
+
+
+GLOBAL = -1
+BITS = st.integers(0, 7)
+
+
+@dataclass
+class Part:
+    """A shape as drawn: its world (-1 all), its body's place in that world's list (-1 static), its config."""
+
+    world: int
+    body: int
+    plane: bool
+    cfg: ShapeConfig
+
+
+@dataclass
+class Scene:
+    """bodies: their world. Joints and articulations name bodies, pairs name parts, all as drawn."""
+
+    bodies: list[int]
+    parts: list[Part]
+    joints: list[tuple[int, int]] = field(default_factory=list)
+    articulation: list[int] = field(default_factory=list)
+    filtered: list[tuple[int, int]] = field(default_factory=list)
+    forced: list[tuple[int, int]] = field(default_factory=list)
+    usd_filtered: list[tuple[str, str]] = field(default_factory=list)
+    static_pairs: bool = False
+
+
+def meet(world_a: int, world_b: int) -> bool:
+    return world_a == world_b or GLOBAL in (world_a, world_b)
+
+
+@st.composite
+def configs(draw):
+    return ShapeConfig(
+        collision_group=draw(st.sampled_from([1, 1, 1, 1, 2, -1, -2, 0])),
+        collision_filter_parent=draw(st.booleans()),
+        has_shape_collision=draw(st.sampled_from([True] * 9 + [False])),
+        mask_either=draw(st.none() | st.none() | st.tuples(BITS, BITS)),
+        mask_both=draw(st.none() | st.none() | st.tuples(BITS, BITS)),
+        usd_groups=draw(st.none() | st.sets(st.sampled_from("gh"), max_size=2)),
+    )
+
+
+@st.composite
+def scenes(draw):
+    worlds = draw(st.sampled_from([[GLOBAL], [GLOBAL, 0, 1], [0, 1]]))
+    bodies = draw(st.lists(st.sampled_from(worlds), max_size=5))
+    parts = []
+    for _ in range(draw(st.integers(2, 9))):
+        body = draw(st.integers(-1, len(bodies) - 1))
+        world = draw(st.sampled_from(worlds)) if body < 0 or bodies[body] == GLOBAL else bodies[body]
+        parts.append(Part(world, body, draw(st.integers(0, 5)) == 0, draw(configs())))
+    ends = [(a, b) for a, b in itertools.combinations(range(len(bodies)), 2) if meet(bodies[a], bodies[b])]
+    ends += [(-1, b) for b in range(len(bodies))]
+    couples = list(itertools.combinations(range(len(parts)), 2))
+    forcible = [
+        (a, b) for a, b in couples if meet(parts[a].world, parts[b].world) and not (parts[a].plane and parts[b].plane)
+    ]
+    home = draw(st.sampled_from(worlds))
+    return Scene(
+        bodies,
+        parts,
+        joints=draw(st.lists(st.sampled_from(ends), max_size=4)) if ends else [],
+        articulation=[b for b in range(len(bodies)) if bodies[b] == home and draw(st.booleans())],
+        filtered=draw(st.lists(st.sampled_from(couples), max_size=3)),
+        forced=draw(st.lists(st.sampled_from(forcible), max_size=2)) if forcible else [],
+        usd_filtered=draw(st.lists(st.tuples(st.sampled_from("gh"), st.sampled_from("gh")), max_size=2)),
+        static_pairs=draw(st.booleans()),
+    )
+
+
+def build(scene: Scene) -> tuple[ModelBuilder, list[int]]:
+    """The builder, and each part's index in it; global shapes come last, so that rows differ from indices."""
+    builder = ModelBuilder()
+    body_index, part_index = {-1: -1}, {}
+
+    def add(world: int) -> None:
+        for i, part in reversed(list(enumerate(scene.parts))):
+            if part.world == world:
+                shape_type, size = (ShapeType.PLANE, ()) if part.plane else (ShapeType.SPHERE, (1.0,))
+                part_index[i] = builder.add_shape(body_index[part.body], shape_type, size, cfg=part.cfg)
+
+    def add_bodies(world: int) -> None:
+        body_index.update({i: builder.add_body() for i, held in enumerate(scene.bodies) if held == world})
+
+    add_bodies(GLOBAL)
+    for world in sorted({part.world for part in scene.parts} | set(scene.bodies)):
+        if world != GLOBAL:
+            builder.begin_world()
+            add_bodies(world)
+            add(world)
+            builder.end_world()
+    add(GLOBAL)
+    for parent, child in scene.joints:
+        builder.add_joint(body_index[parent], body_index[child])
+    builder.add_articulation([body_index[b] for b in scene.articulation], self_collision=False)
+    for a, b in scene.filtered:
+        builder.add_shape_collision_filter_pair(part_index[a], part_index[b])
+    for a, b in scene.forced:
+        builder.add_shape_forced_pair(part_index[b], part_index[a])
+    for names in scene.usd_filtered:
+        builder.add_collision_group_filter(*names)
+    return builder, [part_index[i] for i in range(len(scene.parts))]
+
+
+def oracle(scene: Scene, a: int, b: int) -> bool:
+    """Whether parts a and b may touch, by the rules' own words."""
+    p, q = scene.parts[a], scene.parts[b]
+    if not meet(p.world, q.world):
+        return False
+    if (a, b) in scene.forced or (b, a) in scene.forced:
+        return True
+    if (a, b) in scene.filtered or (b, a) in scene.filtered:
+        return False
+    if p.plane and q.plane:
+        return False
+    if p.body == q.body and (p.body != -1 or not scene.static_pairs):
+        return False
+    if p.body in scene.articulation and q.body in scene.articulation:
+        return False
+    joined = (p.body, q.body) in scene.joints or (q.body, p.body) in scene.joints
+    if joined and p.cfg.collision_filter_parent and q.cfg.collision_filter_parent:
+        return False
+    return attributes_allow(p.cfg, q.cfg, scene.usd_filtered)
+
+
+def attributes_allow(c: ShapeConfig, d: ShapeConfig, usd_filtered: list[tuple[str, str]]) -> bool:
+    if not (c.has_shape_collision and d.has_shape_collision):
+        return False
+    g, h = c.collision_group, d.collision_group
+    if g == 0 or h == 0 or (g == h and g < 0) or (g != h and g > 0 and h > 0):
+        return False
+    if c.mask_either and d.mask_either:
+        (contype_c, affinity_c), (contype_d, affinity_d) = c.mask_either, d.mask_either
+        if not (contype_c & affinity_d or contype_d & affinity_c):
+            return False
+    if c.mask_both and d.mask_both:
+        (group_c, mask_c), (group_d, mask_d) = c.mask_both, d.mask_both
+        if not (group_c & mask_d and group_d & mask_c):
+            return False
+    combinations = set(itertools.product(c.usd_groups or (), d.usd_groups or ()))
+    return not any(pair in combinations or pair[::-1] in combinations for pair in usd_filtered)
+
+
+@pytest.mark.parametrize("large_body", [1, 64], ids=["bodies as classes", "bodies as pairs"])
+@settings(max_examples=150, deadline=None)
+@given(scene=scenes())
+def test_the_lowered_filter_says_what_the_rules_say(large_body, scene):
+    was, filters.LARGE_BODY = filters.LARGE_BODY, large_body
+    try:
+        builder, part_index = build(scene)
+        model = builder.finalize(static_pairs=scene.static_pairs)
+    finally:
+        filters.LARGE_BODY = was
+    row = builder.shape_rows()[part_index]
+    expected = {
+        tuple(sorted((int(row[a]), int(row[b]))))
+        for a, b in itertools.combinations(range(len(row)), 2)
+        if oracle(scene, a, b)
+    }
+    found = set()
+    for template in set(model.world_template.tolist()):
+        pairs = allowed_pairs(model, template)
+        assert pairs.tolist() == [list(pair) for pair in sorted(set(map(tuple, pairs.tolist())))]
+        found |= set(map(tuple, pairs.tolist()))
+    assert found == expected
+    for a, b in itertools.combinations(range(len(row)), 2):
+        verdict = explain(model, int(row[a]), int(row[b]))
+        assert verdict.may_touch == oracle(scene, a, b)
+        assert (verdict.rule in ("no rule forbids it", "forced pair")) == verdict.may_touch
+    table = model.pair_filter.class_table
+    np.testing.assert_array_equal(table, table.T)
+
+
+@settings(max_examples=200, deadline=None)
+@given(scene=scenes())
+def test_the_named_rule_does_not_depend_on_how_bodies_are_lowered(scene):
+    builder, _ = build(scene)
+    models = []
+    was = filters.LARGE_BODY
+    try:
+        for large_body in (1, 64):
+            filters.LARGE_BODY = large_body
+            models.append(builder.finalize())
+    finally:
+        filters.LARGE_BODY = was
+    for a, b in itertools.combinations(range(len(scene.parts)), 2):
+        rules = [set(explain(model, a, b).rule.replace("'", "").split()) for model in models]
+        assert rules[0] == rules[1]
+
+
+FULL = Material(
+    0.25, 0.5, 0.01, 0.02, 0.75, "multiply", "max", 6, -3, 2.0, (-10.0, -1.0), (0.1, 0.2, 0.3, 0.4, 5.0), 1.0, 2.0, 3.0,
+    0.0,
+)  # fmt: skip
+
+
+def two_spheres(rule: str = "mujoco", a: Material = FULL, b: Material = Material()) -> ModelBuilder:  # noqa: B008
+    builder = ModelBuilder()
+    builder.material_rule = rule
+    for key, surface in (("a", a), ("b", b)):
+        body = builder.add_body()
+        builder.add_shape_sphere(body, cfg=ShapeConfig(material=surface), key=key)
+    return builder
+
+
+def test_columns_hold_what_was_given():
+    held = Materials.of([Material(), FULL])
+    assert len(held) == 2
+    assert held.row(1) == FULL
+    # Static friction that is not stated is the dynamic one.
+    assert held.row(0) == Material(static_friction=0.5)
+    assert np.isnan(held.contact_ke[0])
+    assert held.friction_combine.tolist() == [0, COMBINE_MODES.index("multiply")]
+    assert Materials.of([]).solimp.shape == (0, 5)
+
+
+def test_a_config_s_friction_stands_in_place_of_its_material_s():
+    builder = ModelBuilder()
+    for cfg in (None, ShapeConfig(friction=0.9), ShapeConfig(material=FULL), ShapeConfig(friction=0.9, material=FULL)):
+        builder.add_shape_sphere(-1, cfg=cfg)
+    shapes = builder.finalize().shapes
+    assert shapes.friction.tolist() == [0.5, 0.9, 0.25, 0.9]
+    assert shapes.material.static_friction.tolist() == [0.5, 0.9, 0.5, 0.5]
+    assert shapes.material.condim.tolist() == [3, 3, 6, 6]
+    assert not shapes.friction.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"friction": -0.1}, "friction is -0.1"),
+        ({"friction": math.inf}, "friction is inf"),
+        ({"static_friction": math.nan}, "static_friction is nan"),
+        ({"torsional_friction": 1e19}, "torsional_friction is 1e+19"),
+        ({"rolling_friction": -1.0}, "rolling_friction is -1.0"),
+        ({"restitution": 1.1}, "restitution is 1.1"),
+        ({"friction_combine": "mean"}, "friction_combine is 'mean'"),
+        ({"restitution_combine": None}, "restitution_combine is None"),
+        ({"condim": 2}, "condim is 2"),
+        ({"priority": 0.5}, "priority is 0.5"),
+        ({"priority": 1 << 31}, "priority is 2147483648"),
+        ({"solmix": math.nan}, "solmix is nan"),
+        ({"solref": (0.02,)}, "solref is (0.02,)"),
+        ({"solref": (0.02, math.nan)}, "solref is nan"),
+        ({"solimp": (0.9, 0.95, 0.001, 0.5, math.inf)}, "solimp is inf"),
+        ({"contact_ke": -1.0}, "contact_ke is -1.0"),
+        ({"contact_ka": math.inf}, "contact_ka is inf"),
+    ],
+)
+def test_refusals_name_the_shape(values, message):
+    with pytest.raises(InputError) as error:
+        ModelBuilder().add_shape_sphere(-1, cfg=ShapeConfig(material=Material(**values)), key="ball")
+    assert error.value.what == message
+    assert error.value.where == "shape 'ball'"
+    assert error.value.fix
+
+
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        (PairMaterial(condim=5), "condim is 5"),
+        (PairMaterial(friction=(1.0, 1.0, 1.0)), "friction is (1.0, 1.0, 1.0)"),
+        (PairMaterial(friction=(1.0, 1.0, -1.0, 0.0, 0.0)), "friction is -1.0"),
+        (PairMaterial(solref=(math.nan, 1.0)), "solref is nan"),
+    ],
+)
+def test_refusals_of_pairs(pair, message):
+    with pytest.raises(InputError) as error:
+        two_spheres().add_shape_forced_pair(0, 1, material=pair)
+    assert error.value.what == message
+    assert error.value.where == "forced pair of shapes 0 and 1"
+
+
+def test_rules_and_pairs_that_do_not_fit():
+    builder = two_spheres("combine")
+    builder.add_shape_forced_pair(0, 1, material=PairMaterial(condim=1))
+    with pytest.raises(InputError, match="a forced pair has a material of its own"):
+        builder.finalize()
+    with pytest.raises(InputError, match="material_rule is 'newton'"):
+        two_spheres("newton").finalize()
+    builder = two_spheres()
+    builder.add_shape_forced_pair(0, 1, material=PairMaterial(condim=1))
+    builder.add_shape_forced_pair(1, 0, material=PairMaterial(condim=3))
+    with pytest.raises(InputError, match="forced twice with different gap, margin or material"):
+        builder.finalize()
+    outer = ModelBuilder()
+    with pytest.raises(InputError, match="material_rule is 'mujoco' there, 'combine' here"):
+        outer.add_world(two_spheres())
+    outer.material_rule = "mujoco"
+    outer.add_world(two_spheres(), count=3)
+    assert outer.finalize().material_rule == "mujoco"
+
+
+def test_names_of_columns():
+    names = {column.name for column in OPTIONAL_COLUMNS} - set(BROUGHT_BY)
+    assert set().union(*RULE_COLUMNS.values()) == names - {column.name for column in MOTION_COLUMNS}
+    for name, option in BROUGHT_BY.items():
+        with pytest.raises(InputError, match=f"another option writes the column '{name}'\n.*{option}"):
+            chosen_columns((name,), "combine")
+    chosen = chosen_columns(("margin1", "friction", "margin1"), "combine")
+    assert [column.name for column in chosen] == ["friction", "margin1"]
+    with pytest.raises(InputError, match="no optional column 'fricton'") as error:
+        chosen_columns(("fricton",), "combine")
+    assert all(name in error.value.fix for name in names)
+    for rule, other in (("combine", "solref"), ("mujoco", "restitution")):
+        with pytest.raises(InputError, match=f"does not define a contact's {other}") as error:
+            chosen_columns(("friction", other), rule)
+        assert other not in error.value.fix
+
+
+def mixed(builder: ModelBuilder) -> dict[str, list]:
+    found = ContactMixing.of_model(builder.finalize()).of_pairs(np.array([0]), np.array([1]))
+    return {name: values[0].tolist() for name, values in found.items()}
+
+
+def test_a_pair_keeps_what_it_has_and_takes_the_rest_from_its_surfaces():
+    surfaces = two_spheres(a=Material(0.25, priority=1), b=Material(0.75, condim=6))
+    usual = mixed(surfaces)
+    assert (usual["friction"], usual["condim"]) == (0.25, 3)
+    surfaces.add_shape_forced_pair(1, 0, margin=0.5, material=PairMaterial(condim=1, solref=(-7.0, -8.0)))
+    own = mixed(surfaces)
+    assert own == {**usual, "condim": 1, "solref": [-7.0, -8.0], "margin0": 0.25, "margin1": 0.25}
+
+
+def test_pairs_that_are_not_forced_have_their_surfaces_own():
+    builder = two_spheres(a=Material(0.25), b=Material(0.75))
+    builder.add_shape_sphere(builder.add_body(), cfg=ShapeConfig(material=Material(0.5), margin=0.125))
+    builder.add_shape_forced_pair(0, 1, margin=0.5, material=PairMaterial(condim=1, friction=(9.0,) * 5))
+    mixing = ContactMixing.of_model(builder.finalize())
+    found = mixing.of_pairs(np.array([0, 0, 1]), np.array([1, 2, 2]))
+    assert found["friction"].tolist() == [9.0, 0.5, 0.75]
+    assert found["condim"].tolist() == [1, 3, 3]
+    assert found["margin1"].tolist() == [0.25, 0.125, 0.125]
+
+
+def test_a_surface_never_slides_harder_than_it_sticks():
+    found = mixed(two_spheres("combine", Material(0.5, static_friction=0.0), Material(0.75, static_friction=1.0)))
+    assert (found["friction"], found["static_friction"]) == (0.625, 0.625)
+
+
+def test_margins_are_each_shape_s_own():
+    builder = ModelBuilder()
+    for margin in (0.125, 0.5):
+        builder.add_shape_sphere(builder.add_body(), cfg=ShapeConfig(margin=margin))
+    found = mixed(builder)
+    assert (found["margin0"], found["margin1"]) == (0.125, 0.5)
+    builder.add_shape_forced_pair(0, 1)
+    assert mixed(builder) == found
+
+
+def test_contacts_that_stand_together_are_mixed_as_each_alone():
+    rng = np.random.default_rng(0)
+    builder = ModelBuilder()
+    builder.material_rule = "mujoco"
+    for k in range(12):
+        solref = tuple(rng.uniform(-1, 1, 2))
+        surface = Material(rng.uniform(), condim=int(rng.choice([1, 3, 4, 6])), solref=solref, priority=k % 2)
+        builder.add_shape_sphere(builder.add_body(), cfg=ShapeConfig(material=surface, margin=rng.uniform()))
+    for a in range(0, 12, 3):
+        builder.add_shape_forced_pair(a, a + 1, margin=0.1 * a, material=PairMaterial(friction=(a, 1.0, 2.0, 3.0, 4.0)))
+    mixing = ContactMixing.of_model(builder.finalize())
+    shape0 = np.sort(rng.integers(0, 11, 400)).astype(np.int32)
+    shape1 = shape0 + 1
+    wanted = chosen_columns(RULE_COLUMNS["mujoco"], "mujoco")
+    together = mixing.columns(wanted, shape0, shape1)
+    for k in range(400):
+        alone = mixing.columns(wanted, shape0[k : k + 1], shape1[k : k + 1])
+        for column in wanted:
+            assert together[column.name].dtype == column.dtype
+            assert together[column.name][k].tobytes() == alone[column.name][0].tobytes()
+    for name, values in mixing.columns(wanted, shape0[:0], shape1[:0]).items():
+        assert len(values) == 0, name
+
+
+def test_no_pair_has_anything_of_its_own():
+    assert not PairMaterials.of([None, None]).any()
+    assert not PairMaterials.of([]).any()
+    assert PairMaterials.of([None, PairMaterial(solimp=(0.9, 0.95, 0.001, 0.5, 2.0))]).any()

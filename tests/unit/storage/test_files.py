@@ -1,0 +1,715 @@
+"""Reading of HDF5: loops over arrays, unpacking, rules of attributes, hashes of files; the cache of fields."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from collidecli.engine.geometry import signed_distance
+from collidecli.engine.geometry.signed_distance import field_key
+from collidecli.engine.pipeline import find_device
+from collidecli.errors import InputError
+from collidecli.scene.shape_types import ShapeType
+from collidecli.storage import array_loops, file_hash, h5_files
+from collidecli.storage import array_loops as loops
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.field_cache import MAGIC, FieldCache, cache_folder
+from collidecli.storage.file_hash import SETTLED_NS, files_sha256, hash_ahead, recording_sha256
+from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns, ChunkRows, Packing
+from collidecli.storage.h5_files import NewObjects, open_h5
+from collidecli.storage.result_files import read_profile, write_json, write_profile_h5
+from collidecli.storage.trajectories.check import check_trajectory
+from collidecli.storage.trajectories.motion import read_header
+from collidecli.storage.trajectories.writer import TrajectoryWriter
+from tests.support.contact_edits import made_up
+from tests.support.fields import field_of
+
+LIMIT, TOLERANCE = 1e6, 1e-3
+
+
+@pytest.fixture(scope="module", params=["numpy", "native"])
+def by(request) -> Iterator[str]:
+    before = loops._native
+    if request.param == "native":
+        array_loops.use_compiled()
+    else:
+        loops.use(None)
+    yield request.param
+    loops.use(before)
+
+
+def fletcher32_by_words(data: bytes) -> int:
+    """The definition, word by word."""
+    padded = data + b"\0" * (len(data) % 2)
+    sum1 = sum2 = 0
+    for high, low in zip(padded[0::2], padded[1::2], strict=True):
+        sum1 += high << 8 | low
+        sum1 = (sum1 & 0xFFFF) + (sum1 >> 16)
+        sum2 += sum1
+        sum2 = (sum2 & 0xFFFF) + (sum2 >> 16)
+    return sum2 << 16 | sum1
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.binary(max_size=3000))
+def test_fletcher32_of_any_bytes(by, data):
+    assert loops.fletcher32([data])[0] == fletcher32_by_words(data)
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 1023, 1024, 1025, 2047, 2048, 32_768, 32_769, 100_001])
+@pytest.mark.parametrize("fill", ["noise", "zeros", "ones", "one late byte"])
+def test_fletcher32_at_row_ends_and_multiples_of_65535(by, length, fill):
+    data = np.zeros(length, np.uint8)
+    if fill == "noise":
+        data = np.random.default_rng(length).integers(0, 256, length).astype(np.uint8)
+    elif fill == "ones":
+        data[:] = 255
+    elif length:
+        data[-1] = fill != "zeros"
+    odd = data[1:]  # where no word is aligned
+    both = [fletcher32_by_words(part.tobytes()) for part in (data, odd)]
+    assert loops.fletcher32([data, odd]) == both
+    assert loops.fletcher32([data.tobytes(), bytearray(odd), memoryview(odd)]) == [*both, both[1]]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "int64"])
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 1000])
+def test_the_bytes_of_numbers_go_to_their_planes_and_nowhere_else(by, dtype, count):
+    size = np.dtype(dtype).itemsize
+    columns = np.random.default_rng(count).integers(0, 256, (40, count * size)).astype(np.uint8).view(dtype)
+    columns.flags.writeable = count != 16
+    planes = np.full((40, size, count + 40), 77, np.uint8)
+    loops.shuffle([(column, own, 7) for column, own in zip(columns, planes, strict=True)])
+    for column, own in zip(columns, planes, strict=True):
+        assert np.array_equal(own[:, 7 : 7 + count], column.view(np.uint8).reshape(count, size).T)
+    assert (planes[:, :, :7] == 77).all()
+    assert (planes[:, :, 7 + count :] == 77).all()
+
+
+def poses(count: int) -> np.ndarray:
+    """float64[count, 7], quaternions nearly unit."""
+    rng = np.random.default_rng(count)
+    found = rng.normal(size=(count, 7))
+    found[:, 3:] *= ((1 + rng.uniform(-0.9, 0.9, count) * TOLERANCE) / np.linalg.norm(found[:, 3:], axis=1))[:, None]
+    return found
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 20_000])
+def test_quaternions_are_divided_by_the_root_of_their_squares_added_one_by_one(by, count):
+    given_poses = poses(count)
+    x, y, z, w = given_poses[:, 3:].T
+    expected = given_poses.copy()
+    expected[:, 3:] /= np.sqrt(((x * x + y * y) + z * z) + w * w)[:, None]
+    assert loops.normalize(given_poses, LIMIT, TOLERANCE)
+    assert given_poses.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("row", [0, 7, 8, 18])
+@pytest.mark.parametrize("part", range(7))
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1.001 * LIMIT, 1e200])
+def test_a_faulty_number_is_seen_wherever_it_is(by, row, part, value):
+    faulty = poses(19)
+    faulty[row, part] = value
+    assert not loops.normalize(faulty, LIMIT, TOLERANCE)
+
+
+def test_the_limits_themselves_are_within(by):
+    edge = np.array([[LIMIT, -LIMIT, 0, 0, 0, 0, 1.0]])
+    assert loops.normalize(edge, LIMIT, TOLERANCE)
+    assert not loops.normalize(np.nextafter(edge, np.inf), LIMIT, TOLERANCE)
+    for norm in (0.9989, 1.0011):
+        assert not loops.normalize(np.array([[0, 0, 0, 0, norm, 0, 0]]), LIMIT, TOLERANCE)
+
+
+def test_arrays_that_do_not_fit_are_refused(by):
+    with pytest.raises(ValueError, match="contiguous"):
+        loops.normalize(np.zeros((4, 14))[:, ::2], LIMIT, TOLERANCE)
+    if by == "native":
+        with pytest.raises(ValueError, match="do not fit"):
+            loops.shuffle([(np.zeros(9, np.int32), np.zeros((4, 9), np.uint8), 1)])
+
+
+CHUNK, ROWS = 50, 173
+WINDOWS = ((0, ROWS), (0, 1), (49, 51), (50, 100), (120, ROWS), (172, 173), (7, 7))
+KINDS = {
+    "gzip": {"compression": "gzip", "shuffle": True, "fletcher32": True},
+    "deflate alone": {"compression": "gzip", "compression_opts": 9},
+    "shuffle alone": {"shuffle": True},
+    "checksum": {"fletcher32": True},
+    "plain": {},
+    "lzf": {"compression": "lzf", "shuffle": True, "fletcher32": True},
+    "scaled": {"scaleoffset": 4},
+}
+OURS = {"gzip", "deflate alone", "shuffle alone", "checksum", "plain"}
+
+
+def values(dtype: str, width: int = 1) -> np.ndarray:
+    rng = np.random.default_rng(1)
+    found = rng.normal(size=(ROWS, width)) * 100
+    return (found if width > 1 else found[:, 0]).astype(dtype)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("dtype", "width"), [("f8", 3), ("f4", 3), ("i4", 1), ("u1", 1), (">f8", 1)])
+def test_rows_are_those_of_hdf5(tmp_path: Path, kind: str, dtype: str, width: int):
+    if kind == "scaled" and dtype != "i4":
+        return
+    data = np.abs(values(dtype, width)).astype(dtype)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        chunks = (CHUNK, *data.shape[1:])
+        dataset = file.create_dataset("x", data=data, chunks=chunks, maxshape=(None, *data.shape[1:]), **KINDS[kind])
+        assert (Packing.of(dataset) is not None) == (kind in OURS and dtype[0] != ">")
+        rows = ChunkRows(dataset)
+        for first, last in (*WINDOWS, *reversed(WINDOWS)):
+            found = rows.read(slice(first, last))
+            assert found.dtype == dataset.dtype
+            np.testing.assert_array_equal(found, dataset[first:last])
+        np.testing.assert_array_equal(rows.read(slice(None)), dataset[()])
+
+
+def test_what_our_writer_packs(tmp_path: Path):
+    data = values("f8", 3)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        objects = NewObjects(file)
+        for compression in ("gzip", "none"):
+            column = ChunkedColumn(objects, f"/{compression}", data.dtype, (3,), compression=compression)
+            columns = ChunkedColumns([column], CHUNK)
+            columns.append([data])
+            columns.finish()
+            assert Packing.of(file[compression]) is not None
+            np.testing.assert_array_equal(ChunkRows(file[compression]).read(slice(None)), data)
+
+
+@pytest.mark.parametrize("how", ["no chunks", "columns too", "strings", "never written", "a filter left out"])
+def test_what_is_left_to_hdf5(tmp_path: Path, how: str):
+    data = values("f8", 3)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        if how == "no chunks":
+            dataset = file.create_dataset("x", data=data)
+        elif how == "strings":
+            dataset = file.create_dataset("x", (ROWS,), h5py.string_dtype(), chunks=(CHUNK,))
+        else:
+            chunks = (CHUNK, 1) if how == "columns too" else (CHUNK, 3)
+            dataset = file.create_dataset("x", (ROWS, 3), "f8", chunks=chunks, fillvalue=7.0, shuffle=True)
+        if how == "columns too":
+            dataset[:] = data
+        if how == "a filter left out":
+            dataset[:] = data
+            dataset.id.write_direct_chunk((0, 0), data[:CHUNK].tobytes(), 1)
+        np.testing.assert_array_equal(ChunkRows(dataset).read(slice(20, 70)), dataset[20:70])
+
+
+def damaged(path: Path, kind: str, change) -> bytes:
+    """A file of one dataset with its second chunk changed in place."""
+    with h5py.File(path, "w") as file:
+        dataset = file.create_dataset("x", data=values("f8", 3), chunks=(CHUNK, 3), **KINDS[kind])
+        info = dataset.id.get_chunk_info_by_coord((CHUNK, 0))
+        place, size = info.byte_offset, info.size
+    data = bytearray(path.read_bytes())
+    data[place : place + size] = change(data[place : place + size])
+    path.write_bytes(data)
+    return bytes(data)
+
+
+@pytest.mark.parametrize("kind", ["gzip", "deflate alone", "checksum"])
+def test_damage_is_told_as_hdf5_tells_it(tmp_path: Path, kind: str):
+    damaged(tmp_path / "a.h5", kind, lambda chunk: bytes(b ^ 0x55 for b in chunk))
+    with h5py.File(tmp_path / "a.h5") as file:
+        rows = ChunkRows(file["x"])
+        assert rows.read(slice(0, CHUNK)).shape == (CHUNK, 3)
+        with pytest.raises(OSError, match="read"):
+            rows.read(slice(0, ROWS))
+
+
+def test_a_chunk_that_unpacks_to_more_than_it_should(tmp_path: Path):
+    import zlib
+
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        dataset = file.create_dataset("x", (CHUNK,), "f8", chunks=(CHUNK,), compression="gzip")
+        dataset.id.write_direct_chunk((0,), zlib.compress(bytes(1 << 24)))
+        packing = Packing.of(dataset)
+        assert packing is not None
+        assert packing.unpacked(zlib.compress(bytes(1 << 24))) is None
+        assert packing.unpacked(zlib.compress(bytes(packing.chunk_bytes)) + b"more") is not None
+        assert packing.unpacked(zlib.compress(bytes(packing.chunk_bytes))[:-5]) is None
+
+
+def test_the_same_bytes_are_the_same_rows(tmp_path: Path):
+    data = values("f8", 3)
+    other = data.copy()
+    other[120, 1] = np.nextafter(other[120, 1], np.inf)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        made = {}
+        for name, held, kind in (
+            ("a", data, "gzip"),
+            ("b", data, "gzip"),
+            ("c", other, "gzip"),
+            ("d", data, "plain"),
+            ("e", data, "lzf"),
+            ("f", data, "lzf"),
+        ):
+            made[name] = ChunkRows(file.create_dataset(name, data=held, chunks=(CHUNK, 3), **KINDS[kind]))
+        assert made["a"].same_as(made["b"], slice(0, ROWS))
+        assert made["a"].same_as(made["c"], slice(3, 100))
+        assert not made["a"].same_as(made["c"], slice(3, 121))
+        assert not made["a"].same_as(made["c"], slice(149, 150)), "the chunk may differ in a row that is not asked for"
+        assert not made["a"].same_as(made["d"], slice(0, ROWS)), "packed in another way"
+        assert not made["e"].same_as(made["f"], slice(0, ROWS)), "only HDF5 knows"
+    for name in ("p.h5", "q.h5"):
+        damaged(tmp_path / name, "gzip", lambda chunk: bytes(b ^ 0x55 for b in chunk))
+    with h5py.File(tmp_path / "p.h5") as p, h5py.File(tmp_path / "q.h5") as q:
+        one, two = ChunkRows(p["x"]), ChunkRows(q["x"])
+        assert one.same_as(two, slice(0, CHUNK))
+        assert not one.same_as(two, slice(0, ROWS)), "equally damaged"
+
+
+@pytest.fixture
+def read(monkeypatch) -> list[str]:
+    """Paths of the files that are read for a hash, in order."""
+    found, whole = [], file_hash.files_sha256
+
+    def counted(paths, texts=()):
+        paths = list(paths)
+        found.extend(os.path.basename(path) for path in paths)
+        return whole(paths, texts)
+
+    monkeypatch.setattr(file_hash, "files_sha256", counted)
+    return found
+
+
+def later(monkeypatch) -> None:
+    """The clock that tells the age of a change is ahead by twice the age from which a file counts as unchanged."""
+    now = time.time_ns
+    monkeypatch.setattr(file_hash.time, "time_ns", lambda: now() + 2 * SETTLED_NS)
+
+
+def test_a_recording_that_has_not_changed_is_read_once(tmp_path: Path, monkeypatch, read):
+    path = tmp_path / "demos.hdf5"
+    path.write_bytes(b"first")
+    later(monkeypatch)
+    assert recording_sha256([path]) == recording_sha256([path]) == files_sha256([path])
+    assert read == ["demos.hdf5"]
+    path.write_bytes(b"other")
+    assert recording_sha256([path]) == files_sha256([path])
+    assert read == ["demos.hdf5"] * 2
+
+
+def test_a_file_that_has_just_changed_is_read_each_time(tmp_path: Path, read):
+    path = tmp_path / "new.hdf5"
+    path.write_bytes(b"first")
+    first = recording_sha256([path])
+    before = path.stat()
+    path.write_bytes(b"other")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))  # as on a file system with coarse times
+    assert recording_sha256([path]) == files_sha256([path]) != first
+    assert read == ["new.hdf5"] * 2
+
+
+def test_a_hash_that_was_started_ahead_is_awaited(tmp_path: Path, monkeypatch, read):
+    path = tmp_path / "ahead.hdf5"
+    path.write_bytes(b"first")
+    later(monkeypatch)
+    hash_ahead(path)
+    hash_ahead(path)
+    assert recording_sha256([path]) == recording_sha256([path])
+    hash_ahead(path)  # as the next run over another demonstration of the file
+    assert recording_sha256([path]) == files_sha256([path])
+    assert read == ["ahead.hdf5"]
+
+
+def test_a_hash_ahead_of_another_content_is_not_taken(tmp_path: Path, monkeypatch):
+    path = tmp_path / "changed.hdf5"
+    path.write_bytes(b"first")
+    later(monkeypatch)
+    hash_ahead(path)
+    path.write_bytes(b"longer than before")
+    assert recording_sha256([path]) == files_sha256([path])
+
+
+def test_nothing_is_hashed_ahead_of_a_folder_or_a_missing_file(tmp_path: Path, monkeypatch, read):
+    later(monkeypatch)
+    hash_ahead(tmp_path)
+    hash_ahead(tmp_path / "missing.h5")
+    assert read == []
+
+
+def refusal(path: Path, fill) -> str:
+    with h5py.File(path, "w") as file:
+        fill(file)
+    with pytest.raises(InputError) as caught:
+        open_h5(path)
+    return str(caught.value)
+
+
+def test_a_chunked_dataset_that_was_never_written(tmp_path: Path):
+    def fill(file):
+        file.create_dataset("a/b", shape=(10**10, 7), dtype="f8", chunks=(64, 7))
+
+    said = refusal(tmp_path / "x.h5", fill)
+    assert "x.h5: /a/b: declares 522 GiB as [10000000000, 7], and holds 0 of 156250000 chunks" in said
+
+
+def test_a_dataset_whose_space_was_never_taken(tmp_path: Path):
+    said = refusal(tmp_path / "x.h5", lambda file: file.create_dataset("time", shape=(10**9,), dtype="f8"))
+    assert "/time: declares 7.45 GiB as [1000000000], more than the whole file holds" in said
+
+
+def test_a_chunk_larger_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(h5_files, "free_memory", lambda: 1 << 20)
+
+    def fill(file):
+        file.create_dataset("time", data=np.zeros(1 << 18), chunks=(1 << 18,), compression="gzip")
+
+    assert "/time: has chunks of 2 MiB, and 1 MiB of memory are free" in refusal(tmp_path / "x.h5", fill)
+
+
+def test_well_compressed_data_is_no_promise(tmp_path: Path):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.create_dataset("time", data=np.zeros(1 << 20), chunks=(1 << 16,), compression="gzip")
+        file.create_dataset("small", shape=(100,), dtype="f8")
+        file["none"] = np.zeros(0)
+    assert (tmp_path / "x.h5").stat().st_size * 100 < 8 << 20
+    open_h5(tmp_path / "x.h5").close()
+
+
+def test_groups_without_end(tmp_path: Path):
+    def deep(file):
+        group = file
+        for _ in range(2000):
+            group = group.create_group("g")
+
+    assert "has groups more than 64 deep" in refusal(tmp_path / "x.h5", deep)
+
+    with h5py.File(tmp_path / "ring.h5", "w") as file:
+        file["a/root"] = file["/"]
+        group = file
+        for _ in range(40):
+            below = group.create_group("x")
+            group["y"] = below
+            group = below
+    open_h5(tmp_path / "ring.h5").close()
+
+
+@pytest.mark.parametrize("where", ["/link", "/a/b/link"])
+def test_links_to_other_files(tmp_path: Path, where: str):
+    said = refusal(tmp_path / "x.h5", lambda file: file.__setitem__(where, h5py.ExternalLink("/secret.h5", "/")))
+    assert f"x.h5: {where}: links to another file, /secret.h5" in said
+
+
+ARRAYS = {"place": np.arange(4.0), "fine": np.arange(24, dtype=np.float32).reshape(2, 3, 4), "none": np.zeros(0)}
+
+
+def entry_of(cache: FieldCache, key: str) -> Path:
+    return cache.folder / f"{key}.sdf"
+
+
+def test_what_was_saved_is_loaded(tmp_path):
+    cache = FieldCache(str(tmp_path))
+    assert cache.load("a") is None
+    cache.save("a", ARRAYS)
+    held = cache.load("a")
+    assert held is not None
+    for name, values in ARRAYS.items():
+        assert held[name].dtype == values.dtype
+        np.testing.assert_array_equal(held[name], values)
+    assert [entry.key for entry in cache.entries()] == ["a"]
+    assert not cache.notes
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:-1],
+        lambda data: data + b"x",
+        lambda data: b"",
+        lambda data: MAGIC,
+        lambda data: data[:200] + bytes([data[200] ^ 1]) + data[201:],
+        lambda data: data.replace(b"field 1", b"field 2"),
+        lambda data: b"\x00" * len(data),
+    ],
+)
+def test_a_damaged_entry_is_none(tmp_path, damage):
+    cache = FieldCache(str(tmp_path))
+    cache.save("a", ARRAYS)
+    entry_of(cache, "a").write_bytes(damage(entry_of(cache, "a").read_bytes()))
+    assert cache.load("a") is None
+    cache.save("a", ARRAYS)
+    assert cache.load("a") is not None
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"[" * 60_000,
+        b'{"key": "a", "arrays": ' + b"[" * 60_000,
+        b"[" * 100_000,
+        b"7",
+        b"null",
+        b"{}",
+        b'{"key": "a", "arrays": 7}',
+        b'{"key": "a", "arrays": [["x", "<f8", [1e400]]]}',
+        b'{"key": "a", "arrays": [["x", "<f8", [1180591620717411303424]]]}',
+        b'{"key": "a", "arrays": [["x", "<f8", [-1, -9]]]}',
+        b'{"key": "a", "arrays": [["x", "O", [1]]]}',
+        b'{"key": "a", "arrays": [["x", ["f8"], [1]]]}',
+        b'{"key": "a", "arrays": [[[], "<f8", [1]]]}',
+    ],
+    ids=lambda header: header[:60].decode(),
+)
+def test_a_header_that_no_program_wrote_is_none_though_its_hash_is_right(tmp_path, header):
+    cache = FieldCache(str(tmp_path))
+    cache.save("a", ARRAYS)
+    body = header + b"\n" + bytes(8)
+    entry_of(cache, "a").write_bytes(MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+    assert cache.load("a") is None
+
+
+def test_an_entry_under_another_key_is_none(tmp_path):
+    cache = FieldCache(str(tmp_path))
+    cache.save("a", ARRAYS)
+    entry_of(cache, "b").write_bytes(entry_of(cache, "a").read_bytes())
+    assert cache.load("b") is None
+
+
+def test_those_used_longest_ago_go_first(tmp_path):
+    cache = FieldCache(str(tmp_path))
+    for age, key in enumerate("cba"):
+        cache.save(key, ARRAYS)
+        os.utime(entry_of(cache, key), (1000.0 - age, 1000.0 - age))
+    size = cache.entries()[0].bytes
+    cache.load("a")  # used now
+    cache.limit = 2 * size
+    cache.save("d", ARRAYS)
+    assert {entry.key for entry in cache.entries()} == {"a", "d"}
+
+
+def test_a_field_over_the_limit_is_not_kept(tmp_path):
+    cache = FieldCache(str(tmp_path), limit=100)
+    cache.save("a", ARRAYS)
+    assert not cache.entries()
+    assert "limit" in cache.notes[0]
+
+
+def test_no_limit_at_all_is_no_cache(tmp_path):
+    FieldCache(str(tmp_path)).save("a", ARRAYS)
+    cache = FieldCache(str(tmp_path), limit=0)
+    assert cache.load("a") is None
+    cache.save("b", ARRAYS)
+    assert [entry.key for entry in cache.entries()] == ["a"]
+    assert not cache.notes
+
+
+def test_a_folder_that_cannot_be_made_is_noted(tmp_path):
+    (tmp_path / "file").write_text("")
+    cache = FieldCache(str(tmp_path / "file"))
+    cache.save("a", ARRAYS)
+    assert "not kept" in cache.notes[0]
+    assert cache.load("a") is None
+    assert cache.entries() == cache.clear() == []
+
+
+def test_clear_leaves_nothing_but_other_files(tmp_path):
+    cache = FieldCache(str(tmp_path))
+    cache.save("a", ARRAYS)
+    (cache.folder / "notes.txt").write_text("mine")
+    stale, fresh = (cache.folder / f".a.sdf.{name}.partial" for name in ("00", "01"))
+    for path in (stale, fresh):
+        path.write_bytes(b"half")
+    os.utime(stale, (1.0, 1.0))
+    assert [entry.key for entry in cache.clear()] == ["a"]
+    assert sorted(path.name for path in cache.folder.iterdir()) == [fresh.name, "notes.txt"]
+
+
+SAVE_AND_LOAD = """
+import sys, numpy as np
+from collidecli.storage.field_cache import FieldCache
+cache = FieldCache(sys.argv[1], limit=20_000)
+for turn in range(60):
+    key = f"k{(int(sys.argv[2]) + turn) % 5}"
+    values = np.full(500, float(ord(key[1])))
+    cache.save(key, {"values": values})
+    held = cache.load(key)
+    assert held is None or (held["values"] == values).all()
+assert not cache.notes, cache.notes
+"""
+
+
+def test_processes_share_a_folder(tmp_path):
+    commands = [[sys.executable, "-c", SAVE_AND_LOAD, str(tmp_path), str(number)] for number in range(3)]
+    running = [subprocess.Popen(command, cwd=Path(__file__).parents[3]) for command in commands]
+    assert [process.wait() for process in running] == [0, 0, 0]
+    assert not list((tmp_path / "fields").glob(".*"))
+
+
+def test_a_hit_is_the_field_that_was_built(tmp_path, monkeypatch):
+    shape, device = field_of(ShapeType.BOX, (1.0, 0.5, 0.5), max_resolution=8), find_device("cpu")
+    cache = FieldCache(str(tmp_path))
+    built = signed_distance.field_of(shape, device, cache)
+    path = entry_of(cache, field_key(shape, device))
+    monkeypatch.setattr(signed_distance, "build_sdf", lambda *_: pytest.fail("built again"))
+    again = signed_distance.field_of(shape, device, cache)
+    for name, values in signed_distance.arrays_of(built).items():
+        assert values.tobytes() == signed_distance.arrays_of(again)[name].tobytes()
+    monkeypatch.undo()
+    path.write_bytes(b"something else")
+    signed_distance.field_of(shape, device, cache)
+    assert cache.load(path.stem) is not None
+
+
+def test_where_the_platform_keeps_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "collide" / "fields"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert cache_folder() == Path.home() / ".cache" / "collide" / "fields"
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert cache_folder() == Path.home() / "Library" / "Caches" / "collide" / "fields"
+    assert cache_folder("here") == Path("here") / "fields"
+
+
+PROFILE: dict[str, Any] = {"schema": "collide.profile/1", "scene": "a.xml", "scene_sha256": "5" * 64, "repeats": 1}
+PROFILE |= {"versions": {"numpy": "2"}, "auto": {"choice": "nxn"}, "phases": [{"name": "nxn", "skipped": "too many"}]}
+
+
+def write_trajectory(path: Path) -> None:
+    poses = np.zeros((2, 1, 1, 7))
+    poses[..., 6] = 1.0
+    with TrajectoryWriter(path, body_names=("a",)) as writer:
+        writer.append(np.arange(2.0), np.arange(2), body_q=poses)
+
+
+def write_profile(path: Path) -> None:
+    write_profile_h5(path, PROFILE, False)
+
+
+def write_contacts(path: Path) -> None:
+    made_up().write(path)
+
+
+def open_contacts(path: Path) -> None:
+    ContactSet.open(path).close()
+
+
+Kind = tuple[Callable[[Path], object], Callable[[Path], object]]
+TRAJECTORY: Kind = (write_trajectory, read_header)
+PROFILES: Kind = (write_profile, read_profile)
+CONTACTS: Kind = (write_contacts, open_contacts)
+NOT_UTF8 = b"a\xff"
+CASES = [
+    (TRAJECTORY, "", "creator", NOT_UTF8, "the root attribute creator is not UTF-8"),
+    (TRAJECTORY, "", "creator", 7.5, "the root attribute creator is not a string"),
+    (TRAJECTORY, "", "creator", np.bytes_(NOT_UTF8), "the root attribute creator is not UTF-8"),
+    (TRAJECTORY, "/time", "unit", "ms", "/time: the attribute unit is 'ms'; known values: 's'"),
+    (TRAJECTORY, "/body_q", "unit", "mm", "/body_q: the attribute unit is 'mm'; known values: 'm'"),
+    (TRAJECTORY, "/body_q", "unit", 1, "/body_q: the attribute unit is not a string; known values: 'm'"),
+    (PROFILES, "", "creator", NOT_UTF8, "the root attribute creator is not UTF-8"),
+    (PROFILES, "", "scene", NOT_UTF8, "the root attribute scene is not UTF-8"),
+    (PROFILES, "", "scene_sha256", "0" * 64, "the root attribute scene_sha256 is no SHA-256"),
+    (PROFILES, "", "scene_sha256", None, "the root attribute scene_sha256 is missing"),
+    (PROFILES, "", "versions", "{", "the root attribute versions is not JSON"),
+    (PROFILES, "", "versions", "[" * 30_000, "the root attribute versions is not JSON"),
+    (PROFILES, "", "auto", "7", "the root attribute auto is no JSON object"),
+    (PROFILES, "", "format_version", np.array([2, 0]), "the root attribute format_version is 2.0; this program reads"),
+    (PROFILES, "", "format_version", "1.0", "the root attribute format_version is not two integers"),
+    (PROFILES, "/compute_seconds", "unit", "ms", "/compute_seconds: the attribute unit is 'ms'"),
+    (CONTACTS, "", "scene", NOT_UTF8, "the root attribute scene is not UTF-8"),
+]
+
+
+def refused(path: Path, kind: Kind) -> str:
+    with pytest.raises(InputError) as refusal:
+        kind[1](path)
+    assert refusal.value.where.startswith(str(path))
+    assert refusal.value.fix
+    return str(refusal.value)
+
+
+@pytest.mark.parametrize("kind", [TRAJECTORY, PROFILES, CONTACTS])
+def test_what_collide_writes_is_good(tmp_path: Path, kind: Kind):
+    kind[0](tmp_path / "a.h5")
+    kind[1](tmp_path / "a.h5")
+
+
+@pytest.mark.parametrize(("kind", "path", "name", "value", "message"), CASES)
+def test_an_attribute_that_breaks_its_rule_is_refused(tmp_path: Path, kind: Kind, path, name, value, message):
+    kind[0](tmp_path / "a.h5")
+    with h5py.File(tmp_path / "a.h5", "r+") as file:
+        held = file[path or "/"].attrs
+        if value is None:
+            del held[name]
+        elif value is NOT_UTF8:
+            held.create(name, value, dtype=h5py.string_dtype())
+        else:
+            held[name] = value
+    assert message in refused(tmp_path / "a.h5", kind)
+
+
+def test_check_finds_an_attribute_of_a_trajectory(tmp_path: Path):
+    write_trajectory(tmp_path / "a.h5")
+    assert check_trajectory(tmp_path / "a.h5") == []
+    with h5py.File(tmp_path / "a.h5", "r+") as file:
+        file["time"].attrs["unit"] = "ms"
+    (found,) = check_trajectory(tmp_path / "a.h5")
+    assert str(found) == f"{tmp_path / 'a.h5'}: /time: the attribute unit is 'ms'; known values: 's'"
+
+
+def test_attributes_of_other_programs_are_accepted(tmp_path: Path):
+    """Strings of fixed length, none at all, and unknown ones."""
+    write_trajectory(tmp_path / "a.h5")
+    with h5py.File(tmp_path / "a.h5", "r+") as file:
+        file.attrs["creator"] = np.bytes_("recorder")
+        file["time"].attrs["unit"] = np.bytes_("s")
+        file.attrs["robot"] = 7
+    assert read_header(tmp_path / "a.h5").creator == "recorder"
+    with h5py.File(tmp_path / "a.h5", "r+") as file:
+        del file.attrs["creator"], file["time"].attrs["unit"]
+    assert read_header(tmp_path / "a.h5").creator == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"scene_sha256": "zz"}, "the value of scene_sha256 is no SHA-256"),
+        ({"scene_sha256": 7}, "the value of scene_sha256 is not a string"),
+        ({"scene": None}, "the value of scene is not a string"),
+        ({"scene": "\ud800"}, "the value of scene is not UTF-8"),
+    ],
+)
+def test_a_profile_as_json_has_the_rules_of_the_other(tmp_path: Path, change, message):
+    write_json(tmp_path / "a.json", PROFILE, False)
+    read_profile(tmp_path / "a.json")
+    (tmp_path / "a.json").write_text(json.dumps(PROFILE | change))
+    assert message in refused(tmp_path / "a.json", PROFILES)
+
+
+@pytest.mark.parametrize(
+    ("kind", "where"),
+    [
+        *((kind, "/") for kind in (TRAJECTORY, PROFILES, CONTACTS)),
+        *((TRAJECTORY, "time"), (PROFILES, "compute_seconds"), (CONTACTS, "rigid_contacts")),
+    ],
+)
+def test_attributes_that_cannot_be_listed_are_refused(tmp_path: Path, kind: Kind, where):
+    """The name of an attribute ends early: HDF5 opens the object and fails where its attributes are listed."""
+    kind[0](tmp_path / "a.h5")
+    with h5py.File(tmp_path / "a.h5", "r+") as file:
+        file[where].attrs["name_of_no_use"] = 1
+    data = (tmp_path / "a.h5").read_bytes()
+    assert data.count(b"name_of_no_use\0") == 1
+    (tmp_path / "a.h5").write_bytes(data.replace(b"name_of_no_use\0", b"name\0of_no_use\0"))
+    with h5py.File(tmp_path / "a.h5") as file, pytest.raises(RuntimeError):
+        list(file[where].attrs)
+    assert "the file is damaged" in refused(tmp_path / "a.h5", kind)
