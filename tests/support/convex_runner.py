@@ -10,9 +10,8 @@ import warp as wp
 from collidecli.engine.contact_record import ContactBuffer, ContactRecord
 from collidecli.engine.geometry.primitives import primitive
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.narrowphase.convex.manifold import MAX_MANIFOLD, contact_manifold, witness_of
+from collidecli.engine.narrowphase.convex.manifold import MAX_CONTACTS, MAX_MANIFOLD, contact_manifold, witness_of
 from collidecli.engine.narrowphase.dispatch import collider
-from collidecli.engine.narrowphase.primitive.convex_convex import MAX_CONTACTS
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.shape_types import ShapeType
 from tests.support.collider_runner import PairContacts, launch_collider

@@ -25,8 +25,8 @@ from collidecli.commands import report
 from collidecli.commands.event_stream import MISSED, TIMES, interval_columns
 from collidecli.commands.export import ENDINGS, NPZ_ENDING
 from collidecli.engine import pipeline
+from collidecli.engine.narrowphase.convex.manifold import MAX_CONTACTS
 from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
-from collidecli.engine.narrowphase.primitive.convex_convex import MAX_CONTACTS
 from collidecli.errors import InputError, Interrupted, OutputError
 from collidecli.pytest_plugin import REGENERATE
 from collidecli.scene import filter_rules

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from collidecli.engine.broadphase.all_pairs import PairGroups, box_bits, upload_groups
-from collidecli.engine.broadphase.lane_overlap import lanes_that_overlap, test_lanes
+from collidecli.engine.broadphase.all_pairs import PairGroups, box_bits, lanes_that_overlap, test_lanes, upload_groups
 from collidecli.engine.candidates import may_touch
 from collidecli.engine.cells import LANE_COUNT, BlockPairs, BlockShape, Chunk, ChunkCells, Instances, row_of_slot
 from collidecli.engine.device_model import DeviceModel, Filter, Layout

@@ -23,8 +23,7 @@ from collidecli.engine.cells import Instances
 from collidecli.engine.contact_record import ANCHOR, Candidates, ContactRecord, sort_many_by_features
 from collidecli.engine.contacts.compaction import write_scales
 from collidecli.engine.device_model import DeviceModel, Margins, ShapeRows
-from collidecli.engine.geometry.elementary import power
-from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.real import Real, Vec3, power
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.numerics import elementary

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import warp as wp
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from collidecli.engine.geometry.meshes import Meshes, is_inside_mesh, meshes_of, nearest_mesh_point
 from collidecli.engine.geometry.real import (
@@ -281,6 +279,9 @@ def measure_clearance(meshes: Meshes, shapes: Sequence[TriangleMesh], device: wp
 
 def _outside(distance: np.ndarray, width: float) -> np.ndarray:
     """Distances at the cells' centres, negated where no chain of surface-free balls leads to the border of the grid."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
     number = np.arange(distance.size).reshape(distance.shape)
     links: list[tuple[np.ndarray, np.ndarray]] = []
     for axis in range(3):

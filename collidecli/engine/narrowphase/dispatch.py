@@ -15,20 +15,20 @@ from collidecli.engine.narrowphase.collider import Collider, ColliderTable, clos
 from collidecli.scene.shape_types import ShapeType
 
 CLOSED_FORM = {
-    ("plane", "sphere"): ("plane", 1),
-    ("plane", "capsule"): ("plane", 2),
-    ("plane", "box"): ("plane", 8),
-    ("plane", "cylinder"): ("plane", 5),
-    ("plane", "cone"): ("plane", 5),
-    ("plane", "ellipsoid"): ("plane", 1),
-    ("sphere", "sphere"): ("sphere", 1),
-    ("sphere", "capsule"): ("sphere", 1),
-    ("sphere", "box"): ("sphere", 1),
-    ("sphere", "cylinder"): ("sphere", 1),
-    ("sphere", "cone"): ("sphere", 1),
-    ("sphere", "ellipsoid"): ("sphere", 1),
-    ("capsule", "capsule"): ("capsule", 2),
-    ("capsule", "box"): ("capsule", 2),
+    ("plane", "sphere"): ("closed_form", 1),
+    ("plane", "capsule"): ("closed_form", 2),
+    ("plane", "box"): ("closed_form", 8),
+    ("plane", "cylinder"): ("closed_form", 5),
+    ("plane", "cone"): ("closed_form", 5),
+    ("plane", "ellipsoid"): ("closed_form", 1),
+    ("sphere", "sphere"): ("closed_form", 1),
+    ("sphere", "capsule"): ("closed_form", 1),
+    ("sphere", "box"): ("closed_form", 1),
+    ("sphere", "cylinder"): ("closed_form", 1),
+    ("sphere", "cone"): ("closed_form", 1),
+    ("sphere", "ellipsoid"): ("closed_form", 1),
+    ("capsule", "capsule"): ("closed_form", 2),
+    ("capsule", "box"): ("closed_form", 2),
     ("box", "box"): ("box_box", 9),
 }
 """Pairs with a closed-form collider `collide_<a>_<b>`: its module in `primitive`, and the maximum number of contacts.
@@ -91,28 +91,28 @@ def collider(type_a: ShapeType, type_b: ShapeType, method: str, has_field: bool 
         return Collider(name, most, closed_form_kernel(getattr(functions, f"collide_{name}")), by_pairs=True)
     is_hull = tuple(kind == ShapeType.CONVEX_MESH for kind in (type_a, type_b))
     if type_a == ShapeType.PLANE:
-        from collidecli.engine.narrowphase.primitive import plane
+        from collidecli.engine.narrowphase.primitive import closed_form
 
-        kernel = convex_kernel(plane.collide_plane_convex_mesh, primitive_of, hull_of)
-        return Collider(name, plane.MAX_CONTACTS, kernel)
+        kernel = convex_kernel(closed_form.collide_plane_convex_mesh, primitive_of, hull_of)
+        return Collider(name, closed_form.MAX_CONTACTS, kernel)
     return _convex_collider(method, *is_hull)
 
 
 @cache
 def _convex_collider(method: str, a_is_hull: bool, b_is_hull: bool) -> Collider:
     """General convex collider; one for each combination of hulls, so that scenes without hulls do not compile them."""
-    from collidecli.engine.narrowphase.primitive import convex_convex
+    from collidecli.engine.narrowphase.convex import manifold
 
     kinds = [hull_of if is_hull else primitive_of for is_hull in (a_is_hull, b_is_hull)]
-    kernel = convex_kernel(getattr(convex_convex, METHODS[method]), *kinds)
+    kernel = convex_kernel(getattr(manifold, METHODS[method]), *kinds)
     name = "_".join("hull" if is_hull else "convex" for is_hull in (a_is_hull, b_is_hull))
-    return Collider(f"{name}_{method}", convex_convex.MAX_CONTACTS, kernel, may_be_inexact=True)
+    return Collider(f"{name}_{method}", manifold.MAX_CONTACTS, kernel, may_be_inexact=True)
 
 
 @cache
 def _convex_mesh_collider(type_a: ShapeType, method: str) -> Collider:
     """Collider of a convex shape and a convex mesh, which is collided as a hull. method: "touch", or another."""
-    from collidecli.engine.narrowphase.primitive.convex_convex import name_features
+    from collidecli.engine.narrowphase.convex.manifold import name_features
 
     a_is_hull = type_a >= ShapeType.CONVEX_MESH
     if method == "touch":

@@ -15,10 +15,19 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.elementary import cosine_and_sine
 from collidecli.engine.geometry.heightfields import field_of
 from collidecli.engine.geometry.primitives import primitive, support_point
-from collidecli.engine.geometry.real import CONVEX_MESH, ELLIPSOID, HEIGHTFIELD, MESH, PLANE, Quat, Real, Vec3
+from collidecli.engine.geometry.real import (
+    CONVEX_MESH,
+    ELLIPSOID,
+    HEIGHTFIELD,
+    MESH,
+    PLANE,
+    Quat,
+    Real,
+    Vec3,
+    cosine_and_sine,
+)
 from collidecli.engine.particles.convex_minimum import (
     TriangleQuery,
     begin_near,

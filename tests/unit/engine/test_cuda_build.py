@@ -6,8 +6,9 @@ import pytest
 import warp as wp
 
 from collidecli.engine import nearest_triangles
-from collidecli.engine.broadphase import all_pairs, lane_overlap, sweep_and_prune
+from collidecli.engine.broadphase import all_pairs, sweep_and_prune
 from collidecli.engine.broadphase import all_pairs as explicit
+from collidecli.engine.broadphase import all_pairs as lane_overlap
 from collidecli.engine.candidates import count_lanes, write_lanes
 from collidecli.engine.cells import bound_blocks, transform_shapes
 from collidecli.engine.contacts.compaction import COMPACT, count_cells

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.engine.geometry import elementary as of_kernels
+from collidecli.engine.geometry import real
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.numerics.elementary import MODERATE, acos, atan2, cos, sin, sincos
 
@@ -107,10 +107,10 @@ def test_arc_cosine():
 @kernel
 def evaluate(a: wp.array[wp.float64], b: wp.array[wp.float64], out: wp.array2d[wp.float64]):
     i = wp.tid()
-    out[0, i] = of_kernels.arc_tangent(a[i], b[i])
-    out[1, i] = of_kernels.natural_logarithm(a[i])
-    out[2, i] = of_kernels.exponential(b[i])
-    out[3, i] = of_kernels.power(a[i], b[i])
+    out[0, i] = real.arc_tangent(a[i], b[i])
+    out[1, i] = real.natural_logarithm(a[i])
+    out[2, i] = real.exponential(b[i])
+    out[3, i] = real.power(a[i], b[i])
 
 
 @needs_long

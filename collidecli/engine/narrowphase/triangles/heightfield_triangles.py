@@ -9,7 +9,6 @@ import warp as wp
 from collidecli.engine.candidates import Query, hull_of, primitive_of
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.bounds import OUTWARD, bounding_box, quat_x, quat_y, quat_z
-from collidecli.engine.geometry.elementary import arc_tangent
 from collidecli.engine.geometry.heightfields import (
     Field,
     base_begins,
@@ -36,7 +35,7 @@ from collidecli.engine.geometry.meshes import (
     square_to_triangle,
 )
 from collidecli.engine.geometry.primitives import Primitive, support_point
-from collidecli.engine.geometry.real import BOX, CAPSULE, CONVEX_MESH, ELLIPSOID, SPHERE, Pose, Real, Vec3
+from collidecli.engine.geometry.real import BOX, CAPSULE, CONVEX_MESH, ELLIPSOID, SPHERE, Pose, Real, Vec3, arc_tangent
 from collidecli.engine.narrowphase.convex.features import corner_of
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     begin_near_segment,

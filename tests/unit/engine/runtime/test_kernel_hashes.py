@@ -13,7 +13,7 @@ from warp._src import context
 
 from collidecli.engine.narrowphase.collider import closed_form_kernel
 from collidecli.engine.narrowphase.primitive.box_box import collide_box_box
-from collidecli.engine.narrowphase.primitive.sphere import collide_sphere_capsule, collide_sphere_sphere
+from collidecli.engine.narrowphase.primitive.closed_form import collide_sphere_capsule, collide_sphere_sphere
 from collidecli.engine.runtime import kernel as kernel_hashes
 from collidecli.engine.runtime import kernel_cache, warp_internals
 from collidecli.engine.runtime.compilation import load_kernels

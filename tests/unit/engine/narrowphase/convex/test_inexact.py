@@ -5,7 +5,7 @@ import numpy as np
 from collidecli.commands.run import search_warnings
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.narrowphase.primitive.convex_convex import MAX_CONTACTS
+from collidecli.engine.narrowphase.convex.manifold import MAX_CONTACTS
 from collidecli.engine.pipeline import ChunkReport
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.builder import ModelBuilder, ShapeConfig

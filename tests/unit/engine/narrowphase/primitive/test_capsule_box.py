@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
-from collidecli.engine.narrowphase.primitive.capsule import collide_capsule_box
+from collidecli.engine.narrowphase.primitive.closed_form import collide_capsule_box
 from collidecli.scene.shape_types import ShapeType
 from tests.support.pair_runner import check_collider, run_collider
 from tests.support.poses import core_touching_poses

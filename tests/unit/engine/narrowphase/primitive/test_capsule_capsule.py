@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
-from collidecli.engine.narrowphase.primitive.capsule import collide_capsule_capsule
+from collidecli.engine.narrowphase.primitive.closed_form import collide_capsule_capsule
 from collidecli.scene.shape_types import ShapeType
 from tests.support.pair_runner import check_collider, run_collider
 from tests.support.poses import core_touching_poses

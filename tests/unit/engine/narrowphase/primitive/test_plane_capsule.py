@@ -3,7 +3,7 @@
 import numpy as np
 
 from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
-from collidecli.engine.narrowphase.primitive.plane import collide_plane_capsule
+from collidecli.engine.narrowphase.primitive.closed_form import collide_plane_capsule
 from tests.support.pair_runner import run_collider
 
 MAX_CONTACTS = CLOSED_FORM["plane", "capsule"][1]

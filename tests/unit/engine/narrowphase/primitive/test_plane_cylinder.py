@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
-from collidecli.engine.narrowphase.primitive.plane import collide_plane_cylinder
+from collidecli.engine.narrowphase.primitive.closed_form import collide_plane_cylinder
 from tests.support.pair_runner import run_collider
 
 MAX_CONTACTS = CLOSED_FORM["plane", "cylinder"][1]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
-from collidecli.engine.narrowphase.primitive.sphere import collide_sphere_ellipsoid
+from collidecli.engine.narrowphase.primitive.closed_form import collide_sphere_ellipsoid
 from tests.support.pair_runner import run_collider
 
 MAX_CONTACTS = CLOSED_FORM["sphere", "ellipsoid"][1]
