@@ -17,7 +17,7 @@ from collidecli.batch.store import DifferentContactsError, Failure, Store, open_
 from collidecli.commands.run import RunRequest, RunResult, run
 from collidecli.commands.scenes import SceneCache, scene_in_motion
 from collidecli.commands.timing import instruction_set, processor_name
-from collidecli.engine.runtime.initialization import owned_process
+from collidecli.engine.runtime.deferred_builtins import owned_process
 from collidecli.errors import CollideError, InputError, Interrupted, OutputError
 from collidecli.system_resources import free_memory
 from collidecli.temporary_folders import TemporaryFolder

@@ -16,7 +16,7 @@ import click
 
 from collidecli.cli.stop import StopHandler, Stopped, stopping_in_time
 from collidecli.cli.streams import Streams, exit_code_of
-from collidecli.engine.runtime.initialization import owned_process
+from collidecli.engine.runtime.deferred_builtins import owned_process
 
 VERBS = {
     "run": "Find every contact of a scene in motion, in every frame of every world.",

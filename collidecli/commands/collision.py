@@ -18,8 +18,8 @@ from collidecli.engine.cells import MAX_SHIFT, PoseBatch
 from collidecli.engine.chunking import default_memory_limit, first_batch_cells
 from collidecli.engine.joint_kinematics import begin_loading_kinematics
 from collidecli.engine.pipeline import BroadPhaseChoice, ChunkReport, CollisionPipeline, GroupStage, build_pipeline
+from collidecli.engine.runtime.deferred_builtins import is_owned
 from collidecli.engine.runtime.device_stream import has_own_memory
-from collidecli.engine.runtime.initialization import is_owned
 from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
 from collidecli.engine.scheduler import Workers, batch_size, engine_memory, processing_threads, worker_count
 from collidecli.errors import InputError

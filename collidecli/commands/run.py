@@ -34,7 +34,7 @@ from collidecli.commands.timing import (
 from collidecli.engine.device_model import bounding_radius, kinds_of
 from collidecli.engine.distances import PairDistances
 from collidecli.engine.pipeline import find_device, load_ahead
-from collidecli.engine.runtime.initialization import is_owned
+from collidecli.engine.runtime.deferred_builtins import is_owned
 from collidecli.errors import InputError
 from collidecli.importers.mesh_files import parts_kept_in
 from collidecli.numerics.elementary import sincos

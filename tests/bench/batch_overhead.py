@@ -22,7 +22,7 @@ from collidecli.batch.plan import EpisodeTable, Job, episodes_of, make_plan, rea
 from collidecli.batch.store import Store
 from collidecli.commands.run import RunRequest, run
 from collidecli.commands.scenes import SceneCache
-from collidecli.engine.runtime.initialization import owned_process
+from collidecli.engine.runtime.deferred_builtins import owned_process
 from collidecli.scene.options import EngineOptions
 from tests.cli.conftest import SCENE, write_motion
 

@@ -39,7 +39,7 @@ print(*{module.name for module, _ in compilation._loader(os.getpid())._latest}, 
 sys.exit(code)
 """
 CARRIED = """
-from collidecli.engine.runtime.initialization import owned_process
+from collidecli.engine.runtime.deferred_builtins import owned_process
 with owned_process():
     from collidecli.engine.build_kernels import kernels
     print(*{kernel.module.name for kernel in kernels()})

@@ -8,7 +8,8 @@ attribute that `warp` lacks, is first read: all, in the order of an import, so t
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
@@ -94,3 +95,29 @@ class BuiltinsLoader(SourceFileLoader):
         if self.name == BUILTINS:
             context.builtin_functions, module.static, sys.modules["warp"].__class__ = _Table(), static, _Warp
         context.builtin_functions.loads.append(partial(super().exec_module, module))
+
+
+# Whether this process belongs to the command line, which may change settings of the whole process.
+#
+# Such settings are Warp's log level, the interpreter's thread switch interval, glibc's allocator and file descriptor
+# 2. In a process that uses the Python API they belong to the caller, and no function of this package changes them.
+
+_owned = False
+
+
+def is_owned() -> bool:
+    """Whether the command line runs in this process."""
+    return _owned
+
+
+@contextmanager
+def owned_process() -> Iterator[None]:
+    """Marks that the command line runs in this process until the `with` block ends."""
+    global _owned
+    before, _owned = _owned, True
+    sys.meta_path.insert(0, BuiltinsLoader)
+    try:
+        yield
+    finally:
+        _owned = before
+        sys.meta_path.remove(BuiltinsLoader)

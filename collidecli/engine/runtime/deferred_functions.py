@@ -12,7 +12,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.runtime.initialization import is_owned
+from collidecli.engine.runtime.deferred_builtins import is_owned
 from collidecli.engine.runtime.warp_internals import hashing_lock, is_known_warp
 
 PARSING = hashing_lock()

@@ -14,8 +14,9 @@ from typing import Any
 
 import warp as wp
 
+from collidecli.engine.runtime.deferred_builtins import is_owned
 from collidecli.engine.runtime.deferred_functions import PARSING
-from collidecli.engine.runtime.initialization import initialize, is_owned
+from collidecli.engine.runtime.initialization import initialize
 from collidecli.engine.runtime.kernel_cache import add_to_cache, write_file
 from collidecli.engine.runtime.warp_internals import (
     KernelHashes,

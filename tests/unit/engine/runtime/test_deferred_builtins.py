@@ -10,7 +10,7 @@ import pytest
 IMPORT = """
 import sys
 from collidecli.engine.runtime import deferred_builtins
-from collidecli.engine.runtime.initialization import owned_process
+from collidecli.engine.runtime.deferred_builtins import owned_process
 if sys.argv[1] == "unknown":
     deferred_builtins.KNOWN_WARP = ("0.",)
 if sys.argv[1] == "api":

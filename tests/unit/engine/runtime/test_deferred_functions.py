@@ -15,8 +15,8 @@ from warp._src import codegen
 
 from collidecli.engine.runtime import deferred_functions
 from collidecli.engine.runtime.compilation import load_kernels
+from collidecli.engine.runtime.deferred_builtins import owned_process
 from collidecli.engine.runtime.deferred_functions import PARSING, DeferredFunction, defer_functions
-from collidecli.engine.runtime.initialization import owned_process
 from collidecli.engine.runtime.kernel import kernel
 
 func = deferred_functions._func

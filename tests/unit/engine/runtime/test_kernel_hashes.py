@@ -17,8 +17,9 @@ from collidecli.engine.narrowphase.primitive.closed_form import collide_sphere_c
 from collidecli.engine.runtime import kernel as kernel_hashes
 from collidecli.engine.runtime import kernel_cache, warp_internals
 from collidecli.engine.runtime.compilation import load_kernels
+from collidecli.engine.runtime.deferred_builtins import owned_process
 from collidecli.engine.runtime.deferred_functions import DeferredFunction
-from collidecli.engine.runtime.initialization import initialize, owned_process
+from collidecli.engine.runtime.initialization import initialize
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.warp_internals import KernelHashes, hashes_of
 
