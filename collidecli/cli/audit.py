@@ -126,7 +126,7 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     request = request_of(ctx, inputs, values)
     # All outputs are checked before the imports, which take longer.
     from collidecli.commands.audit import audit, check_mask, write_mask
-    from collidecli.engine.runtime.compilation import reported_compilation
+    from collidecli.engine.runtime.kernel import reported_compilation
     from collidecli.report.audit import audit_table, github_audit, junit_audit, markdown_audit
     from collidecli.report.charts import require_matplotlib
 

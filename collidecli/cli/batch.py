@@ -152,7 +152,7 @@ def _estimated(streams: Streams, jobs: Sequence[Job], path: str) -> dict[str, tu
     """Seconds per episode and per byte of a recording of each job; their kernels are compiled then."""
     from collidecli.batch.plan import named
     from collidecli.batch.work import probe
-    from collidecli.engine.runtime.compilation import reported_compilation
+    from collidecli.engine.runtime.kernel import reported_compilation
 
     found = {}
     for job in jobs:

@@ -87,7 +87,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
         check_trace(values["trace"], values["force"], inputs)
     # All outputs are checked before the imports, which take longer.
     from collidecli.commands.profile import ProfileRequest, profile
-    from collidecli.engine.runtime.compilation import reported_compilation
+    from collidecli.engine.runtime.kernel import reported_compilation
     from collidecli.report.profile import profile_table
     from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
     from collidecli.storage.result_files import write_json, write_profile_h5

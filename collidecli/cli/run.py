@@ -195,7 +195,7 @@ def _several_runs(streams: Streams, inputs: RunInputs, values: Mapping[str, Any]
 def _run(request: RunRequest, progress: FrameProgress | None, cache: SceneCache | None = None) -> RunResult:
     """One run. cache: keeps the scene for the next one."""
     from collidecli.commands.run import run
-    from collidecli.engine.runtime.compilation import reported_compilation
+    from collidecli.engine.runtime.kernel import reported_compilation
 
     with reported_compilation(progress and progress.compiling):
         return run(request, progress, cache)

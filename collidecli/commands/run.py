@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import warp as wp
@@ -32,7 +32,6 @@ from collidecli.commands.timing import (
     write_trace,
 )
 from collidecli.engine.device_model import bounding_radius, kinds_of
-from collidecli.engine.distances import PairDistances
 from collidecli.engine.pipeline import find_device, load_ahead
 from collidecli.engine.runtime.deferred_builtins import is_owned
 from collidecli.errors import InputError
@@ -57,6 +56,9 @@ from collidecli.storage import array_loops
 from collidecli.storage.contact_sets.writer import ContactWriter
 from collidecli.storage.file_hash import hash_ahead
 from collidecli.storage.process_activity import reading
+
+if TYPE_CHECKING:
+    from collidecli.engine.distances import PairDistances
 
 # Values of the optional columns of a run: those of two surfaces, and those of the motion of two bodies.
 
@@ -551,6 +553,8 @@ class ExactGradients:
         for known, measure in self._measures.items():
             if key <= known:
                 return measure
+        from collidecli.engine.distances import PairDistances  # most runs need none of its kernels
+
         return self._measures.setdefault(key, PairDistances(self.model, self.device, pair[first]))
 
 

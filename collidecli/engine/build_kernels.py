@@ -19,9 +19,9 @@ from itertools import combinations_with_replacement, product
 import warp as wp
 
 from collidecli.engine.runtime import kernel, kernel_cache
-from collidecli.engine.runtime.compilation import load_kernels
 from collidecli.engine.runtime.deferred_builtins import owned_process
-from collidecli.engine.runtime.initialization import initialize
+from collidecli.engine.runtime.kernel import load_kernels
+from collidecli.engine.runtime.kernel_cache import initialize
 from collidecli.engine.runtime.warp_internals import compiled_files, has_v3
 
 

@@ -34,10 +34,9 @@ from collidecli.engine.narrowphase.collider import Collider, ColliderTable
 from collidecli.engine.narrowphase.dispatch import collider_of_kinds
 from collidecli.engine.nearest_triangles import Found, Queries, least_of_contacts
 from collidecli.engine.pipeline import CollisionPipeline, measure_surfaces, upload_surfaces
-from collidecli.engine.runtime.compilation import load_kernels
 from collidecli.engine.runtime.device_stream import has_own_memory
-from collidecli.engine.runtime.initialization import one_at_a_time
-from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.kernel import kernel, load_kernels
+from collidecli.engine.runtime.kernel_cache import one_at_a_time
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
 from collidecli.errors import InputError

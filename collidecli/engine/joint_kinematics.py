@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.runtime.compilation import begin_loading, is_found, is_loaded
-from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.kernel import begin_loading, is_found, is_loaded, kernel
 from collidecli.numerics.elementary import COSINE, HALF_PI_PARTS, MODERATE, SINE, TWO_OVER_PI
 from collidecli.scene import kinematics
 from collidecli.scene.kinematics import BALL, FIXED, FREE, JOINTED, SHORTEST, SLIDE, UNIT, JointTree

@@ -36,9 +36,9 @@ from collidecli.engine.contacts.compaction import (
 from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, upload_model
 from collidecli.engine.narrowphase.collider import Bucket, ColliderBatch, ColliderTable
 from collidecli.engine.narrowphase.dispatch import needed_colliders
-from collidecli.engine.runtime.compilation import begin_loading, is_loaded, load_kernels
 from collidecli.engine.runtime.device_stream import has_own_memory, keep_freed_memory
-from collidecli.engine.runtime.initialization import initialize, one_at_a_time
+from collidecli.engine.runtime.kernel import begin_loading, is_loaded, load_kernels
+from collidecli.engine.runtime.kernel_cache import initialize, one_at_a_time
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
 from collidecli.errors import InputError

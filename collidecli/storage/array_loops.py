@@ -13,8 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import warp as wp
 
-from collidecli.engine.runtime.compilation import begin_loading, load_kernels
-from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.kernel import begin_loading, kernel, load_kernels
 
 Buffer = bytes | bytearray | memoryview | np.ndarray
 

@@ -18,7 +18,7 @@ import pytest
 import warp as wp
 
 from collidecli.engine.joint_kinematics import MANY, pose_tree
-from collidecli.engine.runtime.initialization import initialize
+from collidecli.engine.runtime.kernel_cache import initialize
 
 WITHOUT_CARRIED = """
 import sys

@@ -10,7 +10,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.pipeline import CollisionPipeline
-from collidecli.engine.runtime.compilation import load_kernels
+from collidecli.engine.runtime.kernel import load_kernels
 from collidecli.scene.options import ContactOptions
 from tests.gpu.first import Run, StepFailed
 from tests.gpu.kernels import scene_names

@@ -12,7 +12,7 @@ import warp as wp
 
 from collidecli.engine import pipeline
 from collidecli.engine.pipeline import find_device
-from collidecli.engine.runtime.compilation import load_kernels
+from collidecli.engine.runtime.kernel import load_kernels
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.warp_internals import is_compiled
 from collidecli.scene.options import ContactOptions

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager, suppress
 from enum import Enum
 from functools import cache
 from types import FunctionType, NoneType
@@ -15,19 +16,33 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.runtime.deferred_builtins import is_owned
-from collidecli.engine.runtime.deferred_functions import PARSING
-from collidecli.engine.runtime.initialization import initialize
-from collidecli.engine.runtime.kernel_cache import add_to_cache, write_file
+from collidecli.engine.runtime.kernel_cache import (
+    UNWRITABLE,
+    add_to_cache,
+    full_disk,
+    initialize,
+    note_compilation,
+    remove_unfinished,
+    replace_folder,
+    write_file,
+)
 from collidecli.engine.runtime.warp_internals import (
+    PARSING,
     KernelHashes,
+    are_deferred,
+    compiled_files,
     has_v3,
     hashes_of,
+    is_compiled,
     is_known_warp,
     set_hashes,
+    share_header_folder,
     type_code,
     unhashed_module,
 )
 from collidecli.errors import OutputError
+from collidecli.system_resources import processor_count
+from collidecli.temporary_folders import TemporaryFolder, remove_abandoned
 
 # Hashes of kernels from earlier runs, so that a kernel is found in Warp's cache without parsing its functions.
 #
@@ -211,3 +226,160 @@ def kernel(function: Callable[..., Any], **module_options: Any) -> wp.Kernel:
             declared = set_hashes(wp.kernel(function, module=module), hashes)
     note_declared(key, declared)
     return declared
+
+
+# Parallel compilation and loading of kernels, by a pool with one thread per core.
+#
+# Warp compiles a kernel that neither its cache nor this package has (`carried_kernels`). The first thread that
+# compiles precompiles Warp's C++ headers, which takes seconds, for all. The kernels of every run start to load while
+# the scene is read. Two threads never load one module at a time: Warp would unload the first copy under its users.
+
+
+def begin_loading(kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
+    """Starts to load the modules of these kernels on one thread, in order, after earlier calls; returns immediately.
+
+    `load_kernels` raises the errors. It loads them where functions are not deferred, but parsed by any import.
+    """
+    _loader(os.getpid()).begin(kernels, device)
+
+
+@contextmanager
+def reported_compilation(listener: Callable[[int, int], None] | None) -> Iterator[None]:
+    """Calls `listener` with the numbers of compiled kernels and of kernels to compile, from other threads.
+
+    It is not called while all kernels are loaded from Warp's cache.
+    """
+    loader = _loader(os.getpid())
+    before, loader.listener = loader.listener, listener
+    try:
+        yield
+    finally:
+        loader.listener = before
+
+
+def load_kernels(kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
+    """Loads the modules of these kernels on all cores, started in this order; the slowest should be first."""
+    _loader(os.getpid()).load(kernels, device)
+    save_hashes()
+
+
+def is_loaded(kernel: wp.Kernel, device: wp.Device) -> bool:
+    """Whether the module of a kernel is loaded, by `begin_loading` or `load_kernels`."""
+    return _loader(os.getpid()).is_loaded(kernel.module, device)
+
+
+_loaders: dict[int, _Loader] = {}
+
+
+def _loader(process: int) -> _Loader:
+    """The threads of a process; a forked process has none of its parent's."""
+    return _loaders.get(process) or _loaders.setdefault(process, _Loader())
+
+
+class _Loader:
+    def __init__(self) -> None:
+        self._folder = TemporaryFolder("headers")
+        self._threads = ThreadPoolExecutor(processor_count(), "collide-compile", share_header_folder, (self._folder,))
+        # One thread: modules that several calls begin wait until the first has precompiled the headers.
+        self._ahead = ThreadPoolExecutor(1, "collide-compile-ahead", self._begin_ahead)
+        self._lock = threading.Lock()
+        self._first_compilation = threading.Lock()
+        self.listener: Callable[[int, int], None] | None = None
+        self._to_compile: set[wp.Module] = set()
+        self._compiled: set[wp.Module] = set()
+        self._begun: dict[tuple[wp.Module, str], Future[None] | None] = {}
+        self._latest: dict[tuple[wp.Module, str], Future[None]] = {}
+
+    def begin(self, kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
+        with self._lock:
+            for module in _modules(kernels):
+                begun = self._loading(self._ahead, module, device) if are_deferred() else None
+                self._begun[module, device.alias] = begun
+
+    def load(self, kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
+        modules = _modules(kernels)
+        if self.listener is not None:
+            self._report(to_compile=[module for module in modules if not is_found(module, device)])
+        with self._lock:
+            begun, self._begun = self._begun, {}
+            for key in [*begun, *((module, device.alias) for module in modules)]:
+                begun[key] = begun.get(key) or self._loading(self._threads, key[0], wp.get_device(key[1]))
+        loading = [future for future in begun.values() if future is not None]
+        try:
+            wait(loading)
+        except BaseException:  # an interrupt
+            for future in loading:
+                future.cancel()
+            raise
+        for future in loading:
+            future.result()
+
+    def is_loaded(self, module: wp.Module, device: wp.Device) -> bool:
+        future = self._latest.get((module, device.alias))
+        return future is not None and future.done() and not future.cancelled() and future.exception() is None
+
+    def _loading(self, threads: Executor, module: wp.Module, device: wp.Device) -> Future[None]:
+        """The load of a module that is under way, else a new one."""
+        key = module, device.alias
+        future = self._latest.get(key)
+        if future is None or future.done():
+            future = self._latest[key] = threads.submit(self._load, module, device)
+        return future
+
+    def _load(self, module: wp.Module, device: wp.Device) -> None:
+        missing = not is_found(module, device)
+        if missing:
+            full = full_disk()  # the compiler ends the process if it cannot write
+            if full is not None:
+                raise full
+            self._report(to_compile=[module])
+        with ExitStack() as alone:
+            if missing:  # the first precompiles the headers; others at that time would do so too
+                alone.enter_context(self._first_compilation)
+                if self._compiled:
+                    alone.close()
+            _load(module, device)
+            if missing:
+                note_compilation()
+                self._report(compiled=[module])
+
+    def _report(self, to_compile: Sequence[wp.Module] = (), compiled: Sequence[wp.Module] = ()) -> None:
+        with self._lock:
+            before = len(self._compiled) + len(self._to_compile)
+            self._to_compile.update(to_compile)
+            self._compiled.update(compiled)
+            counts = len(self._compiled), len(self._to_compile)
+        if self.listener is not None and sum(counts) > before:
+            self.listener(*counts)
+
+    def _begin_ahead(self) -> None:
+        share_header_folder(self._folder)
+        remove_abandoned()  # most runs use no temporary folder, whose first use would do it
+        remove_unfinished()
+
+
+def _modules(kernels: Sequence[wp.Kernel]) -> list[wp.Module]:
+    return list(dict.fromkeys(kernel.module for kernel in kernels))
+
+
+def is_found(module: wp.Module, device: wp.Device) -> bool:
+    """Whether a module need not be compiled: Warp's cache has it, or it came with this package and is copied there."""
+    return is_compiled(module, device) or (device.is_cpu and add_to_cache(compiled_files(module, device)))
+
+
+def _load(module: wp.Module, device: wp.Device) -> None:
+    """Loads a module; compiles it, into a temporary folder if Warp's cannot be written. Raises OutputError."""
+    folder = str(wp.config.kernel_cache_dir)
+    try:
+        try:
+            wp.force_load(device, modules=[module], max_workers=0)
+        except OSError as error:
+            if error.errno not in UNWRITABLE:
+                raise
+            replace_folder(folder, error, initialized=True)
+            _load(module, device)
+    except Exception as error:
+        full = full_disk()
+        if full is not None:
+            raise full from error
+        raise

@@ -13,12 +13,15 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import suppress
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from functools import cache, wraps
+from typing import ParamSpec, TypeVar
 
 import warp as wp
 
+from collidecli.engine.runtime.deferred_builtins import is_owned
+from collidecli.engine.runtime.warp_internals import keep_struct_dtypes
 from collidecli.errors import OutputError
 from collidecli.temporary_folders import TemporaryFolder
 
@@ -199,3 +202,77 @@ def write_file(path: str, content: bytes) -> None:
         with suppress(OSError):
             os.unlink(partial)
         raise
+
+
+# Initialization of Warp, and the lock for everything in Warp that is not thread-safe.
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_locks: dict[int, threading.RLock] = {}
+_NO_DRIVER = b"Could not find or load the NVIDIA CUDA driver"
+
+
+def kernel_lock() -> threading.RLock:
+    """The lock for the initialization of Warp and for the definition of kernels in functions.
+
+    Two threads that define the same kernel create two modules with one name, and two threads that initialize Warp
+    create two runtimes. Kernels then execute code that was unloaded. A forked process has a lock of its own.
+    """
+    return _locks.setdefault(os.getpid(), threading.RLock())
+
+
+def one_at_a_time(function: Callable[P, R]) -> Callable[P, R]:
+    """`function`, which defines kernels, under the kernel lock."""
+
+    @wraps(function)
+    def locked(*args: P.args, **options: P.kwargs) -> R:
+        with kernel_lock():
+            return function(*args, **options)
+
+    return locked
+
+
+def initialize() -> None:
+    """Initializes Warp. On the command line without its messages; errors are still exceptions.
+
+    Without a folder for compiled kernels that can be created, uses a temporary one (`kernel_cache`).
+    """
+    with kernel_lock():
+        if is_owned():
+            wp.config.log_level = wp.LOG_ERROR
+        _initialize(os.getpid())
+
+
+@cache
+def _initialize(process: int) -> None:
+    """Initializes Warp once in a process."""
+    with _stderr_without(_NO_DRIVER) if is_owned() else nullcontext():
+        try:
+            wp.init()
+        except OSError as error:
+            if error.errno is None:  # a library that cannot be loaded
+                raise
+            replace_folder(str(wp.config.kernel_cache_dir), error, initialized=False)
+            wp.init()
+    keep_struct_dtypes()
+
+
+@contextmanager
+def _stderr_without(phrase: bytes) -> Iterator[None]:
+    """Removes lines with `phrase` that compiled code writes to stderr; a machine without CUDA is usual."""
+    try:
+        saved = os.dup(2)
+    except OSError:  # no stderr at all
+        yield
+        return
+    with tempfile.TemporaryFile() as written:
+        os.dup2(written.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
+            written.seek(0)
+            for line in written:
+                if phrase not in line:
+                    os.write(2, line)

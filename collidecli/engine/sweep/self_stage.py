@@ -29,9 +29,8 @@ from collidecli.engine.particles.self_sweep import (
     write_self_steps,
 )
 from collidecli.engine.particles.swept_points import TOUCH
-from collidecli.engine.runtime.compilation import load_kernels
 from collidecli.engine.runtime.device_stream import has_own_memory
-from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.kernel import kernel, load_kernels
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.warp_internals import INDEX_LIMIT
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace

@@ -18,8 +18,8 @@ from collidecli.engine.particles.elements import NoSurfaces
 from collidecli.engine.particles.surfaces import GridSurfaces, families, upload_polygons
 from collidecli.engine.particles.swept_elements import ElementStep, ElementTouch
 from collidecli.engine.particles.swept_points import PointStep, PointTouch
-from collidecli.engine.runtime.compilation import load_kernels
 from collidecli.engine.runtime.device_stream import has_own_memory
+from collidecli.engine.runtime.kernel import load_kernels
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.sweep.advancement import CLEAR, TOUCH

@@ -27,7 +27,7 @@ _KINDS = (
     ("mujoco_states", "MujocoStatesRecording", (HDF5, NPZ, NPY)),
     ("humanoid", "HumanoidRecording", (NPZ, CSV)),
     ("lerobot", "LeRobotRecording", (JSON,)),
-    ("trajectory", "UsdLayerRecording", (USD,)),
+    ("usd_layer", "UsdLayerRecording", (USD,)),
 )
 
 

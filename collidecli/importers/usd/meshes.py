@@ -17,8 +17,7 @@ import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics, UsdShade, Vt
 
 from collidecli.errors import InputError
-from collidecli.importers.mesh_files import cached_hull, decomposed, simplified
-from collidecli.importers.mujoco.scene import limited_hull
+from collidecli.importers.mesh_files import cached_hull, decomposed, limited_hull, simplified
 from collidecli.importers.usd.colliders import WorldShape, shared_warning
 from collidecli.importers.usd.stage import REST_TIME, Physics
 from collidecli.importers.usd.transforms import (

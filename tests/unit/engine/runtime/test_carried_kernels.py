@@ -14,11 +14,11 @@ import pytest
 import warp as wp
 
 from collidecli.engine.pipeline import find_device
-from collidecli.engine.runtime import compilation, kernel_cache
+from collidecli.engine.runtime import kernel as compilation
 from collidecli.engine.runtime import kernel as kernel_hashes
+from collidecli.engine.runtime import kernel_cache
 from collidecli.engine.runtime import kernel_cache as carried_kernels
-from collidecli.engine.runtime.compilation import load_kernels, reported_compilation
-from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.kernel import kernel, load_kernels, reported_compilation
 from collidecli.engine.runtime.kernel_cache import add_to_cache, archive_path
 from collidecli.engine.runtime.warp_internals import compiled_files
 from collidecli.temporary_folders import TemporaryFolder

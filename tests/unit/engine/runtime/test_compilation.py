@@ -11,9 +11,8 @@ import warp as wp
 from warp._src import context
 
 from collidecli.engine.pipeline import ALWAYS, find_device, load_ahead
-from collidecli.engine.runtime import compilation as compiling
-from collidecli.engine.runtime.compilation import begin_loading, load_kernels, reported_compilation
-from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime import kernel as compiling
+from collidecli.engine.runtime.kernel import begin_loading, kernel, load_kernels, reported_compilation
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.warp_internals import is_compiled
 

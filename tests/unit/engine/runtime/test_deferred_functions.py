@@ -13,13 +13,12 @@ import pytest
 import warp as wp
 from warp._src import codegen
 
-from collidecli.engine.runtime import deferred_functions
-from collidecli.engine.runtime.compilation import load_kernels
+from collidecli.engine.runtime import warp_internals
 from collidecli.engine.runtime.deferred_builtins import owned_process
-from collidecli.engine.runtime.deferred_functions import PARSING, DeferredFunction, defer_functions
-from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.kernel import kernel, load_kernels
+from collidecli.engine.runtime.warp_internals import PARSING, DeferredFunction, defer_functions
 
-func = deferred_functions._func
+func = warp_internals._func
 
 
 @func
@@ -38,7 +37,7 @@ def three_more(number: wp.int32) -> wp.int32:
     return one_more(one_more(one_more(number)))
 
 
-@deferred_functions._func_native("number[i] = 2 * number[i];")
+@warp_internals._func_native("number[i] = 2 * number[i];")
 def double_in_place(number: wp.array[wp.int32], i: int):
     """Doubles an element."""
     ...
@@ -113,14 +112,14 @@ def test_an_error_in_a_function_is_raised_where_it_is_used():
 def test_functions_of_other_processes_and_of_an_unknown_warp_are_not_deferred(monkeypatch, condition):
     monkeypatch.setattr(wp, "func", wp.func)  # restored at the end
     monkeypatch.setattr(wp, "func_native", wp.func_native)
-    monkeypatch.setattr(deferred_functions, condition, lambda: False)
+    monkeypatch.setattr(warp_internals, condition, lambda: False)
     before = wp.func, wp.func_native
     with owned_process():
         defer_functions()
         assert (wp.func, wp.func_native) == before
-        monkeypatch.setattr(deferred_functions, condition, lambda: True)
+        monkeypatch.setattr(warp_internals, condition, lambda: True)
         defer_functions()
-        assert (wp.func, wp.func_native) == (deferred_functions._func, deferred_functions._func_native)
+        assert (wp.func, wp.func_native) == (warp_internals._func, warp_internals._func_native)
 
 
 def test_a_thread_that_hashes_and_one_that_declares_do_not_wait_for_each_other():
@@ -162,7 +161,7 @@ from collidecli.cli.main import main
 code = main(["run", "samples/02_humanoid/humanoid.xml", "--frames", "0", "-o", sys.argv[1], "--quiet"])
 import warp as wp
 from collidecli.engine.narrowphase.convex import epa
-from collidecli.engine.runtime.deferred_functions import DeferredFunction
+from collidecli.engine.runtime.warp_internals import DeferredFunction
 deferred = [value for value in vars(epa).values() if isinstance(value, DeferredFunction)]
 print(code, len(deferred) > 5, any("adj" in vars(function) for function in deferred))
 """

@@ -14,9 +14,8 @@ from collidecli.engine.contacts.reduction import reduce_contacts
 from collidecli.engine.narrowphase.dispatch import collider
 from collidecli.engine.runtime import kernel as kernel_module
 from collidecli.engine.runtime import warp_internals
-from collidecli.engine.runtime.deferred_functions import PARSING
 from collidecli.engine.runtime.kernel import HEADER_FLAGS, SEPARATE_OPERATIONS, kernel, target_flags
-from collidecli.engine.runtime.warp_internals import V3, has_v3
+from collidecli.engine.runtime.warp_internals import PARSING, V3, has_v3
 from collidecli.scene.shape_types import ShapeType
 from tests.support import convex_runner
 

@@ -14,9 +14,9 @@ import pytest
 import warp as wp
 
 from collidecli.engine.pipeline import find_device
-from collidecli.engine.runtime import compilation, kernel_cache
-from collidecli.engine.runtime.compilation import begin_loading, load_kernels
-from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime import kernel as compilation
+from collidecli.engine.runtime import kernel_cache
+from collidecli.engine.runtime.kernel import begin_loading, kernel, load_kernels
 from collidecli.errors import OutputError
 from collidecli.temporary_folders import TemporaryFolder
 

@@ -12,7 +12,7 @@ import warp as wp
 
 from collidecli.commands.motions import MergedMotion, SlicedMotion
 from collidecli.engine.joint_kinematics import MANY, TreeLoader, begin_loading_kinematics, pose_tree
-from collidecli.engine.runtime.compilation import load_kernels
+from collidecli.engine.runtime.kernel import load_kernels
 from collidecli.importers.mujoco.kinematics import ForwardKinematics, MujocoKinematics
 from collidecli.numerics.elementary import MODERATE
 from collidecli.scene import kinematics as joint_tree
