@@ -12,6 +12,7 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from collidecli.scene.options import DEFAULT_CACHE_LIMIT
 from collidecli.scene.signed_distance import surface_distance, winding_number
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 from collidecli.storage.field_cache import FieldCache
+
+if TYPE_CHECKING:
+    import mujoco
 
 EXTRA = "pip install 'collidecli[meshes]'"
 
@@ -436,8 +440,6 @@ def _kept_by_mujoco(points: np.ndarray, limit: int, where: str) -> np.ndarray:
     """Indices of the points of the hull that MuJoCo compiles."""
     import mujoco
 
-    from collidecli.importers.mujoco.scene import hull_vertices
-
     # A power of two changes no mantissa; at sizes near 1 MuJoCo refuses no mesh as too small or large.
     unit = float(np.ldexp(1.0, 1 - np.frexp(np.ptp(points, axis=0).max())[1]))
     spec = mujoco.MjSpec()
@@ -451,3 +453,17 @@ def _kept_by_mujoco(points: np.ndarray, limit: int, where: str) -> np.ndarray:
     if int(compiled.mesh_vertnum[0]) != len(points):
         raise InputError("MuJoCo's mesh has another number of vertices", where, "merge equal vertices")
     return hull_vertices(compiled, 0)
+
+
+SCANNED_BY_MUJOCO = 10
+"""MuJoCo scans all vertices of meshes with fewer, and does not use their decimated hull."""
+
+
+def hull_vertices(mj_model: mujoco.MjModel, mesh: int) -> np.ndarray:
+    """int[n], indices of the vertices that MuJoCo uses for collision: those of its hull, limited by `maxhullvert`."""
+    count, graph = int(mj_model.mesh_vertnum[mesh]), int(mj_model.mesh_graphadr[mesh])
+    if graph < 0 or count < SCANNED_BY_MUJOCO:
+        return np.arange(count)
+    # The graph: counts of vertices and faces, first edge of each vertex, index of each vertex in the mesh.
+    kept = int(mj_model.mesh_graph[graph])
+    return mj_model.mesh_graph[graph + 2 + kept : graph + 2 + 2 * kept]

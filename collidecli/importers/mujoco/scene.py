@@ -27,7 +27,7 @@ import mujoco
 import numpy as np
 
 from collidecli.errors import InputError, located_errors
-from collidecli.importers.mesh_files import cached_hull
+from collidecli.importers.mesh_files import cached_hull, hull_vertices
 from collidecli.importers.mujoco.compile import CompiledScene, compile_mjcf
 from collidecli.importers.mujoco.kinematics import MujocoArticulations, MujocoKinematics
 from collidecli.importers.mujoco.srdf import NOTHING, disabled_pairs, read_srdf
@@ -249,8 +249,6 @@ def _force_pairs(
 
 
 LEFT_OUT = -1
-SCANNED_BY_MUJOCO = 10
-"""MuJoCo scans all vertices of meshes with fewer, and does not use their decimated hull."""
 
 _GEOM = mujoco.mjtGeom
 _MESH = int(_GEOM.mjGEOM_MESH)
@@ -345,16 +343,6 @@ def mesh_hull(mj_model: mujoco.MjModel, mesh: int, where: str) -> ConvexHull:
     vertex = mj_model.mesh_vert[first : first + count][hull_vertices(mj_model, mesh)]
     name = mj_model.mesh(mesh).name
     return cached_hull(vertex, f"{where}, mesh '{name}'" if name else where)
-
-
-def hull_vertices(mj_model: mujoco.MjModel, mesh: int) -> np.ndarray:
-    """int[n], indices of the vertices that MuJoCo uses for collision: those of its hull, limited by `maxhullvert`."""
-    count, graph = int(mj_model.mesh_vertnum[mesh]), int(mj_model.mesh_graphadr[mesh])
-    if graph < 0 or count < SCANNED_BY_MUJOCO:
-        return np.arange(count)
-    # The graph: counts of vertices and faces, first edge of each vertex, index of each vertex in the mesh.
-    kept = int(mj_model.mesh_graph[graph])
-    return mj_model.mesh_graph[graph + 2 + kept : graph + 2 + 2 * kept]
 
 
 def hfield_surface(mj_model: mujoco.MjModel, field: int, where: str) -> Heightfield:
