@@ -110,12 +110,13 @@ def _matched_block(
     a: Side, b: Side, first: int, cell_a: int, cell_b: int, cell_count: int, pool: ThreadPoolExecutor
 ) -> MatchedBlock:
     """Columns with equal compressed bytes are decompressed once, or not at all if nothing depends on them."""
-    start_a = a.contacts.row_starts(cell_a, cell_a + cell_count)
-    start_b = b.contacts.row_starts(cell_b, cell_b + cell_count)
+    start_a = a.contacts.rigid.row_starts(cell_a, cell_a + cell_count)
+    start_b = b.contacts.rigid.row_starts(cell_b, cell_b + cell_count)
     rows_a, rows_b = (slice(int(start[0]), int(start[-1])) for start in (start_a, start_b))
     same = set()
     if np.array_equal(start_a, start_b):
-        alike = pool.map(lambda name: a.contacts.chunks(name).same_as(b.contacts.chunks(name), rows_a), a.names)
+        chunks = [[side.contacts.rigid.chunks(name) for name in a.names] for side in (a, b)]
+        alike = pool.map(lambda one, other: one.same_as(other, rows_a), *chunks)
         same = {name for name, one in zip(a.names, alike, strict=True) if one}
     alike = np.array_equal(a.numbers, b.numbers)
     if len(same) == len(a.names) and a.kept is None and not a.pairs_only and alike:

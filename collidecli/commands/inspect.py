@@ -29,7 +29,7 @@ from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.options import GROUND, SceneOptions
 from collidecli.scene.particles import Particles
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
-from collidecli.storage.contact_sets.reader import ContactSet, GroupTable
+from collidecli.storage.contact_sets.reader import ContactSet, ContactTable
 from collidecli.storage.contact_sets.rules import check_shape_rows
 from collidecli.storage.contact_sets.schema import FORMAT
 from collidecli.storage.h5_files import open_h5, text_of
@@ -501,7 +501,7 @@ def inspect_contact_set(path: str) -> ContactSetResult:
         )
 
 
-def _group_summary(table: GroupTable) -> dict[str, Any]:
+def _group_summary(table: ContactTable) -> dict[str, Any]:
     """Rows, cells with rows, and ranges of the columns of floating-point numbers of a group."""
     names = [column.name for column in table.columns if column.dtype.kind == "f"]
     ranges, cells = ColumnRanges(names), 0

@@ -393,7 +393,7 @@ def merge(request: MergeRequest, progress: Progress = None) -> MergeResult:
             _check_alike(one, sets[0], request.worlds)
         plan = plan_worlds(sets) if request.worlds else plan_frames(sets)
         header = _header(sets, plan, request.worlds, _major(sets, request.format))
-        blocks = _blocks(sets, plan, tuple(column.name for column, _ in header.columns), progress)
+        blocks = _blocks(sets, plan, tuple(column.name for column in sets[0].columns), progress)
         sha = write_merged(request.output, header, blocks, request.compression, request.force)
         return MergeResult(
             files=[one.path for one in sets],
@@ -468,7 +468,7 @@ def merge_episodes(sets: Sequence[ContactSet], plan: MergePlan, episodes: Episod
     for one in sets[1:]:
         _check_alike(one, sets[0], worlds=True)
     header = _header(sets, plan, True, _major(sets, None), episodes)
-    names = tuple(column.name for column, _ in header.columns)
+    names = tuple(column.name for column in sets[0].columns)
     write_merged(output, header, merged_blocks(sets, plan, names), "gzip", force=False)
 
 
@@ -501,14 +501,12 @@ def _header(
         "trajectory_sha256": _recording(sets),
         "config": json.dumps(_config(sets, worlds), sort_keys=True),
     }
-    columns = [(column, column.dtype_for(first.float_type)) for column in first.columns]
     return MergedHeader(
         first.version if first.version[0] == major else version_of(major, first.groups),
         attributes,
         held,
         model_attributes(first),
-        columns,
-        [table.definition for table in first.groups.values()],
+        [table.definition for table in first.tables.values()],
         first.float_type,
         merged_timing(sets),
     )

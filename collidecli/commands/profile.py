@@ -36,7 +36,7 @@ from collidecli.scene.motion import Motion
 from collidecli.scene.options import EngineOptions
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
 from collidecli.storage.contact_sets.content_hash import StreamDigest, content_hash
-from collidecli.storage.contact_sets.schema import CELL_START, column_path, row_shape
+from collidecli.storage.contact_sets.schema import row_shape
 from collidecli.storage.field_cache import FieldCache
 
 # Devices of a profile, and the comparison of their wall-clock times.
@@ -481,11 +481,11 @@ class ContactDigest:
     """One hash of all contacts, computed from the columns as the content hash of a contact set is."""
 
     def __init__(self, float_type: np.dtype) -> None:
-        self._start = StreamDigest(CELL_START, np.dtype(np.int64))
+        self._start = StreamDigest("/rigid_contacts/cell_start", np.dtype(np.int64))
         self._start.update(np.zeros(1, np.int64))
         self._rows = 0
         self._columns = {
-            column.name: StreamDigest(column_path(column), column.dtype_for(float_type), row_shape(column))
+            column.name: StreamDigest(f"/rigid_contacts/{column.name}", column.dtype_for(float_type), row_shape(column))
             for column in RIGID_COLUMNS
         }
 

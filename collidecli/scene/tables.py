@@ -1,9 +1,9 @@
-"""One column of a table of a contact set: its type, width and unit."""
+"""The tables of a contact set: the columns of each, and rows of blocks of consecutive cells."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -28,9 +28,6 @@ def new_column(name: str, dtype: str, width: int, unit: str, meaning: str, follo
     return Column(name, np.dtype(dtype), width, unit, meaning, follows_motion)
 
 
-# Tables of a contact set beside /rigid_contacts: definitions, and rows of blocks of cells.
-
-
 @dataclass(frozen=True)
 class ListColumn:
     """One list of values a row, such as the corners of a polygon.
@@ -46,14 +43,15 @@ class ListColumn:
 
 @dataclass(frozen=True)
 class ContactGroup:
-    """A table of a contact set beside /rigid_contacts, whose rows are ordered by cell.
+    """A table of a contact set, whose rows are ordered by cell.
 
-    columns: a dataset each. lists: two datasets each. keys: the columns that identify a row within its cell and order
-    it; rows with equal keys are numbered in their order. references: column to the name of the group whose rows it
-    numbers; within a block counted from the block's first row, in a file from the file's. shapes: the columns that
-    number shapes. objects: name of a particle object of each row to the entry of the column indices with one of its
-    particles. least: smallest allowed value of columns. kinds: words of the column kind. flipped: vectors whose
-    sign changes if shape0 and shape1 are exchanged. limit: the option below which distances are reported [m], or "".
+    columns: a dataset each. optional: those that an option selects, after the others. lists: two datasets each.
+    keys: the columns that identify a row within its cell and order it; rows with equal keys are numbered in their
+    order. references: column to the name of the table whose rows it numbers; within a block counted from the block's
+    first row, in a file from the file's. shapes: the columns that number shapes. objects: name of a particle object of
+    each row to the entry of the column indices with one of its particles. least: smallest allowed value of columns.
+    kinds: words of the column kind. flipped: vectors whose sign changes if shape0 and shape1 are exchanged. limit: the
+    option below which distances are reported [m], or "".
     """
 
     name: str
@@ -67,11 +65,23 @@ class ContactGroup:
     kinds: tuple[str, ...] = ()
     flipped: tuple[str, ...] = ()
     limit: str = ""
+    optional: tuple[Column, ...] = ()
+
+    def having(self, names: Container[str]) -> ContactGroup:
+        """The table with those optional columns that are among `names`."""
+        given = tuple(column for column in self.optional if column.name in names)
+        return replace(self, columns=(*self.columns, *given), optional=()) if given else self
+
+    @property
+    def dataset_names(self) -> tuple[str, ...]:
+        """Names of all datasets of the table."""
+        lists = (name for held in self.lists for name in (held.column.name, held.start))
+        return ("cell_start", *(column.name for column in self.columns), *lists)
 
 
 @dataclass(frozen=True)
 class GroupRows:
-    """Rows of one group in a block of cells.
+    """Rows of one table in a block of cells.
 
     cell_counts: int64[cells]. columns: name to array [n] or [n, width]. lists: name to lengths int64[n] and values
     [total] or [total, width].
@@ -91,6 +101,71 @@ class GroupRows:
         arrays = (*self.columns.values(), *(array for pair in self.lists.values() for array in pair))
         return sum(array.nbytes for array in arrays)
 
+
+RIGID_COLUMNS = (
+    new_column("shape0", "int32", 1, "", "row of /model/shape; less than shape1"),
+    new_column("shape1", "int32", 1, "", "row of /model/shape"),
+    new_column("distance", "float32", 1, "m", "signed; negative is penetration"),
+    new_column("normal", "float32", 3, "", "unit, world, from shape0 to shape1"),
+    new_column("point0", "float64", 3, "m", "witness on shape0, world", follows_motion=True),
+    new_column("point1", "float64", 3, "m", "witness on shape1, world", follows_motion=True),
+    new_column("offset0", "float32", 3, "m", "point0 in the frame of shape0's body"),
+    new_column("offset1", "float32", 3, "m", "point1 in the frame of shape1's body"),
+    new_column("feature0", "int32", 1, "", "feature of shape0; -1 none"),
+    new_column("feature1", "int32", 1, "", "feature of shape1; -1 none"),
+    new_column("kind", "uint8", 1, "", "0 point, 1 edge, 2 face, 3 patch"),
+)
+"""Columns of /rigid_contacts besides cell_start, in the order of the file."""
+
+CONTACT_ID = new_column(
+    "contact_id", "int64", 1, "", "of its world; a contact that goes on has that of the frame before"
+)
+FRICTION_SCALE = new_column("friction_scale", "float32", 1, "", "factor of friction, where moments are matched")
+REDUCED_COLUMNS = (
+    new_column("stiffness", "float64", 1, "N/m", "of a reduced hydroelastic contact: force / -distance; 0 of others"),
+    new_column("area", "float64", 1, "m^2", "of a reduced hydroelastic contact; 0 of others"),
+)
+"""Columns of reduced hydroelastic contacts."""
+MOTION_COLUMNS = (
+    new_column("distance_grad0", "float32", 6, "", "change of distance as shape0's body moves [3] and turns [3, m]"),
+    new_column("distance_grad1", "float32", 6, "", "change of distance as shape1's body moves [3] and turns [3, m]"),
+    new_column("grad_exact", "uint8", 1, "", "1 if the gradients are those of the pair's least distance"),
+    new_column("normal_velocity", "float32", 1, "m/s", "change of distance in time; negative is approaching"),
+    new_column("slip", "float32", 1, "m/s", "speed of point1 along the surface relative to point0"),
+)
+"""Columns that follow from the motion of the two bodies."""
+OPTIONAL_COLUMNS = (
+    new_column("friction", "float32", 1, "", "dynamic friction coefficient"),
+    new_column("static_friction", "float32", 1, "", "static friction coefficient"),
+    new_column("torsional_friction", "float32", 1, "m", "about the normal"),
+    new_column("rolling_friction", "float32", 1, "m", "about the tangents"),
+    new_column("restitution", "float32", 1, "", "coefficient of restitution"),
+    new_column("condim", "int32", 1, "", "dimension of the contact's force: 1, 3, 4 or 6"),
+    new_column("friction5", "float32", 5, "", "two of sliding, torsional [m], two of rolling [m]"),
+    new_column("solref", "float32", 2, "", "time constant [s] and damping ratio, or negative stiffness and damping"),
+    new_column("solimp", "float32", 5, "", "impedance"),
+    new_column("margin0", "float32", 1, "m", "margin of shape0; of a forced pair, half of its own"),
+    new_column("margin1", "float32", 1, "m", "margin of shape1; of a forced pair, half of its own"),
+    FRICTION_SCALE,
+    CONTACT_ID,
+    *REDUCED_COLUMNS,
+    *MOTION_COLUMNS,
+)
+"""Columns of /rigid_contacts that an option selects, in the order of the file."""
+
+KIND_POINT, KIND_EDGE, KIND_FACE, KIND_PATCH = range(4)
+
+
+RIGID_CONTACTS = ContactGroup(
+    "rigid_contacts",
+    RIGID_COLUMNS,
+    keys=("shape0", "shape1", "feature0", "feature1"),
+    shapes=("shape0", "shape1"),
+    kinds=("point", "edge", "face", "patch"),
+    flipped=("normal",),
+    optional=OPTIONAL_COLUMNS,
+)
+"""Contacts of rigid shapes; every contact set has this table."""
 
 HYDRO_PATCHES = ContactGroup(
     "hydro_patches",
@@ -176,17 +251,28 @@ SELF_CONTACTS = ContactGroup(
 )
 """Contacts of cloth and tetrahedra with themselves and each other."""
 
+
+_NEGATIVE = "; negative is penetration"
+
+
+def _step_columns(tunnel: str, least: str) -> tuple[Column, ...]:
+    """When a row touches in the step from its frame to the next. tunnel: what is missed; least: of the distance."""
+    return (
+        new_column("status", "uint8", 1, "", "1 touch, 2 undecided"),
+        new_column("tunnel", "uint8", 1, "", f"1 if {tunnel}"),
+        new_column("enter", "float64", 1, "", "begin of the first touch, part of the step from this frame to the next"),
+        new_column("leave", "float64", 1, "", "end of the last touch, part of the step"),
+        new_column("least", "float64", 1, "m", f"least distance that was found in the step{least}"),
+        new_column("least_bound", "float64", 1, "m", "lower bound of every distance in the step"),
+    )
+
+
 SWEEP = ContactGroup(
     "sweep",
     (
         new_column("shape0", "int32", 1, "", "row of /model/shape; less than shape1"),
         new_column("shape1", "int32", 1, "", "row of /model/shape"),
-        new_column("status", "uint8", 1, "", "1 touch, 2 undecided"),
-        new_column("tunnel", "uint8", 1, "", "1 if the pair is apart in both frames and touches between them"),
-        new_column("enter", "float64", 1, "", "begin of the first touch, part of the step from this frame to the next"),
-        new_column("leave", "float64", 1, "", "end of the last touch, part of the step"),
-        new_column("least", "float64", 1, "m", "least distance that was found in the step; negative is penetration"),
-        new_column("least_bound", "float64", 1, "m", "lower bound of every distance in the step"),
+        *_step_columns("the pair is apart in both frames and touches between them", _NEGATIVE),
         new_column("point0", "float64", 3, "m", "witness on shape0 at enter, world", follows_motion=True),
         new_column("point1", "float64", 3, "m", "witness on shape1 at enter, world", follows_motion=True),
         new_column("normal", "float32", 3, "", "at enter, unit, world, from shape0 to shape1"),
@@ -205,12 +291,7 @@ SOFT_SWEEP = ContactGroup(
         new_column("indices", "int32", 3, "", "particles; -1 none"),
         new_column("barycentric", "float32", 3, "", "weights of the particles at enter"),
         new_column("shape", "int32", 1, "", "row of /model/shape"),
-        new_column("status", "uint8", 1, "", "1 touch, 2 undecided"),
-        new_column("tunnel", "uint8", 1, "", "1 if particle and shape are apart in both frames and touch between them"),
-        new_column("enter", "float64", 1, "", "begin of the first touch, part of the step from this frame to the next"),
-        new_column("leave", "float64", 1, "", "end of the last touch, part of the step"),
-        new_column("least", "float64", 1, "m", "least distance that was found in the step; negative is penetration"),
-        new_column("least_bound", "float64", 1, "m", "lower bound of every distance in the step"),
+        *_step_columns("particle and shape are apart in both frames and touch between them", _NEGATIVE),
         new_column(
             "point_world", "float64", 3, "m", "point of the shape's surface at enter, world", follows_motion=True
         ),
@@ -231,12 +312,7 @@ SELF_SWEEP = ContactGroup(
         new_column("kind", "uint8", 1, "", "0 vertex and face, 1 edge and edge"),
         new_column("indices", "int32", 4, "", "particles: a vertex and a triangle, or two edges"),
         new_column("barycentric", "float32", 4, "", "weights of the particles at enter"),
-        new_column("status", "uint8", 1, "", "1 touch, 2 undecided"),
-        new_column("tunnel", "uint8", 1, "", "1 if both are apart in both frames and touch between them"),
-        new_column("enter", "float64", 1, "", "begin of the first touch, part of the step from this frame to the next"),
-        new_column("leave", "float64", 1, "", "end of the last touch, part of the step"),
-        new_column("least", "float64", 1, "m", "least distance that was found in the step, without radii"),
-        new_column("least_bound", "float64", 1, "m", "lower bound of every distance in the step"),
+        *_step_columns("both are apart in both frames and touch between them", ", without radii"),
         new_column("point0", "float64", 3, "m", "on the first feature at enter, world", follows_motion=True),
         new_column("point1", "float64", 3, "m", "on the second feature at enter, world", follows_motion=True),
         new_column("normal", "float32", 3, "", "at enter, unit, world, from the first feature to the second"),
@@ -260,12 +336,15 @@ TOUCHES = ContactGroup(
 """Pairs of shapes nearer than their gap, in place of their contacts."""
 
 GROUPS = (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS, SWEEP, SOFT_SWEEP, SELF_SWEEP, TOUCHES)
-"""All groups; a group follows those that it refers to."""
+"""The tables beside the rigid contacts, which a contact set has or not; one follows those that it refers to."""
+TABLES = (RIGID_CONTACTS, *GROUPS)
+"""All tables, those of rigid contacts first."""
 
 OF_STEPS = (SWEEP.name, SOFT_SWEEP.name, SELF_SWEEP.name)
 """Groups whose rows are of the step from the frame of their cell to the next."""
 
 GROUPS_BY_NAME = {group.name: group for group in GROUPS}
+TABLES_BY_NAME = {table.name: table for table in TABLES}
 
 
 def group_words(name: str) -> str:
@@ -285,8 +364,8 @@ def no_rows(group: ContactGroup, cell_count: int, float_type: np.dtype) -> Group
 
 
 def shapes_of(groups: Mapping[str, GroupRows], name: str) -> tuple[np.ndarray, ...]:
-    """The shapes of each row of a group, int32[n] each: its own columns, or those of the rows that it refers to."""
-    group = GROUPS_BY_NAME[name]
+    """The shapes of each row of a table, int32[n] each: its own columns, or those of the rows that it refers to."""
+    group = TABLES_BY_NAME[name]
     if group.shapes:
         return tuple(groups[name].columns[column] for column in group.shapes)
     for column, target in group.references.items():
@@ -317,7 +396,7 @@ def _joined(
     for name in parts[0]:
         rows = [part[name] for part in parts]
         columns = {key: np.concatenate([each.columns.pop(key) for each in rows]) for key in list(rows[0].columns)}
-        for key, target in GROUPS_BY_NAME[name].references.items() if columns else ():
+        for key, target in TABLES_BY_NAME[name].references.items() if columns else ():
             first = np.cumsum([0, *(part[target].row_count for part in parts[:-1])]).astype(columns[key].dtype)
             columns[key] += np.repeat(first, [each.row_count for each in rows])
         lists = {}
@@ -348,7 +427,7 @@ def _selected(
     for name, held in groups.items():
         taken = rows[name]
         columns = {key: values[taken] for key, values in held.columns.items()}
-        for key, target in GROUPS_BY_NAME[name].references.items():
+        for key, target in TABLES_BY_NAME[name].references.items():
             number = np.full(groups[target].row_count, -1, np.int64)
             number[rows[target]] = np.arange(len(rows[target]))
             columns[key] = number[columns[key]].astype(columns[key].dtype)
@@ -363,62 +442,6 @@ def entries_of(lengths: np.ndarray, lists: np.ndarray) -> np.ndarray:
     """int64: positions of the entries of some lists, in their order, among the entries of all lists of `lengths`."""
     first, taken = (np.cumsum(lengths) - lengths)[lists], lengths[lists]
     return np.arange(int(taken.sum())) + np.repeat(first - (np.cumsum(taken) - taken), taken)
-
-
-# The columns of a contact set, with their types and units, and blocks of contacts.
-
-RIGID_COLUMNS = (
-    new_column("shape0", "int32", 1, "", "row of /model/shape; less than shape1"),
-    new_column("shape1", "int32", 1, "", "row of /model/shape"),
-    new_column("distance", "float32", 1, "m", "signed; negative is penetration"),
-    new_column("normal", "float32", 3, "", "unit, world, from shape0 to shape1"),
-    new_column("point0", "float64", 3, "m", "witness on shape0, world", follows_motion=True),
-    new_column("point1", "float64", 3, "m", "witness on shape1, world", follows_motion=True),
-    new_column("offset0", "float32", 3, "m", "point0 in the frame of shape0's body"),
-    new_column("offset1", "float32", 3, "m", "point1 in the frame of shape1's body"),
-    new_column("feature0", "int32", 1, "", "feature of shape0; -1 none"),
-    new_column("feature1", "int32", 1, "", "feature of shape1; -1 none"),
-    new_column("kind", "uint8", 1, "", "0 point, 1 edge, 2 face, 3 patch"),
-)
-"""Columns of /rigid_contacts besides cell_start, in the order of the file."""
-
-CONTACT_ID = new_column(
-    "contact_id", "int64", 1, "", "of its world; a contact that goes on has that of the frame before"
-)
-FRICTION_SCALE = new_column("friction_scale", "float32", 1, "", "factor of friction, where moments are matched")
-REDUCED_COLUMNS = (
-    new_column("stiffness", "float64", 1, "N/m", "of a reduced hydroelastic contact: force / -distance; 0 of others"),
-    new_column("area", "float64", 1, "m^2", "of a reduced hydroelastic contact; 0 of others"),
-)
-"""Columns of reduced hydroelastic contacts."""
-MOTION_COLUMNS = (
-    new_column("distance_grad0", "float32", 6, "", "change of distance as shape0's body moves [3] and turns [3, m]"),
-    new_column("distance_grad1", "float32", 6, "", "change of distance as shape1's body moves [3] and turns [3, m]"),
-    new_column("grad_exact", "uint8", 1, "", "1 if the gradients are those of the pair's least distance"),
-    new_column("normal_velocity", "float32", 1, "m/s", "change of distance in time; negative is approaching"),
-    new_column("slip", "float32", 1, "m/s", "speed of point1 along the surface relative to point0"),
-)
-"""Columns that follow from the motion of the two bodies."""
-OPTIONAL_COLUMNS = (
-    new_column("friction", "float32", 1, "", "dynamic friction coefficient"),
-    new_column("static_friction", "float32", 1, "", "static friction coefficient"),
-    new_column("torsional_friction", "float32", 1, "m", "about the normal"),
-    new_column("rolling_friction", "float32", 1, "m", "about the tangents"),
-    new_column("restitution", "float32", 1, "", "coefficient of restitution"),
-    new_column("condim", "int32", 1, "", "dimension of the contact's force: 1, 3, 4 or 6"),
-    new_column("friction5", "float32", 5, "", "two of sliding, torsional [m], two of rolling [m]"),
-    new_column("solref", "float32", 2, "", "time constant [s] and damping ratio, or negative stiffness and damping"),
-    new_column("solimp", "float32", 5, "", "impedance"),
-    new_column("margin0", "float32", 1, "m", "margin of shape0; of a forced pair, half of its own"),
-    new_column("margin1", "float32", 1, "m", "margin of shape1; of a forced pair, half of its own"),
-    FRICTION_SCALE,
-    CONTACT_ID,
-    *REDUCED_COLUMNS,
-    *MOTION_COLUMNS,
-)
-"""Columns of /rigid_contacts that an option selects, in the order of the file."""
-
-KIND_POINT, KIND_EDGE, KIND_FACE, KIND_PATCH = range(4)
 
 
 @dataclass(frozen=True)
@@ -443,6 +466,11 @@ class ContactBlock:
     def nbytes(self) -> int:
         """Size of all columns, with those of further groups [bytes]."""
         return sum(array.nbytes for array in (*self.columns.values(), *self.groups.values()))
+
+    @property
+    def tables(self) -> dict[str, GroupRows]:
+        """The rows of all tables by name, the rigid contacts first."""
+        return {RIGID_CONTACTS.name: GroupRows(self.cell_counts, self.columns), **self.groups}
 
     @property
     def shape0(self) -> np.ndarray:

@@ -442,6 +442,11 @@ class ChunkRows:
         self._edge: tuple[int, np.ndarray] | None = None
         self._lock = threading.Lock()
 
+    @property
+    def dtype(self) -> np.dtype:
+        """The type in the file."""
+        return self._dataset.dtype
+
     def read(self, rows: slice) -> np.ndarray:
         """Rows start to stop - 1. Raises the exceptions of h5py for unreadable rows."""
         first, last, _ = rows.indices(self._dataset.shape[0])

@@ -12,7 +12,7 @@ from typing import Any
 
 import h5py
 import numpy as np
-from h5py import h5a, h5d, h5g, h5p, h5s, h5t, h5z  # pyright: ignore[reportAttributeAccessIssue]
+from h5py import h5a, h5d, h5g, h5l, h5p, h5s, h5t, h5z  # pyright: ignore[reportAttributeAccessIssue]
 
 from collidecli.errors import InputError
 from collidecli.scene.arguments import memory
@@ -36,8 +36,25 @@ def damaged(name: str, error: Exception) -> InputError:
     return InputError(f"the file is damaged: {str(error).splitlines()[0]}", name, "copy it again, or make it again")
 
 
-def open_h5(path: str | os.PathLike[str]) -> h5py.File:
-    """Opens a file for reading.
+class IndexedFile(h5py.File):
+    """A file whose objects were all opened once; `get` and `in` find them by absolute path without HDF5."""
+
+    objects: Mapping[str, h5py.HLObject] | None = None
+    """By path; None if the file is not indexed, as one that has links."""
+
+    def get(self, name: str, *arguments: Any, **options: Any) -> Any:
+        if self.objects is None or arguments or options or name[:1] != "/" or not self:
+            return super().get(name, *arguments, **options)
+        return self.objects.get(name)
+
+    def __contains__(self, name: object) -> bool:
+        if self.objects is None or not isinstance(name, str) or name[:1] != "/" or not self:
+            return super().__contains__(name)
+        return name in self.objects
+
+
+def open_h5(path: str | os.PathLike[str], index: bool = False) -> h5py.File:
+    """Opens a file for reading. index: as an IndexedFile, which holds all of its objects open.
 
     Raises InputError for a missing file, a file that is not HDF5 or truncated, data outside the file (external links,
     external storage, virtual datasets), and a dataset larger than the written data.
@@ -48,12 +65,13 @@ def open_h5(path: str | os.PathLike[str]) -> h5py.File:
         raise InputError(what, name)
     try:
         with structure():
-            file = h5py.File(name, "r")
+            file = IndexedFile(name, "r")
     except OSError as error:
         raise _cannot_open(name, error) from error
     try:
         with structure():
-            _check_objects(file, name)
+            objects = _checked_objects(file, name)
+            file.objects = objects if index else None
     except (*DAMAGE, ValueError) as error:  # ValueError: a number type that NumPy does not have
         file.close()
         raise damaged(name, error) from error
@@ -106,8 +124,9 @@ def _cannot_open(name: str, error: OSError) -> InputError:
     return InputError("this is not an HDF5 file", name)
 
 
-def _check_objects(file: h5py.File, name: str) -> None:
-    """Checks every link and dataset once, without reading data."""
+def _checked_objects(file: h5py.File, name: str) -> dict[str, h5py.HLObject] | None:
+    """Every object by path, each checked once without reading data; None if soft links or rings give further paths."""
+    objects: dict[str, h5py.HLObject] | None = {}
     file_size = os.path.getsize(name)
     _list_attributes(file)
     seen: set[h5py.HLObject] = set()
@@ -121,15 +140,20 @@ def _check_objects(file: h5py.File, name: str) -> None:
             where = f"{path}/{text_of(key)}"
             if key != text_of(key):
                 raise InputError("its name is not UTF-8", where, "write the file again")
-            link = group.get(key, getlink=True)
-            if isinstance(link, h5py.ExternalLink):
+            kind = group.id.links.get_info(text_of(key).encode()).type
+            if kind == h5l.TYPE_EXTERNAL:
+                link: Any = group.get(key, getlink=True)
                 raise InputError(f"links to another file, {link.filename}", where, "copy the data into this file")
-            if isinstance(link, h5py.SoftLink):
+            if kind == h5l.TYPE_SOFT:
+                objects = None
                 continue
             item = group[key]
             if item in seen:
+                objects = None
                 continue
             seen.add(item)
+            if objects is not None:
+                objects[where.removeprefix(f"{name}: ")] = item
             _list_attributes(item)
             if isinstance(item, h5py.Dataset):
                 if item.external or item.is_virtual:
@@ -138,6 +162,7 @@ def _check_objects(file: h5py.File, name: str) -> None:
                 _check_written(item, where, file_size)
             elif isinstance(item, h5py.Group):
                 pending.append((item, where, depth + 1))
+    return objects
 
 
 def _list_attributes(item: h5py.HLObject) -> None:

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, Column
+from collidecli.scene.tables import RIGID_CONTACTS, TABLES, Column
 from collidecli.storage.contact_sets import schema
 from collidecli.storage.contact_sets.content_hash import (
     BLOCK_ROWS as HASHED_ROWS,
@@ -30,10 +30,11 @@ from collidecli.storage.contact_sets.reader import (
     ContactSet,
     is_complete,
     read_error,
+    refuse_large_chunks,
     require_version,
     tables_of,
 )
-from collidecli.storage.contact_sets.rules import Finding, group_findings, row_findings, table_findings
+from collidecli.storage.contact_sets.rules import Finding, model_findings, row_findings, start_findings
 from collidecli.storage.h5_files import DAMAGE, damaged, exact_texts, open_h5
 from collidecli.storage.process_activity import structure
 
@@ -48,17 +49,17 @@ def check_file(path: str | os.PathLike[str]) -> list[Finding]:
     if not os.path.isfile(name):
         raise InputError("there is no such file", name)
     try:
-        with open_h5(name) as file:
+        with open_h5(name, index=True) as file:
             with structure():
                 require_version(file, name)
+                refuse_large_chunks(file, name)
                 findings = _header_findings(file, name) + _type_findings(file, name)
             if findings:
                 return findings
             findings = _content_findings(file, name)
             with structure():
                 contacts = ContactSet(file, name)
-            in_tables = table_findings(contacts)
-            return findings + (in_tables or row_findings(contacts) + group_findings(contacts))
+            return findings + (model_findings(contacts) + start_findings(contacts) or row_findings(contacts))
     except InputError as error:
         return [Finding(error.where, error.what)]
     except DAMAGE as error:
@@ -80,24 +81,20 @@ def _type_findings(file: h5py.File, name: str) -> list[Finding]:
     lengths: dict[str, int] = {}
     model = file.get("/model")
     rule = str(model.attrs.get("material_rule", "")) if isinstance(model, h5py.Group) else ""
-    optional = [column for column in OPTIONAL_COLUMNS if rule and schema.column_path(column) in file]
     expected: list[tuple[str, tuple[np.dtype | None, ...], tuple[int, ...], str]] = [
         (table.path, (table.dtype,), schema.row_shape(table), table.extent)
         for table in (*schema.MODEL_TABLES, *schema.TIME_TABLES, *tables_of(rule, file.__contains__))
     ]
     if "/model/forced_pair" in file:
         expected += [(table.path, (table.dtype,), (), table.extent) for table in schema.FORCED_TABLES]
-    if schema.EPISODE_GROUP in file and require_version(file, name) >= EPISODES_SINCE:
+    version = require_version(file, name)
+    if schema.EPISODE_GROUP in file and version >= EPISODES_SINCE:
         expected += [(table.path, (table.dtype,), (), table.extent) for table in schema.EPISODE_TABLES]
-    if schema.PARTICLE_GROUP in file and require_version(file, name) >= GROUPS_SINCE:
+    if schema.PARTICLE_GROUP in file and version >= GROUPS_SINCE:
         expected += [(table.path, (table.dtype,), (), table.extent) for table in schema.PARTICLE_TABLES]
-    if require_version(file, name)[0] > 1:
+    if version[0] > 1:
         expected.append((schema.BLOCK_HASHES, (np.dtype(np.uint8),), (HASH_BYTES,), "blocks"))
-    expected.append((schema.CELL_START, (np.dtype(np.int64),), (), "cell starts"))
-    for column in (*schema.RIGID_COLUMNS, *optional):
-        expected.append((schema.column_path(column), _types(column), schema.row_shape(column), "contacts"))
-    if require_version(file, name) >= GROUPS_SINCE:
-        expected += _group_datasets(file)
+    expected += _contact_datasets(file, version >= GROUPS_SINCE, bool(rule))
     for path, types, row_shape, extent in expected:
         where = f"{name}: {path}"
         dataset = file.get(path)
@@ -119,20 +116,24 @@ def _types(column: Column) -> tuple[np.dtype, ...]:
     return (np.dtype(np.float32), np.dtype(np.float64)) if column.follows_motion else (column.dtype,)
 
 
-def _group_datasets(file: h5py.File) -> list[tuple[str, tuple[np.dtype | None, ...], tuple[int, ...], str]]:
-    """(path, types, row shape, name of the extent) of each dataset of the groups that the file has."""
+def _contact_datasets(
+    file: h5py.File, with_groups: bool, optional: bool
+) -> list[tuple[str, tuple[np.dtype | None, ...], tuple[int, ...], str]]:
+    """(path, types, row shape, name of the extent) of each dataset of the tables of contacts that the file has."""
     whole = (np.dtype(np.int64),)
     found: list[tuple[str, tuple[np.dtype | None, ...], tuple[int, ...], str]] = []
-    for group in GROUPS:
-        if group.name not in file:
+    for table in TABLES:
+        group = file.get(f"/{table.name}")
+        if table is not RIGID_CONTACTS and not (with_groups and group is not None):
             continue
-        found.append((f"/{group.name}/cell_start", whole, (), "cell starts"))
-        for column in group.columns:
-            found.append((f"/{group.name}/{column.name}", _types(column), schema.row_shape(column), f"{group.name}"))
-        for held in group.lists:
-            values = f"/{group.name}/{held.column.name}"
+        columns = table.having(group if optional and isinstance(group, h5py.Group) else ()).columns
+        found.append((f"/{table.name}/cell_start", whole, (), "cell starts"))
+        for column in columns:
+            found.append((f"/{table.name}/{column.name}", _types(column), schema.row_shape(column), table.name))
+        for held in table.lists:
+            values = f"/{table.name}/{held.column.name}"
             found.append((values, _types(held.column), schema.row_shape(held.column), values))
-            found.append((f"/{group.name}/{held.start}", whole, (), f"{group.name}/{held.start}"))
+            found.append((f"/{table.name}/{held.start}", whole, (), f"{table.name}/{held.start}"))
     return found
 
 

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 
 from collidecli.scene.material import MATERIAL_RULES
-from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS
+from collidecli.scene.tables import TABLES
 from collidecli.storage.attribute_rules import (
     AttributeRule,
     Fault,
@@ -27,11 +27,10 @@ from collidecli.storage.contact_sets.content_hash import BLOCK_ROWS
 _TABLES = (*schema.MODEL_TABLES, *schema.FORCED_TABLES, *schema.TIME_TABLES)
 _UNITS = {
     **{table.path: table.unit for table in _TABLES},
-    **{schema.column_path(column): column.unit for column in (*RIGID_COLUMNS, *OPTIONAL_COLUMNS)},
     **{
-        f"/{group.name}/{column.name}": column.unit
-        for group in GROUPS
-        for column in (*group.columns, *(held.column for held in group.lists))
+        f"/{table.name}/{column.name}": column.unit
+        for table in TABLES
+        for column in (*table.columns, *table.optional, *(held.column for held in table.lists))
     },
 }
 RULES = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
@@ -32,9 +32,10 @@ from collidecli.scene.model import Model
 from collidecli.scene.motion import Episodes
 from collidecli.scene.particles import ParticleObjects
 from collidecli.scene.tables import (
-    GROUPS,
-    OPTIONAL_COLUMNS,
     RIGID_COLUMNS,
+    RIGID_CONTACTS,
+    TABLES,
+    TABLES_BY_NAME,
     Column,
     ContactBlock,
     ContactGroup,
@@ -44,7 +45,7 @@ from collidecli.storage.contact_sets import schema
 from collidecli.storage.contact_sets.header_rules import header_faults
 from collidecli.storage.contact_sets.schema import Table
 from collidecli.storage.h5_chunks import ChunkRows
-from collidecli.storage.h5_files import DAMAGE, damaged, exact_texts, open_h5
+from collidecli.storage.h5_files import DAMAGE, IndexedFile, damaged, exact_texts, open_h5
 from collidecli.storage.process_activity import data, structure, structure_step
 
 # Ranges of consecutive cells whose rows fit in memory.
@@ -70,19 +71,16 @@ def spans(
         first = following
 
 
-# Reader of one group of a contact set beside /rigid_contacts.
+# Reader of one table of contacts.
 
 AGAIN = "make the contact set again"
 
-ReadRows = Callable[[ChunkRows, h5py.Dataset, slice], np.ndarray]
-"""Reads rows of a dataset; raises InputError for unreadable ones."""
 
+class ContactTable:
+    """One table of contacts of an open contact set. Columns are read on demand.
 
-class GroupTable:
-    """One group of an open contact set. Columns are read on demand.
-
-    definition: its columns, lists and references. row_count: number of rows. float_type: of columns that follow the
-    motion.
+    definition: its columns, lists and references; the optional columns are those of the file. names: of all columns
+    and lists, with columns that this version does not know. row_count: number of rows.
     """
 
     def __init__(
@@ -90,24 +88,28 @@ class GroupTable:
         file: h5py.File,
         path: str,
         definition: ContactGroup,
-        cell_count: int,
         float_type: np.dtype,
-        read: ReadRows,
+        cells: tuple[int, int],
+        extra: Sequence[str] = (),
     ) -> None:
-        """read: reads rows of a dataset. Raises InputError for missing datasets, and for other types and shapes."""
-        self.definition, self.float_type, self._cell_count = definition, float_type, cell_count
-        self._path, self._file, self._read = path, file, read
+        """float_type: of columns that follow the motion. cells: numbers of frames and of worlds. extra: more columns.
+
+        Raises InputError for missing datasets, and for other types and shapes.
+        """
+        self.definition, self._path, self._file, self._cell_count = definition, path, file, cells[0] * cells[1]
         self._chunks: dict[str, ChunkRows] = {}
-        whole = np.dtype(np.int64)
+        whole, reason = np.dtype(np.int64), f": {cells[0]} frames of {cells[1]} worlds, and one more"
+        self._check("cell_start", whole, (self._cell_count + 1,), reason)
         self.row_count = self._extent(definition.columns[0].name)
         for column in definition.columns:
             self._check(column.name, column.dtype_for(float_type), (self.row_count, *schema.row_shape(column)))
-        self._check("cell_start", whole, (cell_count + 1,))
         self._value_count = {held.column.name: self._extent(held.column.name) for held in definition.lists}
         for held in definition.lists:
             extent = self._value_count[held.column.name]
             self._check(held.column.name, held.column.dtype_for(float_type), (extent, *schema.row_shape(held.column)))
             self._check(held.start, whole, (self.row_count + 1,))
+        required = (column.name for column in definition.columns if column.name not in extra)
+        self.names = (*required, *extra, *self._value_count)
 
     def _dataset(self, name: str) -> h5py.Dataset:
         if not self._file:
@@ -120,10 +122,10 @@ class GroupTable:
     def _extent(self, name: str) -> int:
         return int((self._dataset(name).shape or (0,))[0])
 
-    def _check(self, name: str, dtype: np.dtype, shape: tuple[int, ...]) -> None:
+    def _check(self, name: str, dtype: np.dtype, shape: tuple[int, ...], reason: str = "") -> None:
         held = self._dataset(name)
-        if held.shape != shape or held.dtype.kind not in "iuf" or not np.can_cast(held.dtype, dtype, "safe"):
-            raise InputError(f"is {held.dtype}{held.shape}, not {dtype}{shape}", self.where(name), AGAIN)
+        if held.shape != shape or not _is_kind(held.dtype, dtype):
+            raise InputError(f"is {held.dtype}{held.shape}, not {dtype}{shape}{reason}", self.where(name), AGAIN)
 
     def where(self, name: str) -> str:
         """File and dataset, for messages."""
@@ -131,28 +133,29 @@ class GroupTable:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns with one value or vector a row."""
+        """The columns with one value or vector a row, that this version knows."""
         return self.definition.columns
-
-    @property
-    def dataset_names(self) -> tuple[str, ...]:
-        """Names of all datasets of the group."""
-        lists = (name for held in self.definition.lists for name in (held.column.name, held.start))
-        return ("cell_start", *(column.name for column in self.columns), *lists)
 
     def value_count(self, name: str) -> int:
         """Number of values of all lists of a list column."""
         return self._value_count[name]
 
     def chunks(self, name: str) -> ChunkRows:
-        """The chunked rows of a dataset of the group."""
+        """The chunked rows of a dataset of the table. Raises InputError for a missing one."""
+        if self._file and name not in self.names and name not in self.definition.dataset_names:
+            what = f"it has {', '.join((*self.names, 'cell_start'))}"
+            raise InputError(f"there is no column '{name}'", self._path, what)
         if name not in self._chunks or not self._file:
             self._chunks[name] = ChunkRows(self._dataset(name))
         return self._chunks[name]
 
     def column(self, name: str, rows: slice = slice(None)) -> np.ndarray:
-        """Rows of one dataset of the group. Raises InputError for a missing one or a wrong checksum."""
-        return self._read(self.chunks(name), self._dataset(name), rows)
+        """Rows of one dataset, [n] or [n, width]. Raises InputError for a missing one or a wrong checksum."""
+        chunks = self.chunks(name)
+        try:
+            return chunks.read(rows)
+        except OSError as error:
+            raise read_error(self._path, self._dataset(name), rows, error) from error
 
     def cell_start(self, cells: slice = slice(None)) -> np.ndarray:
         """int64: first row of each cell; the last entry is the end of the last cell."""
@@ -179,8 +182,7 @@ class GroupTable:
         """The rows of cells first to last - 1, with references as in the file. names: the columns; None is all."""
         start = self.row_starts(first, last)
         rows = slice(int(start[0]), int(start[-1]))
-        every = [column.name for column in self.columns] + list(self._value_count)
-        wanted = every if names is None else list(names)
+        wanted = list(self.names if names is None else names)
         columns = {name: self.column(name, rows) for name in wanted if name not in self._value_count}
         lists = {}
         for name in wanted:
@@ -196,32 +198,43 @@ class GroupTable:
         first: int = 0,
         last: int | None = None,
     ) -> Iterator[ContactBlock]:
-        """The rows in blocks of whole cells as of `ContactSet.blocks`; columns are the group's, lists in `groups`."""
+        """The rows in blocks of whole cells as of `ContactSet.blocks`; columns are the table's, lists in `groups`."""
         end = self._cell_count if last is None else min(last, self._cell_count)
         for begin, stop in spans([self.cell_start], max_rows, first, end):
             rows = self.rows(begin, stop, names)
             yield ContactBlock(begin, rows.cell_counts, rows.columns, {self.definition.name: rows})
 
 
-def groups_of(
-    file: h5py.File, path: str, cell_count: int, float_type: np.dtype, read: ReadRows
-) -> dict[str, GroupTable]:
-    """The groups of a file by name. Raises InputError for a group that is not as the format specifies."""
-    found: dict[str, GroupTable] = {}
-    for group in GROUPS:
-        if group.name not in file:
+def tables_of_file(
+    file: h5py.File, path: str, cells: tuple[int, int], names: Container[str], optional: bool
+) -> dict[str, ContactTable]:
+    """Those tables of a file that are in `names`, by name. optional: whether it may have optional columns.
+
+    Raises InputError for a table that is not as the format specifies.
+    """
+    found: dict[str, ContactTable] = {}
+    float_type = np.dtype(np.float64)  # of the rigid contacts, whose points give the type of the other tables' points
+    for definition in TABLES:
+        where = f"{path}: /{definition.name}"
+        group = file.get(f"/{definition.name}") if definition.name in names else None
+        if group is None and definition is not RIGID_CONTACTS:
             continue
-        if not isinstance(file[group.name], h5py.Group):
-            raise InputError("is not a group", f"{path}: /{group.name}", AGAIN)
-        for target in group.references.values():
+        if not isinstance(group, h5py.Group):
+            raise InputError("is missing" if group is None else "is not a group", where, AGAIN)
+        for target in definition.references.values():
             if target not in found:
-                raise InputError(f"refers to /{target}, which is missing", f"{path}: /{group.name}", AGAIN)
-        found[group.name] = GroupTable(file, path, group, cell_count, float_type, read)
+                raise InputError(f"refers to /{target}, which is missing", where, AGAIN)
+        is_rigid = definition is RIGID_CONTACTS
+        extra = [str(name) for name in group if name not in definition.dataset_names] if is_rigid else ()
+        definition = definition.having(extra if optional else ())
+        found[definition.name] = ContactTable(file, path, definition, float_type, cells, extra)
+        if is_rigid:
+            float_type = found[definition.name].chunks("point0").dtype
     return found
 
 
 def rows_of_cells(
-    tables: Mapping[str, GroupTable], first: int, last: int, names: Mapping[str, Iterable[str]] | None = None
+    tables: Mapping[str, ContactTable], first: int, last: int, names: Mapping[str, Iterable[str]] | None = None
 ) -> dict[str, GroupRows]:
     """The rows of cells first to last - 1 of all groups, references counted from the first row of these cells.
 
@@ -242,7 +255,7 @@ def rows_of_cells(
 
 
 def check_references(
-    table: GroupTable, column: str, numbers: np.ndarray, counts: np.ndarray, target_counts: np.ndarray, first: int
+    table: ContactTable, column: str, numbers: np.ndarray, counts: np.ndarray, target_counts: np.ndarray, first: int
 ) -> None:
     """Raises InputError for a row that refers to another cell than its own. numbers: int64, from the first cell on."""
     ends = np.cumsum(target_counts)
@@ -384,8 +397,8 @@ class ContactSet:
         "mujoco" or, for a file of version 1.0, "".
     gap_rule: "max" or "sum". up_axis: "X", "Y" or "Z". time: float64[F] [s]. step: int64[F].
     episodes: of a recording that consists of demonstrations, or None.
-    particle_objects: ParticleObjects, of a scene with particles. groups: tables beside /rigid_contacts, by name.
-    column_names: of /rigid_contacts, the required ones first. optional_columns: those of OPTIONAL_COLUMNS.
+    particle_objects: ParticleObjects, of a scene with particles. tables: of contacts, by name. rigid: the table
+        /rigid_contacts. groups: the other tables.
     """
 
     def __init__(self, file: h5py.File, path: str) -> None:
@@ -393,6 +406,7 @@ class ContactSet:
         self.path = path
         self._file = file
         self.version = require_version(file, path)
+        refuse_large_chunks(file, path)
         if not is_complete(file):
             raise InputError("the contact set is incomplete: its writer was stopped", path, "make it again")
         for where, what in header_faults(file):
@@ -418,19 +432,17 @@ class ContactSet:
         self.material_rule = self._material_rule()
         self.materials, self.forced_materials = self._materials()
         self.episodes = self._episodes()
-        self._cell_start = self._dataset(schema.CELL_START)
-        self._chunks: dict[str, ChunkRows] = {}
-        self._check_shapes()
-        is_known = self.version >= GROUPS_SINCE
-        self.groups: dict[str, GroupTable] = (
-            groups_of(file, path, self.cell_count, self.float_type, self._read_rows) if is_known else {}
-        )
+        known = TABLES_BY_NAME if self.version >= GROUPS_SINCE else (RIGID_CONTACTS.name,)
+        cells = (self.frame_count, self.world_count)
+        self.tables = tables_of_file(file, path, cells, known, bool(self.material_rule))
+        self.rigid, *others = self.tables.values()
+        self.groups = {table.definition.name: table for table in others}
         self.particle_objects = self._particle_objects()
 
     @classmethod
     def open(cls: type[Opened], path: str | os.PathLike[str]) -> Opened:
         """Opens a file. Raises InputError for a file that is no complete contact set of a supported version."""
-        file = open_h5(path)
+        file = open_h5(path, index=True)
         try:
             with structure():
                 return cls(file, os.fspath(path))
@@ -522,28 +534,6 @@ class ContactSet:
         pairs = read_pair_materials(len(self.forced), held)
         return (read_materials(len(self.shapes), held) if self.material_rule else None), pairs
 
-    def _check_shapes(self) -> None:
-        group = self._file[schema.RIGID_GROUP]
-        if not isinstance(group, h5py.Group):
-            raise InputError("is not a group", f"{self.path}: {schema.RIGID_GROUP}")
-        extra = [str(name) for name in group if name not in schema.COLUMN_NAMES and name != "cell_start"]
-        self.column_names = schema.COLUMN_NAMES + tuple(extra)
-        rows = self._contact_count = (self._dataset(f"{schema.RIGID_GROUP}/shape0").shape or (0,))[0]
-        given = [c for c in OPTIONAL_COLUMNS if self.material_rule and c.name in extra]
-        self.optional_columns = tuple(column.name for column in given)
-        for column in (*schema.RIGID_COLUMNS, *given):
-            expected = (rows, *schema.row_shape(column))
-            held = self._dataset(schema.column_path(column))
-            if held.shape != expected or not _is_kind(held.dtype, column.dtype_for(np.dtype(np.float64))):
-                what = f"is {held.dtype}{held.shape}, not {column.dtype}{expected}"
-                raise InputError(what, f"{self.path}: {schema.column_path(column)}")
-        if self._cell_start.shape != (self.cell_count + 1,) or not _is_kind(self._cell_start.dtype, np.dtype(np.int64)):
-            raise InputError(
-                f"is {self._cell_start.dtype}{self._cell_start.shape}, not int64 ({self.cell_count + 1},): "
-                f"{self.frame_count} frames of {self.world_count} worlds, and one more",
-                f"{self.path}: {schema.CELL_START}",
-            )
-
     @property
     def file(self) -> h5py.File:
         """The open file, for data that has no attribute here."""
@@ -567,17 +557,27 @@ class ContactSet:
     @property
     def contact_count(self) -> int:
         """N, contacts of all frames and worlds."""
-        return self._contact_count
+        return self.rigid.row_count
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the columns of /rigid_contacts, the required ones first."""
+        return self.rigid.names
+
+    @property
+    def optional_columns(self) -> tuple[str, ...]:
+        """Names of the file's columns of OPTIONAL_COLUMNS."""
+        return tuple(column.name for column in self.columns[len(RIGID_COLUMNS) :])
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns that this version knows: the required ones, then the optional ones of the file."""
-        return (*RIGID_COLUMNS, *(column for column in OPTIONAL_COLUMNS if column.name in self.optional_columns))
+        return self.rigid.columns
 
     @property
     def float_type(self) -> np.dtype:
         """float32 or float64, of point0 and point1."""
-        return self._dataset(f"{schema.RIGID_GROUP}/point0").dtype
+        return self.rigid.chunks("point0").dtype
 
     def _read(self, dataset: h5py.Dataset, rows: slice) -> np.ndarray:
         try:
@@ -585,28 +585,13 @@ class ContactSet:
         except OSError as error:
             raise read_error(self.path, dataset, rows, error) from error
 
-    def chunks(self, name: str) -> ChunkRows:
-        """The chunked rows of a dataset of /rigid_contacts. Raises InputError for a missing one."""
-        known = (*self.column_names, "cell_start")
-        if self._file and name not in known:
-            raise InputError(f"there is no column '{name}'", self.path, f"it has {', '.join(known)}")
-        if name not in self._chunks or not self._file:
-            self._chunks[name] = ChunkRows(self._dataset(f"{schema.RIGID_GROUP}/{name}"))
-        return self._chunks[name]
-
-    def _read_rows(self, chunks: ChunkRows, dataset: h5py.Dataset, rows: slice) -> np.ndarray:
-        try:
-            return chunks.read(rows)
-        except OSError as error:
-            raise read_error(self.path, dataset, rows, error) from error
-
     def column(self, name: str, rows: slice = slice(None)) -> np.ndarray:
-        """Rows of one column, [n] or [n, width]. Raises InputError for a missing column or a wrong checksum."""
-        return self._read_rows(self.chunks(name), self._dataset(f"{schema.RIGID_GROUP}/{name}"), rows)
+        """Rows of one column of /rigid_contacts, see `ContactTable.column`."""
+        return self.rigid.column(name, rows)
 
     def cell_start(self, cells: slice = slice(None)) -> np.ndarray:
-        """int64: first row of each cell; the last entry is the end of the last cell."""
-        return self.column("cell_start", cells).astype(np.int64, copy=False)
+        """int64: first row of each cell in /rigid_contacts; the last entry is the end of the last cell."""
+        return self.rigid.cell_start(cells)
 
     def cell(self, frame: int, world: int = 0) -> ContactBlock:
         """The contacts of one cell and the rows of its groups. Raises InputError for a frame or world out of range."""
@@ -619,14 +604,6 @@ class ContactSet:
         cell = frame * self.world_count + world
         return self.cells(cell, cell + 1, with_groups=True)
 
-    def row_starts(self, first: int, last: int) -> np.ndarray:
-        """int64: first rows of cells first to last. Raises InputError if they are not ascending or out of range."""
-        start = self.cell_start(slice(first, last + 1))
-        if start[0] < 0 or start[-1] > self.contact_count or (np.diff(start) < 0).any():
-            where = f"{self.path}: {schema.CELL_START}, entries {first} to {last}"
-            raise InputError("is not ascending from 0 to the number of contacts", where, "make the contact set again")
-        return start
-
     def cells(
         self, first: int, last: int, names: tuple[str, ...] | None = None, with_groups: bool = False
     ) -> ContactBlock:
@@ -634,11 +611,9 @@ class ContactSet:
 
         names: the columns to read; None is all.
         """
-        start = self.row_starts(first, last)
-        rows = slice(int(start[0]), int(start[-1]))
-        columns = {name: self.column(name, rows) for name in (self.column_names if names is None else names)}
+        rows = self.rigid.rows(first, last, names)
         groups = rows_of_cells(self.groups, first, last) if with_groups else {}
-        return ContactBlock(first, np.diff(start), columns, groups)
+        return ContactBlock(first, rows.cell_counts, rows.columns, groups)
 
     def blocks(
         self,
@@ -654,8 +629,8 @@ class ContactSet:
         with_groups: of all groups too, whose rows count as contacts.
         """
         end = self.cell_count if last is None else min(last, self.cell_count)
-        tables = self.groups.values() if with_groups else ()
-        for begin, stop in spans([self.cell_start, *(table.cell_start for table in tables)], max_rows, first, end):
+        tables = self.tables.values() if with_groups else (self.rigid,)
+        for begin, stop in spans([table.cell_start for table in tables], max_rows, first, end):
             yield self.cells(begin, stop, names, with_groups)
 
     def close(self) -> None:
@@ -683,21 +658,25 @@ def is_complete(file: h5py.File) -> bool:
     return bool(np.array_equal(file.attrs.get("complete", 0), 1))
 
 
-def _refuse_large_chunks(file: h5py.File, path: str) -> None:
+def refuse_large_chunks(file: h5py.File, path: str) -> None:
     """Raises InputError for large chunks: a read of any of its rows unpacks a whole chunk."""
 
-    def visit(name: str, item: h5py.Group | h5py.Dataset) -> None:
+    def visit(name: str, item: h5py.HLObject) -> None:
         if isinstance(item, h5py.Dataset) and item.chunks is not None:
             size = math.prod(item.chunks) * item.dtype.itemsize
             if size > MOST_CHUNK_BYTES:
                 what = f"has chunks of {size >> 20} MiB, and at most {MOST_CHUNK_BYTES >> 20} MiB are read"
                 raise InputError(what, f"{path}: /{name}", "make the contact set again, or repack it")
 
-    file.visititems(visit)
+    if isinstance(file, IndexedFile) and file.objects is not None:
+        for name, item in file.objects.items():
+            visit(name[1:], item)
+    else:
+        file.visititems(visit)
 
 
 def require_version(file: h5py.File, path: str) -> tuple[int, int]:
-    """The file's (major, minor). Raises InputError for another format, an unsupported major version, huge chunks."""
+    """The file's (major, minor). Raises InputError for another format, an unsupported major version."""
     known = f"this program reads {schema.FORMAT} {' and '.join(f'{major}.x' for major in schema.VERSIONS)}"
     found = file.attrs.get("format")
     if found is None:
@@ -709,7 +688,6 @@ def require_version(file: h5py.File, path: str) -> tuple[int, int]:
         raise InputError("the root attribute format_version is not two integers", path, known)
     if int(version[0]) not in schema.VERSIONS:
         raise InputError(f"the contact set has version {version[0]}.{version[1]}", path, known)
-    _refuse_large_chunks(file, path)
     return int(version[0]), int(version[1])
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,20 +15,21 @@ from collidecli.scene.mixing import RULE_COLUMNS, ContactMixing, pair_rows
 from collidecli.scene.tables import (
     CONTACT_ID,
     FRICTION_SCALE,
-    KIND_PATCH,
     OF_STEPS,
     OPTIONAL_COLUMNS,
+    RIGID_COLUMNS,
+    RIGID_CONTACTS,
     SELF_CONTACTS,
     SELF_SWEEP,
     SOFT_CONTACTS,
     SOFT_SWEEP,
+    TABLES_BY_NAME,
     ContactBlock,
     ContactGroup,
     GroupRows,
     shapes_of,
 )
-from collidecli.storage.contact_sets import schema
-from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, GroupTable, rows_of_cells, spans
+from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, rows_of_cells, spans
 
 SHAPE_TYPES = (
     "plane", "sphere", "capsule", "box", "cylinder", "cone", "ellipsoid", "mesh", "convex_mesh", "heightfield",
@@ -37,8 +37,15 @@ SHAPE_TYPES = (
 
 _UNIT_32 = float(np.finfo(np.float32).eps) / 2
 _UNIT_64 = float(np.finfo(np.float64).eps) / 2
-_NORMAL_TOLERANCE = 8 * _UNIT_32
-"""Rounding of the components changes n.n by at most 2 units; the rest is slack for a normal computed in float32."""
+NORMAL_TOLERANCE = 18 * _UNIT_32
+"""Largest |n.n - 1| of a unit vector that was normalized and rotated in float32, 1.07e-6.
+
+Normalization: each square and each of two sums rounds once, which changes the length by at most 1.5 units; the root
+and the division round once each: 3.5 units of a component, 7 of n.n. A rotation adds 3 units of |R| |n|, whose length
+is at most sqrt(3): 10.4 units of n.n. A normal that is computed in float64 and rounded once is within 2 units.
+"""
+WEIGHT_TOLERANCE = 1e-6
+"""Of the sum of three weights rounded to float32."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +59,8 @@ class Finding:
         return f"{self.where}: {self.what}"
 
 
-def table_findings(contacts: ContactSet) -> list[Finding]:
-    """The rules that the tables and cell_start break."""
+def model_findings(contacts: ContactSet) -> list[Finding]:
+    """The rules that the tables of the model and the frames break."""
     shapes, time = contacts.shapes, contacts.time
     lowest_template = -1
     highest_template = max(int(contacts.world_template.max(initial=-1)), -1)
@@ -74,12 +81,11 @@ def table_findings(contacts: ContactSet) -> list[Finding]:
     ]
     if contacts.materials is not None:
         rules += _material_rules(contacts.materials, contacts.forced_materials)
-    found = [
-        Finding(f"{contacts.path}: {path}, row {int(np.argmax(broken))}", f"{what}{_times(broken)}")
+    return [
+        Finding(f"{contacts.path}: {path}, row {int(np.argmax(broken))}", f"{what}{_times(int(broken.sum()))}")
         for path, what, broken in rules
         if broken.any()
     ]
-    return found + _cell_start_findings(contacts)
 
 
 def _material_rules(materials: Materials, pairs: PairMaterials) -> list[tuple[str, str, np.ndarray]]:
@@ -102,56 +108,85 @@ def _outside(values: np.ndarray, low: int, end: int) -> np.ndarray:
     return (values < low) | (values >= end)
 
 
-def _times(broken: np.ndarray) -> str:
-    count = int(broken.sum())
+def _times(count: int) -> str:
     return f" ({count} rows)" if count > 1 else ""
 
 
-def _cell_start_findings(contacts: ContactSet) -> list[Finding]:
-    where = f"{contacts.path}: {schema.CELL_START}"
+def start_findings(contacts: ContactSet) -> list[Finding]:
+    """The rules that the first rows of cells and the first values of lists break, in all tables."""
+    found: list[Finding] = []
+    for table in contacts.tables.values():
+        where, cells = table.where("cell_start"), contacts.cell_count
+        found += _starts(where, table.cell_start, cells, table.row_count, "rows", contacts)
+        for held in table.definition.lists:
+            values, read = table.value_count(held.column.name), partial(table.column, held.start)
+            found += _starts(table.where(held.start), read, table.row_count, values, "values")
+    return found
+
+
+def _starts(
+    where: str,
+    read: Callable[[slice], np.ndarray],
+    count: int,
+    end: int,
+    what: str,
+    contacts: ContactSet | None = None,
+) -> list[Finding]:
+    """Findings of a dataset of starts with `count` + 1 entries, from 0 to `end`. contacts: of starts of cells, which
+    have rows in its episodes only.
+    """
     previous = 0
-    for first in range(0, contacts.cell_count + 1, BLOCK_ROWS):
-        start = contacts.cell_start(slice(first, min(first + BLOCK_ROWS, contacts.cell_count + 1)))
+    for first in range(0, count + 1, BLOCK_ROWS):
+        start = read(slice(first, min(first + BLOCK_ROWS, count + 1)))
         if first == 0 and start[0] != 0:
             return [Finding(where, f"begins with {start[0]}, not 0")]
-        falls = np.diff(start, prepend=previous) < 0
-        if falls.any():
-            return [Finding(f"{where}, entry {first + int(np.argmax(falls))}", "is less than the one before it")]
-        if contacts.episodes is not None:
-            counts = np.diff(start, prepend=previous)[1 if first == 0 else 0 :]
-            cell = max(0, first - 1)
+        before = np.concatenate([[previous], start[:-1]])
+        falls = np.flatnonzero(start < before)
+        if len(falls):
+            return [Finding(f"{where}, entry {first + int(falls[0])}", "is less than the one before it")]
+        if contacts is not None and contacts.episodes is not None:
+            cell, counts = max(0, first - 1), (start - before)[1 if first == 0 else 0 :]
             outside = ~contacts.episodes.inside(cell, len(counts), contacts.world_count) & (counts > 0)
             if outside.any():
                 frame, world = divmod(cell + int(np.argmax(outside)), contacts.world_count)
                 return [Finding(f"{where}, frame {frame}, world {world}", "has contacts outside every episode")]
         previous = int(start[-1])
-    if previous != contacts.contact_count:
-        return [Finding(where, f"ends with {previous}, not the number of contacts, {contacts.contact_count}")]
-    return []
+    return [Finding(where, f"ends with {previous}, not the number of {what}, {end}")] if previous != end else []
 
 
 def row_findings(contacts: ContactSet) -> list[Finding]:
-    """The rules that rows break, each with its first row and the count. Reads in blocks of whole cells."""
-    first_row: dict[str, str] = {}
-    counts: dict[str, int] = {}
-    pair_margin, pair_gap = pair_values(contacts)
-    mixing = _mixing(contacts)
-    for block in contacts.blocks(names=schema.COLUMN_NAMES + contacts.optional_columns):
-        if block.contact_count == 0:
-            continue
-        cell = np.repeat(block.first_cell + np.arange(len(block.cell_counts)), block.cell_counts)
-        rules = _row_rules(contacts, block, cell, pair_margin, pair_gap)
-        for what, broken in chain(rules, _mixing_rules(contacts, block, mixing)):
-            if broken.any():
-                row = int(np.argmax(broken))
-                frame, world = divmod(int(cell[row]), contacts.world_count)
-                pair = f"shapes {block.columns['shape0'][row]} and {block.columns['shape1'][row]}"
-                first_row.setdefault(what, f"{contacts.path}: frame {frame}, world {world}, {pair}")
-                counts[what] = counts.get(what, 0) + int(broken.sum())
-    return [
-        Finding(where, what + (f" ({counts[what]} contacts)" if counts[what] > 1 else ""))
-        for what, where in first_row.items()
-    ]
+    """The rules that rows break, each with its first row and the count. Reads all tables in blocks of whole cells."""
+    first_row: dict[tuple[str, str], str] = {}
+    counts: dict[tuple[str, str], int] = {}
+    tables, pairs = contacts.tables, PairRules(contacts)
+    known = {name: [n for n in table.names if n in table.definition.dataset_names] for name, table in tables.items()}
+    unreadable = []
+    for first, last in spans([table.cell_start for table in tables.values()], BLOCK_ROWS, 0, contacts.cell_count):
+        try:
+            blocks = rows_of_cells(tables, first, last, known)
+        except InputError as error:
+            unreadable = [Finding(error.where, error.what)]
+            break
+        for name, rows in blocks.items():
+            cell = first + np.repeat(np.arange(last - first), rows.cell_counts)
+            for what, broken in _rules(contacts, blocks, name, cell, pairs) if len(cell) else ():
+                if broken.any():
+                    row = int(np.argmax(broken))
+                    where = f"{contacts.path}: /{name}, {_row_words(contacts, blocks, name, cell, row)}"
+                    first_row.setdefault((name, what), where)
+                    counts[name, what] = counts.get((name, what), 0) + int(broken.sum())
+    return [Finding(where, key[1] + _times(counts[key])) for key, where in first_row.items()] + unreadable
+
+
+def _row_words(contacts: ContactSet, tables: Mapping[str, GroupRows], name: str, cell: np.ndarray, row: int) -> str:
+    """Frame, world, and the pair of shapes of a row, or its number in the cell."""
+    frame, world = divmod(int(cell[row]), contacts.world_count)
+    shapes = TABLES_BY_NAME[name].shapes
+    if len(shapes) == 2:
+        item = "shapes " + " and ".join(str(tables[name].columns[column][row]) for column in shapes)
+    else:
+        item = f"row {row - int(np.searchsorted(cell, cell[row]))} of the cell"
+    return f"frame {frame}, world {world}, {item}"
 
 
 def _mixing(contacts: ContactSet) -> ContactMixing | None:
@@ -166,18 +201,15 @@ def _mixing(contacts: ContactSet) -> ContactMixing | None:
 
 
 def _mixing_rules(
-    contacts: ContactSet, block: ContactBlock, mixing: ContactMixing | None
+    contacts: ContactSet, columns: Mapping[str, np.ndarray], mixing: ContactMixing | None
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Optional columns against the tables that determine them, to the bit: both are computed in float64."""
-    if mixing is None or not contacts.optional_columns:
-        return
-    shape0, shape1 = block.columns["shape0"], block.columns["shape1"]
-    if _outside(np.concatenate([shape0, shape1]), 0, len(contacts.shapes)).any():
+    if mixing is None:
         return
     names = [name for name in contacts.optional_columns if name in RULE_COLUMNS[mixing.rule]]
     wanted = [column for column in OPTIONAL_COLUMNS if column.name in names]
-    for name, expected in mixing.columns(wanted, shape0, shape1).items():
-        broken = (block.columns[name] != expected).reshape(block.contact_count, -1).any(axis=1)
+    for name, expected in mixing.columns(wanted, columns["shape0"], columns["shape1"]).items():
+        broken = (columns[name] != expected).reshape(len(expected), -1).any(axis=1)
         yield f"{name} does not follow from the pair's two surfaces", broken
 
 
@@ -220,49 +252,31 @@ def gap_range(contacts: ContactSet) -> tuple[float, float]:
     return float(np.append(ends[0], own).min()), float(np.append(ends[1], own).max())
 
 
-def _row_rules(
-    contacts: ContactSet, block: ContactBlock, cell: np.ndarray, pair_margin: PairValue, pair_gap: PairValue
-) -> Iterator[tuple[str, Any]]:
-    """Each rule's text and the rows that break it; stops after shapes out of range, as later rules index by shape."""
-    columns = block.columns
-    shape0, shape1 = columns["shape0"], columns["shape1"]
-    outside = _outside(shape0, 0, len(contacts.shapes)) | _outside(shape1, 0, len(contacts.shapes))
-    yield "a shape is no row of /model/shape", outside
-    if outside.any():
-        return
-    yield "shape0 is not less than shape1", shape0 >= shape1
-    template = contacts.world_template[cell % contacts.world_count]
-    for shape in (shape0, shape1):
-        own = contacts.shapes.template[shape]
-        yield "a shape is not in this world", (own != -1) & (own != template)
-    yield "rows are out of order: cell, shape0, shape1, feature0, feature1, each row once", _out_of_order(cell, columns)
-    yield "kind is not 0 to 3", columns["kind"] > KIND_PATCH
+class PairRules:
+    """The rules of rigid contacts that follow from the two shapes of a pair."""
 
-    if CONTACT_ID.name in columns:
-        yield "contact_id is negative", columns[CONTACT_ID.name] < 0
-        yield "contact_id is not the only one of its cell", _repeated(cell, columns[CONTACT_ID.name])
-    if FRICTION_SCALE.name in columns:
-        yield (
-            "friction_scale is negative or not finite",
-            ~(columns[FRICTION_SCALE.name] >= 0.0) | np.isinf(columns[FRICTION_SCALE.name]),
-        )
+    def __init__(self, contacts: ContactSet) -> None:
+        self._contacts, self._mixing = contacts, _mixing(contacts)
+        self._margin, self._gap = pair_values(contacts)
 
-    infinite = np.zeros(len(cell), bool)
-    for name in ("distance", "normal", "point0", "point1", "offset0", "offset1"):
-        values = columns[name].reshape(len(cell), -1)
-        bad = ~np.isfinite(values).all(axis=1)
-        infinite |= bad
-        yield f"{name} is not finite", bad
-    if infinite.any():
-        return
-    normal = columns["normal"].astype(np.float64)
-    yield "the normal has not unit length", np.abs((normal**2).sum(axis=1) - 1.0) > _NORMAL_TOLERANCE
-    margin = pair_margin(shape0, shape1)
-    yield "dot(point1 - point0, normal) is not distance + margin0 + margin1", _equation_broken(columns, normal, margin)
-    distance, gap = columns["distance"].astype(np.float64), pair_gap(shape0, shape1)
-    # The engine compares distance and gap before they are rounded to float32.
-    slack = 4 * _UNIT_32 * (np.abs(distance) + np.abs(gap) + margin)
-    yield "the distance is not less than the pair's gap", distance > gap + slack
+    def of(self, columns: Mapping[str, np.ndarray], cell: np.ndarray) -> Iterator[tuple[str, Any]]:
+        """Each rule's text and the rows that break it; of rows with known shapes."""
+        if CONTACT_ID.name in columns:
+            yield "contact_id is negative", columns[CONTACT_ID.name] < 0
+            yield "contact_id is not the only one of its cell", _repeated(cell, columns[CONTACT_ID.name])
+        if FRICTION_SCALE.name in columns:
+            scale = columns[FRICTION_SCALE.name]
+            yield "friction_scale is negative or not finite", ~(scale >= 0.0) | np.isinf(scale)
+        yield from _mixing_rules(self._contacts, columns, self._mixing)
+        if not all(np.isfinite(columns[column.name]).all() for column in RIGID_COLUMNS if column.dtype.kind == "f"):
+            return
+        shape0, shape1 = columns["shape0"], columns["shape1"]
+        margin, gap = self._margin(shape0, shape1), self._gap(shape0, shape1)
+        yield "dot(point1 - point0, normal) is not distance + margin0 + margin1", _equation_broken(columns, margin)
+        distance = columns["distance"].astype(np.float64)
+        # The engine compares distance and gap before they are rounded to float32.
+        slack = 4 * _UNIT_32 * (np.abs(distance) + np.abs(gap) + margin)
+        yield "the distance is not less than the pair's gap", distance > gap + slack
 
 
 def _repeated(cell: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -273,18 +287,7 @@ def _repeated(cell: np.ndarray, values: np.ndarray) -> np.ndarray:
     return broken
 
 
-def _out_of_order(cell: np.ndarray, columns: dict[str, np.ndarray]) -> np.ndarray:
-    """Rows that do not sort after the previous row. Blocks contain whole cells, so none is missed between blocks."""
-    broken = np.zeros(len(cell), bool)
-    undecided = np.ones(max(0, len(cell) - 1), bool)
-    for key in (cell, *(columns[name] for name in ("shape0", "shape1", "feature0", "feature1"))):
-        broken[1:] |= undecided & (key[1:] < key[:-1])
-        undecided &= key[1:] == key[:-1]
-    broken[1:] |= undecided
-    return broken
-
-
-def _equation_broken(columns: dict[str, np.ndarray], normal: np.ndarray, margin: np.ndarray) -> np.ndarray:
+def _equation_broken(columns: Mapping[str, np.ndarray], margin: np.ndarray) -> np.ndarray:
     """Rows where the residual of the equation exceeds rounding.
 
     Each witness coordinate is rounded once to the column's type: unit * |n| . (|p0| + |p1|). Normal, distance and
@@ -293,7 +296,7 @@ def _equation_broken(columns: dict[str, np.ndarray], normal: np.ndarray, margin:
     4 for a separation that other operations computed.
     """
     point0, point1 = columns["point0"].astype(np.float64), columns["point1"].astype(np.float64)
-    distance = columns["distance"].astype(np.float64)
+    distance, normal = columns["distance"].astype(np.float64), columns["normal"].astype(np.float64)
     unit = _UNIT_32 if columns["point0"].dtype.itemsize == 4 else _UNIT_64
     separation = point1 - point0
     residual = np.abs((separation * normal).sum(axis=1) - distance - margin)
@@ -313,24 +316,18 @@ def check_has_contacts(contacts: ContactSet) -> None:
 
 def check_shape_rows(contacts: ContactSet, block: ContactBlock) -> None:
     """Raises InputError for a shape0 or shape1 of a block that is no row of /model/shape."""
-    count = len(contacts.shapes)
-    for name in ("shape0", "shape1"):
-        rows = block.columns[name]
-        if len(rows) and not (rows.min() >= 0 and rows.max() < count):
-            row = int(np.argmax((rows < 0) | (rows >= count)))
-            last = block.first_cell + len(block.cell_counts) - 1
-            where = f"{contacts.path}: /rigid_contacts/{name}, cells {block.first_cell} to {last}"
-            raise InputError(f"{rows[row]} is no row of /model/shape", where, "make the contact set again")
+    rows = {RIGID_CONTACTS.name: GroupRows(block.cell_counts, block.columns)}
+    check_group_rows(contacts, rows, block.first_cell, block.first_cell + len(block.cell_counts))
 
 
 def check_group_rows(contacts: ContactSet, groups: Mapping[str, GroupRows], first: int, last: int) -> None:
-    """Raises InputError for a shape that is no row of /model/shape, and for a particle of no object, in rows of groups
+    """Raises InputError for a shape that is no row of /model/shape, and for a particle of no object, in rows of tables
     of cells first to last - 1.
 
     Only columns that were read are checked.
     """
     for name, rows in groups.items():
-        for column in contacts.groups[name].definition.shapes:
+        for column in TABLES_BY_NAME[name].shapes:
             if column not in rows.columns:
                 continue
             broken = _outside(rows.columns[column], 0, len(contacts.shapes))
@@ -338,11 +335,11 @@ def check_group_rows(contacts: ContactSet, groups: Mapping[str, GroupRows], firs
                 where = f"{contacts.path}: /{name}/{column}, cells {first} to {last - 1}"
                 what = f"{rows.columns[column][int(np.argmax(broken))]} is no row of /model/shape"
                 raise InputError(what, where, "make the contact set again")
-        if contacts.groups[name].definition.objects and "indices" in rows.columns:
+        if TABLES_BY_NAME[name].objects and "indices" in rows.columns:
             total, indices = contacts.particle_objects.total, rows.columns["indices"]
-            least = contacts.groups[name].definition.least["indices"]
+            least = TABLES_BY_NAME[name].least["indices"]
             broken = _outside(indices, least, total).any(axis=1)
-            for entry in contacts.groups[name].definition.objects.values():
+            for entry in TABLES_BY_NAME[name].objects.values():
                 broken |= indices[:, entry] < 0
             if broken.any():
                 where = f"{contacts.path}: /{name}/indices, cells {first} to {last - 1}"
@@ -366,78 +363,11 @@ def check_body_rows(contacts: ContactSet) -> None:
         raise InputError("is no row of /model/body", f"{contacts.path}: /model/shape/body, row {row}", "make it again")
 
 
-# The rules for the groups of a contact set beside /rigid_contacts.
-
-NORMAL_TOLERANCE = 1e-6
-"""Of n.n, for a normal rounded to float32."""
-WEIGHT_TOLERANCE = 1e-6
-"""Of the sum of three weights rounded to float32."""
-
-
-def group_findings(contacts: ContactSet) -> list[Finding]:
-    """The rules that the groups break, each with its first row. Rows are checked only if all starts are valid."""
-    found = [finding for table in contacts.groups.values() for finding in _start_findings(contacts, table)]
-    return found or _row_findings(contacts)
-
-
-def _start_findings(contacts: ContactSet, table: GroupTable) -> list[Finding]:
-    found = _starts(table.where("cell_start"), table.cell_start, contacts.cell_count, table.row_count, "rows")
-    for held in table.definition.lists:
-        values, read = table.value_count(held.column.name), partial(table.column, held.start)
-        found += _starts(table.where(held.start), read, table.row_count, values, "values")
-    return found
-
-
-def _starts(where: str, read: Callable[[slice], np.ndarray], count: int, end: int, what: str) -> list[Finding]:
-    """Findings of a dataset of starts with `count` + 1 entries, from 0 to `end`."""
-    previous = 0
-    for first in range(0, count + 1, BLOCK_ROWS):
-        start = read(slice(first, min(first + BLOCK_ROWS, count + 1)))
-        if first == 0 and start[0] != 0:
-            return [Finding(where, f"begins with {start[0]}, not 0")]
-        falls = np.flatnonzero(start < np.concatenate([[previous], start[:-1]]))
-        if len(falls):
-            return [Finding(f"{where}, entry {first + int(falls[0])}", "is less than the one before it")]
-        previous = int(start[-1])
-    return [Finding(where, f"ends with {previous}, not the number of {what}, {end}")] if previous != end else []
-
-
-def _row_findings(contacts: ContactSet) -> list[Finding]:
-    first_row: dict[tuple[str, str], str] = {}
-    counts: dict[tuple[str, str], int] = {}
-    tables = contacts.groups
-    starts = [table.cell_start for table in tables.values()]
-    for first, last in spans(starts, BLOCK_ROWS, 0, contacts.cell_count) if tables else ():
-        try:
-            groups = rows_of_cells(tables, first, last)
-        except InputError as error:
-            return [Finding(error.where, error.what)]
-        for name, rows in groups.items():
-            cell = first + np.repeat(np.arange(last - first), rows.cell_counts)
-            for what, broken in _rules(contacts, groups, name, cell):
-                if broken.any():
-                    row = int(np.argmax(broken))
-                    frame, world = divmod(int(cell[row]), contacts.world_count)
-                    in_cell = row - int(np.searchsorted(cell, cell[row]))
-                    where = f"{contacts.path}: /{name}, frame {frame}, world {world}, row {in_cell} of the cell"
-                    first_row.setdefault((name, what), where)
-                    counts[name, what] = counts.get((name, what), 0) + int(broken.sum())
-    return [
-        Finding(where, key[1] + (f" ({counts[key]} rows)" if counts[key] > 1 else ""))
-        for key, where in first_row.items()
-    ]
-
-
 def _rules(
-    contacts: ContactSet, groups: dict[str, GroupRows], name: str, cell: np.ndarray
+    contacts: ContactSet, groups: Mapping[str, GroupRows], name: str, cell: np.ndarray, pairs: PairRules
 ) -> Iterator[tuple[str, Any]]:
-    """Each rule's text and the rows that break it; stops after shapes out of range."""
-    rows, definition = groups[name], contacts.groups[name].definition
-    if not len(cell):
-        return
-    if contacts.episodes is not None:
-        frame, world = np.divmod(cell, contacts.world_count)
-        yield "is outside every episode", contacts.episodes.row(world, frame) < 0
+    """Each rule's text and the rows that break it; stops after shapes out of range, as later rules index by shape."""
+    rows, definition = groups[name], TABLES_BY_NAME[name]
     shapes = shapes_of(groups, name) if definition.shapes else ()
     outside = np.zeros(len(cell), bool)
     for shape in shapes:
@@ -456,8 +386,10 @@ def _rules(
     strict = not definition.references
     order = ", ".join(("cell", *definition.keys))
     once = ", each row once" if strict else ""
-    yield f"rows are out of order: {order}{once}", _group_out_of_order(rows, cell, definition.keys, strict)
-    yield from _value_rules(contacts.groups[name], rows)
+    yield f"rows are out of order: {order}{once}", _out_of_order(rows, cell, definition.keys, strict)
+    yield from _value_rules(definition, rows)
+    if name == RIGID_CONTACTS.name:
+        yield from pairs.of(rows.columns, cell)
     if name in (SOFT_CONTACTS.name, SOFT_SWEEP.name):
         yield from _element_rules(rows)
     if name in OF_STEPS:
@@ -514,8 +446,7 @@ def _sweep_rules(rows: GroupRows) -> Iterator[tuple[str, Any]]:
     yield "least_bound is above least", held["least_bound"] > held["least"]
 
 
-def _value_rules(table: GroupTable, rows: GroupRows) -> Iterator[tuple[str, Any]]:
-    definition = table.definition
+def _value_rules(definition: ContactGroup, rows: GroupRows) -> Iterator[tuple[str, Any]]:
     for column in definition.columns:
         values = rows.columns[column.name].reshape(-1, column.width)
         if column.dtype.kind == "f":
@@ -531,7 +462,7 @@ def _value_rules(table: GroupTable, rows: GroupRows) -> Iterator[tuple[str, Any]
                 yield "the normal has not unit length", np.abs(size - 1.0) > NORMAL_TOLERANCE
 
 
-def _group_out_of_order(rows: GroupRows, cell: np.ndarray, keys: tuple[str, ...], strict: bool) -> np.ndarray:
+def _out_of_order(rows: GroupRows, cell: np.ndarray, keys: tuple[str, ...], strict: bool) -> np.ndarray:
     """Rows that do not sort after the row before. strict: equal keys are out of order too."""
     broken, equal = np.zeros(len(cell), bool), np.ones(max(0, len(cell) - 1), bool)
     for key in (cell, *(values for name in keys for values in rows.columns[name].reshape(len(cell), -1).T)):

@@ -8,14 +8,12 @@ from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
-from collidecli.scene.tables import OF_STEPS, RIGID_COLUMNS, Column
+from collidecli.scene.tables import OF_STEPS, Column
 
 FORMAT = "collide-contacts"
 VERSIONS = {1: (1, 3), 2: (2, 0)}
 """The version that is written for each major version; their tables are equal, their content hashes differ. A set with
 contacts between frames, the groups `sweep`, `soft_sweep` and `self_sweep`, has the next minor version, 1.4 or 2.1."""
-RIGID_GROUP = "/rigid_contacts"
-CELL_START = f"{RIGID_GROUP}/cell_start"
 
 BLOCK_ROWS_ATTRIBUTE = "content_block_rows"
 BLOCK_HASHES = "/content_hash/block"
@@ -23,8 +21,6 @@ BLOCK_HASHES = "/content_hash/block"
 
 SOURCE_ATTRIBUTES = ("scene", "scene_sha256", "trajectory_sha256", "config")
 """Root attributes, all strings, of the file's sources; config is JSON."""
-
-COLUMN_NAMES = tuple(column.name for column in RIGID_COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -93,11 +89,6 @@ def version_of(major: int, groups: Iterable[str]) -> tuple[int, int]:
 def tables_version(version: tuple[int, int]) -> tuple[int, int]:
     """The version 1.x with the tables of a version: those of 2.0 are those of 1.3, and of 2.1 of 1.4."""
     return version if version[0] == 1 else (1, VERSIONS[1][1] + version[1])
-
-
-def column_path(column: Column) -> str:
-    """Path of a column's dataset in the file."""
-    return f"{RIGID_GROUP}/{column.name}"
 
 
 def row_shape(column: Column | Table) -> tuple[int, ...]:

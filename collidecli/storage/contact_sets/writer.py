@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
 from typing import Any
@@ -19,7 +19,15 @@ from collidecli.scene.motion import Episodes
 from collidecli.scene.options import CONTACT_FORMATS
 from collidecli.scene.particles import ParticleObjects
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.tables import RIGID_COLUMNS, Column, ContactBlock, ContactGroup, GroupRows
+from collidecli.scene.tables import (
+    RIGID_COLUMNS,
+    RIGID_CONTACTS,
+    Column,
+    ContactBlock,
+    ContactGroup,
+    GroupRows,
+    new_column,
+)
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets import schema
 from collidecli.storage.contact_sets.content_hash import (
@@ -35,76 +43,72 @@ from collidecli.storage.h5_chunks import CHUNK_ROWS, ChunkedColumn, ChunkedColum
 from collidecli.storage.h5_files import DAMAGE, NewObjects, damaged, exact_texts
 from collidecli.storage.process_activity import data, structure, structure_step
 
-# Writer of the groups of a contact set beside /rigid_contacts.
+# Writer of the tables of contacts.
 
 
-class GroupWriter:
-    """Writes the rows of groups, block by block in the order of cells, with a few chunks of each dataset in memory.
+class TableWriter:
+    """Writes the rows of tables, block by block in the order of cells, with a few chunks of each dataset in memory.
 
     float_type: of the columns that follow the motion. digest: of the datasets. chunk_rows: 0 is CHUNK_ROWS.
-    Raises ValueError for a group that refers to rows of a group that is not written.
+    Raises ValueError for a table that refers to rows of a table that is not written.
     """
 
     def __init__(
         self,
         objects: NewObjects,
-        groups: Sequence[ContactGroup],
+        tables: Sequence[ContactGroup],
         float_type: np.dtype,
         compression: str,
         digest: type[DatasetDigest],
         chunk_rows: int = 0,
     ) -> None:
-        self._tables = {
-            group.name: _Table(objects, group, float_type, compression, digest, chunk_rows or CHUNK_ROWS)
-            for group in groups
+        self.tables = {
+            table.name: _Table(objects, table, float_type, compression, digest, chunk_rows or CHUNK_ROWS)
+            for table in tables
         }
-        names = {group.name for group in groups}
-        for group in groups:
-            if missing := set(group.references.values()) - names:
-                raise ValueError(f"{group.name} refers to rows of {sorted(missing)}, which is not written")
+        for table in tables:
+            if missing := set(table.references.values()) - set(self.tables):
+                raise ValueError(f"{table.name} refers to rows of {sorted(missing)}, which is not written")
 
-    def append(self, groups: Mapping[str, GroupRows], cell_count: int, threads: ChunkThreads | None = None) -> None:
+    def append(self, rows: Mapping[str, GroupRows], threads: ChunkThreads | None = None) -> None:
         """Adds the rows of the next cells. threads: for hashing and filtering; None is the calling thread."""
-        if set(groups) != set(self._tables):
-            raise ValueError(f"block has groups {sorted(groups)}, the file {sorted(self._tables)}")
-        first_row = {name: table.row_count for name, table in self._tables.items()}
-        for name, table in self._tables.items():
-            rows = groups[name]
-            if len(rows.cell_counts) != cell_count:
-                raise ValueError(f"group {name} has {len(rows.cell_counts)} cells, the block {cell_count}")
-            table.append(rows, first_row, threads)
+        if set(rows) != set(self.tables):
+            raise ValueError(f"block has groups {sorted(rows)}, the file {sorted(self.tables)}")
+        cell_count = len(next(iter(rows.values())).cell_counts)
+        first_row = {name: table.row_count for name, table in self.tables.items()}
+        for name, table in self.tables.items():
+            if len(rows[name].cell_counts) != cell_count:
+                raise ValueError(f"table {name} has {len(rows[name].cell_counts)} cells, the block {cell_count}")
+            table.append(rows[name], first_row, threads)
 
     def finish(self, threads: ChunkThreads | None = None) -> list[DatasetDigest]:
         """Writes the last chunks; returns the datasets' digests."""
-        return [digest for table in self._tables.values() for digest in table.finish(threads)]
+        return [digest for table in self.tables.values() for digest in table.finish(threads)]
 
 
 class _Table:
-    """One group of the file: its columns grow together, each list's values and every start on their own."""
+    """One table of the file: its columns grow together, each list's values and every start on their own."""
 
     def __init__(
         self,
         objects: NewObjects,
-        group: ContactGroup,
+        definition: ContactGroup,
         float_type: np.dtype,
         compression: str,
         digest: type[DatasetDigest],
         chunk_rows: int,
     ) -> None:
-        def column(definition: Column) -> ChunkedColumn:
-            path, dtype = f"/{group.name}/{definition.name}", definition.dtype_for(float_type)
-            row_shape = schema.row_shape(definition)
-            return ChunkedColumn(objects, path, dtype, row_shape, definition.unit, compression, digest)
+        def column(column: Column) -> ChunkedColumn:
+            path, dtype = f"/{definition.name}/{column.name}", column.dtype_for(float_type)
+            return ChunkedColumn(objects, path, dtype, schema.row_shape(column), column.unit, compression, digest)
 
-        def start(name: str) -> ChunkedColumn:
-            return ChunkedColumn(objects, f"/{group.name}/{name}", np.dtype(np.int64), (), "", compression, digest)
-
+        starts = ("cell_start", *(held.start for held in definition.lists))
         self.row_count = 0
-        self._group = group
-        self._rows_of = [column(definition) for definition in group.columns]
-        self._values_of = [column(held.column) for held in group.lists]
-        self._starts_of = [start("cell_start"), *(start(held.start) for held in group.lists)]
-        self._rows = ChunkedColumns(self._rows_of, chunk_rows)
+        self._definition = definition
+        self._starts_of = [column(new_column(name, "int64", 1, "", "")) for name in starts]
+        self._rows_of = [column(one) for one in definition.columns]
+        self._values_of = [column(held.column) for held in definition.lists]
+        self.rows = ChunkedColumns(self._rows_of, chunk_rows)
         self._values = [ChunkedColumns([values], chunk_rows) for values in self._values_of]
         self._starts = [ChunkedColumns([starts], chunk_rows) for starts in self._starts_of]
         self._ends = [0] * len(self._starts)
@@ -112,26 +116,25 @@ class _Table:
             starts.append([np.zeros(1, np.int64)])
 
     def append(self, rows: GroupRows, first_row: Mapping[str, int], threads: ChunkThreads | None) -> None:
-        """Adds rows. first_row: of each group in the file, at this block."""
-        group = self._group
-        if set(rows.columns) != {column.name for column in group.columns}:
-            raise ValueError(f"group {group.name} has columns {sorted(rows.columns)}")
-        if set(rows.lists) != {held.column.name for held in group.lists}:
-            raise ValueError(f"group {group.name} has lists {sorted(rows.lists)}")
-        count = rows.row_count
-        columns = [rows.columns[column.name] for column in group.columns]
-        lists = [rows.lists[held.column.name] for held in group.lists]
+        """Adds rows. first_row: of each table in the file, at this block."""
+        table, count = self._definition, rows.row_count
+        if set(rows.columns) != {column.name for column in table.columns}:
+            raise ValueError(f"table {table.name} has columns {sorted(rows.columns)}")
+        if set(rows.lists) != {held.column.name for held in table.lists}:
+            raise ValueError(f"table {table.name} has lists {sorted(rows.lists)}")
+        columns = [rows.columns[column.name] for column in table.columns]
+        lists = [rows.lists[held.column.name] for held in table.lists]
         for values in (*columns, *(lengths for lengths, _ in lists)):
             if len(values) != count:
-                raise ValueError(f"group {group.name}: a column has {len(values)} rows for {count}")
-        for index, column in enumerate(group.columns):
-            if column.name in group.references:
-                columns[index] = columns[index] + columns[index].dtype.type(first_row[group.references[column.name]])
-        self._rows.append(columns, threads)
+                raise ValueError(f"table {table.name}: a column has {len(values)} rows for {count}")
+        for index, column in enumerate(table.columns):
+            if column.name in table.references:
+                columns[index] = columns[index] + columns[index].dtype.type(first_row[table.references[column.name]])
+        self.rows.append(columns, threads)
         self._append_starts(0, rows.cell_counts)
         for index, (lengths, values) in enumerate(lists):
             if int(lengths.sum()) != len(values):
-                raise ValueError(f"group {group.name}: lists of {int(lengths.sum())} values have {len(values)}")
+                raise ValueError(f"table {table.name}: lists of {int(lengths.sum())} values have {len(values)}")
             self._append_starts(index + 1, lengths)
             self._values[index].append([values], threads)
         self.row_count += count
@@ -143,7 +146,7 @@ class _Table:
         self._starts[index].append([ends])
 
     def finish(self, threads: ChunkThreads | None) -> list[DatasetDigest]:
-        for grown in (*self._starts, self._rows, *self._values):
+        for grown in (*self._starts, self.rows, *self._values):
             grown.finish(threads)
         return [each.digest for each in (*self._starts_of, *self._rows_of, *self._values_of)]
 
@@ -203,7 +206,6 @@ class ContactWriter:
         _check_frames(model, frame_count, time, step, episodes)
         self._cell_count = frame_count * model.world_count
         self._next_cell = 0
-        self._row_count = 0
         self._ended = False
         self.content_sha256 = ""
         self._version = schema.version_of(major, [group.name for group in groups])
@@ -215,15 +217,8 @@ class ContactWriter:
         try:
             self._file = h5py.File(self._output, "w")
             self._objects = NewObjects(self._file)
-            start = ChunkedColumn(
-                self._objects, schema.CELL_START, np.dtype(np.int64), (), "", compression, self._digest
-            )
-            self._columns = self._new_columns(columns, float_type, compression)
-            self._datasets = [start, *self._columns.values()]
-            self._starts = ChunkedColumns([start], chunk_rows or CHUNK_ROWS)
-            self._contacts = ChunkedColumns(list(self._columns.values()), chunk_rows or CHUNK_ROWS)
-            self._starts.append([np.zeros(1, np.int64)])
-            self._groups = GroupWriter(self._objects, groups, float_type, compression, self._digest, chunk_rows)
+            tables = (replace(RIGID_CONTACTS, columns=tuple(columns)), *groups)
+            self._tables = TableWriter(self._objects, tables, float_type, compression, self._digest, chunk_rows)
             self._settled = chunk_rows > 0
             self._threads = ChunkThreads(threads + 1)
             self._alone = threads == 1
@@ -234,22 +229,6 @@ class ContactWriter:
         except BaseException:
             self._abandon()
             raise
-
-    def _new_columns(
-        self, columns: Sequence[Column], float_type: np.dtype, compression: str
-    ) -> dict[str, ChunkedColumn]:
-        return {
-            column.name: ChunkedColumn(
-                self._objects,
-                schema.column_path(column),
-                column.dtype_for(float_type),
-                schema.row_shape(column),
-                column.unit,
-                compression,
-                self._digest,
-            )
-            for column in columns
-        }
 
     def _begin(self) -> None:
         """Writes the header, once."""
@@ -301,36 +280,27 @@ class ContactWriter:
         """Adds the contacts of the next cells. Raises OutputError after a failed write."""
         if block.first_cell != self._next_cell:
             raise ValueError(f"block begins at cell {block.first_cell}, the next cell is {self._next_cell}")
-        if set(block.columns) != set(self._columns):
-            raise ValueError(f"block has columns {sorted(block.columns)}, the file {sorted(self._columns)}")
-        count = block.contact_count
-        for name, values in block.columns.items():
-            if len(values) != count:
-                raise ValueError(f"column {name} has {len(values)} rows for {count} contacts")
         self._begin()
         self._next_cell += len(block.cell_counts)
-        self._starts.append([self._row_count + np.cumsum(block.cell_counts, dtype=np.int64)])
-        self._row_count += count
-        self._settle_chunks()
-
-        threads = None if self._alone else self._threads
-        self._contacts.append([block.columns[name] for name in self._columns], threads)
-        self._groups.append(block.groups, len(block.cell_counts), threads)
+        self._settle_chunks(block.contact_count)
+        self._tables.append(block.tables, None if self._alone else self._threads)
         self._output.check()
 
-    def _settle_chunks(self) -> None:
+    def _settle_chunks(self, count: int) -> None:
         """Shortens the chunks of a short set, once, so that most chunks are filtered before the last block arrives.
 
-        Before, less than a chunk has been appended.
+        count: of the contacts of the next block. Before, less than a chunk has been appended.
         """
-        if self._settled or self._row_count < SHORT_CHUNK_ROWS:
+        contacts = self._tables.tables[RIGID_CONTACTS.name]
+        row_count = contacts.row_count + count
+        if self._settled or row_count < SHORT_CHUNK_ROWS:
             return
         self._settled = True
-        expected = self._row_count * self._cell_count // self._next_cell
+        expected = row_count * self._cell_count // self._next_cell
         rows = CHUNK_ROWS
         while rows > SHORT_CHUNK_ROWS and rows * LEAST_CHUNKS > expected:
             rows //= 2
-        self._contacts.shorten(rows)
+        contacts.rows.shorten(rows)
 
     def end_contacts(self) -> None:
         """Writes the last chunks and the content hash; no `append` may follow. `finish` calls it if needed."""
@@ -340,9 +310,7 @@ class ContactWriter:
             raise ValueError(f"{self._next_cell} of {self._cell_count} cells were appended")
         self._ended = True
         self._begin()
-        self._starts.finish()
-        self._contacts.finish(self._threads)
-        self._digests += self._groups.finish(self._threads) + [dataset.digest for dataset in self._datasets]
+        self._digests += self._tables.finish(self._threads)
         self.content_sha256 = content_hash(self._digests)
         self._open_file()
         write_content_hash(self._objects, self._version, self._digests, self.content_sha256)
@@ -437,7 +405,7 @@ def _model_values(model: Model) -> dict[str, np.ndarray | Sequence[str]]:
 # Writer of a contact set with the tables of another contact set, unchanged to the bit.
 
 MODEL = "/model"
-KNOWN_GROUPS = ("model", "time", "rigid_contacts")
+KNOWN_GROUPS = ("model", "time")
 EPISODE_NAMES = tuple(table.path.rpartition("/")[2] for table in schema.EPISODE_TABLES)
 
 
@@ -483,21 +451,19 @@ def model_attributes(contacts: ContactSet) -> dict[str, Any]:
 
 def check_groups(contacts: ContactSet) -> None:
     """Raises InputError for data that this version cannot merge."""
-    columns = {"cell_start", *schema.COLUMN_NAMES, *contacts.optional_columns}
     file: Any = contacts.file
     known = (
         *KNOWN_GROUPS,
         *excluded_groups(contacts.version),
-        *contacts.groups,
+        *contacts.tables,
         *(("episode",) if contacts.episodes is not None else ()),
     )
     unknown = [f"/{name}" for name in file if name not in known]
     if contacts.episodes is not None:
         unknown += [f"/episode/{name}" for name in file["episode"] if name not in EPISODE_NAMES]
     unknown += [f"/time/{name}" for name in file["time"] if name not in ("step", "time")]
-    for group, table in contacts.groups.items():
-        unknown += [f"/{group}/{name}" for name in file[group] if name not in table.dataset_names]
-    unknown += [f"/rigid_contacts/{name}" for name in file["rigid_contacts"] if name not in columns]
+    for group, table in contacts.tables.items():
+        unknown += [f"/{group}/{name}" for name in file[group] if name not in table.definition.dataset_names]
     if unknown:
         raise InputError(
             f"this version cannot merge {unknown[0]}, which is not part of its format",
@@ -527,17 +493,16 @@ def _stored(file: str, path: str, dataset: h5py.Dataset) -> StoredTable:
 class MergedHeader:
     """Everything except contacts. version: of the format. attributes: of the root, by schema.SOURCE_ATTRIBUTES.
 
-    tables: of /model and /time. rules: attributes of /model. columns: each with its type. groups: beside
-    /rigid_contacts, with points of float_type. timing: of /timing; arrays and lists of strings become datasets,
-    mappings groups, other values attributes.
+    tables: of /model and /time. rules: attributes of /model. contacts: the tables of contacts, with points of
+    float_type. timing: of /timing; arrays and lists of strings become datasets, mappings groups, other values
+    attributes.
     """
 
     version: tuple[int, int]
     attributes: Mapping[str, str]
     tables: Sequence[StoredTable]
     rules: Mapping[str, Any]
-    columns: Sequence[tuple[Column, np.dtype]]
-    groups: Sequence[ContactGroup]
+    contacts: Sequence[ContactGroup]
     float_type: np.dtype
     timing: Mapping[str, Any]
 
@@ -569,28 +534,12 @@ def _write(
     objects: NewObjects, output: AtomicOutput, header: MergedHeader, blocks: Iterable[ContactBlock], compression: str
 ) -> str:
     digest = digest_class(header.version)
-    start = ChunkedColumn(objects, schema.CELL_START, np.dtype(np.int64), (), "", compression, digest)
-    columns = {
-        column.name: ChunkedColumn(
-            objects, schema.column_path(column), dtype, schema.row_shape(column), column.unit, compression, digest
-        )
-        for column, dtype in header.columns
-    }
-    starts, contacts = ChunkedColumns([start]), ChunkedColumns(list(columns.values()))
-    groups = GroupWriter(objects, header.groups, header.float_type, compression, digest)
+    contacts = TableWriter(objects, header.contacts, header.float_type, compression, digest)
     digests = _write_header(objects, header)
-    rows = 0
-    starts.append([np.zeros(1, np.int64)])
     for block in blocks:
-        starts.append([rows + np.cumsum(block.cell_counts, dtype=np.int64)])
-        rows += block.contact_count
-        contacts.append([block.columns[name] for name in columns])
-        groups.append(block.groups, len(block.cell_counts))
+        contacts.append(block.tables)
         output.check()
-    for grown in (starts, contacts):
-        grown.finish()
-    digests += groups.finish()
-    digests += [column.digest for column in (start, *columns.values())]
+    digests += contacts.finish()
     output.check()
     sha = content_hash(digests)
     write_content_hash(objects, header.version, digests, sha)
