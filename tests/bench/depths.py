@@ -12,8 +12,7 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 from tests.bench.result import BenchTable
-from tests.differential.test_mesh_depths import SHAPES, poses
-from tests.differential.test_real_mesh_pairs import meshes_of, near_poses
+from tests.differential.test_mesh_pairs import SHAPES, meshes_of, near_poses, overlapping_poses
 from tests.support.deep_poses import (
     collided,
     collided_on_terrain,
@@ -74,7 +73,7 @@ def _mesh_pairs() -> Iterator[tuple[TriangleMesh, TriangleMesh, np.ndarray]]:
     rng = np.random.default_rng(11)
     meshes = [triangle_mesh(*mesh, name) for name, mesh in SHAPES.items()]
     for first, second in combinations_with_replacement(meshes, 2):
-        yield first, second, poses(rng, PAIR_POSES)[:, 0]
+        yield first, second, overlapping_poses(rng, PAIR_POSES)[:, 0]
 
 
 def _robot_pairs() -> Iterator[tuple[TriangleMesh, TriangleMesh, np.ndarray]]:

@@ -1,4 +1,4 @@
-"""The inside of closed meshes: spheres in solids of known shape, and real robots' meshes against the winding number."""
+"""The inside of closed and hollow meshes: spheres in known solids, and real robots' meshes at any gap."""
 
 from __future__ import annotations
 
@@ -9,11 +9,23 @@ import numpy as np
 import pytest
 
 import collidecli
+from collidecli.errors import InputError
 from collidecli.importers.mesh_files import read_mesh
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.shape_config import ShapeConfig
+from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
-from tests.support.contact_contract import ROUNDING
-from tests.support.mesh_inside import engine_inside, robot_meshes, scattered_points, winding_numbers
+from tests.support.answer_forms import Form
+from tests.support.answer_rules import ROUNDING as ROUNDING_OF_SIGNS
+from tests.support.answer_rules import described, report, rules
+from tests.support.answers import PairCase, answers
+from tests.support.contact_contract import ROUNDING, columns
+from tests.support.heightfields import rough
+from tests.support.mesh_inside import FOLDERS, engine_inside, robot_meshes, scattered_points, winding_numbers
+from tests.support.mesh_pairs import box as hollow_box
+from tests.support.mesh_pairs import mesh_distance, placed
+from tests.support.meshes import blob, point_distances
+from tests.support.real_meshes import real_cases, real_mesh, true_distances
 from tests.support.solids import Mesh, box, joined, knot, turned
 
 SIZES = (1e-3, 1.0, 1e3)
@@ -149,3 +161,252 @@ def test_all_real_meshes_have_the_inside_of_the_winding_number():
         pytest.skip("no robots are installed")
     closed = [check_file(path, seed) for seed, path in enumerate(paths)]
     assert sum(closed) > 0.5 * len(closed)
+
+
+# Hollow meshes: only the surface collides, from both sides; against brute force over their triangles.
+
+HOLLOW = ShapeConfig(is_solid=False)
+BLOB = blob(np.random.default_rng(3), 7, 9)
+FRAMES = 40
+
+
+def inside_and_outside(seed: int, size: float) -> np.ndarray:
+    """float64[FRAMES, 1, 2, 7]: turned at random, the second anywhere about the first's middle."""
+    rng = np.random.default_rng(seed)
+    body_q = rng.normal(size=(FRAMES, 1, 2, 7))
+    body_q[..., 3:] /= np.linalg.norm(body_q[..., 3:], axis=-1, keepdims=True)
+    body_q[:, 0, 0, :3] = 0.0
+    body_q[:, 0, 1, :3] *= 0.6
+    body_q[..., :3] *= size
+    return body_q
+
+
+def least_distances(add_first, add_second, body_q: np.ndarray, gap: float) -> np.ndarray:
+    builder = ModelBuilder()
+    builder.default_gap = gap
+    add_first(builder, builder.add_body())
+    add_second(builder, builder.add_body())
+    found = collidecli.collide(builder.finalize(), body_q, device="cpu", cache_limit=0)
+    return np.array([found.cell(frame, 0).distance.min(initial=np.inf) for frame in range(len(body_q))])
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("other", ["sphere", "box", "mesh"])
+def test_the_distance_inside_is_that_of_the_surface(other, size):
+    """Where the two do not cross, inside and outside; a solid mesh has contacts with all that is inside."""
+    radius, small = 0.05 * size, hollow_box(*(0.05 * size * np.ones(3)))
+    adds = {
+        "sphere": lambda b, body: b.add_shape_sphere(body, radius=radius),
+        "box": lambda b, body: b.add_shape_box(body, None, radius, radius, radius),
+        "mesh": lambda b, body: b.add_shape_mesh(body, *small, cfg=HOLLOW),
+    }
+    body_q = inside_and_outside(1, size)
+    shell = BLOB[0] * size, BLOB[1]
+    found = least_distances(lambda b, body: b.add_shape_mesh(body, *shell, cfg=HOLLOW), adds[other], body_q, 0.3 * size)
+    solid = least_distances(lambda b, body: b.add_shape_mesh(body, *shell), adds[other], body_q, 0.3 * size)
+    apart = inside = 0
+    for frame in range(FRAMES):
+        corners = placed(shell, body_q[frame, 0, 0])
+        if other == "sphere":
+            true = float(point_distances(corners, body_q[frame, 0, 1, :3]).min()) - radius
+        else:
+            true = mesh_distance(corners, placed(small, body_q[frame, 0, 1]))
+        if 1e-6 * size < true < 0.3 * size * (1.0 - 1e-6):
+            assert found[frame] == pytest.approx(true, abs=3e-6 * size)
+            apart += 1
+            inside += solid[frame] < -radius
+        elif true > 0.3 * size * (1.0 + 1e-6):
+            assert found[frame] == np.inf
+    assert apart > 5
+    assert inside > 2
+
+
+def test_shells_in_each_other_on_a_terrain_and_with_particles():
+    large, small = hollow_box(1.0, 1.0, 1.0), hollow_box(0.3, 0.3, 0.3)
+    pose = np.zeros((1, 1, 2, 7))
+    pose[..., 6] = 1.0
+    for first, second, expected in ((HOLLOW, HOLLOW, 0.7), (HOLLOW, None, 0.7), (None, HOLLOW, -1.3)):
+        found = least_distances(
+            lambda b, body, cfg=first: b.add_shape_mesh(body, *large, cfg=cfg),
+            lambda b, body, cfg=second: b.add_shape_mesh(body, *small, cfg=cfg),
+            pose,
+            0.8,
+        )
+        assert found == pytest.approx(expected, abs=1e-6)
+    terrain = rough(1)
+    # The terrain's own vertices are inside the shell, 1 m from its sides.
+    above = least_distances(
+        lambda b, body: b.add_shape_mesh(body, *hollow_box(9.0, 9.0, 9.0), cfg=HOLLOW),
+        lambda b, body: b.add_shape_heightfield(body, terrain.heights, terrain.hx, terrain.hy, terrain.base),
+        pose,
+        0.1,
+    )
+    assert above[0] == np.inf
+    builder = ModelBuilder()
+    builder.add_shape_mesh(-1, *large, cfg=HOLLOW)
+    builder.add_particles(np.array([[0.0, 0.0, 0.0], [0.97, 0.0, 0.0], [1.5, 0.0, 0.0]]), radius=0.01)
+    contacts = collidecli.collide(builder.finalize(), device="cpu", soft_gap=0.05)
+    rows = contacts.groups["soft_contacts"].columns
+    assert rows["indices"][:, 0].tolist() == [1]
+    np.testing.assert_allclose(rows["distance"], 0.02, atol=1e-6)
+
+
+def test_inner_walls_stay_and_the_mesh_is_no_hull():
+    one, two = hollow_box(1.0, 1.0, 1.0), hollow_box(0.5, 0.5, 0.5)
+    both = np.concatenate([one[0], two[0] + [1.0, 0.0, 0.0]]), np.concatenate([one[1], two[1] + len(one[0])])
+    hollow, solid = (triangle_mesh(*both, "", is_solid=flag) for flag in (False, True))
+    assert len(hollow.face) == len(both[1])
+    assert len(solid.face) != len(both[1])
+    assert not hollow.is_closed
+    assert not hollow.has_front
+    builder = ModelBuilder()
+    builder.add_shape_mesh(-1, *one, cfg=HOLLOW)
+    builder.add_shape_mesh(-1, *one)
+    model = builder.finalize()
+    assert [surface is None for surface in model.convex_surfaces] == [True, False]
+
+
+def test_broad_phases_give_the_same_bits():
+    builder = ModelBuilder()
+    builder.default_gap = 0.1
+    builder.add_shape_mesh(builder.add_body(), *BLOB, cfg=HOLLOW)
+    builder.add_shape_mesh(builder.add_body(), 0.5 * BLOB[0], BLOB[1], cfg=HOLLOW)
+    model, body_q = builder.finalize(), inside_and_outside(2, 1.0)
+    found = [
+        columns(collidecli.collide(model, body_q, device="cpu", cache_limit=0, broad_phase=name, chunk_cells=chunk))
+        for name, chunk in (("nxn", 0), ("sap", 7), ("explicit", 1))
+    ]
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize(
+    ("add", "words"),
+    [
+        (lambda b: b.add_shape_sphere(-1, radius=1.0, cfg=HOLLOW), "a sphere cannot be hollow"),
+        (lambda b: b.add_shape_heightfield(-1, np.zeros((2, 2)), cfg=HOLLOW), "a heightfield cannot be hollow"),
+        (lambda b: b.add_shape_convex_hull(-1, BLOB[0], cfg=HOLLOW), "a convex mesh cannot be hollow"),
+        (lambda b: b.add_shape_mesh(-1, *BLOB, cfg=HOLLOW, two_sided=False), "hollow and one-sided"),
+        (lambda b: b.add_shape_mesh(-1, triangle_mesh(*BLOB, ""), cfg=HOLLOW), "the TriangleMesh is solid"),
+        (
+            lambda b: b.add_shape_mesh(-1, *BLOB, cfg=ShapeConfig(is_solid=False, sdf_max_resolution=16)),
+            "a hollow mesh has no signed distance field",
+        ),
+        (lambda b: b.add_shape_mesh(-1, *BLOB, cfg=ShapeConfig(is_solid="no")), "is_solid"),
+    ],
+)
+def test_refused_by_name(add, words):
+    with pytest.raises(InputError, match=words) as error:
+        add(ModelBuilder())
+    assert error.value.fix
+
+
+# Spheres, capsules and boxes around public robots' meshes: no contact has a wrong sign at any gap, none is missing.
+
+GAPS = (0.0, 1e-3, 0.02, 0.3)
+"""[m]"""
+BAND = 1e-6
+"""Of the mesh's half size: nearer to touching either sign is right, as FCL rounds so."""
+FCL = 1e-6
+"""Tolerance of FCL's distances, `DistanceRequest.distance_tolerance` [m]."""
+MOST_FACES = 60_000
+ELBOW, ARM, PALM = (
+    "upper_arm_v0/elbow_flex.stl",
+    "gr1/meshes/l_lower_arm_pitch.STL",
+    "alex_description/meshes/fb_palm_ref.obj",
+)
+"""Meshes whose surface crosses itself: contacts and clearances had different rules for what is inside."""
+SHOULDER = "g1_description/meshes/right_shoulder_yaw_link.STL"
+"""Two bodies with a common flush side and common vertices: a quarter of the surface was taken as hidden within them."""
+BALLS = [
+    # At a gap of 0.1 m these were as deep as they are far off.
+    (ELBOW, 0.01, (0.001679160378790151, 0.0584291192555024, -0.03381310578582203)),
+    (ELBOW, 0.03, (-0.00682046906646297, 0.06519482846207333, -0.13350103562860538)),
+    (ELBOW, 0.0007, (0.0009462352380298078, 0.10028167269831237, -0.13245335230515343)),
+    (ARM, 0.01, (-0.001378374847619615, 0.007465928185675652, -0.05164532743445942)),
+    # These are inside, and were apart at a gap of 0.1 m.
+    (ARM, 0.0007, (0.009149775762954629, 0.03096005638830783, 0.013663792767081004)),
+    (PALM, 0.0007, (0.04664282375999898, -0.017403398087469518, -0.04002426406421507)),
+    (PALM, 0.0007, (0.03226134140872006, -0.023426656951424416, -0.06254672520573908)),
+    (PALM, 0.0007, (0.006708638394954808, -0.010879490255340268, -0.011281663662122576)),
+]
+
+
+def contradictions(path: Path, count: int, seed: int) -> tuple[list[str], int]:
+    """What is wrong about `count` poses of each kind, and the number of poses that are judged."""
+    cases, solid = real_cases(path, count, seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = answers(cases, GAPS)
+        lines = report(cases, found, rules(cases, found, GAPS))
+    truth = np.concatenate([true_distances(case, solid) for case in cases])
+    size = cases[0].first.extent
+    surface = np.abs(truth) < BAND * size
+    for k, gap in enumerate(GAPS):
+        least = found.least[k]
+        broken = {
+            "no overlap": (truth > 0.0) & (least < -ROUNDING_OF_SIGNS * size),
+            "an overlap": np.isinf(truth) & ~(least < ROUNDING_OF_SIGNS * size),
+            "a contact in the gap": (truth < gap - BAND * size) & np.isinf(least),
+            "the distance": (truth > 0.0) & np.isfinite(least) & (np.abs(least - truth) > max(BAND * size, FCL)),
+        }
+        for what, where in broken.items():
+            rows = np.flatnonzero(where & ~surface)
+            lines += [f"{len(rows)}: there is {what}, gap {gap:g} m; {described(cases, found, r)}; truth {truth[r]:g}"
+                      for r in rows[:3]]  # fmt: skip
+    return [f"{path.name}: {line}" for line in lines], int((~surface).sum())
+
+
+def check(paths: list[Path], count: int) -> None:
+    if not paths:
+        pytest.skip("no robots are installed")
+    wrong, judged = [], 0
+    for seed, path in enumerate(paths):
+        lines, poses = contradictions(path, count, seed)
+        wrong, judged = wrong + lines, judged + poses
+    assert judged > 2.5 * count * len(paths)
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize("part", [0, 1, *(pytest.param(k, marks=pytest.mark.slow) for k in range(2, 8))])
+def test_a_sample_of_real_meshes(part):
+    check([path for path in robot_meshes(SAMPLE) if path.as_posix().endswith(SAMPLE)][part::8], 6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(8))
+def test_real_meshes(part):
+    """Some of every folder: 256 meshes with 12 poses each."""
+    small = [path for path in robot_meshes() if path.stat().st_size < 50 * MOST_FACES]
+    check(small[:: max(1, len(small) // 256)][part::8], 4)
+
+
+def installed(ends: str) -> Path:
+    paths = [path for path in robot_meshes((ends,)) if path.as_posix().endswith(ends)]
+    if not paths:
+        pytest.skip(f"{ends} is not installed; {FOLDERS} may name its folder")
+    return paths[0]
+
+
+@pytest.mark.parametrize("ends", [ELBOW, ARM, PALM, SHOULDER], ids=lambda ends: Path(ends).stem)
+def test_meshes_that_cross_themselves(ends):
+    check([installed(ends)], 30)
+
+
+@pytest.mark.parametrize(("ends", "radius", "center"), BALLS)
+def test_balls_at_meshes_that_cross_themselves(ends, radius, center):
+    """By the winding number and the nearest triangle, at every gap and for every answer."""
+    path = installed(ends)
+    first, solid = real_mesh(path)
+    poses = np.array([[[0.0] * 6 + [1.0], [*center, 0.0, 0.0, 0.0, 1.0]]])
+    case = PairCase(first, Form("sphere", ShapeType.SPHERE, (radius,)), 1.0, poses)
+    truth = true_distances(case, solid)[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = answers([case], (0.0, 0.02, 0.1))
+    for least in (*found.least[:, 0], found.clearance[0]):
+        if truth > 0.0:
+            assert least == pytest.approx(truth, abs=BAND * first.extent) or least == np.inf
+        else:
+            assert least < -radius
+    assert found.least[2, 0] < 0.1

@@ -1,22 +1,30 @@
-"""Contacts, touch_only, clearance, signed distances and sweeps agree about every pair, at any gap.
-
-Each answer has its own entry point; the rules between them are in tests/support/answer_rules.py.
-"""
+"""Contacts, touch_only, clearance, distances, gradients and sweeps agree about every pair, at any gap."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from itertools import combinations_with_replacement, pairwise
 
 import numpy as np
 import pytest
 
 import collidecli
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.model import Model
+from collidecli.scene.shape_config import ShapeConfig
+from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
+from tests.matrix.forms import CELLS
+from tests.matrix.page import cell_name
+from tests.matrix.routes import NEVER, route
+from tests.matrix.runs import contacts_of, poses_for
 from tests.support.answer_forms import SPHERE, Form, forms
 from tests.support.answer_rules import FLOAT32, ROUNDING, report, rules, touches_a_back
 from tests.support.answers import Answers, PairCase, answers, deepest, model_of, placed, random_case
 from tests.support.contact_sets import write_contact_set
+from tests.support.meshes import prism
+from tests.support.random_scenes import ROUND_AND_FLAT, add_shapes, random_poses
 
 CLASSES = {
     "convex-convex": ("convex", "convex"),
@@ -192,3 +200,208 @@ def particle_answers(form: Form, scale: float, points: np.ndarray) -> tuple[np.n
     assert found is not None
     swept[found.particle] = np.where(found.touches, 1, -1)
     return least, swept
+
+
+# Poses at which the answers about a pair once disagreed; random ones are in test_agreement.py.
+
+FOUND = {
+    "the nearest point is beside a vertex of the rim by less than a touch": (
+        ("heightfield", "smooth"),
+        ("closed", "elbow"),
+        1e3,
+        (-1.6846449314248246, -0.8659984735054781, -0.09860787907865042),
+        (0.38711051085677306, 0.6329861614167783, 0.6667112249280955, 0.0704990382483252),
+    ),
+    "the overlap of an ellipsoid is less than the rounding of a float32 height": (
+        ("heightfield", "rough"),
+        ("convex", "ellipsoid"),
+        1e-3,
+        (0.18855052598074779, 0.03834489128216172, 0.3357186256534705),
+        (0.3336135597745693, -0.5981819478271564, 0.7266662374107103, -0.053259078433727576),
+    ),
+    "a cap is behind a triangle parallel to it by 6e-9 of the size": (
+        ("heightfield", "smooth"),
+        ("convex", "cylinder"),
+        1.0,
+        (0.6960173780228346, 0.02462093145571506, -0.40968783718704077),
+        (0.6089334297137697, 0.7623553894455778, -0.13675401558609715, -0.17120945529200302),
+    ),
+    "a vertex is below a cone's base, 4e-9 of the size inside its rim": (
+        ("open", "channel"),
+        ("convex", "cone"),
+        1.0,
+        (-0.5042078878671323, 0.8051082095855479, 1.0600427733640951),
+        (-0.09635317710079579, 0.07220677256377295, 0.8204509578370047, -0.5588939729884798),
+    ),
+}
+"""Each pair, its size [m], and the second shape's position, of the unit size, and rotation."""
+
+
+def form_named(kind: str, name: str) -> Form:
+    return next(form for form in forms()[kind] if form.name == name)
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_answers_agree_at(name):
+    first, second, scale, position, rotation = FOUND[name]
+    pose = np.array([[[0, 0, 0, 0, 0, 0, 1], [*position, *rotation]]], float)
+    cases = [PairCase(form_named(*first), form_named(*second), scale, pose)]
+    found = answers(cases)
+    broken = report(cases, found, rules(cases, found))
+    assert not broken, "\n" + "\n".join(broken)
+
+
+# Gradients of distance against central differences in float64 of the least distance, for every pair of types.
+
+FRAMES = 40
+STEP = 1e-4
+"""Displacement [m] and rotation [rad] of the differences."""
+SMOOTH = 0.02
+"""Largest second difference over STEP of a distance without a kink, whose curvature is then below 200 / m."""
+ERROR = 2e-3
+"""Of a difference: STEP^2 / 6 times a third derivative of 200^2 / m^2 is 7e-5, rounding of EPA 1e-9 / STEP is 1e-5, and
+a float32 point 1e-7 / STEP is 1e-3."""
+DEPTH_ERROR = 0.02
+"""The same of depths in surfaces of triangles, which are found to 1e-6 of a size of some 1 m: 2e-6 / STEP."""
+GRADIENT_PAIRS = [
+    *combinations_with_replacement(ROUND_AND_FLAT, 2),
+    *((ShapeType.PLANE, kind) for kind in (*ROUND_AND_FLAT, ShapeType.MESH)),
+    *((kind, ShapeType.MESH) for kind in (ShapeType.SPHERE, ShapeType.BOX, ShapeType.CONVEX_MESH)),
+    *((kind, ShapeType.HEIGHTFIELD) for kind in (ShapeType.SPHERE, ShapeType.BOX)),
+    (ShapeType.MESH, ShapeType.MESH),
+]
+BRACKET = [(0.0, 0.0), (0.3, 0.0), (0.3, 0.1), (0.1, 0.1), (0.1, 0.3), (0.0, 0.3)]
+FAR = ShapeConfig(gap=2.0)
+
+
+def pair_model(first: ShapeType, second: ShapeType, seed: int) -> Model:
+    builder, rng = ModelBuilder(), np.random.default_rng(seed)
+    for name, kind in (("first", first), ("second", second)):
+        if kind in ROUND_AND_FLAT:
+            add_shapes(builder, rng, 1, lambda index: FAR, (kind,), name)
+            continue
+        body = builder.add_body(key=name)
+        if kind == ShapeType.PLANE:
+            builder.add_shape(body, kind, (), [0.1, -0.2, 0.3, 0.0, 0.6, 0.0, 0.8], FAR, key=name)
+        elif kind == ShapeType.MESH:
+            builder.add_shape_mesh(body, *prism(BRACKET, 0.1), cfg=FAR, key=name)
+        else:
+            heights = rng.uniform(0.0, 0.15, (3, 3))
+            builder.add_shape_heightfield(body, heights, hx=0.3, hy=0.3, cfg=FAR, key=name)
+    return builder.finalize()
+
+
+def rotated(pose: np.ndarray, axis: int, angle: float) -> np.ndarray:
+    """Poses [..., 7] after a rotation about an axis of the world through the body's origin."""
+    x, y, z, w = (pose[..., 3 + k] for k in range(4))
+    sine, cosine = np.sin(0.5 * angle), np.cos(0.5 * angle)
+    u, v, t = (sine * (axis == k) for k in range(3))
+    turned = [
+        cosine * x + u * w + v * z - t * y,
+        cosine * y + v * w + t * x - u * z,
+        cosine * z + t * w + u * y - v * x,
+        cosine * w - u * x - v * y - t * z,
+    ]
+    return np.concatenate([pose[..., :3], np.stack(turned, axis=-1)], axis=-1)
+
+
+def moved(poses: np.ndarray, body: int, axis: int, step: float) -> np.ndarray:
+    """Poses float64[F, 1, 2, 7] with one body moved along axis 0 to 2 or turned about axis 3 to 5."""
+    found = poses.copy()
+    if axis < 3:
+        found[:, :, body, axis] += step
+    else:
+        found[:, :, body] = rotated(poses[:, :, body], axis - 3, step)
+    return found
+
+
+def least(contacts: collidecli.Contacts) -> tuple[np.ndarray, np.ndarray]:
+    """Row and float64 distance of the least contact of each frame."""
+    start = contacts.cell_start
+    assert (np.diff(start) > 0).all(), "every frame has a contact within the gap"
+    rows = np.array([a + np.argmin(contacts.distance[a:b]) for a, b in pairwise(start)])
+    apart = contacts.point1[rows] - contacts.point0[rows]
+    return rows, np.sign(contacts.distance[rows]) * np.linalg.norm(apart, axis=1)
+
+
+@pytest.mark.parametrize(("first", "second"), GRADIENT_PAIRS, ids=lambda kind: kind.label)
+def test_gradients_are_those_of_the_least_distance(first, second):
+    model = pair_model(first, second, int(first) * 16 + int(second))
+    poses = random_poses(np.random.default_rng(int(first) + 5), (FRAMES, 1, 2), 0.25)
+    columns = ["distance_grad0", "distance_grad1", "grad_exact"]
+    contacts = collidecli.collide(model, poses, device="cpu", columns=columns)
+    rows, here = least(contacts)
+    body = model.shapes.body
+    sides = (int(body[0]), int(body[1]))
+    assert sides == (0, 1)
+    steps = [(side, axis) for side in (0, 1) for axis in range(6)]
+    probes = [moved(poses, side, axis, sign * STEP) for side, axis in steps for sign in (-1.0, 1.0)]
+    _, probed = least(collidecli.collide(model, np.concatenate(probes), device="cpu"))
+    probed = probed.reshape(len(steps), 2, len(poses))
+    is_exact = contacts.columns["grad_exact"] == 1
+    assert np.isin(np.flatnonzero(is_exact), rows).all(), "one contact of a pair at most"
+    smooth = (np.abs(probed.sum(axis=1) - 2.0 * here) < SMOOTH * STEP).all(axis=0)
+    assert smooth.mean() > 0.5
+    # Slopes of depths in surfaces of triangles differ over the column's shorter steps.
+    is_certain = smooth & ((here > 0.0) | (second < ShapeType.MESH))
+    assert is_exact[rows][is_certain].all()
+    assert is_exact[rows][smooth].mean() > 0.7
+    smooth &= is_exact[rows]
+    for index, (side, axis) in enumerate(steps):
+        gradient = contacts.columns[f"distance_grad{side}"][rows, axis]
+        difference = (probed[index, 1] - probed[index, 0]) / (2.0 * STEP)
+        allowed = np.where(is_certain, ERROR, DEPTH_ERROR)
+        assert (np.abs(gradient - difference) < allowed)[smooth].all(), (side, axis)
+
+
+# The depth of a pair and the directions of its deepest contacts do not depend on the gap, for all pairs of types.
+
+GAPS = (0.0, 1e-3, 1e-2, 0.1, 1.0)
+"""Of the size."""
+GAP_ROUNDING = 1e-9
+"""Of the size; a depth below it is a touch. Beyond it float32 of a distance may differ in its last place."""
+GAP_FLOAT32 = 2.0**-23
+TURN = 1e-5
+"""Of a normal: mesh contacts merge within 1e-6 rad, and float32 rounds 1e-7."""
+TOUCHING = [cell for cell in CELLS if route(*cell) != NEVER]
+
+
+def deepest_of(contacts, frame: int, world: int) -> tuple[float, np.ndarray]:
+    """The least distance, 0 without penetration, and the normals [n, 3] of the contacts that have it."""
+    cell = contacts.cell(frame, world)
+    least = float(cell.distance.min(initial=0.0))
+    if least > -GAP_ROUNDING:
+        return 0.0, np.zeros((0, 3))
+    return least, cell.normal[cell.distance <= least + GAP_ROUNDING + GAP_FLOAT32 * abs(least)].astype(np.float64)
+
+
+def covered(normals: np.ndarray, others: np.ndarray) -> bool:
+    """Whether each normal is among others."""
+    return all((np.abs(others - normal).max(1) < TURN).any() for normal in normals)
+
+
+def differences(poses: np.ndarray) -> tuple[dict[str, list[str]], int]:
+    """Of each pair the poses at which a gap changes what is deepest; and the number of overlaps."""
+    runs = [contacts_of(TOUCHING, poses, 1.0, gap) for gap in GAPS]
+    wrong: dict[str, list[str]] = {}
+    overlaps = 0
+    for world, cell in enumerate(TOUCHING):
+        for frame in range(len(poses)):
+            found = [deepest_of(run, frame, world) for run in runs]
+            depth, normals = found[0]
+            overlaps += depth < 0.0
+            allowed = GAP_ROUNDING + GAP_FLOAT32 * abs(depth)
+            for gap, (other, theirs) in zip(GAPS[1:], found[1:], strict=True):
+                if abs(other - depth) > allowed or not (covered(normals, theirs) and covered(theirs, normals)):
+                    pose = poses[frame, world].tolist()
+                    text = f"{depth} along {normals.tolist()}, at gap {gap:g} {other} along {theirs.tolist()}: {pose}"
+                    wrong.setdefault(cell_name(cell), []).append(text)
+                    break
+    return wrong, overlaps
+
+
+@pytest.mark.parametrize(("poses", "seed"), [(9, 20), pytest.param(60, 21, marks=pytest.mark.slow)])
+def test_the_deepest_contact_does_not_depend_on_the_gap(poses, seed):
+    wrong, overlaps = differences(poses_for(TOUCHING, poses, seed))
+    assert overlaps > poses * len(TOUCHING) / 5
+    assert not wrong, "\n".join(f"{name}: {len(texts)}, first {texts[0]}" for name, texts in wrong.items())

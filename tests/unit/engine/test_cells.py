@@ -1,17 +1,60 @@
-"""World poses of every shape in every cell, against NumPy: recorded worlds, global bodies, chunks within a batch."""
+"""Cells, blocks, chunks and parts of cells: poses in each, sizes, order, halving and refusal by the memory limit."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
+import warp as wp
 
-from collidecli.engine.cells import BlockShape, PoseBatch, transform_chunk
-from collidecli.engine.runtime.workspace import Workspace
+from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune
+from collidecli.engine.candidates import blocks_of_motion, world_offset
+from collidecli.engine.cells import (
+    MAX_SHIFT,
+    MIN_LANES,
+    BlockShape,
+    PoseBatch,
+    block_shape,
+    cell_blocks,
+    transform_chunk,
+)
+from collidecli.engine.chunking import (
+    MIN_SECONDS,
+    ON_CPU,
+    ON_DEVICE,
+    UNLIMITED,
+    WAITING_BLOCKS,
+    batch_cells,
+    block_cells,
+    cells_within,
+    chunk_cells,
+    default_memory_limit,
+    first_batch_cells,
+    halves,
+    min_cells,
+    probe_cells,
+    whole_blocks,
+    worker_memory,
+)
+from collidecli.engine.device_model import LANES
+from collidecli.engine.geometry.bounds import bounding_box, rounded_down, rounded_up
+from collidecli.engine.pipeline import ChunkReport, CollisionPipeline, find_device, joined_parts
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
+from collidecli.engine.scheduler import Workers
+from collidecli.engine.shape_lanes import BOUND_NUMBERS, LOWER, UPPER
+from collidecli.errors import InputError
 from collidecli.numerics.matrices import IDENTITY
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.placement import compose
-from tests.support.engine_runs import pipeline_of
+from collidecli.scene.tables import ContactBlock
+from tests.support.engine_runs import MEMORY, PHASES, assert_identical, candidates_of, contacts_of, pipeline_of
+from tests.support.random_scenes import mixed_builder, random_poses
 
 PLACES = ((0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), (10.0, -20.0, 5.0, 0.0, 0.6, 0.0, 0.8))
 FRAMES = 3
@@ -80,3 +123,557 @@ def test_chunks_of_whole_blocks_share_a_layout():
         layouts.append(len(workspace.cell_layouts))
         first_cell += count
     assert layouts == [1, 1, 1, 2]
+
+
+# Cells as lanes of blocks, and contacts that do not depend on the size of blocks.
+
+
+@pytest.mark.parametrize("of_one_world", [False, True])
+@pytest.mark.parametrize("shift", [0, 3, 5])
+@pytest.mark.parametrize("first", [0, 3])
+@pytest.mark.parametrize("templates", [[0], [0, 0, 0], [0, 1, 0, 2, 1]])
+def test_every_cell_is_one_lane_of_a_block_of_its_template(templates, first, shift, of_one_world):
+    template = np.array(templates)
+    cells = np.arange(first, first + 61)
+    frame, world = np.divmod(cells, len(template))
+    blocks = cell_blocks(template[world], world, BlockShape(shift, of_one_world))
+    lanes = 1 << shift
+    assert len(blocks.lane_cell) == lanes * len(blocks.block_size)
+    np.testing.assert_array_equal(blocks.lane_cell[blocks.cell_lane], np.arange(61))
+    seen = []
+    by_block = blocks.lane_cell.reshape(-1, lanes)
+    for own, size, of_block in zip(by_block, blocks.block_size, blocks.block_template, strict=True):
+        used = own[:size]
+        seen += used.tolist()
+        assert (own[size:] == own[0]).all()
+        assert (template[world[used]] == of_block).all()
+        for each in np.unique(world[used]):
+            assert (np.diff(frame[used[world[used] == each]]) == 1).all()
+        if of_one_world:
+            assert len(np.unique(world[used])) == 1
+    assert sorted(seen) == list(range(61))
+
+
+@pytest.mark.parametrize(
+    ("cells", "templates", "of_one_world", "lanes"),
+    [
+        (1, [0], False, 1),
+        (2, [0], False, 8),
+        (8, [0], False, 8),
+        (9, [0], False, 16),
+        (31, [0], False, 32),
+        (5000, [0], False, 32),
+        (32, [0] * 32, False, 32),
+        (32, [0] * 32, True, 1),
+        (320, [0] * 32, True, 16),
+        (16, [0, 1], False, 8),
+    ],
+)
+def test_blocks_hold_the_cells_that_may_share_one_and_are_not_larger(cells, templates, of_one_world, lanes):
+    shape = block_shape(cells, np.array(templates), BlockShape(MAX_SHIFT, of_one_world))
+    assert shape.lanes == lanes
+    assert shape.lanes == 1 or shape.lanes >= MIN_LANES
+
+
+def in_blocks(pipeline: CollisionPipeline, shape: BlockShape) -> CollisionPipeline:
+    """The pipeline with other blocks."""
+    return replace(pipeline, broad_phase=replace(pipeline.broad_phase, blocks=shape))
+
+
+@pytest.mark.parametrize("phase", ["nxn", "sap", "explicit"])
+@pytest.mark.parametrize("moving", [0.01, 1.0])
+def test_contacts_do_not_depend_on_the_size_of_blocks(phase, moving):
+    """Slow motion, and one in which every shape jumps by several sizes a frame; the last block is not full."""
+    model = mixed_builder(3, 24).finalize()
+    rng = np.random.default_rng(5)
+    poses = random_poses(rng, (1, 1, 24), 0.8) + np.zeros((45, 1, 1, 1))
+    poses[..., :3] += moving * rng.normal(size=poses[..., :3].shape)
+    pipeline = pipeline_of(model, poses, **PHASES[phase])
+    shapes = [BlockShape(shift, one) for shift in (0, 3, 4, 5) for one in (False, True)]
+    found = [contacts_of(in_blocks(pipeline, shape), poses) for shape in shapes]
+    assert len(found[0].distance) > 100
+    for other in found[1:]:
+        assert_identical(found[0], other)
+
+
+@pytest.mark.parametrize("of_one_world", [False, True])
+def test_worlds_share_blocks_and_keep_their_own_contacts(of_one_world):
+    """Two frames of many worlds: lanes are worlds, and each has the contacts that it has alone."""
+    builder = ModelBuilder()
+    builder.add_world(mixed_builder(7, 12), count=20)
+    model = builder.finalize()
+    poses = random_poses(np.random.default_rng(8), (2, 20, len(model.bodies)), 0.7)
+    pipeline = pipeline_of(model, poses, broad_phase="explicit")
+    blocks, alone = (in_blocks(pipeline, shape) for shape in (BlockShape(MAX_SHIFT, of_one_world), BlockShape()))
+    found = contacts_of(blocks, poses)
+    assert len(found.distance) > 100
+    assert_identical(found, contacts_of(alone, poses))
+
+
+@pytest.mark.parametrize(("speed", "lanes"), [(0.0, 32), (0.01, 32), (0.03, 16), (0.06, 8), (10.0, 8)])
+def test_blocks_follow_the_motion(speed, lanes):
+    """speed: extents a frame of most shapes; a tenth is at rest."""
+    model = mixed_builder(3, 24).finalize()
+    lower = np.zeros((8, len(model.shapes), 3))
+    lower[:, : int(0.9 * len(model.shapes)), 1] = speed * 0.2 * np.arange(8)[:, None]
+    expected = BlockShape(lanes.bit_length() - 1, of_one_world=True)
+    assert blocks_of_motion(model, lower, lower + 0.2, of_one_world=True) == expected
+    assert blocks_of_motion(model, lower[:1], lower[:1] + 0.2, of_one_world=False) == BlockShape(MAX_SHIFT)
+
+
+@kernel
+def box_of_shapes(
+    shape_type: wp.array[wp.int32],
+    size: wp.array[wp.vec3d],
+    pose: wp.array[wp.transformd],
+    inflation: wp.array[wp.float32],
+    lower: wp.array[wp.vec3f],
+    upper: wp.array[wp.vec3f],
+):
+    """The boxes of the scalar functions."""
+    thread = wp.tid()
+    box = bounding_box(shape_type[thread], size[thread], pose[thread], wp.float64(inflation[thread]))
+    lower[thread] = rounded_down(box.lower)
+    upper[thread] = rounded_up(box.upper)
+
+
+@pytest.mark.parametrize("shift", [0, 3, 5])
+def test_poses_and_boxes_in_lanes_are_those_of_the_scalar_functions(shift):
+    """To the bit, in vectors and in single lanes, for every type of `mixed_builder`; the last block is not full."""
+    model, frames = mixed_builder(3, 24).finalize(), 45
+    poses = random_poses(np.random.default_rng(6), (frames, 1, 24), 3.0)
+    device_model = pipeline_of(model, poses, broad_phase="nxn").device_model
+    workspace = Workspace(device_model.device, 1 << 40)
+    chunk = transform_chunk(device_model, PoseBatch(0, frames, 0, poses), workspace, BlockShape(shift))
+    count, width = len(model.shapes), device_model.layout.width
+    # Only the first block's lanes, which are consecutive frames.
+    first = width * chunk.lanes
+    bound = workspace.host(chunk.instances.bound, BOUND_NUMBERS * first).reshape(-1, BOUND_NUMBERS, LANES)
+    bound = bound.transpose(0, 2, 1).reshape(width, chunk.lanes, BOUND_NUMBERS)[:count]
+    found = workspace.host(chunk.instances.pose, first).reshape(width, chunk.lanes, 7)[:count]
+    rows = device_model.rows
+    for lane in range(chunk.lanes):
+        lower, upper = (wp.empty(count, dtype=wp.vec3f, device="cpu") for _ in range(2))
+        placed = wp.array(np.ascontiguousarray(found[:, lane]), dtype=wp.transformd, device="cpu")
+        inputs = [rows.type, rows.size, placed, rows.inflation, lower, upper]
+        wp.launch(box_of_shapes, count, inputs=inputs, device="cpu")
+        np.testing.assert_array_equal(bound[:, lane, int(LOWER) : int(LOWER) + 3], lower.numpy())
+        np.testing.assert_array_equal(bound[:, lane, int(UPPER) : int(UPPER) + 3], upper.numpy())
+
+
+# Sizes of batches and chunks: whole frames, bounds, equal parts, small chunks at the end of a run.
+
+
+def test_memory_is_divided_among_workers_and_waiting_blocks():
+    assert worker_memory(1000 * (2 * 4 + WAITING_BLOCKS), 4) == 1000
+    assert default_memory_limit() > 0
+
+
+@pytest.mark.parametrize(
+    ("cells", "worlds", "width", "workers", "sizes", "expected"),
+    [
+        (10**6, 1, 8, 4, ON_CPU, ON_CPU.instances // 8),
+        (10**6, 1, 8, 1, ON_DEVICE, ON_DEVICE.instances // 8),
+        (80, 1, 8, 4, ON_CPU, 80 // (ON_CPU.chunks_per_worker * 4)),
+        (80, 1, 8, 1, ON_DEVICE, 80),
+        (10**6, 1000, 8, 4, ON_CPU, 12000),  # whole frames of 12288 cells
+        (10**6, 20000, 8, 4, ON_CPU, ON_CPU.instances // 8),  # part of a frame
+        (10, 1, 10**6, 1, ON_CPU, 1),
+    ],
+)
+def test_cells_of_a_batch(cells, worlds, width, workers, sizes, expected):
+    assert batch_cells(cells, worlds, width, workers, sizes) == expected
+
+
+@pytest.mark.parametrize(
+    ("cells", "run", "worlds", "expected"), [(400, 10**4, 1, 100), (400, 10**4, 30, 90), (3, 100, 1, 3), (400, 5, 1, 5)]
+)
+def test_the_first_batch_is_a_quarter_in_whole_frames(cells, run, worlds, expected):
+    assert first_batch_cells(cells, run, worlds) == expected
+
+
+@pytest.mark.parametrize(
+    ("cells", "block", "expected"), [(100, 32, 96), (96, 32, 96), (31, 32, 31), (33, 32, 32), (5, 1, 5)]
+)
+def test_whole_blocks_where_one_fits(cells, block, expected):
+    assert whole_blocks(cells, block) == expected
+
+
+@pytest.mark.parametrize(("limit", "block", "expected"), [(0.2, 1, 1), (9.9, 32, 32), (3.9, 32, 3), (40.5, 32, 40)])
+def test_a_block_of_cells_may_exceed_the_limit_of_a_chunk(limit, block, expected):
+    assert cells_within(limit, block) == expected
+
+
+def test_cells_by_instances_bytes_and_seconds():
+    assert probe_cells(8, ON_CPU) == ON_CPU.probe_instances // 8
+    assert probe_cells(10 * ON_CPU.probe_instances, ON_CPU) == 1
+    assert block_cells(0.0, ON_CPU) == UNLIMITED
+    assert block_cells(1000.0, ON_CPU) == ON_CPU.block_bytes // 1000
+    assert block_cells(2.0 * ON_CPU.block_bytes, ON_CPU) == 1
+    assert min_cells(0, 0.0, 77) == 77
+    assert min_cells(500, 500 * MIN_SECONDS / 20, 8) == 20
+    assert min_cells(1, 100.0, 8) == 1
+
+
+def test_a_batch_is_cut_into_equal_chunks():
+    for batch, most in ((1000, 300), (1000, 999), (1000, 1000), (1, 5), (7, 1)):
+        left, sizes = batch, []
+        while left:
+            sizes.append(chunk_cells(left, UNLIMITED, most, 1, 1))
+            left -= sizes[-1]
+        assert max(sizes) <= most
+        assert max(sizes) - min(sizes) <= 1
+        assert len(sizes) == -(-batch // most)
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_the_last_chunks_of_a_run_are_smaller(workers):
+    left, sizes = 10**5, []
+    while left:
+        sizes.append(chunk_cells(left, left, 5000, 50, workers))
+        left -= sizes[-1]
+    assert max(sizes) <= 5000
+    assert sizes[-1] < 100
+    assert chunk_cells(10**4, 10**4, 5000, 50, 1) == 5000
+
+
+def test_halves_hold_all_cells():
+    assert [halves(count) for count in (2, 3, 8)] == [(1, 1), (1, 2), (4, 4)]
+
+
+# A cell that is collided in parts of its candidates: every candidate once, in order, for parts of any size.
+
+LIMIT = 1 << 24
+
+
+def row_of_spheres(count: int) -> tuple[CollisionPipeline, PoseBatch]:
+    """`count` spheres in the ground, each as deep as its number, in frame 1 of 2: `count` candidates."""
+    builder = ModelBuilder()
+    builder.add_ground_plane()
+    for _ in range(count):
+        builder.add_shape_sphere(builder.add_body(), radius=0.5)
+    poses = np.zeros((2, 1, count, 7))
+    poses[..., 6] = 1.0
+    poses[..., 0] = 10.0 * np.arange(count)
+    poses[1, 0, :, 2] = -0.01 * np.arange(count)
+    return pipeline_of(builder.finalize(), poses, broad_phase="nxn"), PoseBatch(1, 1, 0, poses)
+
+
+@pytest.mark.parametrize("fitting", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 7, 8])
+def test_parts_of_any_size_are_the_whole(count, fitting, monkeypatch):
+    pipeline, batch = row_of_spheres(count)
+    whole, report = pipeline.collide(batch, Workspace(pipeline.device_model.device, MEMORY))
+    sizes: list[int] = []
+    collide_part = CollisionPipeline._collide_part
+
+    def limited(self, batch, pairs, workspace):
+        if len(pairs) > fitting:
+            raise ChunkTooLarge(LIMIT + 1)
+        sizes.append(len(pairs))
+        return collide_part(self, batch, pairs, workspace)
+
+    monkeypatch.setattr(CollisionPipeline, "_collide_part", limited)
+    block, report_of_parts = pipeline.collide_in_parts(batch, LIMIT)
+    assert (block.first_cell, block.cell_counts.tolist()) == (1, [count])
+    assert list(block.columns) == list(whole.columns)
+    for name, values in whole.columns.items():
+        assert block.columns[name].tobytes() == values.tobytes(), name
+    size = max(1, count)
+    while size > fitting:
+        size //= 2
+    assert sizes == ([size] * (count // size) + ([count % size] if count % size else []) or [0])
+    for name in ("cell_count", "candidate_count", "touching_count", "contact_count"):
+        assert getattr(report_of_parts, name) == getattr(report, name), name
+
+
+def test_a_candidate_that_does_not_fit_is_refused_with_what_the_cell_needs(monkeypatch):
+    pipeline, batch = row_of_spheres(5)
+    seen = []
+
+    def never(self, batch, pairs, workspace):
+        seen.append(len(pairs))
+        raise ChunkTooLarge(12345)
+
+    monkeypatch.setattr(CollisionPipeline, "_collide_part", never)
+    with pytest.raises(ChunkTooLarge) as caught:
+        pipeline.collide_in_parts(batch, LIMIT)
+    assert seen == [5, 2, 1]
+    assert caught.value.needed == 12345 + 5 * 8, "and the candidates, 8 bytes each"
+
+
+def test_joined_parts_of_one_cell():
+    parts = [
+        ContactBlock(7, np.array([n]), {"shape0": np.full(n, n, np.int32), "normal": np.full((n, 3), n, np.float32)})
+        for n in (2, 0, 3)
+    ]
+    one = joined_parts(parts)
+    assert (one.first_cell, one.cell_counts.tolist()) == (7, [5])
+    assert one.columns["shape0"].tolist() == [2, 2, 3, 3, 3]
+    assert one.columns["normal"][:, 0].tolist() == [2, 2, 3, 3, 3]
+
+
+# Sweep and prune of worlds that stand apart: the columns go with each world, and candidates are those of all pairs.
+
+HALF_TURN = (0.0, 0.0, 1.0, 0.0)
+PLACES_OF_WORLDS = (
+    (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0),
+    (100.0, 300.0, 0.0, 0.0, 0.0, 0.0, 1.0),
+    (-700.0, 50.0, 9.0, *HALF_TURN),
+)
+
+
+def crowd(count: int) -> Model:
+    """Boxes on a floor, in three worlds of one template, over a plane and a slab that are in all."""
+    rng = np.random.default_rng(4)
+    builder = ModelBuilder()
+    builder.default_gap = 0.0
+    builder.begin_world("e0", PLACES_OF_WORLDS[0])
+    for x, y in rng.uniform(0.0, 8.0, (count, 2)):
+        pose = (x, y, 0.2, 0.0, 0.0, 0.0, 1.0)
+        builder.add_shape_box(builder.add_body(pose), hx=0.1, hy=0.1, hz=0.1)
+    builder.add_shape_sphere(-1, (4.0, 4.0, 0.5, 0.0, 0.0, 0.0, 1.0), radius=0.5)
+    builder.end_world()
+    for k, place in enumerate(PLACES_OF_WORLDS[1:], 1):
+        builder.repeat_world(0, f"e{k}", place)
+    builder.add_ground_plane()
+    builder.add_shape_box(-1, (0.0, 0.0, -1.0, 0.0, 0.0, 0.0, 1.0), hx=2000.0, hy=2000.0, hz=1.0)
+    return builder.finalize()
+
+
+@pytest.mark.parametrize("recorded", [1, 3])
+def test_candidates_are_those_of_all_pairs_and_columns_go_with_the_worlds(recorded):
+    model = crowd(300)
+    poses = model.bodies.pose[None, None] if recorded == 1 else model.resting_poses()[None]
+    pipelines = {name: pipeline_of(model, poses, **PHASES[name]) for name in ("nxn", "sap")}
+    found = {name: candidates_of(pipeline, poses) for name, pipeline in pipelines.items()}
+    np.testing.assert_array_equal(found["sap"], found["nxn"])
+    assert len(found["sap"]) > 300
+    sweep = pipelines["sap"].broad_phase
+    assert isinstance(sweep, SweepAndPrune)
+    assert sweep.plan.column_count > 8
+    offset = sweep.plan.columns.offset.numpy()
+    axes = [sweep.plan.columns.u, sweep.plan.columns.v]
+    np.testing.assert_allclose(offset, world_offset(model, poses)[:, axes], rtol=1e-6)
+
+
+@pytest.mark.parametrize("recorded", [1, 3])
+def test_offsets_are_those_of_the_middle_body(recorded):
+    model = crowd(5)
+    poses = model.bodies.pose[None, None] if recorded == 1 else model.resting_poses()[None]
+    middle = np.median(model.bodies.pose[:, :2], axis=0)
+    expected = [
+        np.zeros(3),
+        PLACES_OF_WORLDS[1][:3],
+        np.array([*(np.array(PLACES_OF_WORLDS[2][:2]) - 2.0 * middle), 9.0]),
+    ]
+    np.testing.assert_allclose(world_offset(model, poses), expected, atol=1e-9)
+
+
+def test_offsets_without_bodies_and_of_worlds_that_only_the_recording_sets_apart():
+    np.testing.assert_allclose(
+        world_offset(crowd(0), np.zeros((1, 1, 0, 7))), [place[:3] for place in PLACES_OF_WORLDS]
+    )
+    one, several = ModelBuilder(), ModelBuilder()
+    one.add_shape_sphere(one.add_body())
+    several.add_world(one, count=3)
+    model = several.finalize()
+    poses = np.zeros((2, 3, 1, 7))
+    poses[..., 6] = 1.0
+    poses[:, :, 0, 0] = [0.0, 40.0, 80.0]
+    np.testing.assert_array_equal(world_offset(model, poses)[:, 0], [0.0, 40.0, 80.0])
+
+
+# Scheduler: order of blocks, halving of chunks, refusal by the memory limit.
+
+
+class Stub:
+    """Pipeline whose cell c has c contacts, or none, and allocates `needs[c]`: bytes by array name."""
+
+    def __init__(self, needs: list[dict[str, int]], contacts: bool = True, seconds: float = 0.0) -> None:
+        self.cell_width, self.block_cells = 8, 1
+        self.device_model: Any = SimpleNamespace(
+            device=find_device("cpu"), layout=SimpleNamespace(width=8), model=SimpleNamespace(world_count=1)
+        )
+        self.needs, self.contacts, self.seconds = needs, contacts, seconds
+        self.sizes: list[int] = []
+        self.alone: list[int] = []
+        self.inside = 0
+
+    def collide(self, batch: PoseBatch, workspace: Workspace) -> tuple[ContactBlock, ChunkReport]:
+        cells = range(batch.first_cell, batch.first_cell + batch.cell_count)
+        for name in sorted({name for cell in cells for name in self.needs[cell]}):
+            workspace.array(name, sum(self.needs[cell].get(name, 0) for cell in cells), wp.uint8)
+        self.sizes.append(batch.cell_count)
+        counts = np.array(cells, np.int64) * self.contacts
+        report = ChunkReport(len(cells), seconds={**ChunkReport().seconds, "transforms": self.seconds * len(cells)})
+        return ContactBlock(batch.first_cell, counts, {"shape0": np.repeat(counts, counts)}), report
+
+    def collide_in_parts(self, batch: PoseBatch, memory_limit: int) -> tuple[ContactBlock, ChunkReport]:
+        assert batch.cell_count == 1
+        self.alone.append(batch.first_cell)
+        self.inside += 1
+        assert self.inside == 1, "no other thread works meanwhile"
+        result = self.collide(batch, Workspace(self.device_model.device, memory_limit, exact=True))
+        self.inside -= 1
+        return result
+
+
+def blocks_of(stub: Stub, part: int, step: int, threads: int = 1) -> list[ContactBlock]:
+    cells = len(stub.needs)
+    batches = [PoseBatch(first, min(step, cells - first), 0, np.zeros(0)) for first in range(0, cells, step)]
+    limit = part * (2 * threads + WAITING_BLOCKS)
+    with Workers(stub, threads, limit) as pool:  # pyright: ignore[reportArgumentType]
+        return [block for block, _ in pool.collide(batches)]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_blocks_come_in_order_and_chunks_too_large_are_halved(threads):
+    count = 200
+    stub = Stub([{"x": 1000}] * count)
+    blocks = blocks_of(stub, 2600, 8, threads)
+    sizes = [len(block.cell_counts) for block in blocks]
+    assert [block.first_cell for block in blocks] == [0, *np.cumsum(sizes)[:-1]]
+    np.testing.assert_array_equal(np.concatenate([block.cell_counts for block in blocks]), np.arange(count))
+    found = np.concatenate([block.columns["shape0"] for block in blocks])
+    np.testing.assert_array_equal(found, np.repeat(np.arange(count), np.arange(count)))
+    assert max(stub.sizes) == 2
+    # The halves of chunks in progress are concatenated; later chunks have the smaller size.
+    assert max(sizes[threads + 2 :]) == 2
+
+
+@pytest.mark.parametrize("fitting", [1, 2, 3, 5])
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 7, 11, 13])
+def test_halves_of_odd_chunks_hold_every_cell_once(count, fitting):
+    """The front half is the smaller, and later chunks are no larger than what fitted."""
+    stub = Stub([{"x": 1000}] * count)
+    (block,) = blocks_of(stub, 1000 * fitting + 500, count)
+    assert (block.first_cell, len(block.cell_counts)) == (0, count)
+    np.testing.assert_array_equal(block.cell_counts, np.arange(count))
+    np.testing.assert_array_equal(block.columns["shape0"], np.repeat(np.arange(count), np.arange(count)))
+
+    def sizes(cells: int) -> list[int]:
+        return [cells] if cells <= fitting else sizes(cells // 2) + sizes(cells - cells // 2)
+
+    assert stub.sizes == sizes(count)
+    assert stub.alone == []
+
+
+def test_the_middle_cell_of_an_odd_chunk_is_collided_alone():
+    needs = [{"x": 100}] * 7
+    needs[3] = {"x": 3000}
+    stub = Stub(needs)
+    (block,) = blocks_of(stub, 1000, 7)
+    assert stub.alone == [3]
+    np.testing.assert_array_equal(block.cell_counts, np.arange(7))
+    np.testing.assert_array_equal(block.columns["shape0"], np.repeat(np.arange(7), np.arange(7)))
+    # 7 = 3 + 4, of which 4 = 2 + 2 and 2 = 1 + 1; only chunks that fitted are in the list.
+    assert stub.sizes == [3, 1, 1, 2]
+
+
+def test_chunks_after_an_odd_one_are_as_large_as_its_smaller_half():
+    stub = Stub([{"x": 1000}] * 35)
+    blocks = blocks_of(stub, 4500, 7)
+    assert stub.sizes[:2] == [3, 4]
+    assert max(stub.sizes[2 * (1 + 2) :]) <= 3, "chunks that were cut before the first result are halved too"
+    np.testing.assert_array_equal(np.concatenate([block.cell_counts for block in blocks]), np.arange(35))
+
+
+@pytest.mark.parametrize("least", [1, 500, 2000])
+def test_the_last_chunks_of_several_workers_are_smaller(least):
+    """A chunk takes at least MIN_SECONDS; all cells have equal cost here."""
+    cells, step = 48000, 8000
+    assert step > ON_CPU.probe_instances // 8
+    batches = [PoseBatch(first, step, 0, np.zeros(0)) for first in range(0, cells, step)]
+    sizes = {}
+    for known in (None, cells):
+        stub = Stub([{"x": 1}] * cells, contacts=False, seconds=MIN_SECONDS / least)
+        with Workers(stub, 2, 1 << 20) as pool:  # pyright: ignore[reportArgumentType]
+            sizes[known] = [len(block.cell_counts) for block, _ in pool.collide(batches, known)]
+        assert sum(sizes[known]) == cells
+    assert sizes[None][-1] == step
+    assert sizes[cells][-1] <= 1.5 * least
+    assert min(sizes[cells]) >= least / 2, "a small rest costs as much Python as a whole chunk"
+
+
+def test_reports_of_halves_add_up():
+    one = ChunkReport(1, 2, 3, 4, {"transforms": 0.5}, inexact_count=5)
+    assert one.plus(one) == ChunkReport(2, 4, 6, 8, {"transforms": 1.0}, inexact_count=10)
+
+
+def test_one_cell_too_large_is_refused_with_what_it_needs():
+    stub = Stub([{"x": 1}, {"x": 5 << 20}, {"x": 1}])
+    with pytest.raises(
+        InputError, match="frame 1 of world 0 needs at least 5 MiB; its part of the limit is 4 MiB"
+    ) as refusal:
+        blocks_of(stub, 1 << 20, 2)
+    assert refusal.value.where == "--memory-limit"
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_cell_above_a_workers_memory_is_collided_alone(threads):
+    """The limit is 2 threads + 6 parts of 1000 bytes; a worker has one part, a cell alone half of all."""
+    needs = [{"x": 1000}, {"x": 3900}, {"y": 1000}, {"z": 2500}, {"x": 10}] * 20
+    stub = Stub(needs)
+    blocks = blocks_of(stub, 1000, 1, threads)
+    assert [block.first_cell for block in blocks] == list(range(100))
+    assert sorted(stub.alone) == [cell for cell in range(100) if needs[cell].get("x", 0) > 1000 or "z" in needs[cell]]
+
+
+def test_an_error_of_a_chunk_drops_its_scratch_memory():
+    """A launch that was queued before the error may refer to arrays that are freed."""
+    stub = Stub([{"x": 1}] * 3)
+    used: list[Workspace] = []
+    collide = stub.collide
+
+    def failing(batch, workspace):
+        used.append(workspace)
+        if batch.first_cell == 1:
+            raise MemoryError
+        return collide(batch, workspace)
+
+    stub.collide = failing  # pyright: ignore[reportAttributeAccessIssue]
+    with Workers(stub, 1, 1 << 20) as pool:  # pyright: ignore[reportArgumentType]
+        for cell, fails in enumerate((False, True, False)):
+            with pytest.raises(MemoryError) if fails else nullcontext():
+                list(pool.collide([PoseBatch(cell, 1, 0, np.zeros(0))]))
+    assert used[0] is used[1]
+    assert used[2] is not used[1]
+
+
+def test_arrays_of_earlier_cells_are_freed_for_a_cell_that_needs_the_memory():
+    stub = Stub([{"x": 1000}, {"y": 1000}, {"x": 500, "y": 500}, {"z": 1300}])
+    assert len(blocks_of(stub, 1300, 1)) == 4
+
+
+@pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
+def test_after_an_error_no_queued_copy_is_executed(error):
+    """A chunk fails between its queued copies; the next chunk of the same worker must not fill its arrays."""
+    copied: list[np.ndarray] = []
+
+    class Failing(Stub):
+        def collide(self, batch: PoseBatch, workspace: Workspace) -> tuple[ContactBlock, ChunkReport]:
+            numbers = workspace.array("numbers", 64, wp.int32)
+            if batch.first_cell == 0:
+                workspace.fill(numbers, 7)
+                copied.append(workspace.copied(numbers, 64))
+                copied[0][:] = -1
+                raise error
+            workspace.finish()
+            return super().collide(batch, workspace)
+
+    stub = Failing([{}, {}])
+    with Workers(stub, 1, 1 << 20) as pool:  # pyright: ignore[reportArgumentType]
+        with pytest.raises(error):
+            list(pool.collide([PoseBatch(0, 1, 0, np.zeros(0))]))
+        list(pool.collide([PoseBatch(1, 1, 0, np.zeros(0))]))
+    assert set(copied[0].tolist()) == {-1}
+
+
+def test_stopping_early_leaves_no_thread_waiting():
+    stub = Stub([{"x": 1}] * 100)
+    with Workers(stub, 2, 1 << 20) as pool:  # pyright: ignore[reportArgumentType]
+        blocks = pool.collide([PoseBatch(cell, 1, 0, np.zeros(0)) for cell in range(100)])
+        next(blocks)
+        blocks.close()
+    assert len(stub.sizes) < 100

@@ -1,7 +1,10 @@
-"""Which kernels a pipeline compiles, and when: all that it launches, and for a short run no collider without pairs."""
+"""Which kernels a pipeline compiles and when, what primitives do not pay for, and the kernels in the package."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -13,6 +16,8 @@ from collidecli.engine import pipeline as pipeline_builder
 from collidecli.engine import pipeline as pipelines
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.pipeline import CollisionPipeline, build_pipeline, find_device
+from collidecli.engine.runtime.kernel_cache import _files, archive_path
+from collidecli.engine.runtime.warp_internals import has_v3
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
@@ -95,3 +100,74 @@ def test_time_of_compilation_is_in_no_stage(monkeypatch):
     assert sum(report.seconds.values()) < 1.0
     ((begin, end),) = report.compiling
     assert end - begin >= 1.0
+
+
+# What a scene of primitives does not pay for: kernels of meshes, heightfields, fields and reduction.
+
+CODE = """
+import sys
+import numpy as np
+import collidecli
+import collidecli.commands.run
+builder = collidecli.ModelBuilder()
+builder.add_ground_plane()
+builder.add_shape_sphere(builder.add_body(), radius=1.0)
+builder.add_shape_box(builder.add_body(), hx=1.0, hy=1.0, hz=1.0)
+builder.add_shape_cylinder(builder.add_body())
+pose = np.zeros((1, 1, 3, 7))
+pose[..., 6] = 1.0
+assert len(collidecli.collide(builder.finalize(), pose).distance)
+parts = [f"collidecli.engine.{name}" for name in (
+    "narrowphase.triangles", "narrowphase.sdf", "geometry.signed_distance", "contacts.reduction",
+    "geometry.clearance", "geometry.mesh_nearest", "narrowphase.sub_pairs",
+)]
+print("LOADED", [name for name in sys.modules if name.startswith((*parts, "scipy"))])
+"""
+
+
+def test_a_scene_of_primitives_imports_no_collider_of_other_shapes():
+    """Defining a kernel takes Warp some milliseconds, and there are hundreds of functions."""
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("LOADED []\n"), done.stdout
+
+
+def test_a_quiet_run_imports_neither_a_window_library_nor_tables(tmp_path):
+    code = "import sys; from collidecli.cli.main import main; main(sys.argv[1:])\n"
+    code += "print([name for name in ('mujoco', 'glfw', 'rich', 'scipy', 'pxr') if name in sys.modules])"
+    args = [
+        "run",
+        "samples/02_humanoid/humanoid.xml",
+        "--frames",
+        "0",
+        "-o",
+        str(tmp_path / "x.contacts.h5"),
+        "--quiet",
+    ]
+    done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("['mujoco']\n"), done.stdout
+
+
+# The kernels that come with the package are those that a fresh compilation of the same sources gives, to the byte.
+
+BUILD = """
+import sys
+from collidecli.engine import build_kernels
+from collidecli.engine.runtime import carried_kernels
+carried_kernels.FOLDER = sys.argv[1]  # an empty one: nothing is copied
+build_kernels.main()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not has_v3(), reason="kernels come for Linux on a processor of x86-64-v3 alone")
+def test_the_archive_has_what_an_empty_cache_compiles(tmp_path):
+    variables = {**os.environ, "WARP_CACHE_PATH": str(tmp_path / "cache")}
+    subprocess.run([sys.executable, "-c", BUILD, str(tmp_path)], env=variables, check=True)
+    built = _files(str(next(tmp_path.glob("*.tar.xz"))))
+    carried = _files(archive_path())
+    objects = [name for name in built if name.endswith(".o")]
+    assert len(objects) > 100
+    different = [name for name in built if name in carried and built[name] != carried[name]]
+    assert not different
+    missing = [name for name in objects if name not in carried]
+    assert len(missing) < len(objects) / 2, "most of the carried kernels are of other sources: make kernels"

@@ -240,7 +240,7 @@ def test_gradients_are_in_series_along_the_normal():
 
 def test_sampled_gradients_of_a_sphere():
     """Under a sphere's centre both gradients are along the normal."""
-    from tests.unit.engine.hydroelastic.test_voxels import in_half_space, sphere
+    from tests.unit.engine.test_hydroelastic import in_half_space, sphere
 
     k0, k1 = 3e6, 7e6
     found = surface(in_half_space(0.02, k0, k1, sphere(0.5), 0.5))

@@ -1,13 +1,32 @@
-"""The MJCF importer: geoms, bodies, poses and what is refused."""
+"""The MJCF importer: geoms, bodies, poses, flexes, files, limits, and what is refused."""
 
+from __future__ import annotations
+
+import itertools
+import shutil
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import h5py
 import mujoco
 import numpy as np
 import pytest
 
+from collidecli.commands.scenes import load_scene
+from collidecli.engine.cells import PoseBatch
+from collidecli.engine.runtime.workspace import Workspace
 from collidecli.errors import InputError
+from collidecli.importers.mujoco.compile import collected_messages, compile_mjcf, refuse_excessive_scene
 from collidecli.importers.mujoco.scene import add_mjcf
+from collidecli.importers.mujoco.urdf import included_files, names_other_files
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.options import ContactOptions, SceneOptions
 from collidecli.scene.shape_types import ShapeType
+from collidecli.storage.trajectories.motion import open_trajectory
+from tests.support.engine_runs import pipeline_of
 from tests.support.mujoco_scenes import load
 
 EVERY_GEOM = """
@@ -224,3 +243,401 @@ def test_a_scene_of_the_other_gap_rule_before_it_is_refused(tmp_path):
     builder.add_shape_sphere(-1, radius=1.0)
     with pytest.raises(InputError, match="gaps"):
         add_mjcf(builder, path)
+
+
+# Every form of orientation of MJCF gives the poses that MuJoCo's own compiler gives it.
+
+SEQUENCES = ["".join(s) for s in itertools.product("xyz", repeat=3)]
+MIXED = ["XYZ", "ZYX", "xYz", "XyZ", "xyZ", "zzZ", "YxZ", "ZXZ"]
+
+
+def poses(mj_model: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray]:
+    data = mujoco.MjData(mj_model)
+    mujoco.mj_kinematics(mj_model, data)
+    return data.geom_xpos.copy(), data.geom_xmat.copy()
+
+
+def check(tmp_path, text: str) -> None:
+    """The importer's model, whose orientations are resolved by this program, against that of the same text."""
+    scene, _ = load(tmp_path, text)
+    theirs = mujoco.MjModel.from_xml_string(text)
+    for ours, expected in zip(poses(scene.mj_model), poses(theirs), strict=True):
+        np.testing.assert_allclose(ours, expected, atol=1e-12)
+    np.testing.assert_allclose(scene.mj_model.geom_size, theirs.geom_size, atol=1e-12)
+
+
+@pytest.mark.parametrize("angle", ["degree", "radian"])
+@pytest.mark.parametrize("sequence", SEQUENCES + MIXED)
+def test_euler_angles_of_every_sequence(tmp_path, sequence, angle):
+    euler = "20 -50 110" if angle == "degree" else "0.4 -0.9 2.1"
+    check(
+        tmp_path,
+        f"""<mujoco><compiler angle="{angle}" eulerseq="{sequence}"/><worldbody>
+        <geom type="box" size="0.1 0.2 0.3" euler="{euler}"/>
+        <frame euler="{euler}"><body pos="1 2 3" euler="{euler}"><joint/>
+          <geom type="box" size="0.1 0.2 0.3" pos="0.1 0 0.2" euler="{euler}"/></body></frame>
+        </worldbody></mujoco>""",
+    )
+
+
+Z_AXES = ("1 2 3", "0 0 1", "0 0 -1", "2.7e-7 0 -3", "3.3e-7 0 -3", "0 -9e-8 1", "0 -1.1e-7 1")
+FORMS = (
+    *(f'axisangle="{values}"' for values in ("1 2 3 40", "0 0 -2 -200")),
+    *(f'zaxis="{values}"' for values in Z_AXES),
+    'xyaxes="1 1 0 -1 2 0.5"',
+    'quat="1 2 3 4"',
+)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_other_forms(tmp_path, form):
+    check(
+        tmp_path,
+        f"""<mujoco><worldbody><geom type="box" size="0.1 0.2 0.3" {form}/>
+        <frame {form}><body pos="1 2 3" {form}><joint/><geom type="box" size="0.1 0.2 0.3" {form}/></body></frame>
+        </worldbody></mujoco>""",
+    )
+
+
+@pytest.mark.parametrize(
+    "ends", ["0 0 0 0.1 0.2 0.3", "1 1 1 1 1 -2", "1 1 1 1 1 2", "3 0 0 -1 0 0", "9e-8 0 -1 0 0 0"]
+)
+@pytest.mark.parametrize("kind", ["capsule", "cylinder", "ellipsoid", "box"])
+def test_ends(tmp_path, kind, ends):
+    """MuJoCo's z axis points from the second end to the first."""
+    check(
+        tmp_path,
+        f"""<mujoco><worldbody><body pos="1 2 3" zaxis="1 0 2"><joint/>
+        <geom type="{kind}" size="0.1" fromto="{ends}"/></body></worldbody></mujoco>""",
+    )
+
+
+# Scenes that ask for more than any scene has are refused before MuJoCo works on them; others are left to it.
+
+
+def scene(inside: str, around: str = "") -> str:
+    return f"<mujoco{around}><worldbody>{inside}</worldbody></mujoco>"
+
+
+@pytest.mark.parametrize(
+    ("inside", "words"),
+    [
+        (
+            '<replicate count="1000">' * 4 + '<geom size="1"/>' + "</replicate>" * 4,
+            "<replicate> stands for 1e+06 copies",
+        ),
+        ('<replicate count="2000000000"><geom size="1"/></replicate>', "<replicate> stands for 2e+09 copies"),
+        ("<flexcomp name='f' count='1000 1000 1000'/>", "<flexcomp> stands for 1e+09 copies"),
+        ('<composite type="cable" count="9000000 1 1"/>', "<composite> stands for 9e+06 copies"),
+    ],
+)
+def test_vast_counts(tmp_path: Path, inside: str, words: str):
+    (tmp_path / "part.xml").write_text(scene(inside))
+    (tmp_path / "main.xml").write_text('<mujoco><include file="part.xml"/></mujoco>')
+    for name in ("part.xml", "main.xml"):
+        with pytest.raises(InputError) as caught:
+            compile_mjcf(tmp_path / name)
+        assert f"part.xml: {words}" in str(caught.value)
+    with pytest.raises(InputError, match=r"demo/model_file: <\w+> stands for"):
+        compile_mjcf("demo/model_file", xml=scene(inside))
+
+
+@pytest.mark.parametrize(
+    ("around", "words"),
+    [
+        ('<size nkey="2000000000"/>', "<size> has nkey=2000000000"),
+        (
+            '<asset><hfield name="h" nrow="100000" ncol="100000" size="1 1 1 1"/></asset>',
+            "<hfield> has nrow=100000 ncol=",
+        ),
+        ("<asset><texture width='2147483647' height='9'/></asset>", "<texture> has width=2147483647 height=9"),
+    ],
+)
+def test_vast_sizes(tmp_path: Path, around: str, words: str):
+    (tmp_path / "main.xml").write_text(f"<mujoco>{around}<worldbody/></mujoco>")
+    with pytest.raises(InputError) as caught:
+        compile_mjcf(tmp_path / "main.xml")
+    assert f"main.xml: {words}" in str(caught.value)
+
+
+def test_countless_attributes(tmp_path: Path):
+    text = scene("", "".join(f' a{k}="1"' for k in range(100_000)))
+    (tmp_path / "main.xml").write_text(text)
+    start = time.process_time()
+    with pytest.raises(InputError, match=r"main\.xml: <mujoco> has 100000 attributes"):
+        compile_mjcf(tmp_path / "main.xml")
+    assert time.process_time() - start < 5.0  # of a processor; MuJoCo itself takes a minute
+
+
+def test_what_a_scene_may_have(tmp_path: Path):
+    one_after_another = '<replicate count="800"><geom size="1"/></replicate>' * 3
+    within = '<replicate count="3"><replicate count="4"><geom size="1"/></replicate></replicate>'
+    comment = '<!-- <replicate count="2000000000"> -->'
+    mesh = f'<mesh name="m" vertex="{"0 1 2 " * 50_000}"/>'
+    for text in (scene(one_after_another), scene(within), scene(comment), scene(mesh), scene("a=b " * 5000), ""):
+        refuse_excessive_scene(text.encode(), "main.xml")
+    (tmp_path / "main.xml").write_text(scene(within))
+    assert compile_mjcf(tmp_path / "main.xml").mj_model.ngeom == 12
+
+
+# Which files an MJCF scene is made of: a change in any of them changes the scene's hash.
+
+MESH_FILE = "v 0 0 0\nv 2 0 0\nv 0 4 0\nv 0 0 6\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+FILES = {
+    "main.xml": """<?xml version="1.0"?><mujoco><include file="parts/a.xml"/><asset>
+      <mesh name="hull" file="parts/hull.obj"/><model name="m" file='parts/arm/model.xml'/></asset>
+      <worldbody><geom type="box" mesh="hull" pos="9 0 0"/><attach model="m" body="arm" prefix="x_"/></worldbody>
+      </mujoco>
+    """,
+    "parts/a.xml": '<mujoco><include\n\tfile = "b.xml"></include><include file="q&amp;a.xml"/></mujoco>',
+    "b.xml": '<mujoco><default><geom margin="0.125"/></default></mujoco>',
+    "q&a.xml": "<mujoco><worldbody><geom size='1'/></worldbody></mujoco>",
+    "parts/arm/model.xml": '<mujoco><worldbody><include file="deep/c.xml"/></worldbody></mujoco>',
+    "parts/arm/deep/c.xml": '<mujoco><include file="d.xml"/></mujoco>',
+    "parts/arm/d.xml": '<mujoco><body name="arm"><joint/><geom size="0.5"/></body></mujoco>',
+    "parts/hull.obj": MESH_FILE,
+}
+NOT_READ = {"other.xml": "<mujoco/>", "parts/b.txt": "x"}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, text in (FILES | NOT_READ).items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def digest(folder):
+    return load_scene([folder / "main.xml"], None).sha256
+
+
+def test_the_scene_is_what_its_files_say(folder):
+    model = load_scene([folder / "main.xml"], None).model
+    assert sorted(t.label for t in model.shapes.types()) == ["box", "sphere", "sphere"]
+    assert model.bodies.path == ("x_arm",)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_change_in_any_file_changes_the_hash(folder, name):
+    before = digest(folder)
+    change = "\n# moved\nv 0 0 7" if name.endswith(".obj") else "<!-- a word -->"
+    (folder / name).write_text(FILES[name] + change)
+    assert digest(folder) != before
+
+
+@pytest.mark.parametrize("name", NOT_READ)
+def test_other_files_do_not(folder, name):
+    before = digest(folder)
+    (folder / name).write_text("changed")
+    assert digest(folder) == before
+
+
+def test_where_the_scene_stands_does_not(folder, tmp_path_factory):
+    there = tmp_path_factory.mktemp("there") / "copy"
+    shutil.copytree(folder, there)
+    assert digest(there) == digest(folder)
+
+
+def test_disabled_pairs_count(folder):
+    srdf = folder / "r.srdf"
+    found = set()
+    for text in ("<robot/>", "<robot><!-- a word --></robot>"):
+        srdf.write_text(text)
+        found.add(load_scene([folder / "main.xml"], None, options=SceneOptions(disabled_pairs=str(srdf))).sha256)
+    assert len(found | {digest(folder)}) == 3
+
+
+def test_a_scene_of_one_file_has_its_files_hash(tmp_path):
+    import hashlib
+
+    path = tmp_path / "one.xml"
+    path.write_text('<mujoco><worldbody><geom size="1"/></worldbody></mujoco>')
+    assert load_scene([path], None).sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace sees what MuJoCo opens")
+def test_mujoco_opens_no_file_that_is_not_listed(folder):
+    code = f"import mujoco; mujoco.MjSpec.from_file({str(folder / 'main.xml')!r}).compile()"
+    trace = subprocess.run(
+        ["strace", "-f", "-e", "trace=openat,open", sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if trace.returncode:
+        pytest.skip("strace may not trace here")
+    opened = {line.split('"')[1] for line in trace.stderr.splitlines() if str(folder) in line and "ENOENT" not in line}
+    assert {Path(name).resolve() for name in opened} == {(folder / name).resolve() for name in FILES}
+    listed = {Path(name) for name in included_files(str(folder / "main.xml"))}
+    assert listed == {folder / name for name in FILES if name.endswith(".xml")}
+
+
+@pytest.mark.parametrize("here", [True, False])
+@pytest.mark.parametrize("folder_of_meshes", ["meshes", ""])
+def test_the_meshes_of_an_attached_model(tmp_path, monkeypatch, here, folder_of_meshes):
+    """They lie beside the model, wherever we stand; a file of the same name where we stand is another."""
+    arm = f"""<mujoco><compiler meshdir="{folder_of_meshes}"/><asset><mesh name="q" file="q.obj"/></asset>
+    <worldbody><body name="a"><geom type="box" mesh="q"/></body></worldbody></mujoco>"""
+    main = """<mujoco><asset><model name="m" file="arm/arm.xml"/></asset>
+    <worldbody><attach model="m" body="a" prefix="x_"/></worldbody></mujoco>"""
+    mesh = tmp_path / "scene/arm" / folder_of_meshes / "q.obj"
+    mesh.parent.mkdir(parents=True)
+    for path, text in ((mesh, MESH_FILE), (tmp_path / "scene/main.xml", main), (tmp_path / "scene/arm/arm.xml", arm)):
+        path.write_text(text)
+    (tmp_path / "q.obj").write_text("another")
+    monkeypatch.chdir(tmp_path if here else tmp_path.parent)
+    path = Path("scene/main.xml") if here else tmp_path / "scene/main.xml"
+    before = load_scene([path], None)
+    assert mesh in {Path(file) for file in before.imports[0].files}
+    assert tmp_path / "q.obj" not in {Path(file) for file in before.imports[0].files}
+    mesh.write_text(MESH_FILE + "# a word\n")
+    assert load_scene([path], None).sha256 != before.sha256
+
+
+def test_files_that_name_each_other(tmp_path):
+    (tmp_path / "a.xml").write_text('<mujoco><include file="b.xml"/></mujoco>')
+    (tmp_path / "b.xml").write_text(
+        '<mujoco><include file="a.xml"/><include file="b.xml"/><include file="."/></mujoco>'
+    )
+    assert [Path(p).name for p in included_files(str(tmp_path / "a.xml"))] == ["a.xml", "b.xml"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (b"<include file='a'/>", True),
+        (b'<attach/><model name="a>b" file="c.xml"/>', True),
+        (b'<include\n file\t=\n"a"\n>', True),
+        (b'<includes file="a"/><mesh file="b"/><include/><include file=""/>', False),
+        (b"\xff\x00<include file=", False),
+    ],
+)
+def test_mentions(text, names):
+    assert names_other_files(text) is names
+
+
+# Flexes of MJCF scenes as particles: positions, elements and contacts as MuJoCo has them.
+
+SCENE = """<mujoco><worldbody><geom name="floor" type="plane" size="0 0 1"/>
+<geom name="ball" type="sphere" size="0.3" pos="0 0 0.2"/>
+<flexcomp name="sheet" type="grid" count="5 5 1" spacing="0.1 0.1 0.1" pos="0 0 0.51" dim="2" radius="0.01" mass="1">
+<contact selfcollide="none"/><pin id="0"/></flexcomp>
+<flexcomp name="cube" type="grid" count="3 3 3" spacing="0.1 0.1 0.1" pos="2 0 0.105" dim="3" radius="0.01" mass="1">
+<contact selfcollide="none"/></flexcomp>
+<body name="arm" pos="0 3 1"><freejoint/><geom size="0.2"/>
+<flexcomp name="rope" type="grid" count="4 1 1" spacing="0.1 0.1 0.1" dim="1" radius="0.02" mass="1">
+<contact selfcollide="none"/><pin id="0"/></flexcomp></body>
+</worldbody></mujoco>"""
+
+
+def loaded(tmp_path, text: str = SCENE):
+    path = tmp_path / "scene.xml"
+    path.write_text(text)
+    builder = ModelBuilder()
+    found = add_mjcf(builder, path)
+    return found, builder.finalize()
+
+
+def shaken(mj_model: mujoco.MjModel, frames: int) -> np.ndarray:
+    """float64[frames, nq]: the first configuration, displaced at random."""
+    rng = np.random.default_rng(3)
+    qpos = np.tile(mj_model.qpos0, (frames, 1)) + rng.normal(size=(frames, mj_model.nq)) * 0.03
+    return qpos
+
+
+def positions_of(found, model, qpos: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Poses float64[F, 1, B, 7] and positions of the particles float64[F, 1, P, 3]."""
+    poses = found.kinematics.poses(qpos)[:, None]
+    return poses, model.with_attached_particles(poses, model.particles.position[None, None])
+
+
+def test_vertices_move_as_in_mujoco(tmp_path):
+    found, model = loaded(tmp_path)
+    assert model.particles.path == ("sheet", "cube", "rope")
+    assert model.particles.kind == ("cloth", "soft", "particles")
+    np.testing.assert_allclose(model.particles.radius, [0.01] * (25 + 27) + [0.02] * 4)
+    assert len(model.particles.triangle) == 32 + 48
+    qpos = shaken(found.mj_model, 5)
+    for joint in np.flatnonzero(found.mj_model.jnt_type == mujoco.mjtJoint.mjJNT_FREE):
+        first = found.mj_model.jnt_qposadr[joint] + 3
+        qpos[:, first : first + 4] /= np.linalg.norm(qpos[:, first : first + 4], axis=1)[:, None]
+    _, positions = positions_of(found, model, qpos)
+    data = mujoco.MjData(found.mj_model)
+    for frame in range(len(qpos)):
+        data.qpos[:] = qpos[frame]
+        mujoco.mj_forward(found.mj_model, data)
+        np.testing.assert_allclose(positions[frame, 0], data.flexvert_xpos, atol=1e-12)
+
+
+def test_contacts_with_a_plane_are_those_of_mujoco(tmp_path):
+    """MuJoCo has a contact of each vertex with a plane; with other geoms it has those of elements, which differ."""
+    found, model = loaded(tmp_path)
+    qpos = np.tile(found.mj_model.qpos0, (4, 1))
+    qpos[:, : -7 - 9] += np.random.default_rng(8).normal(size=(4, found.mj_model.nq - 16)) * 0.05
+    poses, positions = positions_of(found, model, qpos)
+    pipeline = pipeline_of(model, poses, ContactOptions(soft_gap=0.0))
+    block = pipeline.collide(PoseBatch(0, 4, 0, poses, positions), Workspace(pipeline.device_model.device, 1 << 32))[0]
+    rows = block.groups["soft_contacts"]
+    cell = np.repeat(np.arange(4), rows.cell_counts)
+    floor = model.shapes.path.index("floor")
+    data, compared = mujoco.MjData(found.mj_model), 0
+    for frame in range(4):
+        data.qpos[:] = qpos[frame]
+        mujoco.mj_forward(found.mj_model, data)
+        theirs = {}
+        for contact in data.contact[: data.ncon]:
+            if contact.geom[0] == floor and contact.flex[1] >= 0 and contact.dist < 0.0:
+                theirs[int(found.mj_model.flex_vertadr[contact.flex[1]] + contact.vert[1])] = contact.dist
+        held = (cell == frame) & (rows.columns["shape"] == floor)
+        ours = dict(
+            zip(rows.columns["indices"][held, 0].tolist(), rows.columns["distance"][held].tolist(), strict=True)
+        )
+        assert ours.keys() == theirs.keys()
+        np.testing.assert_allclose([ours[key] for key in theirs], list(theirs.values()), atol=1e-7)
+        compared += len(ours)
+    assert compared > 20
+
+
+def test_a_pinned_vertex_does_not_touch_the_shapes_of_its_body(tmp_path):
+    found, model = loaded(tmp_path)
+    poses, positions = positions_of(found, model, found.mj_model.qpos0[None])
+    pipeline = pipeline_of(model, poses)
+    block = pipeline.collide(PoseBatch(0, 1, 0, poses, positions), Workspace(pipeline.device_model.device, 1 << 32))[0]
+    columns = block.groups["soft_contacts"].columns
+    arm = int(np.flatnonzero(model.shapes.body == model.bodies.path.index("arm"))[0])
+    assert model.particles.body[52] == model.bodies.path.index("arm")
+    assert columns["indices"][columns["shape"] == arm, 0].tolist() == [53, 54, 55]
+
+
+def test_a_flex_that_does_not_collide_is_left_out(tmp_path):
+    text = SCENE.replace('selfcollide="none"', 'selfcollide="none" contype="0" conaffinity="0"')
+    assert len(loaded(tmp_path, text)[1].particles) == 0
+
+
+def test_an_interpolated_flex_is_refused_by_name(tmp_path):
+    text = """<mujoco><worldbody><flexcomp name="jelly" type="grid" count="3 3 3" spacing="0.1 0.1 0.1" radius="0.01"
+    dim="3" mass="1" dof="trilinear"/></worldbody></mujoco>"""
+    with pytest.raises(InputError, match="flex 'jelly' are interpolated"):
+        loaded(tmp_path, text)
+
+
+def test_a_recording_of_the_bodies_moves_all_particles_of_flexes(tmp_path):
+    _, model = loaded(tmp_path)
+    path = tmp_path / "m.h5"
+    with h5py.File(path, "w") as file:
+        file.attrs["format"] = "collide-trajectory"
+        file.attrs["format_version"] = np.array([1, 1], np.int32)
+        file.attrs["creator"] = "test"
+        file["time"] = [0.0]
+        file["body_name"] = list(model.bodies.path)
+        file["body_q"] = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (1, 1, len(model.bodies.path), 1))
+    motion = open_trajectory(path, model)
+    assert motion.warnings == ()
+    motion.close()
+
+
+def test_a_warning_of_mujoco_has_one_line():
+    with collected_messages() as messages:
+        warnings.warn("flex 'jelly' has no forces\nElement name 'jelly', id 1", UserWarning, stacklevel=1)
+    assert messages == ["flex 'jelly' has no forces; Element name 'jelly', id 1"]

@@ -1,4 +1,6 @@
-"""Attributes that simulators write on USD colliders: margin and gap, what is kept, what is refused and warned of."""
+"""Attributes of colliders and of deformable prims: margin, gap, filters, what is kept, refused and warned of."""
+
+from __future__ import annotations
 
 import json
 from pathlib import Path
@@ -6,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import collidecli
 from collidecli.cli import main as cli
 from collidecli.commands.python_api import collide
 from collidecli.errors import InputError
@@ -270,3 +273,382 @@ def test_the_table_in_the_documents():
     for row in TABLE:
         assert f"`{row.name}`" in text, row.name
     assert {row.use for row in TABLE if row.kind is str} == {KEPT, IGNORED}
+
+
+# Deformable prims of a USD stage: which are particles, their positions over time, and what is refused.
+
+HEAD = """#usda 1.0
+(
+    metersPerUnit = 0.01
+    upAxis = "Z"
+    timeCodesPerSecond = 10
+)
+def Cube "Box" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+{
+    double size = 1
+}
+"""
+DROPS = """def Points "Drops" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+{
+    point3f[] points.timeSamples = { 0: [(0, 0, 60), (20, 0, 90)], 2: [(0, 0, 50), (20, 0, 70)] }
+    float[] widths = [2, 4]
+    float3 xformOp:scale = (1, 2, 3)
+    double3 xformOp:translate.timeSamples = { 0: (10, 0, 0), 2: (30, 0, 0) }
+    uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:scale"]
+}
+"""
+CLOTH = """def Mesh "Cloth" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+{
+    point3f[] points.timeSamples = {
+        0: [(0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 1, 1)], 1: [(0, 0, 0.5), (1, 0, 1), (1, 1, 1), (0, 1, 1)]
+    }
+    int[] faceVertexCounts = [4]
+    int[] faceVertexIndices = [0, 1, 2, 3]
+}
+"""
+JELLY = """def TetMesh "Jelly" (prepend apiSchemas = ["PhysxDeformableBodyAPI"])
+{
+    point3f[] points = [(0, 0, 3), (1, 0, 3), (0, 1, 3), (0, 0, 4)]
+    int4[] tetVertexIndices = [(0, 1, 2, 3)]
+    float collide:particleRadius = 0.5
+}
+"""
+
+
+def imported(tmp_path, *prims: str):
+    path = tmp_path / "stage.usda"
+    path.write_text(HEAD + "".join(prims))
+    builder = ModelBuilder()
+    found = add_usd(builder, path)
+    return found, builder.finalize()
+
+
+def moved(found, model):
+    motion = found.motion(model)
+    assert motion is not None
+    positions = motion.read_particles(range(len(motion.time)))
+    assert positions is not None
+    return motion, positions
+
+
+def test_points_move_with_their_samples_and_their_transform(tmp_path):
+    found, model = imported(tmp_path, DROPS)
+    particles = model.particles
+    assert (particles.path, particles.kind) == (("/Drops",), ("particles",))
+    np.testing.assert_allclose(particles.radius, [0.01, 0.02])
+    motion, positions = moved(found, model)
+    np.testing.assert_allclose(motion.time, [0.0, 0.2])
+    expected = np.array([[[0.1, 0.0, 1.8], [0.3, 0.0, 2.7]], [[0.3, 0.0, 1.5], [0.5, 0.0, 2.1]]])
+    np.testing.assert_allclose(positions[:, 0], expected, atol=1e-12)
+    np.testing.assert_allclose(particles.position, expected[0], atol=1e-12)
+
+
+def test_a_collider_whose_points_move_is_a_cloth_and_a_tetmesh_a_soft_body(tmp_path):
+    found, model = imported(tmp_path, CLOTH, JELLY, DROPS)
+    particles = model.particles
+    assert particles.path == ("/Cloth", "/Jelly", "/Drops")
+    assert particles.kind == ("cloth", "soft", "particles")
+    assert model.shapes.path == ("/Box",)
+    np.testing.assert_array_equal(
+        particles.triangle, [[0, 1, 2], [0, 2, 3], [4, 6, 5], [4, 5, 7], [4, 7, 6], [5, 6, 7]]
+    )
+    np.testing.assert_array_equal(particles.tetrahedron, [[4, 5, 6, 7]])
+    np.testing.assert_allclose(particles.radius, [0.0] * 4 + [0.005] * 4 + [0.01, 0.02])
+    assert moved(found, model)[1].shape == (3, 1, 10, 3)
+
+
+@pytest.mark.parametrize(
+    "prim",
+    [
+        CLOTH.replace('(prepend apiSchemas = ["PhysicsCollisionAPI"])', ""),
+        JELLY.replace("{\n", "{\n    bool collide:deformable = 0\n", 1),
+        DROPS.replace('(prepend apiSchemas = ["PhysicsCollisionAPI"])', ""),
+        JELLY.replace('(prepend apiSchemas = ["PhysxDeformableBodyAPI"])', ""),
+    ],
+)
+def test_what_only_shows_is_not_deformable(tmp_path, prim):
+    _, model = imported(tmp_path, prim)
+    assert len(model.particles) == 0
+
+
+def test_a_disabled_collider_has_no_contacts(tmp_path):
+    _, model = imported(tmp_path, CLOTH.replace("{\n", "{\n    bool physics:collisionEnabled = 0\n", 1))
+    assert not model.particles.may_touch(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("prim", "what"),
+    [
+        (DROPS.replace("[2, 4]", "[2, 4, 5]"), "</Drops>: there are 3 widths for 2 points"),
+        (DROPS.replace("[2, 4]", "[-2, 4]"), "</Drops>: a particle's radius is -1"),
+        (JELLY.replace("(0, 1, 2, 3)", "(0, 1, 2, 4)"), "</Jelly>: an index is 4, and the points are 0 to 3"),
+        (
+            JELLY.replace("(0, 1, 2, 3)", "(0, 1, 2, 2)"),
+            "stage.usda: soft '/Jelly': element 0 of the tetrahedra has one",
+        ),
+        (
+            JELLY.replace("int4[] tetVertexIndices = [(0, 1, 2, 3)]", ""),
+            "</Jelly>: the deformable prim has no tetVertexIndices",
+        ),
+        (
+            CLOTH.replace("faceVertexCounts = [4]", "faceVertexCounts.timeSamples = { 0: [4], 1: [3] }"),
+            "</Cloth>: faceVertexCounts changes over time",
+        ),
+        (CLOTH.replace("[4]", "[3]"), "</Cloth>: faceVertexCounts and faceVertexIndices disagree"),
+        (CLOTH.replace("0: [(0, 0, 1)", "0: [(0, inf, 1)"), "</Cloth>: point 0 is at (0, inf, 0.01)"),
+        (CLOTH.replace("{\n", "{\n    string collide:deformable = 'no'\n", 1), "</Cloth>: collide:deformable is 'no'"),
+        (
+            'def Sphere "Ball"\n{\n    bool collide:deformable = 1\n}\n',
+            "</Ball>: collide:deformable is set on a prim of type Sphere",
+        ),
+    ],
+)
+def test_invalid_prims_are_refused_by_name(tmp_path, prim, what):
+    with pytest.raises(InputError) as refused:
+        imported(tmp_path, prim)
+    assert what in str(refused.value)
+
+
+def test_a_changing_number_of_points_and_a_position_that_is_not_finite_are_refused(tmp_path):
+    for points, what in (
+        ("[(0, 0, 50)]", "there are 1 points, and 2 at rest"),
+        ("[(0, 0, nan), (1, 1, 1)]", "point 0 is at"),
+    ):
+        found, model = imported(tmp_path, DROPS.replace("[(0, 0, 50), (20, 0, 70)]", points))
+        with pytest.raises(InputError, match=f"</Drops>, time code 2: {what}"):
+            moved(found, model)
+
+
+# Filters, margins and environments of deformable prims of a USD stage, and attributes that they cannot have.
+
+BOX_AND_BALL = """#usda 1.0
+(
+    metersPerUnit = 0.01
+    upAxis = "Z"
+    timeCodesPerSecond = 10
+)
+def Cube "Box" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+{
+    double size = 1
+}
+def Sphere "Ball" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+{
+    double radius = 1
+}
+"""
+
+
+def drops(more: str = "", schemas: str = '"PhysicsCollisionAPI"') -> str:
+    return f"""def Points "Drops" (prepend apiSchemas = [{schemas}])
+{{
+    bool collide:deformable = 1
+    point3f[] points = [(0, 0, 60), (20, 0, 90)]
+    float collide:particleRadius = 3
+    {more}
+}}
+"""
+
+
+GROUPS = """def PhysicsCollisionGroup "Soft"
+{
+    prepend rel physics:filteredGroups = </Hard>
+    prepend rel collection:colliders:includes = [</Drops>]
+}
+def PhysicsCollisionGroup "Hard"
+{
+    prepend rel collection:colliders:includes = [</Box>]
+}
+"""
+
+
+def import_stage(tmp_path, text: str):
+    path = tmp_path / "stage.usda"
+    path.write_text(text)
+    builder = ModelBuilder()
+    found = add_usd(builder, path)
+    return found, builder.finalize()
+
+
+def test_own_attributes_of_particles_are_known(tmp_path):
+    found, _ = import_stage(tmp_path, BOX_AND_BALL + drops())
+    assert found.warnings == ()
+
+
+def test_a_radius_of_particles_has_no_effect_on_a_shape(tmp_path):
+    shape = drops().replace("def Points", "def Sphere").replace("bool collide:deformable = 1", "")
+    found, _ = import_stage(tmp_path, BOX_AND_BALL + shape)
+    assert found.warnings == ("</Drops>: collide:particleRadius is unknown and has no effect",)
+
+
+def touched(model) -> list[str]:
+    """Paths of the shapes that the first object may touch."""
+    return [path for row, path in enumerate(model.shapes.path) if model.particles.may_touch(0, row)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (drops(), ["/Box", "/Ball"]),
+        (drops() + GROUPS, ["/Ball"]),
+        (drops('rel physics:collisionGroup = </Other>') + GROUPS.replace("</Drops>", "</Ball>"), ["/Box", "/Ball"]),
+        (drops("rel physics:collisionGroup = </Hard>") + GROUPS.replace("</Drops>", "</Ball>"), ["/Box"]),
+        (drops("int newton:collision_group = 0"), []),
+        (drops("int newton:collision_group = 7"), []),
+        (drops("int newton:collision_group = -1"), ["/Box", "/Ball"]),
+        (drops("int mjc:contype = 2\n int mjc:conaffinity = 2"), []),
+        (drops("int mjc:contype = 3\n int mjc:conaffinity = 2"), ["/Box", "/Ball"]),
+        (drops("bool physics:collisionEnabled = 0"), []),
+        (drops(schemas='"PhysicsCollisionAPI", "PhysxTriggerAPI"'), []),
+        (drops(schemas='"PhysxDeformableBodyAPI"'), ["/Box", "/Ball"]),
+    ],
+)  # fmt: skip
+def test_filters_are_those_of_rigid_colliders(tmp_path, text, expected):
+    _, model = import_stage(tmp_path, BOX_AND_BALL + text)
+    assert touched(model) == expected
+
+
+def test_colliders_of_another_physics_scene_are_not_touched(tmp_path):
+    scenes = 'def PhysicsScene "One" {}\ndef PhysicsScene "Two" {}\n'
+    _, model = import_stage(tmp_path, BOX_AND_BALL + scenes + drops("rel physics:simulationOwner = </Two>"))
+    assert touched(model) == []
+    _, model = import_stage(tmp_path, BOX_AND_BALL + scenes + drops("rel physics:simulationOwner = </One>"))
+    assert touched(model) == ["/Box", "/Ball"]
+
+
+@pytest.mark.parametrize(
+    ("more", "radius"),
+    [
+        ("", 0.03),
+        ("float newton:contactMargin = 2", 0.05),
+        ("float physxCollision:restOffset = 1", 0.04),
+        ("float mjc:margin = 0.5", 0.035),
+    ],
+)
+def test_a_margin_is_a_part_of_the_radius(tmp_path, more, radius):
+    _, model = import_stage(tmp_path, BOX_AND_BALL + drops(more))
+    np.testing.assert_allclose(model.particles.radius, radius)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (drops("float newton:contactGap = 1"), r"</Drops>: newton:contactGap of a deformable prim is not handled"),
+        (drops("bool newton:hydroelasticEnabled = 1"), r"newton:hydroelasticEnabled of a deformable prim is not"),
+        (drops("float newton:contactMargin = -1"), r"</Drops>: newton:contactMargin is -1"),
+        (
+            drops("rel physics:filteredPairs = </Box>"),
+            r"</Drops>: physics:filteredPairs with the deformable prim </Drops>",
+        ),
+        (
+            drops() + 'over "Box" { rel physics:filteredPairs = </Drops> }',
+            r"</Box>: physics:filteredPairs with the def",
+        ),
+    ],
+)
+def test_what_cannot_be_honoured_is_refused_by_name(tmp_path, text, said):
+    if "over" in text:  # one prim has one specification in a layer
+        box, _, over = text.partition('over "Box" { ')
+        text = BOX_AND_BALL.replace("double size = 1", "double size = 1\n    " + over.removesuffix(" }")) + box
+    else:
+        text = BOX_AND_BALL + text
+    with pytest.raises(InputError, match=said):
+        import_stage(tmp_path, text)
+
+
+def test_what_has_no_effect_is_named(tmp_path):
+    more = (
+        "float physxCollision:contactOffset = 4\n float newton:contact_ke = 3\n float newton:hydroelasticStiffness = 5"
+    )
+    found, model = import_stage(tmp_path, BOX_AND_BALL + drops(more))
+    for name in ("physxCollision:contactOffset", "newton:contact_ke", "newton:hydroelasticStiffness"):
+        assert any(f"</Drops>: {name} has no effect on particles" in warning for warning in found.warnings), name
+    assert model.gap_rule == "max"
+
+
+ENVIRONMENTS = """#usda 1.0
+(
+    defaultPrim = "World"
+    metersPerUnit = 1
+    upAxis = "Z"
+    timeCodesPerSecond = 10
+)
+def Xform "World"
+{
+    def Cube "step" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+    {
+        double size = 2
+        double3 xformOp:translate = (10, 0, 0)
+        uniform token[] xformOpOrder = ["xformOp:translate"]
+    }
+    def Xform "envs"
+    {
+        def Xform "env_0"
+        {
+            def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsRigidBodyAPI"])
+            {
+                double radius = 0.5
+            }
+            def Points "drops" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+            {
+                point3f[] points.timeSamples = {
+                    0: [(0, 0, 0.505), (0, 0, 5)], 2: [(0, 0, 3), (0, 0, 1.005)]
+                }
+            }
+        }
+        def Xform "env_1" (prepend references = </World/envs/env_0>)
+        {
+            double3 xformOp:translate = (10, 0, 0)
+            uniform token[] xformOpOrder = ["xformOp:translate"]
+        }
+        def Xform "env_2" (prepend references = </World/envs/env_0>)
+        {
+            double3 xformOp:translate = (0, 7, 0)
+            uniform token[] xformOpOrder = ["xformOp:translate"]
+            over "drops"
+            {
+                float collide:particleRadius = 0.002
+            }
+        }
+    }
+}
+"""
+
+
+def test_deformable_prims_of_environments_are_in_their_worlds(tmp_path):
+    found, model = import_stage(tmp_path, ENVIRONMENTS)
+    assert model.world_template.tolist() == [0, 0, 1]
+    assert model.particles.path == ("/World/envs/env_0/drops", "/World/envs/env_2/drops")
+    assert model.particles.template.tolist() == [0, 1]
+    motion = found.motion(model)
+    assert motion is not None
+    rows = collidecli.collide(model, motion, device="cpu").groups["soft_contacts"]
+    cell = np.repeat(np.arange(6), rows.cell_counts)
+    held = rows.columns
+    contacts = [
+        (*divmod(int(at), 3), int(particle), model.shapes.path[shape], round(float(distance), 6))
+        for at, particle, shape, distance in zip(
+            cell, held["indices"][:, 0], held["shape"], held["distance"], strict=True
+        )
+    ]
+    assert contacts == [
+        (0, 0, 0, "/World/envs/env_0/ball", 0.005),
+        (0, 1, 0, "/World/step", -0.495),
+        (0, 1, 0, "/World/envs/env_0/ball", 0.005),
+        (0, 2, 2, "/World/envs/env_2/ball", 0.003),
+        (1, 1, 1, "/World/step", 0.005),
+    ]
+    points = held["point_world"][:, :2].round(3).tolist()
+    assert points[2] == [10.0, 0.0]
+    assert points[3] == [0.0, 7.0]
+
+
+def test_a_deformable_prim_in_a_world_of_newton(tmp_path):
+    box, world = 'def Cube "Box"', "    int newton:world = {}\n"
+    text = BOX_AND_BALL.replace("double size = 1", "double size = 1\n" + world.format(0)) + drops(
+        "int newton:world = 1"
+    )
+    assert box in text
+    _, model = import_stage(tmp_path, text)
+    assert model.world_count == 2
+    assert dict(zip(model.shapes.path, model.shapes.template.tolist(), strict=True)) == {"/Ball": -1, "/Box": 0}
+    assert set(model.particles.template.tolist()) == {1}

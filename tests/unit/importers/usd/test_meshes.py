@@ -1,15 +1,21 @@
-"""Meshes of USD stages: their shapes in the world against pxr's own points, what they share, what is refused."""
+"""Meshes of USD stages as hulls, bounding shapes, triangles and fields, against pxr's own points."""
+
+import re
 
 import numpy as np
 import pytest
 from pxr import Sdf, Usd, UsdGeom
+from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
+import collidecli
 from collidecli.errors import InputError
+from collidecli.importers.mujoco.scene import add_mjcf
 from collidecli.importers.usd.meshes import bounding_sphere
 from collidecli.importers.usd.scene import add_usd
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.shape_types import ShapeType
+from tests.support.meshes import point_distances
 from tests.support.usd_meshes import (
     APIS,
     BODY_APIS,
@@ -24,7 +30,7 @@ from tests.support.usd_meshes import (
     points_in_world,
 )
 from tests.support.usd_oracle import check_same_contacts, contacts_of, world_corners
-from tests.support.usd_scenes import COLLIDER, load, sphere
+from tests.support.usd_scenes import BOTH, COLLIDER, load, sphere
 
 CLOUD = np.random.default_rng(7).normal(size=(60, 3)).astype(np.float32)
 TETRAHEDRON = np.array([[0.0, 0.0, 0.0], [3.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 1.0]])
@@ -355,3 +361,348 @@ def test_a_recorded_fall_of_a_box_written_as_a_mesh(tmp_path):
         lowest.append((CUBE_POINTS @ matrix[:3, :3] + matrix[3, :3])[:, 2].min())
     np.testing.assert_allclose(least[0], lowest, atol=2e-6)
     np.testing.assert_allclose(least[0], least[1], atol=2e-6)
+
+
+# Meshes of USD stages that collide as their triangles: where these are, which side is out, what is left out.
+
+BENT = np.array([(0, 0), (2, 0), (2, 1), (1, 1), (1, 3), (0, 3)], float)
+"""An L of area 4; begun two corners later, no fan covers it."""
+L_VOLUME = 2.0
+L_FACES = (tuple(range(5, -1, -1)), tuple(range(6, 12)), *((k, (k + 1) % 6, (k + 1) % 6 + 6, k + 6) for k in range(6)))
+L_POINTS = np.array([(*corner, z) for z in (0.0, 0.5) for corner in np.roll(BENT, 2, axis=0)])
+LEFT = 'uniform token orientation = "leftHanded"\n'
+
+
+def corners_in_world(model, row=0):
+    """float64[t, 3, 3]: the triangles of a shape."""
+    found, pose = model.meshes[model.shapes.mesh[row]], model.shapes.pose[row]
+    if model.shapes.body[row] >= 0:
+        body = model.bodies.pose[model.shapes.body[row]]
+        turn = Rotation.from_quat(body[3:])
+        pose = np.array([*(body[:3] + turn.apply(pose[:3].copy())), *(turn * Rotation.from_quat(pose[3:])).as_quat()])
+    return pose[:3] + Rotation.from_quat(pose[3:]).apply(found.vertex)[found.face]
+
+
+def volume(corners):
+    middle = corners.mean(axis=(0, 1))
+    p, q, r = (corners[:, k] - middle for k in range(3))
+    return np.einsum("ij,ij->", p, np.cross(q, r)) / 6.0
+
+
+@pytest.mark.parametrize("left", ["", LEFT])
+@pytest.mark.parametrize("own", ["", TURNED, MIRRORED, placed(scale=(-1, -1, -1)), placed(scale=(1e-3,) * 3)])
+@pytest.mark.parametrize("above", ["", SHEARED, MIRRORED])
+def test_triangles_are_where_pxr_has_the_points_and_outwards(tmp_path, own, above, left):
+    faces = [face[::-1] for face in L_FACES] if left else L_FACES
+    apis = BODY_APIS if not above else APIS
+    text = mesh("m", L_POINTS, faces, "none", inside=own + left, apis=apis)
+    _, model = load(tmp_path, f'def Xform "w" {{\n{above}\n{text}}}')
+    assert model.shapes.types() == [ShapeType.MESH]
+    points = points_in_world(tmp_path / "s.usda", "/w/m")
+    size = np.ptp(points, axis=0).max()
+    corners = corners_in_world(model)
+    assert corners.shape == (20, 3, 3)
+    apart = np.linalg.norm(corners[:, :, None] - points, axis=-1)
+    assert apart.min(axis=-1).max() <= 1e-9 * size
+    assert set(apart.argmin(axis=-1).ravel()) == set(range(12))
+    assert model.meshes[0].is_closed
+    linear = np.linalg.lstsq(L_POINTS - L_POINTS.mean(axis=0), points - points.mean(axis=0))[0]
+    assert volume(corners) == pytest.approx(L_VOLUME * abs(np.linalg.det(linear)), rel=1e-6)
+
+
+def test_what_is_unauthored_collides_as_its_triangles(tmp_path):
+    text = mesh("a", approximation="none") + mesh("b", approximation="") + mesh("c", approximation="", apis=COLLIDER)
+    scene, model = load(tmp_path, text)
+    assert model.shapes.types() == [ShapeType.MESH] * 3
+    assert (len(model.meshes), scene.warnings) == (1, ())
+
+
+def test_copies_and_instances_share_one_mesh(tmp_path):
+    text = f'class Xform "c" {{\n{mesh("m", approximation="none")}}}\n'
+    text += 'def "i" (inherits = </c>\ninstanceable = true) {}\ndef "j" (inherits = </c>\ninstanceable = true) {}\n'
+    text += mesh("k", approximation="none", inside=placed((0, 0, 5), (30, 40, 50))) + mesh("l", CUBE_POINTS * 2)
+    _, model = load(tmp_path, text + mesh("n", approximation="none", inside=placed(scale=(2, 2, 2))))
+    assert [len(model.meshes), len(model.hulls)] == [2, 1]
+    assert model.shapes.mesh.tolist() == [0, 0, 0, -1, 1]
+
+
+def test_holes_are_no_surface(tmp_path):
+    _, model = load(tmp_path, mesh("m", approximation="none", inside="int[] holeIndices = [1, 4]"))
+    found = corners_in_world(model)
+    assert len(found) == 8
+    assert not model.meshes[0].is_closed
+    normals = np.cross(found[:, 1] - found[:, 0], found[:, 2] - found[:, 0])
+    assert not ((normals[:, 0] > 0) | (normals[:, 2] < 0)).any()  # the faces at +x and at -z
+
+
+def test_a_ball_meets_a_cube_of_triangles_as_it_meets_a_cube(tmp_path):
+    """Outside and inside, in the same frames, at the same distance and place."""
+    moving = ", ".join(f"{k}: ({1.6 - 0.2 * k}, 0.31, {0.13 * k})" for k in range(9))
+    ball = f"double radius = 0.4\ndouble3 xformOp:translate.timeSamples = {{ {moving} }}\n"
+    ball = sphere("ball", ball + 'uniform token[] xformOpOrder = ["xformOp:translate"]')
+    header = 'metersPerUnit = 1\nupAxis = "Z"\nstartTimeCode = 0\nendTimeCode = 8\ntimeCodesPerSecond = 8'
+    meshes, cubes = (
+        contacts_of(*load(tmp_path, cube + ball, header=header))
+        for cube in (mesh("c", approximation="none"), f'def Cube "c" {COLLIDER} {{\n}}\n')
+    )
+    assert cubes.distance.min() < -0.4 < 0.0 < cubes.distance.max()
+    np.testing.assert_array_equal(meshes.cell_start, cubes.cell_start)
+    np.testing.assert_allclose(meshes.distance, cubes.distance, atol=1e-6)
+    np.testing.assert_allclose(meshes.normal, cubes.normal, atol=1e-6)
+    np.testing.assert_allclose(meshes.point0, cubes.point0, atol=1e-6)
+
+
+def test_what_a_mesh_loses_or_turns_is_warned_of(tmp_path):
+    loose = np.concatenate([CUBE_POINTS, [[0, 0, 50]]])
+    flat = (*CUBE_FACES, (0, 0, 1), (2, 2, 2, 2), (3, 4))
+    scene, model = load(
+        tmp_path,
+        mesh("loose", loose, approximation="none")
+        + mesh("flat", faces=flat, approximation="none")
+        + mesh("hall", approximation="none", inside=LEFT),
+    )
+    assert scene.warnings == (
+        "</flat>: 3 triangles without area are left out",
+        "</hall>: 1 inside-out body is turned over",
+    )
+    assert model.shapes.size[0].tolist() == [1.0, 1.0, 1.0]  # a point that no face uses is none of the surface
+    assert [len(each.face) for each in model.meshes] == [12, 12, 12]
+    assert all(each.is_closed for each in model.meshes)
+
+
+SQUARE_POINTS = "point3f[] points = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)]\n"
+SQUARE_FACES = "int[] faceVertexCounts = [3, 4]\nint[] faceVertexIndices = [0, 1, 2, 0, 1, 2, 3]\n"
+
+
+def bare(text):
+    return f'def Mesh "m" {COLLIDER} {{\n{text}\n}}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (bare(SQUARE_POINTS + SQUARE_FACES.replace("1, 2, 3]", "2, 1, 3]")), ["face 1", "crosses itself"]),
+        (bare(SQUARE_POINTS + SQUARE_FACES + "int[] holeIndices = [0, 2]"), ["holeIndices names face 2 of 2"]),
+        (bare(SQUARE_POINTS + SQUARE_FACES + "int[] holeIndices = [-1]"), ["holeIndices names face -1 of 2"]),
+        (bare(SQUARE_POINTS + SQUARE_FACES + "int[] holeIndices = [0, 1]"), ["every face is a hole"]),
+        (bare(SQUARE_POINTS + SQUARE_FACES + 'string holeIndices = "abc"'), ["holeIndices"]),
+        (
+            bare(SQUARE_POINTS + SQUARE_FACES + "int[] holeIndices.timeSamples = { 0: [0], 1: [1] }"),
+            ["holeIndices changes over"],
+        ),
+        (
+            bare(SQUARE_POINTS + SQUARE_FACES + "point3f[] points.timeSamples = { 0: [(0, 0, 0)], 1: [(1, 0, 0)] }"),
+            ["an index is 1, and the points are 0 to 0"],  # a cloth of one point
+        ),
+        (bare(SQUARE_POINTS.replace("1", "0") + SQUARE_FACES), ["no triangle of the mesh has an area"]),
+        (bare(SQUARE_POINTS + SQUARE_FACES.replace("3]", "4]")), ["range", "4"]),
+        (bare(SQUARE_POINTS.replace("(0, 1, 0)", "(0, 1e30, 0)") + SQUARE_FACES), ["beyond"]),
+        (bare(SQUARE_POINTS), ["no faceVertexCounts"]),
+    ],
+)
+def test_refused_by_name_of_triangles(tmp_path, text, said):
+    with pytest.raises(InputError) as error:
+        load(tmp_path, text)
+    assert all(word in str(error.value) for word in ["s.usda", "</m>", *said]), str(error.value)
+
+
+def test_an_open_tray_of_triangles_holds_a_ball_on_both_sides(tmp_path):
+    """A sheet has two sides: a ball above and one below are pushed each to its own."""
+    sheet = bare("point3f[] points = [(-2, -2, 0), (2, -2, 0), (2, 2, 0), (-2, 2, 0)]\n"
+                 "int[] faceVertexCounts = [4]\nint[] faceVertexIndices = [0, 1, 2, 3]\n")  # fmt: skip
+    balls = "".join(
+        f'def Sphere "{name}" {BOTH} {{\ndouble radius = 0.5\ndouble3 xformOp:translate = ({x}, 0, {z})\n'
+        'uniform token[] xformOpOrder = ["xformOp:translate"]\n}\n'
+        for name, x, z in (("above", -1, 0.3), ("below", 1, -0.4))
+    )
+    found = contacts_of(*load(tmp_path, sheet + balls))
+    assert found.normal[:, 2].tolist() == [1.0, -1.0]
+    np.testing.assert_allclose(found.distance, [-0.2, -0.1], atol=1e-6)
+
+
+@pytest.mark.parametrize(("inside", "depth", "up"), [("", 0.05, -1.0), ("bool collide:twoSided = 0", 0.15, 1.0)])
+def test_a_sheet_of_one_side_pushes_what_is_behind_it_to_its_front(tmp_path, inside, depth, up):
+    """A ball whose middle is 0.05 m below a sheet that faces up."""
+    square = np.array([(-1, -1, 0), (1, -1, 0), (1, 1, 0), (-1, 1, 0)], float)
+    text = mesh("sheet", square, ((0, 1, 2, 3),), "none", inside)
+    text += 'def Sphere "ball" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]) {\n'
+    text += "double radius = 0.1\ndouble3 xformOp:translate = (0.2, 0.3, -0.05)\n"
+    text += 'uniform token[] xformOpOrder = ["xformOp:translate"]\n}\n'
+    scene, model = load(tmp_path, text)
+    assert not any(scene.kept.values())
+    contacts = collidecli.collide(model, device="cpu", gap=0.0, cache_limit=0)
+    assert contacts.distance == pytest.approx([-depth], abs=1e-6)
+    assert contacts.normal[0] == pytest.approx([0.0, 0.0, up], abs=1e-6)  # from the sheet to the ball
+
+
+@pytest.mark.parametrize(("inside", "count"), [("", 1), ("bool collide:solid = 0", 0)])
+def test_a_ball_in_a_hollow_box_touches_nothing(tmp_path, inside, count):
+    corners = np.array([(x, y, z) for z in (-1, 1) for y in (-1, 1) for x in (-1, 1)], float)
+    faces = ((0, 2, 3, 1), (4, 5, 7, 6), (0, 1, 5, 4), (2, 6, 7, 3), (0, 4, 6, 2), (1, 3, 7, 5))
+    ball = 'def Sphere "ball" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]) {\n'
+    scene, model = load(tmp_path, mesh("box", corners, faces, "none", inside) + ball + "double radius = 0.1\n}\n")
+    assert not any(scene.kept.values())
+    assert scene.warnings == ()
+    assert len(collidecli.collide(model, device="cpu", gap=0.2, cache_limit=0).distance) == count
+
+
+@pytest.mark.parametrize("approximation", ["convexHull", "boundingCube", "boundingSphere"])
+def test_a_hollow_mesh_means_nothing_to_what_is_solid(tmp_path, approximation):
+    scene, _ = load(tmp_path, mesh("m", approximation=approximation, inside="bool collide:solid = 0"))
+    assert scene.warnings == ("</m>: collide:solid is not used",)
+
+
+@pytest.mark.parametrize("approximation", ["convexHull", "boundingCube", "boundingSphere"])
+def test_one_side_means_nothing_to_what_is_solid(tmp_path, approximation):
+    scene, _ = load(tmp_path, mesh("m", approximation=approximation, inside="bool collide:twoSided = 0"))
+    assert scene.warnings == ("</m>: collide:twoSided is not used",)
+
+
+# Hulls of meshes whose vertices an attribute limits: which are kept, and how far that moves the surface.
+
+
+@pytest.mark.parametrize(
+    ("inside", "expected"),
+    [
+        ("int newton:maxHullVertices = 8", 8),
+        ("int newton:maxHullVertices = -1\nint physxConvexHullCollision:hullVertexLimit = 12", 12),
+        ("int newton:maxHullVertices = 1000\nint mjc:maxhullvert = 9", None),
+        ("int mjc:maxhullvert = -1", None),
+    ],
+)
+def test_a_limited_hull_is_of_its_own_points_and_as_far_off_as_is_said(tmp_path, inside, expected):
+    scene, model = load(tmp_path, mesh("m", CLOUD, None, inside=inside))
+    points, (hull,) = points_in_world(tmp_path / "s.usda", "/m"), model.hulls
+    corners = hull.vertex + model.shapes.pose[0][:3]
+    of_all = points[ConvexHull(points).vertices]
+    assert len(corners) == (expected or len(of_all))
+    assert np.linalg.norm(corners[:, None] - of_all, axis=-1).min(axis=1).max() < 1e-12
+    assert not any(scene.kept.values())
+    if expected is None:
+        assert scene.warnings == ()
+        return
+    triangles = corners[ConvexHull(corners).simplices]
+    truth = max(point_distances(triangles, point).min() for point in of_all)
+    assert float(re.findall(r"up to ([\d.e+-]+) m", scene.warnings[0])[0]) == pytest.approx(truth, rel=0.05)
+
+
+@pytest.mark.parametrize("points", [CLOUD, 1e-3 * CLOUD, np.concatenate([CLOUD, CLOUD[:9]]), CLOUD[:9]])
+def test_maxhullvert_keeps_the_vertices_that_mujoco_keeps(tmp_path, points):
+    _, model = load(tmp_path, mesh("m", points, None, inside="int mjc:maxhullvert = 7"))
+    vertices = " ".join(repr(float(x)) for x in points.ravel())
+    text = f'<mujoco><asset><mesh name="m" maxhullvert="7" vertex="{vertices}" inertia="shell"/></asset>'
+    (tmp_path / "m.xml").write_text(f'{text}<worldbody><geom type="mesh" mesh="m"/></worldbody></mujoco>')
+    builder = ModelBuilder()
+    add_mjcf(builder, tmp_path / "m.xml")
+    theirs = builder.finalize()
+    turn = Rotation.from_quat(theirs.shapes.pose[0][3:])
+    expected = turn.apply(theirs.hulls[0].vertex) + theirs.shapes.pose[0][:3]
+    ours = model.hulls[0].vertex + model.shapes.pose[0][:3]
+    assert len(ours) == (7 if len(points) > 9 else len(ConvexHull(points).vertices))
+    gap = np.linalg.norm(ours[:, None] - expected, axis=-1)
+    size = np.abs(points).max()
+    assert max(gap.min(axis=0).max(), gap.min(axis=1).max()) < 1e-6 * size  # MuJoCo's vertices are float32
+
+
+@pytest.mark.parametrize("name", ["newton:maxHullVertices", "physxConvexHullCollision:hullVertexLimit"])
+def test_a_limit_that_no_hull_can_have_is_refused(tmp_path, name):
+    with pytest.raises(InputError, match=rf"</m>.*{name} is 3"):
+        load(tmp_path, mesh("m", CLOUD, None, inside=f"int {name} = 3"))
+
+
+# Meshes of USD stages with a signed distance field: what PhysX's and Newton's attributes make of it.
+
+NEWTON = APIS.replace("]", ', "NewtonSDFCollisionAPI"]')
+PHYSX = "physxSDFMeshCollision:"
+BRICK = CUBE_POINTS * [2.0, 1.0, 0.5]
+DIAGONAL = 2.0 * np.sqrt(4.0 + 1.0 + 0.25)
+
+
+def sdf(inside: str = "", apis: str = APIS, approximation: str = "sdf", faces=CUBE_FACES) -> str:
+    return mesh("m", BRICK, faces, approximation, inside, apis)
+
+
+@pytest.mark.parametrize(
+    ("text", "voxel", "band"),
+    [
+        # PhysX's own defaults, and its numbers: of the longest side, and of the diagonal.
+        (sdf(), 4.0 / 256, (-0.01 * DIAGONAL, 0.01 * DIAGONAL)),
+        (sdf(f"uniform int {PHYSX}sdfResolution = 100"), 4.0 / 100, (-0.01 * DIAGONAL, 0.01 * DIAGONAL)),
+        (sdf(f"uniform int {PHYSX}sdfResolution = 64\nuniform float {PHYSX}sdfNarrowBandThickness = 0.125"),
+         4.0 / 64, (-0.125 * DIAGONAL, 0.125 * DIAGONAL)),
+        # Newton's, in the stage's units.
+        (sdf(apis=NEWTON, approximation=""), 4.0 / 64, (-0.1, 0.1)),
+        (sdf("uniform int newton:sdfMaxResolution = 32\nfloat newton:sdfNarrowBandInner = -4", NEWTON, "none"),
+         4.0 / 32, (-4.0, 0.1)),
+        (sdf("uniform float newton:sdfTargetVoxelSize = 0.25\nfloat newton:sdfNarrowBandOuter = 2", NEWTON),
+         0.25, (-0.1, 2.0)),
+        (sdf("uniform float newton:sdfTargetVoxelSize = -inf", NEWTON), 4.0 / 64, (-0.1, 0.1)),
+    ],
+)  # fmt: skip
+def test_what_is_asked_of_a_field(tmp_path, text, voxel, band):
+    scene, model = load(tmp_path, text)
+    assert model.shapes.types() == [ShapeType.MESH]
+    (field,) = model.sdfs
+    assert field.voxel == pytest.approx(voxel, rel=1e-7)  # authored in float32
+    assert field.band == pytest.approx(band, rel=1e-7)
+    assert scene.warnings == ()
+    assert not scene.kept.get("/m")
+
+
+def test_lengths_are_those_of_the_stage_and_scales_go_into_the_points(tmp_path):
+    scaled = 'double3 xformOp:scale = (1, 1, -10)\nuniform token[] xformOpOrder = ["xformOp:scale"]\n'
+    text = sdf(f"{scaled}uniform float newton:sdfTargetVoxelSize = 0.5\nfloat newton:sdfNarrowBandInner = -3", NEWTON)
+    _, model = load(tmp_path, text, header='metersPerUnit = 0.01\nupAxis = "Z"')
+    (field,) = model.sdfs
+    assert (field.voxel, field.band[0]) == (pytest.approx(0.005), pytest.approx(-0.03))
+    np.testing.assert_allclose(field.surface.half_extents, (0.02, 0.01, 0.05))
+    assert field.surface.volume > 0.0
+    _, model = load(tmp_path, sdf(f"{scaled}uniform int {PHYSX}sdfResolution = 40"))
+    assert model.sdfs[0].voxel == pytest.approx(10.0 / 40)
+
+
+def test_equal_meshes_share_a_field_and_the_triangles_with_those_that_have_none(tmp_path):
+    texts = [mesh(name, BRICK, approximation="sdf", apis=BODY_APIS) for name in "ab"]
+    _, model = load(tmp_path, "".join(texts) + mesh("c", BRICK, approximation="none"))
+    assert (len(model.sdfs), len(model.meshes)) == (1, 1)
+    assert sorted(model.shapes.sdf.tolist()) == [-1, 0, 0]
+
+
+def test_what_is_not_honoured_is_warned_of(tmp_path):
+    inside = (
+        f"uniform int {PHYSX}sdfResolution = 64\nuniform float {PHYSX}sdfMargin = 0.5\n"
+        f"uniform int {PHYSX}sdfSubgridResolution = 6\nuniform bool {PHYSX}sdfEnableRemeshing = false\n"
+        "uniform int newton:sdfMaxResolution = 32\nuniform float newton:sdfTargetVoxelSize = 0.5\n"
+        "uniform float newton:sdfPadding = 1"
+    )
+    scene, model = load(tmp_path, sdf(inside, NEWTON, "convexHull", CUBE_FACES[1:]))
+    assert model.sdfs[0].voxel == 0.5
+    assert set(scene.warnings) == {
+        "</m>: physics:approximation = convexHull is ignored where NewtonSDFCollisionAPI is applied",
+        "</m>: newton:sdfMaxResolution is ignored where newton:sdfTargetVoxelSize is authored",
+        f"</m>: {PHYSX}sdfResolution is ignored where newton:sdfTargetVoxelSize is authored",
+        f"</m>: {PHYSX}sdfMargin is not used",
+        f"</m>: {PHYSX}sdfSubgridResolution is not used",
+        "</m>: newton:sdfPadding is not used",
+        "</m>: its surface is not closed; its signed distance field treats it as solid, closed at its openings",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (sdf("uniform int newton:sdfMaxResolution = 20", NEWTON), "newton:sdfMaxResolution is 20"),
+        (sdf(f"uniform int {PHYSX}sdfResolution = 0"), f"{PHYSX}sdfResolution is 0"),
+        (sdf(f"uniform int {PHYSX}sdfResolution = 10000"), f"{PHYSX}sdfResolution is 10000"),
+        (sdf(f"uniform float {PHYSX}sdfNarrowBandThickness = 0"), "sdfNarrowBandThickness is 0"),
+        (sdf(f"uniform float {PHYSX}sdfNarrowBandThickness = nan"), "sdfNarrowBandThickness is nan"),
+        (sdf("float newton:sdfNarrowBandInner = 0", NEWTON), "newton:sdfNarrowBandInner is 0"),
+        (sdf("float newton:sdfNarrowBandOuter = -1", NEWTON), "newton:sdfNarrowBandOuter -1"),
+        (sdf("uniform float newton:sdfTargetVoxelSize = 1e-6", NEWTON), "sdf_target_voxel_size"),
+    ],
+)
+def test_refused_by_name_of_fields(tmp_path, text, said):
+    with pytest.raises(InputError) as error:
+        load(tmp_path, text)
+    assert said in str(error.value)
+    assert "/m" in str(error.value)

@@ -1,14 +1,22 @@
-"""The USD importer: shapes, bodies and transforms, and refusals."""
+"""The USD importer: shapes, bodies, transforms, units and motion, against pxr's own matrices."""
+
+from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pytest
-from pxr import Sdf, Usd, UsdGeom, UsdPhysics
+from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 from scipy.spatial.transform import Rotation
 
+from collidecli.commands.python_api import collide
 from collidecli.errors import InputError
+from collidecli.importers.usd.motion import is_animated
 from collidecli.importers.usd.scene import add_usd
 from collidecli.importers.usd.stage import _parse
+from collidecli.importers.usd.transforms import AXIS_ORDER, PrimTransforms, WorldTransforms
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.filters import explain
 from collidecli.scene.shape_types import ShapeType
 from tests.support.usd_scenes import BODY, BOTH, COLLIDER, check_refused, load, sphere, write_usda
 
@@ -265,3 +273,468 @@ def test_every_layer_is_listed(tmp_path):
     scene, _ = load(tmp_path, 'def "r" (references = @part.usda@</s>) {\n}')
     assert [p.rsplit("/", 1)[1] for p in scene.files] == ["s.usda", "part.usda"]
     assert isinstance(scene.stage, Usd.Stage)
+
+
+# The USD sample: what its stage says, its filters, and that its motion is that of bodies at rest on a ground.
+
+SCENE = Path(__file__).parents[4] / "samples" / "01_usd_pile" / "pile.usda"
+
+
+@pytest.fixture(scope="module")
+def sample():
+    builder = ModelBuilder()
+    scene = add_usd(builder, SCENE)
+    return scene, builder.finalize()
+
+
+def rule(sample, first, second):
+    scene, model = sample
+    shapes = [next(i for p, i in scene.shape_of.items() if p.endswith("/" + name)) for name in (first, second)]
+    return explain(model, *shapes)
+
+
+def test_shapes_and_bodies(sample):
+    scene, model = sample
+    assert (len(model.shapes), len(model.bodies), scene.warnings) == (55, 48, ())
+    assert {t.label for t in model.shapes.types()} == {
+        "plane", "sphere", "ellipsoid", "box", "capsule", "cylinder", "cone",
+    }  # fmt: skip
+    assert np.allclose(model.shapes.gap, 0.01)
+    assert [Path(f).name for f in scene.files] == ["pile.usda", "motion.usdc"]
+
+
+def test_filters(sample):
+    """sphere_00 is in no group, sphere_06 in Red, sphere_12 in Blue."""
+    assert not rule(sample, "sphere_06", "sphere_12").may_touch
+    assert rule(sample, "sphere_06", "box_07").may_touch
+    assert rule(sample, "sphere_00", "sphere_06").may_touch
+    assert rule(sample, "sphere_00", "sphere_12").may_touch
+    assert rule(sample, "crate_a", "crate_b").rule == "filteredPairs"
+    assert rule(sample, "handle", "head").rule.startswith("joint between bodies")
+    assert not rule(sample, "trigger", "crate_a").may_touch
+    assert rule(sample, "ground", "paddle").may_touch
+
+
+def test_motion(sample):
+    scene, model = sample
+    motion = scene.motion(model)
+    np.testing.assert_allclose(motion.time, np.arange(120) / 60)
+    poses = motion.read(range(120))[:, 0]
+    np.testing.assert_allclose(poses[0], model.bodies.pose, atol=1e-15)
+    assert np.all(poses[..., 2] > 0), "every body's centre stays above the ground"
+    crates = [model.bodies.path.index(f"/World/Objects/crate_{x}") for x in "ab"]
+    apart = np.abs(poses[:, crates[0], :3] - poses[:, crates[1], :3]).max(axis=1)
+    assert apart.min() < 0.2, "the filtered crates, 0.2 m wide, overlap"
+
+
+# The motion in a USD stage's time samples, against USD's own world transforms.
+
+HEADER = 'metersPerUnit = 0.5\n upAxis = "Z"\n timeCodesPerSecond = 10'
+MOVE = 'uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:orient"]'
+
+
+def samples(translate="", orient=""):
+    return (
+        f"double3 xformOp:translate.timeSamples = {{ {translate} }}\n"
+        f"quatd xformOp:orient.timeSamples = {{ {orient or '0: (1, 0, 0, 0)'} }}\n{MOVE}\n"
+    )
+
+
+def usd_poses(stage, path, codes, metres_per_unit):
+    """(positions [m], rotation matrices) by pxr's own factoring of the world matrix, scale left out."""
+    prim = UsdGeom.Xformable(stage.GetPrimAtPath(path))
+    positions, rotations = [], []
+    for code in codes:
+        factored = Gf.Transform(prim.ComputeLocalToWorldTransform(Usd.TimeCode(float(code))))
+        quaternion = factored.GetRotation().GetQuat()
+        rotations.append(Rotation.from_quat([*quaternion.GetImaginary(), quaternion.GetReal()]).as_matrix())
+        positions.append(np.multiply(factored.GetTranslation(), metres_per_unit))
+    return np.array(positions), np.array(rotations)
+
+
+def test_frames_are_the_union_of_all_samples(tmp_path):
+    text = sphere("a", samples("0: (0, 0, 0), 10: (10, 0, 0)")) + sphere("b", samples("5: (0, 2, 0), 20: (0, 5, 0)"))
+    scene, model = load(tmp_path, text + sphere("still"), header=HEADER)
+    motion = scene.motion(model)
+    np.testing.assert_allclose(motion.time, (0, 0.5, 1, 2))
+    np.testing.assert_array_equal(motion.step, (0, 5, 10, 20))
+    assert (motion.world_count, motion.float_type, motion.sha256) == (1, np.float64, "")
+    poses = motion.read(range(4))
+    assert poses.shape == (4, 1, 3, 7)
+    np.testing.assert_allclose(poses[:, 0, 0, 0], (0, 2.5, 5, 5))
+    np.testing.assert_allclose(poses[:, 0, 1, 1], (1, 1, 1.5, 2.5))  # held before its first sample
+    np.testing.assert_array_equal(poses[:, 0, 2], np.tile(model.bodies.pose[2], (4, 1)))
+
+
+def test_step_counts_frames_where_time_codes_are_not_whole(tmp_path):
+    scene, model = load(tmp_path, sphere("a", samples("0: (0, 0, 0), 0.25: (1, 0, 0), 7: (2, 0, 0)")), header=HEADER)
+    np.testing.assert_array_equal(scene.motion(model).step, (0, 1, 2))
+
+
+def test_poses_against_usd_with_scale_and_reflection_above(tmp_path):
+    """Bodies below an animated, scaled parent, itself below a mirrored one, at sampled times and between them."""
+    turn = "0: (1, 0, 0, 0), 7: (0.5, 0.5, -0.5, 0.5), 11: (0.6, 0, 0.8, 0)"
+    body = f'def Xform "b" {BODY} {{\n{samples("0: (1, 2, 3), 4: (3, 1, 0), 11: (-1, 0, 5)", turn)}'
+    text = (
+        'def Xform "m" {\nfloat3 xformOp:scale = (2, 2, 2)\nuniform token[] xformOpOrder = ["xformOp:scale"]\n'
+        f'def Xform "p" {{\n{samples("0: (0, 0, 1), 9: (1, 0, 0)", "0: (1, 0, 0, 0), 9: (0.8, 0, 0.6, 0)")}'
+        f"{body}{sphere('s', apis=COLLIDER)}}}\n}}\n}}\n"
+    )
+    for mirror in (1, -1):
+        scene, model = load(tmp_path, text.replace("(2, 2, 2)", f"(2, 2, {2 * mirror})"), header=HEADER)
+        motion = scene.motion(model)
+        codes = motion.step
+        np.testing.assert_array_equal(codes, (0, 4, 7, 9, 11))
+        poses = motion.read(range(5))[:, 0, 0]
+        positions, rotations = usd_poses(scene.stage, "/m/p/b", codes, 0.5)
+        np.testing.assert_allclose(poses[:, :3], positions, atol=1e-14)
+        np.testing.assert_allclose(Rotation.from_quat(poses[:, 3:]).as_matrix(), rotations, atol=1e-14)
+        np.testing.assert_allclose(np.linalg.norm(poses[:, 3:], axis=1), 1, atol=1e-15)
+        np.testing.assert_array_equal(poses[0], model.bodies.pose[0])
+
+
+@pytest.mark.parametrize("rate", ["0", "-24"])
+def test_rate_that_is_none(tmp_path, rate):
+    header = f'metersPerUnit = 1\n upAxis = "Z"\n timeCodesPerSecond = {rate}'
+    scene, model = load(tmp_path, sphere("a", samples("0: (0, 0, 0), 1: (1, 0, 0)")), header=header)
+    with pytest.raises(InputError, match="timeCodesPerSecond"):
+        scene.motion(model)
+
+
+def test_any_chunk_reads_the_same(tmp_path):
+    track = ", ".join(f"{i}: ({i * i}, {-i}, {np.sin(i)})" for i in range(20))
+    scene, model = load(tmp_path, sphere("a", samples(track)), header=HEADER)
+    motion = scene.motion(model)
+    whole = motion.read(range(20))
+    for frames in (range(0, 7), range(7, 20), range(19, -1, -3), range(5, 5), range(2, 20, 5)):
+        np.testing.assert_array_equal(motion.read(frames), whole[list(frames)])
+
+
+def test_nothing_animated_is_no_motion(tmp_path):
+    scene, model = load(tmp_path, sphere("a", samples("3: (1, 2, 3)")))
+    assert scene.motion(model) is None
+    np.testing.assert_allclose(model.bodies.pose[0, :3], (1, 2, 3))
+
+
+def test_animated_static_collider_is_a_body(tmp_path):
+    """And so is a body that is not enabled, when it is animated."""
+    off = f'def Xform "off" {BODY} {{\nbool physics:rigidBodyEnabled = 0\n%s{sphere("t", apis=COLLIDER)}}}\n'
+    text = sphere("s", samples("0: (0, 0, 0), 1: (1, 0, 0)"), COLLIDER)
+    text += off % samples("0: (0, 0, 0), 1: (0, 1, 0)")
+    text += f'def Xform "x" {{\n{samples("0: (0, 0, 0), 1: (0, 0, 1)")}{sphere("u", apis=COLLIDER)}}}\n'
+    scene, model = load(tmp_path, text)
+    assert set(model.bodies.path) == {"/s", "/off", "/x/u"}
+    assert all(model.shapes.body >= 0)
+    last = scene.motion(model).read(range(1, 2))[0, 0, :, :3]
+    moved = {path: tuple(last[i]) for i, path in enumerate(model.bodies.path)}
+    assert moved == {"/s": (1, 0, 0), "/off": (0, 1, 0), "/x/u": (0, 0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f'def Xform "b" {BODY} {{\n{sphere("s", samples("0: (0, 0, 0), 1: (1, 0, 0)"), COLLIDER)}}}',
+         ["</b/s>", "moves relative to its body </b>"]),
+        (f'def Xform "b" {BODY} {{\n{samples("0: (0, 0, 0), 1: (1, 0, 0)")}'
+         + sphere("s", 'uniform token[] xformOpOrder = ["!resetXformStack!"]', COLLIDER) + "}",
+         ["</b/s>", "moves relative to its body </b>"]),
+    ],
+)  # fmt: skip
+def test_colliders_that_move_within_their_body_are_refused(tmp_path, text, said):
+    with pytest.raises(InputError) as error:
+        load(tmp_path, text)
+    for words in said:
+        assert words in str(error.value)
+
+
+def matrices(*rows):
+    return (
+        "matrix4d xformOp:transform.timeSamples = { "
+        + ", ".join(f"{i}: ({', '.join(str(r) for r in m)}, (0, 0, 0, 1))" for i, m in enumerate(rows))
+        + ' }\nuniform token[] xformOpOrder = ["xformOp:transform"]\n'
+    )
+
+
+UNIT = ((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0))
+
+
+@pytest.mark.parametrize(
+    ("third", "said"),
+    [
+        (((2, 0, 0, 0), (0, 2, 0, 0), (0, 0, 2, 0)), "scale changes over time (here it is 2, 2, 2)"),
+        (((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, -1, 0)), "scale changes over time (here it is -1, -1, -1)"),
+        (((1, 0, 0, 0), (1, 1, 0, 0), (0, 0, 1, 0)), "shear"),
+        (((0, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0)), "scale of zero"),
+        ((("nan", 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0)), "not finite"),
+    ],
+)
+def test_bad_frames_are_named(tmp_path, third, said):
+    scene, model = load(tmp_path, sphere("a", matrices(UNIT, UNIT, third)) + sphere("b"))
+    motion = scene.motion(model)
+    motion.read(range(2))
+    with pytest.raises(InputError) as error:
+        motion.read(range(3))
+    for words in ("s.usda", "</a>", "time code 2", said):
+        assert words in str(error.value)
+
+
+# Every type of shape under scales and reflections, against the points of USD's own surfaces.
+
+SCALES = [(1, 1, 1), (2, 2, 2), (-1, 1, 1), (1, -1, 1), (1, 1, -1), (-1, -1, -1), (-2, 2, -2), (-1.5, -1.5, 1.5)]
+SHAPES = {
+    "Sphere": "double radius = 0.5",
+    "Cube": "double size = 0.8",
+    "Capsule": "double radius = 0.3\ndouble height = 0.9",
+    "Cylinder": "double radius = 0.3\ndouble height = 0.9",
+    "Cone": "double radius = 0.3\ndouble height = 0.9",
+}
+
+
+def scaled(scale, more=""):
+    order = 'uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:rotateXYZ", "xformOp:scale"]'
+    return (
+        f"double3 xformOp:translate = (0.5, 0.25, 1)\nfloat3 xformOp:rotateXYZ = (25, -40, 65)\n"
+        f"float3 xformOp:scale = {scale}\n{order}\n{more}"
+    )
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("axis", ["X", "Y", "Z"])
+@pytest.mark.parametrize("where", ["shape", "body", "above"])
+@pytest.mark.parametrize("kind", list(SHAPES))
+def test_scales_against_support_points_of_usd(tmp_path, kind, where, axis):
+    """Each type under each reflection, on the collider, its body or above: the points of its surface stand where USD
+    puts them, so the extreme of our shape in any direction is the extreme of USD's.
+    """
+    rng, points = np.random.default_rng(1), _surface(kind, axis)
+    for scale in SCALES:
+        inside = SHAPES[kind] + ("" if kind in ("Sphere", "Cube") else f'\nuniform token axis = "{axis}"')
+        on = {name: scaled(scale if name == where else (1, 1, 1)) for name in ("shape", "body", "above")}
+        prim = f'def {kind} "s" {COLLIDER} {{\n{inside}\n{on["shape"]}}}\n'
+        scene, model = load(
+            tmp_path, f'def Xform "u" {{\n{on["above"]}def Xform "b" {BODY} {{\n{on["body"]}{prim}}}\n}}\n'
+        )
+        matrix = np.array(UsdGeom.Xformable(scene.stage.GetPrimAtPath("/u/b/s")).ComputeLocalToWorldTransform(0))
+        directions = rng.normal(size=(8, 3))
+        directions /= np.linalg.norm(directions, axis=1)[:, None]
+        extremes = (points @ (matrix[:3, :3] @ directions.T)).max(axis=0) + directions @ matrix[3, :3]
+        for direction, extreme in zip(directions, extremes, strict=True):
+            ours = _support(model, direction)
+            # The cloud of points is inscribed: 4e-4 of a shape of size 2.
+            assert -1e-9 <= ours - extreme <= 1e-3, (scale, direction)
+
+
+def _surface(kind, axis):
+    """float64[n, 3]: a dense cloud on a prim's surface in its own frame, written from USD's schemas."""
+    turn = np.linspace(0, 2 * np.pi, 721)
+    rise = np.linspace(-np.pi / 2, np.pi / 2, 361)
+    circle = np.stack([np.cos(turn), np.sin(turn), 0 * turn], -1)
+    ball = np.concatenate([circle * np.cos(r) + [0, 0, np.sin(r)] for r in rise])
+    if kind == "Sphere":
+        return 0.5 * ball
+    if kind == "Cube":
+        return 0.4 * np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    up = np.array([0, 0, 0.45])
+    points = {
+        "Capsule": lambda: np.concatenate([0.3 * ball + up, 0.3 * ball - up]),
+        "Cylinder": lambda: np.concatenate([0.3 * circle + up, 0.3 * circle - up]),
+        "Cone": lambda: np.concatenate([0.3 * circle - up, [up]]),
+    }[kind]()
+    return points[:, {"X": [2, 0, 1], "Y": [1, 2, 0], "Z": [0, 1, 2]}[axis]]
+
+
+def _support(model, direction):
+    """The extreme of the model's one shape along a world direction, in closed form."""
+    position, turn = np.zeros(3), Rotation.identity()
+    for pose in (np.array(model.bodies.pose[0]), np.array(model.shapes.pose[0])):
+        position, turn = position + turn.apply(pose[:3]), turn * Rotation.from_quat(pose[3:])
+    x, y, z = turn.inv().apply(direction)
+    a, b, c = (float(s) for s in model.shapes.size[0])
+    across = np.hypot(x, y)
+    local = {
+        "sphere": lambda: a,
+        "box": lambda: abs(x) * a + abs(y) * b + abs(z) * c,
+        "capsule": lambda: a + abs(z) * b,
+        "cylinder": lambda: across * a + abs(z) * b,
+        "cone": lambda: max(across * a - z * b, z * b),
+    }[model.shapes.types()[0].label]()
+    return float(position @ direction + local)
+
+
+# metersPerUnit over every type of shape: a scene in centimetres has the sizes, poses and contacts of one in metres.
+
+APIS = '"PhysicsRigidBodyAPI", "PhysicsCollisionAPI"'
+CORNERS = [(x, y, z) for x in (-0.5, 0.25) for y in (-0.25, 0.5) for z in (-0.125, 0.25)]
+QUADS = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
+SHAPES_IN_METRES = {
+    "sphere": ("Sphere", "double radius = {0.25}"),
+    "ellipsoid": ("Sphere", "double radius = {0.25}\nfloat3 xformOp:scale = (1, 2, 0.5)"),
+    "box": ("Cube", "double size = {0.5}\nfloat3 xformOp:scale = (1, 2, 0.5)"),
+    "capsule": ("Capsule", 'double radius = {0.125}\ndouble height = {0.75}\nuniform token axis = "X"'),
+    "capsule of two radii": (
+        "Capsule_1",
+        "double radiusBottom = {0.125}\ndouble radiusTop = {0.125}\ndouble height = {0.75}",
+    ),
+    "cylinder": ("Cylinder", 'double radius = {0.25}\ndouble height = {0.75}\nuniform token axis = "Y"'),
+    "cylinder of two radii": (
+        "Cylinder_1",
+        "double radiusBottom = {0.125}\ndouble radiusTop = {0.125}\ndouble height = {0.75}",
+    ),
+    "cone": ("Cone", "double radius = {0.25}\ndouble height = {0.75}"),
+    "convex mesh": ("Mesh", 'MESHuniform token physics:approximation = "convexHull"'),
+    "mesh": ("Mesh", 'MESHuniform token physics:approximation = "none"'),
+    "bounding sphere": ("Mesh", 'MESHuniform token physics:approximation = "boundingSphere"'),
+    "bounding cube": ("Mesh", 'MESHuniform token physics:approximation = "boundingCube"'),
+}
+"""Type and attributes by name; lengths in braces, in metres."""
+
+
+def scene(kind: str, units: float, floor: bool) -> str:
+    """A shape above the ground and beside a sphere. units: of the stage in a metre."""
+
+    def lengths(text: str) -> str:
+        parts = text.split("{")
+        return parts[0] + "".join(f"{float(p.split('}')[0]) * units!r}{p.split('}')[1]}" for p in parts[1:])
+
+    points = ", ".join(str(tuple(c * units for c in corner)) for corner in CORNERS)
+    mesh = (
+        f"point3f[] points = [{points}]\nint[] faceVertexCounts = {[4] * 6}\n"
+        f"int[] faceVertexIndices = {[k for quad in QUADS for k in quad]}\n"
+    )
+    prim, inside = SHAPES_IN_METRES[kind]
+    operations = '"xformOp:translate", "xformOp:rotateXYZ"' + (', "xformOp:scale"' if "scale" in inside else "")
+    apis = APIS + (', "PhysicsMeshCollisionAPI"' if prim == "Mesh" else "")
+    shape = f"""def {prim} "shape" (prepend apiSchemas = [{apis}]) {{
+        {lengths(inside).replace("MESH", mesh)}
+        double3 xformOp:translate = ({0.5 * units}, {-0.25 * units}, {0.4375 * units})
+        float3 xformOp:rotateXYZ = (25, -40, 65)
+        uniform token[] xformOpOrder = [{operations}]
+        float newton:contactMargin = {0.03125 * units}
+        float newton:contactGap = {0.5 * units}
+    }}
+    """
+    ball = f"""def Sphere "ball" (prepend apiSchemas = [{APIS}]) {{
+        double radius = {0.25 * units}
+        double3 xformOp:translate = ({0.625 * units}, {0.125 * units}, {0.875 * units})
+        uniform token[] xformOpOrder = ["xformOp:translate"]
+    }}
+    """
+    ground = """def Plane "ground" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {
+        double3 xformOp:translate = (0, 0, HEIGHT)
+        uniform token[] xformOpOrder = ["xformOp:translate"]
+    }
+    """.replace("HEIGHT", repr(0.25 * units))
+    return shape + (ground if floor else ball)
+
+
+def in_units(tmp_path, kind: str, units: float, floor: bool):
+    header = f'metersPerUnit = {1 / units!r}\nupAxis = "Z"'
+    return load(tmp_path, scene(kind, units, floor), header=header, name=f"in_{units:g}.usda")[1]
+
+
+@pytest.mark.parametrize("floor", [True, False], ids=["on the ground", "beside a ball"])
+@pytest.mark.parametrize("kind", SHAPES_IN_METRES)
+def test_centimetres_are_metres(tmp_path, kind, floor):
+    metres, centimetres = (in_units(tmp_path, kind, units, floor) for units in (1.0, 100.0))
+    for name in ("type", "size", "pose", "margin", "gap"):
+        ours, theirs = getattr(centimetres.shapes, name), getattr(metres.shapes, name)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-7, err_msg=name)
+    np.testing.assert_allclose(centimetres.bodies.pose, metres.bodies.pose, atol=1e-12)
+    for name in ("hulls", "meshes"):
+        for ours, theirs in zip(getattr(centimetres, name), getattr(metres, name), strict=True):
+            np.testing.assert_allclose(ours.vertex, theirs.vertex, atol=1e-7)
+    found, expected = collide(centimetres), collide(metres)
+    assert expected.rigid_contact_count
+    assert found.rigid_contact_count == expected.rigid_contact_count
+    for name in ("shape0", "shape1", "feature0", "feature1", "kind"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    for name in ("distance", "normal", "point0", "point1", "offset0", "offset1"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-6, err_msg=name)
+
+
+def test_the_sizes_in_metres_are_those_written(tmp_path):
+    """What `test_centimetres_are_metres` compares with is right by itself."""
+    sizes = {
+        "sphere": (0.25,),
+        "ellipsoid": (0.25, 0.5, 0.125),
+        "box": (0.25, 0.5, 0.125),
+        "capsule": (0.125, 0.375),
+        "cylinder": (0.25, 0.375),
+        "cone": (0.25, 0.375),
+        "convex mesh": (0.375, 0.375, 0.1875),
+        "mesh": (0.375, 0.375, 0.1875),
+        "bounding cube": (0.375, 0.375, 0.1875),
+    }
+    for kind, size in sizes.items():
+        model = in_units(tmp_path, kind, 100.0, True)
+        row = [path.rsplit("/", 1)[-1] for path in model.shapes.path].index("shape")
+        np.testing.assert_allclose(model.shapes.size[row][: len(size)], size, rtol=1e-7, err_msg=kind)
+        np.testing.assert_allclose(model.shapes.margin[row], 0.03125, rtol=1e-7)
+        np.testing.assert_allclose(model.shapes.gap[row], 0.5, rtol=1e-7)
+
+
+# Transforms of many prims at once, against pxr's own matrices one by one.
+
+ROUNDED = 1e-12
+"""Products of a dozen float64 numbers near one."""
+
+
+def test_scale_and_rotation_give_the_matrix_back_and_have_no_reflection():
+    rng = np.random.default_rng(3)
+    stage = Usd.Stage.CreateInMemory()
+    prims = {}
+    for place in range(12):
+        xform = UsdGeom.Xform.Define(stage, f"/x{place}")
+        turn = Gf.Rotation(Gf.Vec3d(*rng.normal(size=3)), 360.0 * rng.random())
+        scale = Gf.Vec3d(*(rng.uniform(0.5, 2.0, 3) * rng.choice([-1.0, 1.0], 3)))
+        xform.AddTransformOp().Set(Gf.Matrix4d().SetScale(scale) * Gf.Matrix4d(turn, Gf.Vec3d(*rng.normal(size=3))))
+        prims[f"/x{place}"] = xform.GetPrim()
+    cache = UsdGeom.XformCache()
+    transforms = WorldTransforms(PrimTransforms(Usd.TimeCode.Default()), prims)
+    for axis, order in AXIS_ORDER.items():
+        reordered = transforms.reordered(axis)
+        for path, prim in prims.items():
+            row = transforms.row(path)
+            matrix = np.array(cache.GetLocalToWorldTransform(prim))
+            rotation, columns = reordered.rotation[row], matrix[:3, :3].T[:, order]
+            np.testing.assert_array_equal(transforms.position[row], matrix[3, :3])
+            assert np.linalg.det(rotation) == pytest.approx(1.0, abs=ROUNDED)
+            np.testing.assert_allclose(reordered.scale[row], np.linalg.norm(columns, axis=0), rtol=ROUNDED)
+            np.testing.assert_allclose(np.abs(rotation * reordered.scale[row]), np.abs(columns), atol=ROUNDED)
+            # The first and the last axis keep their directions, or both turn round; the middle one may be mirrored.
+            signs = np.sign((rotation * columns).sum(axis=0))
+            assert signs[0] == signs[2]
+
+
+def _spheres(count: int) -> Usd.Stage:
+    stage = Usd.Stage.CreateInMemory()
+    for place in range(count):
+        sphere = UsdGeom.Sphere.Define(stage, f"/group/s{place}")
+        UsdPhysics.CollisionAPI.Apply(sphere.GetPrim())
+        sphere.AddTransformOp().Set(Gf.Matrix4d().SetTranslate(Gf.Vec3d(3.0 * place, 0.0, 0.0)))
+    return stage
+
+
+def test_the_first_prim_that_shears_is_named(tmp_path):
+    stage = _spheres(5)
+    for place in (2, 4):
+        sheared = Gf.Matrix4d(1.0)
+        sheared[0, 1] = 0.5
+        stage.GetAttributeAtPath(f"/group/s{place}.xformOp:transform").Set(sheared)
+    stage.Export(str(tmp_path / "sheared.usda"))
+    with pytest.raises(InputError, match="shear") as error:
+        add_usd(ModelBuilder(), tmp_path / "sheared.usda")
+    assert "</group/s2>" in str(error.value)
+
+
+def test_what_is_known_of_prims_above_says_the_same_of_those_below():
+    stage = _spheres(4)
+    turn = UsdGeom.Xform.Define(stage, "/group").AddRotateZOp()
+    turn.Set(0.0, 0.0)
+    turn.Set(90.0, 1.0)
+    UsdGeom.Xformable(stage.GetPrimAtPath("/group/s3")).SetResetXformStack(True)
+    known: dict[str, bool] = {}
+    for place in (0, 3, 1, 2, 3):
+        prim = stage.GetPrimAtPath(f"/group/s{place}")
+        assert is_animated(prim, known) == is_animated(prim) == (place != 3)
+    assert known["/group"]

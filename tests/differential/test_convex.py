@@ -1,0 +1,720 @@
+"""Convex pairs in every combination of nearest features, hulls, convex meshes and deep overlaps against oracles."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.spatial import ConvexHull, HalfspaceIntersection
+
+import collidecli
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.convex_hull import convex_surface
+from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.triangle_mesh import triangle_mesh
+from tests.support.certificates import (
+    EVERY,
+    Report,
+    Scene,
+    Shapes,
+    better_direction,
+    examine,
+    feature_pairs,
+    resting_scene,
+)
+from tests.support.contact_contract import check_contract
+from tests.support.deep_poses import (
+    collided,
+    collided_on_terrain,
+    convex_shapes,
+    deep_terrain,
+    dented_meshes,
+    measure,
+    solid_without_base,
+)
+from tests.support.deep_poses import random_poses as deep_poses_of
+from tests.support.feature_poses import FEATURES, HullSet, hull_set, relative_pose
+from tests.support.hydroelastic import RIGID, rotated, surface
+from tests.support.mesh_pairs import box
+from tests.support.meshes import blob, grid
+from tests.support.oracle import rotation_of
+from tests.support.piles import SettledPile, settled_pile
+from tests.support.supports import support_height
+from tests.support.translation_oracle import directions_on_sphere
+from tests.unit.engine.hydroelastic.test_polytopes import hull_pair
+
+TYPES = tuple(FEATURES)
+PAIRS = [(a, b) for i, a in enumerate(TYPES) for b in TYPES[i:] if b != ShapeType.PLANE]
+ROUND = (ShapeType.CYLINDER, ShapeType.CONE, ShapeType.ELLIPSOID)
+SAMPLE = 300
+FULL = int(os.environ.get("COLLIDE_POSES", "20000"))
+DISTANCE = 1e-7
+"""Share of the size by which a distance may be off."""
+SHORT = 2e-7
+SHORT_OF_ROUND = 2e-5
+"""Share of the size by which the gap along the normal may miss the distance: GJK of a round shape and one with corners,
+1e-5 of the size apart, may end at a sliver, whose normal is rounding."""
+SURFACE = 2e-6
+EXACT_SURFACE = 1e-7
+MERGED_SURFACE = 5e-7
+"""Share of the size by which a witness may be off its surface: of round shapes, of polytopes, and of polytopes with
+faces that are merged of triangles out of one plane by COPLANAR."""
+COINCIDENT = 1e-9
+"""Share of the size at which two contacts of a pair are in one place."""
+
+
+@cache
+def hulls() -> HullSet:
+    return hull_set(np.random.default_rng(1))
+
+
+def has_hull(type_a: ShapeType, type_b: ShapeType) -> bool:
+    return ShapeType.CONVEX_MESH in (type_a, type_b)
+
+
+def check(scene: Scene, type_a: ShapeType, type_b: ShapeType, what: str, surface: float = 0.0) -> Report:
+    """Asserts what is proved of every pair; pairs that the engine itself counts as inexact may be off."""
+    contacts = scene.run(EVERY)
+    report = examine(scene, contacts)
+    assert not report.missed.any(), f"{what}: {scene.pose[report.missed][:1]!r}"
+    assert not report.phantom.any(), f"{what}: {scene.pose[report.phantom][:1]!r}"
+    assert not report.unproved.any(), f"{what}: {scene.pose[report.unproved][:1]!r}"
+    assert report.distance.max() <= DISTANCE, f"{what}: {scene.pose[report.distance.argmax()]!r}"
+    assert report.too_deep.max() <= DISTANCE, f"{what}: {scene.pose[report.too_deep.argmax()]!r}"
+    is_round = type_a in ROUND or type_b in ROUND
+    short = SHORT_OF_ROUND if is_round else SHORT
+    assert report.short.max() <= short, f"{what}: {scene.pose[report.short.argmax()]!r}"
+    surface = surface or (EXACT_SURFACE if has_hull(type_a, type_b) and not is_round else SURFACE)
+    off = report.off_surface > surface
+    assert off.sum() <= report.inexact, f"{what}: {report.off_surface.max()}, {scene.pose[off][:1]!r}"
+    assert report.coincident.min() > COINCIDENT, f"{what}: {scene.pose[report.coincident.argmin()]!r}"
+    return report
+
+
+def check_presence(scene: Scene) -> None:
+    """A contact is there where the distance is below the reach, and none where it is not; by 1e-6 of the size."""
+    here = scene[scene.apart > 1e-5 * scene.scale()]
+    level = 1e-6 * here.scale()
+    assert np.all(here.run(here.apart + level).count > 0)
+    assert np.all(here.run(here.apart - level).count == 0)
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair[0].label}-{pair[1].label}")
+def test_nearest_features_of_each_kind(pair):
+    combinations = feature_pairs(*pair)
+    for k, (feature_a, feature_b) in enumerate(combinations):
+        rng = np.random.default_rng([*map(int, pair), k])
+        scene = resting_scene(pair[0], feature_a, pair[1], feature_b, SAMPLE // len(combinations), rng, hulls())
+        report = check(scene, *pair, f"{feature_a} and {feature_b}")
+        check_presence(scene)
+        if pair[0] != ShapeType.PLANE:
+            better = better_direction(scene, scene.run(EVERY), rng, 60)
+            assert np.sum(better > DISTANCE) <= report.inexact
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair[0].label}-{pair[1].label}")
+def test_nearest_features_of_each_kind_in_full(pair, capsys):
+    """20 000 poses of a pair of types, evenly over the features."""
+    combinations = feature_pairs(*pair)
+    worst = np.zeros(4)
+    count = inexact = 0
+    for k, (feature_a, feature_b) in enumerate(combinations):
+        rng = np.random.default_rng([99, *map(int, pair), k])
+        scene = resting_scene(pair[0], feature_a, pair[1], feature_b, -(-FULL // len(combinations)), rng, hulls())
+        report = check(scene, *pair, f"{feature_a} and {feature_b}")
+        check_presence(scene)
+        columns = (report.distance, report.too_deep, report.short, report.off_surface)
+        worst = np.maximum(worst, [column.max() for column in columns])
+        count, inexact = count + len(scene.pose), inexact + report.inexact
+    with capsys.disabled():
+        shown = " ".join(f"{value:.1e}" for value in worst)
+        print(
+            f"\n{pair[0].label}-{pair[1].label}: {count} poses, distance, too deep, short, surface {shown}, {inexact}"
+        )
+
+
+@pytest.mark.parametrize("other", [ShapeType.BOX, ShapeType.CONVEX_MESH], ids=["box", "hull"])
+def test_thin_hulls_have_their_contacts_on_their_surfaces(other):
+    """Plates and slabs down to a thousandth of their width, faces, edges and corners against each other."""
+    rng = np.random.default_rng(23)
+    clouds = [rng.normal(size=(n, 3)) * [1.0, 0.7, h] for n in (6, 12, 30, 60) for h in (1e-3, 1e-2, 0.05)]
+    thin = HullSet([size * one / np.abs(one).max() for size in (1e-3, 1.0, 1e3) for one in clouds])
+    are_merged = [k for k, hull in enumerate(thin.hulls) if max(map(len, hull.face)) > 3]
+    assert 0 < len(are_merged) < len(thin.hulls)
+    for feature_a in FEATURES[other]:
+        for feature_b in FEATURES[ShapeType.CONVEX_MESH]:
+            scene = resting_scene(other, feature_a, ShapeType.CONVEX_MESH, feature_b, 150, rng, thin)
+            what = f"{feature_a} and {feature_b}"
+            report = check(scene, other, ShapeType.CONVEX_MESH, what, MERGED_SURFACE)
+            merged = np.isin(scene.b.which, are_merged)
+            if other == ShapeType.CONVEX_MESH:
+                merged |= np.isin(scene.a.which, are_merged)
+            assert report.off_surface[~merged].max() <= EXACT_SURFACE, what
+
+
+MIXES = [
+    ("sphere", "capsule", "box", "cylinder", "ellipsoid"),
+    ("box", "cylinder"),
+    ("capsule", "cylinder", "ellipsoid"),
+    ("box", "hull", "cone"),
+    ("cylinder", "cone", "hull", "capsule", "sphere"),
+]
+LABELS = {"hull": ShapeType.CONVEX_MESH} | {kind.label: kind for kind in TYPES if kind != ShapeType.CONVEX_MESH}
+GAP = 0.01
+
+
+def check_pile(pile: SettledPile) -> tuple[int, int, np.ndarray]:
+    """Examines every pair of a pile whose bounding balls are within GAP; returns pairs, touching ones, worst errors."""
+    kinds = np.array([LABELS[kind] for kind in pile.types])
+    order = sorted(pile.hulls)
+    set_of_hulls = HullSet([pile.hulls[index] for index in order]) if order else None
+    number = np.full(len(kinds), -1)
+    number[order] = np.arange(len(order))
+    poses, sizes = pile.poses.copy(), pile.sizes.copy()
+    for index in order:
+        # The engine's hulls have the centre of their box at the origin.
+        hull = set_of_hulls.hulls[number[index]]
+        turn = rotation_of(poses[:, index])
+        poses[:, index, :3] += turn @ hull.center
+        sizes[index] = hull.half_extents
+    radius = np.linalg.norm(sizes, axis=1)
+    radius[kinds == ShapeType.CAPSULE] = sizes[kinds == ShapeType.CAPSULE, :2].sum(1)
+    contacts = run_pile(pile)
+    expected, optional, worst, pairs, touching = set(), set(), np.zeros(3), 0, 0
+    for frame, pose in enumerate(poses):
+        apart = np.linalg.norm(pose[:, None, :3] - pose[None, :, :3], axis=-1) - radius[:, None] - radius[None]
+        i, j = np.nonzero(np.triu(apart < GAP, 1))
+        swap = kinds[i] > kinds[j]
+        i, j = np.where(swap, j, i), np.where(swap, i, j)
+        for type_a, type_b in sorted(set(zip(kinds[i].tolist(), kinds[j].tolist(), strict=True))):
+            rows = (kinds[i] == type_a) & (kinds[j] == type_b)
+            a, b = i[rows], j[rows]
+            shapes = [
+                Shapes(ShapeType(kind), sizes[index], set_of_hulls, number[index])
+                for kind, index in ((type_a, a), (type_b, b))
+            ]
+            scene = Scene(*shapes, relative_pose(pose[a], pose[b]), np.full(len(a), -1e9))
+            report = check(scene, ShapeType(type_a), ShapeType(type_b), f"frame {frame}")
+            pairs, touching = pairs + len(a), touching + int((report.least < 0.0).sum())
+            worst = np.maximum(worst, [report.short.max(), report.off_surface.max(), report.inexact])
+            for one, other, distance in zip(a, b, report.least, strict=True):
+                key = (frame, min(one, other), max(one, other))
+                if abs(distance - GAP) <= 1e-6 * radius.max():
+                    optional.add(key)
+                elif distance < GAP:
+                    expected.add(key)
+    assert expected <= contacts
+    assert contacts <= expected | optional
+    return pairs, touching, worst
+
+
+def run_pile(pile: SettledPile) -> set[tuple[int, int, int]]:
+    """The pairs that a run with a gap of GAP reports: frame and the two bodies."""
+    builder = ModelBuilder()
+    for index, kind in enumerate(pile.types):
+        body = builder.add_body()
+        if kind == "hull":
+            builder.add_shape_convex_hull(body, pile.hulls[index])
+        else:
+            count = {"sphere": 1, "capsule": 2, "cylinder": 2, "cone": 2}.get(kind, 3)
+            builder.add_shape(body, LABELS[kind], pile.sizes[index, :count])
+    contacts = collidecli.collide(builder.finalize(), pile.poses[:, None], gap=GAP)
+    found = set()
+    for frame in range(len(pile.poses)):
+        cell = contacts.cell(frame)
+        found |= {(frame, int(x), int(y)) for x, y in zip(cell.shape0, cell.shape1, strict=True)}
+    return found
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("mix", MIXES, ids=["-".join(mix) for mix in MIXES])
+def test_settled_piles(mix):
+    pairs, touching, _ = check_pile(settled_pile(60, mix, 250, 3, 40))
+    assert pairs > 100
+    assert touching > 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mix", MIXES, ids=["-".join(mix) for mix in MIXES])
+def test_settled_piles_in_full(mix, capsys):
+    """A thousand bodies, every fourth of sixty steps."""
+    pairs, touching, worst = check_pile(settled_pile(1000, mix, 500, 15, 4))
+    with capsys.disabled():
+        print(f"\n{'-'.join(mix)}: {pairs} pairs, {touching} overlap; short {worst[0]:.1e}, surface {worst[1]:.1e}")
+    assert touching > 10_000
+
+
+# Convex hulls against what settles the question without any search, and against primitives that are the same solid.
+
+CUBE = np.array(list(product([-1.0, 1.0], repeat=3)))
+POSES = 150
+SIZES = [1e-3, 1.0, 1e3]
+FLOAT32 = 2.0**-23
+"""Distances and normals are written in float32."""
+OTHERS = {
+    ShapeType.SPHERE: (0.7,),
+    ShapeType.CAPSULE: (0.4, 0.6),
+    ShapeType.BOX: (0.5, 0.8, 0.3),
+    ShapeType.CYLINDER: (0.5, 0.7),
+    ShapeType.CONE: (0.6, 0.5),
+    ShapeType.ELLIPSOID: (0.4, 0.8, 0.6),
+}
+
+
+def cloud(rng: np.random.Generator, size: float) -> np.ndarray:
+    return size * rng.normal(size=(rng.integers(5, 90), 3)) * rng.uniform(0.3, 1.0, 3)
+
+
+def poses(rng: np.random.Generator, size: float, max_separation: float = 3.0) -> np.ndarray:
+    """float64[POSES, 1, 2, 7]: two bodies, from deep in each other to well apart."""
+    out = np.zeros((POSES, 1, 2, 7))
+    quaternion = rng.normal(size=(POSES, 1, 2, 4))
+    out[..., 3:] = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
+    away = rng.normal(size=(POSES, 3))
+    away *= rng.uniform(0.0, max_separation * size, (POSES, 1)) / np.linalg.norm(away, axis=1, keepdims=True)
+    out[:, 0, 1, :3] = away
+    return out
+
+
+def found(add_first, add_second, body_q: np.ndarray, gap: float):
+    builder = ModelBuilder()
+    add_first(builder, builder.add_body())
+    add_second(builder, builder.add_body())
+    return collidecli.collide(builder.finalize(), body_q, gap=gap)
+
+
+def nearest(contacts, frame: int):
+    """Distance, normal and witnesses of a frame's nearest contact."""
+    cell = contacts.cell(frame)
+    i = int(np.argmin(cell.distance))
+    return float(cell.distance[i]), cell.normal[i].astype(float), cell.point0[i], cell.point1[i]
+
+
+def in_world(points: np.ndarray, pose: np.ndarray) -> np.ndarray:
+    return points @ rotation_of(pose[None])[0].T + pose[:3]
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("seed", range(3))
+def test_two_hulls(seed, size):
+    """Overlap: the nearest face of the Minkowski difference, by Qhull. Apart: witnesses and a plane between."""
+    rng = np.random.default_rng(seed)
+    a, b = cloud(rng, size), cloud(rng, size)
+    body_q = poses(rng, size, 6.0)
+    contacts = found(
+        lambda to, body: to.add_shape_convex_hull(body, a),
+        lambda to, body: to.add_shape_convex_hull(body, b),
+        body_q,
+        100 * size,
+    )
+    overlapping = 0
+    for frame in range(POSES):
+        p, q = in_world(a, body_q[frame, 0, 0]), in_world(b, body_q[frame, 0, 1])
+        distance, normal, point0, point1 = nearest(contacts, frame)
+        difference = (q[:, None] - p[None]).reshape(-1, 3)
+        level = 1e-6 * size
+        # Along the normal b's points are at least `distance` beyond a's, whatever its sign: a lower bound.
+        assert (q @ normal).min() - (p @ normal).max() == pytest.approx(distance, abs=level)
+        if distance < 0.0:
+            overlapping += 1
+            depth = -ConvexHull(difference / size).equations[:, 3].max() * size
+            assert -distance == pytest.approx(depth, abs=level)
+        else:
+            # And the witnesses are in the hulls, that far apart: an upper bound.
+            assert np.linalg.norm(point1 - point0) == pytest.approx(distance, abs=level)
+            for point, points in ((point0, p), (point1, q)):
+                planes = ConvexHull(points / size).equations
+                assert (planes[:, :3] @ point / size + planes[:, 3]).max() < 1e-6
+    assert 20 < overlapping < POSES - 20
+
+
+@pytest.mark.parametrize("stretch", [(1.0, 1.0, 1.0), (0.2, 0.3, 1.0), (1.0, 1.0, 0.1)], ids=["ball", "rod", "plate"])
+def test_dense_hulls_nearer_to_each_other_than_their_vertices(stretch):
+    """Apart by a millionth to a twentieth of their size along some line; vertices are some 0.15 apart."""
+    rng = np.random.default_rng(11)
+    points = rng.normal(size=(300, 3))
+    points *= np.array(stretch) / np.linalg.norm(points, axis=1, keepdims=True)
+    body_q = poses(rng, 1.0)
+    apart = 10.0 ** rng.uniform(-6.0, -1.3, POSES)
+    for frame in range(POSES):
+        body_q[frame, 0, 0, :3] = 0.0
+        away = body_q[frame, 0, 1, :3] / np.linalg.norm(body_q[frame, 0, 1, :3])
+        body_q[frame, 0, 1, :3] = 0.0
+        p, q = in_world(points, body_q[frame, 0, 0]), in_world(points, body_q[frame, 0, 1])
+        body_q[frame, 0, 1, :3] = ((p @ away).max() - (q @ away).min() + apart[frame]) * away
+
+    def add(to, body):
+        to.add_shape_convex_hull(body, points)
+
+    contacts = found(add, add, body_q, 1.0)
+    planes = ConvexHull(points).equations
+    for frame in range(POSES):
+        p, q = in_world(points, body_q[frame, 0, 0]), in_world(points, body_q[frame, 0, 1])
+        distance, normal, point0, point1 = nearest(contacts, frame)
+        assert distance > 0.99 * apart[frame]
+        assert (q @ normal).min() - (p @ normal).max() == pytest.approx(distance, abs=1e-6)
+        assert np.linalg.norm(point1 - point0) == pytest.approx(distance, abs=1e-6)
+        for point, pose in ((point0, body_q[frame, 0, 0]), (point1, body_q[frame, 0, 1])):
+            inside = (point - pose[:3]) @ rotation_of(pose[None])[0]
+            assert (planes[:, :3] @ inside + planes[:, 3]).max() < 1e-6
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("other", OTHERS)
+def test_the_hull_of_a_box_is_a_box(other, size):
+    """Another collider, most often in closed form, gives the box's contacts."""
+    rng = np.random.default_rng(int(other))
+    half = size * np.array([0.6, 0.9, 0.4])
+    body_q = poses(rng, size, 2.0)
+
+    def add_other(to, body):
+        to.add_shape(body, other, [size * s for s in OTHERS[other]])
+
+    hull = found(lambda to, body: to.add_shape_convex_hull(body, half * CUBE), add_other, body_q, 0.5 * size)
+    box = found(
+        lambda to, body: to.add_shape_box(body, hx=half[0], hy=half[1], hz=half[2]), add_other, body_q, 0.5 * size
+    )
+    np.testing.assert_array_equal(np.diff(hull.cell_start) > 0, np.diff(box.cell_start) > 0)
+    for frame in np.flatnonzero(np.diff(box.cell_start)):
+        expected, got = nearest(box, frame)[0], nearest(hull, frame)[0]
+        assert got == pytest.approx(expected, abs=2e-6 * size), frame
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("other", [t for t in OTHERS if t not in (ShapeType.SPHERE, ShapeType.CAPSULE)])
+def test_hull_and_primitive_have_no_better_direction(other, size):
+    """The distance of sampled directions never passes ours, and the normal attains it."""
+    rng = np.random.default_rng(100 + int(other))
+    points, dimensions = cloud(rng, size), np.array([size * s for s in OTHERS[other]])
+    body_q = poses(rng, size)
+    contacts = found(
+        lambda to, body: to.add_shape_convex_hull(body, points),
+        lambda to, body: to.add_shape(body, other, dimensions),
+        body_q,
+        100 * size,
+    )
+    full = np.zeros((1, 3))
+    full[0, : len(dimensions)] = dimensions
+    directions = rng.normal(size=(4000, 3))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    for frame in range(0, POSES, 3):
+        distance, normal, *_ = nearest(contacts, frame)
+        p, pose_b = in_world(points, body_q[frame, 0, 0]), body_q[frame, 0, 1]
+        tried = np.concatenate([[normal], directions, normal + 1e-3 * directions[:500]])
+        tried /= np.linalg.norm(tried, axis=1, keepdims=True)
+        into_b = tried @ rotation_of(pose_b[None])[0]
+        low_b = pose_b[:3] @ tried.T - support_height(other, full, -into_b[None])[0]
+        separation = low_b - (p @ tried.T).max(axis=0)
+        assert separation[0] == pytest.approx(distance, abs=2e-6 * size)
+        assert separation.max() <= distance + 2e-6 * size
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_plane(size):
+    rng = np.random.default_rng(7)
+    points = cloud(rng, size)
+    body_q = poses(rng, size)
+    contacts = found(
+        lambda to, body: to.add_shape_plane(body),
+        lambda to, body: to.add_shape_convex_hull(body, points),
+        body_q,
+        0.5 * size,
+    )
+    for frame in range(POSES):
+        plane = body_q[frame, 0, 0]
+        height = (in_world(points, body_q[frame, 0, 1]) - plane[:3]) @ rotation_of(plane[None])[0][:, 2]
+        cell = contacts.cell(frame)
+        assert (len(cell.distance) > 0) == (height.min() < 0.5 * size)
+        if len(cell.distance):
+            assert cell.distance.min() == pytest.approx(height.min(), abs=4 * FLOAT32 * max(size, abs(height.min())))
+            # Every contact is a vertex of its own.
+            assert len(set(cell.feature1.tolist())) == len(cell.distance)
+            assert np.all(np.min(np.abs(cell.distance[:, None] - height[None]), axis=1) < 1e-6 * size)
+
+
+@pytest.mark.parametrize("turn", [(0.0, 0.0, 0.0, 1.0), (0.5, 0.5, 0.5, 0.5), (1e-5, 0.0, 0.0, 1.0)])
+@pytest.mark.parametrize("offset", [0.0, 1e-12, 0.05])
+def test_round_hulls_one_in_the_other(offset, turn):
+    """Nearly every direction is as good as the best: more than EPA's capacity."""
+    index = np.arange(200) + 0.5
+    height, angle = 1 - index / 100, np.pi * (1 + 5**0.5) * index
+    across = np.sqrt(1 - height * height)
+    points = np.stack([across * np.cos(angle), across * np.sin(angle), height], -1)
+    body_q = np.zeros((1, 1, 2, 7))
+    body_q[..., 6], body_q[0, 0, 1, 0], body_q[0, 0, 1, 3:] = 1.0, offset, turn / np.linalg.norm(turn)
+    contacts = found(
+        lambda to, body: to.add_shape_convex_hull(body, points),
+        lambda to, body: to.add_shape_convex_hull(body, points),
+        body_q,
+        1.0,
+    )
+    distance, normal, *_ = nearest(contacts, 0)
+    q = in_world(points, body_q[0, 0, 1])
+    depth = -ConvexHull((q[:, None] - points[None]).reshape(-1, 3)).equations[:, 3].max()
+    assert -distance == pytest.approx(depth, abs=1e-6)
+    assert (q @ normal).min() - (points @ normal).max() == pytest.approx(distance, abs=1e-6)
+
+
+def test_a_hull_on_the_ground_has_the_corners_of_its_face():
+    builder = ModelBuilder()
+    builder.add_ground_plane()
+    builder.add_shape_convex_hull(builder.add_body(), CUBE)
+    resting = np.array([[[[0.0, 0.0, 0.99, 0.0, 0.0, 0.0, 1.0]]]])
+    contacts = collidecli.collide(builder.finalize(), resting)
+    np.testing.assert_allclose(contacts.distance, [-0.01] * 4, atol=1e-6)
+    corners = {(float(x), float(y)) for x, y, _ in np.round(contacts.point1, 6)}
+    assert corners == set(product([-1.0, 1.0], repeat=2))
+
+
+def uneven_prism(rng: np.random.Generator) -> np.ndarray:
+    """A prism of 64 sides whose corners, and points between them, are up to 2e-7 off its caps."""
+    angle = np.linspace(0.0, 2.0 * np.pi, 65)[:-1]
+    rim = np.stack([np.cos(angle), np.sin(angle), np.zeros(64)], axis=1)
+    rim = np.concatenate([rim, 0.5 * (rim + np.roll(rim, -1, axis=0))])
+    points = np.concatenate([rim + np.array([0.0, 0.0, z]) for z in (-0.5, 0.5)])
+    return points + rng.uniform(-2e-7, 2e-7, points.shape)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_the_farthest_vertex_of_a_large_hull_is_climbed_to(dense):
+    """Hulls of more vertices than are looked through, in directions all around: as heights over a plane."""
+    rng = np.random.default_rng(3)
+    points = rng.normal(size=(2000, 3))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    body_q = poses(rng, 1.0, 0.5)
+    if not dense:
+        points = uneven_prism(rng)
+        # Planes all but level with a cap, at angles that its corners' unevenness makes too.
+        body_q[..., 3:] = 0.0
+        body_q[..., 6] = 1.0
+        body_q[:, 0, 1, 3:5] = rng.normal(size=(POSES, 2)) * 10.0 ** rng.uniform(-7.0, -3.0, (POSES, 1))
+        body_q[..., 3:] /= np.linalg.norm(body_q[..., 3:], axis=-1, keepdims=True)
+    contacts = found(
+        lambda to, body: to.add_shape_plane(body),
+        lambda to, body: to.add_shape_convex_hull(body, points),
+        body_q,
+        10.0,
+    )
+    for frame in range(POSES):
+        plane = body_q[frame, 0, 0]
+        height = (in_world(points, body_q[frame, 0, 1]) - plane[:3]) @ rotation_of(plane[None])[0][:, 2]
+        assert contacts.cell(frame).distance.min() == pytest.approx(height.min(), abs=1e-6)
+
+
+# Triangle meshes that are convex meet as hulls: their features are still the mesh's. Depths are in tests/matrix.
+
+FRAMES = 40
+BALL = blob(np.random.default_rng(0), 6, 9, 0.0)
+
+
+def random_poses(rng: np.random.Generator, max_separation: float) -> np.ndarray:
+    """float64[FRAMES, 1, 2, 7]: two bodies, turned at random, up to `max_separation` apart."""
+    body_q = rng.normal(size=(FRAMES, 1, 2, 7))
+    body_q[..., 3:] /= np.linalg.norm(body_q[..., 3:], axis=-1, keepdims=True)
+    away = rng.normal(size=(FRAMES, 3))
+    away *= rng.uniform(0.0, max_separation, (FRAMES, 1)) / np.linalg.norm(away, axis=1, keepdims=True)
+    body_q[:, 0, 1, :3] = body_q[:, 0, 0, :3] + away
+    return body_q
+
+
+def ball_and_box(as_mesh: bool, first: bool, size: float):
+    """The ball, as a mesh or as a hull, and a box, in either order."""
+    builder = ModelBuilder()
+    for is_ball in (first, not first):
+        if not is_ball:
+            builder.add_shape_box(builder.add_body(), hx=0.2 * size, hy=0.3 * size, hz=0.1 * size)
+        elif as_mesh:
+            builder.add_shape_mesh(builder.add_body(), size * BALL[0], BALL[1])
+        else:
+            builder.add_shape_convex_hull(builder.add_body(), size * BALL[0])
+    return builder.finalize()
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_convex_mesh_has_the_contacts_of_its_hull(size, first):
+    """Named as the mesh's: `tests/unit/scene/test_convex_surface.py` holds the names against its vertices and sides."""
+    surface = convex_surface(triangle_mesh(size * BALL[0], BALL[1], "ball"))
+    assert surface is not None
+    body_q = random_poses(np.random.default_rng(9), 1.4)
+    body_q[..., :3] *= size
+    mesh, hull = (collidecli.collide(ball_and_box(kind, first, size), body_q, gap=0.2 * size) for kind in (True, False))
+    np.testing.assert_array_equal(mesh.cell_start, hull.cell_start)
+    kinds = set()
+    for frame in range(FRAMES):
+        ours, theirs = mesh.cell(frame), hull.cell(frame)
+        check_contract(ours, size)
+        named = [theirs.feature0, theirs.feature1]
+        named[0 if first else 1] = surface.name[named[0 if first else 1]]
+        order = np.lexsort(named[::-1])
+        np.testing.assert_array_equal(ours.feature0, named[0][order])
+        np.testing.assert_array_equal(ours.feature1, named[1][order])
+        np.testing.assert_allclose(ours.distance, theirs.distance[order], atol=1e-6 * size)
+        np.testing.assert_allclose(ours.point0, theirs.point0[order], atol=1e-5 * size)
+        kinds |= set((named[0 if first else 1] % 3).tolist())
+    assert kinds == {0, 1, 2}
+
+
+def test_faces_are_whole_however_they_are_cut():
+    """A box on a box, both of triangles: the corners of what they share, none of the diagonals'."""
+    builder = ModelBuilder()
+    builder.add_shape_mesh(-1, *box(1.0, 1.0, 0.2))
+    builder.add_shape_mesh(builder.add_body(), *box(0.3, 0.2, 0.1))
+    builder.add_shape_box(builder.add_body(), hx=0.3, hy=0.2, hz=0.1)
+    body_q = np.zeros((1, 1, 2, 7))
+    body_q[..., 6] = 1.0
+    body_q[0, 0, :, :3] = [[0.3, 0.2, 0.299], [-0.5, 0.2, 0.299]]
+    contacts = collidecli.collide(builder.finalize(), body_q, gap=0.01)
+    assert list(zip(contacts.shape0, contacts.shape1, strict=True)) == [(0, 1)] * 4 + [(0, 2)] * 4
+    np.testing.assert_allclose(contacts.distance, -0.001, atol=1e-8)
+    np.testing.assert_allclose(contacts.normal, np.tile([0.0, 0.0, 1.0], (8, 1)), atol=1e-9)
+
+
+# Surfaces of hulls against the volumes of polyhedra: exact, by another algorithm and another library.
+
+
+def face_planes(builder: ModelBuilder) -> list[np.ndarray]:
+    """float64[faces, 4] of both hulls: unit normal and offset; normal . x + offset is the distance from a face."""
+    model = builder.finalize()
+    found = []
+    for row in range(2):
+        hull, pose = model.hulls[model.shapes.hull[row]], model.bodies.pose[model.shapes.body[row]]
+        shift = rotated(pose[3:], model.shapes.pose[row, :3]) + pose[:3]
+        normal = rotated(pose[3:], hull.face_normal)
+        height = [(hull.vertex[list(f)] @ n).max() for f, n in zip(hull.face, hull.face_normal, strict=True)]
+        found.append(np.column_stack([normal, -(np.array(height) + normal @ shift)]))
+    return found
+
+
+def volume_and_moment(half_spaces: np.ndarray) -> tuple[float, np.ndarray]:
+    """Integrals of 1 and of the position over the points with normal . x + offset <= 0 for all rows."""
+    rows = half_spaces / np.linalg.norm(half_spaces[:, :3], axis=1)[:, None]
+    widest = linprog(
+        [0, 0, 0, -1],
+        A_ub=np.column_stack([rows[:, :3], np.ones(len(rows))]),
+        b_ub=-rows[:, 3],
+        bounds=[(None, None)] * 3 + [(0, None)],
+    )
+    if widest.status != 0 or widest.x[3] < 1e-7:
+        return 0.0, np.zeros(3)
+    hull = ConvexHull(HalfspaceIntersection(rows, widest.x[:3]).intersections)
+    corner = hull.points[hull.simplices] - widest.x[:3]
+    volume = np.abs(np.linalg.det(corner)) / 6.0
+    middle = corner.sum(axis=1) / 4.0 + widest.x[:3]
+    return volume.sum(), volume @ middle
+
+
+def wrench(builder: ModelBuilder, k0: float, k1: float) -> tuple[np.ndarray, np.ndarray]:
+    """Force on shape 1 and its moment about the origin, by the divergence theorem.
+
+    The integral of p n over the surface is that of -grad p0 over the part of the overlap where p0 < p1, which is a
+    convex polyhedron for each face of shape 0.
+    """
+    first, second = face_planes(builder)
+    weight0, weight1 = (k0 / (k0 + k1), k1 / (k0 + k1)) if np.isfinite(k1) else (0.0, 1.0)
+    force, moment = np.zeros(3), np.zeros(3)
+    for number, plane in enumerate(first):
+        rows = [plane[None], np.delete(first, number, axis=0) - plane, weight1 * second - weight0 * plane]
+        volume, position = volume_and_moment(np.concatenate(rows))
+        force += k0 * volume * plane[:3]
+        moment += k0 * np.cross(position, plane[:3])
+    return force, moment
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("k1", [1e6, 4e6, 1e12, RIGID])
+def test_hulls_against_volumes(seed, k1):
+    builder = hull_pair(seed, 1e6, k1)
+    found = surface(builder)
+    force, moment = wrench(builder, 1e6, k1)
+    scale = np.linalg.norm(force)
+    assert scale > 1e3
+    np.testing.assert_allclose(found.force, force, atol=1e-9 * scale)
+    np.testing.assert_allclose(found.torque + np.cross(found.center, found.force), moment, atol=1e-9 * scale)
+
+
+# Convex shapes deep in meshes and heightfields with dents: the depth is the least translation, and it separates.
+
+DIRECTIONS = directions_on_sphere(300)
+ALLOWED = 1.05
+
+
+def check_deep(found: list) -> None:
+    """Depths of overlaps that are one region, in which every pose is free after the translation that is reported."""
+    overlapping = [one for one in found if one.least > 0.0]
+    assert overlapping
+    for one in overlapping:
+        assert one.separates, one
+        assert one.ratio <= ALLOWED, one
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("surface", ["blob", "torus", "star", "bend"])
+def test_boxes_and_hulls_in_dented_meshes(surface):
+    mesh = dented_meshes()[surface]
+    for size in (0.3, 1.0):
+        for k, convex in enumerate(convex_shapes(size)[:2]):
+            poses = deep_poses_of(40 + k, 3, 0.8)
+            found = measure(mesh, convex, poses, collided(mesh, convex, poses), DIRECTIONS)
+            check_deep([one for one in found if one.regions < 2])
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e3])
+def test_sizes(size):
+    vertices, faces = dented_meshes()["bend"]
+    mesh = size * vertices, faces
+    convex = convex_shapes(0.5 * size)[0]
+    poses = deep_poses_of(3, 4, 0.6)
+    poses[:, :3] *= size
+    found = measure(mesh, convex, poses, collided(mesh, convex, poses), DIRECTIONS)
+    check_deep([one for one in found if one.regions < 2])
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("size", [0.2, 0.5])
+def test_boxes_in_a_terrain(size):
+    """The base does not count: what is in the ground is lifted, or leaves through a wall."""
+    terrain, convex = deep_terrain(), convex_shapes(size)[0]
+    poses = deep_poses_of(int(10 * size), 5, 0.9)
+    poses[:, 2] = 0.6 * poses[:, 2] - 0.2
+    contacts = collided_on_terrain(terrain, convex, poses)
+    found = measure(solid_without_base(terrain), convex, poses, contacts, DIRECTIONS)
+    check_deep([one for one in found if one.regions < 2])
+
+
+def test_a_box_over_the_rim_of_a_slab_is_lifted():
+    """Half of it hangs over the edge of a finely meshed slab: it leaves upwards, by its penetration."""
+    vertices, faces = grid(20)
+    count = len(vertices)
+    bottom = vertices - [0.0, 0.0, 0.3]
+    rim = list(range(21)) + [21 * k + 20 for k in range(1, 21)]
+    rim += [420 + k for k in range(19, -1, -1)] + [21 * k for k in range(19, 0, -1)]
+    rim = rim[::-1]
+    walls = []
+    for k, here in enumerate(rim):
+        following = rim[(k + 1) % len(rim)]
+        walls += [(here, here + count, following + count), (here, following + count, following)]
+    faces = np.concatenate([faces, faces[:, ::-1] + count, walls])
+    builder = ModelBuilder()
+    builder.add_shape_mesh(-1, np.concatenate([vertices, bottom]), faces)
+    assert builder.finalize().meshes[0].is_closed
+    builder.add_shape_box(builder.add_body(), hx=0.11, hy=0.12, hz=0.1)
+    body_q = np.zeros((9, 1, 1, 7))
+    body_q[..., 6] = 1.0
+    body_q[:, 0, 0, 0] = 0.5 + np.linspace(-0.05, 0.05, 9)
+    body_q[:, 0, 0, 1] = 0.013
+    body_q[:, 0, 0, 2] = 0.1 - 0.01
+    contacts = collidecli.collide(builder.finalize(), body_q, gap=0.0)
+    for frame in range(9):
+        cell = contacts.cell(frame)
+        np.testing.assert_allclose(cell.normal, np.tile([0.0, 0.0, 1.0], (len(cell.normal), 1)), atol=1e-3)
+        assert cell.distance.min() == pytest.approx(-0.01, abs=1e-6)

@@ -1,0 +1,384 @@
+"""Built-ins, functions and Warp's private names that are deferred give what an import would."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+import warp as wp
+from warp._src import codegen, context
+
+import collidecli
+from collidecli.engine.pipeline import find_device
+from collidecli.engine.runtime import warp_internals
+from collidecli.engine.runtime.deferred_builtins import owned_process
+from collidecli.engine.runtime.kernel import kernel, load_kernels
+from collidecli.engine.runtime.launch_queue import LaunchQueue
+from collidecli.engine.runtime.warp_internals import PARSING, DeferredFunction, RecordedLaunches, defer_functions
+from collidecli.engine.runtime.workspace import Workspace
+
+IMPORT = """
+import sys
+from collidecli.engine.runtime import deferred_builtins
+from collidecli.engine.runtime.deferred_builtins import owned_process
+if sys.argv[1] == "unknown":
+    deferred_builtins.KNOWN_WARP = ("0.",)
+if sys.argv[1] == "api":
+    import warp as wp
+else:
+    with owned_process():
+        import warp as wp
+from warp._src import builtins, context, math
+is_deferred = type(context.builtin_functions) is not dict
+is_pending = "dot" not in vars(wp)
+wp.config.log_level = wp.LOG_ERROR
+"""
+
+TABLE = """
+import re
+rows = [f"{key} {function.func is None}" for key, function in context.builtin_functions.items()]
+for function in context.builtin_functions.values():
+    for one in getattr(function, "overloads", ()):
+        rows.append(f"{one.key} {one.input_types} {one.value_type} {one.mangled_name} {one.native_func}{one.signature}")
+for module in (wp, builtins, math):
+    names = sorted(name for name in vars(module) if name[0] != "_")
+    rows += [f"{name} {type(vars(module)[name])} {getattr(vars(module)[name], '__module__', None)}" for name in names]
+    assert type(module).__name__ == "module"
+print(re.sub("0x[0-9a-f]+", "", "\\n".join(rows)))
+"""
+
+KERNEL = """
+from pathlib import Path
+path = Path(sys.argv[2])
+path.write_text('''
+import warp as wp
+from collidecli.engine.runtime.kernel import kernel
+HALF = 0.5
+@wp.func
+def scaled(v: wp.vec3):
+    return wp.static(HALF) * wp.normalize(v) + vec3(wp.norm_l1(v))
+@kernel
+def fill(out: wp.array[wp.vec3]):
+    out[wp.tid()] = scaled(wp.vec3(3.0, 4.0, wp.sqrt(wp.float32(wp.tid()))))
+''')
+sys.path.insert(0, str(path.parent))
+import kernel_of_test
+out = wp.zeros(3, dtype=wp.vec3, device="cpu")
+wp.launch(kernel_of_test.fill, 3, [out], device="cpu")
+print(kernel_of_test.fill.module.get_module_identifier(1), out.numpy().tolist())
+print(kernel_of_test.scaled.adj.resolved_static_expressions)
+"""
+
+
+def printed(program: str, *arguments: str) -> str:
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(("process", "expected"), [("owned", "True True"), ("api", "False False")])
+def test_only_processes_of_the_command_line_defer(process, expected):
+    assert printed(IMPORT + "print(is_deferred, is_pending)", process) == expected
+
+
+def test_an_unknown_warp_is_imported_as_usual():
+    assert printed(IMPORT + "print(is_deferred, is_pending)", "unknown") == "False False"
+
+
+def test_table_and_attributes_are_those_of_an_ordinary_import():
+    expected = printed(IMPORT + TABLE, "api")
+    assert expected.count("\n") > 3000
+    assert printed(IMPORT + TABLE, "owned") == expected
+
+
+def test_a_kernel_has_the_hash_and_the_result_of_an_ordinary_import(tmp_path):
+    path = str(tmp_path / "kernel_of_test.py")
+    expected = printed(IMPORT + KERNEL, "api", path)
+    assert expected.startswith("wp_fill_")
+    assert "{'HALF': 0.5}" in expected
+    assert printed(IMPORT + KERNEL, "owned", path) == expected
+
+
+def test_functions_called_from_python():
+    calls = (
+        "print(is_pending, wp.dot(wp.vec3(1.0), wp.vec3(2.0)), *wp.vec3(1.0) + wp.vec3(2.0), hasattr(wp, 'no_such'))"
+    )
+    assert printed(IMPORT + calls, "owned") == "True 6.0 3.0 3.0 3.0 False"
+    decorator = "wp.func = wp.func_native; wp.dot; print(is_pending, wp.func is wp.func_native)"
+    assert printed(IMPORT + decorator, "owned") == "True True"
+    names = "from warp import norm_l2; print(is_pending, norm_l2 is math.norm_l2, wp.static is builtins.static)"
+    assert printed(IMPORT + names, "owned") == "True True True"
+
+
+def test_threads_read_the_complete_table():
+    threads = """
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+start = Barrier(8)
+def overloads(i):
+    start.wait()
+    table = context.builtin_functions
+    return len((wp.min if i % 2 else table["min"]).overloads)
+sys.setswitchinterval(1e-5)
+with ThreadPoolExecutor(8) as pool:
+    counts = set(pool.map(overloads, range(8)))
+from warp._src.codegen import _codegen_lock
+table = context.builtin_functions
+print(is_pending, table.lock is _codegen_lock, counts == {len(table["min"].overloads)}, min(counts) > 40)
+"""
+    assert printed(IMPORT + threads, "owned") == "True True True True"
+
+
+RUN = """
+import sys
+from collidecli.cli.main import main
+code = main(["run", "samples/02_humanoid/humanoid.xml", "--frames", "0", "-o", sys.argv[1], "--quiet"])
+import warp
+print(code, "dot" in vars(warp))
+"""
+
+
+def test_a_second_run_registers_no_function(tmp_path):
+    printed(RUN, str(tmp_path / "first.contacts.h5"))
+    assert printed(RUN, str(tmp_path / "second.contacts.h5")) == "0 False"
+
+
+# Deferred functions compute what functions of Warp's own decorator compute, and are parsed only if they are used.
+
+func = warp_internals._func
+
+
+@func
+def one_more(number: wp.int32) -> wp.int32:
+    """One more."""
+    return number + 1
+
+
+@func
+def one_more(number: wp.float32) -> wp.float32:  # noqa: F811
+    return number + 1.5
+
+
+@func(inline=False)
+def three_more(number: wp.int32) -> wp.int32:
+    return one_more(one_more(one_more(number)))
+
+
+@warp_internals._func_native("number[i] = 2 * number[i];")
+def double_in_place(number: wp.array[wp.int32], i: int):
+    """Doubles an element."""
+    ...
+
+
+@kernel
+def add(integers: wp.array[wp.int32], numbers: wp.array[wp.float32]):
+    i = wp.tid()
+    integers[i] = three_more(integers[i])
+    double_in_place(integers, i)
+    numbers[i] = one_more(numbers[i])
+
+
+def test_kernels_call_deferred_functions():
+    device = wp.get_device("cpu")
+    load_kernels([add], device)
+    integers = wp.array(np.arange(5, dtype=np.int32), device=device)
+    numbers = wp.array(np.arange(5, dtype=np.float32), device=device)
+    wp.launch(add, 5, [integers, numbers], device=device)
+    np.testing.assert_array_equal(integers.numpy(), 2 * np.arange(5) + 6)
+    np.testing.assert_array_equal(numbers.numpy(), np.arange(5) + 1.5)
+
+
+def test_only_functions_that_a_kernel_calls_are_parsed():
+    @func
+    def never_used(number: wp.int32) -> wp.int32:
+        return number
+
+    assert isinstance(one_more, DeferredFunction)
+    assert len(one_more.user_overloads) == 2
+    assert "adj" in vars(three_more)
+    assert isinstance(double_in_place, DeferredFunction)
+    assert "adj" not in vars(never_used)
+    assert never_used.input_types == {"number": wp.int32}
+    assert "adj" in vars(never_used)
+
+
+def test_a_deferred_function_has_the_attributes_of_the_python_function():
+    assert (one_more.__name__, one_more.__doc__, one_more.__module__) == ("one_more", "One more.", __name__)
+    with pytest.raises(AttributeError, match="no_such"):
+        _ = one_more.no_such
+    assert copy.copy(one_more).user_overloads is one_more.user_overloads
+
+
+def test_an_overload_of_a_parsed_function():
+    @func
+    def twice(number: wp.int32) -> wp.int32:
+        return number * 2
+
+    assert len(twice.user_overloads) == 1
+    first = twice
+
+    @func
+    def twice(number: wp.float32) -> wp.float32:
+        return number * 2.0
+
+    assert twice is first
+    assert len(twice.user_overloads) == 2
+
+
+def test_an_error_in_a_function_is_raised_where_it_is_used():
+    @func
+    def without_type(number):
+        return number
+
+    for _ in range(2):
+        with pytest.raises(Exception, match="Incomplete argument annotations"):
+            _ = without_type.adj
+
+
+@pytest.mark.parametrize("condition", ["is_owned", "is_known_warp"])
+def test_functions_of_other_processes_and_of_an_unknown_warp_are_not_deferred(monkeypatch, condition):
+    monkeypatch.setattr(wp, "func", wp.func)  # restored at the end
+    monkeypatch.setattr(wp, "func_native", wp.func_native)
+    monkeypatch.setattr(warp_internals, condition, lambda: False)
+    before = wp.func, wp.func_native
+    with owned_process():
+        defer_functions()
+        assert (wp.func, wp.func_native) == before
+        monkeypatch.setattr(warp_internals, condition, lambda: True)
+        defer_functions()
+        assert (wp.func, wp.func_native) == (warp_internals._func, warp_internals._func_native)
+
+
+def test_a_thread_that_hashes_and_one_that_declares_do_not_wait_for_each_other():
+    @func
+    def parsed_while_hashing(number: wp.int32) -> wp.int32:
+        return number
+
+    @kernel
+    def declared(numbers: wp.array[wp.int32]):
+        numbers[0] = 1
+
+    holding = threading.Barrier(2, timeout=1.0)
+
+    def meet():
+        with contextlib.suppress(threading.BrokenBarrierError):  # the other thread waits for the lock, as it should
+            holding.wait()
+
+    def hash_kernel():
+        with codegen._codegen_lock:  # as Warp does
+            meet()
+            assert parsed_while_hashing.adj
+
+    def declare_kernel():
+        with PARSING:
+            meet()
+            declared.hash = declared.hash  # Warp's setter takes its lock
+
+    threads = [threading.Thread(target=each, daemon=True) for each in (hash_kernel, declare_kernel)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20.0)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+RUN_DEFERRED = """
+import sys
+from collidecli.cli.main import main
+code = main(["run", "samples/02_humanoid/humanoid.xml", "--frames", "0", "-o", sys.argv[1], "--quiet"])
+import warp as wp
+from collidecli.engine.narrowphase.convex import epa
+from collidecli.engine.runtime.warp_internals import DeferredFunction
+deferred = [value for value in vars(epa).values() if isinstance(value, DeferredFunction)]
+print(code, len(deferred) > 5, any("adj" in vars(function) for function in deferred))
+"""
+
+
+def test_a_second_run_parses_no_function(tmp_path):
+    def printed(name: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", RUN_DEFERRED, str(tmp_path / name)], capture_output=True, text=True
+        )
+        return done.stdout.strip() or done.stderr
+
+    printed("first.contacts.h5")
+    assert printed("second.contacts.h5") == "0 True False"
+
+
+# Contacts without Warp's private names, and the module that alone uses them.
+
+PRIVATE = re.compile(r"warp\._src|__ctype__|_pch_dirs|\.hooks\b|\.adj\b|\.params\b\[|\.bounds\.(shape|size)")
+
+
+def test_only_two_modules_use_private_names_of_warp():
+    package = Path(collidecli.__file__).parent
+    users = {path.name for path in package.rglob("*.py") if PRIVATE.search(path.read_text())}
+    assert users == {"deferred_builtins.py", "warp_internals.py"}
+
+
+def test_an_unknown_warp_disables_every_use(monkeypatch):
+    assert isinstance(Workspace(find_device("cpu"), 1 << 20)._launches, LaunchQueue)
+    monkeypatch.setattr(warp_internals, "KNOWN_WARP", ())
+    workspace = Workspace(find_device("cpu"), 1 << 20)
+    assert isinstance(workspace._launches, RecordedLaunches)
+    assert workspace._set_field is setattr
+    assert not workspace._rebinds_host_arrays
+    before = dict(context.runtime._pch_dirs)
+    warp_internals.share_header_folder("folder")
+    assert context.runtime._pch_dirs == before
+
+
+def contacts_of_pile() -> dict[str, np.ndarray]:
+    """Contacts of spheres and boxes above a plane, in chunks of one frame: structs and arrays are reused."""
+    rng = np.random.default_rng(3)
+    builder = collidecli.ModelBuilder()
+    builder.add_shape_plane(-1)
+    for _ in range(12):
+        builder.add_shape_sphere(builder.add_body(), radius=0.3)
+        builder.add_shape_box(builder.add_body(), hx=0.3, hy=0.2, hz=0.1)
+    poses = rng.normal(size=(6, 1, 24, 7))
+    poses[..., :3] *= 0.7
+    poses[..., 3:] /= np.linalg.norm(poses[..., 3:], axis=-1, keepdims=True)
+    contacts = collidecli.collide(builder.finalize(), poses, gap=0.05, chunk_cells=1)
+    names = ("shape0", "shape1", "distance", "normal", "point0", "point1", "feature0", "feature1")
+    return {name: getattr(contacts, name) for name in names}
+
+
+@pytest.mark.parametrize("known", [("0.",), ()])
+def test_contacts_without_private_names_are_equal_to_the_bit(monkeypatch, known):
+    expected = contacts_of_pile()
+    assert len(expected["distance"]) > 50
+    monkeypatch.setattr(warp_internals, "KNOWN_WARP", known)
+    found = contacts_of_pile()
+    for name, values in expected.items():
+        np.testing.assert_array_equal(found[name], values, name)
+
+
+def test_the_numpy_type_of_a_struct_is_built_once_under_the_lock_of_warp(monkeypatch):
+    built: list[str] = []
+
+    def build(struct: str) -> dict:
+        assert warp_internals.hashing_lock()._is_owned()
+        built.append(struct)
+        return {"names": ["a"], "formats": ["3f8"], "offsets": [8], "itemsize": 32}
+
+    monkeypatch.setattr(codegen.Struct, "numpy_dtype", build)
+    warp_internals.keep_struct_dtypes()
+    first = codegen.Struct.numpy_dtype("one")
+    assert first is codegen.Struct.numpy_dtype("one")
+    assert first == np.dtype({"names": ["a"], "formats": [(np.float64, 3)], "offsets": [8], "itemsize": 32})
+    assert built == ["one"]
+
+
+def test_an_unknown_warp_builds_the_numpy_type_of_a_struct_itself(monkeypatch):
+    monkeypatch.setattr(warp_internals, "KNOWN_WARP", ())
+    before = codegen.Struct.numpy_dtype
+    warp_internals.keep_struct_dtypes()
+    assert codegen.Struct.numpy_dtype is before

@@ -1,0 +1,622 @@
+"""Kernels: declared one way, loaded by threads, their folder, and those that come with the package."""
+
+from __future__ import annotations
+
+import errno
+import io
+import lzma
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import warp as wp
+from warp._src import context
+
+import collidecli
+from collidecli.engine.cells import transform_shapes
+from collidecli.engine.contacts.reduction import reduce_contacts
+from collidecli.engine.narrowphase.dispatch import collider
+from collidecli.engine.pipeline import ALWAYS, find_device, load_ahead
+from collidecli.engine.runtime import kernel as kernel_module
+from collidecli.engine.runtime import kernel_cache, warp_internals
+from collidecli.engine.runtime.kernel import (
+    HEADER_FLAGS,
+    SEPARATE_OPERATIONS,
+    begin_loading,
+    kernel,
+    load_kernels,
+    reported_compilation,
+    target_flags,
+)
+from collidecli.engine.runtime.kernel_cache import add_to_cache, archive_path
+from collidecli.engine.runtime.launch_queue import execute_steps
+from collidecli.engine.runtime.warp_internals import PARSING, V3, compiled_files, has_v3, is_compiled
+from collidecli.errors import OutputError
+from collidecli.scene.shape_types import ShapeType
+from collidecli.temporary_folders import TemporaryFolder
+from tests.support import convex_runner
+
+TARGET = ["-target-cpu", "x86-64-v3"] if has_v3() else ["-march=native"]
+OURS = (*HEADER_FLAGS, *SEPARATE_OPERATIONS)
+PACKAGES = (Path(collidecli.__file__).parent, Path(convex_runner.__file__).parents[1])
+
+
+def test_kernels_are_declared_in_one_place():
+    declared = re.compile(r"@wp\.kernel|wp\.kernel\(")
+    sources = [path for package in PACKAGES for path in package.rglob("*.py") if path != Path(__file__)]
+    assert [path.name for path in sources if declared.search(path.read_text())] == ["kernel.py"]
+
+
+@pytest.mark.parametrize(
+    "declared", [transform_shapes, reduce_contacts, collider(ShapeType.SPHERE, ShapeType.SPHERE, "gjk").kernel]
+)
+def test_a_kernel_is_compiled_by_warps_flags_and_ours(declared):
+    module = declared.module
+    assert module.options["cpu_compiler_flags"].split() == [*TARGET, *wp.config.cpu_compiler_flags.split()[1:], *OURS]
+    assert list(module.kernels.values()) == [declared]
+
+
+@pytest.mark.parametrize(("flags", "first"), [("", []), (None, TARGET), ("-march=native -g", [*TARGET, "-g"])])
+def test_what_the_user_sets_for_all_of_warp_stays(monkeypatch, flags, first):
+    monkeypatch.setattr(wp.config, "cpu_compiler_flags", flags)
+
+    def nothing(number: int):
+        pass
+
+    declared = kernel(nothing)
+    assert declared.module.options["cpu_compiler_flags"].split() == [*first, *OURS]
+
+
+class Compiler:
+    """A compiler library that sees these features of a processor."""
+
+    def __init__(self, features: set[str]) -> None:
+        self.wp_get_host_cpu_features = type("function", (), {"__call__": lambda _: ",".join(features).encode()})()
+
+
+@pytest.mark.parametrize(("features", "found"), [(V3 | {"avx512f"}, True), (V3 - {"fma"}, False), (set(), False)])
+def test_x86_64_v3_is_for_processors_that_have_all_of_it(monkeypatch, features, found):
+    monkeypatch.setattr(warp_internals.ctypes, "CDLL", lambda path: Compiler(features))
+    monkeypatch.setattr(warp_internals.sys, "platform", "linux")
+    monkeypatch.setattr(warp_internals.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(warp_internals, "is_known_warp", lambda: True)
+    assert has_v3.__wrapped__() == found
+    monkeypatch.setattr(warp_internals, "is_known_warp", lambda: False)
+    assert not has_v3.__wrapped__()
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_the_processor_at_hand_gives_way_to_x86_64_v3(monkeypatch, found):
+    monkeypatch.setattr(kernel_module, "has_v3", lambda: found)
+    monkeypatch.setattr(wp.config, "cpu_compiler_flags", "-g -march=native")
+    assert target_flags() == ("-g -target-cpu x86-64-v3" if found else "-g -march=native")
+
+
+def test_no_two_threads_parse(monkeypatch):
+    """Python 3.11 may raise SystemError if a second thread parses meanwhile."""
+    declare, held = wp.kernel, []
+
+    def noted(*args, **options):
+        held.append(PARSING._is_owned())
+        return declare(*args, **options)
+
+    monkeypatch.setattr(wp, "kernel", noted)
+
+    @kernel
+    def parsed(values: wp.array[wp.int32]):
+        values[wp.tid()] = 1
+
+    assert held == [True]
+    assert isinstance(parsed, wp.Kernel)
+
+
+# Threads that load kernels: what is begun ahead is loaded once, what fails is said, headers are made for all.
+
+PATIENCE = 60.0
+"""[s] for what happens in a moment."""
+
+
+@kernel
+def first(number: wp.array[wp.int32]):
+    number[0] = 1
+
+
+@kernel
+def second(number: wp.array[wp.int32]):
+    number[0] = 2
+
+
+@kernel
+def third(number: wp.array[wp.int32]):
+    number[0] = 3
+
+
+@pytest.fixture
+def loaded(monkeypatch):
+    """The modules that Warp was asked for, and by which thread; a fresh set of threads."""
+    asked: list[tuple[wp.Module, int]] = []
+
+    def note(device, modules, max_workers):
+        asked.extend((module, threading.get_ident()) for module in modules)
+
+    monkeypatch.setattr(wp, "force_load", note)
+    monkeypatch.setattr(kernel_module, "full_disk", lambda: None)
+    monkeypatch.setattr(kernel_module, "are_deferred", lambda: True)  # as in a process of the command line
+    kernel_module._loaders.clear()
+    yield asked
+    kernel_module._loaders.clear()
+
+
+def test_what_is_begun_ahead_is_loaded_once_by_one_thread(loaded):
+    device = find_device("cpu")
+    begin_loading([first], device)
+    begin_loading([second], device)
+    load_kernels([third, second, first], device)
+    assert sorted(module.name for module, _ in loaded) == sorted(one.module.name for one in (first, second, third))
+    assert len({thread for module, thread in loaded if module is not third.module}) == 1
+    load_kernels([first, first], device)  # later ones are for Warp to look up
+    assert [module for module, _ in loaded[3:]] == [first.module]
+
+
+def test_nothing_is_loaded_ahead_where_functions_are_parsed_when_they_are_imported(loaded, monkeypatch):
+    monkeypatch.setattr(kernel_module, "are_deferred", lambda: False)
+    device = find_device("cpu")
+    begin_loading([first], device)
+    assert not kernel_module._loader(os.getpid())._latest
+    load_kernels([second], device)
+    assert sorted(module.name for module, _ in loaded) == sorted(one.module.name for one in (first, second))
+
+
+def test_every_run_needs_what_is_loaded_while_the_scene_is_read(loaded):
+    device = find_device("cpu")
+    load_ahead(device)
+    always = [execute_steps, *ALWAYS]
+    load_kernels(always, device)
+    assert [module for module, _ in loaded] == [one.module for one in always]
+
+
+def test_what_does_not_compile_is_said(loaded, monkeypatch):
+    device = find_device("cpu")
+
+    def refuse(device, modules, max_workers):
+        if first.module in modules:
+            raise RuntimeError("no such thing")
+
+    monkeypatch.setattr(wp, "force_load", refuse)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="no such thing"):
+            load_kernels([second, first], device)
+    begin_loading([first], device)
+    with pytest.raises(RuntimeError, match="no such thing"):
+        load_kernels([second], device)
+
+
+def test_threads_share_the_precompiled_headers_that_the_first_has_written_alone(loaded, monkeypatch):
+    folders, under_way, together = set(), [], []
+    both = threading.Barrier(2)
+
+    def meet(device, modules, max_workers):
+        under_way.append(modules[0].name)
+        if len(under_way) == 1:  # of any thread
+            time.sleep(0.2)  # long enough for another to begin
+            together.extend(under_way)
+        else:
+            both.wait(PATIENCE)
+        folders.add((threading.get_ident(), context.runtime.get_clang_pch_dir()))
+
+    monkeypatch.setattr(wp, "force_load", meet)
+    monkeypatch.setattr(kernel_module, "is_found", lambda module, device: False)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    load_kernels([first, second, third], find_device("cpu"))
+    assert together == under_way[:1]
+    assert len({thread for thread, _ in folders}) == 2
+    assert len({folder for _, folder in folders}) == 1
+
+
+def test_two_threads_load_a_module_once_at_a_time(loaded, monkeypatch):
+    under_way, most = 0, 0
+    device = find_device("cpu")
+    lock, all_asked = threading.Lock(), threading.Barrier(8)
+
+    def slow(device, modules, max_workers):
+        nonlocal under_way, most
+        with lock:
+            under_way += 1
+            most = max(most, under_way)
+        time.sleep(0.05)
+        with lock:
+            under_way -= 1
+
+    def ask() -> None:
+        all_asked.wait(PATIENCE)
+        begin_loading([first], device)
+        load_kernels([first], device)
+
+    monkeypatch.setattr(wp, "force_load", slow)
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert most == 1
+
+
+def test_kernels_that_are_compiled_are_counted(loaded, monkeypatch):
+    reports = []
+    device = find_device("cpu")
+    monkeypatch.setattr(kernel_module, "is_compiled", lambda module, device: module is first.module)
+    with reported_compilation(lambda done, total: reports.append((done, total))):
+        load_kernels([first, second, third], device)
+    assert reports[0] == (0, 2)
+    assert max(reports) == (2, 2)
+    assert {total for _, total in reports} == {2}
+    count = len(reports)
+    with reported_compilation(lambda done, total: reports.append((done, total))):
+        load_kernels([first], device)
+    load_kernels([second], device)
+    assert len(reports) == count
+
+
+def test_the_cache_tells_what_is_compiled(loaded, monkeypatch, tmp_path):
+    device = find_device("cpu")
+    monkeypatch.undo()
+    load_kernels([first], device)
+    assert is_compiled(first.module, device)
+    monkeypatch.setattr(wp.config, "kernel_cache_dir", str(tmp_path))
+    assert not is_compiled(first.module, device)
+
+
+# The folder of compiled kernels: one that cannot be written, one on a full disk, one with unfinished kernels.
+
+BODIES = "<geom type='plane' size='1 1 1'/><body pos='0 0 .4'><geom size='.5'/></body>"
+SCENE = f"<mujoco><worldbody>{BODIES}</worldbody></mujoco>"
+COMMAND = [sys.executable, "-m", "collidecli.cli.guard"]
+NOT_CARRIED = "from collidecli.engine.runtime import kernel_cache; kernel_cache.FOLDER = '/no/folder'\n"
+
+
+@kernel
+def own(number: wp.array[wp.int32]):
+    number[0] = 7
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty folder of compiled kernels, and no replacement of it yet."""
+    find_device("cpu")
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    monkeypatch.setattr(wp.config, "kernel_cache_dir", str(folder))
+    monkeypatch.setattr(kernel_cache, "_notes", [])
+    monkeypatch.setattr(kernel_cache, "_unkept", [])
+    monkeypatch.setattr(kernel_cache, "_temporary", TemporaryFolder("collide_kernels_"))
+    monkeypatch.setattr(kernel_module, "is_compiled", lambda module, device: False)
+    return folder
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
+def test_a_folder_that_cannot_be_written_is_replaced_once(cache: Path, monkeypatch, number):
+    (cache / "wp_compiled_before").mkdir()
+    asked = []
+
+    def load(device, modules, max_workers):
+        asked.append(str(wp.config.kernel_cache_dir))
+        if len(asked) == 1:
+            raise OSError(number, os.strerror(number), str(cache))
+
+    monkeypatch.setattr(wp, "force_load", load)
+    load_kernels([own], find_device("cpu"))
+    assert asked[0] == str(cache)
+    assert asked[1] == str(wp.config.kernel_cache_dir) != str(cache)
+    assert os.path.samefile(os.path.join(asked[1], "wp_compiled_before"), cache / "wp_compiled_before")
+    (note,) = kernel_cache.kernel_cache_notes()
+    assert note.startswith(f"{cache}: compiled kernels cannot be kept")
+    assert "WARP_CACHE_PATH" in note
+
+
+def test_where_no_folder_can_be_written_it_is_an_output_error(cache: Path, monkeypatch):
+    def load(device, modules, max_workers):
+        raise PermissionError(errno.EACCES, "Permission denied", str(cache))
+
+    monkeypatch.setattr(wp, "force_load", load)
+    with pytest.raises(OutputError, match="compiled kernels cannot be written: permission denied"):
+        load_kernels([own], find_device("cpu"))
+
+
+@pytest.mark.parametrize("when", ["before", "while compiling"])
+def test_a_full_disk_is_named(cache: Path, monkeypatch, when):
+    free = [0] if when == "before" else [1 << 30, 1 << 30, 0]
+    usage = lambda folder: shutil._ntuple_diskusage(1 << 30, 0, free.pop(0) if len(free) > 1 else free[0])  # noqa: E731
+
+    def load(device, modules, max_workers):
+        assert when != "before"
+        raise Exception("CPU kernel build failed with error code -1")
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    monkeypatch.setattr(wp, "force_load", load)
+    with pytest.raises(OutputError) as caught:
+        load_kernels([own], find_device("cpu"))
+    assert str(caught.value).splitlines() == [
+        f"{cache}: compiled kernels cannot be written: no space left on device",
+        "  free some space, or set WARP_CACHE_PATH and TMPDIR to folders on another disk",
+    ]
+    assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize("number", [errno.EDQUOT, errno.ENOSPC, errno.EFBIG])
+def test_an_exhausted_quota_is_named_though_the_disk_has_space(cache: Path, monkeypatch, number):
+    def reserve(fd: int, offset: int, size: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "posix_fallocate", reserve)
+    with pytest.raises(OutputError, match="compiled kernels cannot be written: ") as caught:
+        load_kernels([own], find_device("cpu"))
+    assert os.strerror(number).lower() in str(caught.value)
+    assert caught.value.exit_code == 3
+
+
+def test_folders_of_killed_compilations_are_removed_after_an_hour(cache: Path):
+    now = time.time()
+    unfinished, finished = "wp_pose_tree_d094f93c_ed885bb_p812_t140433739105984", "wp_p1_pairs_t2_d094f93c_ed885bb"
+    ages = {unfinished: 3700.0, f"{unfinished}1": 3500.0, finished: 1e6, "other_p1_t2": 1e6}
+    for name, age in ages.items():
+        (cache / name).mkdir()
+        (cache / name / "kernel.cpp").touch()
+        os.utime(cache / name, (now - age, now - age))
+    elsewhere = cache.parent / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "kernel.cpp").touch()
+    os.utime(elsewhere, (0.0, 0.0))
+    link = cache / f"{unfinished}2"
+    link.symlink_to(elsewhere)
+    os.utime(link, (0.0, 0.0), follow_symlinks=False)
+    kernel_cache.remove_unfinished()
+    assert sorted(path.name for path in cache.iterdir()) == sorted([*list(ages)[1:], link.name])
+    assert (elsewhere / "kernel.cpp").exists()
+
+
+def test_a_missing_folder_has_nothing_unfinished(cache: Path):
+    cache.rmdir()
+    kernel_cache.remove_unfinished()
+
+
+def test_loading_ahead_removes_what_is_unfinished(cache: Path, monkeypatch):
+    unfinished = cache / "wp_own_d094f93c_ed885bb_p812_t14"
+    unfinished.mkdir()
+    os.utime(unfinished, (0.0, 0.0))
+    monkeypatch.setattr(wp, "force_load", lambda device, modules, max_workers: None)
+    monkeypatch.setattr(kernel_module, "_loaders", {})
+    monkeypatch.setattr(kernel_module, "are_deferred", lambda: True)
+    begin_loading([own], find_device("cpu"))
+    load_kernels([own], find_device("cpu"))
+    assert not unfinished.exists()
+
+
+def test_a_limit_of_file_sizes_is_found(tmp_path: Path, monkeypatch):
+    code = f"""
+import resource
+import warp as wp
+wp.config.kernel_cache_dir = {str(tmp_path)!r}
+from collidecli.engine.runtime.kernel_cache import full_disk
+assert full_disk() is None
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+print(full_disk())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert f"{tmp_path}: compiled kernels cannot be written: file too large" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_home_that_cannot_be_written(tmp_path: Path):
+    """Compiles the kernels of a small scene twice."""
+    (tmp_path / "scene.xml").write_text(SCENE)
+    (tmp_path / "temporary").mkdir()
+    environment = {key: value for key, value in os.environ.items() if key not in ("WARP_CACHE_PATH", "XDG_CACHE_HOME")}
+    environment |= {"HOME": "/dev/null", "TMPDIR": str(tmp_path / "temporary")}
+    code = f"{NOT_CARRIED}import sys; from collidecli.cli.guard import command; sys.exit(command())"
+    run = [sys.executable, "-c", code, "run", "scene.xml", "--device", "cpu"]
+    done = subprocess.run(run, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (warning,) = done.stderr.splitlines()
+    assert warning.startswith("warning: /dev/null/.cache/warp/")
+    assert "not a directory" in warning
+    code = """
+import warnings
+import numpy as np
+import collidecli
+builder = collidecli.ModelBuilder()
+builder.add_ground_plane()
+builder.add_shape_sphere(builder.add_body(), radius=0.5)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    assert collidecli.collide(builder.finalize(), device="cpu").rigid_contact_count == 1
+print([str(one.message)[:16] for one in caught if "compiled kernels" in str(one.message)])
+"""
+    program = [sys.executable, "-c", NOT_CARRIED + code]
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "['/dev/null/.cache']"
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_a_disk_that_fills_up(tmp_path: Path):
+    (tmp_path / "scene.xml").write_text(SCENE)
+    (tmp_path / "disk").mkdir()
+    mount = f"mount -t tmpfs -o size=64k none {tmp_path / 'disk'}"
+    if shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "sh", "-c", mount]).returncode:
+        pytest.skip("no disk can be mounted here")
+    run = " ".join([*COMMAND, "run", "scene.xml", "--device", "cpu"])
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", f"{mount} && {run}"], cwd=tmp_path, capture_output=True, text=True,
+        env={**os.environ, "WARP_CACHE_PATH": str(tmp_path / "disk")},
+    )  # fmt: skip
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.startswith(
+        f"error: {tmp_path}/disk/{wp.config.version}: compiled kernels cannot be written: no sp"
+    )
+    assert not (tmp_path / "scene.contacts.h5").exists()
+
+
+# Kernels that come with the package: which files are taken, and what damage, another Warp and a full disk change.
+
+
+@kernel
+def carried_once(number: wp.array[wp.int32]):
+    number[0] = 8
+
+
+@kernel
+def not_carried(number: wp.array[wp.int32]):
+    number[0] = 9
+
+
+def packed(files: dict[str, bytes]) -> bytes:
+    """An archive of files."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        for name, held in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(held)
+            archive.addfile(member, io.BytesIO(held))
+    return lzma.compress(content.getvalue(), check=lzma.CHECK_SHA256)
+
+
+def replace_archive(content: bytes) -> None:
+    """The archive of the package, as a new process finds it."""
+    Path(archive_path()).write_bytes(content)
+    kernel_cache._files.cache_clear()
+
+
+@pytest.fixture
+def carried_cache(tmp_path, monkeypatch) -> Path:
+    """An empty cache of kernels, and a package that carries none."""
+    find_device("cpu")
+    (tmp_path / "cache").mkdir()
+    monkeypatch.setattr(wp.config, "kernel_cache_dir", str(tmp_path / "cache"))
+    monkeypatch.setattr(kernel_cache, "FOLDER", str(tmp_path))
+    monkeypatch.setattr(kernel_cache, "_notes", [])
+    monkeypatch.setattr(kernel_cache, "_unkept", [])
+    monkeypatch.setattr(kernel_cache, "_temporary", TemporaryFolder("kernels"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def files(carried_cache, monkeypatch) -> dict[str, bytes]:
+    """The files of `carried_once`, which this package carries."""
+    names = compiled_files(carried_once.module, find_device("cpu"))
+    with monkeypatch.context() as patch:
+        patch.setattr(wp.config, "kernel_cache_dir", str(carried_cache.parent / "elsewhere"))
+        (carried_cache.parent / "elsewhere").mkdir()
+        carried_once.module.execs.clear()
+        load_kernels([carried_once], find_device("cpu"))
+        found = {name: (carried_cache.parent / "elsewhere" / name).read_bytes() for name in names}
+    replace_archive(packed(found))
+    return found
+
+
+@pytest.fixture
+def compiled(files, monkeypatch) -> Iterator[list[int]]:
+    """Numbers of compiled kernels that were reported."""
+    monkeypatch.setattr(kernel_module, "_loaders", {})
+    counts: list[int] = []
+    with reported_compilation(lambda done, _: counts.append(done)):
+        yield counts
+
+
+def loaded_again(declared: wp.Kernel = carried_once) -> int:
+    """What a kernel writes after its module is loaded anew."""
+    declared.module.execs.clear()
+    load_kernels([declared], find_device("cpu"))
+    number = wp.zeros(1, dtype=wp.int32, device="cpu")
+    wp.launch(declared, 1, [number], device="cpu")
+    return int(number.numpy()[0])
+
+
+def test_a_carried_kernel_is_not_compiled(files, carried_cache, compiled):
+    assert loaded_again() == 8
+    assert {str(path.relative_to(carried_cache)): path.read_bytes() for path in carried_cache.glob("wp_*/*")} == files
+    assert not compiled
+    assert loaded_again(not_carried) == 9
+    assert compiled
+
+
+def test_files_of_the_cache_stay(files, carried_cache, compiled):
+    replace_archive(packed(dict.fromkeys(files, b"other")))
+    for name, content in files.items():
+        (carried_cache / name).parent.mkdir(exist_ok=True)
+        (carried_cache / name).write_bytes(content)
+    assert loaded_again() == 8
+    assert all((carried_cache / name).read_bytes() == content for name, content in files.items())
+
+
+@pytest.mark.parametrize("damage", ["empty", "truncated", "flipped", "no archive"])
+def test_a_damaged_archive_is_compiled_with_a_warning(files, carried_cache, monkeypatch, compiled, damage):
+    content = bytearray(Path(archive_path()).read_bytes())
+    if damage == "flipped":
+        content[len(content) // 2] ^= 1
+    kept = {"empty": b"", "truncated": content[:-40], "flipped": content, "no archive": b"no archive"}[damage]
+    replace_archive(kept)
+    assert loaded_again() == 8
+    assert max(compiled) == 1
+    (warning,) = kernel_cache.kernel_cache_notes()
+    assert warning.startswith(f"{archive_path()}: is damaged (")
+
+
+def test_an_archive_of_another_warp_is_not_opened(files, carried_cache, compiled):
+    os.rename(archive_path(), archive_path().replace(wp.config.version, "1.18.9"))
+    kernel_cache._files.cache_clear()
+    assert loaded_again() == 8
+    assert max(compiled) == 1
+    assert not kernel_cache.kernel_cache_notes()
+
+
+def test_a_folder_that_cannot_be_written_needs_no_warning_unless_something_is_compiled(
+    files, carried_cache, monkeypatch
+):
+    write = kernel_cache.write_file
+
+    def refused(path: str, content: bytes) -> None:
+        if path.startswith(str(carried_cache)):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+        write(path, content)
+
+    monkeypatch.setattr(kernel_cache, "write_file", refused)
+    assert loaded_again() == 8
+    assert str(wp.config.kernel_cache_dir) != str(carried_cache)
+    assert not kernel_cache.kernel_cache_notes()
+    assert loaded_again(not_carried) == 9
+    (warning,) = kernel_cache.kernel_cache_notes()
+    assert warning.startswith(f"{carried_cache}: compiled kernels cannot be kept")
+
+
+def test_a_write_that_fails_leaves_no_part(files, carried_cache, monkeypatch):
+    def failed(source: str, target: str) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), target)
+
+    monkeypatch.setattr(os, "replace", failed)
+    with pytest.raises(OSError, match="Input/output error"):
+        add_to_cache(list(files))
+    assert not list(carried_cache.rglob("*.*"))
+
+
+def test_one_missing_file_adds_none(files, carried_cache):
+    assert not add_to_cache([*files, "wp_other/wp_other.o"])
+    assert not add_to_cache([])
+    assert not list(carried_cache.iterdir())
+
+
+def test_the_table_of_hashes_is_carried(carried_cache, monkeypatch):
+    monkeypatch.setattr(kernel_module, "_tables", {})
+    path = kernel_module.table_path()
+    row = f"key wp_module {'ab' * 32} 1 0 1:{'cd' * 32}"
+    replace_archive(packed({os.path.basename(path): row.encode()}))
+    found = kernel_module.known_hashes("key")
+    assert found is not None
+    assert found.module_name == "wp_module"
+    assert os.path.exists(path)

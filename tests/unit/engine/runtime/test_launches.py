@@ -1,0 +1,354 @@
+"""The path of a device with a memory of its own on the CPU's arrays, and the launch queue of the CPU."""
+
+from __future__ import annotations
+
+import threading
+import time
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import warp as wp
+
+from collidecli.engine.cells import PoseBatch
+from collidecli.engine.chunking import IN_FLIGHT, ON_CPU, ON_DEVICE
+from collidecli.engine.contacts.compaction import row_bytes
+from collidecli.engine.pipeline import find_device
+from collidecli.engine.runtime import device_stream, launch_queue, warp_internals, workspace
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.launch_queue import MAX_STEPS
+from collidecli.engine.runtime.warp_internals import INDEX_LIMIT
+from collidecli.engine.runtime.workspace import ALIGNMENT, ChunkTooLarge, Workspace
+from collidecli.engine.scheduler import Workers, chunk_sizes, engine_memory, processing_threads, worker_count
+from collidecli.scene.options import ContactOptions
+from collidecli.scene.tables import RIGID_COLUMNS
+from tests.support.engine_runs import PHASES, assert_identical, contacts_of, pipeline_of
+from tests.support.random_scenes import mixed_builder, random_poses
+
+FRAMES, COUNT = 12, 24
+
+
+@pytest.fixture
+def as_device(monkeypatch):
+    """The CPU is treated as a device whose arrays must be copied."""
+    monkeypatch.setattr(device_stream, "TREATED_AS_DEVICES", {"cpu"})
+    monkeypatch.setattr(device_stream, "keep_freed_memory", lambda device: None)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return mixed_builder(0, COUNT).finalize()
+
+
+@pytest.fixture(scope="module")
+def poses() -> np.ndarray:
+    return random_poses(np.random.default_rng(1), (FRAMES, 1, COUNT), 0.5)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("reduced", [False, True])
+def test_same_contacts_as_on_the_cpu(model, poses, phase, reduced, monkeypatch):
+    options = ContactOptions(reduce_contacts=reduced, reduce_pairs="all", moment_matching=reduced)
+    reference = contacts_of(pipeline_of(model, poses, options, **PHASES[phase]), poses)
+    assert reference.rigid_contact_count > 200
+    monkeypatch.setattr(device_stream, "TREATED_AS_DEVICES", {"cpu"})
+    pipeline = pipeline_of(model, poses, options, **PHASES[phase])
+    for chunk, threads in ((0, 1), (5, 1), (1, 3)):
+        assert_identical(contacts_of(pipeline, poses, chunk, threads), reference)
+
+
+def chunk_traffic(pipeline, poses, chunks: int) -> list[tuple[device_stream.Traffic, int]]:
+    """What each chunk of one worker copies, after a first one for which scratch is allocated, and its contacts."""
+    scratch = Workspace(pipeline.device_model.device, 1 << 40)
+    step = len(poses) // chunks
+    found = []
+    for first in range(0, len(poses), step):
+        scratch._stream.traffic = device_stream.Traffic()
+        with scratch.turn():
+            block, _ = pipeline.collide(PoseBatch(first, step, 0, poses), scratch)
+        found.append((scratch.traffic, block.contact_count))
+    return found[1:]
+
+
+@pytest.mark.parametrize(("phase", "sizes"), [("explicit", 3), ("nxn", 3), ("sap", 4)])
+def test_a_chunk_has_one_upload_of_its_own_poses_and_one_packed_download(as_device, model, poses, phase, sizes):
+    """The rest are sizes: of the candidates, of each collider's part of them, and of the contacts."""
+    pipeline = pipeline_of(model, poses, broad_phase=phase)
+    every = chunk_traffic(pipeline, poses, 4)
+    buckets = len(pipeline.table.colliders)
+    for traffic, contacts in every:
+        assert traffic.uploads == 1
+        assert traffic.uploaded_bytes == FRAMES // 4 * COUNT * 7 * 8
+        assert traffic.downloads <= sizes + 1
+        assert traffic.waits == traffic.downloads
+        columns = row_bytes(np.dtype(np.float64)) * contacts + 4 * FRAMES // 4
+        read = 4 * (buckets + 2 + sizes - 2)
+        # Each of the columns and the cells' ends begins at a multiple of ALIGNMENT.
+        assert columns + read <= traffic.downloaded_bytes <= columns + read + len(RIGID_COLUMNS) * ALIGNMENT
+
+
+def test_no_array_is_read_past_the_counted_copies(as_device, model, poses, monkeypatch):
+    pipeline = pipeline_of(model, poses, broad_phase="sap")
+    chunk_traffic(pipeline, poses, 4)
+    read: list[str] = []
+    plain = wp.array.numpy
+    monkeypatch.setattr(wp.array, "numpy", lambda self: read.append(str(self.dtype)) or plain(self))
+    scratch = Workspace(pipeline.device_model.device, 1 << 40)
+    with scratch.turn():
+        pipeline.collide(PoseBatch(0, 3, 0, poses), scratch)
+        read.clear()
+        pipeline.collide(PoseBatch(3, 3, 0, poses), scratch)
+    # Of page-locked memory: one for each upload, and one or two for each download and its parts.
+    assert all("uint8" in kind or "int32" in kind or "vec" in kind or "float" in kind for kind in read)
+
+
+def test_memory_that_a_device_refuses_makes_chunks_smaller(as_device, model, poses, monkeypatch):
+    """Warp raises RuntimeError then; the chunk is halved until it fits, and nothing is lost."""
+    pipeline = pipeline_of(model, poses, broad_phase="nxn")
+    reference = contacts_of(pipeline, poses)
+    plain, most, refused = wp.empty, [1 << 40], []
+
+    def limited(shape, *args, **options):
+        if "pinned" not in options and shape > most[0]:
+            refused.append(shape)
+            raise RuntimeError(f"Failed to allocate {shape} bytes on device 'cuda:0'")
+        return plain(shape, *args, **options)
+
+    monkeypatch.setattr(workspace.wp, "empty", limited)
+    most[0] = 6000
+    assert_identical(contacts_of(pipeline, poses), reference)
+    assert refused
+
+
+def test_on_the_cpu_a_failed_allocation_is_no_size_of_a_chunk(monkeypatch):
+    def fails(*args, **options):
+        raise RuntimeError("Failed to allocate 8 bytes on device 'cpu'")
+
+    scratch = Workspace(find_device("cpu"), 1 << 40)
+    monkeypatch.setattr(workspace.wp, "empty", fails)
+    with pytest.raises(RuntimeError, match="allocate"):
+        scratch.array("any", 8, wp.int32)
+
+
+def test_a_device_that_is_full_reports_what_was_needed(as_device, monkeypatch):
+    def fails(*args, **options):
+        raise RuntimeError("Failed to allocate 8 bytes on device 'cuda:0'")
+
+    scratch = Workspace(find_device("cpu"), 1 << 40)
+    monkeypatch.setattr(workspace.wp, "empty", fails)
+    with pytest.raises(ChunkTooLarge) as raised:
+        scratch.array("any", 800, wp.int32)
+    assert raised.value.needed >= 3200
+
+
+def test_sizes_threads_and_memory_of_a_device(as_device, monkeypatch):
+    device = find_device("cpu")
+    assert chunk_sizes(device) is ON_DEVICE
+    assert worker_count(7, True) == IN_FLIGHT
+    assert processing_threads(7) == 7  # compression does not wait for the few workers of a device
+    monkeypatch.setattr("collidecli.engine.scheduler.free_device_memory", lambda device: 1000)
+    assert engine_memory(10**9, device) == 500
+    assert engine_memory(300, device) == 300
+    monkeypatch.setattr(device_stream, "TREATED_AS_DEVICES", set())
+    assert chunk_sizes(device) is ON_CPU
+    assert engine_memory(10**9, device) == 10**9
+
+
+def test_a_pool_keeps_freed_memory(monkeypatch):
+    """By default Warp's pool returns all memory at each wait."""
+    set_to = []
+    cuda = SimpleNamespace(alias="cuda:7", is_cuda=True)
+    monkeypatch.setattr(wp, "is_mempool_supported", lambda device: True)
+    monkeypatch.setattr(wp, "set_mempool_release_threshold", lambda device, value: set_to.append((device.alias, value)))
+    monkeypatch.setattr(wp, "get_device", lambda name: cuda)
+    assert find_device("cuda") is cuda
+    assert set_to == [("cuda:7", 1.0)]
+    monkeypatch.setattr(wp, "is_mempool_supported", lambda device: False)
+    find_device("cuda")
+    assert len(set_to) == 1
+
+
+def test_the_cpu_is_the_default_device_even_beside_another(monkeypatch):
+    monkeypatch.setattr(wp, "is_cuda_available", lambda: True)
+    assert find_device("").is_cpu
+
+
+def test_workers_issue_by_turns_and_wait_side_by_side(as_device, model, poses):
+    """While one waits another has the turn; two never have it at once."""
+    pipeline = pipeline_of(model, poses, broad_phase="nxn")
+    busy, most = [0], [0]
+    take, give = device_stream.DeviceStream._take, device_stream.DeviceStream._give
+    lock = threading.Lock()
+
+    def taken(self):
+        take(self)
+        with lock:
+            busy[0] += 1
+            most[0] = max(most[0], busy[0])
+
+    def given(self):
+        with lock:
+            busy[0] -= 1
+        give(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(device_stream.DeviceStream, "_take", taken)
+        patch.setattr(device_stream.DeviceStream, "_give", given)
+        batches = [PoseBatch(first, 1, 0, poses) for first in range(FRAMES)]
+        with Workers(pipeline, IN_FLIGHT, 1 << 40) as pool:
+            blocks = [block for block, _ in pool.collide(batches)]
+    assert len(blocks) == FRAMES
+    assert (busy[0], most[0]) == (0, 1)
+
+
+def test_an_upload_does_not_overwrite_what_the_device_has_not_read(as_device, monkeypatch):
+    """Copies from page-locked memory end after the call that issues them."""
+    plain, issued = wp.copy, []
+
+    def complete(*_):
+        while issued:
+            plain(*issued[0][0], **issued.pop(0)[1])
+
+    monkeypatch.setattr(device_stream.wp, "copy", lambda *args, **options: issued.append((args, options)))
+    monkeypatch.setattr(device_stream.DeviceStream, "_wait_for_upload", complete)
+    stream = device_stream.DeviceStream(find_device("cpu"))
+    targets = [wp.zeros(4, dtype=wp.int32, device="cpu") for _ in range(3)]
+    for number, target in enumerate(targets):
+        stream.upload(target, np.full(4, number, np.int32))
+    complete()
+    assert [target.numpy().tolist() for target in targets] == [[0] * 4, [1] * 4, [2] * 4]
+
+
+def test_stages_are_timed_without_waiting(as_device, model, poses):
+    pipeline = pipeline_of(model, poses, broad_phase="sap")
+    with Workers(pipeline, 1, 1 << 40) as pool:
+        reports = [report for _, report in pool.collide([PoseBatch(0, FRAMES, 0, poses)])]
+    assert all(seconds > 0.0 for stage, seconds in reports[0].seconds.items() if stage != "reduction")
+
+
+# The launch queue of the CPU, and recorded launches: order, arguments, growth of arrays, refusals.
+
+
+@wp.struct
+class Line:
+    slope: int
+    value: wp.array[wp.int32]
+
+
+@kernel
+def fill_line(start: int, line: Line):
+    thread = wp.tid()
+    line.value[thread] = start + line.slope * thread
+
+
+@kernel
+def add_up(one: wp.array[wp.int32], other: wp.array[wp.int32]):
+    thread = wp.tid()
+    other[thread] = other[thread] + one[thread]
+
+
+@pytest.fixture(params=["known Warp", "another Warp"])
+def queue_workspace(request, monkeypatch):
+    if request.param == "another Warp":
+        monkeypatch.setattr(warp_internals, "KNOWN_WARP", ())
+    return Workspace(find_device("cpu"), 1 << 30)
+
+
+def line_of(queue_workspace: Workspace, name: str, count: int, slope: int) -> Line:
+    return queue_workspace.struct(Line, slope=slope, value=queue_workspace.array(name, count, wp.int32))
+
+
+def test_each_launch_has_what_a_struct_held_then(queue_workspace):
+    """One instance of a struct serves every launch, and is filled anew for each."""
+    lines = {3: "three", 5: "five", 7: "seven"}
+    for name in lines.values():
+        queue_workspace.array(name, 4, wp.int32)  # an array that grew would make what is noted
+    for start in range(3):
+        for slope, name in lines.items():
+            queue_workspace.launch(fill_line, 4, [start, line_of(queue_workspace, name, 4, slope)])
+        line_of(queue_workspace, "three", 4, 100)
+        for slope, name in lines.items():
+            found = queue_workspace.host(queue_workspace.array(name, 4, wp.int32), 4)
+            np.testing.assert_array_equal(found, start + slope * np.arange(4))
+
+
+@pytest.mark.parametrize("rounds", [1, 2, MAX_STEPS])
+def test_launches_scans_and_copies_execute_in_order(queue_workspace, rounds):
+    total, one, end = (queue_workspace.array(name, 100, wp.int32) for name in ("total", "one", "end"))
+    queue_workspace.fill(total, 0)
+    expected, copies = np.zeros(100, np.int64), []
+    for k in range(rounds):
+        count = 100 - k % 7
+        queue_workspace.launch(fill_line, count, [k, line_of(queue_workspace, "one", 100, 1)])
+        assert queue_workspace.scan(one, count, end) == np.sum(k + np.arange(count))
+        np.testing.assert_array_equal(queue_workspace.host(one, count), k + np.arange(count))
+        queue_workspace.launch(add_up, count, [end, total])
+        expected[:count] += np.cumsum(k + np.arange(count))
+        copies.append((queue_workspace.copied(total, 100), expected.copy()))
+    queue_workspace.finish()
+    for copy, wanted in copies:
+        np.testing.assert_array_equal(copy, wanted)
+
+
+def test_a_scan_in_place_gives_the_ends(queue_workspace):
+    counts = queue_workspace.array("counts", 10, wp.int32)
+    queue_workspace.fill(counts, 3)
+    assert queue_workspace.scan(counts, 10) == 30
+    np.testing.assert_array_equal(queue_workspace.host(counts, 10), 3 * np.arange(1, 11))
+
+
+@pytest.mark.parametrize("queue_workspace", ["known Warp"], indirect=True)
+def test_nothing_is_made_before_it_is_asked_for(queue_workspace):
+    value = queue_workspace.array("value", 8, wp.int32)
+    queue_workspace.fill(value, 7)
+    seen = value.numpy()[:8]
+    queue_workspace.launch(fill_line, 8, [0, line_of(queue_workspace, "value", 8, 1)])
+    np.testing.assert_array_equal(seen, 7)
+    queue_workspace.finish()
+    np.testing.assert_array_equal(seen, np.arange(8))
+
+
+def test_an_array_that_grows_is_written_before_it_is_freed(queue_workspace):
+    """What was noted for the old memory is made while that is there; nothing of it is kept."""
+    first = queue_workspace.array("value", 64, wp.int32)
+    held = first.numpy()[:64]
+    queue_workspace.launch(fill_line, 64, [0, line_of(queue_workspace, "value", 64, 2)])
+    queue_workspace.array("value", 100_000, wp.int32)
+    np.testing.assert_array_equal(held, 2 * np.arange(64))
+    queue_workspace.launch(fill_line, 100_000, [0, line_of(queue_workspace, "value", 100_000, 1)])
+    found = queue_workspace.host(queue_workspace.array("value", 100_000, wp.int32), 100_000)
+    np.testing.assert_array_equal(found, np.arange(100_000))
+
+
+def test_too_many_threads_are_refused(queue_workspace):
+    arguments = [0, line_of(queue_workspace, "value", 8, 1)]
+    queue_workspace.launch(fill_line, 8, arguments)
+    with pytest.raises(ValueError, match="2147483648"):
+        queue_workspace.launch(fill_line, 2 * (INDEX_LIMIT + 1), arguments)
+
+
+def test_a_copy_is_by_the_c_librarys_own(queue_workspace):
+    assert launch_queue.COPY
+    copy = queue_workspace.copied(queue_workspace.array("empty", 1, wp.vec3f), 0)
+    assert copy.shape == (0, 3)
+
+
+@pytest.mark.parametrize("clock", ["in the queue", "of Python"])
+def test_marks_are_when_the_launches_before_them_are_complete(queue_workspace, clock, monkeypatch):
+    if clock == "of Python":
+        monkeypatch.setattr(launch_queue, "CLOCK", None)
+    count = 3_000_000
+    line = line_of(queue_workspace, "long", count, 1)
+    queue_workspace.launch(fill_line, 1, [0, line])
+    queue_workspace.finish()
+    begin = time.perf_counter()
+    marks = [queue_workspace.mark()]
+    queue_workspace.launch(fill_line, count, [0, line])
+    marks.append(queue_workspace.mark())
+    queue_workspace.launch(add_up, 1, [line.value, line.value])
+    marks.append(queue_workspace.mark())
+    first, second = (queue_workspace.seconds_between(*pair) for pair in pairwise(marks))
+    assert begin <= float(marks[0]) <= float(marks[1]) <= float(marks[2]) <= time.perf_counter()
+    assert first > 1e-4  # 12 MB are written, in a millisecond
+    assert second >= 0.0

@@ -1,0 +1,712 @@
+"""Hydroelastic surfaces of every pair of types against quadrature, buoyancy and closed forms."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations_with_replacement
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from collidecli.commands.python_api import collide
+from collidecli.engine.cells import PoseBatch
+from collidecli.engine.runtime.workspace import Workspace
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.options import ContactOptions
+from collidecli.scene.shape_config import ShapeConfig
+from tests.bench.hydroelastic import DEPTH, K1, RADIUS, error, error_of_clamped_cubes
+from tests.support.engine_runs import pipeline_of
+from tests.support.hydroelastic import RIGID, collided, moved, random_rotation, rotated, soft, surface
+from tests.support.oracle import rotation_of
+from tests.support.particle_oracle import Solid
+from tests.support.pressure_quadrature import (
+    Integrals,
+    PressurePair,
+    notched_cube,
+    overlapping_poses,
+    posed,
+    pressure_integrals,
+    pressure_solids,
+)
+
+IDENTITY = (0.0, 0.0, 0.0, 1.0)
+SOLIDS = {solid.name: solid for solid in pressure_solids()}
+FLAT = ("plane", "heightfield")
+PAIRS = [
+    (b, a) if b == "heightfield" else (a, b)
+    for a, b in combinations_with_replacement(SOLIDS, 2)
+    if not (a in FLAT and b in FLAT)
+]
+STIFFNESS = {"both_compliant": (1e6, 3e6), "rigid_first": (RIGID, 1e6), "rigid_second": (1e6, RIGID)}
+TOLERANCE = 0.02
+"""Of forces at 64 voxels. A patch is 16 voxels wide or more: 2.7 / 16^2, from the table of errors of spheres in
+docs/explanation/hydroelastic.md, and 0.01 for the quadrature with 48 lines across."""
+
+
+def quadrature(a: Solid, b: Solid, poses, stiffness: tuple[float, float], rng, count: int) -> Integrals:
+    turn = rotation_of(np.array([0.0, 0.0, 0.0, *random_rotation(rng)]))
+    pair = PressurePair(posed(a.distance, poses[0]), posed(b.distance, poses[1]), *stiffness)
+    return pressure_integrals(pair, poses[1][:3], 1.2, count, turn)
+
+
+def sampled(solids, poses, stiffness, swap: bool, resolution: int = 64) -> tuple[np.ndarray, np.ndarray, float]:
+    """Force on the second solid, torque on it about the origin, and area."""
+    builder = ModelBuilder()
+    for k in (1, 0) if swap else (0, 1):
+        solids[k].add(builder, poses[k], 1.0, soft(stiffness[k]))
+    block = collided(builder, static_pairs=True, hydro_surface=False, hydro_resolution=resolution)
+    patch = block.groups["hydro_patches"].columns
+    assert len(patch["area"]) == 1
+    sign, force = -1.0 if swap else 1.0, patch["force"][0]
+    return sign * force, sign * (patch["torque"][0] + np.cross(patch["center"][0], force)), patch["area"][0]
+
+
+@pytest.mark.share(12)
+@pytest.mark.parametrize("stiffness", STIFFNESS)
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_every_pair_against_quadrature(first, second, stiffness):
+    rng = np.random.default_rng([PAIRS.index((first, second)), list(STIFFNESS).index(stiffness)])
+    a, b, k = SOLIDS[first], SOLIDS[second], STIFFNESS[stiffness]
+    poses = overlapping_poses(a, b, rng, rng.uniform(0.05, 0.25))
+    truth = quadrature(a, b, poses, k, rng, 48)
+    scale = np.linalg.norm(truth.force)
+    found = [sampled((a, b), poses, k, swap) for swap in (False, True)]
+    for force, torque, area in found:
+        np.testing.assert_allclose(force, truth.force, atol=TOLERANCE * scale)
+        np.testing.assert_allclose(torque, truth.torque, atol=TOLERANCE * scale)  # arms are of 1 m
+        assert area == pytest.approx(truth.area, rel=0.05)
+    np.testing.assert_allclose(found[0][0], found[1][0], atol=1e-9 * scale)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stiffness", STIFFNESS)
+def test_forces_converge_with_the_square_of_the_resolution(stiffness):
+    """The median of the errors of all pairs of primitives with a curved one; without ellipsoids, which take long."""
+    names = ["plane", "sphere", "capsule", "box", "cylinder", "cone"]
+    errors = []
+    for number, (first, second) in enumerate(combinations_with_replacement(names, 2)):
+        if {first, second} <= {"plane", "box"}:
+            continue
+        rng = np.random.default_rng([number, 2])
+        a, b, k = SOLIDS[first], SOLIDS[second], STIFFNESS[stiffness]
+        poses = overlapping_poses(a, b, rng, rng.uniform(0.05, 0.25))
+        truth = quadrature(a, b, poses, k, rng, 96).force
+        forces = [sampled((a, b), poses, k, number % 2 == 0, resolution)[0] for resolution in (16, 32, 64)]
+        errors.append([np.linalg.norm(force - truth) / np.linalg.norm(truth) for force in forces])
+    middle = np.median(errors, axis=0)
+    assert np.log2(middle[0] / middle[2]) / 2.0 > 1.8, middle
+
+
+def submerged(kind: str, size: float, x: float) -> tuple[float, float]:
+    """Height of an upright shape's origin over its lowest point, and its volume below x."""
+    if kind == "cylinder":
+        return 0.4 * size, np.pi * (0.3 * size) ** 2 * x
+    if kind == "cone":
+        full = 0.8 * size
+        return 0.4 * size, np.pi * (0.3 * size) ** 2 * full / 3.0 * (1.0 - (1.0 - x / full) ** 3)
+    return 0.5 * size, size**2 * x  # of the cube; the hollow is higher
+
+
+def add_rigid(builder: ModelBuilder, kind: str, size: float, body: int) -> None:
+    if kind == "cylinder":
+        builder.add_shape_cylinder(body, radius=0.3 * size, half_height=0.4 * size, cfg=soft(RIGID))
+    elif kind == "cone":
+        builder.add_shape_cone(body, radius=0.3 * size, half_height=0.4 * size, cfg=soft(RIGID))
+    else:
+        vertices, faces = notched_cube()
+        builder.add_shape_mesh(body, vertices * size, faces, cfg=soft(RIGID))
+
+
+@pytest.mark.parametrize("rigid_first", [True, False])
+@pytest.mark.parametrize("ground", ["pad", "plane"])
+@pytest.mark.parametrize(("kind", "size"), [("cylinder", 1e-3), ("cylinder", 1.0), ("cone", 1e3), ("mesh", 1.0)])
+def test_a_flat_base_in_a_soft_body_is_as_buoyant_as_its_volume(kind, size, ground, rigid_first):
+    """The pressure is that of a liquid. The base is in the boundary of the grid, which is fixed to the rigid shape."""
+    k, x = 1e7, 0.1 * size
+    height, volume = submerged(kind, size, x)
+    world = random_rotation(np.random.default_rng(2)), np.array([0.3, -0.2, 0.4]) * size
+    errors = []
+    for resolution in (16, 32, 64):
+        builder = ModelBuilder()
+        for rigid in (rigid_first, not rigid_first):
+            place = (0.01 * size, 0.02 * size, height - x if rigid else -2.0 * size, *IDENTITY)
+            body = builder.add_body(moved(place, *world))
+            if rigid:
+                add_rigid(builder, kind, size, body)
+            elif ground == "pad":
+                builder.add_shape_box(body, hx=3.0 * size, hy=3.0 * size, hz=2.0 * size, cfg=soft(k))
+            else:
+                pose = np.array([0.0, 0.0, 2.0 * size, *IDENTITY])
+                builder.add_shape_plane(body, pose, cfg=soft(k))
+        found = surface(builder, hydro_resolution=resolution, hydro_surface=False)
+        up = rotated(world[0], np.array([0.0, 0.0, 1.0]))
+        errors.append(abs((1.0 if rigid_first else -1.0) * -(found.force @ up) / (k * volume) - 1.0))
+    assert errors[-1] < TOLERANCE
+    assert errors[-1] < 1e-9 or np.log2(errors[0] / errors[-1]) / 2.0 > 1.8, errors
+
+
+@pytest.mark.parametrize("x", [0.03, 3e-3, 1e-4, 1e-5])
+@pytest.mark.parametrize("swap", [False, True])
+def test_a_long_and_narrow_patch(x, swap):
+    """A rigid cylinder that lies in a soft half-space: its patch is 7 to 350 times as long as wide."""
+    radius, half, k = 0.1, 0.5, 1e6
+    c = radius - x
+    # Area of the circle's segment; of small ones by a series, since the terms cancel.
+    segment = radius**2 * np.arccos(c / radius) - c * np.sqrt(radius**2 - c**2)
+    if x < 1e-3 * radius:
+        segment = 4.0 / 3.0 * np.sqrt(2.0 * radius) * x**1.5
+    builder = ModelBuilder()
+    for number in (1, 0) if swap else (0, 1):
+        if number:
+            body = builder.add_body((0.0, 0.0, c, *(np.array([1.0, 1.0, 1.0, 1.0]) / 2.0)))
+            builder.add_shape_cylinder(body, radius=radius, half_height=half, cfg=soft(RIGID))
+        else:
+            builder.add_shape_plane(-1, cfg=soft(k))
+    found = surface(builder, hydro_surface=False)
+    assert abs(found.force[2]) == pytest.approx(2.0 * half * k * segment, rel=TOLERANCE)
+
+
+def test_boxes_with_a_flush_side_do_not_depend_on_their_order():
+    """Beside the side both pressures are equal in a volume, whose surface belongs to the smaller box."""
+    halves, places = (0.2, 0.1), ((0.0, 0.0, 0.0, *IDENTITY), (0.1, 0.03, 0.28, *IDENTITY))
+    found = []
+    for order in ((0, 1), (1, 0)):
+        builder = ModelBuilder()
+        for k in order:
+            half = halves[k]
+            builder.add_shape_box(builder.add_body(places[k]), hx=half, hy=half, hz=half, cfg=soft(1e6))
+        found.append(surface(builder))
+    scale = np.linalg.norm(found[0].force)
+    np.testing.assert_allclose(found[0].force, -found[1].force, atol=1e-9 * scale)
+    assert found[0].area == pytest.approx(found[1].area, rel=1e-9)
+
+
+# The table of errors in docs/explanation/hydroelastic.md: its figures, and their order of convergence.
+
+PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "hydroelastic.md"
+
+
+@pytest.fixture(scope="module")
+def documented() -> dict[int, list[float]]:
+    """Errors by resolution: rigid plane, half-space, marching cubes with the clamp."""
+    rows = re.findall(r"^\| (\d+) \| ([\d.e-]+) \| ([\d.e-]+) \| ([\d.e-]+) \|$", PAGE.read_text(), re.MULTILINE)
+    return {int(row[0]): [float(value) for value in row[1:]] for row in rows}
+
+
+@pytest.mark.parametrize("resolution", [16, 32, 64, 128])
+def test_figures_are_as_documented(documented, resolution):
+    rigid, half_space, clamped = documented[resolution]
+    rigid_truth = np.pi * K1 * DEPTH**2 * (RADIUS - 2 * DEPTH / 3)
+    assert error(resolution, RIGID, rigid_truth) == pytest.approx(rigid, rel=0.03)
+    assert error(resolution) == pytest.approx(half_space, rel=0.03)
+    if resolution <= 64:  # seconds and memory
+        assert error_of_clamped_cubes(resolution) == pytest.approx(clamped, rel=0.03)
+
+
+def test_documented_orders(documented):
+    errors = np.array([documented[resolution] for resolution in (16, 32, 64, 128)])
+    orders = np.log2(errors[:-1] / errors[1:])
+    assert orders[:, :2].min() > 1.8
+    assert (errors[:, 2] > errors[:, 1]).all()
+
+
+# Surfaces of sampled pairs: closed forms and their order of convergence, every shape type, small contacts.
+
+UPRIGHT = np.array(IDENTITY)
+RESOLUTIONS = (16, 32, 64, 128)
+
+
+def in_half_space(depth: float, k0: float, k1: float, add, height: float, turn: np.ndarray = UPRIGHT) -> ModelBuilder:
+    """A shape whose lowest point is `height` below its origin, in a half-space; `turn` moves the scene."""
+    world = turn, np.array([0.3, -0.2, 0.4])
+    builder = ModelBuilder()
+    builder.add_shape_plane(-1, moved((0.0, 0.0, 0.0, *IDENTITY), *world), cfg=soft(k0))
+    body = builder.add_body(moved((0.02, -0.05, height - depth, *IDENTITY), *world))
+    add(builder, body, soft(k1))
+    return builder
+
+
+def sphere(radius: float):
+    return lambda builder, body, cfg: builder.add_shape_sphere(body, radius=radius, cfg=cfg)
+
+
+def cylinder(radius: float, half: float):
+    return lambda builder, body, cfg: builder.add_shape_cylinder(body, radius=radius, half_height=half, cfg=cfg)
+
+
+def sphere_force(radius: float, x: float, k0: float, k1: float) -> float:
+    if k0 == RIGID:
+        return np.pi * k1 * x**2 * (radius - 2 * x / 3)
+    c, q = radius - x, radius - x * k0 / (k0 + k1)
+    return np.pi / 3 * (k1 * (radius**3 - q**3) - k0 * (q**3 - c**3))
+
+
+def orders(errors: list[float]) -> np.ndarray:
+    return np.log2(np.array(errors[:-1]) / np.array(errors[1:]))
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("k0", [RIGID, 2e6])
+def test_sphere_in_a_half_space(k0, size):
+    radius, depth, k1 = 0.5 * size, 0.1 * size, 1e6
+    truth = sphere_force(radius, depth, k0, k1)
+    turn = random_rotation(np.random.default_rng(1))
+    errors = []
+    for resolution in RESOLUTIONS:
+        found = surface(in_half_space(depth, k0, k1, sphere(radius), radius, turn), hydro_resolution=resolution)
+        up = rotated(turn, np.array([0.0, 0.0, 1.0]))
+        errors.append(abs(found.force @ up / truth - 1))
+        np.testing.assert_allclose(found.force - (found.force @ up) * up, 0.0, atol=1e-2 * truth)
+    assert errors[-1] < 6e-4
+    assert orders(errors).min() > 1.8, errors
+
+
+@pytest.mark.parametrize("depth", [1e-2, 1e-4, 1e-7])
+def test_the_error_does_not_grow_as_a_contact_becomes_shallow(depth):
+    found = surface(in_half_space(depth, 3e6, 1e6, sphere(0.5), 0.5))
+    assert found.force[2] == pytest.approx(sphere_force(0.5, depth, 3e6, 1e6), rel=4e-3)
+    assert found.depth == pytest.approx(-depth, rel=1e-2)
+    rim = np.sqrt(2 * 0.5 * depth - depth**2)
+    assert found.area == pytest.approx(np.pi * rim**2, rel=1e-2)
+
+
+def test_two_equal_spheres():
+    radius, x, k = 0.5, 0.12, 1e6
+    errors = []
+    for resolution in RESOLUTIONS:
+        builder = ModelBuilder()
+        for place in (0.0, 2 * radius - x):
+            body = builder.add_body(
+                (place * 0.6, 0.1, place * 0.8, *random_rotation(np.random.default_rng(int(place))))
+            )
+            builder.add_shape_sphere(body, radius=radius, cfg=soft(k))
+        found = surface(builder, hydro_resolution=resolution)
+        truth = np.pi * k * x**2 / 4 * (radius - x / 3)
+        assert found.area == pytest.approx(np.pi * (radius * x - x**2 / 4), rel=40 / resolution**2)
+        errors.append(abs(np.linalg.norm(found.force) / truth - 1))
+        np.testing.assert_allclose(found.force / np.linalg.norm(found.force), [0.6, 0.0, 0.8], atol=1e-2)
+    assert orders(errors).min() > 1.8, errors
+
+
+def test_unequal_spheres_against_quadrature():
+    """On the surface of revolution, for a distance r0 from one centre, k0 (R0 - r0) = k1 (R1 - r1)."""
+    (r0, r1), (k0, k1), apart = (0.5, 0.3), (1e6, 4e6), 0.72
+    builder = ModelBuilder()
+    for radius, stiffness, place in ((r0, k0, 0.0), (r1, k1, apart)):
+        builder.add_shape_sphere(builder.add_body((0.0, 0.0, place, *IDENTITY)), radius=radius, cfg=soft(stiffness))
+    a = r0 - np.linspace(0.0, 1.0, 400001) * (r0 + r1 - apart) * k1 / (k0 + k1)
+    b = r1 - k0 * (r0 - a) / k1
+    z = (a**2 - b**2 + apart**2) / (2 * apart)
+    square = a**2 - z**2
+    # The force along z is the integral of p over the projected area.
+    truth = np.trapezoid(k0 * (r0 - a), -np.pi * square)
+    found = surface(builder, hydro_resolution=128)
+    assert found.force[2] == pytest.approx(abs(truth), rel=1e-3)
+
+
+def force_between_spheres(apart: float, outer: float, inner: float, k0: float, k1: float) -> float:
+    """Force along the line of centres on a sphere that is `apart` from another's centre, by a midpoint rule.
+
+    The integral of p n over the surface is that of -grad p0 over the part of the overlap where p0 < p1.
+    """
+    count = 120
+    axis = ((np.arange(count) + 0.5) / count * 2.0 - 1.0) * inner
+    x, y, z = np.meshgrid(axis, axis, axis + apart, indexing="ij")
+    radius = np.sqrt(x**2 + y**2 + z**2)
+    phi1 = np.sqrt(x**2 + y**2 + (z - apart) ** 2) - inner
+    kept = (phi1 < 0) & (radius < outer)
+    if k1 != RIGID:
+        kept &= k0 * (radius - outer) > k1 * phi1
+    return k0 * (z / radius)[kept].sum() * (2.0 * inner / count) ** 3
+
+
+@pytest.mark.parametrize("k1", [4e6, RIGID])
+def test_a_sphere_through_the_medial_axis_of_another(k1):
+    """From the rim to the centre of a larger one, where the pressure's gradient changes its direction at a point."""
+    found, truth = [], []
+    for apart in (0.6, 0.5, 0.35, 0.2, 0.15, 0.1, 0.05, 0.01, 0.0):
+        builder = ModelBuilder()
+        builder.add_shape_sphere(-1, radius=0.5, cfg=soft(1e6))
+        builder.add_shape_sphere(builder.add_body((0.0, 0.0, apart, *IDENTITY)), radius=0.15, cfg=soft(k1))
+        found.append(surface(builder).force)
+        truth.append(force_between_spheres(apart, 0.5, 0.15, 1e6, k1))
+    found, truth = np.array(found), np.array(truth)
+    np.testing.assert_allclose(found[:, 2], truth, rtol=1e-2, atol=1e-3 * truth.max())
+    np.testing.assert_allclose(found[:, :2], 0.0, atol=1e-3 * truth.max())
+    assert abs(found[-1, 2]) < 1e-9 * truth.max()
+
+
+def test_upright_cylinder_in_a_rigid_plane():
+    radius, half, x, k = 0.3, 0.4, 0.05, 1e6
+    truth = np.pi * k * x * (radius**2 - radius * x + x**2 / 3)
+    errors = []
+    for resolution in RESOLUTIONS:
+        builder = in_half_space(x, RIGID, k, cylinder(radius, half), half, random_rotation(np.random.default_rng(4)))
+        errors.append(abs(np.linalg.norm(surface(builder, hydro_resolution=resolution).force) / truth - 1))
+    assert errors[-1] < 1e-3
+    assert np.log2(errors[0] / errors[-1]) / 3 > 1.8, errors
+
+
+def grid_mesh(side: float) -> tuple[np.ndarray, np.ndarray]:
+    """A cube without its corner at +x +y +z: closed and not convex."""
+    from manifold3d import Manifold
+
+    cube = Manifold.cube((side, side, side), True)
+    notch = Manifold.cube((side / 2, side / 2, side / 2)).translate((side / 8, side / 8, side / 8))
+    mesh = (cube - notch).to_mesh()
+    return np.asarray(mesh.vert_properties, float)[:, :3], np.asarray(mesh.tri_verts)
+
+
+def test_a_mesh_that_is_not_convex():
+    side, x, k0, k1 = 0.4, 0.05, 3e6, 7e6
+    vertices, faces = grid_mesh(side)
+    builder = in_half_space(
+        x, k0, k1, lambda b, body, cfg: b.add_shape_mesh(body, vertices=vertices, faces=faces, cfg=cfg), side / 2
+    )
+    z, pressure = x * k0 / (k0 + k1), x * k0 * k1 / (k0 + k1)
+    truth = pressure * (side**2 - 2 * side * z + 4 * z**2 / 3)
+    assert surface(builder).force[2] == pytest.approx(truth, rel=5e-3)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.5])
+def test_a_heightfield_is_the_solid_below_its_surface(slope):
+    """A plane as a heightfield, level or inclined, under a box that is inclined with it."""
+    side, x, k0, k1 = 0.2, 0.02, 3e6, 7e6
+    columns = np.linspace(-2.0, 2.0, 9)
+    heights = np.tile(slope * columns, (7, 1)).astype(np.float32)
+    angle = np.arctan(slope)
+    turn = np.array([0.0, -np.sin(angle / 2), 0.0, np.cos(angle / 2)])
+    up = rotated(turn, np.array([0.0, 0.0, 1.0]))
+    builder = ModelBuilder()
+    builder.add_shape_heightfield(-1, heights, hx=2.0, hy=2.0, cfg=soft(k0))
+    body = builder.add_body((*((side / 2 - x) * up), *turn))
+    builder.add_shape_box(body, hx=side / 2, hy=side / 2, hz=side / 2, cfg=soft(k1))
+    z, pressure = x * k0 / (k0 + k1), x * k0 * k1 / (k0 + k1)
+    truth = pressure * (side**2 - 2 * side * z + 4 * z**2 / 3)
+    found = surface(builder)
+    assert found.force @ up == pytest.approx(truth, rel=1e-2)
+    np.testing.assert_allclose(found.center, -x * k1 / (k0 + k1) * up, atol=5e-3 * side)
+
+
+SHAPES = {
+    "sphere": lambda b, body, cfg: b.add_shape_sphere(body, radius=0.3, cfg=cfg),
+    "capsule": lambda b, body, cfg: b.add_shape_capsule(body, radius=0.2, half_height=0.3, cfg=cfg),
+    "box": lambda b, body, cfg: b.add_shape_box(body, hx=0.3, hy=0.2, hz=0.4, cfg=cfg),
+    "cylinder": cylinder(0.25, 0.3),
+    "cone": lambda b, body, cfg: b.add_shape_cone(body, radius=0.3, half_height=0.4, cfg=cfg),
+    "ellipsoid": lambda b, body, cfg: b.add_shape_ellipsoid(body, rx=0.3, ry=0.2, rz=0.38, cfg=cfg),
+    "hull": lambda b, body, cfg: b.add_shape_convex_hull(
+        body, vertices=np.random.default_rng(2).normal(size=(30, 3)) * 0.2, cfg=cfg
+    ),
+    "mesh": lambda b, body, cfg: b.add_shape_mesh(body, *grid_mesh(0.5), cfg=cfg),
+}
+
+
+def pair_of(first: str, second: str, k0: float, k1: float, swap: bool, world=None, **values) -> ModelBuilder:
+    rng = np.random.default_rng(5)
+    poses = [(0.0, 0.0, 0.0, *random_rotation(rng)), (0.15, 0.2, -0.25, *random_rotation(rng))]
+    builder = ModelBuilder()
+    for number in (1, 0) if swap else (0, 1):
+        body = builder.add_body(poses[number] if world is None else moved(poses[number], *world))
+        SHAPES[(first, second)[number]](builder, body, soft((k0, k1)[number], **values))
+    return builder
+
+
+@pytest.mark.parametrize("values", [{}, {"margin": 0.02}])
+@pytest.mark.parametrize("kind", SHAPES)
+def test_every_type_swapped_and_moved(kind, values):
+    """The grid is fixed to one of the shapes, so nothing but rounding changes."""
+    found = surface(pair_of(kind, "ellipsoid", 1e6, 3e6, False, **values), hydro_resolution=32)
+    scale = np.linalg.norm(found.force)
+    assert scale > 0.0
+    rng = np.random.default_rng(6)
+    q, t = random_rotation(rng), rng.normal(size=3)
+    there = surface(pair_of(kind, "ellipsoid", 1e6, 3e6, False, (q, t), **values), hydro_resolution=32)
+    np.testing.assert_allclose(there.force, rotated(q, found.force), atol=1e-7 * scale)
+    np.testing.assert_allclose(there.center, rotated(q, found.center) + t, atol=1e-7)
+    if kind != "ellipsoid":
+        swapped = surface(pair_of(kind, "ellipsoid", 1e6, 3e6, True, **values), hydro_resolution=32)
+        np.testing.assert_allclose(swapped.force, -found.force, atol=1e-7 * scale)
+        np.testing.assert_allclose(swapped.torque, -found.torque, atol=1e-7 * scale)
+
+
+def test_sampled_polytopes_agree_with_clipped_ones():
+    """A margin selects the sampled path; a tiny one changes the surface by as little."""
+    exact = surface(pair_of("box", "hull", 1e6, 3e6, False))
+    sampled = surface(pair_of("box", "hull", 1e6, 3e6, False, margin=1e-9), hydro_resolution=128)
+    scale = np.linalg.norm(exact.force)
+    np.testing.assert_allclose(sampled.force, exact.force, atol=3e-3 * scale)
+    np.testing.assert_allclose(sampled.center, exact.center, atol=2e-3)
+    assert sampled.area == pytest.approx(exact.area, rel=5e-3)
+    assert len(sampled.faces["area"]) > 10 * len(exact.faces["area"])
+
+
+def test_aligned_cylinders_have_a_flat_surface():
+    """Beside their sides both pressures are equal in a volume: no surface of rounding errors fills it."""
+    radius, half, x, k = 0.3, 0.2, 0.04, 1e6
+    builder = ModelBuilder()
+    q, t = random_rotation(np.random.default_rng(8)), np.array([0.1, 2.0, 0.3])
+    for place in (0.0, 2 * half - x):
+        body = builder.add_body(moved((0.0, 0.0, place, *IDENTITY), q, t))
+        builder.add_shape_cylinder(body, radius=radius, half_height=half, cfg=soft(k))
+    found = surface(builder)
+    z = x / 2
+    assert np.linalg.norm(found.force) == pytest.approx(np.pi * k * z * (radius**2 - radius * z + z**2 / 3), rel=1e-2)
+    cone = np.pi * (radius**2 - (radius - z) ** 2) * 2**0.5
+    assert found.area == pytest.approx(np.pi * (radius - z) ** 2 + cone, rel=6e-2)
+
+
+def test_an_open_mesh_has_point_contacts_or_is_refused():
+    from collidecli.errors import InputError
+
+    vertices, faces = grid_mesh(0.4)
+    builder = ModelBuilder()
+    builder.add_shape_plane(-1, cfg=soft(1e6))
+    body = builder.add_body((0.0, 0.0, 0.15, *IDENTITY))
+    builder.add_shape_mesh(body, vertices, faces[1:], cfg=soft(1e6), key="sheet")
+    block = collided(builder)
+    assert block.contact_count > 0
+    assert not block.groups
+    with pytest.raises(InputError, match="sheet"):
+        collided(builder, hydro_fallback="refuse")
+
+
+def test_unmarked_partners_have_point_contacts():
+    builder = ModelBuilder()
+    builder.add_ground_plane(cfg=ShapeConfig())
+    body = builder.add_body((0.0, 0.0, 0.25, *IDENTITY))
+    builder.add_shape_sphere(body, radius=0.3, cfg=soft(1e6))
+    assert collided(builder).contact_count == 1
+    assert collided(builder, hydro="all").contact_count == 0
+
+
+# Small and thin patches of meshes and heightfields: found, or counted and named.
+
+TILT = random_rotation(np.random.default_rng(3))
+
+
+def arrays(solid) -> tuple[np.ndarray, np.ndarray]:
+    mesh = solid.to_mesh()
+    return np.asarray(mesh.vert_properties, float)[:, :3], np.asarray(mesh.tri_verts)
+
+
+def stylus() -> tuple[np.ndarray, np.ndarray]:
+    """A bar with a three-sided point below it: closed and not convex."""
+    from manifold3d import Manifold
+
+    corners = np.array([(0, 0, 0), (0.05, 0.05, 0.3), (-0.05, 0.05, 0.3), (0, -0.05, 0.3)])
+    return arrays(Manifold.hull_points(corners) + Manifold.cube((1, 0.1, 0.1), True).translate((0, 0, 0.33)))
+
+
+def cup(wall: float, side: float = 0.4) -> tuple[np.ndarray, np.ndarray]:
+    """A cube without its inner part and its top."""
+    from manifold3d import Manifold
+
+    inner = Manifold.cube((side - 2 * wall, side - 2 * wall, side))
+    place = wall - side / 2
+    return arrays(Manifold.cube((side, side, side), True) - inner.translate((place, place, place)))
+
+
+def on_ground(mesh: tuple[np.ndarray, np.ndarray], ground: str, pose) -> ModelBuilder:
+    builder = ModelBuilder()
+    if ground == "plane":
+        builder.add_shape_plane(-1, cfg=soft(RIGID))
+    else:
+        builder.add_shape_heightfield(-1, np.zeros((9, 9), np.float32), hx=3.0, hy=3.0, cfg=soft(RIGID))
+    builder.add_shape_mesh(builder.add_body(pose), *mesh, cfg=soft(1e6))
+    return builder
+
+
+def missed(builder: ModelBuilder) -> tuple[int, int, tuple[int, int] | None]:
+    """Number of patches, of overlaps without a patch, and the first of these."""
+    model = builder.finalize()
+    poses = model.resting_poses()[None]
+    pipeline = pipeline_of(model, poses, ContactOptions())
+    workspace = Workspace(pipeline.device_model.device, 4 << 30)
+    block, report = pipeline.collide(PoseBatch(0, 1, 0, np.ascontiguousarray(poses)), workspace)
+    return block.groups["hydro_patches"].row_count, report.missed_count, report.missed_pair
+
+
+@pytest.mark.parametrize("ground", ["plane", "heightfield"])
+def test_a_point_that_sinks_in_by_little_has_a_surface(ground):
+    """Area and force of a pyramid's tip are as the square and the cube of its depth."""
+    depths = np.array([1e-2, 1e-3, 1e-4, 1e-5])
+    found = [surface(on_ground(stylus(), ground, (0.013, 0.017, -depth, *IDENTITY))) for depth in depths]
+    area = np.array([each.area for each in found])
+    force = np.array([each.force[2] for each in found])
+    np.testing.assert_allclose(area / depths**2, area[0] / depths[0] ** 2, rtol=5e-3)
+    np.testing.assert_allclose(force / depths**3, force[0] / depths[0] ** 3, rtol=2e-2)
+    # A triangle of 0.1 m by 0.1 m at a height of 0.3 m.
+    np.testing.assert_allclose(area, 0.005 * (depths / 0.3) ** 2, rtol=5e-3)
+
+
+@pytest.mark.parametrize("ground", ["plane", "heightfield"])
+def test_thin_walls_have_a_surface_or_are_named(ground):
+    for wall in (5e-4, 1e-4, 1e-5, 1e-6):
+        patches, count, pair = missed(on_ground(cup(wall), ground, (0.013, 0.007, 0.1, *TILT)))
+        assert patches + count == 1
+        assert pair == ((0, 1) if count else None)
+    assert missed(on_ground(cup(5e-4), ground, (0.013, 0.007, 0.1, *TILT)))[0] == 1
+    assert missed(on_ground(cup(1e-6), ground, (0.013, 0.007, 0.1, *TILT)))[1] == 1
+
+
+@pytest.mark.parametrize("gap", [1e-2, 1e-4, 1e-6])
+def test_shapes_that_are_near_are_not_counted(gap):
+    assert missed(on_ground(cup(2e-3), "heightfield", (0.013, 0.007, 0.2 + gap, *IDENTITY))) == (0, 0, None)
+    assert missed(on_ground(stylus(), "heightfield", (0.013, 0.007, gap, *IDENTITY))) == (0, 0, None)
+
+
+def test_a_soft_shape_inside_another_is_not_counted():
+    """Its pressure is below the other's everywhere: there is no surface."""
+    builder = on_ground(cup(0.19), "plane", (0.0, 0.0, 5.0, *IDENTITY))
+    builder.add_shape_sphere(builder.add_body((-0.11, 0.1, 5.0, *IDENTITY)), radius=0.05, cfg=soft(1e5))
+    assert missed(builder) == (0, 0, None)
+
+
+def test_python_names_the_shapes():
+    builder = ModelBuilder()
+    builder.add_shape_plane(-1, cfg=soft(RIGID), key="table")
+    builder.add_shape_mesh(builder.add_body((0.0, 0.0, 0.1, *TILT)), *cup(1e-6), cfg=soft(1e6), key="foil")
+    named = "1 hydroelastic overlap, the first of 'table' and '.*foil'"
+    with pytest.warns(RuntimeWarning, match="foil' has walls of"), pytest.warns(RuntimeWarning, match=named):
+        collide(builder.finalize())
+
+
+def ball(radius: float) -> tuple[np.ndarray, np.ndarray]:
+    """Two balls that overlap: thick, and not convex."""
+    from manifold3d import Manifold
+
+    return arrays(Manifold.sphere(radius, 32) + Manifold.sphere(radius, 32).translate((radius, 0, 0)))
+
+
+def plate(thickness: float) -> tuple[np.ndarray, np.ndarray]:
+    """A square plate with a hole: its voxels are small for the shortest side of its box, 16 times smaller at most."""
+    from manifold3d import Manifold
+
+    hole = Manifold.cube((0.1, 0.1, 1.0), True).translate((0.1, 0.1, 0.0))
+    return arrays(Manifold.cube((0.4, 0.4, thickness), True) - hole)
+
+
+def sheet(thickness: float) -> tuple[np.ndarray, np.ndarray]:
+    """A thin convex plate, whose surface with a plane is exact."""
+    from manifold3d import Manifold
+
+    return arrays(Manifold.cube((0.4, 0.4, thickness), True))
+
+
+@pytest.mark.parametrize(
+    ("mesh", "size", "resolution", "expected"),
+    [
+        (cup, 2e-3, 64, r"walls of 0.002 m, 0\.32 voxels of --hydro-resolution 64.*thicker walls"),
+        (cup, 5e-3, 64, r"0\.8\d? voxels.*give --hydro-resolution 32\d"),
+        (cup, 5e-3, 161, None),
+        (ball, 0.2, 64, None),
+        (ball, 0.2, 8, r"voxels of --hydro-resolution 8.*give --hydro-resolution"),
+        (plate, 2e-3, 64, None),
+        (plate, 2e-4, 64, r"0\.5\d? voxels"),
+        (sheet, 1e-5, 64, None),
+    ],
+)
+def test_meshes_with_walls_of_less_than_two_voxels_are_named(mesh, size, resolution, expected):
+    model = on_ground(mesh(size), "plane", (0.0, 0.0, 1.0, *IDENTITY)).finalize()
+    options = ContactOptions(hydro_resolution=resolution)
+    notes = pipeline_of(model, model.resting_poses()[None], options).notes
+    if expected is None:
+        assert notes == ()
+    else:
+        assert len(notes) == 1
+        assert re.search(r"^mesh '.+' has .*" + expected, notes[0])
+
+
+def test_a_wall_of_four_voxels_has_the_force_of_the_limit():
+    pose = (0.013, 0.007, 0.1, *TILT)
+    force = [surface(on_ground(cup(0.02), "plane", pose), hydro_resolution=n).force[2] for n in (16, 80, 320)]
+    assert force[0] < 0.8 * force[2]
+    assert force[1] == pytest.approx(force[2], rel=0.08)
+
+
+# Reduced contacts: the total force of each patch, its torque error, and rows among those of other pairs.
+
+
+def pile(seed: int) -> ModelBuilder:
+    """A box and a sphere, in the ground and in each other, far from the origin; and a sphere with point contacts."""
+    rng = np.random.default_rng(seed)
+    world = random_rotation(rng), rng.normal(size=3) * 30.0
+    builder = ModelBuilder()
+    builder.add_shape_plane(-1, moved((0, 0, 0, *IDENTITY), *world), cfg=soft(1e7))
+    box = builder.add_body(moved((0.0, 0.0, 0.26, *IDENTITY), *world))
+    builder.add_shape_box(box, hx=0.3, hy=0.3, hz=0.3, cfg=soft(4e6))
+    ball = builder.add_body(moved((0.45, 0.0, 0.15, *random_rotation(rng)), *world))
+    builder.add_shape_sphere(ball, radius=0.2, cfg=soft(2e6))
+    other = builder.add_body(moved((-0.4, 0.0, 0.15, *IDENTITY), *world))
+    builder.add_shape_sphere(other, radius=0.2, cfg=ShapeConfig())
+    return builder
+
+
+def forces(block, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    columns = block.columns
+    size = columns["stiffness"][rows] * -columns["distance"][rows].astype(float)
+    middle = 0.5 * (columns["point0"][rows] + columns["point1"][rows])
+    return size[:, None] * columns["normal"][rows].astype(float), middle
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_total_force_is_exact_and_the_torque_error_is_stated(seed):
+    block = collided(pile(seed), hydro_reduce=True, hydro_surface=False, hydro_resolution=32)
+    patch, columns = block.groups["hydro_patches"].columns, block.columns
+    assert len(patch["area"]) == 3
+    for row in range(3):
+        mine = (columns["shape0"] == patch["shape0"][row]) & (columns["shape1"] == patch["shape1"][row])
+        assert 3 <= mine.sum() <= 80
+        assert (columns["kind"][mine] == 3).all()
+        force, middle = forces(block, mine)
+        scale = np.linalg.norm(patch["force"][row])
+        # Normals are float32.
+        np.testing.assert_allclose(force.sum(axis=0), patch["force"][row], atol=1e-6 * scale)
+        assert columns["area"][mine].sum() == pytest.approx(patch["area"][row], rel=1e-9)
+        torque = np.cross(middle - patch["center"][row], force).sum(axis=0)
+        error = np.linalg.norm(torque - patch["torque"][row])
+        assert error == pytest.approx(patch["torque_error"][row], abs=1e-6 * scale)
+        assert patch["torque_error"][row] < 1e-2 * scale * 0.3
+
+
+def test_rows_are_among_those_of_other_pairs():
+    builder = pile(0)
+    block = collided(builder, hydro_reduce=True)
+    columns = block.columns
+    keys = np.stack([columns[name] for name in ("shape0", "shape1", "feature0", "feature1")], axis=1)
+    assert (np.lexsort(keys.T[::-1]) == np.arange(len(keys))).all()
+    assert len(np.unique(keys, axis=0)) == len(keys)
+    points = columns["kind"] != 3
+    assert 0 < points.sum() < len(points)
+    assert (columns["stiffness"][points] == 0).all()
+    plain = collided(builder)
+    for name, values in plain.columns.items():
+        np.testing.assert_array_equal(values, columns[name][points])
+    model = builder.finalize()
+    for side in range(2):
+        body = model.shapes.body[columns[f"shape{side}"]]
+        moving = body >= 0
+        back = np.array([
+            moved((*offset, *IDENTITY), pose[3:], pose[:3])[:3]
+            for offset, pose in zip(columns[f"offset{side}"][moving], model.bodies.pose[body[moving]], strict=True)
+        ])  # fmt: skip
+        np.testing.assert_allclose(back, columns[f"point{side}"][moving], atol=1e-5)
+
+
+def test_a_scene_without_hydroelastic_shapes_has_the_columns():
+    builder = ModelBuilder()
+    builder.add_ground_plane()
+    builder.add_shape_sphere(builder.add_body((0.0, 0.0, 0.2, *IDENTITY)), radius=0.3)
+    block = collided(builder, hydro_reduce=True)
+    assert block.columns["stiffness"].tolist() == [0.0]
+    assert block.groups["hydro_patches"].row_count == 0
+
+
+def test_friction_is_not_scaled():
+    options = {"reduce_contacts": True, "reduce_pairs": "all", "moment_matching": True}
+    block = collided(pile(0), hydro_reduce=True, **options)
+    scale = block.columns["friction_scale"]
+    assert len(scale) == block.contact_count
+    assert (scale[block.columns["kind"] == 3] == 1.0).any()

@@ -1,0 +1,630 @@
+"""Touches between two frames: closed forms, and random motions against the distance at many times."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+import collidecli
+from collidecli import ModelBuilder, ShapeConfig
+from collidecli.engine.distances import PairDistances
+from collidecli.engine.pipeline import find_device
+from collidecli.engine.sweep import soft_stages
+from collidecli.engine.sweep.advancement import UNDECIDED, Advance, Sweeper
+from collidecli.engine.sweep.steps import PairSteps
+from tests.support.meshes import prism
+from tests.support.particle_oracle import Solid, solids
+from tests.support.swept_motions import (
+    BODIES,
+    REST,
+    random_scene,
+    random_step,
+    sampled_poses,
+    step_of,
+    turned,
+    two_bodies,
+)
+from tests.support.swept_particles import OnBody, in_shape, moves, random_motion, random_places, random_poses
+
+TOLERANCE = 1e-6
+
+
+def moved(*position: float) -> tuple[float, ...]:
+    return (*position, 0.0, 0.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "margin"),
+    [
+        ((-3.0, 0.0, 0.0), (3.0, 0.0, 0.0), 0.0),
+        ((-3.0, 0.4, 0.2), (5.0, 0.1, -0.3), 0.0),
+        ((-3.0, 0.4, 0.2), (5.0, 0.1, -0.3), 0.05),
+        ((0.0, -40.0, 0.69), (0.1, 25.0, 0.69), 0.0),
+    ],
+)
+def test_two_spheres_touch_at_the_roots_of_a_quadratic(begin, end, margin):
+    builder, one, other = two_bodies()
+    cfg = ShapeConfig(margin=margin)
+    builder.add_shape_sphere(one, radius=0.5, cfg=cfg)
+    builder.add_shape_sphere(other, radius=0.2, cfg=cfg)
+    found = collidecli.sweep(builder.finalize(), step_of(None, (moved(*begin), moved(*end))))
+    radius, start, shift = 0.7 + 2.0 * margin, np.array(begin), np.subtract(end, begin)
+    a, b, c = shift @ shift, 2.0 * start @ shift, start @ start - radius**2
+    roots = np.sort(np.roots([a, b, c]))
+    nearest = start - (start @ shift) / a * shift
+    assert len(found) == 1
+    assert found.touches[0]
+    assert found.tunnel[0]
+    assert (found.frame[0], found.world[0], found.shape0[0], found.shape1[0]) == (0, 0, 0, 1)
+    for time in (found.enter[0], found.leave[0]):
+        apart = np.linalg.norm(start + time * shift) - radius
+        assert 0.0 < apart <= TOLERANCE
+    assert found.enter[0] < roots[0]
+    assert roots[1] < found.leave[0]
+    least = np.linalg.norm(nearest) - radius
+    assert found.least_bound[0] <= least <= found.least[0] + 1e-12
+    assert found.least[0] <= least + 2e-3
+    assert np.allclose(found.normal[0], (start + found.enter[0] * shift) / np.linalg.norm(start + roots[0] * shift))
+    assert found.enter_time[0] == found.enter[0]
+
+
+def test_spheres_that_pass_each_other_have_no_row():
+    builder, one, other = two_bodies()
+    builder.add_shape_sphere(one, radius=0.5)
+    builder.add_shape_sphere(other, radius=0.2)
+    found = collidecli.sweep(builder.finalize(), step_of(None, (moved(-3.0, 0.70001, 0.0), moved(3.0, 0.70001, 0.0))))
+    assert len(found) == 0
+    assert found.point0.shape == (0, 3)
+
+
+def test_a_bullet_through_a_wall_is_found():
+    """100 m/s recorded at 60 Hz, through 1 mm: the time of the touch is right to a microsecond."""
+    builder = ModelBuilder()
+    builder.add_shape_box(-1, hx=0.0005, hy=1.0, hz=1.0)
+    builder.add_shape_sphere(builder.add_body(key="bullet"), radius=0.004)
+    poses = np.zeros((6, 1, 1, 7))
+    poses[:, 0, 0, 0], poses[..., 6] = -4.0 + 100.0 / 60.0 * np.arange(6), 1.0
+    found = collidecli.sweep(builder.finalize(), poses)
+    enter, leave = (4.0 - 0.0045) / 100.0, (4.0 + 0.0045) / 100.0
+    assert found.frame.tolist() == [2]
+    assert found.tunnel.tolist() == [True]
+    assert (found.frame[0] + found.enter[0]) / 60.0 == pytest.approx(enter, abs=1e-6)
+    assert (found.frame[0] + found.leave[0]) / 60.0 == pytest.approx(leave, abs=1e-6)
+    assert found.normal[0].tolist() == [-1.0, 0.0, 0.0]
+
+
+def test_the_edge_of_a_spinning_cube_touches_a_plane():
+    """Its lowest edge is at height - 0.5 (cos a + sin a)."""
+    builder = ModelBuilder()
+    builder.add_ground_plane()
+    builder.add_shape_box(builder.add_body(), hx=0.5, hy=0.5, hz=0.5)
+    height, angle = 0.66, 1.5
+    ends = turned((1, 0, 0), 0.0, (0, 0, height)), turned((1, 0, 0), angle, (0, 0, height))
+    found = collidecli.sweep(builder.finalize(), step_of(ends))
+    half = math.acos(height / math.sqrt(0.5))
+    assert found.enter[0] == pytest.approx((math.pi / 4 - half) / angle, abs=2e-5)
+    assert found.leave[0] == pytest.approx((math.pi / 4 + half) / angle, abs=2e-5)
+    assert found.enter[0] < (math.pi / 4 - half) / angle
+    assert found.tunnel[0]
+    assert found.least_bound[0] <= height - math.sqrt(0.5) <= found.least[0] + 1e-12
+
+
+def test_a_rod_passes_through_a_plate_in_nearly_half_a_turn():
+    """The plate is narrow: the rod's side touches the nearer edge, at the distance of a point from a line."""
+    builder = ModelBuilder()
+    rod = builder.add_body(key="rod")
+    along_x = (0.0, 0.0, 0.0, 0.0, math.sqrt(0.5), 0.0, math.sqrt(0.5))
+    builder.add_shape_capsule(rod, radius=0.01, half_height=1.0, xform=along_x)
+    builder.add_shape_box(-1, hx=0.1, hy=0.002, hz=0.5, xform=moved(0.8, 0.0, 0.0))
+    found = collidecli.sweep(builder.finalize(), step_of((turned((0, 0, 1), -1.55), turned((0, 0, 1), 1.55))))
+    half = math.asin(0.01 / math.hypot(0.7, 0.002)) + math.atan2(0.002, 0.7)
+    assert found.enter[0] == pytest.approx(0.5 - half / 3.1, abs=1e-6)
+    assert found.leave[0] == pytest.approx(0.5 + half / 3.1, abs=1e-6)
+    assert found.enter[0] < 0.5 - half / 3.1
+    assert found.tunnel[0]
+
+
+def test_a_plane_that_turns_touches_a_resting_sphere():
+    builder, board, ball = two_bodies()
+    builder.add_shape_plane(board)
+    builder.add_shape_sphere(ball, radius=0.1)
+    rest = moved(2.0, 0.0, 0.5)
+    found = collidecli.sweep(
+        builder.finalize(), step_of((turned((0, 1, 0), 0.0), turned((0, 1, 0), -0.5)), (rest, rest))
+    )
+    # 0.5 cos a - 2 sin a = 0.1
+    angle = math.acos(0.1 / math.hypot(0.5, 2.0)) - math.atan2(2.0, 0.5)
+    assert found.enter[0] == pytest.approx(angle / 0.5, abs=2e-6)
+    assert found.leave[0] == 1.0
+    assert not found.tunnel[0]
+
+
+@pytest.mark.parametrize("kind", ["box", "hull", "mesh"])
+def test_a_box_of_any_kind_touches_at_one_time(kind):
+    builder, one, other = two_bodies()
+    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * [0.3, 0.2, 0.1]
+    sides = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+    faces = [triangle for a, b, c, d in sides for triangle in ((a, b, c), (a, c, d))]
+    if kind == "box":
+        builder.add_shape_box(one, hx=0.3, hy=0.2, hz=0.1)
+    elif kind == "hull":
+        builder.add_shape_convex_hull(one, corners)
+    else:
+        builder.add_shape_mesh(one, corners, np.array(faces))
+    builder.add_shape_box(other, hx=0.1, hy=0.1, hz=0.1)
+    ends = turned((0, 0, 1), 0.0, (-2.0, 0.1, 0.0)), turned((0, 0, 1), 1.0, (2.0, -0.1, 0.0))
+    found = collidecli.sweep(builder.finalize(), step_of((REST, REST), ends))
+    assert len(found) == 1
+    assert found.touches[0]
+    assert found.tunnel[0]
+    # The leading corner of the turning box is at -2 + 4 t + 0.1 (cos t + sin t), the face of the other at -0.3.
+    enter = brentq(lambda t: -1.7 + 4.0 * t + 0.1 * (math.cos(t) + math.sin(t)), 0.0, 0.5)
+    assert found.enter[0] == pytest.approx(enter, abs=1e-6)
+    assert found.enter[0] < enter
+    assert found.least_bound[0] <= found.least[0] < -0.1
+
+
+def test_a_pair_that_rests_in_contact_touches_all_the_time():
+    builder = ModelBuilder()
+    builder.add_ground_plane()
+    builder.add_shape_box(builder.add_body(), hx=0.5, hy=0.5, hz=0.5)
+    pose = moved(0.0, 0.0, 0.499)
+    found = collidecli.sweep(builder.finalize(), step_of((pose, pose)))
+    assert (found.enter[0], found.leave[0], found.tunnel[0]) == (0.0, 1.0, False)
+    assert found.least[0] == found.least_bound[0] == pytest.approx(-0.001)
+
+
+# No touch is missed: random pairs in random steps against their distance at many times of the step.
+
+PAIRS, SAMPLES = 264, 129
+LARGE_PAIRS, LARGE_SAMPLES = 20_000, 4097
+
+
+def check_pairs(seed: int, with_meshes: bool, pair_count: int, sample_count: int) -> tuple[int, int]:
+    """Compares pairs with samples; returns the numbers of compared pairs and of those that touch in a sample."""
+    random = np.random.default_rng(seed)
+    model = random_scene(random, with_meshes)
+    rows = np.stack(np.triu_indices(BODIES, 1), axis=1).astype(np.int32)
+    measured = PairDistances(model, find_device("cpu"), rows)
+    steps, touching = -(-pair_count // len(rows)), 0
+    for _ in range(steps):
+        step = random_step(random)
+        found = collidecli.sweep(model, step)
+        row_of = {pair: row for row, pair in enumerate(zip(found.shape0.tolist(), found.shape1.tolist(), strict=True))}
+        time = np.linspace(0.0, 1.0, sample_count)
+        poses = sampled_poses(model, step, time)
+        ends = sampled_poses(model, step, np.concatenate([found.enter, found.leave]))
+        for pair in rows.tolist():
+            distance = distances(measured, pair, poses)
+            touching += bool(distance.min() <= 0.0)
+            row = row_of.get((pair[0], pair[1]))
+            if row is None:
+                assert distance.min() > 0.5 * TOLERANCE, (seed, pair)
+                continue
+            check_row(found, row, time, distance)
+            if found.touches[row]:
+                apart = distances(measured, pair, ends[[row, row + len(found)]])
+                assert apart.max() <= TOLERANCE + 1e-12, (seed, pair)
+    return steps * len(rows), touching
+
+
+def distances(measured: PairDistances, pair: list[int], poses: np.ndarray) -> np.ndarray:
+    """float64[n]: distance of two shapes at poses [n, shapes, 7]."""
+    return measured.measure(np.tile(np.array([pair], np.int32), (len(poses), 1)), poses[:, pair]).distance
+
+
+def check_row(found: collidecli.Sweep, row: int, time: np.ndarray, distance: np.ndarray) -> None:
+    """A row agrees with the distances at times of its step."""
+    outside = (time < found.enter[row]) | (time > found.leave[row])
+    assert (distance[outside] > 0.5 * TOLERANCE - 1e-12).all()
+    assert found.least_bound[row] <= min(distance.min(), found.least[row]) + 1e-12
+    assert found.tunnel[row] == (found.touches[row] and found.enter[row] > 0.0 and found.leave[row] < 1.0)
+
+
+@pytest.mark.parametrize("with_meshes", [False, True], ids=["convex", "meshes"])
+def test_no_touch_is_missed(with_meshes):
+    pairs, touching = check_pairs(1, with_meshes, *((66, 33) if with_meshes else (PAIRS, SAMPLES)))
+    assert touching > pairs // 10
+
+
+def test_a_certain_touch_is_searched_to_its_ends(monkeypatch):
+    """Pairs that are undecided after a few distances, and found to touch between the ends that are known."""
+    random = np.random.default_rng(1)
+    model, step = random_scene(random, False), random_step(random)
+    expected, undecided, advance = collidecli.sweep(model, step), [], Sweeper.advance
+
+    def hasty(self: Sweeper, pairs: PairSteps, rounds: int = 3) -> Advance:
+        found = advance(self, pairs, rounds)
+        undecided.append((found.status == UNDECIDED).sum())
+        return found
+
+    monkeypatch.setattr(Sweeper, "advance", hasty)
+    found = collidecli.sweep(model, step)
+    assert undecided[0] > 3
+    touches = {
+        (a, b): row for row, (a, b) in enumerate(zip(found.shape0, found.shape1, strict=True)) if found.touches[row]
+    }
+    rows = [touches[pair] for pair in zip(expected.shape0, expected.shape1, strict=True) if pair in touches]
+    kept = [pair in touches for pair in zip(expected.shape0, expected.shape1, strict=True)]
+    assert np.sum(kept) > 0.8 * len(expected)
+    for name in ("enter", "leave", "point0", "normal"):
+        np.testing.assert_array_equal(getattr(found, name)[rows], getattr(expected, name)[kept])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 6))
+@pytest.mark.parametrize("with_meshes", [False, True], ids=["convex", "meshes"])
+def test_no_touch_is_missed_in_many_pairs(seed, with_meshes):
+    pairs, touching = check_pairs(seed, with_meshes, LARGE_PAIRS // (20 if with_meshes else 1), LARGE_SAMPLES)
+    assert touching > pairs // 10
+
+
+# Particles that touch shapes between frames: closed forms, and random motions against the distance at many times.
+
+SOLIDS = {solid.name: solid for solid in solids()}
+
+
+def swept(builder: ModelBuilder, begin, end, body_q=None, **options) -> collidecli.ParticleSweep:
+    found = collidecli.sweep(builder.finalize(), body_q, particle_q=moves(begin, end), **options).particles
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("kind", ["box", "mesh"])
+def test_a_grain_through_a_thin_plate(kind):
+    """10 m/s recorded at 60 Hz: the grain is above a plate of 1 mm in one frame and below it in the next."""
+    builder = ModelBuilder()
+    if kind == "box":
+        builder.add_shape_box(-1, hx=1.0, hy=1.0, hz=0.0005)
+    else:
+        builder.add_shape_mesh(-1, *prism([(-1.0, -5e-4), (1.0, -5e-4), (1.0, 5e-4), (-1.0, 5e-4)], 1.0))
+    builder.add_particles([[0.1, 0.2, 0.1], [0.1, 0.2, 0.1]], radius=[0.0, 0.002])
+    found = swept(builder, [[0.1, 0.2, 0.1]] * 2, [[0.1, 0.2, 0.1 - 1.0 / 6.0]] * 2)
+    assert found.particle.tolist() == [0, 1]
+    assert found.tunnel.all()
+    for row, radius in enumerate((0.0, 0.002)):
+        enter, leave = 6.0 * (0.1 - 0.0005 - radius), 6.0 * (0.1 + 0.0005 + radius)
+        assert found.enter[row] == pytest.approx(enter, abs=7e-6)
+        assert found.leave[row] == pytest.approx(leave, abs=7e-6)
+        assert found.enter[row] < enter
+        assert leave < found.leave[row]
+        assert found.least_bound[row] <= -0.0005 - radius <= found.least[row]
+        assert found.least[row] < -0.0004 - radius
+    assert found.normal.tolist() == [[0.0, 0.0, 1.0]] * 2
+    np.testing.assert_allclose(found.point, [[0.1, 0.2, 0.0005]] * 2, atol=1e-12)
+
+
+@pytest.mark.parametrize(("margin", "radius"), [(0.0, 0.0), (0.0, 0.05), (0.03, 0.05)])
+def test_past_a_sphere_at_the_roots_of_a_quadratic(margin, radius):
+    begin, end = np.array([-3.0, 0.4, 0.2]), np.array([5.0, 0.1, -0.3])
+    builder = ModelBuilder()
+    builder.add_shape_sphere(-1, radius=0.5, cfg=ShapeConfig(margin=margin))
+    builder.add_particles([begin], radius=radius)
+    found = swept(builder, begin, end)
+    shift, reach = end - begin, 0.5 + margin + radius
+    roots = np.sort(np.roots([shift @ shift, 2.0 * begin @ shift, begin @ begin - reach**2]))
+    for time in (found.enter[0], found.leave[0]):
+        assert 0.0 < np.linalg.norm(begin + time * shift) - reach <= TOLERANCE
+    assert found.enter[0] < roots[0] < roots[1] < found.leave[0]
+    least = np.linalg.norm(begin - (begin @ shift) / (shift @ shift) * shift) - reach
+    assert found.least_bound[0] <= least <= found.least[0] + 1e-12
+    assert found.least[0] <= least + 2e-3
+
+
+def test_a_particle_that_passes_a_sphere_has_no_row():
+    builder = ModelBuilder()
+    builder.add_shape_sphere(-1, radius=0.5)
+    builder.add_particles([[0, 0, 0]], radius=0.2)
+    assert len(swept(builder, [-3.0, 0.70001, 0.0], [3.0, 0.70001, 0.0])) == 0
+
+
+def test_a_spinning_rod_hits_a_particle_that_moves():
+    """A rod along x turns by 2.5 rad about z. The particle is on its axis where its angle is that of the rod."""
+    builder = ModelBuilder()
+    builder.add_shape_capsule(builder.add_body(), [0, 0, 0, 0, np.sqrt(0.5), 0, np.sqrt(0.5)], 0.01, 1.0)
+    builder.add_particles([[0, 0, 0]], radius=0.004)
+    begin, end = np.array([0.2, 0.7, 0.0]), np.array([0.3, 0.6, 0.002])
+    poses = step_of((turned([0, 0, 1], 0.0), turned([0, 0, 1], 2.5)))
+    found = swept(builder, begin, end, poses)
+
+    def apart(time: float, sign: float) -> float:
+        x, y, z = begin + time * (end - begin)
+        across = -np.sin(2.5 * time) * x + np.cos(2.5 * time) * y
+        return sign * across - np.sqrt(0.014**2 - z * z)
+
+    middle = brentq(lambda time: apart(time, 1.0) - apart(time, -1.0), 0.0, 1.0)
+    enter, leave = brentq(apart, 0.0, middle, args=(1.0,)), brentq(apart, middle, 1.0, args=(-1.0,))
+    assert found.tunnel.tolist() == [True]
+    assert found.enter[0] == pytest.approx(enter, abs=1e-6)
+    assert found.leave[0] == pytest.approx(leave, abs=1e-6)
+
+
+def check_particles(name: str, size: float, seed: int, count: int, samples: int) -> tuple[int, int]:
+    """Compares particles with samples; returns the numbers of those that touch in a sample and that only tunnel."""
+    solid, rng = SOLIDS[name], np.random.default_rng(seed)
+    poses, positions = random_motion(rng, solid, size, count)
+    margin, radius = 0.02 * size, rng.uniform(0.0, 0.05, count) * size * rng.integers(0, 2, count)
+    builder = ModelBuilder()
+    solid.add(OnBody(builder, builder.add_body()), np.array([0, 0, 0, 0, 0, 0, 1.0]), size, ShapeConfig(margin=margin))
+    builder.add_particles(positions[0, 0], radius=radius)
+    found = collidecli.sweep(builder.finalize(), poses, particle_q=positions).particles
+    assert found is not None
+    row_of = {particle: row for row, particle in enumerate(found.particle.tolist())}
+    time, touching = np.linspace(0.0, 1.0, samples), 0
+    rounding = (1e-7 if name == "heightfield" else 1e-12) * size  # heights are float32
+    for particle in range(count):
+        points = positions[:, 0, particle]
+
+        def apart(at: np.ndarray, points=points, own=radius[particle]) -> np.ndarray:
+            return solid.distance(in_shape(poses, points, at) / size) * size - margin - own
+
+        distance = apart(time)
+        touching += bool(distance.min() <= 0.0)
+        row = row_of.get(particle)
+        if row is None:
+            assert distance.min() > 0.5 * TOLERANCE - rounding, (name, seed, particle)
+            continue
+        assert found.touches[row], (name, seed, particle)
+        outside = (time < found.enter[row]) | (time > found.leave[row])
+        assert (distance[outside] > 0.5 * TOLERANCE - rounding).all(), (name, seed, particle)
+        assert apart(np.array([found.enter[row], found.leave[row]])).max() <= TOLERANCE + rounding
+        assert found.least_bound[row] <= min(distance.min(), found.least[row]) + rounding
+    return touching, int(found.tunnel.sum())
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("name", SOLIDS)
+def test_no_touch_of_a_particle_is_missed(name, size):
+    touching, tunnels = check_particles(name, size, 1, 60, 33)
+    assert touching > 20
+    assert tunnels > (0 if name == "plane" else 5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 6))
+@pytest.mark.parametrize("name", SOLIDS)
+def test_no_touch_is_missed_in_many_motions(name, seed):
+    touching, _ = check_particles(name, 1.0, seed, 400, 1025)
+    assert touching > 100
+
+
+# Triangles that touch shapes between frames where no vertex does: closed forms, and random motions by brute force.
+
+TRIANGLE_SAMPLES = {"mesh": (10, 7, 21), "heightfield": (10, 7, 21)}
+"""Number of triangles, parts of a side of a sampled triangle, and sampled times; fewer where brute force is slow."""
+UP = np.array([0.0, 0.0, 1.0])
+
+
+def barycentric_grid(parts: int) -> np.ndarray:
+    """float64[n, 3]: weights of the corners of the cells of a triangle."""
+    rows = [(i, j, parts - i - j) for i in range(parts + 1) for j in range(parts + 1 - i)]
+    return np.array(rows) / parts
+
+
+def random_triangles(rng: np.random.Generator, solid: Solid, size: float, count: int):
+    """Poses float64[2, 1, 1, 7] of a body, and positions float64[2, n, 3, 3] of triangles of which an inner point
+    passes a feature of the solid on it."""
+    poses = random_poses(rng, size)
+    time, at = random_places(rng, poses, solid, size, count)
+    shape = rng.normal(size=(count, 3, 3)) * size * 10.0 ** rng.uniform(-0.5, 1, (count, 1, 1))
+    weights = rng.dirichlet([2.0, 2.0, 2.0], count)
+    at = at[:, None] + shape - (weights[..., None] * shape).sum(axis=1)[:, None]
+    shift = rng.normal(size=(count, 1, 3)) * size * 10.0 ** rng.uniform(-2, 1, (count, 1, 1))
+    shift = shift + 0.3 * rng.normal(size=(count, 3, 3)) * size
+    time = time[:, None, None]
+    return poses, np.stack([at - time * shift, at + (1.0 - time) * shift])
+
+
+def sampled(solid: Solid, size: float, poses, corners, inflation, time, weights) -> np.ndarray:
+    """float64[times, weights]: distances of points of a triangle, with the inflation of each corner."""
+    inside = np.stack([in_shape(poses, corners[:, k], time) for k in range(3)], axis=1)
+    points = np.einsum("wk,tkc->twc", weights, inside)
+    distance = solid.distance(points.reshape(-1, 3) / size).reshape(points.shape[:2]) * size
+    return distance - weights @ inflation
+
+
+def check_triangles(
+    name: str, size: float, seed: int, count: int, cells: int, samples: int, radii: bool
+) -> tuple[int, int]:
+    """Compares triangles with samples; returns the numbers of those that touch in a sample without a row of a vertex,
+    and of the rows of triangles."""
+    solid, rng = SOLIDS[name], np.random.default_rng(seed)
+    poses, positions = random_triangles(rng, solid, size, count)
+    margin = 0.02 * size
+    radius = rng.uniform(0.0, 0.05, (count, 3)) * size if radii else np.tile(rng.uniform(0, 0.05, (count, 1)), 3) * size
+    builder = ModelBuilder()
+    solid.add(OnBody(builder, builder.add_body()), np.array([0, 0, 0, 0, 0, 0, 1.0]), size, ShapeConfig(margin=margin))
+    corner = np.arange(3 * count)
+    builder.add_cloth_mesh(vertices=positions[0].reshape(-1, 3), indices=corner, particle_radius=radius.reshape(-1))
+    found = collidecli.sweep(
+        builder.finalize(), poses, particle_q=moves(positions[0].reshape(-1, 3), positions[1].reshape(-1, 3))
+    ).particles
+    assert found is not None
+    told = {int(particle) // 3 for particle in found.particle[found.kind == 0]}
+    row_of = {int(found.particle[row]) // 3: row for row in np.flatnonzero(found.kind == 2)}
+    assert not told & set(row_of)
+    grid, time, touching = barycentric_grid(cells), np.linspace(0.0, 1.0, samples), 0
+    rounding = (1e-7 if name == "heightfield" else 1e-12) * size  # heights are float32
+    for triangle in set(range(count)) - told:
+        corners, inflation, row = positions[:, triangle], radius[triangle] + margin, row_of.get(triangle)
+
+        def apart(at, weights, corners=corners, inflation=inflation) -> np.ndarray:
+            return sampled(solid, size, poses, corners, inflation, at, weights)
+
+        distance = apart(time, grid).min(axis=1)
+        touching += bool(distance.min() <= 0.0)
+        where = name, size, seed, triangle
+        if row is None:
+            assert distance.min() > 0.5 * TOLERANCE - rounding, where
+            continue
+        assert found.touches[row], where
+        outside = (time < found.enter[row]) | (time > found.leave[row])
+        assert (distance[outside] > 0.5 * TOLERANCE - rounding).all(), where
+        weights = found.barycentric[row].astype(np.float64)[None]
+        # The weights are float32: the point is off by 1e-7 of the triangle.
+        off = 2e-7 * np.abs(corners - corners[:, :1]).max()
+        assert apart(found.enter[row][None], weights)[0, 0] <= TOLERANCE + rounding + off, where
+        assert found.least_bound[row] <= min(distance.min(), found.least[row]) + rounding, where
+        np.testing.assert_allclose(np.linalg.norm(found.normal[row]), 1.0, atol=1e-6)
+    return touching, len(row_of)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e3])
+@pytest.mark.parametrize("name", SOLIDS)
+def test_no_touch_of_a_triangle_is_missed(name, size):
+    count, cells, samples = TRIANGLE_SAMPLES.get(name, (14, 12, 33))
+    touching, rows = check_triangles(name, size, 1, count, cells, samples, radii=size > 1.0)
+    assert rows >= touching
+    assert touching > (-1 if name == "plane" else count // 5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 6))
+@pytest.mark.parametrize("name", SOLIDS)
+def test_no_touch_of_a_triangle_is_missed_in_many_motions(name, seed):
+    touching, _ = check_triangles(name, 1.0, seed, 60, 12, 65, radii=seed % 2 == 0)
+    assert touching > (-1 if name == "plane" else 20)
+
+
+PEGS = {
+    "capsule": lambda builder: builder.add_shape_capsule(-1, radius=0.01, half_height=0.19),
+    "box": lambda builder: builder.add_shape_box(-1, hx=0.01, hy=0.01, hz=0.2),
+    "mesh": lambda builder: builder.add_shape_mesh(
+        -1, *prism([(-0.01, -0.2), (0.01, -0.2), (0.01, 0.2), (-0.01, 0.2)], 0.01)
+    ),
+    "cone": lambda builder: builder.add_shape_cone(-1, radius=0.01, half_height=0.2),
+}
+TRIANGLE = np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [0.0, 1.2, 0.0]])
+
+
+def swept_triangle(builder: ModelBuilder, begin, end, body_q=None, radius=0.0) -> collidecli.ParticleSweep:
+    """The rows of one triangle from three positions to three others."""
+    builder.add_cloth_mesh(vertices=begin, indices=[0, 1, 2], particle_radius=radius)
+    found = collidecli.sweep(builder.finalize(), body_q, particle_q=moves(begin, end)).particles
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("radius", [0.0, 0.005])
+@pytest.mark.parametrize("kind", PEGS)
+def test_a_thin_peg_through_the_middle_of_a_triangle(kind, radius):
+    """A cloth falls at 100 m/s, recorded at 60 Hz, past a peg that is 0.4 m long."""
+    builder, fall = ModelBuilder(), 100.0 / 60.0
+    PEGS[kind](builder)
+    found = swept_triangle(builder, TRIANGLE + UP, TRIANGLE + (1.0 - fall) * UP, radius=radius)
+    assert found.kind.tolist() == [2]
+    assert found.indices.tolist() == [[0, 1, 2]]
+    assert found.tunnel.all()
+    enter, leave = (1.0 - 0.2 - radius) / fall, (1.0 + 0.2 + radius) / fall
+    assert found.enter[0] < enter
+    assert leave < found.leave[0]
+    assert found.enter[0] == pytest.approx(enter, abs=1e-6)
+    assert found.leave[0] == pytest.approx(leave, abs=1e-6)
+    assert found.least_bound[0] <= -0.01 - radius + 1e-12
+    assert found.least[0] <= -radius
+    np.testing.assert_allclose(found.normal[0], [0.0, 0.0, 1.0], atol=1e-7)
+    np.testing.assert_allclose(found.point[0, 2], 0.2, atol=1e-12)
+    np.testing.assert_allclose(found.barycentric[0] @ TRIANGLE, [0.0, 0.0, 0.0], atol=0.015)
+    np.testing.assert_allclose(found.barycentric[0].sum(), 1.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["box", "hull", "mesh"])
+def test_a_side_over_an_edge(kind):
+    """A side along x falls across an edge along y, the top of a bar that stands on its edge."""
+    builder = ModelBuilder()
+    corners = np.array([(-0.1, 0.0), (0.0, -0.1), (0.1, 0.0), (0.0, 0.1)])
+    if kind == "box":
+        half = 0.1 * np.sqrt(0.5)
+        turn = [0.0, np.sin(np.pi / 8.0), 0.0, np.cos(np.pi / 8.0)]
+        builder.add_shape_box(-1, [0.0, 0.0, 0.0, *turn], half, 0.5, half)
+    elif kind == "hull":
+        builder.add_shape_convex_hull(-1, np.array([(x, y, z) for x, z in corners for y in (-0.5, 0.5)]))
+    else:
+        builder.add_shape_mesh(-1, *prism(corners.tolist(), 0.5))
+    begin = np.array([[-2.0, 0.1, 0.7], [2.0, 0.1, 0.7], [0.0, 0.4, 3.0]])
+    found = swept_triangle(builder, begin, begin - 0.8 * UP)
+    assert found.kind.tolist() == [2]
+    assert found.enter[0] == pytest.approx(0.75, abs=2e-6)
+    assert found.leave[0] == 1.0
+    assert not found.tunnel[0]
+    np.testing.assert_allclose(found.barycentric[0], [0.5, 0.5, 0.0], atol=1e-5)
+    np.testing.assert_allclose(found.point, [[0.0, 0.1, 0.1]], atol=1e-5)
+    np.testing.assert_allclose(found.normal, [[0.0, 0.0, 1.0]], atol=1e-5)
+
+
+def test_a_triangle_past_a_sphere_at_the_roots_of_a_quadratic():
+    """A ball crosses the plane of a triangle that moves along it too, farther from its sides than its radius."""
+    begin, end = np.array([-0.3, 0.2, 3.0]), np.array([0.2, -0.1, -2.0])
+    poses = np.zeros((2, 1, 1, 7))
+    poses[:, 0, 0, :3], poses[..., 6] = [begin, end], 1.0
+    builder = ModelBuilder()
+    builder.add_shape_sphere(builder.add_body(), radius=0.1, cfg=ShapeConfig(margin=0.02))
+    found = swept_triangle(builder, TRIANGLE, TRIANGLE + 0.5 * UP, poses, radius=0.03)
+    enter, leave = ((3.0 - sign * 0.15) / 5.5 for sign in (1.0, -1.0))
+    assert found.enter[0] == pytest.approx(enter, abs=1e-6)
+    assert found.leave[0] == pytest.approx(leave, abs=1e-6)
+    assert found.least_bound[0] <= -0.15 <= found.least[0] < -0.149
+    assert found.normal.tolist() == [[0.0, 0.0, -1.0]]
+
+
+@pytest.mark.parametrize("drift", [0.0, -2.0])
+def test_a_ball_on_a_body_that_turns_by_the_roots_of_a_cosine(drift):
+    """The ball, 1 m from the origin of its body, passes a triangle in a plane across x. With a drift of the body it
+    moves away from the triangle at first."""
+    builder, turn = ModelBuilder(), 2.5
+    builder.add_shape_sphere(builder.add_body(), [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], radius=0.03)
+    poses = step_of((turned([0, 0, 1], 0.0), turned([0, 0, 1], turn, [0.0, drift, 0.0])))
+    plane, across = np.cos(0.8 * turn), np.sin(0.8 * turn) + 0.8 * drift
+    rest = np.array([[plane, across - 0.16, -0.2], [plane, across + 0.19, -0.2], [plane, across + 0.03, 0.25]])
+    found = swept_triangle(builder, rest, rest, poses)
+    enter, leave = (np.arccos(plane + sign * 0.03) / turn for sign in (1.0, -1.0))
+    assert found.kind.tolist() == [2]
+    assert found.enter[0] == pytest.approx(enter, abs=1e-6)
+    assert found.leave[0] == pytest.approx(leave, abs=1e-6)
+    assert found.enter[0] < enter < leave < found.leave[0]
+    np.testing.assert_allclose(found.normal, [[-1.0, 0.0, 0.0]], atol=1e-7)
+
+
+def test_a_triangle_that_a_vertex_tells_has_no_row():
+    builder = ModelBuilder()
+    PEGS["box"](builder)
+    shifted = TRIANGLE - TRIANGLE[2]
+    found = swept_triangle(builder, shifted + UP, shifted - UP)
+    assert found.kind.tolist() == [0]
+    assert found.particle.tolist() == [2]
+
+
+@pytest.mark.parametrize("kind", PEGS)
+def test_a_triangle_that_stays_on_a_peg_touches_from_0_to_1(kind):
+    builder = ModelBuilder()
+    PEGS[kind](builder)
+    found = swept_triangle(builder, TRIANGLE, TRIANGLE + np.array([0.01, 0.0, 0.001]))
+    assert (found.kind.tolist(), found.enter.tolist(), found.leave.tolist()) == ([2], [0.0], [1.0])
+    assert found.least_bound[0] <= found.least[0] <= 0.0
+    np.testing.assert_allclose(np.linalg.norm(found.normal[0]), 1.0, atol=1e-6)
+
+
+def test_a_triangle_beside_a_peg_has_no_row():
+    builder = ModelBuilder()
+    PEGS["capsule"](builder)
+    beside = TRIANGLE + np.array([0.0, 1.0 + 0.01 + 0.002 + 2e-6, 0.0])
+    assert len(swept_triangle(builder, beside + UP, beside - UP, radius=0.002)) == 0
+
+
+def test_rows_do_not_depend_on_blocks(monkeypatch):
+    rng, solid = np.random.default_rng(3), SOLIDS["box"]
+    poses, positions = random_triangles(rng, solid, 1.0, 40)
+    begin, end = (each.reshape(-1, 3) for each in positions)
+    builder = ModelBuilder()
+    solid.add(OnBody(builder, builder.add_body()), np.array([0, 0, 0, 0, 0, 0, 1.0]), 1.0, ShapeConfig())
+    builder.add_cloth_mesh(vertices=begin, indices=np.arange(120), particle_radius=0.01)
+    model = builder.finalize()
+    found = []
+    for at_once in (1 << 15, 7):
+        monkeypatch.setattr(soft_stages, "ROWS_AT_ONCE", at_once)
+        monkeypatch.setattr(soft_stages, "HELD_ITEMS", at_once)
+        found.append(collidecli.sweep(model, poses, particle_q=moves(begin, end)).particles)
+    assert set(found[0].kind.tolist()) == {0, 2}
+    for name, values in vars(found[0]).items():
+        np.testing.assert_array_equal(values, getattr(found[1], name))

@@ -1,0 +1,437 @@
+"""Which pairs of an MJCF scene may touch, and how near: MuJoCo itself is the judge."""
+
+from __future__ import annotations
+
+import itertools
+
+import mujoco
+import numpy as np
+import pytest
+
+from collidecli.commands.python_api import Contacts, collide
+from collidecli.importers.mujoco.scene import add_mjcf
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.filters import allowed_pairs, explain
+from tests.support.mujoco_pairs import our_pairs, reported_pairs, ruled_pairs
+from tests.support.mujoco_scenes import load
+
+
+def scene_text(bodies, contact="", option=""):
+    return f"<mujoco>{option}<worldbody>{bodies}</worldbody><contact>{contact}</contact></mujoco>"
+
+
+def ball(name, **attributes):
+    extra = " ".join(f'{key}="{value}"' for key, value in attributes.items())
+    return f'<geom name="{name}" type="sphere" size="1" {extra}/>'
+
+
+WORLD = ball("world_ball") + '<body name="shelf">' + ball("shelf_ball") + "</body>"
+CHAIN = f"""<body name="A"><freejoint/>{ball("a")}{ball("a_too")}
+  <body name="B"><joint/>{ball("b")}
+    <body name="C">{ball("c")}<body name="C2">{ball("c2")}</body>
+      <body name="D"><joint/>{ball("d")}<body name="E"><joint/>{ball("e")}</body></body></body></body></body>"""
+HINGED = f'<body name="H"><joint/>{ball("h")}<body name="I"><joint/>{ball("i")}</body></body>'
+MOCAP = f"""<body name="M" mocap="true">{ball("m")}<body name="N">{ball("n")}</body>
+  <body name="O"><joint/>{ball("o")}</body></body><body name="P" mocap="true">{ball("p")}</body>"""
+MASKED = "".join(
+    f'<body name="k{k}"><freejoint/>{ball(f"k{k}", contype=t, conaffinity=a)}</body>'
+    for k, (t, a) in enumerate([(1, 0), (0, 1), (2, 4), (4, 3), (0, 0), (2147483647, 0), (0, -2147483648)])
+)
+NO_PARENT = '<option><flag filterparent="disable"/></option>'
+
+SCENES = {
+    "welds and parents": scene_text(WORLD + CHAIN),
+    "parents not filtered": scene_text(WORLD + CHAIN + MOCAP, option=NO_PARENT),
+    "hinged to the world": scene_text(WORLD + HINGED),
+    "mocap": scene_text(WORLD + MOCAP + CHAIN),
+    "masks": scene_text(MASKED),
+    "excludes": scene_text(
+        WORLD + CHAIN + HINGED,
+        '<exclude body1="A" body2="E"/><exclude name="x" body1="world" body2="A"/><exclude body1="C" body2="H"/>'
+        '<exclude body1="shelf" body2="I"/>',
+    ),
+    "pairs override all": scene_text(
+        WORLD + CHAIN + MASKED + MOCAP,
+        '<exclude body1="A" body2="E"/><pair geom1="a" geom2="e"/><pair geom1="a" geom2="a_too"/>'
+        '<pair geom1="k4" geom2="k0"/><pair geom1="b" geom2="a"/><pair geom1="m" geom2="world_ball"/>'
+        '<pair geom1="world_ball" geom2="shelf_ball"/><pair geom1="c" geom2="c2"/>',
+    ),
+    "contacts off": scene_text(
+        WORLD + CHAIN, '<pair geom1="a" geom2="e"/>', '<option><flag contact="disable"/></option>'
+    ),
+    "constraints off": scene_text(WORLD + CHAIN, option='<option><flag constraint="disable"/></option>'),
+    "planes": scene_text(
+        '<geom type="plane" name="p" size="1 1 1"/><body name="Q" mocap="true">'
+        '<geom name="q" type="plane" size="1 1 1"/>'
+        "</body>" + CHAIN,
+        '<pair geom1="p" geom2="q"/>',
+    ),
+}
+
+
+@pytest.mark.parametrize("text", SCENES.values(), ids=SCENES.keys())
+def test_hand_made_scenes_allow_what_mujoco_does(tmp_path, text):
+    scene, model = load(tmp_path, text)
+    mj_model = mujoco.MjModel.from_xml_string(text)
+    assert our_pairs(scene, model) == reported_pairs(mj_model) == ruled_pairs(mj_model)
+
+
+def test_the_judge_sees_pairs_and_not_all_of_them():
+    mj_model = mujoco.MjModel.from_xml_string(SCENES["welds and parents"])
+    found = reported_pairs(mj_model)
+    everything = set(itertools.combinations(range(mj_model.ngeom), 2))
+    assert found
+    assert found < everything
+
+
+def test_random_trees_allow_what_mujoco_does(tmp_path):
+    rng = np.random.default_rng(3)
+    for case in range(20):
+        count = itertools.count()
+
+        def branch(depth, rng=rng, count=count):
+            name = next(count)
+            joint = rng.choice(["", "<joint/>", "<freejoint/>" if depth == 0 else "<joint/>"])
+            mocap = 'mocap="true"' if depth == 0 and not joint and rng.random() < 0.5 else ""
+            geoms = "".join(
+                ball(f"g{name}_{k}", contype=rng.integers(8), conaffinity=rng.integers(8))
+                for k in range(rng.integers(1, 3))
+            )
+            inner = "".join(branch(depth + 1) for _ in range(rng.integers(0, 4 if depth < 3 else 1)))
+            return f'<body name="b{name}" {mocap}>{joint}{geoms}{inner}</body>'
+
+        bodies = "".join(branch(0) for _ in range(4))
+        total = next(count)
+        excludes = {tuple(sorted(rng.choice(total, 2, replace=False))) for _ in range(3)}
+        contact = "".join(f'<exclude body1="b{a}" body2="b{b}"/>' for a, b in excludes)
+        pairs = {tuple(sorted(rng.choice(total, 2, replace=False))) for _ in range(3)}
+        contact += "".join(f'<pair geom1="g{a}_0" geom2="g{b}_0"/>' for a, b in pairs)
+        option = NO_PARENT if case % 4 == 0 else ""
+        text = scene_text(WORLD + bodies, contact, option)
+        scene, model = load(tmp_path, text)
+        mj_model = mujoco.MjModel.from_xml_string(text)
+        assert our_pairs(scene, model) == reported_pairs(mj_model) == ruled_pairs(mj_model), f"case {case}"
+
+
+def rule(scene, model, a, b):
+    rows = (int(scene.shape_row[scene.mj_model.geom(name).id]) for name in (a, b))
+    verdict = explain(model, *rows)
+    return verdict.may_touch, verdict.rule
+
+
+def test_rules_are_named(tmp_path):
+    scene, model = load(
+        tmp_path,
+        scene_text(
+            WORLD + CHAIN + MOCAP,
+            '<exclude name="knees" body1="A" body2="E"/><pair geom1="a" geom2="c"/>',
+        ),
+    )
+    assert rule(scene, model, "a", "d") == (True, "no rule forbids it")
+    assert rule(scene, model, "a", "e") == (False, "<exclude knees> of 'A' and 'E'")
+    assert rule(scene, model, "b", "c2") == (False, "welded into one body, 'B'")
+    assert rule(scene, model, "c2", "d") == (False, "'D' is the child of 'B' (filterparent)")
+    assert rule(scene, model, "p", "n") == (False, "neither body has a degree of freedom")
+    assert rule(scene, model, "shelf_ball", "m") == (False, "neither body has a degree of freedom")
+    assert rule(scene, model, "a", "c")[0]
+    assert not rule(scene, model, "a", "b")[0]
+
+
+OVERRIDE = '<option o_margin="0.5"><flag override="enable"/></option>'
+
+
+@pytest.mark.parametrize("pair", ["", '<pair geom1="a" geom2="b" margin="0.2" gap="0.07"/>'])
+@pytest.mark.parametrize("option", ["", OVERRIDE])
+def test_margin_and_gap_report_where_mujoco_does(tmp_path, pair, option):
+    """Spheres `distance` apart: the contact is there for MuJoCo exactly where ours would be, and pushes where ours is
+    below 0."""
+    text = scene_text(
+        ball("a", margin=0.1, gap=0.02) + f'<body pos="3 0 0"><joint type="slide" axis="1 0 0"/>'
+        f"{ball('b', margin=0.3, gap=0.04)}</body>",
+        pair,
+        option,
+    )
+    scene, model = load(tmp_path, text)
+    if len(model.pair_filter.forced):
+        margin, gap = model.forced_margin[0], model.forced_gap[0]
+    else:
+        margin, gap = model.shapes.margin.sum(), model.shapes.gap.sum()
+    mj_model, data = scene.mj_model, mujoco.MjData(scene.mj_model)
+    seen = set()
+    for surface in np.arange(0.005, 0.8, 0.01):
+        data.qpos[0] = surface - 1.0
+        mujoco.mj_forward(mj_model, data)
+        distance = surface - margin
+        assert data.ncon == int(distance < gap), surface
+        if data.ncon:
+            np.testing.assert_allclose(data.contact.dist[0] - data.contact.includemargin[0], distance, atol=1e-12)
+            assert (data.contact.exclude[0] == 0) == (distance < 0.0)
+        seen.add((data.ncon, distance < 0.0))
+    assert seen == {(1, True), (1, False), (0, False)}
+
+
+def test_a_pair_given_twice_reaches_furthest(tmp_path):
+    contact = "".join(f'<pair geom1="{a}" geom2="{b}" margin="{m}"/>' for a, b, m in ("ac0", "ca1", "ac0"))
+    text = scene_text('<body name="x"><joint/>' + ball("a") + "</body><body><joint/>" + ball("c") + "</body>", contact)
+    scene, model = load(tmp_path, text)
+    assert model.forced_margin.tolist() == [1.0]
+    assert "more than once" in scene.warnings[0]
+
+
+# One small MJCF scene for each rule, with the pairs that may touch written by hand; MuJoCo agrees with the hand.
+
+
+def g(name, more=""):
+    return f'<geom name="{name}" size="1" {more}/>'
+
+
+def body(name, *inner, joint="<freejoint/>", more=""):
+    return f'<body name="{name}" {more}>{joint}{"".join(inner)}</body>'
+
+
+FREE = "".join(body(name.upper(), g(name)) for name in "abc")
+CHAIN_OF_RULES = body("A", g("a"), body("B", g("b"), body("C", g("c"), joint="<joint/>"), joint="<joint/>"))
+WELDED = body("A", g("a"), body("B", g("b"), body("C", g("c"), joint="<joint/>"), joint=""))
+PLANE = '<geom name="{}" type="plane" size="1 1 1"/>'
+MOCAP_OF_RULES = {"joint": "", "more": 'mocap="true"'}
+
+RULES = {
+    "free bodies": ("", FREE, "", "a-b a-c b-c"),
+    "one body": ("", body("A", g("a"), g("b")), "", ""),
+    "parent and child": ("", CHAIN_OF_RULES, "", "a-c"),
+    "no parent filter": (NO_PARENT, CHAIN_OF_RULES, "", "a-b a-c b-c"),
+    "welded into the parent": ("", WELDED, "", ""),
+    "welded, no parent filter": (NO_PARENT, WELDED, "", "a-c b-c"),
+    "the world is no parent": ("", g("w") + body("A", g("a"), joint="<joint/>"), "", "a-w"),
+    "a static body's child": (
+        "",
+        body("S", g("s"), body("A", g("a"), joint="<joint/>"), joint="") + g("w"),
+        "",
+        "a-s a-w",
+    ),
+    "static with static": ("", g("w") + body("S", g("s"), joint=""), "", ""),
+    "mocap with static and mocap": (
+        "",
+        g("w") + body("M", g("m"), **MOCAP_OF_RULES) + body("N", g("n"), **MOCAP_OF_RULES) + FREE,
+        "",
+        "a-b a-c b-c a-m b-m c-m a-n b-n c-n a-w b-w c-w",
+    ),
+    "a mocap body's child": (
+        "",
+        body(
+            "M",
+            g("m"),
+            body("A", g("a"), body("B", g("b"), joint="<joint/>"), joint="<joint/>"),
+            joint="",
+            more='mocap="true"',
+        ),
+        "",
+        "b-m",
+    ),
+    "planes": (
+        "",
+        PLANE.format("p") + body("Q", PLANE.format("q"), **MOCAP_OF_RULES) + body("A", g("a")),
+        "",
+        "a-p a-q",
+    ),
+    "masks": (
+        "",
+        body("A", g("a", 'contype="1" conaffinity="0"'))
+        + body("B", g("b", 'contype="2" conaffinity="1"'))
+        + body("C", g("c", 'contype="4" conaffinity="2"')),
+        "",
+        "a-b b-c",
+    ),
+    "masks of a class": (
+        '<default><default class="off"><geom contype="2" conaffinity="2"/></default></default>',
+        FREE + body("D", g("d", 'class="off"')) + body("E", g("e"), more='childclass="off"'),
+        "",
+        "a-b a-c b-c d-e",
+    ),
+    "exclude": ("", FREE, '<exclude body1="B" body2="A"/>', "a-c b-c"),
+    "exclude is of the body, not of what is welded to it": (
+        "",
+        g("w") + WELDED,
+        '<exclude body1="A" body2="world"/>',
+        "b-w c-w",
+    ),
+    "pair within a body": ("", body("A", g("a"), g("b")), '<pair geom1="a" geom2="b"/>', "a-b"),
+    "pair of parent and child": ("", CHAIN_OF_RULES, '<pair geom1="b" geom2="a"/>', "a-b a-c"),
+    "pair that is excluded": (
+        "",
+        FREE,
+        '<exclude body1="A" body2="B"/><pair geom1="a" geom2="b"/>',
+        "a-b a-c b-c",
+    ),
+    "pair that masks forbid": (
+        "",
+        body("A", g("a", 'contype="0" conaffinity="0"')) + body("B", g("b")) + body("C", g("c")),
+        '<pair geom1="a" geom2="b"/>',
+        "a-b b-c",
+    ),
+    "pair of two static": ("", g("w") + body("S", g("s"), joint=""), '<pair geom1="w" geom2="s"/>', "s-w"),
+    "pair without a body": ("", g("w") + g("v"), '<pair geom1="w" geom2="v"/>', ""),
+    "contacts off": ('<option><flag contact="disable"/></option>', FREE, '<pair geom1="a" geom2="b"/>', ""),
+    "constraints off": ('<option><flag constraint="disable"/></option>', FREE, "", ""),
+    "frames": (
+        "",
+        f'<frame childclass="main">{body("A", g("a"))}<frame euler="0 0 9">{body("B", g("b"))}</frame></frame>',
+        "",
+        "a-b",
+    ),
+    "sites": ("", FREE + '<site name="s" size="1"/>', "", "a-b a-c b-c"),
+    "seen only": ("", FREE + g("s", 'contype="0" conaffinity="0"'), "", "a-b a-c b-c"),
+}
+
+
+def named(pairs, mj_model):
+    return {"-".join(sorted(mj_model.geom(geom).name for geom in pair)) for pair in pairs}
+
+
+@pytest.mark.parametrize(("head", "bodies", "contact", "expected"), RULES.values(), ids=RULES)
+def test_rules(tmp_path, head, bodies, contact, expected):
+    text = f"<mujoco>{head}<worldbody>{bodies}</worldbody><contact>{contact}</contact></mujoco>"
+    check(tmp_path, text, expected)
+
+
+def check(folder, text, expected):
+    (folder / "scene.xml").write_text(text)
+    builder = ModelBuilder()
+    scene = add_mjcf(builder, folder / "scene.xml")
+    model = builder.finalize()
+    path = model.shapes.path
+    assert {"-".join(sorted((path[a], path[b]))) for a, b in allowed_pairs(model, 0).tolist()} == set(expected.split())
+    mj_model = mujoco.MjModel.from_xml_path(str(folder / "scene.xml"))
+    assert our_pairs(scene, model) == reported_pairs(mj_model) == ruled_pairs(mj_model)
+    assert named(reported_pairs(mj_model), mj_model) == set(expected.split())
+    return scene, model
+
+
+def test_attached_models(tmp_path):
+    """Each copy has its own names; its contacts' rules come along, its keyframes too."""
+    inner = body("F", g("finger"), joint='<joint type="slide"/>')
+    hand = body("H", g("palm"), inner, body("T", g("thumb"), joint="<joint/>"), joint="")
+    more = '<contact><exclude body1="F" body2="T"/></contact><keyframe><key name="open" qpos="0.5 0"/></keyframe>'
+    (tmp_path / "hand.xml").write_text(f"<mujoco><worldbody>{hand}</worldbody>{more}</mujoco>")
+    text = """<mujoco><asset><model name="hand" file="hand.xml"/></asset><worldbody>
+    <frame pos="-9 0 0"><attach model="hand" body="H" prefix="l_"/></frame>
+    <body name="arm" pos="9 0 0"><joint/><attach model="hand" body="H" prefix="r_"/></body></worldbody></mujoco>"""
+    left = "l_palm-l_finger l_palm-l_thumb"  # the left palm is static
+    across = " ".join(f"{a}-{b}" for a in ("l_palm", "l_finger", "l_thumb") for b in ("r_palm", "r_finger", "r_thumb"))
+    expected = " ".join("-".join(sorted(pair.split("-"))) for pair in f"{left} {across}".split())
+    scene, model = check(tmp_path, text, expected)
+    assert [t.label for t in model.shapes.types()] == ["sphere"] * 6
+    motion = scene.motion(model)
+    assert motion is not None
+    assert [scene.mj_model.key(k).name for k in range(scene.mj_model.nkey)] == ["l_open", "r_open"]
+    finger = model.bodies.path.index("l_F")
+    np.testing.assert_allclose(motion.read(range(1))[0, 0, finger, :3], [-9, 0, 0.5], atol=1e-12)
+
+
+def test_replicated_bodies(tmp_path):
+    text = f"""<mujoco><worldbody>{g("w")}<replicate count="3" offset="3 0 0">{body("A", g("a"))}</replicate>
+    </worldbody></mujoco>"""
+    _, model = check(tmp_path, text, "a0-a1 a0-a2 a1-a2 a0-w a1-w a2-w")
+    np.testing.assert_allclose(model.bodies.pose[:, 0], [0, 3, 6])
+
+
+# Margins and gaps of geoms and of pairs through the whole engine: the contacts are those of MuJoCo.
+
+SPHERES = (("a", 0.1, 0.02), ("b", 0.3, 0.04), ("c", 0.0, 0.0), ("d", 0.05, 0.2))
+"""Name, margin and gap of each; of radius 1."""
+PAIRS = {
+    "none": "",
+    "of its own": '<pair geom1="a" geom2="b" margin="0.2" gap="0.07"/>',
+    "less than the geoms'": '<pair geom1="b" geom2="a" margin="0.01" gap="0"/>',
+    "several": '<pair geom1="d" geom2="a" margin="0.5" gap="0.25"/><pair geom1="a" geom2="c" margin="0.03" gap="0.02"/>'
+    '<pair geom1="b" geom2="c" margin="0.4"/><pair geom1="floor" geom2="b" margin="0.15" gap="0.1"/>',
+}
+SURFACES = (-0.4, -0.05, 0.005, 0.019, 0.03, 0.06, 0.1, 0.13, 0.19, 0.21, 0.26, 0.28, 0.35, 0.42, 0.45, 0.6, 0.8)
+
+
+def scene(contact: str) -> str:
+    bodies = "".join(
+        f'<body name="{name}"><freejoint/>'
+        f'<geom name="{name}" type="sphere" size="1" margin="{margin}" gap="{gap}"/></body>'
+        for name, margin, gap in SPHERES
+    )
+    floor = '<geom name="floor" type="plane" size="9 9 1" pos="0 0 -50" margin="0.02" gap="0.01"/>'
+    return f"<mujoco><worldbody>{floor}{bodies}</worldbody><contact>{contact}</contact></mujoco>"
+
+
+def positions() -> np.ndarray:
+    """float64[F, 4, 3]: each two spheres, and each sphere and the floor, at each of the distances, the rest far."""
+    far = np.array([[0.0, 0, 0], [100, 0, 0], [200, 0, 0], [300, 0, 0]])
+    frames = []
+    direction = np.array([0.6, 0.0, 0.8])
+    for surface in SURFACES:
+        for one in range(4):
+            frames.append(far.copy())
+            frames[-1][one, 2] = -50 + 1 + surface
+            for other in range(one):
+                frames.append(far.copy())
+                frames[-1][one] = frames[-1][other] + (2 + surface) * direction
+    return np.array(frames)
+
+
+def ours(model, centres: np.ndarray) -> Contacts:
+    order = [list(model.bodies.path).index(name) for name, _, _ in SPHERES]
+    poses = np.zeros((len(centres), 1, len(model.bodies.path), 7))
+    poses[..., 6] = 1.0
+    poses[:, 0, order, :3] = centres
+    return collide(model, poses)
+
+
+@pytest.mark.parametrize("contact", PAIRS.values(), ids=PAIRS.keys())
+def test_contacts_are_those_of_mujoco(tmp_path, contact):
+    imported, model = load(tmp_path, scene(contact))
+    centres = positions()
+    found = ours(model, centres)
+    mj_model, data = imported.mj_model, mujoco.MjData(imported.mj_model)
+    seen = []
+    for frame, at in enumerate(centres):
+        data.qpos.reshape(4, 7)[:, :3] = at
+        data.qpos.reshape(4, 7)[:, 3:] = (1, 0, 0, 0)
+        mujoco.mj_forward(mj_model, data)
+        cell = found.cell(frame)
+        assert cell.rigid_contact_count == data.ncon, at
+        for theirs in data.contact:
+            geoms = sorted(int(imported.shape_row[geom]) for geom in theirs.geom)
+            assert [cell.shape0[0], cell.shape1[0]] == geoms
+            distance = theirs.dist - theirs.includemargin
+            np.testing.assert_allclose(cell.distance[0], distance, atol=1e-7)
+            # MuJoCo's position is midway between the two surfaces without margins.
+            np.testing.assert_allclose((cell.point0[0] + cell.point1[0]) / 2, theirs.pos, atol=1e-12)
+            gap = (cell.point1[0] - cell.point0[0]) @ cell.normal[0].astype(float)
+            np.testing.assert_allclose(gap, theirs.dist, atol=1e-6)
+            seen.append((distance < 0.0, theirs.dist < 0.0))
+        seen.append(data.ncon)
+    assert {(True, True), (True, False), (False, False), 0} <= set(seen)
+
+
+def test_margins_of_columns_are_the_pair_s_halves(tmp_path):
+    """margin0 + margin1 is what `distance` is less than the distance of the surfaces."""
+    _, model = load(tmp_path, scene(PAIRS["several"]))
+    centres = positions()
+    rows = list(model.bodies.path)
+    poses = np.zeros((len(centres), 1, len(rows), 7))
+    poses[..., 6] = 1.0
+    poses[:, 0, [rows.index(name) for name, _, _ in SPHERES], :3] = centres
+    found = collide(model, poses, columns=("margin0", "margin1"))
+    surfaces = np.einsum("ij,ij->i", found.point1 - found.point0, found.normal.astype(float))
+    margins = found.columns["margin0"] + found.columns["margin1"]
+    np.testing.assert_allclose(surfaces - margins, found.distance, atol=1e-6)
+    assert len(np.unique(np.round(margins, 6))) >= 5
+
+
+def test_given_margin_and_gap_replace_those_of_pairs(tmp_path):
+    _, model = load(tmp_path, scene(PAIRS["several"]))
+    centres = positions()
+    poses = np.zeros((len(centres), 1, 4, 7))
+    poses[..., 6] = 1.0
+    poses[:, 0, [list(model.bodies.path).index(name) for name, _, _ in SPHERES], :3] = centres
+    found = collide(model, poses, margin=0.1, gap=0.05)
+    surfaces = np.einsum("ij,ij->i", found.point1 - found.point0, found.normal.astype(float))
+    np.testing.assert_allclose(surfaces - 0.2, found.distance, atol=1e-6)
+    expected = np.repeat(SURFACES, 10)
+    assert found.rigid_contact_count == int(np.sum(expected - 0.2 < 0.1))

@@ -1,0 +1,619 @@
+"""robosuite's demonstrations, MuJoCo state arrays and arrays of .npy and .npz files: layouts, poses, refusals."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import h5py
+import mujoco
+import mujoco.rollout
+import numpy as np
+import pytest
+
+import collidecli
+from collidecli.commands.scenes import SceneRequest, scene_in_motion
+from collidecli.errors import InputError
+from collidecli.importers.recordings.content import npy_header, npz_headers, read_npy, read_npz
+from collidecli.importers.recordings.coordinates import DeformableStates
+from collidecli.importers.recordings.mujoco_states import NAMES, USUAL, find_layout, layout_of, parse_spec
+from collidecli.importers.recordings.recording import in_order, rate_time, shared_time
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.options import RecordingOptions, SceneOptions
+
+SCENE = """<mujoco>
+  <worldbody>
+    <geom name="table" type="box" size="1 1 0.1"/>
+    <body name="target" mocap="true" pos="0 0 3"><geom size="0.05"/></body>
+    <body name="cube" pos="0 0 0.5"><freejoint/><geom name="cube" type="box" size="0.1 0.1 0.1"/></body>
+    <body name="arm" pos="0.5 0 1"><joint name="hinge" axis="0 1 0"/><geom name="arm" size="0.1" pos="0.3 0 0"/></body>
+  </worldbody>
+  <actuator><general joint="hinge" dyntype="integrator"/></actuator>
+</mujoco>"""
+FRAMES = 6
+
+
+def states_of(scene=SCENE, frames=FRAMES, lift=0.0, act=False):
+    """Time, qpos, qvel (and act) as MuJoCo steps, and the bodies' positions [frames, B, 3]."""
+    model = mujoco.MjModel.from_xml_string(scene)
+    data = mujoco.MjData(model)
+    data.qpos[2] += lift
+    rows, places = [], []
+    for _ in range(frames):
+        mujoco.mj_step(model, data, 3)
+        mujoco.mj_kinematics(model, data)
+        rows.append(np.concatenate([[data.time], data.qpos, data.qvel, data.act if act else []]))
+        places.append(data.xpos[1:].copy())
+    return np.array(rows), np.array(places)
+
+
+def write(path, demos, scenes=SCENE, on="demo"):
+    with h5py.File(path, "w") as file:
+        data = file.create_group("data")
+        for name, states in demos.items():
+            group = data.create_group(name)
+            if states is not None:
+                group["states"] = states
+            if on == "demo":
+                group.attrs["model_file"] = scenes if isinstance(scenes, (str, bytes)) else scenes[name]
+        if on == "data":
+            data.attrs["model_file"] = scenes
+    return str(path)
+
+
+def opened(path, scenes=(), frames="", **options):
+    request = SceneRequest(scenes=list(scenes), trajectory=path, frames=frames, recording=RecordingOptions(**options))
+    return scene_in_motion(request)
+
+
+@pytest.mark.parametrize("act", [False, True])
+@pytest.mark.parametrize("on", ["demo", "data"])
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_poses_are_mujocos(tmp_path, act, on, dtype):
+    (first, placed), (second, lifted) = states_of(act=act), states_of(lift=0.3, act=act)
+    path = write(tmp_path / "a", {"demo_0": first.astype(dtype), "demo_1": second.astype(dtype)}, on=on)
+    scene, motion = opened(path)
+    assert scene.model.bodies.path == ("target", "cube", "arm")
+    poses = np.concatenate([motion.read(range(0, 2)), motion.read(range(2, FRAMES))])
+    np.testing.assert_allclose(poses[:, 0, :, :3], placed, atol=1e-12 if dtype == "f8" else 1e-6)
+    np.testing.assert_allclose(poses[:, 1, :, :3], lifted, atol=1e-12 if dtype == "f8" else 1e-6)
+    assert any("1 mocap bodies stay" in warning for warning in motion.warnings)
+    assert motion.kinematics_seconds > 0.0
+    motion.close()
+
+
+def test_a_slice_and_a_step_of_frames(tmp_path):
+    states, _ = states_of()
+    path = write(tmp_path / "a", {"demo_0": states, "demo_1": states[:4]})
+    _, motion = opened(path, frames="1::2", uneven_demos="hold")
+    poses = motion.read(range(0, 3))
+    _, whole = opened(path, uneven_demos="hold")
+    np.testing.assert_array_equal(poses, whole.read(range(1, FRAMES, 2)))
+    np.testing.assert_array_equal(whole.read(range(5, 6))[0, 1], whole.read(range(3, 4))[0, 1])
+    np.testing.assert_array_equal(whole.read(range(4, 6)), whole.read(range(0, 6))[4:])
+
+
+def test_a_scene_as_bytes(tmp_path):
+    path = write(tmp_path / "a", {"demo_0": states_of()[0]}, scenes=np.bytes_(SCENE.encode()))
+    assert opened(path)[0].model.world_count == 1
+
+
+def test_scenes_with_other_joints_are_templates_with_kinematics_of_their_own(tmp_path):
+    other = SCENE.replace('<body name="cube" pos="0 0 0.5"><freejoint/>', '<body name="cube"><joint type="ball"/>')
+    other = other.replace('name="arm" pos', 'name="lever" pos')
+    first, placed = states_of()
+    second, elsewhere = states_of(other)
+    path = write(
+        tmp_path / "a",
+        {"demo_0": first, "demo_1": second, "demo_2": first},
+        {"demo_0": SCENE, "demo_1": other, "demo_2": SCENE},
+    )
+    scene, motion = opened(path)
+    model = scene.model
+    assert model.world_template.tolist() == [0, 1, 0]
+    poses = motion.read(range(FRAMES))
+    for world, (template, expected) in enumerate([(0, placed), (1, elsewhere), (0, placed)]):
+        rows = np.flatnonzero(model.bodies.template == template)
+        np.testing.assert_allclose(poses[:, world, rows, :3], expected, atol=1e-12)
+        # A body of the other scene is not in this world: it is left at rest.
+        others = np.flatnonzero(model.bodies.template != template)
+        np.testing.assert_array_equal(poses[:, world, others], np.tile(model.bodies.pose[others], (FRAMES, 1, 1)))
+    with pytest.raises(InputError, match="different scenes"):
+        scene_in_motion(SceneRequest(scenes=[], trajectory=path, worlds=6))
+    alone, _ = opened(path, demos=("demo_1",))
+    assert alone.model.bodies.path == ("target", "cube", "lever")
+
+
+def test_one_demonstration_is_played_in_every_world(tmp_path):
+    path = write(tmp_path / "a", {"demo_0": states_of()[0]})
+    scene, motion = scene_in_motion(SceneRequest(scenes=[], trajectory=path, worlds=4))
+    assert (scene.model.world_count, motion.world_count) == (4, 1)
+
+
+def test_the_scenes_hash_is_of_its_text(tmp_path):
+    states = states_of()[0]
+    first = opened(write(tmp_path / "a", {"demo_0": states}))[0].sha256
+    again = opened(write(tmp_path / "b", {"demo_0": states + 0.0, "demo_1": states}))[0].sha256
+    other = opened(write(tmp_path / "c", {"demo_0": states}, scenes=SCENE.replace("0.05", "0.06")))[0].sha256
+    assert first == again != other
+
+
+def bad(change):
+    states, _ = states_of()
+    change(states)
+    return {"demo_0": states_of()[0], "demo_1": states}
+
+
+@pytest.mark.parametrize(
+    ("demos", "options", "words"),
+    [
+        ({"demo_0": np.zeros((3, 15))}, {}, ("15 numbers", "1 + 8 + 7, with act 17", "/data/demo_0/states")),
+        ({"demo_0": np.zeros((3, 16), int)}, {}, ("int64", "not floats")),
+        ({"demo_0": np.zeros((3, 2, 16))}, {}, ("[3, 2, 16]", "not floats")),
+        ({"demo_0": np.zeros((0, 16))}, {}, ("no frames", "demo_0")),
+        ({"demo_0": None}, {}, ("no states", "demo_0")),
+        ({}, {}, ("no demonstrations",)),
+        (bad(lambda s: s[2, :1].fill(np.nan)), {}, ("time is nan", "demo_1/states, frame 2")),
+        (bad(lambda s: s[2, :1].fill(0.0)), {}, ("decreases", "demo_1/states, frame 2")),
+        (bad(lambda s: s[2:, :1].__iadd__(0.5)), {}, ("times differ", "demo_1/states, frame 2", "--fps")),
+        (bad(lambda s: s[2, 3:4].fill(np.nan)), {}, ("qpos[2] is nan", "demo_1/states, frame 2", "'cube'")),
+        (bad(lambda s: s[2, 4:5].fill(3.0)), {}, ("norm", "demo_1/states, frame 2", "'cube'")),
+    ],
+)
+def test_refusals(tmp_path, demos, options, words):
+    path = write(tmp_path / "a", demos, on="data")
+    with pytest.raises(InputError) as raised:
+        opened(path, **options)[1].read(range(FRAMES))
+    for word in words:
+        assert word in str(raised.value)
+
+
+def test_a_scene_that_does_not_compile_is_named(tmp_path):
+    path = write(tmp_path / "a", {"demo_0": states_of()[0]}, scenes="<mujoco><wrong/></mujoco>")
+    with pytest.raises(InputError, match="MuJoCo cannot compile") as raised:
+        opened(path)
+    assert "/data/demo_0, model_file" in raised.value.where
+
+
+def test_a_scene_that_is_not_utf8(tmp_path):
+    text = SCENE.replace("table", "t\xe4ble").encode("latin-1")
+    path = write(tmp_path / "a", {"demo_0": states_of()[0]})
+    with h5py.File(path, "r+") as file:
+        file["data/demo_0"].attrs.create("model_file", text, dtype=h5py.string_dtype())
+    with pytest.raises(InputError, match="not UTF-8") as raised:
+        opened(path)
+    assert "/data/demo_0, model_file" in raised.value.where
+
+
+def test_a_scene_that_reads_other_files_is_refused(tmp_path):
+    (tmp_path / "secret.xml").write_text("<mujoco/>")
+    text = f'<mujoco><include file="{tmp_path}/secret.xml"/></mujoco>'
+    with pytest.raises(InputError, match="includes"):
+        opened(write(tmp_path / "a", {"demo_0": states_of()[0]}, scenes=text))
+
+
+def test_data_outside_the_file_is_refused(tmp_path):
+    path = write(tmp_path / "a", {"demo_0": states_of()[0]})
+    with h5py.File(path, "r+") as file:
+        file["data/demo_1"] = h5py.ExternalLink("other.h5", "/x")
+    with pytest.raises(InputError, match="another file"):
+        opened(path)
+
+
+def test_names_in_numeric_order():
+    assert in_order(["demo_10", "demo_9", "ep", "10", "9", "demo_1b", "demo_1a"]) == [
+        "9", "10", "demo_1a", "demo_1b", "demo_9", "demo_10", "ep",
+    ]  # fmt: skip
+
+
+def test_shared_time():
+    one, two = np.array([0.0, 0.1, 0.2]), np.array([0.0, 0.1])
+    time, warnings = shared_time([two, one], ["a", "b"])
+    assert (time.tolist(), warnings) == (one.tolist(), ())
+    time, warnings = shared_time([one + 3.0, two], ["a", "b"])
+    np.testing.assert_allclose(time, one)
+    assert warnings
+    # A clock of float32 at an hour is one clock still.
+    late = 3600.0 + one
+    assert not shared_time([late, late.astype(np.float32)], ["a", "b"])[1]
+    with pytest.raises(InputError, match="times differ") as raised:
+        shared_time([one, np.array([0.0, 0.15])], ["a", "b"])
+    assert raised.value.where == "b, frame 1"
+    assert rate_time(3, 50.0, "").tolist() == [0.0, 0.02, 0.04]
+
+
+def test_a_carried_scene_with_meshes_that_collide(tmp_path):
+    """As robosuite writes it: whole paths of the machine that recorded, and a free body's place depends on its mesh."""
+    folder = tmp_path / "assets" / "objects"
+    folder.mkdir(parents=True)
+    corners = [(x, y, z) for x in (0.0, 0.2) for y in (0.0, 0.1) for z in (0.0, 0.1 + x)]
+    outline = ["1 3 7 5", "2 6 8 4", "1 5 6 2", "3 4 8 7", "1 2 4 3", "5 7 8 6"]
+    lines = [f"v {x} {y} {z}" for x, y, z in corners] + [f"f {face}" for face in outline]
+    (folder / "wedge.obj").write_text("\n".join(lines) + "\n")
+    scene = """<mujoco><asset>{look}<mesh name="wedge" file="{objects}/wedge.obj" scale="1 1 0.5"/></asset><worldbody>
+    <geom name="table" type="box" size="1 1 0.1"/>
+    <body name="wedge" pos="0 0 0.3"><freejoint/><geom name="wedge" type="mesh" mesh="wedge"/>{seen}</body>
+    </worldbody></mujoco>"""
+    here = scene.format(objects=folder, look="", seen="")
+    there = scene.format(
+        objects="/home/nobody/robosuite/models/assets/objects",
+        look='<mesh name="look" file="/home/nobody/robosuite/models/assets/look.msh"/>',
+        seen='<geom type="mesh" mesh="look" contype="0" conaffinity="0" group="1"/>',
+    )
+    states, placed = states_of(here, frames=100)
+    path = write(tmp_path / "a", {"demo_0": states}, scenes=there)
+    with pytest.raises(InputError, match=r"geom 'wedge' collides, and its file '/home/nobody.*wedge\.obj' cannot be"):
+        opened(path)
+    request = SceneRequest(
+        scenes=[],
+        trajectory=path,
+        scene_options=SceneOptions(asset_map=(f"/home/nobody/robosuite/models/assets={tmp_path / 'assets'}",)),
+    )
+    loaded, motion = scene_in_motion(request)
+    assert [kind.label for kind in loaded.model.shapes.types()] == ["box", "convex_mesh"]
+    poses = motion.read(range(len(states)))
+    motion.close()
+    np.testing.assert_allclose(poses[:, 0, :, :3], placed, atol=1e-12)
+    # MuJoCo's own contacts of the frame that the states give.
+    model = mujoco.MjModel.from_xml_string(here)
+    data = mujoco.MjData(model)
+    contacts = collidecli.collide(loaded.model, poses)
+    touched = 0
+    for frame, row in enumerate(states):
+        data.qpos[:] = row[1 : 1 + model.nq]
+        mujoco.mj_fwdPosition(model, data)
+        cell = contacts.cell(frame)
+        assert (len(cell.distance) > 0) == (data.ncon > 0)
+        if data.ncon:
+            touched += 1
+            assert cell.distance.min() == pytest.approx(data.contact.dist.min(), abs=2e-6)
+    assert 20 < touched < 100
+
+
+# MuJoCo state arrays: the layout against mj_getState, poses against MuJoCo's own, and every refusal.
+
+RICH = """<mujoco>
+  <size nuserdata="3"/>
+  <worldbody>
+    <body name="hand" mocap="true" pos="0 0 2"><geom size="0.1"/></body>
+    <body name="free"><freejoint/><geom size="0.1"/></body>
+    <body name="ball" pos="1 0 0"><joint type="ball"/><geom size="0.1" pos="0.3 0 0"/></body>
+    <body name="arm" pos="2 0 0"><joint name="hinge" axis="0 1 0"/><geom size="0.1" pos="0.3 0 0"/></body>
+  </worldbody>
+  <equality><weld body1="hand" body2="free" active="false"/></equality>
+  <actuator><general joint="hinge" dyntype="integrator"/></actuator>
+</mujoco>"""
+STATE_FRAMES = 9
+STATE = mujoco.mjtState
+SPECS = [STATE.mjSTATE_FULLPHYSICS, STATE.mjSTATE_PHYSICS, STATE.mjSTATE_INTEGRATION, STATE.mjSTATE_QPOS]
+
+
+@pytest.fixture
+def model():
+    return mujoco.MjModel.from_xml_string(RICH)
+
+
+def shaken(model, seed=0):
+    """Data in which every part of the state has values of its own."""
+    rng = np.random.default_rng(seed)
+    data = mujoco.MjData(model)
+    data.time = rng.uniform(1, 9)
+    for name in ("qvel", "act", "qacc_warmstart", "ctrl", "qfrc_applied", "userdata", "xfrc_applied", "mocap_pos"):
+        part = getattr(data, name)
+        part[...] = rng.normal(size=part.shape)
+    mujoco.mj_integratePos(model, data.qpos, rng.normal(size=model.nv), 1.0)
+    data.mocap_quat[...] = [0.5, -0.5, 0.5, 0.5]
+    return data
+
+
+def state_of(model, data, spec):
+    state = np.empty(mujoco.mj_stateSize(model, spec))
+    mujoco.mj_getState(model, data, state, spec)
+    return state
+
+
+@pytest.mark.parametrize("spec", [*SPECS, STATE.mjSTATE_QPOS | STATE.mjSTATE_MOCAP_POS | STATE.mjSTATE_MOCAP_QUAT])
+def test_the_layout_is_that_of_mj_get_state(model, spec):
+    data = shaken(model)
+    state = state_of(model, data, int(spec))
+    layout = layout_of(model, int(spec), "")
+    assert layout.size == len(state)
+    fields = {
+        "TIME": data.time, "QPOS": data.qpos, "QVEL": data.qvel, "ACT": data.act, "WARMSTART": data.qacc_warmstart,
+        "CTRL": data.ctrl, "QFRC_APPLIED": data.qfrc_applied, "XFRC_APPLIED": data.xfrc_applied,
+        "EQ_ACTIVE": data.eq_active, "MOCAP_POS": data.mocap_pos, "MOCAP_QUAT": data.mocap_quat,
+        "USERDATA": data.userdata,
+    }  # fmt: skip
+    for name, part in layout.columns.items():
+        if name in fields:
+            np.testing.assert_array_equal(state[part], np.ravel(fields[name]), err_msg=name)
+        else:
+            assert part.stop == part.start, name
+    mocap = layout.mocap(state[None])
+    if "MOCAP_POS" in layout.columns:
+        np.testing.assert_array_equal(mocap[0, 0], [*data.mocap_pos[0], -0.5, 0.5, 0.5, 0.5])
+    else:
+        assert mocap is None
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("mjSTATE_FULLPHYSICS", ["FULLPHYSICS"]),
+        ("fullphysics", ["FULLPHYSICS"]),
+        ("Qpos|QVEL", ["QPOS", "QVEL"]),
+        ("qvel, mjstate_qpos", ["QPOS", "QVEL"]),
+        ("time qpos", ["TIME", "QPOS"]),
+    ],
+)
+def test_a_spec_by_name(text, names):
+    expected = 0
+    for name in names:
+        expected |= NAMES[name]
+    assert parse_spec(text) == expected
+
+
+@pytest.mark.parametrize(("text", "words"), [("qpos|speed", "'speed'"), ("QVEL", "no QPOS"), ("qpos,", "''")])
+def test_a_spec_that_is_none(text, words):
+    with pytest.raises(InputError, match=words) as raised:
+        parse_spec(text)
+    assert raised.value.where == "--state-spec"
+
+
+def test_the_layout_is_found_by_size_where_only_one_fits(model):
+    for name in USUAL:
+        layout = layout_of(model, NAMES[name], name)
+        assert find_layout(model, "", layout.size, "x").name == name
+    with pytest.raises(InputError, match="FULLPHYSICS") as raised:
+        find_layout(model, "", 999, "x")
+    assert "--state-spec" in raised.value.fix
+    with pytest.raises(InputError, match="QPOS 12"):
+        find_layout(model, "PHYSICS", 999, "x")
+
+
+def test_a_size_that_two_layouts_have_must_be_named():
+    """A scene at rest has no degree of freedom: QPOS and PHYSICS are both of size zero."""
+    still = mujoco.MjModel.from_xml_string("<mujoco><worldbody><geom size='1'/></worldbody></mujoco>")
+    with pytest.raises(InputError, match="PHYSICS and QPOS") as raised:
+        find_layout(still, "", 0, "x")
+    assert raised.value.fix == "give --state-spec"
+
+
+def opened_states(folder, states, kind="npy", scene=RICH, **options):
+    (folder / "scene.xml").write_text(scene)
+    path = folder / f"states.{kind}"
+    if kind == "npy":
+        np.save(path, states)
+    elif kind == "npz":
+        np.savez(path, state=states, sensordata=np.zeros((2, 2)))
+    else:
+        with h5py.File(path, "w") as file:
+            file["rollout"] = states
+    return scene_in_motion(
+        SceneRequest(scenes=[str(folder / "scene.xml")], trajectory=str(path), recording=RecordingOptions(**options))
+    )[1]
+
+
+@pytest.mark.parametrize("kind", ["npy", "npz", "h5"])
+@pytest.mark.parametrize("spec", SPECS)
+def test_poses_of_states_are_mujocos(model, tmp_path, kind, spec):
+    everything = [[shaken(model, 10 * world + frame) for frame in range(STATE_FRAMES)] for world in range(2)]
+    states = np.array([[state_of(model, data, int(spec)) for data in row] for row in everything])
+    for world in states:
+        if spec in (STATE.mjSTATE_FULLPHYSICS, STATE.mjSTATE_INTEGRATION):
+            world[:, 0] = 3.0 + 0.1 * np.arange(STATE_FRAMES)
+    timed = spec in (STATE.mjSTATE_FULLPHYSICS, STATE.mjSTATE_INTEGRATION)
+    motion = opened_states(tmp_path, states, kind, fps=None if timed else 10.0)
+    held_mocap = spec == STATE.mjSTATE_INTEGRATION
+    assert any("mocap" in warning for warning in motion.warnings) != held_mocap
+    np.testing.assert_allclose(motion.time, 0.1 * np.arange(STATE_FRAMES) + (3.0 if timed else 0.0), atol=1e-12)
+    poses = np.concatenate([motion.read(range(0, 4)), motion.read(range(4, STATE_FRAMES))])
+    np.testing.assert_array_equal(motion.read(range(1, STATE_FRAMES, 3)), poses[1::3])
+    for world, row in enumerate(everything):
+        for frame, data in enumerate(row):
+            mujoco.mj_kinematics(model, data)
+            skip = 0 if held_mocap else 1  # the hand is body 1
+            np.testing.assert_allclose(poses[frame, world, skip:, :3], data.xpos[1 + skip :], atol=1e-12)
+            turn = poses[frame, world, skip:, [6, 3, 4, 5]].T
+            np.testing.assert_allclose(np.abs(np.sum(turn * data.xquat[1 + skip :], axis=1)), 1.0, atol=1e-12)
+    motion.close()
+
+
+def test_a_real_rollout(model, tmp_path):
+    start = np.array([state_of(model, shaken(model, seed), int(SPECS[0])) for seed in range(3)])
+    start[:, 0] = 0.0
+    states, _ = mujoco.rollout.rollout(model, mujoco.MjData(model), start, nstep=STATE_FRAMES)
+    motion = opened_states(tmp_path, states)
+    assert (motion.world_count, len(motion.time)) == (3, STATE_FRAMES)
+    np.testing.assert_allclose(motion.time, 0.002 * np.arange(1, STATE_FRAMES + 1), atol=1e-12)
+    np.testing.assert_allclose(
+        motion.read(range(STATE_FRAMES))[:, :, 1, :3], states[:, :, 1:4].swapaxes(0, 1), atol=1e-12
+    )
+    motion.close()
+
+
+def plain_states(worlds=2):
+    model = mujoco.MjModel.from_xml_string(RICH)
+    size = mujoco.mj_stateSize(model, int(SPECS[0]))
+    states = np.zeros((worlds, STATE_FRAMES, size))
+    states[..., 0] = 0.1 * np.arange(STATE_FRAMES)
+    states[..., 4] = states[..., 8] = 1.0  # w of the free and of the ball joint
+    return states
+
+
+@pytest.mark.parametrize("dtype", [">f8", "<f4", ">f4"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_other_number_types_and_orders(tmp_path, dtype, order):
+    expected = opened_states(tmp_path, plain_states()).read(range(STATE_FRAMES))
+    found = opened_states(tmp_path, np.array(plain_states(), dtype, order=order)).read(range(STATE_FRAMES))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_clocks_that_differ_count_from_the_first_frame(tmp_path):
+    states = plain_states()
+    states[1, :, 0] += 7.0
+    motion = opened_states(tmp_path, states)
+    assert any("clocks differ" in warning for warning in motion.warnings)
+    np.testing.assert_allclose(motion.time, 0.1 * np.arange(STATE_FRAMES), atol=1e-12)
+    motion.read(range(STATE_FRAMES))
+
+
+def test_worlds_that_do_not_keep_step_are_refused_at_the_frame(tmp_path):
+    states = plain_states()
+    states[1, 5:, 0] += 0.01
+    motion = opened_states(tmp_path, states)
+    motion.read(range(0, 5))
+    with pytest.raises(InputError, match="times differ") as raised:
+        motion.read(range(4, 8))
+    assert raised.value.where.endswith("[1], frame 5")
+    assert "--fps" in raised.value.fix
+    opened_states(tmp_path, states, fps=10.0).read(range(STATE_FRAMES))
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "words"),
+    [
+        (lambda s: s[0, 4, :1].fill(np.nan), {}, ("time is nan", "[0], frame 4")),
+        (lambda s: s[0, 4, :1].fill(0.0), {}, ("decreases", "[0], frame 4")),
+        (lambda s: s[1, 3, 8:9].fill(1.1), {}, ("norm 1.1", "[1], frame 3", "'ball'")),
+        (lambda s: s[1, 3, 1:2].fill(np.inf), {}, ("qpos[0] is inf", "[1], frame 3", "'free'")),
+        (lambda s: None, {"state_spec": "INTEGRATION"}, ("and INTEGRATION of this scene",)),
+        (lambda s: None, {"fps": 0.0}, ("above zero",)),
+        (lambda s: None, {"fps": float("nan")}, ("above zero",)),
+    ],
+)
+def test_refusals_of_states(tmp_path, change, options, words):
+    states = plain_states()
+    change(states)
+    with pytest.raises(InputError) as raised:
+        opened_states(tmp_path, states, **options).read(range(STATE_FRAMES))
+    for word in words:
+        assert word in str(raised.value)
+    assert raised.value.fix
+
+
+@pytest.mark.parametrize(
+    ("states", "words"),
+    [
+        (np.zeros((2, 0, 5)), "no state in it"),
+        (np.zeros((0, 3, 5)), "no state in it"),
+        (np.zeros((2, 3)), "a state has 3 numbers"),
+    ],
+)
+def test_shapes_that_are_none(tmp_path, states, words):
+    with pytest.raises(InputError, match=words):
+        opened_states(tmp_path, states)
+
+
+def test_integers_named_states_are_no_states(tmp_path):
+    with pytest.raises(InputError, match="not floats"):
+        opened_states(tmp_path, np.zeros((2, 3, 4), int), "npz")
+
+
+def test_a_layout_without_time_needs_the_rate(tmp_path):
+    with pytest.raises(InputError, match="contains no times") as raised:
+        opened_states(tmp_path, plain_states()[..., 1:13], state_spec="QPOS")
+    assert "--fps" in raised.value.fix
+
+
+# Deformable objects of demonstrations in the worlds of a scene of several environments.
+
+
+def deformable_model():
+    """Worlds 0 and 1 of one template, world 2 of another; each has a cloth and a towel of one particle."""
+    builder = ModelBuilder()
+    for root, origin in (("/envs/env_0", 0.0), ("/envs/env_2", 20.0)):
+        builder.begin_world(root, [origin, 0, 0, 0, 0, 0, 1])
+        builder.add_particles([[origin, 0, 1]], radius=0.0, key=f"{root}/cloth")
+        builder.add_particles([[origin, 0, 2]], radius=0.0, key=f"{root}/towel")
+        builder.end_world()
+        if not origin:
+            builder.repeat_world(0, "/envs/env_1", [10, 0, 0, 0, 0, 0, 1])
+    return builder.finalize()
+
+
+def test_each_demonstration_moves_the_objects_of_its_world(tmp_path):
+    held = deformable_model()
+    assert held.world_template.tolist() == [0, 0, 1]
+    with h5py.File(tmp_path / "m.h5", "w") as file:
+        for world in (0, 2):
+            file[f"d{world}/deformable_object/cloth/nodal_position"] = np.full((2, 1, 3), 0.5 + world)
+        file.create_group("d1")
+        origins = held.world_pose[:, :3]
+        states = DeformableStates([[file[f"d{world}"]] for world in range(3)], held, origins, "m.h5")
+        found = states.read(range(2))
+    row_of = {path: row for row, path in enumerate(held.particles.path)}
+    first, third = row_of["/envs/env_0/cloth"], row_of["/envs/env_2/cloth"]
+    np.testing.assert_allclose(found[:, 0, first], [[0.5, 0.5, 0.5]] * 2)
+    np.testing.assert_allclose(found[:, 1, first], [[10.0, 0.0, 1.0]] * 2)  # rests
+    np.testing.assert_allclose(found[:, 2, third], [[22.5, 2.5, 2.5]] * 2)
+    np.testing.assert_allclose(found[:, 1, row_of["/envs/env_0/towel"]], [[10.0, 0.0, 2.0]] * 2)
+    assert "towel" in states.warnings[0]
+
+
+# Arrays of .npy and .npz files: headers that lie, objects, damage.
+
+
+def header(shape: str, descr: str = "'<f8'", version: bytes = b"\x01\x00") -> bytes:
+    text = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".encode()
+    length = len(text).to_bytes(2 if version == b"\x01\x00" else 4, "little")
+    return b"\x93NUMPY" + version + length + text
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (header("(1000000000000, 1000000000000)") + bytes(80), "declares"),
+        (header("(10,)") + bytes(79), "declares 80 bytes"),
+        (header("(10,)") + bytes(81), "declares 80 bytes"),
+        (header("(-1,)") + bytes(8), "cannot be read|shape"),
+        (header("(1,)", "'|O'") + bytes(8), "pickled"),
+        (header("(1,)", "'no type'") + bytes(8), "cannot be read"),
+        (header("(1,)", version=b"\x09\x00") + bytes(8), "cannot be read|9.0"),
+        (b"\x93NUMPY\x01\x00\xff", "cannot be read"),
+        (b"\x93NUMPY\x01\x00\x04\x00(((((", "cannot be read"),
+    ],
+)
+def test_headers_that_lie(tmp_path, data, words):
+    path = str(tmp_path / "a.npy")
+    (tmp_path / "a.npy").write_bytes(data)
+    for read in (npy_header, read_npy):
+        with pytest.raises(InputError, match=words) as raised:
+            read(path)
+        assert "a.npy" in raised.value.where
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("states.npy", data)
+    with pytest.raises(InputError, match=words):
+        npz_headers(str(tmp_path / "a.npz"))
+
+
+def test_a_later_header_version_is_read(tmp_path):
+    (tmp_path / "a.npy").write_bytes(header("(2,)", version=b"\x02\x00") + np.array([1.5, 2.5]).tobytes())
+    assert npy_header(str(tmp_path / "a.npy")).shape == (2,)
+    assert read_npy(str(tmp_path / "a.npy")).tolist() == [1.5, 2.5]
+
+
+def test_an_array_beyond_memory_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    np.savez_compressed(tmp_path / "a.npz", states=np.zeros((1000, 100)))
+    monkeypatch.setattr("collidecli.storage.input_limits.LEAST_LIMIT", 500)
+    monkeypatch.setattr("collidecli.storage.input_limits.free_memory", lambda: 1000)
+    with pytest.raises(InputError, match=r"needs 1.53 MiB of memory, and the limit is 500 B") as raised:
+        read_npz(str(tmp_path / "a.npz"), "states")
+    assert ".npy" in raised.value.fix
+
+
+def test_damage_within_is_told(tmp_path):
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, states=np.random.default_rng(0).normal(size=(50, 20)))
+    data = bytearray(buffer.getvalue())
+    data[400:440] = bytes(40)
+    (tmp_path / "a.npz").write_bytes(data)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_npz(str(tmp_path / "a.npz"), "states")
+
+
+def test_an_array_that_is_not_there(tmp_path):
+    np.savez(tmp_path / "a.npz", states=np.zeros(3))
+    with pytest.raises(InputError, match="no array 'b'") as raised:
+        read_npz(str(tmp_path / "a.npz"), "b")
+    assert "states" in raised.value.fix
