@@ -1,4 +1,4 @@
-"""`collide batch`: plans, killed workers, resumption, failures, refusals."""
+"""`collide batch`: plans, killed workers, resumption, failures, full disks, warnings, tables, refusals."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import h5py
+import numpy as np
 import psutil
 import pyarrow
 import pyarrow.parquet as parquet
@@ -480,3 +481,178 @@ def test_each_demonstration_is_an_episode(jobs, collide):
     words = ("--demos", "demo_1", "--gap", "0.2", "--device", "cpu", "--json")
     alone = collide("run", "-t", "demos.hdf5", *words, "-o", "one.h5")
     assert json.loads(alone.out)["content_sha256"] == rows[1]["content_sha256"]
+
+
+@pytest.fixture
+def two_jobs(here: Path) -> Path:
+    """The current folder with jobs.toml: two jobs of three recordings each."""
+    (here / "demos").mkdir()
+    for number in range(3):
+        write_motion(here / "demos" / f"d{number}.h5", 5 + number)
+    (here / "jobs.toml").write_text(JOBS + JOBS.replace("balls", "again\\u001b").replace("0.02", "0.03"))
+    return here
+
+
+def test_plan_shows_what_it_does(two_jobs, collide, monkeypatch):
+    seen = []
+
+    class Bar:
+        def __init__(self, doing: str) -> None:
+            self._doing = doing
+
+        def __call__(self, done: int, total: int) -> None:
+            seen.append((self._doing, done, total))
+
+        def compiling(self, done: int, total: int) -> None:
+            """Kernels are compiled or not, by the cache of the machine."""
+
+    @contextmanager
+    def bar(console, doing: str, before: str, noun: str):
+        seen.append((doing, before, noun))
+        yield Bar(doing)
+
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("collidecli.report.progress.frame_progress", bar)
+    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    assert seen == [
+        ("hashing", "reading scenes", "recordings"),
+        *(("hashing", number, 6) for number in range(1, 7)),
+        ("estimating job balls", "", "frames"),
+        ("estimating job again\\x1b", "", "frames"),
+    ]
+
+
+def test_tables_name_a_failed_recording_once(here, collide):
+    (here / "demos").mkdir()
+    write_motion(here / "demos" / "good.h5", 5)
+    (here / "demos" / "bad.h5").write_bytes(b"junk")
+    (here / "jobs.toml").write_text(JOBS)
+    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    work_shard("B", 0)
+    shown = collide("batch", "status", "B").out
+    assert shown.count("bad.h5") == 1, shown
+    assert "worker time" in shown
+    state = json.loads(collide("batch", "status", "B", "--json").out)
+    assert state["failures"][0]["message"].count("bad.h5") == 1
+    gathered = collide("batch", "gather", "B", "-o", "all.parquet").out
+    assert "failed    1, without a row" in gathered
+    assert json.loads(collide("batch", "gather", "B", "-o", "x.parquet", "--json").out)["failed"] == 1
+
+
+@pytest.mark.parametrize(("spent", "words"), [(5.7168, "5.72 s"), (3599.0, "3599 s"), (5400.0, "1.50 h")])
+def test_the_time_of_a_host_is_readable_for_short_and_long_batches(here, collide, spent, words):
+    (here / "demos").mkdir()
+    write_motion(here / "demos" / "good.h5", 5)
+    (here / "jobs.toml").write_text(JOBS)
+    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    (episode,) = read_plan(Store("B")).episodes
+    keys = {"keys": [episode.key, "of another plan"]}
+    Store("B").log({"event": "shard", "host": "h", "done": 3, "seconds": spent, "time": 1.0, **keys})
+    assert words in collide("batch", "status", "B").out
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_command_says_what_it_computed(two_jobs, collide):
+    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    assert "computed now" not in collide("batch", "status", "B").out
+    for computed in (6, 0):
+        answer = collide("batch", "work", "B", "--slot", "0/1", "--json")
+        assert (answer.code, json.loads(answer.out)["computed"]) == (0, computed)
+    answer = collide("batch", "work", "B", "--slot", "7/8")
+    assert re.search(r"computed now +0", answer.out)
+    assert "slot 7/8 has no shard: the plan has 2" in answer.err
+
+
+@pytest.mark.usefixtures("in_process")
+def test_failures_are_told_with_quiet_too_and_tried_again_on_request(two_jobs, collide):
+    (two_jobs / "demos" / "bad.h5").write_bytes(b"junk")
+    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    answer = collide("batch", "work", "B", "--slot", "0/1", "--quiet")
+    assert (answer.code, answer.out) == (1, "")
+    assert "2 of 8 episodes failed" in answer.err
+    write_motion(two_jobs / "demos" / "bad.h5", 4)
+    assert collide("batch", "work", "B", "--slot", "0/1").code == 1
+    again = collide("batch", "work", "B", "--slot", "0/1", "--retry-failed", "--json")
+    assert (again.code, json.loads(again.out)["computed"]) == (0, 2)
+
+
+def test_a_watcher_waits_for_the_plan(two_jobs, collide):
+    assert collide("batch", "plan", "jobs.toml", "-o", "A").code == 0
+    for shard in range(2):
+        work_shard("A", shard)
+    planner = threading.Timer(0.5, lambda: Path("A").rename("B"))
+    planner.start()
+    state = collide("batch", "status", "B", "--watch", "--interval", "0.1", "--json")
+    assert json.loads(state.out)["left"] == 0
+    assert "waiting for it" in state.err
+
+
+def test_warnings_of_runs_are_counted(here, collide):
+    (here / "jobs.toml").write_text(JOBS)
+    (here / "demos").mkdir()
+    for number in range(3):
+        write_motion(here / "demos" / f"d{number}.h5", 5 + number)
+    with h5py.File(here / "demos" / "d1.h5", "a") as file:
+        file["mocap_q"] = np.zeros((len(file["time"]), 1, 0, 7))
+    compute(collide, "B")
+    state = result(collide("batch", "status", "B", "--json"))
+    missing, mocap = state["run_warnings"]
+    assert (missing["episodes"], mocap) == (
+        3,
+        {
+            "message": "/mocap_q is ignored: it applies to /joint_q only",
+            "episodes": 1,
+            "motion": str(here / "demos" / "d1.h5"),
+        },
+    )
+    assert "far" in missing["message"]
+    assert missing["motion"].startswith(str(here / "demos"))
+    shown = collide("batch", "status", "B")
+    assert re.search(r"3 +.*far", shown.out)
+    assert shown.err == ""
+    (event,) = [name for name in Path("B/events").iterdir() if b"mocap" in name.read_bytes()]
+    for damaged in ({"x": [1]}, {"x": []}, [], {"x": [["a"]]}):
+        event.write_text(json.dumps({**json.loads(event.read_text()), "run_warnings": damaged}))
+        refused = collide("batch", "status", "B")
+        assert (refused.code, "is no event of a batch: its run_warnings" in refused.err) == (2, True)
+
+
+COUNT = 12
+
+
+def mount(*words: str) -> bool:
+    """Whether the command mount has done it: a user without that right cannot."""
+    return subprocess.run(["mount", "-t", "tmpfs", *words], stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+@pytest.fixture
+def small(here: Path):
+    """A file system of its own in the folder small, with too little space for the batch of jobs.toml."""
+    (here / "demos").mkdir()
+    for number in range(COUNT):
+        write_motion(here / "demos" / f"d{number}.h5", 5 + number)
+    (here / "jobs.toml").write_text(JOBS)
+    (here / "small").mkdir()
+    try:
+        mounted = mount("-o", "size=500k", "tmpfs", "small")
+    except FileNotFoundError:
+        mounted = False
+    if not mounted:
+        pytest.skip("no file system can be mounted")
+    yield here / "small"
+    subprocess.run(["umount", "-l", "small"], cwd=here, check=True)
+
+
+def test_a_full_disk_ends_a_batch_which_goes_on_where_there_is_space(small, collide):
+    compute(collide, "whole")
+    assert collide("batch", "plan", "jobs.toml", "-o", "small/B", "--shard-seconds", "1e-9").code == 0
+    full = collide("batch", "run", "small/B", "--workers", "2")
+    assert full.code == 3
+    assert "no space left" in full.err
+    assert "Traceback" not in full.err
+    kept = list(open_store("small/B").results())
+    assert 0 < len(kept) < COUNT
+    assert mount("-o", "remount,size=20m", "tmpfs", "small")
+    assert collide("batch", "run", "small/B", "--workers", "1").code == 0
+    assert dataset(collide, "small/B") == dataset(collide, "whole")
+    assert not list(Path("small/B").rglob("*.partial")), "of the other worker, which was ended"

@@ -1,7 +1,8 @@
-"""Groups of contacts beside /rigid_contacts through the verbs: hydroelastic surfaces, contacts of particles."""
+"""Groups of contacts beside /rigid_contacts through the verbs: check, diff, export, merge, report, Python."""
 
 from __future__ import annotations
 
+import csv
 import json
 from dataclasses import replace
 
@@ -10,9 +11,12 @@ import pytest
 
 import collidecli
 from collidecli.commands.merge import MergePlan, merge_episodes
+from collidecli.commands.report import ReportRequest, report
 from collidecli.errors import InputError
+from collidecli.report.report_page import report_page
 from collidecli.scene.motion import Episodes
-from collidecli.scene.tables import groups_of_cells
+from collidecli.scene.options import GROUP_NAMES
+from collidecli.scene.tables import GROUPS, groups_of_cells
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
 from tests.support.contact_groups import OF_CELLS, block_with_groups, changed, differences_from
@@ -442,3 +446,252 @@ def test_episodes_of_other_lengths_are_merged_with_their_groups(made):
                         for key, pair in rows.lists.items():
                             assert all(np.array_equal(*both) for both in zip(found[name].lists[key], pair, strict=True))
     assert check_file("m.h5") == []
+
+
+@pytest.fixture
+def every_group():
+    return block_with_groups(MODEL, FRAMES, groups=GROUPS)
+
+
+@pytest.fixture
+def made_of_every_group(tmp_path, monkeypatch, every_group):
+    """a.h5 with all groups, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    write_contact_set(tmp_path / "a.h5", MODEL, every_group)
+    return tmp_path
+
+
+def csv_rows(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_group_as_csv(made_of_every_group, collide, every_group):
+    answer = collide("export", "a.h5", "--to", "csv", "--group", "soft_contacts", "-o", "soft.csv", "--json")
+    assert answer.code == 0, answer.err
+    soft = every_group.groups["soft_contacts"]
+    result, rows = json.loads(answer.out), csv_rows(made_of_every_group / "soft.csv")
+    assert (result["group"], result["contacts"]) == ("soft_contacts", soft.row_count)
+    assert result["left_out"] == []
+    assert len(rows) == soft.row_count
+    cell = np.repeat(np.arange(len(soft.cell_counts)), soft.cell_counts)
+    bodies = ("", *MODEL.bodies.path)
+    for k in (0, 7, len(rows) - 1):
+        row, columns = rows[k], soft.columns
+        assert (int(row["frame"]), int(row["world"])) == divmod(int(cell[k]), MODEL.world_count)
+        assert row["shape"] == MODEL.shapes.path[columns["shape"][k]]
+        assert row["body"] == bodies[MODEL.shapes.body[columns["shape"][k]] + 1]
+        assert row["kind"] == ("vertex", "edge", "face")[columns["kind"][k]]
+        assert [int(row[f"indices_{n}"]) for n in range(3)] == columns["indices"][k].tolist()
+        assert float(row["point_world_y"]) == columns["point_world"][k, 1]
+        assert np.float32(row["barycentric_2"]) == columns["barycentric"][k, 2]
+
+
+def test_faces_have_the_shapes_of_their_patches(made_of_every_group, collide, every_group):
+    answer = collide("export", "a.h5", "--to", "csv", "--group", "hydro_faces", "-o", "f.csv", "--json")
+    assert answer.code == 0, answer.err
+    assert any(one.startswith("vertices: ") for one in json.loads(answer.out)["left_out"])
+    patches, faces = every_group.groups["hydro_patches"].columns, every_group.groups["hydro_faces"].columns
+    rows = csv_rows(made_of_every_group / "f.csv")
+    assert [int(row["patch"]) for row in rows] == faces["patch"].tolist()
+    for side in ("shape0", "shape1"):
+        assert [row[side] for row in rows] == [MODEL.shapes.path[s] for s in patches[side][faces["patch"]]]
+    assert [float(row["pressure"]) for row in rows] == faces["pressure"].tolist()
+
+
+def test_a_group_as_npz_has_its_lists(made_of_every_group, collide, every_group):
+    faces = every_group.groups["hydro_faces"]
+    lengths, values = faces.lists["vertices"]
+    assert collide("export", "a.h5", "--to", "npz", "--group", "hydro_faces", "-o", "f.npz").code == 0
+    arrays = np.load(made_of_every_group / "f.npz")
+    assert np.array_equal(arrays["vertices"], values)
+    assert np.array_equal(arrays["vertex_start"], np.concatenate([[0], np.cumsum(lengths)]))
+    assert np.array_equal(arrays["patch"], faces.columns["patch"])
+    assert np.array_equal(np.diff(arrays["cell_start"]), faces.cell_counts)
+    frames = ("--frames", "2:5", "--world", "0,2", "--exclude", "egg")
+    assert collide("export", "a.h5", "--to", "npz", "--group", "hydro_faces", "-o", "s.npz", *frames).code == 0
+    part = np.load(made_of_every_group / "s.npz")
+    cell = np.repeat(np.arange(len(faces.cell_counts)), faces.cell_counts)
+    shapes = [
+        every_group.groups["hydro_patches"].columns[name][faces.columns["patch"]] for name in ("shape0", "shape1")
+    ]
+    inside = (cell % 3 != 1) & (cell // 3 >= 2) & (cell // 3 < 5) & (shapes[0] != 4) & (shapes[1] != 4)
+    assert 0 < inside.sum() < len(inside)
+    assert np.array_equal(part["patch"], faces.columns["patch"][inside])
+    assert np.array_equal(np.diff(part["vertex_start"]), lengths[inside])
+    assert np.array_equal(part["vertices"], values[np.repeat(inside, lengths)])
+
+
+@pytest.mark.parametrize("name", GROUP_NAMES)
+def test_npz_has_every_column(made_of_every_group, collide, every_group, name):
+    assert collide("export", "a.h5", "--to", "npz", "--group", name, "-o", "g.npz").code == 0
+    arrays, held = np.load(made_of_every_group / "g.npz"), every_group.groups[name]
+    for column, values in held.columns.items():
+        assert arrays[column].dtype == values.dtype
+        assert np.array_equal(arrays[column], values), column
+
+
+def test_a_group_as_parquet(made_of_every_group, collide, every_group):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    args = ("--to", "parquet", "--group", "hydro_patches", "-o", "p.parquet")
+    assert collide("export", "a.h5", *args).code == 0
+    table = parquet.read_table(made_of_every_group / "p.parquet")
+    patches = every_group.groups["hydro_patches"].columns
+    assert table["force_z"].to_pylist() == patches["force"][:, 2].tolist()
+    assert table.schema.field("force_z").metadata[b"unit"] == b"N"
+    assert "shape0" in table.column_names
+
+
+def test_soft_contacts_in_the_layout_of_newton(made_of_every_group, collide, every_group):
+    answer = collide("export", "a.h5", "--to", "newton", "-o", "n.npz", "--json")
+    assert answer.code == 0, answer.err
+    soft, arrays = every_group.groups["soft_contacts"], np.load(made_of_every_group / "n.npz")
+    single = soft.columns["kind"] == 0
+    assert 0 < single.sum() < len(single)
+    assert np.array_equal(arrays["soft_contact_particle"], soft.columns["indices"][single, 0])
+    assert np.array_equal(arrays["soft_contact_shape"], soft.columns["shape"][single])
+    assert np.array_equal(arrays["soft_contact_body_pos"], soft.columns["point_body"][single])
+    assert np.array_equal(arrays["soft_contact_normal"], soft.columns["normal"][single])
+    cell = np.repeat(np.arange(len(soft.cell_counts)), soft.cell_counts)[single]
+    assert np.array_equal(arrays["soft_contact_count"], np.bincount(cell, minlength=18).reshape(6, 3))
+    left_out = json.loads(answer.out)["left_out"]
+    assert any(f"{int((~single).sum())} soft contacts of edges and faces" in one for one in left_out)
+    assert any(one.startswith("hydro_patches: a table of its own") for one in left_out)
+    assert not any(one.startswith("soft_contacts:") for one in left_out)
+
+
+def test_a_group_that_a_set_or_a_format_lacks_is_refused(made_of_every_group, collide):
+    write_contact_set(made_of_every_group / "b.h5", MODEL, made_up_block(MODEL, FRAMES))
+    answer = collide("export", "b.h5", "--to", "csv", "--group", "soft_contacts", "-o", "x.csv")
+    assert answer.code == 2
+    assert "there is no group 'soft_contacts'" in answer.err
+    answer = collide("export", "a.h5", "--to", "dart", "--group", "soft_contacts", "-o", "x.npz")
+    assert answer.code == 2
+    assert "use it with csv, parquet, npz" in answer.err
+    assert not list(made_of_every_group.glob("x.*"))
+
+
+def test_names_of_options_are_those_of_the_groups():
+    assert tuple(group.name for group in GROUPS) == GROUP_NAMES
+
+
+def test_surfaces_in_a_usd_layer(made_of_every_group, collide, every_group):
+    from pxr import Usd, UsdGeom
+
+    assert collide("export", "a.h5", "--to", "usd", "-o", "a.usda", "--frames", "1:4").code == 0
+    stage = Usd.Stage.Open(str(made_of_every_group / "a.usda"))
+    faces, patches = every_group.groups["hydro_faces"], every_group.groups["hydro_patches"]
+    lengths, values = faces.lists["vertices"]
+    start, first = (np.concatenate([[0], np.cumsum(counts)]) for counts in (faces.cell_counts, lengths))
+    patch_start = np.concatenate([[0], np.cumsum(patches.cell_counts)])
+    seen = 0
+    for frame in range(1, 4):
+        code = frame * 0.01 * stage.GetTimeCodesPerSecond()
+        for world in range(3):
+            cell = frame * 3 + world
+            rows = slice(start[cell], start[cell + 1])
+            mesh = UsdGeom.Mesh.Get(stage, f"/collide_contacts/world_{world}/hydro_faces")
+            counts = np.array(mesh.GetFaceVertexCountsAttr().Get(code))
+            assert counts.tolist() == lengths[rows].tolist()
+            seen += len(counts)
+            assert np.array(mesh.GetFaceVertexIndicesAttr().Get(code)).tolist() == list(range(counts.sum()))
+            points = np.array(mesh.GetPointsAttr().Get(code)).reshape(-1, 3)
+            assert np.array_equal(points, values[first[rows.start] : first[rows.stop]].astype(np.float32))
+            primvars = UsdGeom.PrimvarsAPI(mesh.GetPrim())
+            pressure = np.array(primvars.GetPrimvar("pressure").Get(code))
+            assert np.array_equal(pressure, faces.columns["pressure"][rows].astype(np.float32))
+            shape0 = patches.columns["shape0"][faces.columns["patch"][rows]]
+            assert np.array_equal(np.array(primvars.GetPrimvar("shape0").Get(code)), shape0)
+            centers = UsdGeom.Points.Get(stage, f"/collide_contacts/world_{world}/hydro_patches")
+            force = np.array(UsdGeom.PrimvarsAPI(centers.GetPrim()).GetPrimvar("force").Get(code)).reshape(-1, 3)
+            held = patches.columns["force"][patch_start[cell] : patch_start[cell + 1]]
+            assert np.array_equal(force, held.astype(np.float32))
+    assert seen > 3
+    answer = collide("export", "a.h5", "--to", "usd", "-o", "b.usda", "--json")
+    left_out = json.loads(answer.out)["left_out"]
+    assert [one.split(":")[0] for one in left_out if "table of its own" in one] == list(GROUP_NAMES[2:])
+
+
+LONG, WORLDS = 160, 3
+LONG_MODEL = small_model(WORLDS)
+BIN = 2
+NAMES = ("hydro_patches", "soft_contacts", "self_contacts")
+
+
+@pytest.fixture(scope="module")
+def long_block():
+    return block_with_groups(LONG_MODEL, LONG)
+
+
+def parts(path):
+    return report(ReportRequest(str(path), subsets=True)).as_dict()["subsets"]["listed"]
+
+
+def test_parts_have_their_rows_of_groups(long_block, tmp_path):
+    write_contact_set(tmp_path / "a.h5", LONG_MODEL, long_block)
+    listed = parts(tmp_path / "a.h5")
+    assert [one["kind"] for one in listed] == ["world"] * 3 + ["body"] * 4 + ["shape"]
+    for one in listed:
+        for name in NAMES:
+            held = long_block.groups[name]
+            columns = held.columns
+            cell = np.repeat(np.arange(len(held.cell_counts)), held.cell_counts)
+            shapes = [columns[key] for key in ("shape0", "shape1", "shape") if key in columns]
+            mine = np.ones(len(cell), bool)
+            if one["kind"] == "world":
+                mine = cell % WORLDS == one["row"]
+            elif not shapes:
+                assert name not in one["groups"]
+                continue
+            else:
+                row = one["row"] + 1 if one["kind"] == "body" else one["row"]  # body k has shape k + 1
+                mine = np.any([shape == row for shape in shapes], axis=0)
+            found = one["groups"][name]
+            frame = cell[mine] // WORLDS // BIN
+            assert found["rows"] == mine.sum() > 0
+            np.testing.assert_allclose(found["per_frame"], np.bincount(frame, minlength=LONG // BIN) / BIN)
+            if name == "hydro_patches":
+                size = np.linalg.norm(columns["force"][mine], axis=1)
+                np.testing.assert_allclose(found["force"], np.bincount(frame, size, LONG // BIN) / BIN)
+            else:
+                assert "force" not in found
+
+
+def test_the_page_shows_them(long_block, tmp_path, collide):
+    write_contact_set(tmp_path / "a.h5", LONG_MODEL, long_block)
+    text = report_page(report(ReportRequest(str(tmp_path / "a.h5"), subsets=True)).as_dict())
+    for words, number in (
+        ("Soft contacts in a frame, mean of 2 frames", 8),
+        ("Self contacts in a frame, mean of 2 frames", 3),
+        ("Hydro patches in a frame, mean of 2 frames", 8),
+        ("Sum of nominal forces in a frame, mean of 2 frames", 8),
+    ):
+        assert text.count(words) == 2 * number, words  # title and name of a chart
+
+
+def test_a_selection_of_worlds_selects_rows_of_groups(long_block, tmp_path):
+    write_contact_set(tmp_path / "a.h5", LONG_MODEL, long_block)
+    result = report(ReportRequest(str(tmp_path / "a.h5"), worlds=(1,), subsets=True)).as_dict()
+    held = long_block.groups["soft_contacts"].cell_counts
+    assert result["groups"]["counts"]["soft_contacts"]["rows"] == held[1::WORLDS].sum()
+    bodies = [one["groups"]["soft_contacts"]["rows"] for one in result["subsets"]["listed"]]
+    assert len(bodies) == 5
+    assert sum(bodies) == held[1::WORLDS].sum()
+
+
+def test_a_world_with_contacts_of_particles_alone_can_be_selected(long_block, tmp_path):
+    none = replace(long_block, cell_counts=np.zeros_like(long_block.cell_counts))
+    none = replace(none, columns={name: values[:0] for name, values in long_block.columns.items()})
+    none = replace(none, groups={name: long_block.groups[name] for name in ("soft_contacts", "self_contacts")})
+    write_contact_set(tmp_path / "a.h5", LONG_MODEL, none)
+    listed = parts(tmp_path / "a.h5")
+    assert [one["kind"] for one in listed] == ["world"] * 3 + ["body"] * 4 + ["shape"]
+    assert all(one["contacts"] == 0 and one["groups"]["soft_contacts"]["rows"] > 0 for one in listed)
+    text = report_page(report(ReportRequest(str(tmp_path / "a.h5"), subsets=True)).as_dict())
+    assert text.count("Soft contacts in a frame, mean of 2 frames") == 2 * 8
+
+
+def test_a_force_that_is_not_finite_is_refused(long_block, tmp_path):
+    write_contact_set(tmp_path / "a.h5", LONG_MODEL, changed(long_block, "hydro_patches", "force", 3, np.nan))
+    with pytest.raises(InputError, match="/hydro_patches/force: is not finite"):
+        parts(tmp_path / "a.h5")

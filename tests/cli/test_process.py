@@ -1,4 +1,4 @@
-"""What only a process of its own shows: help without heavy imports, signals, closed pipes, a terminal."""
+"""The process that waits and the one that works: crashes, signals, pipes, terminals."""
 
 from __future__ import annotations
 
@@ -6,20 +6,446 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 
+import h5py
+import numpy as np
 import psutil
 import pytest
 
 from collidecli.cli.main import VERBS, main
 from collidecli.cli.stop import GRACE_SECONDS
+from collidecli.errors import InputError
 from collidecli.escaping import printable
+from collidecli.storage.process_activity import Board, reading, show_on
 from tests.cli.conftest import write_motion
+from tests.cli.test_recordings import falling, write_demos
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "contacts_1_1.h5"
+CRASH = "os.kill(os.getpid(), signal.SIGSEGV)"
+LASTING = """
+print("ready", flush=True)
+sys.stdin.read()
+"""
+"""Until it is ended, or told to go on."""
+PATIENCE = 60.0
+"""[s] for what happens in a moment: a busy machine takes many; only what never happens takes all."""
+
+
+def script(work: str, before: str = "") -> list[str]:
+    """A process whose guarded work is `work`."""
+    start = "import os, signal, sys, time\nfrom collidecli.cli.guard import guarded\n"
+    start += "from collidecli.storage.process_activity import reading\n"
+    start += "from collidecli.storage.atomic_output import AtomicOutput\n"
+    body = textwrap.indent(textwrap.dedent(work).strip() + "\nreturn 0", "    ")
+    return [sys.executable, "-c", f"{start}{before}\ndef work():\n{body}\nsys.exit(guarded(work))"]
+
+
+def answer(work: str, before: str = "", args: tuple[str, ...] = ()) -> tuple[int, str, str]:
+    done = subprocess.run([*script(work, before), *args], capture_output=True, text=True, timeout=PATIENCE)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("code", [0, 1, 3, 70])
+def test_the_childs_exit_code_and_output_are_the_commands(code):
+    work = f"print('out'); print('err', file=sys.stderr)\nreturn {code}"
+    assert answer(work) == (code, "out\n", "err\n")
+
+
+@pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGBUS"])
+def test_a_crash_while_reading_is_the_inputs_fault(name):
+    work = f"with reading('scene', 'some/pile.usdc'):\n    os.kill(os.getpid(), signal.{name})"
+    code, out, err = answer(work)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"error: some/pile.usdc: reading the scene crashed the library that reads it ({name})\n  ")
+    assert len(err.splitlines()) == 2
+
+
+def test_a_library_that_ends_the_process_is_a_crash():
+    code, out, err = answer("with reading('scene', 'a.xml'):\n    os._exit(1)")
+    assert (code, out) == (2, "")
+    assert err.startswith("error: a.xml: reading the scene crashed the library that reads it (exit code 1)\n")
+
+
+def test_a_crash_elsewhere_is_our_own():
+    code, _, err = answer(f"with reading('scene', 'a.xml'):\n    pass\n{CRASH}")
+    assert code == 70
+    assert err.startswith("error: internal error: collide crashed (SIGSEGV)\n  please report it")
+    assert "a.xml" not in err
+
+
+def test_a_crash_of_the_engine_is_our_own_though_frames_are_being_read():
+    # The trace of the crashed thread names the engine's files.
+    crash = "exec(compile('import os, signal; ' + CRASH, '/x/collidecli/engine/pipeline.py', 'exec'))"
+    assert answer(f"with reading('motion', 'a.h5'):\n    {crash}", f"CRASH = {CRASH!r}")[0] == 70
+    assert (
+        answer(f"with reading('motion', 'a.h5'):\n    {crash.replace('engine', 'files')}", f"CRASH = {CRASH!r}")[0] == 2
+    )
+
+
+def test_verbose_shows_where_it_crashed():
+    work = f"with reading('scene', 'a.xml'):\n    {CRASH}"
+    assert "Current thread" not in answer(work)[2]
+    code, _, err = answer(work, args=("-v",))
+    assert code == 2
+    assert "Current thread" in err
+    assert "in work" in err
+
+
+@pytest.mark.parametrize("limit", [0, 200])
+def test_reading_ends_at_the_memory_limit(limit):
+    """limit: in MiB; 0 is half of the free memory, which is replaced by 200 MiB."""
+    before = """
+import time
+from collidecli.storage import reading_limit
+from collidecli.storage.input_limits import limited_reading
+reading_limit.LEAST_LIMIT = 1
+reading_limit.free_memory = lambda: 400 << 20
+"""
+    work = f"""
+with limited_reading({limit} << 20), reading('scene', 'a.xml'):
+    held = []
+    while len(held) < 2000:
+        held.append(b'x' * (1 << 20))
+        time.sleep(0.001)
+"""
+    code, _, err = answer(work, before)
+    assert code == 4
+    assert "a.xml: reading the scene needs more than 0.195 GiB of memory" in err
+    below = work.replace("2000", "20") + "\nreturn 7"
+    assert answer(below, before)[0] == 7
+
+
+def test_the_memory_limit_ends_with_the_reading():
+    before = "import time\nfrom collidecli.storage import reading_limit\nreading_limit.LEAST_LIMIT = 1"
+    work = """
+with reading_limit.limited_reading(300 << 20), reading('scene', 'a.xml'):
+    pass
+held = b'x' * (400 << 20)
+time.sleep(5 * reading_limit.CHECK_SECONDS)
+return 7
+"""
+    assert answer(work, before)[0] == 7
+
+
+def test_killed_means_out_of_memory():
+    code, _, err = answer("with reading('scene', 'a.xml'):\n    os.kill(os.getpid(), signal.SIGKILL)")
+    assert code == 4
+    assert err.startswith(
+        "error: a.xml: collide was killed while reading the scene, most likely because the system ran"
+    )
+    assert "--memory-limit" in err
+
+
+def test_a_stop_during_an_import_waits_for_its_end(tmp_path):
+    """A library in C++ would print a traceback of the exception and go on without the module."""
+    (tmp_path / "slow.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(0.1)\nfinished = True\n"
+    )
+    before = f"sys.path.insert(0, {str(tmp_path)!r})\nfrom collidecli.cli.stop import Stopped, stopping_in_time"
+    work = """
+with stopping_in_time():
+    try:
+        import slow
+        print(slow.finished, flush=True)
+        time.sleep(5)
+    except Stopped:
+        print('stopped')
+"""
+    assert answer(work, before) == (0, "True\nstopped\n", "")
+
+
+CIRCLES = """
+with reading('recording', 'a.h5'):
+    with structure():
+        for _ in range(4):
+            structure_step()
+            until = time.process_time() + 0.2
+            while time.process_time() < until:
+                pass
+    print('read', flush=True)
+    until = time.process_time() + 0.6
+    while time.process_time() < until:
+        pass
+print('computed', flush=True)
+with reading('recording', 'b.h5'), structure(), structure():
+    time.sleep(0.6)
+    print('waited', flush=True)
+    while True:
+        pass
+"""
+LIMIT = """
+from collidecli.storage import process_activity as activity
+from collidecli.storage.process_activity import structure, structure_step
+activity.STRUCTURE_SECONDS = 0.4
+"""
+
+
+def test_a_library_that_goes_round_in_circles_is_ended_and_what_takes_its_time_is_not():
+    code, out, err = answer(CIRCLES, LIMIT)
+    assert (code, out) == (2, "read\ncomputed\nwaited\n")
+    assert err.startswith("error: b.h5: reading the recording did not end: the structure of the HDF5 file has a cycle")
+    assert len(err.splitlines()) == 2
+    assert "in work" in answer(CIRCLES, LIMIT, args=("-v",))[2]
+
+
+SLOW_DATA = """
+read = h5py.Dataset.__getitem__
+def slow(dataset, rows):
+    until = time.process_time() + 0.4 * (dataset.name in SLOW)
+    while time.process_time() < until:
+        pass
+    return read(dataset, rows)
+h5py.Dataset.__getitem__ = slow
+"""
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize(
+    ("slow", "args"),
+    [
+        ([f"/data/demo_{k}/states" for k in range(3)], ["traj", "convert", "demos.h5", "-o", "converted.h5"]),
+        ([f"/data/demo_{k}/states" for k in range(3)], ["inspect", "demos.h5"]),
+        (["/time", "/step"], ["inspect", "motion.h5"]),
+        (["/time/time", "/time/step", "/model/shape/body", "/model/shape/gap"], ["inspect", "contacts.h5"]),
+    ],
+)
+def test_the_time_limit_does_not_count_data(tmp_path: Path, slow, args):
+    """A read of numbers may take longer than the limit of the structure."""
+    write_demos(tmp_path / "demos.h5", {f"demo_{k}": falling() for k in range(3)})
+    write_motion(tmp_path / "motion.h5")
+    with h5py.File(tmp_path / "motion.h5", "a") as file:
+        file["step"] = np.arange(len(file["time"]))
+    shutil.copy(GOLDEN, tmp_path / "contacts.h5")
+    start = f"{LIMIT}\nactivity.STRUCTURE_SECONDS = 0.25\nSLOW = {slow!r}\nimport sys, time, h5py\n{SLOW_DATA}"
+    start += "\nfrom collidecli.cli.guard import command\nsys.exit(command())"
+    done = subprocess.run(
+        [sys.executable, "-c", start, *args], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("verb", [["check"], ["inspect"], ["diff", "contacts.h5"], ["run", "none.xml", "-t"]])
+def test_strings_that_hdf5_never_finds_the_end_of(tmp_path: Path, verb):
+    """HDF5's heap of strings without anything in it: the next one begins where this one does."""
+    file = GOLDEN.read_bytes()
+    head = file.index(b"GCOL") + 16
+    (tmp_path / "contacts.h5").write_bytes(file)
+    (tmp_path / "heap.h5").write_bytes(file[:head] + bytes(4096 - 16) + file[head + 4096 - 16 :])
+    (tmp_path / "none.xml").write_text("<mujoco/>")
+    start = f"{LIMIT}\nimport sys\nfrom collidecli.cli.guard import command\nsys.exit(command())"
+    done = subprocess.run(
+        [sys.executable, "-c", start, *verb, "heap.h5"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.match(
+        r"error: heap.h5: reading the [a-z ]+ did not end: the structure of the HDF5 file has a cycle", done.stderr
+    )
+
+
+def test_what_fails_after_the_end_takes_nothing_back():
+    code, _, err = answer(f"import atexit\natexit.register(lambda: {CRASH})\nreturn 1")
+    assert (code, err) == (1, "")
+
+
+def test_a_half_written_output_is_removed(tmp_path: Path):
+    target = tmp_path / "out.h5"
+    work = f"output = AtomicOutput({str(target)!r}); output.write(b'half')\nprint(os.listdir({str(tmp_path)!r}))\n"
+    code, out, _ = answer(work + "sys.stdout.flush()\n" + CRASH)
+    assert code == 70
+    assert ".partial" in out
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("to_group", [False, True])
+def test_a_signal_is_told_of_once(name, to_group):
+    process = started(LASTING)
+    number = getattr(signal, name)
+    os.killpg(process.pid, number) if to_group else process.send_signal(number)
+    assert process.wait(PATIENCE) == 130  # its stdin stays open: nothing else ends it
+    assert process.communicate()[1] == b"error: interrupted\n"
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_signal_just_before_a_call_that_waits_is_not_lost(name):
+    """Python calls no handler during `system`, nor during a read if the signal arrives just before it."""
+    process = started(f"import ctypes\nprint('ready', flush=True)\nctypes.CDLL(None).system(b'sleep {3 * PATIENCE}')")
+    time.sleep(0.3)
+    process.send_signal(getattr(signal, name))
+    assert process.wait(PATIENCE) == 130
+    os.killpg(process.pid, signal.SIGKILL)  # the sleep
+    assert process.communicate()[1] == b"error: interrupted\n"
+
+
+def test_a_signal_in_a_destructor_is_told_of_once():
+    """Python discards exceptions that are raised there."""
+    work = """
+    from collidecli.cli.stop import Stopped, stopping_in_time
+    class Object:
+        def __del__(self):
+            print("ready", flush=True)
+            while True:
+                time.sleep(0.01)
+    with stopping_in_time():
+        Object()
+        time.sleep(100)
+    """
+    process = started(work)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(PATIENCE) == 130
+    assert process.communicate()[1] == b"error: interrupted\n"
+
+
+def test_a_signal_at_any_moment_of_the_start_is_told_of_once(tmp_path: Path):
+    scene = tmp_path / "scene.xml"
+    scene.write_text("<mujoco><worldbody><geom type='sphere' size='1'/></worldbody></mujoco>")
+    # Python ends in ways of its own while it starts: so the first line of ours says when that is over.
+    code = "import os, sys\nos.write(1, b'begun')\nfrom collidecli.cli.guard import command\nsys.exit(command())"
+    command = [sys.executable, "-c", code, "inspect", str(scene)]
+    for wait in (0.0, 0.05, 0.1, 0.2, 0.4):
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        assert process.stdout is not None
+        assert process.stdout.read(5) == b"begun"
+        time.sleep(wait)
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=PATIENCE)
+        if process.returncode in (0, -signal.SIGINT):
+            continue  # it had ended already, or ours was still being imported
+        # Click ends the line that the terminal shows ^C on.
+        assert (process.returncode, err.lstrip(b"\n")) == (130, b"error: interrupted\n")
+
+
+def test_an_ignored_signal_stays_ignored():
+    process = started(LASTING + "return 5", "signal.signal(1, signal.SIG_IGN)\n")
+    os.killpg(process.pid, signal.SIGHUP)
+    # It goes on only now, when a signal that was not ignored would have ended it.
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == 5
+
+
+def test_children_ignored_by_whoever_started_it_are_still_waited_for():
+    assert answer("return 3", "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n")[0] == 3
+
+
+def test_a_pause_stops_both_and_a_continue_wakes_both():
+    process = started(LASTING + "return 4")
+    child = psutil.Process(process.pid).children()[0]
+    process.send_signal(signal.SIGTSTP)
+    expect(lambda: states(process, child) == ["stopped", "stopped"])
+    process.send_signal(signal.SIGCONT)
+    expect(lambda: "stopped" not in states(process, child))
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == 4
+
+
+def test_a_child_does_not_outlive_its_parent():
+    process = started(LASTING)
+    child = psutil.Process(process.pid).children()[0]
+    process.kill()
+    process.wait(PATIENCE)
+    expect(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
+    process.communicate()
+
+
+def test_help_needs_no_child():
+    code = "import os, sys; os.fork = None\nfrom collidecli.cli.guard import command\n"
+    for args in ([], ["--help"], ["run", "--help"], ["--version"]):
+        done = subprocess.run([sys.executable, "-c", f"{code}sys.exit(command())", *args], capture_output=True)
+        assert done.returncode == (0 if args else 2), done.stderr
+
+
+def test_without_fork_the_work_is_done_in_process():
+    code = "import os, sys; del os.fork\nfrom collidecli.cli.guard import command\nsys.exit(command())"
+    done = subprocess.run([sys.executable, "-c", code, "check", "none.h5"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: none.h5: there is no such file")
+
+
+def test_the_board_tells_what_is_read():
+    board = Board()
+    show_on(board)
+    try:
+        assert board.reading == ("", "")
+        with reading("scene", "a\nb.xml"):
+            with reading("recording", os.fsdecode(b"\xff.h5")):
+                assert board.reading == ("recording", os.fsdecode(b"\xff.h5"))
+            assert board.reading == ("scene", "a\nb.xml")
+        with reading("motion"):
+            assert board.reading == ("motion", os.fsdecode(b"\xff.h5"))
+        assert board.reading == ("", "")
+        with reading("scene", "x" * 100_000):
+            assert board.reading[1].startswith("xxx")
+        board.note_outputs([Path("a"), Path("b")])
+        assert board.outputs == ["a", "b"]
+        board.note_outputs([])
+        assert board.outputs == []
+        assert board.code is None
+        board.finish(0)
+        assert board.code == 0
+    finally:
+        show_on(None)
+
+
+def started(work: str, before: str = "") -> subprocess.Popen[bytes]:
+    """The guarded work in a process group of its own, once it has said that it is ready."""
+    command = script(work, before)
+    # Not a session of its own: nothing pauses a process group that no shell looks after.
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, preexec_fn=os.setpgrp)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    return process
+
+
+def states(process: subprocess.Popen[bytes], child: psutil.Process) -> list[str]:
+    return [psutil.Process(process.pid).status(), child.status()]
+
+
+def expect(condition) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_what_a_library_raises_is_the_files_fault_and_what_we_raise_is_ours(tmp_path: Path):
+    with h5py.File(tmp_path / "loop.h5", "w") as file:
+        file["a"] = h5py.SoftLink("/a")
+    with h5py.File(tmp_path / "loop.h5") as file:
+        said = r"loop.h5: the recording is damaged: .*links"
+        with pytest.raises(InputError, match=said), reading("recording", "loop.h5"):
+            _ = file["a"]
+        with pytest.raises(KeyError), reading("recording", "loop.h5"):
+            _ = {}["a"]
+
+
+def test_what_is_to_be_done_at_the_end_is_done_and_nothing_is_taken_down():
+    before = "import atexit, tempfile\nclass Library:\n    def __del__(self): print('down')\nlibrary = Library()"
+    work = """
+    global folder
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(lambda: print('late', os.path.exists(folder.name)))
+    sys.stdout.write('in time ')
+    """
+    assert answer(work, before) == (0, "in time late True\ndown\n", "")  # by the parent alone
+
+
+def test_cycles_are_looked_for_seldom():
+    code = "import gc\nfrom collidecli.cli import guard, main\n"
+    code += "main.main = lambda: print(gc.get_threshold()[0])\nguard.command()"
+    done = subprocess.run([sys.executable, "-c", code, "run"], capture_output=True, text=True, check=True)
+    assert done.stdout == "300000\n"
+
 
 HEAVY = ("warp", "pxr", "mujoco", "h5py", "rich", "numpy")
 COMMAND = (sys.executable, "-m", "collidecli.cli.guard")

@@ -1,4 +1,4 @@
-"""collide view as Chromium shows it, WebGL in software: pixels of shapes and contacts, a slider, a click; the page."""
+"""collide view as Chromium shows it: pixels, sliders, surfaces, self-contacts; the page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 
 from collidecli.cli.main import main
+from collidecli.commands import view
 from collidecli.commands.view import ViewRequest, export_view, opened_view, serve_view
+from collidecli.report.view.framing import OPACITY, OPACITY_OVER_SURFACES
 from tests.support.browser import chromium, needs_chromium
 
 pytest.importorskip("viser")
@@ -40,7 +42,7 @@ QUIET = ("THREE.Clock", "GPU stall", "GL Driver Message", "glDrawElementsInstanc
 
 
 @pytest.fixture(scope="module")
-def view(tmp_path_factory):
+def falling_ball(tmp_path_factory):
     """A ball that comes down on a block: from frame 3 on in the gap, from frame 6 on 1 cm deeper each.
 
     In world 1 it is 2 cm lower, and the demonstration ends after 9 frames.
@@ -115,8 +117,8 @@ def warm(pixels: np.ndarray) -> int:
     return int((pixels[..., 0] - pixels[..., 2] > 60).sum())
 
 
-def test_shapes_contacts_slider_and_pairs(view, browser):
-    served = serve_view(view[0], "localhost", None)
+def test_shapes_contacts_slider_and_pairs(falling_ball, browser):
+    served = serve_view(falling_ball[0], "localhost", None)
     try:
         seen = Seen(browser, served.url)
         page = seen.page
@@ -168,11 +170,11 @@ CONNECT = """([url, protocol]) => new Promise((done) => {
 })"""
 
 
-def test_other_pages_read_nothing(view, browser):
+def test_other_pages_read_nothing(falling_ball, browser):
     """A page of another origin, and this machine under another name, even where they know the secret."""
     import viser
 
-    served = serve_view(view[0], "localhost", None)
+    served = serve_view(falling_ball[0], "localhost", None)
     other = ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler)
     threading.Thread(target=other.serve_forever, daemon=True).start()
     try:
@@ -213,9 +215,9 @@ STATE = """() => {
 
 
 @pytest.fixture
-def exported(view, browser):
+def exported(falling_ball, browser):
     """The written page, open; at the end it has requested nothing, and has no messages."""
-    path: Path = view[1]
+    path: Path = falling_ball[1]
     assert path.stat().st_size < 2_000_000
     seen = Seen(browser, path.as_uri())
     seen.page.get_by_text(f"frame 0 of {FRAMES - 1}").wait_for(timeout=WAIT)
@@ -314,11 +316,73 @@ def test_the_page_shows_nothing_after_the_end_of_a_demonstration(exported):
     assert all(sent(page, "s.points")["shapes"])
 
 
-def test_no_thread_is_left(view):
+def test_no_thread_is_left(falling_ball):
     before = threading.active_count()
-    served = serve_view(view[0], "localhost", 0)
+    served = serve_view(falling_ball[0], "localhost", 0)
     served.stop()
     end = time.monotonic() + WAIT / 1000
     while threading.active_count() > before and time.monotonic() < end:
         time.sleep(0.05)
     assert threading.active_count() <= before
+
+
+NODES = """() => Object.fromEntries(Object.entries(window.__viserSceneTree.getState())
+  .filter(([name]) => name.startsWith("/surfaces/"))
+  .map(([name, one]) => [name, one.visibility && one.message.props.faces ? one.message.props.faces.length / 3 : 0]))"""
+CLOTH = Path(__file__).parents[2] / "samples" / "06_cloth" / "cloth.usda"
+SELVES = """() => { const one = window.__viserSceneTree.getState()["/contacts/self"];
+  return one?.visibility ? one.message.props.points.length / 3 : 0; }"""
+DRAWN = f"Object.values(({NODES})()).reduce((all, one) => all + one, 0)"
+
+
+def test_surfaces_on_a_page(tmp_path, monkeypatch, collide):
+    """A ball that overlaps a block: as many triangles as the faces have, none without the checkbox; and forces."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scene.xml").write_text(SCENE.replace("0 0 1", "0 0 0.45"))
+    words = ("--hydro", "all", "--hydro-resolution", "12", "--hydro-surface", "--device", "cpu", "-o", "a.h5", "-q")
+    assert collide("run", "scene.xml", *words).code == 0
+    with view.opened_view(view.ViewRequest("a.h5")) as opened:
+        lengths = opened.frames.surfaces(0, 0).faces.lengths
+        view.export_view(opened, "page.html", (0,), False)
+    with chromium(ARGUMENTS) as browser:
+        seen = Seen(browser, (tmp_path / "page.html").as_uri())
+        seen.page.get_by_text("1 surface").first.wait_for(timeout=WAIT)
+        seen.page.wait_for_function(f"() => {DRAWN} === {int((lengths - 2).sum())}", timeout=WAIT)
+        seen.page.uncheck("#collide-surfaces")
+        seen.page.wait_for_function(f"() => {DRAWN} === 0", timeout=WAIT)
+        assert seen.page.locator("#collide-particles").count() == 0
+        assert seen.complaints() == []
+
+
+def test_shapes_over_forces_are_fainter(tmp_path, monkeypatch, collide):
+    """Of a set without faces, whose forces are arrows within the shapes; a set without surfaces has opaquer shapes."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scene.xml").write_text(SCENE.replace("0 0 1", "0 0 0.45"))
+    for hydro, opacity in (("all", OPACITY_OVER_SURFACES), ("off", OPACITY)):
+        words = ("--hydro", hydro, "--device", "cpu", "-o", "a.h5", "-q", "--force")
+        assert collide("run", "scene.xml", *words).code == 0
+        with view.opened_view(view.ViewRequest("a.h5")) as opened:
+            assert not opened.frames.has_faces
+            view.export_view(opened, "page.html", (0,), True)
+        assert f'"opacity":{opacity}' in Path("page.html").read_text().replace(": ", ":")
+
+
+def test_self_contacts_on_a_page(tmp_path, monkeypatch, collide):
+    """The sample's folded cloth: as many points as the frame has self-contacts, and none without the checkbox."""
+    monkeypatch.chdir(tmp_path)
+    words = ("--self-contacts", "0.02", "--frames", "23:25", "--device", "cpu", "-o", "a.h5", "-q")
+    assert collide("run", str(CLOTH), *words).code == 0
+    with view.opened_view(view.ViewRequest("a.h5", scene=str(CLOTH))) as opened:
+        count = len(opened.frames.self_contacts(1, 0))
+        assert opened.frames.self_contact_count((0,)) >= count > 50
+        view.export_view(opened, "page.html", (0,), False)
+    with chromium(ARGUMENTS) as browser:
+        seen = Seen(browser, (tmp_path / "page.html").as_uri())
+        seen.page.locator("#collide-now").filter(has_text="self-contact").wait_for(timeout=WAIT)
+        seen.page.locator("[data-step=last]").click()
+        seen.page.get_by_text(f"{count} self-contacts").first.wait_for(timeout=WAIT)
+        seen.page.wait_for_function(f"() => ({SELVES})() === {count}", timeout=WAIT)
+        assert seen.page.get_by_text("self-contact of cloths or soft bodies").count() == 1
+        seen.page.uncheck("#collide-self_contacts")
+        seen.page.wait_for_function(f"() => ({SELVES})() === 0", timeout=WAIT)
+        assert seen.complaints() == []
