@@ -9,26 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collidecli.cli.option_types import Length, WholeNumber
 from collidecli.cli.options import (
+    Length,
     Verb,
+    WholeNumber,
     cache_options,
+    declared,
     device_options,
     force_option,
     is_hdf5,
-    margin_option,
     motion_options,
-    option_group,
+    option,
     recording_options,
+    repeated,
+    request_of,
     scene_options,
     scenes_and_recording,
-    static_pairs_option,
     streams_of,
     sweep_options,
 )
-from collidecli.cli.settings import option, repeated
 from collidecli.errors import InputError
-from collidecli.scene.options import CHART_FORMATS
+from collidecli.scene.options import CHART_FORMATS, ContactOptions
 
 if TYPE_CHECKING:
     from collidecli.commands.audit import AuditRequest
@@ -39,7 +40,6 @@ VOLUME = "Measure the volume of these pairs' deepest overlaps, of solids."
 DEPTH = Length(0.0)
 SELF_DEPTH = Length(0.0, "write one, as 2mm, or --self after the scene")
 PAGES = ("junit_xml", "markdown", "mask", "chart")
-CONTACT = ("margin", "static_pairs", "sweep", "sweep_tolerance")
 OF_SCENES = ("Motion", "Recording", "Scene", "Contacts")
 EPILOG = """\b
 collide audit robot.xml -t motion.npz --max-depth 2mm --self 5mm --max-ground 1cm
@@ -101,8 +101,7 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 @motion_options
 @recording_options
 @scene_options
-@margin_option
-@static_pairs_option
+@declared(ContactOptions, "margin", "static_pairs")
 @sweep_options
 @device_options
 @cache_options
@@ -123,7 +122,7 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
         check_output(path, values["force"], (*inputs, values["trajectory"], values["against"]))
     if len(set(outputs.values())) < len(outputs):
         raise click.UsageError("two of --mask, --chart, --junit-xml and --markdown have one path")
-    request = request_of(ctx, inputs, values)
+    request = _request(ctx, inputs, values)
     # All outputs are checked before the imports, which take longer.
     from collidecli.commands.audit import audit, check_mask, write_mask
     from collidecli.engine.runtime.kernel import reported_compilation
@@ -153,11 +152,10 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     return 0 if result.passed else 1
 
 
-def request_of(ctx: click.Context, inputs: tuple[str, ...], values: dict[str, Any]) -> AuditRequest:
+def _request(ctx: click.Context, inputs: tuple[str, ...], values: dict[str, Any]) -> AuditRequest:
     """The request of the options. Raises UsageError, and InputError for options of a scene with a contact set."""
     from collidecli.commands.audit import AuditRequest
     from collidecli.commands.audit_sources import LENGTHS, AuditedScene, AuditLimits, read_limits
-    from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
     from collidecli.storage.contact_sets.schema import FORMAT
     from collidecli.storage.h5_files import format_of_path
 
@@ -174,12 +172,7 @@ def request_of(ctx: click.Context, inputs: tuple[str, ...], values: dict[str, An
     scenes, trajectory = scenes_and_recording(inputs, values["trajectory"])
     if not scenes and trajectory is None:
         raise click.UsageError("Missing argument 'SCENE...': give a scene, or a contact set of collide run.")
-    contact = option_group(ContactOptions, {name: values[name] for name in CONTACT})
-    scene = AuditedScene(
-        scenes=scenes, trajectory=trajectory, worlds=values["worlds"], frames=values["frames"], contact=contact,
-        engine=option_group(EngineOptions, values), scene_options=option_group(SceneOptions, values),
-        recording=option_group(RecordingOptions, values),
-    )  # fmt: skip
+    scene = request_of(AuditedScene, values, scenes=scenes, trajectory=trajectory)
     return AuditRequest(scene=scene, **common)
 
 

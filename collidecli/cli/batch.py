@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collidecli.cli.option_types import DURATION, WholeNumber
-from collidecli.cli.options import Verb, force_option, streams_of
-from collidecli.cli.settings import option
+from collidecli.cli.options import DURATION, Verb, WholeNumber, force_option, option, request_of, streams_of
 from collidecli.cli.traj import VerbGroup
 from collidecli.escaping import printable
 
@@ -32,8 +30,8 @@ FIXED = ("output", "scenes", "trajectory", "each", "force", "skip_existing", "tr
 
 def job_request(scenes: Sequence[str], options: Mapping[str, Any], where: str) -> RunRequest:
     """The request of a job for options of `run` by long name, parsed as the command line parses them."""
-    from collidecli.cli.run import request_of
     from collidecli.cli.run import verb as run_verb
+    from collidecli.commands.run import RunRequest
     from collidecli.errors import InputError
 
     known = {
@@ -56,10 +54,10 @@ def job_request(scenes: Sequence[str], options: Mapping[str, Any], where: str) -
         words += _words(known[name], name, value, where)
     try:
         with run_verb.make_context("run", [*words, "--", *scenes], resilient_parsing=False) as ctx:
-            values = {**ctx.params, "output": "", "trajectory": None, "force": False}
+            given = {"scenes": ctx.params["scenes"], "output": "", "trajectory": None, "force": False}
+            return request_of(RunRequest, ctx.params, **given)
     except click.ClickException as error:
         raise InputError(error.format_message(), f"{where}, options") from None
-    return request_of(values.pop("scenes"), values)
 
 
 def _words(parameter: click.Option, name: str, value: Any, where: str) -> list[str]:

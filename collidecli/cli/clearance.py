@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from collidecli.cli.option_types import METRES, WholeNumber
 from collidecli.cli.options import (
-    SPEED,
+    METRES,
     Verb,
+    WholeNumber,
     cache_options,
     force_option,
     motion_options,
-    option_group,
+    option,
     recording_options,
+    request_of,
     scene_options,
     scenes_and_recording,
+    setting,
     streams_of,
 )
-from collidecli.cli.settings import option, setting
-from collidecli.scene.options import CHART_FORMATS, CLEARANCE_THINGS, COMPRESSIONS
-
-if TYPE_CHECKING:
-    from collidecli.commands.clearance import ClearanceRequest
+from collidecli.scene.options import CHART_FORMATS, CLEARANCE_THINGS, COMPRESSIONS, SPEED
 
 BY = "Measure each pair of shapes, each body, or all pairs together. [default: pair; all with --between]"
 BETWEEN = "Only pairs of a shape or body of each pattern."
@@ -68,15 +66,15 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     Measured are the pairs that `collide run` tests. A distance is signed as that of a contact: negative is penetration,
     and margins count.
     """
-    from collidecli.commands.clearance import check_clearance, clearance
+    from collidecli.commands.clearance import ClearanceRequest, check_clearance, clearance
     from collidecli.commands.results import check_ending, check_output, write_output
     from collidecli.engine.runtime.kernel import reported_compilation
     from collidecli.report.clearance import clearance_table
 
     streams = streams_of(ctx)
     scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
-    has_series = bool(values["plot"]) or (streams.json and values["first"] > 0)
-    request = _request(scenes, trajectory, values, has_series)
+    bins = BINS if values["plot"] or (streams.json and values["first"]) else 0
+    request = request_of(ClearanceRequest, values, scenes=scenes, trajectory=trajectory, bins=bins)
     check_clearance(request)
     plot = values["plot"]
     if plot:
@@ -94,29 +92,3 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
         write_output(plot, clearance_chart_file(result.as_dict(), form, WIDTH), values["force"])
     streams.result(result, clearance_table)
     return 0
-
-
-def _request(
-    scenes: tuple[str, ...], trajectory: str | None, values: dict[str, Any], has_series: bool
-) -> ClearanceRequest:
-    from collidecli.commands.clearance import ClearanceRequest
-    from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
-
-    return ClearanceRequest(
-        scenes=scenes,
-        trajectory=trajectory,
-        worlds=values["worlds"],
-        frames=values["frames"],
-        contact=option_group(ContactOptions, values),
-        engine=option_group(EngineOptions, values),
-        scene_options=option_group(SceneOptions, values),
-        recording=option_group(RecordingOptions, values),
-        by=values["by"] or "",
-        between=values["between"] or (),
-        top=values["top"] or 0,
-        output=values["output"],
-        compression=values["compression"],
-        first=values["first"],
-        bins=BINS if has_series else 0,
-        force=values["force"],
-    )

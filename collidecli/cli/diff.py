@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collidecli.cli.option_types import METRES, SHARE, WholeNumber
-from collidecli.cli.options import Verb, force_option, streams_of
-from collidecli.cli.settings import option, repeated
+from collidecli.cli.options import METRES, SHARE, Verb, WholeNumber, force_option, option, repeated, streams_of
 from collidecli.cli.several import Job, computed, exit_code, listed_files
 from collidecli.cli.streams import Pages
 from collidecli.errors import InputError

@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collidecli.cli.option_types import Pause, Threshold, WholeNumber, WorldNumbers
-from collidecli.cli.options import Verb, force_option, streams_of
-from collidecli.cli.settings import option, repeated
+from collidecli.cli.options import (
+    Pause,
+    Threshold,
+    Verb,
+    WholeNumber,
+    WorldNumbers,
+    force_option,
+    option,
+    repeated,
+    streams_of,
+)
 from collidecli.cli.several import Job, computed, exit_code, listed_files
 from collidecli.scene.options import EVENT_ORDERS, EVENT_THINGS
 

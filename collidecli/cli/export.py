@@ -6,9 +6,7 @@ from typing import Any
 
 import click
 
-from collidecli.cli.option_types import METRES, WorldNumbers
-from collidecli.cli.options import Verb, force_option, streams_of
-from collidecli.cli.settings import option, repeated
+from collidecli.cli.options import METRES, Verb, WorldNumbers, force_option, option, repeated, streams_of
 from collidecli.scene.options import EXPORT_FORMATS, GROUP_NAMES
 
 SELECTED, OUTPUT = "Selection", "Output"

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collidecli.cli.options import Verb, cache_options, option_group, scene_options, streams_of
-from collidecli.cli.settings import option, setting
+from collidecli.cli.options import Verb, cache_options, option, option_group, scene_options, setting, streams_of
 from collidecli.cli.several import Job, computed, exit_code, listed_files
 
 if TYPE_CHECKING:

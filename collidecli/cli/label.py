@@ -7,9 +7,7 @@ from typing import Any
 
 import click
 
-from collidecli.cli.option_types import Length, WholeNumber, WorldNumbers
-from collidecli.cli.options import Verb, force_option, streams_of
-from collidecli.cli.settings import option, repeated
+from collidecli.cli.options import Length, Verb, WholeNumber, WorldNumbers, force_option, option, repeated, streams_of
 from collidecli.scene.options import CHART_FORMATS, LABEL_THINGS
 
 LABELLED, TOUCH, OUTPUT = "What is labelled", "Definition of a label", "Output"

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from collidecli.cli.options import FORMAT, Verb, compression_option, force_option, streams_of
-from collidecli.cli.settings import option, setting
+from collidecli.cli.options import FORMAT, Verb, compression_option, force_option, option, setting, streams_of
 from collidecli.scene.options import CONTACT_FORMATS
 
 EPILOG = """\b

@@ -1,12 +1,13 @@
-"""Options that several verbs share, in groups by their heading in `--help`."""
+"""Options of the command line: types of their values, sources of their values, and groups that several verbs share."""
 
 from __future__ import annotations
 
 import inspect
+import math
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -14,42 +15,397 @@ from typing import Any, TypeVar
 
 import click
 
-from collidecli.cli.option_types import AREA, METRES, RATE, SHARE, MemorySize, NameList, Number, NumberList, WholeNumber
-from collidecli.cli.settings import (
-    CONFIG_FILE,
-    PREFIX,
-    Setting,
-    VerbOption,
-    option,
-    read_config,
-    repeated_setting,
-    setting,
-    variables_of,
-    verbs_of,
-)
 from collidecli.cli.streams import Streams, variable_of
 from collidecli.errors import InputError
+from collidecli.scene.arguments import metres
 from collidecli.scene.options import (
-    BROAD_PHASES,
+    CACHE,
     COMPRESSIONS,
     CONTACT_FORMATS,
-    DEFAULT_BETAS,
-    GAP_RULES,
-    HYDRO_CHOICES,
-    HYDRO_FALLBACKS,
-    NARROW_PHASES,
-    PIPELINES,
-    REDUCE_PAIRS,
-    SELF_COLLISIONS,
-    SOFT_ELEMENTS,
+    CONTACTS,
+    HYDRO,
+    OPTION_GROUPS,
+    STEPS,
+    ContactOptions,
+    EngineOptions,
+    Option,
+    RecordingOptions,
+    SceneOptions,
+    declared_options,
 )
 from collidecli.scene.shape_config import LEAST_RESOLUTION, RESOLUTION_LIMIT
+from collidecli.storage.toml_input import read_toml
+
+# Types of option values.
+
+_UNITS = {"": 1, "B": 1}
+_UNITS |= {f"{letter}B": 1000**power for power, letter in enumerate("KMGT", 1)}
+_UNITS |= {f"{letter}{end}": 1024**power for power, letter in enumerate("KMGT", 1) for end in ("IB", "I", "")}
+
+
+class WholeNumber(click.ParamType):
+    """A whole number, at least `least` and, if `most` is given, at most that."""
+
+    name = "n"
+
+    def __init__(self, least: int = 1, most: int | None = None) -> None:
+        self._least, self._most = least, most
+        self._range = f"of at least {least}" if most is None else f"from {least} to {most}"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            number = int(value)
+        except ValueError:
+            number = None
+        if number is None or number < self._least or (self._most is not None and number > self._most):
+            self.fail(f"{value} is not a whole number {self._range}", param, ctx)
+        return number
+
+
+class Number(click.ParamType):
+    """A number of a range. name: its metavar. noun, rule: for messages. fits: whether a number is in the range."""
+
+    def __init__(self, name: str, noun: str, rule: str, fits: Callable[[float], bool]) -> None:
+        self.name, self._noun, self._rule, self._fits = name, noun, rule, fits
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            number = float(value)
+        except ValueError:
+            self.fail(f"'{value}' is not a {self._noun}", param, ctx)
+        if not self._fits(number):
+            self.fail(f"{value} is not a {self._rule}", param, ctx)
+        return number
+
+
+RATE = Number(
+    "rate", "number of frames per second", "rate: it must be finite and above zero", lambda x: 0.0 < x < math.inf
+)
+DURATION = Number(
+    "seconds", "number of seconds", "duration: it must be finite and above zero", lambda x: 0.0 < x < math.inf
+)
+AREA = Number(
+    "area", "number of square metres", "area: it must be finite and at least 0", lambda x: 0.0 <= x < math.inf
+)
+SHARE = Number("share", "number", "fraction: it must be from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+
+
+class NameList(click.ParamType):
+    """Names separated by commas, as a tuple."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        return (
+            value if isinstance(value, tuple) else tuple(name.strip() for name in str(value).split(",") if name.strip())
+        )
+
+
+class NumberList(click.ParamType):
+    """Finite numbers separated by commas, as a tuple."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            numbers = tuple(float(number) for number in str(value).split(","))
+        except ValueError:
+            self.fail(f"'{value}' is no list of numbers", param, ctx)
+        if not all(map(math.isfinite, numbers)):
+            self.fail(f"'{value}' contains a number that is not finite", param, ctx)
+        return numbers
+
+
+class MemorySize(click.ParamType):
+    """A size in bytes: a number and a unit, as in 512MiB, 4GiB, 4G (equal to 4GiB) or 4GB (4 000 000 000)."""
+
+    name = "size"
+
+    def __init__(self, least: int = 1) -> None:
+        self._least = least
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        parts = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", str(value))
+        unit = parts and _UNITS.get(parts[2].upper())
+        if not parts or not unit:
+            self.fail(f"'{value}' is not a memory size; write 512MiB or 4GiB", param, ctx)
+        size = int(float(parts[1]) * unit)
+        if size < self._least:
+            self.fail(f"'{value}' is too small", param, ctx)
+        return size
+
+
+SECONDS = (("ms", 1e-3), ("us", 1e-6), ("s", 1.0))
+"""Units of time and their values [s]; ms and us precede s, as they end with it."""
+
+
+class Threshold(click.ParamType):
+    """A finite distance of any sign in metres or with a unit, or "any", which is infinity."""
+
+    name = "distance"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if value == "any":
+            return math.inf
+        try:
+            return value if value is math.inf else metres(value)
+        except ValueError:
+            self.fail(f"'{value}' is neither a length, as 0.002 or 2mm, nor 'any'", param, ctx)
+
+
+class Length(click.ParamType):
+    """A finite number of metres, or a length with a unit: 2mm, 0.5cm, 20um, 0.002. least: None for any sign. fix: of a
+    text that is no length."""
+
+    name = "length"
+
+    def __init__(self, least: float | None = None, fix: str = "write metres, as 0.002, or a unit, as 2mm") -> None:
+        self._least, self._fix = least, fix
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            found = metres(value)
+        except ValueError:
+            self.fail(f"'{value}' is not a length: {self._fix}", param, ctx)
+        if self._least is not None and found < self._least:
+            self.fail(f"'{value}' is a length below {self._least:g}", param, ctx)
+        return found
+
+
+METRES = Length(0.0)
+
+
+class Pause(click.ParamType):
+    """A number of frames, as 3, or a time, as 0.05s or 50ms; becomes (frames, seconds), of which one is None."""
+
+    name = "pause"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int | None, float | None]:
+        if isinstance(value, tuple):
+            return value
+        text = str(value)
+        for ending, unit in SECONDS:
+            if text.endswith(ending):
+                try:
+                    seconds = float(text.removesuffix(ending)) * unit
+                except ValueError:
+                    seconds = math.nan
+                if math.isfinite(seconds) and seconds >= 0.0:
+                    return None, seconds
+                self.fail(f"'{text}' is not a time of at least 0 s", param, ctx)
+        if not text.isdecimal():
+            self.fail(f"'{text}' is neither a number of frames, as 3, nor a time, as 0.05s", param, ctx)
+        return int(text), None
+
+
+class WorldNumbers(click.ParamType):
+    """Whole numbers of at least 0, separated by commas, as a tuple."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        if isinstance(value, tuple):
+            return value
+        numbers = [text.strip() for text in str(value).split(",")]
+        if not all(number.isdecimal() for number in numbers):
+            self.fail(f"'{value}' is no list of worlds: write their numbers with commas, as 0,3", param, ctx)
+        return tuple(int(number) for number in numbers)
+
+
+KINDS: dict[str, click.ParamType] = {
+    "length": METRES,
+    "count": WholeNumber(),
+    "whole": WholeNumber(least=0),
+    "resolution": WholeNumber(LEAST_RESOLUTION, RESOLUTION_LIMIT),
+    "stiffness": Number("K", "number", "stiffness: it must be above zero", lambda x: x > 0.0),
+    "share": SHARE,
+    "area": AREA,
+    "rate": RATE,
+    "names": NameList(),
+    "numbers": NumberList(),
+    "size": MemorySize(),
+    "limit": MemorySize(least=0),
+}
+"""Types of the values of declared options, by `Option.kind`."""
+
+
+# Sources of an option's value, by precedence: flag, environment variable, collide.toml, default.
+
+CONFIG_FILE = "collide.toml"
+PREFIX = "COLLIDE_"
+
+
+class VerbOption(click.Option):
+    """An option of one verb: set by COLLIDE_<VERB>_<NAME>, and in the file under [<verb>].
+
+    section: its heading in `--help`, which shows a default that is not empty.
+    """
+
+    def __init__(self, *args: Any, section: str = "Options", **attributes: Any) -> None:
+        attributes.setdefault("show_default", attributes.get("default") not in (None, ""))
+        super().__init__(*args, **attributes)
+        self.section = section
+
+
+class Setting(VerbOption):
+    """An option of several verbs or of `run`: set by COLLIDE_<NAME>, and by a top-level key in the file."""
+
+    def __init__(self, *args: Any, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        if self.envvar is None and self.name:
+            self.envvar = PREFIX + self.name.upper()
+
+
+def option(*names: str, section: str = "Options", **attributes: Any) -> Callable:
+    """A decorator that adds a `VerbOption`."""
+    return click.option(*names, cls=VerbOption, section=section, **attributes)
+
+
+def setting(*names: str, section: str = "Options", **attributes: Any) -> Callable:
+    """A decorator that adds a `Setting`."""
+    return click.option(*names, cls=Setting, section=section, **attributes)
+
+
+def read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> None:
+    """Callback of --config: the values in the file become the defaults of the called verb.
+
+    Raises InputError for a file that cannot be read, and for an unknown key, verb or value.
+    """
+    if ctx.resilient_parsing:
+        return
+    if path is None and not os.path.exists(CONFIG_FILE):
+        return
+    path = path or CONFIG_FILE
+    verbs = verbs_of(ctx)
+    table = _by_verb(read_toml(path, "see --config"), verbs)
+    shared = {
+        name for verb in verbs.values() for name, option in _settable(verb).items() if isinstance(option, Setting)
+    }
+    here = _settable(ctx.command)
+    values: dict[str, str] = {}
+    own: dict[str, str] = {}
+    for key, value in table.items():
+        if isinstance(value, dict):
+            if key not in verbs:
+                _refuse(path, f"[{key.replace(' ', '.')}] is no verb", key, [name.replace(" ", ".") for name in verbs])
+            options = _settable(verbs[key])
+            for name, entry in value.items():
+                text = _entry(path, f"[{key}] {name}", name, entry, options)
+                if verbs[key] is ctx.command:
+                    own[_plain(name)] = text
+        else:
+            text = _entry(path, key, key, value, shared)
+            if isinstance(here.get(_plain(key)), Setting):
+                values[_plain(key)] = text
+    ctx.default_map = {**values, **own}
+    ctx.meta["collide.config"] = path
+
+
+def _by_verb(table: dict[str, Any], verbs: Mapping[str, click.Command]) -> dict[str, Any]:
+    """The table with the key "group verb" in place of [group.verb]."""
+    groups = {name.split()[0] for name in verbs if " " in name}
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        if key in groups and isinstance(value, dict):
+            flat |= {f"{key} {name}" if isinstance(entry, dict) else key: entry for name, entry in value.items()}
+        else:
+            flat[key] = value
+    return flat
+
+
+def _entry(path: str, shown: str, name: str, value: Any, options: Any) -> str:
+    """A value as text, so that it is checked as a value on the command line is."""
+    if _plain(name) not in options:
+        _refuse(path, f"'{shown}' is no option", _plain(name), [str(option) for option in options])
+    if not isinstance(value, (str, int, float)):
+        raise InputError(f"'{shown}' is neither a string, a number nor true or false", path)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _refuse(path: str, what: str, name: str, known: list[str]) -> None:
+    close = get_close_matches(name, known, n=1)
+    names = ", ".join(sorted(n.replace("_", "-") for n in known))
+    raise InputError(what, path, f"did you mean {close[0].replace('_', '-')}?" if close else f"known here: {names}")
+
+
+def _plain(key: str) -> str:
+    return key.replace("-", "_")
+
+
+def verbs_of(ctx: click.Context) -> dict[str, click.Command]:
+    """Every verb by its words on the command line: `run`, or in a group `traj convert`."""
+    root = ctx.find_root()
+    if not isinstance(root.command, click.Group):
+        return {ctx.command.name or "": ctx.command}
+    return dict(_verbs_in(root.command, root, ""))
+
+
+def _verbs_in(group: click.Group, ctx: click.Context, before: str) -> Iterator[tuple[str, click.Command]]:
+    for name in group.list_commands(ctx):
+        command = group.get_command(ctx, name)
+        if isinstance(command, click.Group):
+            yield from _verbs_in(command, ctx, f"{before}{name} ")
+        elif command is not None:
+            yield before + name, command
+
+
+def _settable(verb: click.Command) -> dict[str, click.Option]:
+    """Options of a verb that a configuration file may set, by name."""
+    return {p.name: p for p in verb.params if isinstance(p, click.Option) and p.name and p.name != "config"}
+
+
+def variables_of(verb: click.Command, words: str) -> list[str]:
+    """Names of the variables that set a verb's options. words: a key of `verbs_of`."""
+    options = [option for option in verb.params if isinstance(option, click.Option) and option.name]
+    own = [f"{PREFIX}{words.replace(' ', '_').upper()}_{str(option.name).upper()}" for option in options]
+    return own + [option.envvar for option in options if isinstance(option.envvar, str)]
+
+
+class _Names(NameList):
+    def split_envvar_value(self, rv: str) -> Sequence[str]:
+        return [rv]
+
+
+class _Repeated(VerbOption):
+    def type_cast_value(self, ctx: click.Context, value: Any) -> tuple[str, ...]:
+        found = super().type_cast_value(ctx, (value,) if isinstance(value, str) else value)
+        if found and not all(found):
+            raise click.BadParameter("a value names nothing: it is empty", ctx, self)
+        return tuple(name for names in found or () for name in names)
+
+
+class _Path(click.types.StringParamType):
+    """A path: the value of a variable is one of them, with its spaces."""
+
+    def split_envvar_value(self, rv: str) -> Sequence[str]:
+        return [rv]
+
+
+class _RepeatedSetting(Setting):
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        return super().type_cast_value(ctx, (value,) if isinstance(value, str) else value)
+
+
+def repeated_setting(*names: str, metavar: str, section: str, help: str) -> Callable:
+    """A decorator that adds a repeatable `Setting`; its value is a tuple of paths, one from a variable or file."""
+    attributes: dict[str, Any] = {"type": _Path(), "multiple": True, "metavar": metavar, "help": help}
+    return click.option(*names, cls=_RepeatedSetting, section=section, **attributes)
+
+
+def repeated(*names: str, metavar: str, section: str, help: str) -> Callable:
+    """A decorator that adds a repeatable option of one verb; its value is a tuple of texts."""
+    attributes: dict[str, Any] = {"type": _Names(), "multiple": True, "metavar": metavar, "help": help}
+    return click.option(*names, cls=_Repeated, section=section, **attributes)
+
+
+# Verbs, and options that several verbs share, in groups by their heading in `--help`.
 
 Group = TypeVar("Group")
-SPEED = "Speed; no effect on contacts"
 COMMON = "Every verb"
-BETAS = ",".join(f"{beta:g}" for beta in DEFAULT_BETAS)
-REDUCED = "Pairs to reduce."
 FORMAT = "Version of the contact set format; 2 has a content hash by blocks."
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 WIDEST_TERM = 30
@@ -135,249 +491,70 @@ def streams_of(ctx: click.Context) -> Streams:
     return ctx.ensure_object(Streams)
 
 
+RECORDED = "A recording of any known kind"
+AT_REST = "[default: the scene's own motion, else its resting pose]"
+_motion = partial(setting, section="Motion")
+
+
 def motion_options(command: Callable) -> Callable:
     """Adds options of the motion: trajectory, worlds, frames."""
-    add = partial(setting, section="Motion")
-    trajectory = "A recording of any known kind. [default: the scene's own motion, else its resting pose]"
-    return _decorated(command, add("-t", "--trajectory", metavar="FILE", help=trajectory), world_options)
+    add = _motion("-t", "--trajectory", metavar="FILE", help=f"{RECORDED}. {AT_REST}")
+    return add(world_options(command))
 
 
 def several_motion_options(command: Callable) -> Callable:
     """Adds options of the motion, of several recordings: trajectories, worlds, frames."""
-    trajectory = (
-        "A recording of any known kind; a folder, a pattern such as 'demos/*.h5' or several -t: a run for each. "
-    )
-    trajectory += "[default: the scene's own motion, else its resting pose]"
-    add = repeated_setting("-t", "--trajectory", metavar="FILE", section="Motion", help=trajectory)
-    return _decorated(command, add, world_options)
+    text = f"{RECORDED}; a folder, a pattern such as 'demos/*.h5' or several -t: a run for each. {AT_REST}"
+    add = repeated_setting("-t", "--trajectory", metavar="FILE", section="Motion", help=text)
+    return add(world_options(command))
 
 
 def world_options(command: Callable) -> Callable:
     """Adds options of the worlds and frames."""
-    add = partial(setting, section="Motion")
-    return _decorated(
-        command,
-        add("--worlds", type=WholeNumber(), help="Copies of the scene. [default: as recorded, else 1]"),
-        add("--frames", default="", metavar="A:B:S", help="A slice as in Python, or one number. [default: all]"),
+    frames = _motion(
+        "--frames", default="", metavar="A:B:S", help="A slice as in Python, or one number. [default: all]"
     )
+    worlds = _motion("--worlds", type=WholeNumber(), help="Copies of the scene. [default: as recorded, else 1]")
+    return worlds(frames(command))
 
 
-def recording_options(command: Callable) -> Callable:
-    """Adds options for information that a recording may lack."""
-    add = partial(setting, section="Recording")
-    return _decorated(
-        command,
-        add(
-            "--demos",
-            type=NameList(),
-            metavar="NAME,...",
-            help="Demonstrations to use, one world each: names, patterns such as demo_1*, ranges such as "
-            "demo_0..demo_9, masks. [default: all]",
-        ),
-        add(
-            "--uneven-demos",
-            type=click.Choice(("cut", "hold")),
-            help="Cut all to the shortest, or keep (hold) all frames of each. [default: refuse them]",
-        ),
-        add(
-            "--joint-names",
-            type=NameList(),
-            metavar="NAME,...",
-            help="Joint names of the recorded positions, in order.",
-        ),
-        add("--joint-units", type=click.Choice(("radians", "degrees")), help="Unit of the recorded joint angles."),
-        add("--body-names", type=NameList(), metavar="NAME,...", help="Body names of the recorded poses, in order."),
-        add("--quaternion-order", type=click.Choice(("wxyz", "xyzw")), help="Order of the recorded quaternions."),
-        add("--state-spec", metavar="NAME", help="Layout of MuJoCo states, such as FULLPHYSICS or time,qpos,qvel."),
-        add("--fps", type=RATE, metavar="RATE", help="Frame rate, in frames per second."),
-        add("--ignore-particles", is_flag=True, help="Warn of recorded particles instead of refusing them."),
-    )
+def declared(kind: type, *names: str, section: str = "") -> Callable:
+    """A decorator that adds options of `kind`, a class of scene.options: those of `names`, of `section`, or all."""
+
+    def decorate(command: Callable) -> Callable:
+        chosen = {
+            name: entry
+            for name, entry in declared_options(kind).items()
+            if name in names or (not names and section in ("", entry.section))
+        }
+        for name, entry in reversed(chosen.items()):
+            command = _setting_of(entry, name, getattr(kind, name))(command)
+        return command
+
+    return decorate
 
 
-def robot_options(command: Callable) -> Callable:
-    """Adds options that complete a robot's scene: other folders of assets, a floating base, a ground."""
-    add = partial(setting, section="Scene")
-    return _decorated(
-        command,
-        add(
-            "--asset-map",
-            type=NameList(),
-            metavar="OLD=NEW,...",
-            help="Replace the prefix OLD of asset paths.",
-        ),
-        add("--floating-base", is_flag=True, help="Add a free joint to the root link of a URDF."),
-        add("--ground", is_flag=True, help="Add a static plane through the origin, normal to the up axis."),
-    )
+def _setting_of(entry: Option, name: str, default: Any) -> Callable:
+    """The setting of a declared option. Only a choice has a default: `option_group` leaves out what is not given."""
+    attributes: dict[str, Any] = {"metavar": entry.metavar, "section": entry.section, "help": entry.help}
+    if isinstance(default, bool):
+        attributes["is_flag"] = True
+    elif entry.choices:
+        attributes |= {"type": click.Choice(entry.choices), "default": default or None}
+    elif entry.kind:
+        attributes["type"] = KINDS[entry.kind]
+    return setting(entry.flags or f"--{name.replace('_', '-')}", **attributes)
 
 
-def scene_options(command: Callable) -> Callable:
-    """Adds options for reading scene files."""
-    add = partial(setting, section="Scene")
-    return _decorated(
-        command,
-        add("--variants", type=NameList(), metavar="PRIM:SET=VALUE,...", help="USD variants. [default: as authored]"),
-        add(
-            "--environments",
-            metavar="PATTERN",
-            help="USD prims that are one world each, or 'none'. [default: /World/envs/env_0 etc.]",
-        ),
-        add("--ignore-missing", is_flag=True, help="Leave out USD references to missing files, with a warning each."),
-        robot_options,
-        add("--disabled-pairs", metavar="FILE", help="SRDF file with pairs of links that may not touch."),
-        add(
-            "--self-collisions",
-            type=click.Choice(SELF_COLLISIONS),
-            help="Whether bodies of one articulation may touch each other. [default: as authored]",
-        ),
-        add("--strict-meshes", is_flag=True, help="Refuse triangle meshes that need repairs."),
-    )
-
-
-def margin_option(command: Callable) -> Callable:
-    """Adds the option of the margin of every shape."""
-    text = "Inflate every shape by this length. [default: as authored]"
-    return setting("--margin", type=METRES, section="Contacts", help=text)(command)
-
-
-def static_pairs_option(command: Callable) -> Callable:
-    """Adds the option for pairs of two static shapes."""
-    text = "Find contacts between two static shapes too."
-    return setting("--static-pairs", is_flag=True, section="Contacts", help=text)(command)
-
-
-def contact_options(command: Callable) -> Callable:
-    """Adds options that can change the contact set."""
-    add = partial(setting, section="Contacts")
-    return _decorated(
-        command,
-        add("--gap", type=METRES, help="Report contacts up to this distance, for every shape. [default: as authored]"),
-        margin_option,
-        add(
-            "--gap-rule",
-            type=click.Choice(GAP_RULES),
-            help="How the two gaps of a pair combine. [default: the scene format's]",
-        ),
-        static_pairs_option,
-        add("--max-contacts-per-pair", type=WholeNumber(), help="Keep the N deepest contacts. [default: all]"),
-        add(
-            "--reduce-contacts/--no-reduce-contacts",
-            help="Reduce the contacts of each mesh or hull pair to the relevant ones.",
-        ),
-        add("--reduce-pairs", type=click.Choice(REDUCE_PAIRS), default="meshes", help=REDUCED),
-        add(
-            "--betas", type=NumberList(), metavar="B,...", help=f"Weights of depth against position. [default: {BETAS}]"
-        ),
-        add(
-            "--normal-matching",
-            is_flag=True,
-            help="Rotate the kept normals so that their total force is that of all contacts.",
-        ),
-        add("--moment-matching", is_flag=True, help="Add an anchor contact, and a column friction_scale."),
-        add("--anchor-contact", is_flag=True, help="Add a contact that represents all contacts of a pair."),
-        add("--soft-gap", type=METRES, help="Report contacts of particles up to this distance. [default: 0.01]"),
-        add(
-            "--soft-elements",
-            type=click.Choice(SOFT_ELEMENTS),
-            default="all",
-            help="Contacts of the vertices of cloths and soft bodies with shapes, or of edges and faces too.",
-        ),
-        add("--self-contacts", type=METRES, help="Find contacts of cloths and soft bodies up to this distance."),
-        add("--self-contact-rings", type=WholeNumber(least=0), help="Skip elements within N edges. [default: 1]"),
-        add(
-            "--self-contact-rest",
-            type=METRES,
-            help="Skip elements nearer than this at rest. [default: as --self-contacts]",
-        ),
-        add("--sticky-contacts", type=METRES, help="Keep the previous position of contacts that moved less than this."),
-        add("--touch-only", is_flag=True, help="Find which pairs of shapes touch, without their contacts."),
-        add("--contact-ids", is_flag=True, help="Add a column of ids that persist from frame to frame."),
-        add(
-            "--narrow-phase",
-            type=click.Choice(NARROW_PHASES),
-            default="gjk",
-            help="Method for convex pairs without a closed form.",
-        ),
-    )
-
-
-def hydro_options(command: Callable) -> Callable:
-    """Adds options of hydroelastic contacts."""
-    add = partial(setting, section="Hydroelastic contacts")
-    stiffness = Number("K", "number", "stiffness: it must be above zero", lambda x: x > 0.0)
-    return _decorated(
-        command,
-        add(
-            "--hydro",
-            type=click.Choice(HYDRO_CHOICES),
-            default="authored",
-            help="Shapes with a pressure field: those that the scene marks, or all.",
-        ),
-        add(
-            "--hydro-stiffness",
-            type=stiffness,
-            help="Of shapes without their own, in N/m^3; inf is rigid. [default: 1e10]",
-        ),
-        add(
-            "--hydro-resolution",
-            type=WholeNumber(LEAST_RESOLUTION, RESOLUTION_LIMIT),
-            help="Voxels along the longest side of a shape, 4 to 512. [default: 64]",
-        ),
-        add("--hydro-surface", is_flag=True, help="Write the faces of the contact surfaces, /hydro_faces."),
-        add("--hydro-reduce", is_flag=True, help="Write contacts with the total force of each surface too."),
-        add(
-            "--hydro-fallback",
-            type=click.Choice(HYDRO_FALLBACKS),
-            default="point",
-            help="Open meshes have point contacts, or are refused.",
-        ),
-        add("--output-contact-surface", is_flag=True, help="Newton's name of --hydro-surface."),
-        add("--buffer-fraction", type=SHARE, help="Option of Newton; no effect."),
-        add("--margin-contact-area", type=AREA, help="Option of Newton; no effect."),
-    )
-
-
-def algorithm_options(command: Callable) -> Callable:
-    """Adds options of the broad phase, which do not change the contacts."""
-    add = partial(setting, section=SPEED)
-    broad_phase = "Algorithm of the broad phase."
-    return _decorated(
-        command,
-        add("--broad-phase", type=click.Choice(BROAD_PHASES), default="auto", help=broad_phase),
-        add(
-            "--pipeline",
-            type=click.Choice(PIPELINES),
-            default="unified",
-            help="'standard' uses --broad-phase explicit.",
-        ),
-    )
-
-
-def device_options(command: Callable) -> Callable:
-    """Adds options of the device, which do not change the contacts."""
-    add = partial(setting, section=SPEED)
-    return _decorated(
-        command,
-        add("--device", default="", metavar="NAME", help="cpu, cuda or cuda:1. [default: cpu]"),
-        add("--threads", type=WholeNumber(), help="Number of CPU workers. [default: one per core or by CPU quota]"),
-        add(
-            "--memory-limit",
-            type=MemorySize(),
-            metavar="SIZE",
-            help="Memory limit, such as 4GiB. [default: half of the free memory]",
-        ),
-        add("--chunk-cells", type=WholeNumber(), help="Cells per chunk. [default: automatic]"),
-    )
-
-
-def cache_options(command: Callable) -> Callable:
-    """Adds options of the cache of signed distance fields, hulls and convex parts."""
-    add = partial(setting, section="Cache of signed distance fields, hulls and convex parts")
-    size = MemorySize(least=0)
-    return _decorated(
-        command,
-        add("--cache-dir", metavar="FOLDER", help="Folder of the cache. [default: the cache folder of the platform]"),
-        add("--cache-limit", type=size, metavar="SIZE", help="Size of the cache; 0B disables it. [default: 1GiB]"),
-    )
+recording_options = declared(RecordingOptions)
+scene_options = declared(SceneOptions)
+robot_options = declared(SceneOptions, "asset_map", "floating_base", "ground")
+contact_options = declared(ContactOptions, section=CONTACTS)
+hydro_options = declared(ContactOptions, section=HYDRO)
+sweep_options = declared(ContactOptions, section=STEPS)
+algorithm_options = declared(EngineOptions, "broad_phase", "pipeline")
+device_options = declared(EngineOptions, "device", "threads", "memory_limit", "chunk_cells")
+cache_options = declared(EngineOptions, section=CACHE)
 
 
 def compression_option(command: Callable) -> Callable:
@@ -405,8 +582,22 @@ def force_option(command: Callable) -> Callable:
 
 def option_group(kind: type[Group], values: Mapping[str, Any]) -> Group:
     """ContactOptions, EngineOptions, SceneOptions or RecordingOptions from the values of a verb's options."""
-    names = inspect.signature(kind).parameters
-    return kind(**{name: values[name] for name in names if values.get(name) is not None})
+    return _from_values(kind, values, {})
+
+
+def request_of(kind: type[Group], values: Mapping[str, Any], **given: Any) -> Group:
+    """A verb's request, of class `kind`, from the values of its options, groups of options included.
+
+    given: fields that no option has, or in place of its value.
+    """
+    groups = {name: option_group(group, values) for name, group in OPTION_GROUPS.items()}
+    return _from_values(kind, values, {**groups, **given})
+
+
+def _from_values(kind: type[Group], values: Mapping[str, Any], given: Mapping[str, Any]) -> Group:
+    """Fields with the value None have their defaults."""
+    known = {name: value for name, value in {**values, **given}.items() if value is not None or name in given}
+    return kind(**{name: known[name] for name in inspect.signature(kind).parameters if name in known})
 
 
 def default_output(scenes: Sequence[str], trajectory: str | None, ending: str) -> str:
@@ -438,12 +629,6 @@ def is_hdf5(path: str) -> bool:
         return file.read(len(HDF5_SIGNATURE)) == HDF5_SIGNATURE
 
 
-def _decorated(command: Callable, *decorators: Callable) -> Callable:
-    for decorate in reversed(decorators):
-        command = decorate(command)
-    return command
-
-
 def _common_options() -> list[click.Parameter]:
     def store(name: str) -> Callable:
         def callback(ctx: click.Context, _: click.Parameter, value: bool) -> None:
@@ -471,19 +656,3 @@ def _common_options() -> list[click.Parameter]:
         flag(["-q", "--quiet"], "quiet", "Print only errors, and with --json the object."),
         flag(["-v", "--verbose"], "verbose", "Print a traceback with an error.", eager=True),
     ]
-
-
-# Options of contacts between frames.
-
-
-def sweep_options(command: Callable) -> Callable:
-    """Adds the options of contacts between frames."""
-    add = partial(setting, section="Contacts between frames")
-    tolerance = "They touch at this distance or less. [default: 1e-6]"
-    decorators = (
-        add("--sweep", is_flag=True, help="Find the shapes, particles and elements that touch between two frames too."),
-        add("--sweep-tolerance", type=METRES, help=tolerance),
-    )
-    for decorate in reversed(decorators):
-        command = decorate(command)
-    return command

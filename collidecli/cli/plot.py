@@ -7,10 +7,8 @@ from typing import Any
 
 import click
 
-from collidecli.cli.option_types import METRES, WholeNumber
-from collidecli.cli.options import Verb, force_option, streams_of
+from collidecli.cli.options import METRES, Verb, WholeNumber, force_option, option, repeated, streams_of
 from collidecli.cli.report import requested, selection_options
-from collidecli.cli.settings import option, repeated
 from collidecli.errors import InputError
 from collidecli.scene.options import CHART_FORMATS, CHART_KINDS, CHART_THEMES
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import click
 
-from collidecli.cli.option_types import WholeNumber
 from collidecli.cli.options import (
-    SPEED,
     Verb,
+    WholeNumber,
     cache_options,
     contact_options,
     default_output,
@@ -19,15 +18,16 @@ from collidecli.cli.options import (
     force_option,
     hydro_options,
     motion_options,
-    option_group,
+    option,
     recording_options,
+    request_of,
     scene_options,
     scenes_and_recording,
     streams_of,
     trace_option,
 )
-from collidecli.cli.settings import option
 from collidecli.errors import InputError
+from collidecli.scene.options import SPEED
 
 EPILOG = """\b
 collide profile pile.usda --repeats 9
@@ -89,23 +89,9 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     from collidecli.commands.profile import ProfileRequest, profile
     from collidecli.engine.runtime.kernel import reported_compilation
     from collidecli.report.profile import profile_table
-    from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
     from collidecli.storage.result_files import write_json, write_profile_h5
 
-    request = ProfileRequest(
-        scenes=scenes,
-        trajectory=trajectory,
-        worlds=values["worlds"],
-        frames=values["frames"],
-        contact=option_group(ContactOptions, values),
-        engine=option_group(EngineOptions, values),
-        scene_options=option_group(SceneOptions, values),
-        recording=option_group(RecordingOptions, values),
-        repeats=values["repeats"],
-        devices=values["devices"],
-        trace=values["trace"],
-        force=values["force"],
-    )
+    request = request_of(ProfileRequest, values, scenes=scenes, trajectory=trajectory)
     with (
         streams.progress("profiling", "loading") as progress,
         reported_compilation(progress and progress.compiling),

@@ -8,9 +8,7 @@ from typing import Any
 
 import click
 
-from collidecli.cli.option_types import WholeNumber
-from collidecli.cli.options import Verb, force_option, robot_options, streams_of
-from collidecli.cli.settings import option
+from collidecli.cli.options import Verb, WholeNumber, force_option, option, robot_options, streams_of
 from collidecli.scene.options import COMPRESSIONS
 
 EPILOG = """\b

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collidecli.cli.option_types import NameList
 from collidecli.cli.options import (
+    NameList,
     Verb,
     algorithm_options,
     cache_options,
@@ -21,16 +21,17 @@ from collidecli.cli.options import (
     format_option,
     hydro_options,
     is_hdf5,
-    option_group,
+    option,
     recording_options,
+    request_of,
     scene_options,
     scenes_and_recording,
+    setting,
     several_motion_options,
     streams_of,
     sweep_options,
     trace_option,
 )
-from collidecli.cli.settings import option, setting
 from collidecli.cli.several import Job, computed, exit_code, listed_files
 from collidecli.commands.input_files import (
     RECORDING_ENDINGS,
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 
     from collidecli.cli.streams import Streams
     from collidecli.commands.results import Result
-    from collidecli.commands.run import RunRequest, RunResult
+    from collidecli.commands.run import RunResult
     from collidecli.commands.scenes import SceneCache
     from collidecli.report.progress import FrameProgress
 
@@ -118,7 +119,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
         if values["trace"]:
             check_trace(values["trace"], values["force"], (*scenes, trajectory))
         with streams.progress("colliding", "loading") as progress:
-            result = _run(request_of(scenes, {**values, "output": output, "trajectory": trajectory}), progress)
+            result = _run(values, scenes, output, trajectory, progress)
     streams.result(result, _table)
     return 0
 
@@ -184,7 +185,7 @@ def _several_runs(streams: Streams, inputs: RunInputs, values: Mapping[str, Any]
 
     def compute(job: Job, progress: FrameProgress | None) -> Result:
         scenes, trajectory = ((job.name,), inputs.trajectory) if inputs.each else (inputs.scenes, job.name)
-        return _run(request_of(scenes, {**values, "output": job.output, "trajectory": trajectory}), progress, cache)
+        return _run(values, scenes, job.output, trajectory, progress, cache)
 
     with output_folders(job.output or "" for job in jobs if not job.is_skipped):
         found = RunList(items=list(computed(streams, jobs, compute, "colliding", "loading")))
@@ -192,33 +193,18 @@ def _several_runs(streams: Streams, inputs: RunInputs, values: Mapping[str, Any]
     return exit_code(found)
 
 
-def _run(request: RunRequest, progress: FrameProgress | None, cache: SceneCache | None = None) -> RunResult:
+def _run(
+    values: Mapping[str, Any],
+    scenes: Sequence[str],
+    output: str | None,
+    trajectory: str | None,
+    progress: FrameProgress | None,
+    cache: SceneCache | None = None,
+) -> RunResult:
     """One run. cache: keeps the scene for the next one."""
-    from collidecli.commands.run import run
+    from collidecli.commands.run import RunRequest, run
     from collidecli.engine.runtime.kernel import reported_compilation
 
     with reported_compilation(progress and progress.compiling):
+        request = request_of(RunRequest, values, scenes=scenes, output=output, trajectory=trajectory)
         return run(request, progress, cache)
-
-
-def request_of(scenes: Sequence[str], values: Mapping[str, Any]) -> RunRequest:
-    """The request for scenes and the values of all options of `run`, by parameter name."""
-    from collidecli.commands.run import RunRequest
-    from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
-
-    return RunRequest(
-        scenes=scenes,
-        output=values["output"],
-        trajectory=values["trajectory"],
-        worlds=values["worlds"],
-        frames=values["frames"],
-        contact=option_group(ContactOptions, values),
-        engine=option_group(EngineOptions, values),
-        scene_options=option_group(SceneOptions, values),
-        recording=option_group(RecordingOptions, values),
-        columns=values["columns"] or (),
-        compression=values["compression"],
-        format=values["format"],
-        force=values["force"],
-        trace=values["trace"],
-    )

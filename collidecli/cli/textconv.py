@@ -6,9 +6,7 @@ import sys
 
 import click
 
-from collidecli.cli.option_types import WholeNumber
-from collidecli.cli.options import Verb, streams_of
-from collidecli.cli.settings import option
+from collidecli.cli.options import Verb, WholeNumber, option, streams_of
 
 EPILOG = """\b
 collide textconv out.h5 --summary

@@ -10,13 +10,14 @@ import click
 from collidecli.cli.options import (
     Verb,
     force_option,
-    option_group,
+    option,
     recording_options,
+    repeated,
+    request_of,
     scene_options,
     streams_of,
     world_options,
 )
-from collidecli.cli.settings import option, repeated
 
 EPILOG = """\b
 collide traj convert demos.hdf5 -o motion.h5 --demos demo_3
@@ -70,18 +71,10 @@ def convert(ctx: click.Context, recording: str, scenes: tuple[str, ...], output:
     from collidecli.commands.convert import convert as convert_recording
     from collidecli.commands.scenes import SceneRequest
     from collidecli.report.tables import convert_table
-    from collidecli.scene.options import RecordingOptions, SceneOptions
 
     streams = streams_of(ctx)
     output = output or f"{Path(recording).stem}.motion.h5"
-    request = SceneRequest(
-        scenes=scenes,
-        trajectory=recording,
-        worlds=values["worlds"],
-        frames=values["frames"],
-        scene_options=option_group(SceneOptions, values),
-        recording=option_group(RecordingOptions, values),
-    )
+    request = request_of(SceneRequest, values, scenes=scenes, trajectory=recording)
     with streams.progress("converting", "loading") as progress:
         result = convert_recording(
             request, output, compression=values["compression"], force=values["force"], progress=progress

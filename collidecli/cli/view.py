@@ -8,9 +8,7 @@ from typing import Any
 
 import click
 
-from collidecli.cli.option_types import WholeNumber, WorldNumbers
-from collidecli.cli.options import Verb, force_option, streams_of
-from collidecli.cli.settings import option
+from collidecli.cli.options import Verb, WholeNumber, WorldNumbers, force_option, option, streams_of
 
 DRAWN, SERVER, OUTPUT = "Contents", "Server", "Output"
 EPILOG = """\b

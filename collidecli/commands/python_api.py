@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass, field, fields, replace
+from inspect import Parameter, Signature, signature
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -23,18 +24,8 @@ from collidecli.scene import builder as model_builder
 from collidecli.scene.arguments import numbered
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, RestingMotion
-from collidecli.scene.options import (
-    DEFAULT_BETAS,
-    DEFAULT_CACHE_LIMIT,
-    DEFAULT_RINGS,
-    DEFAULT_SOFT_GAP,
-    DEFAULT_SWEEP_TOLERANCE,
-    ContactOptions,
-    EngineOptions,
-    SceneOptions,
-)
+from collidecli.scene.options import ContactOptions, EngineOptions, SceneOptions, declared_options
 from collidecli.scene.particles import ParticleObjects
-from collidecli.scene.shape_config import DEFAULT_RESOLUTION, DEFAULT_STIFFNESS
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock, GroupRows, consecutive_groups, groups_of_cells
 
 if TYPE_CHECKING:
@@ -175,43 +166,9 @@ def collide(
     model: Model,
     body_q: np.ndarray | Motion | None = None,
     *,
-    narrow_phase: str = "gjk",
-    gap: float | None = None,
-    margin: float | None = None,
-    gap_rule: str | None = None,
-    max_contacts_per_pair: int = 0,
-    reduce_contacts: bool = False,
-    reduce_pairs: str = "meshes",
-    betas: Sequence[float] = DEFAULT_BETAS,
-    normal_matching: bool = False,
-    moment_matching: bool = False,
-    anchor_contact: bool = False,
-    sticky_contacts: float = 0.0,
-    contact_ids: bool = False,
-    hydro: str = "authored",
-    hydro_stiffness: float = DEFAULT_STIFFNESS,
-    hydro_resolution: int = DEFAULT_RESOLUTION,
-    hydro_surface: bool = False,
-    hydro_reduce: bool = False,
-    hydro_fallback: str = "point",
     particle_q: np.ndarray | None = None,
-    soft_gap: float = DEFAULT_SOFT_GAP,
-    soft_elements: str = "all",
-    self_contacts: float = 0.0,
-    self_contact_rings: int = DEFAULT_RINGS,
-    self_contact_rest: float | None = None,
-    sweep: bool = False,
-    sweep_tolerance: float = DEFAULT_SWEEP_TOLERANCE,
-    touch_only: bool = False,
     columns: Sequence[str] | str = (),
-    pipeline: str = "unified",
-    broad_phase: str = "auto",
-    device: str = "",
-    threads: int = 0,
-    memory_limit: int = 0,
-    chunk_cells: int = 0,
-    cache_dir: str = "",
-    cache_limit: int = DEFAULT_CACHE_LIMIT,
+    **options: Any,
 ) -> Contacts:
     """Every contact of a model in motion, in memory; bit-identical to the contacts that `collide run` writes.
 
@@ -244,21 +201,33 @@ def collide(
     Raises:
         InputError: body_q does not fit the model or has an invalid pose, or an option has an invalid value.
     """
-    contact = ContactOptions(
-        narrow_phase, gap, margin, gap_rule, max_contacts_per_pair=max_contacts_per_pair,
-        reduce_contacts=reduce_contacts, reduce_pairs=reduce_pairs, betas=tuple(betas),
-        normal_matching=normal_matching, moment_matching=moment_matching, anchor_contact=anchor_contact,
-        sticky_contacts=sticky_contacts, contact_ids=contact_ids, hydro=hydro, hydro_stiffness=hydro_stiffness,
-        hydro_resolution=hydro_resolution, hydro_surface=hydro_surface, hydro_reduce=hydro_reduce,
-        hydro_fallback=hydro_fallback, soft_gap=soft_gap, soft_elements=soft_elements, self_contacts=self_contacts,
-        self_contact_rings=self_contact_rings, self_contact_rest=self_contact_rest, sweep=sweep,
-        sweep_tolerance=sweep_tolerance,
-        touch_only=touch_only,
-    ).checked()  # fmt: skip
-    engine = EngineOptions(
-        pipeline, broad_phase, device, threads, memory_limit, chunk_cells, cache_dir, cache_limit
-    ).checked()
+    for name in options.keys() - COLLIDE_OPTIONS.keys():
+        raise TypeError(f"collide() got an unexpected keyword argument '{name}'")
+    if "betas" in options:
+        options["betas"] = tuple(options["betas"])
+    contact = ContactOptions(**{name: value for name, value in options.items() if name in CONTACT_FIELDS}).checked()
+    engine = EngineOptions(**{name: value for name, value in options.items() if name not in CONTACT_FIELDS}).checked()
     return contacts_in_memory(model, body_q, contact, engine, columns, particle_q)
+
+
+CONTACT_FIELDS = declared_options(ContactOptions).keys()
+COLLIDE_OPTIONS = {
+    entry.name: Parameter(entry.name, Parameter.KEYWORD_ONLY, default=entry.default, annotation=entry.type)
+    for kind in (ContactOptions, EngineOptions)
+    for entry in fields(kind)
+    if entry.name not in ("static_pairs", "output_contact_surface", "buffer_fraction", "margin_contact_area")
+}
+"""The options of `collide`: those of a run, without that of a model, and those of Newton without effect."""
+
+
+def _with_options(function: Callable[..., Contacts], options: Iterable[Parameter]) -> Signature:
+    """The signature of a function with its keyword arguments by name, for `help` and editors."""
+    own = signature(function)
+    named = [entry for entry in own.parameters.values() if entry.kind is not Parameter.VAR_KEYWORD]
+    return own.replace(parameters=[*named, *options])
+
+
+vars(collide)["__signature__"] = _with_options(collide, COLLIDE_OPTIONS.values())
 
 
 def contacts_in_memory(

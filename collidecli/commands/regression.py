@@ -14,18 +14,12 @@ from typing import TYPE_CHECKING, Any
 from collidecli.commands.diff import DiffRequest, DiffResult, diff, limits
 from collidecli.commands.motions import frames_text
 from collidecli.errors import InputError
-from collidecli.scene.options import FRAME_MATCHES, ContactOptions, EngineOptions, RecordingOptions, SceneOptions
+from collidecli.scene.options import FRAME_MATCHES, OPTION_GROUPS
 
 if TYPE_CHECKING:
     from collidecli.commands.run import RunRequest
 
 MARKER = "contacts_tolerance"
-GROUPS = {
-    "contact": ContactOptions,
-    "engine": EngineOptions,
-    "scene_options": SceneOptions,
-    "recording": RecordingOptions,
-}
 OF_A_RUN = ("worlds", "frames", "columns")
 TOLERANCES = {
     "atol": "--atol",
@@ -66,9 +60,9 @@ def run_request(
     """
     from collidecli.commands.run import RunRequest
 
-    held: dict[str, dict[str, Any]] = {name: {} for name in GROUPS}
+    held: dict[str, dict[str, Any]] = {name: {} for name in OPTION_GROUPS}
     own: dict[str, Any] = {}
-    of_group = {field.name: group for group, kind in GROUPS.items() for field in fields(kind)}
+    of_group = {field.name: group for group, kind in OPTION_GROUPS.items() for field in fields(kind)}
     del of_group["motion_layer"]
     for name, value in options.items():
         if name in OF_A_RUN:
@@ -80,7 +74,7 @@ def run_request(
     if held["scene_options"].get("disabled_pairs"):
         held["scene_options"]["disabled_pairs"] = str(folder / held["scene_options"]["disabled_pairs"])
     scenes = [scene] if isinstance(scene, (str, os.PathLike)) else scene
-    groups: dict[str, Any] = {name: GROUPS[name](**values) for name, values in held.items()}
+    groups: dict[str, Any] = {name: OPTION_GROUPS[name](**values) for name, values in held.items()}
     for name in ("contact", "engine"):
         groups[name] = groups[name].checked()
     return RunRequest(

@@ -43,10 +43,6 @@ from collidecli.scene.model import Model
 from collidecli.scene.motion import Episodes, Motion, episodes_in
 from collidecli.scene.options import (
     CONTACT_FORMATS,
-    HYDRO_NAMES,
-    PARTICLE_NAMES,
-    REDUCTION_DEFAULTS,
-    SWEEP_NAMES,
     ContactOptions,
     EngineOptions,
 )
@@ -381,16 +377,11 @@ def search_warnings(timing: TimingReport, paths: Sequence[str]) -> tuple[str, ..
 
 
 def result_config(request: RunRequest) -> dict[str, object]:
-    """Options that can change the contact set; those of reduction only if contacts are reduced."""
-    default, unnamed = asdict(ContactOptions()), (*HYDRO_NAMES, *PARTICLE_NAMES, *SWEEP_NAMES, "touch_only")
-    contact = asdict(request.contact)
-    contact = {name: value for name, value in contact.items() if name not in unnamed or value != default[name]}
-    if not request.contact.reduce_contacts:
-        contact = {name: value for name, value in contact.items() if name not in REDUCTION_DEFAULTS}
+    """Options that can change the contact set."""
     # strict_meshes only decides whether an input is refused: it changes no contact.
     importing = {**asdict(replace(request.scene_options, strict_meshes=False)), **asdict(request.recording)}
     given = {name: value for name, value in {**importing, "columns": request.columns}.items() if value}
-    return {**contact, **given, "frames": request.frames, "worlds": request.worlds}
+    return {**request.contact.stored, **given, "frames": request.frames, "worlds": request.worlds}
 
 
 def run_environment(request: RunRequest, collision: Collision) -> dict[str, object]:

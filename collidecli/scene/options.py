@@ -1,10 +1,12 @@
-"""The values of a run's options, separate from `run_options` so that the command line lists them without NumPy."""
+"""Options of a run, each declared once, and choices of the options of other verbs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -55,112 +57,163 @@ HYDRO_FALLBACKS = ("point", "refuse")
 SOFT_ELEMENTS = ("vertices", "all")
 
 
-# Options of a run, apart from its files.
-
-REDUCTION_DEFAULTS = {
-    "reduce_pairs": "meshes",
-    "betas": DEFAULT_BETAS,
-    "normal_matching": False,
-    "moment_matching": False,
-    "anchor_contact": False,
-}
-"""Fields of ContactOptions that apply only with reduce_contacts, and their defaults."""
-HYDRO_NAMES = (
-    "hydro", "hydro_stiffness", "hydro_resolution", "hydro_surface", "hydro_reduce", "sweep", "hydro_fallback",
-    "output_contact_surface", "buffer_fraction", "margin_contact_area",
-)  # fmt: skip
-"""Fields of ContactOptions for hydroelastic contacts; the configuration of a set has those that are not default."""
 GROUND = "ground"
 """Name of the plane that the option `ground` adds."""
 DEFAULT_CACHE_LIMIT = 1 << 30
 DEFAULT_SOFT_GAP = 0.01
 DEFAULT_RINGS = 1
 MOST_RINGS = 16
-PARTICLE_NAMES = ("soft_gap", "soft_elements", "self_contacts", "self_contact_rings", "self_contact_rest")
-"""Fields of ContactOptions that apply only to particles."""
 DEFAULT_SWEEP_TOLERANCE = 1e-6
-SWEEP_NAMES = ("sweep", "sweep_tolerance")
-"""Fields of ContactOptions for contacts between frames; the configuration of a set has those that are not default."""
+
+CONTACTS = "Contacts"
+HYDRO = "Hydroelastic contacts"
+STEPS = "Contacts between frames"
+RECORDING = "Recording"
+SCENE = "Scene"
+SPEED = "Speed; no effect on contacts"
+CACHE = "Cache of signed distance fields, hulls and convex parts"
 
 
-CONTACT_NAMES = (
-    "narrow_phase", "max_contacts_per_pair", "reduce_contacts", "sticky_contacts", "contact_ids", "hydro",
-    "hydro_surface", "hydro_reduce", "sweep",
-)  # fmt: skip
-"""Fields of ContactOptions that touch_only excludes."""
+@dataclass(frozen=True)
+class Option:
+    """The declaration of an option, metadata of a field of an option class.
+
+    The command line, `collide.toml`, variables, the Python signatures, the checks and the configuration of a contact
+    set follow from it.
+    help: its line in `--help`, under the heading `section`. kind: of its value, a key of `cli.options.KINDS`; "" is a
+    flag, a choice or a text. choices: values of a choice. metavar: of its value. flags: names on the command line, if
+    not of the field. is_stored: whether a configuration has its default value too. of_reduction: it applies only to
+    reduced contacts.
+    """
+
+    help: str
+    section: str
+    kind: str = ""
+    choices: tuple[str, ...] = ()
+    metavar: str | None = None
+    flags: str = ""
+    is_stored: bool = False
+    of_reduction: bool = False
+
+
+def _declared(section: str, default: Any, help: str, **attributes: Any) -> Any:
+    return field(default=default, metadata={"option": Option(help, section, **attributes)})
+
+
+_contact = partial(_declared, CONTACTS)
+_stored = partial(_contact, is_stored=True)
+_reduction = partial(_stored, of_reduction=True)
+_hydro = partial(_declared, HYDRO)
+_between = partial(_declared, STEPS)
+_speed = partial(_declared, SPEED)
+_scene = partial(_declared, SCENE)
+_recording = partial(_declared, RECORDING)
+_names = partial(_scene, (), kind="names")
+
+
+def declared_options(kind: type) -> dict[str, Option]:
+    """The options of an option class by name, in the order of `--help`."""
+    return {attribute.name: attribute.metadata["option"] for attribute in fields(kind) if attribute.metadata}
+
+
+def _check_declared(options: ContactOptions | EngineOptions) -> None:
+    """Raises InputError for an unknown choice, an invalid length or an invalid count."""
+    for name, option in declared_options(type(options)).items():
+        value = getattr(options, name)
+        if option.choices and value is not None:
+            _check_choice(name, value, option.choices)
+        elif option.kind == "length" and value is not None:
+            check_length(name, value, "options")
+        elif option.kind in ("count", "whole", "size", "limit"):
+            _check_count(name, value)
 
 
 @dataclass(frozen=True)
 class ContactOptions:
-    """The options that can change the contact set.
+    """The options that can change the contact set; lengths [m].
 
-    gap, margin: replace the scene's values of every shape [m]; None keeps those. gap_rule: replaces the scene's rule;
-    None keeps it. max_contacts_per_pair: number of deepest contacts kept after the reduction; 0 keeps all.
-    reduce_contacts: keep a subset of each pair's contacts; the options below configure it.
-    reduce_pairs: pairs of "meshes", hulls included, or "all". betas: weights of depth against position, one kept set
-    for each. normal_matching: rotate the kept normals so that their net force has the direction of all contacts'.
-    anchor_contact: add a contact that represents all contacts of a pair. moment_matching: add the anchor contact, and
-    a column that scales friction.
-    sticky_contacts: a contact keeps its points of the frame before if they moved no farther than this [m]; 0 disables.
-    contact_ids: a column of ids that persist over frames; sticky_contacts writes it too.
-    hydro: "off", the shapes that are marked as hydroelastic ("authored"), or "all". hydro_stiffness: of shapes without
-    their own [N/m^3]. hydro_resolution: voxels along the longest side of a shape. hydro_surface: write /hydro_faces;
-    output_contact_surface is Newton's name of it. hydro_reduce: write contacts of the surfaces to /rigid_contacts.
-    hydro_fallback: open meshes have point contacts ("point"), or are refused ("refuse"). buffer_fraction,
-    margin_contact_area: options of Newton without effect.
-    soft_gap: largest distance of a contact of a particle with a shape [m]. soft_elements: contacts of the "vertices" of
-    cloths and soft bodies with shapes, or of "all", edges and triangles too.
-    self_contacts: largest distance of a contact of cloths and soft bodies with themselves and each other [m]; 0 finds
-    none. self_contact_rings: elements within this number of edges of each other have none. self_contact_rest: elements
-    of one object that are nearer than this at rest have none [m]; None is self_contacts.
-    sweep: find the shapes and particles that touch between frames. sweep_tolerance: they touch at this distance or less
-    [m]. touch_only: the pairs of shapes that have a contact, in the group `touches`, and no contacts of shapes.
-    Hydroelastic shapes are tested as others.
+    gap, margin: replace the scene's values of every shape; None keeps those. gap_rule: replaces the scene's rule; None
+    keeps it. max_contacts_per_pair: number of deepest contacts kept after the reduction; 0 keeps all. reduce_pairs:
+    pairs of "meshes", hulls included, or "all". betas: weights of depth against position, one kept set for each.
+    self_contacts: 0 finds none. self_contact_rest: None is self_contacts. sticky_contacts: 0 disables; it adds ids too.
+    touch_only: the pairs are the group `touches`; hydroelastic shapes are tested as others.
     """
 
-    narrow_phase: str = "gjk"
-    gap: float | None = None
-    margin: float | None = None
-    gap_rule: str | None = None
-    static_pairs: bool = False
-    max_contacts_per_pair: int = 0
-    reduce_contacts: bool = False
-    reduce_pairs: str = "meshes"
-    betas: tuple[float, ...] = DEFAULT_BETAS
-    normal_matching: bool = False
-    moment_matching: bool = False
-    anchor_contact: bool = False
-    sticky_contacts: float = 0.0
-    contact_ids: bool = False
-    hydro: str = "authored"
-    hydro_stiffness: float = DEFAULT_STIFFNESS
-    hydro_resolution: int = DEFAULT_RESOLUTION
-    hydro_surface: bool = False
-    hydro_reduce: bool = False
-    hydro_fallback: str = "point"
-    output_contact_surface: bool = False
-    buffer_fraction: float | None = None
-    margin_contact_area: float | None = None
-    soft_gap: float = DEFAULT_SOFT_GAP
-    soft_elements: str = "all"
-    self_contacts: float = 0.0
-    self_contact_rings: int = DEFAULT_RINGS
-    self_contact_rest: float | None = None
-    sweep: bool = False
-    sweep_tolerance: float = DEFAULT_SWEEP_TOLERANCE
-    touch_only: bool = False
+    gap: float | None = _stored(
+        None, "Report contacts up to this distance, for every shape. [default: as authored]", kind="length"
+    )
+    margin: float | None = _stored(None, "Inflate every shape by this length. [default: as authored]", kind="length")
+    gap_rule: str | None = _stored(
+        None, "How the two gaps of a pair combine. [default: the scene format's]", choices=GAP_RULES
+    )
+    static_pairs: bool = _stored(False, "Find contacts between two static shapes too.")
+    max_contacts_per_pair: int = _stored(0, "Keep the N deepest contacts. [default: all]", kind="count")
+    reduce_contacts: bool = _stored(
+        False,
+        "Reduce the contacts of each mesh or hull pair to the relevant ones.",
+        flags="--reduce-contacts/--no-reduce-contacts",
+    )
+    reduce_pairs: str = _reduction("meshes", "Pairs to reduce.", choices=REDUCE_PAIRS)
+    betas: tuple[float, ...] = _reduction(
+        DEFAULT_BETAS,
+        f"Weights of depth against position. [default: {','.join(f'{beta:g}' for beta in DEFAULT_BETAS)}]",
+        kind="numbers",
+        metavar="B,...",
+    )
+    normal_matching: bool = _reduction(
+        False, "Rotate the kept normals so that their total force is that of all contacts."
+    )
+    moment_matching: bool = _reduction(False, "Add an anchor contact, and a column friction_scale.")
+    anchor_contact: bool = _reduction(False, "Add a contact that represents all contacts of a pair.")
+    soft_gap: float = _contact(
+        DEFAULT_SOFT_GAP, "Report contacts of particles up to this distance. [default: 0.01]", kind="length"
+    )
+    soft_elements: str = _contact(
+        "all",
+        "Contacts of the vertices of cloths and soft bodies with shapes, or of edges and faces too.",
+        choices=SOFT_ELEMENTS,
+    )
+    self_contacts: float = _contact(0.0, "Find contacts of cloths and soft bodies up to this distance.", kind="length")
+    self_contact_rings: int = _contact(DEFAULT_RINGS, "Skip elements within N edges. [default: 1]", kind="whole")
+    self_contact_rest: float | None = _contact(
+        None, "Skip elements nearer than this at rest. [default: as --self-contacts]", kind="length"
+    )
+    sticky_contacts: float = _stored(
+        0.0, "Keep the previous position of contacts that moved less than this.", kind="length"
+    )
+    touch_only: bool = _contact(False, "Find which pairs of shapes touch, without their contacts.")
+    contact_ids: bool = _stored(False, "Add a column of ids that persist from frame to frame.")
+    narrow_phase: str = _stored("gjk", "Method for convex pairs without a closed form.", choices=NARROW_PHASES)
+
+    hydro: str = _hydro(
+        "authored", "Shapes with a pressure field: those that the scene marks, or all.", choices=HYDRO_CHOICES
+    )
+    hydro_stiffness: float = _hydro(
+        DEFAULT_STIFFNESS,
+        "Of shapes without their own, in N/m^3; inf is rigid. [default: 1e10]",
+        kind="stiffness",
+    )
+    hydro_resolution: int = _hydro(
+        DEFAULT_RESOLUTION,
+        "Voxels along the longest side of a shape, 4 to 512. [default: 64]",
+        kind="resolution",
+    )
+    hydro_surface: bool = _hydro(False, "Write the faces of the contact surfaces, /hydro_faces.")
+    hydro_reduce: bool = _hydro(False, "Write contacts with the total force of each surface too.")
+    hydro_fallback: str = _hydro("point", "Open meshes have point contacts, or are refused.", choices=HYDRO_FALLBACKS)
+    output_contact_surface: bool = _hydro(False, "Newton's name of --hydro-surface.")
+    buffer_fraction: float | None = _hydro(None, "Option of Newton; no effect.", kind="share")
+    margin_contact_area: float | None = _hydro(None, "Option of Newton; no effect.", kind="area")
+
+    sweep: bool = _between(False, "Find the shapes, particles and elements that touch between two frames too.")
+    sweep_tolerance: float = _between(
+        DEFAULT_SWEEP_TOLERANCE, "They touch at this distance or less. [default: 1e-6]", kind="length"
+    )
 
     def checked(self) -> ContactOptions:
         """These options. Raises InputError for an unknown choice, an invalid length or an invalid count."""
-        _check_choice("narrow_phase", self.narrow_phase, NARROW_PHASES)
-        if self.gap_rule is not None:
-            _check_choice("gap_rule", self.gap_rule, GAP_RULES)
-        for name in ("gap", "margin"):
-            if getattr(self, name) is not None:
-                check_length(name, getattr(self, name), "options")
-        _check_count("max_contacts_per_pair", self.max_contacts_per_pair)
+        _check_declared(self)
         self._check_reduction()
-        check_length("sticky_contacts", self.sticky_contacts, "options")
         self._check_hydro()
         self._check_particles()
         self._check_sweep()
@@ -181,17 +234,16 @@ class ContactOptions:
     def _check_touches(self) -> None:
         if not self.touch_only:
             return
-        for name in CONTACT_NAMES:
+        excluded = (
+            "narrow_phase", "max_contacts_per_pair", "reduce_contacts", "sticky_contacts", "contact_ids", "hydro",
+            "hydro_surface", "hydro_reduce", "sweep",
+        )  # fmt: skip
+        for name in excluded:
             if getattr(self, name) != getattr(ContactOptions, name):
                 what = f"{name} applies to contacts, and touch_only finds pairs alone"
                 raise InputError(what, "options", "leave one of the two out")
 
     def _check_particles(self) -> None:
-        _check_choice("soft_elements", self.soft_elements, SOFT_ELEMENTS)
-        for name in ("soft_gap", "self_contacts", "self_contact_rest"):
-            if getattr(self, name) is not None:
-                check_length(name, getattr(self, name), "options")
-        _check_count("self_contact_rings", self.self_contact_rings)
         if self.self_contact_rings > MOST_RINGS:
             raise InputError(
                 f"self_contact_rings is {self.self_contact_rings}", "options", f"give {MOST_RINGS} at most"
@@ -202,8 +254,6 @@ class ContactOptions:
             raise InputError(f"{name} applies to contacts of objects with themselves, which are off", "options", fix)
 
     def _check_hydro(self) -> None:
-        _check_choice("hydro", self.hydro, HYDRO_CHOICES)
-        _check_choice("hydro_fallback", self.hydro_fallback, HYDRO_FALLBACKS)
         check_stiffness("hydro_stiffness", self.hydro_stiffness, "options")
         resolution = self.hydro_resolution
         if not (is_integer(resolution) and LEAST_RESOLUTION <= resolution <= RESOLUTION_LIMIT):
@@ -216,18 +266,27 @@ class ContactOptions:
         return self.hydro_surface or self.output_contact_surface
 
     def _check_reduction(self) -> None:
-        _check_choice("reduce_pairs", self.reduce_pairs, REDUCE_PAIRS)
         if not (0 < len(self.betas) <= MOST_BETAS and all(math.isfinite(beta) for beta in self.betas)):
             raise InputError(f"betas are {self.betas}", "options", f"give 1 to {MOST_BETAS} finite numbers")
         if self.reduce_contacts or self.hydro_reduce:
             return
-        for name, default in REDUCTION_DEFAULTS.items():
-            if getattr(self, name) != default:
+        for name, option in declared_options(ContactOptions).items():
+            if option.of_reduction and getattr(self, name) != getattr(ContactOptions, name):
                 raise InputError(
                     f"{name} applies to the reduction of contacts, which is off",
                     "options",
                     "give --reduce-contacts (in Python reduce_contacts=True) too",
                 )
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """The options in the configuration of a contact set; those of the reduction only if contacts are reduced."""
+        return {
+            name: getattr(self, name)
+            for name, option in declared_options(ContactOptions).items()
+            if (option.is_stored or getattr(self, name) != getattr(ContactOptions, name))
+            and (self.reduce_contacts or not option.of_reduction)
+        }
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -263,28 +322,33 @@ class ContactOptions:
 class EngineOptions:
     """Options of the execution, which never change the contacts, but that devices round differently.
 
-    device: "cpu", "cuda" or "cuda:1"; "" is the CPU.
-    threads: CPU workers; 0 is one a core. memory_limit: bytes for the scratch memory of all workers, and for the
-    process while it reads; 0 is half of the free memory. chunk_cells: cells of a chunk; 0 is the engine's choice.
-    cache_dir: folder of the signed distance fields, hulls and convex parts kept between runs; "" is the platform's.
-    cache_limit: its bytes; 0 keeps none.
+    device: "" is the CPU. threads: 0 is one a core. memory_limit: bytes for the scratch memory of all workers, and for
+    the process while it reads; 0 is half of the free memory. chunk_cells: 0 is the engine's choice. cache_dir: "" is
+    the platform's. cache_limit: bytes; 0 keeps none.
     """
 
-    pipeline: str = "unified"
-    broad_phase: str = "auto"
-    device: str = ""
-    threads: int = 0
-    memory_limit: int = 0
-    chunk_cells: int = 0
-    cache_dir: str = ""
-    cache_limit: int = DEFAULT_CACHE_LIMIT
+    broad_phase: str = _speed("auto", "Algorithm of the broad phase.", choices=BROAD_PHASES)
+    pipeline: str = _speed("unified", "'standard' uses --broad-phase explicit.", choices=PIPELINES)
+    device: str = _speed("", "cpu, cuda or cuda:1. [default: cpu]", metavar="NAME")
+    threads: int = _speed(0, "Number of CPU workers. [default: one per core or by CPU quota]", kind="count")
+    memory_limit: int = _speed(
+        0, "Memory limit, such as 4GiB. [default: half of the free memory]", kind="size", metavar="SIZE"
+    )
+    chunk_cells: int = _speed(0, "Cells per chunk. [default: automatic]", kind="count")
+    cache_dir: str = _declared(
+        CACHE, "", "Folder of the cache. [default: the cache folder of the platform]", metavar="FOLDER"
+    )
+    cache_limit: int = _declared(
+        CACHE,
+        DEFAULT_CACHE_LIMIT,
+        "Size of the cache; 0B disables it. [default: 1GiB]",
+        kind="limit",
+        metavar="SIZE",
+    )
 
     def checked(self) -> EngineOptions:
         """These options. Raises InputError for an invalid value and for two options that contradict each other."""
-        _check_choice("pipeline", self.pipeline, PIPELINES)
-        _check_choice("broad_phase", self.broad_phase, BROAD_PHASES)
-        for name in ("threads", "memory_limit", "chunk_cells", "cache_limit"):
-            _check_count(name, getattr(self, name))
+        _check_declared(self)
         if self.pipeline == "standard" and self.broad_phase not in ("auto", "explicit"):
             raise InputError(
                 f"--pipeline standard works on explicit pairs, not on --broad-phase {self.broad_phase}",
@@ -297,25 +361,26 @@ class EngineOptions:
 class SceneOptions:
     """Options of the scene importers.
 
-    variants: USD variant selections, each `prim:set=value`. environments: pattern of the USD prims that are separate
-    worlds; "" is the importer's default, "none" reads the stage as one world. asset_map: each `OLD=NEW`, the start of
-    an asset's path and its replacement. disabled_pairs: an SRDF file whose `disable_collisions` apply.
-    motion_layer: a USD layer composed with the scene, where the recording is one. strict_meshes: refuse a triangle
-    mesh that needs repairs. floating_base: a free joint of the root link of a URDF. ground: a static plane through
-    the origin, normal to the up axis. ignore_missing: leave out USD references to what does not exist.
-    self_collisions: "on" or "off" for the bodies of each articulation; "" is as authored.
+    variants: each `prim:set=value`. environments: "" is the importer's default, "none" reads the stage as one world.
+    motion_layer: a USD layer composed with the scene, where the recording is one.
     """
 
-    variants: tuple[str, ...] = ()
-    environments: str = ""
-    asset_map: tuple[str, ...] = ()
-    disabled_pairs: str = ""
+    variants: tuple[str, ...] = _names("USD variants. [default: as authored]", metavar="PRIM:SET=VALUE,...")
+    environments: str = _scene(
+        "", "USD prims that are one world each, or 'none'. [default: /World/envs/env_0 etc.]", metavar="PATTERN"
+    )
+    ignore_missing: bool = _scene(False, "Leave out USD references to missing files, with a warning each.")
+    asset_map: tuple[str, ...] = _names("Replace the prefix OLD of asset paths.", metavar="OLD=NEW,...")
+    floating_base: bool = _scene(False, "Add a free joint to the root link of a URDF.")
+    ground: bool = _scene(False, "Add a static plane through the origin, normal to the up axis.")
+    disabled_pairs: str = _scene("", "SRDF file with pairs of links that may not touch.", metavar="FILE")
+    self_collisions: str = _scene(
+        "",
+        "Whether bodies of one articulation may touch each other. [default: as authored]",
+        choices=SELF_COLLISIONS,
+    )
+    strict_meshes: bool = _scene(False, "Refuse triangle meshes that need repairs.")
     motion_layer: str = ""
-    strict_meshes: bool = False
-    floating_base: bool = False
-    ground: bool = False
-    ignore_missing: bool = False
-    self_collisions: str = ""
 
     def __post_init__(self) -> None:
         if self.self_collisions not in ("", *SELF_COLLISIONS):
@@ -326,22 +391,42 @@ class SceneOptions:
 class RecordingOptions:
     """Properties of a recording that its file lacks; empty where the file has them.
 
-    demos: names of the demonstrations to read, in order, one world each; () is all. joint_names: of the columns of
-    joint positions. joint_units: of recorded angles, "radians" (also "") or "degrees". body_names: of the recorded
-    bodies. quaternion_order: "wxyz" or "xyzw". state_spec: MuJoCo's name of the state's layout. fps: frames a second.
-    uneven_demos: demonstrations of unequal lengths are refused (""), "cut" to the shortest, or kept whole ("hold"),
-    without contacts after their ends. ignore_particles: warn of recorded particles instead of refusing them.
+    demos: in order, one world each; () is all. joint_units: "" is radians. uneven_demos: demonstrations of unequal
+    lengths are refused (""), "cut" to the shortest, or kept whole ("hold"), without contacts after their ends.
     """
 
-    demos: tuple[str, ...] = ()
-    uneven_demos: str = ""
-    joint_names: tuple[str, ...] = ()
-    joint_units: str = ""
-    body_names: tuple[str, ...] = ()
-    quaternion_order: str = ""
-    state_spec: str = ""
-    fps: float | None = None
-    ignore_particles: bool = False
+    demos: tuple[str, ...] = _recording(
+        (),
+        "Demonstrations to use, one world each: names, patterns such as demo_1*, ranges such as demo_0..demo_9, masks. "
+        "[default: all]",
+        kind="names",
+        metavar="NAME,...",
+    )
+    uneven_demos: str = _recording(
+        "",
+        "Cut all to the shortest, or keep (hold) all frames of each. [default: refuse them]",
+        choices=("cut", "hold"),
+    )
+    joint_names: tuple[str, ...] = _recording(
+        (), "Joint names of the recorded positions, in order.", kind="names", metavar="NAME,..."
+    )
+    joint_units: str = _recording("", "Unit of the recorded joint angles.", choices=("radians", "degrees"))
+    body_names: tuple[str, ...] = _recording(
+        (), "Body names of the recorded poses, in order.", kind="names", metavar="NAME,..."
+    )
+    quaternion_order: str = _recording("", "Order of the recorded quaternions.", choices=("wxyz", "xyzw"))
+    state_spec: str = _recording("", "Layout of MuJoCo states, such as FULLPHYSICS or time,qpos,qvel.", metavar="NAME")
+    fps: float | None = _recording(None, "Frame rate, in frames per second.", kind="rate")
+    ignore_particles: bool = _recording(False, "Warn of recorded particles instead of refusing them.")
+
+
+OPTION_GROUPS: dict[str, type] = {
+    "contact": ContactOptions,
+    "engine": EngineOptions,
+    "scene_options": SceneOptions,
+    "recording": RecordingOptions,
+}
+"""Classes of options by the fields of requests that have their values."""
 
 
 def recorded_option(config: Mapping[str, object], name: str) -> object:
@@ -383,6 +468,6 @@ def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
         raise InputError(f"{name} is {value!r}", "options", f"give one of: {', '.join(choices)}")
 
 
-def _check_count(name: str, value: int) -> None:
+def _check_count(name: str, value: Any) -> None:
     if not hasattr(value, "__index__") or isinstance(value, bool) or value < 0:
         raise InputError(f"{name} is {value!r}", "options", "give an integer of at least zero; zero sets no limit")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from collidecli.cli import main as cli
-from collidecli.cli.option_types import MemorySize
+from collidecli.cli.options import MemorySize
 from collidecli.storage.field_cache import FieldCache
 
 PLAIN = ("run", "scene.xml", "-t", "motion.h5", "--force", "--device", "cpu")

@@ -20,7 +20,7 @@ import collidecli
 from collidecli.analysis.touches import Frames, Intervals, PairKeys
 from collidecli.cli import main as cli
 from collidecli.cli.main import main
-from collidecli.cli.settings import variables_of, verbs_of
+from collidecli.cli.options import variables_of, verbs_of
 from collidecli.commands import report
 from collidecli.commands.event_stream import MISSED, TIMES, interval_columns
 from collidecli.commands.export import ENDINGS, NPZ_ENDING

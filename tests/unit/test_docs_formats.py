@@ -19,7 +19,7 @@ import pytest
 
 from collidecli.cli import main as cli
 from collidecli.cli.main import group
-from collidecli.cli.settings import variables_of, verbs_of
+from collidecli.cli.options import variables_of, verbs_of
 from collidecli.commands.audit import AuditRequest, write_mask
 from collidecli.commands.audit import audit as run_audit
 from collidecli.commands.clearance import ClearanceRequest, clearance

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import inspect
 import subprocess
 import sys
 from collections import Counter
@@ -748,3 +749,13 @@ def test_a_limit_too_small_for_a_frame_is_refused_with_what_is_enough():
     assert shares.chunk_rows == LEAST_CHUNK_ROWS
     with pytest.raises(InputError):
         shared_out((enough - 1) * MIB, model, motion, 640)
+
+
+def test_options_of_a_run_are_parameters_by_name():
+    """The declarations of the options give the signature; an unknown one is refused as by any function."""
+    parameters = inspect.signature(collidecli.collide).parameters
+    assert parameters["gap"].default is None
+    assert parameters["cache_limit"].default == EngineOptions().cache_limit
+    assert parameters.keys() & {"static_pairs", "buffer_fraction", "options"} == set()
+    with pytest.raises(TypeError, match="unexpected keyword argument 'gaps'"):
+        collidecli.collide(ModelBuilder().finalize(), gaps=0.1)
