@@ -30,7 +30,7 @@ from collidecli.scene.filters import allowed_pairs
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.motion import Episodes, Motion, episodes_in
 from collidecli.scene.options import CLEARANCE_THINGS, EngineOptions
-from collidecli.scene.placement import compose
+from collidecli.scene.placement import compose_as_kernels
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.field_cache import FieldCache
@@ -167,15 +167,15 @@ def shape_poses(model: Model, body_poses: np.ndarray) -> np.ndarray:
     shapes, worlds = model.shapes, model.world_count
     if body_poses.shape[1] < worlds:
         body_poses = np.broadcast_to(
-            model.moved_with_worlds(body_poses), (len(body_poses), worlds, *body_poses.shape[2:])
+            model.moved_with_worlds(body_poses, compose_as_kernels), (len(body_poses), worlds, *body_poses.shape[2:])
         )
     found = np.empty((len(body_poses), worlds, len(shapes), 7))
     is_static = shapes.body == STATIC_BODY
     moving = np.flatnonzero(~is_static)
-    found[:, :, moving] = compose(body_poses[:, :, shapes.body[moving]], shapes.pose[moving])
+    found[:, :, moving] = compose_as_kernels(body_poses[:, :, shapes.body[moving]], shapes.pose[moving])
     resting = np.broadcast_to(shapes.pose[is_static], (worlds, int(is_static.sum()), 7))
     if model.world_shift is not None:
-        moved = compose(model.world_shift[:, None], shapes.pose[is_static])
+        moved = compose_as_kernels(model.world_shift[:, None], shapes.pose[is_static])
         resting = np.where((shapes.template[is_static] == GLOBAL_TEMPLATE)[:, None], resting, moved)
     found[:, :, is_static] = resting
     return found
@@ -282,7 +282,7 @@ class Clearance:
         distance = np.linalg.norm(centre1 - centre0, axis=-1)
         for mine, other, of_plane in ((row0, row1, is_plane[row0]), (row1, row0, is_plane[row1])):
             if of_plane.any():
-                up = compose(poses[:, :, mine[of_plane]], np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]))
+                up = compose_as_kernels(poses[:, :, mine[of_plane]], np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]))
                 up = up[..., :3] - poses[:, :, mine[of_plane], :3]
                 off = poses[:, :, other[of_plane], :3] - poses[:, :, mine[of_plane], :3]
                 distance[:, :, of_plane] = (off * up).sum(-1)

@@ -20,7 +20,7 @@ from collidecli.scene.heightfield import solid_mesh
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import DEFAULT_CACHE_LIMIT, ContactOptions, EngineOptions
-from collidecli.scene.placement import IDENTITY_POSE, checked_pose, compose, inverse
+from collidecli.scene.placement import IDENTITY_POSE, checked_pose, compose, compose_as_kernels, inverse
 from collidecli.scene.shape_types import ShapeType
 
 KINDS = tuple(
@@ -182,7 +182,7 @@ def distance(
     model = builder.finalize()
     placed = np.empty((count, 2, 7))
     for k, shape in enumerate((a, b)):
-        placed[:, k] = compose(compose(poses[k], shape.pose), model.shapes.pose[k])
+        placed[:, k] = compose_as_kernels(compose(poses[k], shape.pose), model.shapes.pose[k])
     rows = np.tile(np.array([0, 1], np.int32), (count, 1))
     found = PairDistances(model, find_device(device), rows[:1]).measure(rows, placed)
     values = (found.distance, found.normal, found.point0, found.point1, found.error)

@@ -25,6 +25,8 @@ OF_REGION = wp.constant(5)
 """Role of the contact of a region of overlap, whose depth is the region's."""
 SPARE = wp.constant(6)
 """Role of a row reserved for a contact that may be found later."""
+SPARE_UNTESTED = wp.constant(7)
+"""Role of such a row of a pair that may overlap without a contact of its features."""
 ANCHOR = wp.constant(-2)
 """Feature of a reduction's anchor contact on both shapes; features of shapes are -1 or more."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -181,15 +182,15 @@ class Model:
         """
         return self.moved_with_worlds(self.bodies.pose[None])
 
-    def moved_with_worlds(self, poses: np.ndarray) -> np.ndarray:
+    def moved_with_worlds(self, poses: np.ndarray, product: Callable[..., np.ndarray] = compose) -> np.ndarray:
         """float64[..., W, B, 7] from poses[..., 1, B, 7] in the first world of each body's template.
 
         Bodies of a template move with its worlds; a global body keeps its pose. The argument itself if all worlds of
-        a template have equal origins.
+        a template have equal origins. product: of poses.
         """
         if self.world_shift is None:
             return poses
-        moved = compose(self.world_shift[:, None], poses)
+        moved = product(self.world_shift[:, None], poses)
         return np.where((self.bodies.template == GLOBAL_TEMPLATE)[:, None], poses, moved)
 
     def placed_shapes(self, poses: np.ndarray, world: int) -> np.ndarray:

@@ -17,7 +17,14 @@ import warp as wp
 
 from collidecli.engine.candidates import query_of
 from collidecli.engine.cells import Instances
-from collidecli.engine.contact_record import CROSSING_A, CROSSING_B, SPARE, Candidates, ContactBuffer, ContactRecord
+from collidecli.engine.contact_record import (
+    CROSSING_A,
+    CROSSING_B,
+    SPARE_UNTESTED,
+    Candidates,
+    ContactBuffer,
+    ContactRecord,
+)
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.real import Real
 from collidecli.engine.narrowphase.collider import INEXACT, Collider, ColliderBatch
@@ -245,7 +252,8 @@ def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel
         overlaps = bool(False)
         for i in range(out.first, out.end):
             role = contact[i].role
-            overlaps = overlaps or contact[i].separation < Real(0.0) or role == CROSSING_A or role == CROSSING_B
+            overlaps = overlaps or contact[i].separation < Real(0.0) or role == SPARE_UNTESTED
+            overlaps = overlaps or role == CROSSING_A or role == CROSSING_B
         if overlaps:
             query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
             if measure(rows, surfaces, query, out) == 0:
@@ -255,14 +263,14 @@ def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel
 
 
 @wp.func
-def spare_rows(out: ContactRows, count: int, priority: int) -> int:
+def spare_rows(out: ContactRows, count: int, priority: int, role: int) -> int:
     """Appends `count` unused rows, which `overlap_kernel` may fill with contacts; returns `count`."""
     for i in range(count):
         if out.first + i < out.end:
             contact = ContactRecord()
             contact.separation = Real(wp.inf)
             contact.priority = priority
-            contact.role = SPARE
+            contact.role = role
             out.contact[out.first + i] = contact
     return count
 

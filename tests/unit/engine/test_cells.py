@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import warp as wp
 
+from collidecli.commands.clearance import shape_poses
 from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune
 from collidecli.engine.candidates import blocks_of_motion, world_offset
 from collidecli.engine.cells import (
@@ -85,7 +86,9 @@ def motion(recorded: int) -> np.ndarray:
 @pytest.mark.parametrize("first_frame", [0, 5])
 @pytest.mark.parametrize(("first", "count"), [(0, 2 * FRAMES), (1, 3), (3, 2)])
 def test_shapes_are_where_their_bodies_and_worlds_are(recorded, first_frame, first, count):
-    """A recorded world is moved to each world, its global bodies are not; `first` cells of the batch come before."""
+    """Bit for bit where distances are measured, which may decide between two depths that are nearly least.
+
+    A recorded world is moved to each world, its global bodies are not; `first` cells of the batch come before."""
     model, poses = scene(), motion(recorded)
     device_model = pipeline_of(model, poses, broad_phase="nxn").device_model
     batch = PoseBatch(2 * first_frame + first, count, first_frame, poses)
@@ -101,6 +104,7 @@ def test_shapes_are_where_their_bodies_and_worlds_are(recorded, first_frame, fir
         own = body[1] if recorded == 2 else compose(place, body[1])
         expected = [body[0], model.shapes.pose[1], own, compose(place, np.array([1.0, 2.0, 3.0, 0, 0, 0, 1.0]))]
         np.testing.assert_allclose(found[cell], expected, atol=1e-12)
+        np.testing.assert_array_equal(found[cell], shape_poses(model, poses)[frame, world], "the bits of distances")
 
 
 def test_chunks_of_whole_blocks_share_a_layout():

@@ -48,6 +48,7 @@ from collidecli.engine.narrowphase.triangles.mesh_mesh import (
 )
 from collidecli.engine.narrowphase.triangles.mesh_mid_phase import ShapeBounds, box_intersects, box_of_shape
 from collidecli.engine.narrowphase.triangles.separating_translation import measure_regions
+from collidecli.engine.narrowphase.triangles.surface import has_one_side
 from collidecli.engine.narrowphase.triangles.surface_pair import TOUCHES
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
@@ -221,7 +222,7 @@ def find_sub_pairs(rows: ShapeRows, surfaces: Surfaces, query: Query, part: int,
             found = append_sub_pair(out, found, face)
         node += 1
     found = faces_of_heightfield(bounds, meshes, field, part, parts, out, found)
-    if part == 0 and (found > 0 or parts > 1):
+    if part == 0 and (found > 0 or parts > 1 or has_one_side(meshes, rows.mesh[query.row_a])):
         found = append_sub_pair(out, found, SPARE_ROWS)
     return found
 

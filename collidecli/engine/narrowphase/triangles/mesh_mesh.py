@@ -12,6 +12,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.candidates import Query
+from collidecli.engine.contact_record import SPARE, SPARE_UNTESTED
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.bounds import clearance_at, measure_grid
 from collidecli.engine.geometry.meshes import Meshes
@@ -46,6 +47,7 @@ from collidecli.engine.narrowphase.triangles.surface import (
     crossing_parameter,
     free_radius,
     front_flag,
+    has_one_side,
     is_crossed,
     mesh_arrays,
     other_bits,
@@ -139,7 +141,8 @@ def find_sub_pairs(rows: ShapeRows, meshes: Meshes, query: Query, part: int, par
             if face >= 0 and has_candidate_feature(meshes.arrays[0].owned[face]):
                 found = append_sub_pair(out, found, wp.where(turn == 0, face, ~face))
             node += 1
-    if part == 0 and (found > 0 or parts > 1):
+    one_sided = has_one_side(meshes, rows.mesh[query.row_a]) or has_one_side(meshes, rows.mesh[query.row_b])
+    if part == 0 and (found > 0 or parts > 1 or one_sided):
         found = append_sub_pair(out, found, SPARE_ROWS)
     return found
 
@@ -399,10 +402,12 @@ def feature_kernel(surfaces_type: Any, source_of: Callable[..., Any]) -> wp.Kern
     @wp.func(inline=True)
     def contacts_of_sub_pair(rows: ShapeRows, surfaces: Any, query: Query, number: int, out: ContactRows) -> int:
         count = int(1)
+        source = source_of(rows, surfaces, query)
         if number == SPARE_ROWS:
-            count = spare_rows(out, wp.static(CAPACITY), FALLBACK)
+            # Concave edges have no contacts, yet alone may cross a surface behind a one-sided mesh.
+            one_sided = has_one_side(source, rows.mesh[query.row_a]) or has_one_side(source, rows.mesh[query.row_b])
+            count = spare_rows(out, wp.static(CAPACITY), FALLBACK, wp.where(one_sided, SPARE_UNTESTED, SPARE))
         else:
-            source = source_of(rows, surfaces, query)
             is_a = number >= 0
             context = context_of_pair(rows, source, query, is_a)
             count = contacts_of_triangle(context, source, wp.where(is_a, number, ~number), out)

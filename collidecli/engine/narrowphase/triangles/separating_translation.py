@@ -12,7 +12,16 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_record import CROSSING_A, CROSSING_B, INNER_A, INNER_B, OF_REGION, SPARE, ContactRecord
+from collidecli.engine.contact_record import (
+    CROSSING_A,
+    CROSSING_B,
+    INNER_A,
+    INNER_B,
+    OF_REGION,
+    SPARE,
+    SPARE_UNTESTED,
+    ContactRecord,
+)
 from collidecli.engine.geometry.closest_points import (
     Segment,
     closest_points,
@@ -618,7 +627,7 @@ def measured_crossing(
 def emit_spare(rows: PairRows, contact: ContactRecord):
     """Writes a contact into the first spare row; there is one spare row per region."""
     for i in range(rows.first, rows.end):
-        if rows.contact[i].role == SPARE:
+        if rows.contact[i].role == SPARE or rows.contact[i].role == SPARE_UNTESTED:
             rows.contact[i] = contact
             return
 
@@ -648,9 +657,9 @@ def inner_regions(rows: PairRows, regions: wp.array[OverlapRegion], before: int)
 
 @wp.func(inline=False)
 def deepest_of_region(pair: SurfacePair, region: OverlapRegion, rows: PairRows) -> int:
-    """Row of the deepest contact of a region, -1 for none."""
+    """Row of the deepest contact of a region, -1 for none; as in `search_normals` contacts that touch do not count."""
     result = int(-1)
-    least = Real(0.0)
+    least = -pair.touch
     for i in range(rows.first, rows.end):
         contact = rows.contact[i]
         if contact.separation < least and is_measured(contact) and is_of_region(pair, region, contact):

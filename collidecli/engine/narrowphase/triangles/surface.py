@@ -99,6 +99,12 @@ def closed_flag(heightfield_pair: HeightfieldPair, surface: int) -> int:
 
 
 @wp.func
+def has_one_side(source: Any, surface: int) -> bool:
+    """Whether a surface has a front and no interior: it collides from one side."""
+    return front_flag(source, surface) == 1 and closed_flag(source, surface) == 0
+
+
+@wp.func
 def corner_on(meshes: Meshes, surface: int, face: int, k: int) -> Vec3:
     """Corner 0, 1 or 2 of a triangle; 3 and 4 are 0 and 1 again."""
     return mesh_corner(meshes, face, k)

@@ -23,7 +23,7 @@ from collidecli.engine.narrowphase.collider import Collider
 from collidecli.engine.narrowphase.convex.penetration import APART_BY_LIMIT, SEARCH_ERROR, TOUCHING, UNCERTAIN
 from collidecli.engine.narrowphase.sub_pairs import touch_collider, touch_kernel
 from collidecli.engine.narrowphase.triangles import heightfield_solid, mesh_mesh
-from collidecli.engine.narrowphase.triangles.surface import depth_inside
+from collidecli.engine.narrowphase.triangles.surface import depth_inside, has_one_side
 from collidecli.scene.shape_types import ShapeType
 
 STACK = 80
@@ -154,12 +154,6 @@ def corner_inside(meshes: Meshes, mesh: int, other: int, pose: Pose, error: Real
     return depth_inside(meshes, other, wp.transform_point(pose, corner), error) > error
 
 
-@wp.func
-def collides_from_one_side(meshes: Meshes, mesh: int) -> bool:
-    """Whether a mesh has a front and no inside."""
-    return meshes.arrays[0].header[mesh].has_front == 1 and meshes.arrays[0].header[mesh].is_closed == 0
-
-
 @wp.func(inline=True)
 def touch_of_meshes(
     rows: ShapeRows, meshes: Meshes, query: Query, sub_pair: wp.array[wp.vec2i], begin: int, end: int
@@ -175,7 +169,7 @@ def touch_of_meshes(
     frames = box_frames(query.pose_b_to_a)
     if boxes_are_apart(meshes, a, b, frames, query.max_separation + error):
         return APART_BY_LIMIT
-    if collides_from_one_side(meshes, a) or collides_from_one_side(meshes, b):
+    if has_one_side(meshes, a) or has_one_side(meshes, b):
         limit = Real(0.0)
     if any_triangles_touch(meshes, a, b, query.pose_b_to_a, frames, limit, error):
         return TOUCHING
