@@ -15,7 +15,7 @@ import collidecli
 from collidecli.analysis.summary import series_of
 from collidecli.scene.motion import Episodes
 from tests.cli.conftest import FRAMES, distances
-from tests.hostile.asked import damaged_set
+from tests.hostile.cases import damaged_set
 from tests.hostile.seeds import GOLDEN
 from tests.support.contact_sets import made_up_block, small_model, write_contact_set
 from tests.support.touch_oracle import Touch, touching_set

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tests.hostile.cases import case_of
+from tests.hostile.driver import faults
 from tests.hostile.seeds import groups
-from tests.hostile.verdict import faults
 
 COMMAND = (sys.executable, "-m", "collidecli.cli.guard")
 OPTIONS = ("-o", "out.h5", "--device", "cpu", "--threads", "1", "--quiet")

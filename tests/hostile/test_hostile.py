@@ -10,13 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.asked import asked_groups
-from tests.hostile.cases import FIRST_ASKED, FIRST_CONFIGURED, WHOLE, case_of, chosen
-from tests.hostile.configured import configured_groups
-from tests.hostile.driver import run_cases
+from tests.hostile.cases import FIRST_ASKED, FIRST_CONFIGURED, WHOLE, asked_groups, case_of, chosen, configured_groups
+from tests.hostile.driver import faults, run_cases
 from tests.hostile.guarded import guard_faults
 from tests.hostile.seeds import groups
-from tests.hostile.verdict import faults
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the worker forks")
 COUNT, ASKED_COUNT, CONFIGURED_COUNT, SEED = 27, 5, 7, 1

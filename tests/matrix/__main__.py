@@ -6,10 +6,8 @@ from pathlib import Path
 
 import click
 
+from tests.matrix.cells import NEVER, depth_table, error_table, measure, measure_depths, refreshed, route
 from tests.matrix.forms import CELLS
-from tests.matrix.measure import measure, measure_depths
-from tests.matrix.page import depth_table, error_table, refreshed
-from tests.matrix.routes import NEVER, route
 
 POSES = 90
 

@@ -7,11 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.matrix.cells import (
+    NEVER,
+    cell_name,
+    contacts_of,
+    expected,
+    field_voxel,
+    listed,
+    measure,
+    measure_depths,
+    nearest,
+    route,
+)
 from tests.matrix.forms import CELLS, FORMS
-from tests.matrix.measure import field_voxel, measure, measure_depths
-from tests.matrix.page import cell_name, expected, listed
-from tests.matrix.routes import NEVER, route
-from tests.matrix.runs import contacts_of, nearest
 from tests.matrix.truth import truth_of
 
 PAGE = Path(__file__).parents[2] / "docs/reference/shape-matrix.md"

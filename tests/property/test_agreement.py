@@ -15,10 +15,8 @@ from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
+from tests.matrix.cells import NEVER, cell_name, contacts_of, poses_for, route
 from tests.matrix.forms import CELLS
-from tests.matrix.page import cell_name
-from tests.matrix.routes import NEVER, route
-from tests.matrix.runs import contacts_of, poses_for
 from tests.support.answer_forms import SPHERE, Form, forms
 from tests.support.answer_rules import FLOAT32, ROUNDING, report, rules, touches_a_back
 from tests.support.answers import Answers, PairCase, answers, clearances, deepest, model_of, placed, random_case
