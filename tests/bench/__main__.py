@@ -5,23 +5,17 @@ from __future__ import annotations
 import importlib
 import os
 import time
+from collections.abc import Callable
 
 import click
 from rich.console import Console
 
+from tests.bench.result import BenchTable
 from tests.bench.timing import CLOCKS
 
-BENCHES = (
-    "peers",
-    "threads",
-    "sap",
-    "crossover",
-    "growth",
-    "methods",
-    "start",
-    "writing",
-    "memory",
-    "stages",
+PASSES = ("peers", "threads", "sap", "crossover", "growth", "methods", "stages")
+RUNS = ("start", "writing", "memory")
+MODULES = (
     "environments",
     "newton",
     "fields",
@@ -32,6 +26,15 @@ BENCHES = (
     "particles",
     "device_path",
 )
+BENCHES = (*PASSES, *RUNS, *MODULES)
+
+
+def measure_of(name: str) -> Callable[[int, str], BenchTable]:
+    """The function of a benchmark: of repeats and the name of a clock."""
+    if name in MODULES:
+        return importlib.import_module(f"tests.bench.{name}").measure
+    module = importlib.import_module(f"tests.bench.{'passes' if name in PASSES else 'runs'}")
+    return getattr(module, f"measure_{name}")
 
 
 @click.command()
@@ -48,7 +51,7 @@ def main(names: tuple[str, ...], repeats: int, clock: str) -> None:
         )
     for name in names or BENCHES:
         start = time.perf_counter()
-        table = importlib.import_module(f"tests.bench.{name}").measure(repeats, clock)
+        table = measure_of(name)(repeats, clock)
         table.print(console)
         path = table.write(clock)
         console.print(f"  {path}, {time.perf_counter() - start:.0f} s\n", style="dim")

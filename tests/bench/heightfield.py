@@ -9,7 +9,7 @@ import numpy as np
 
 from collidecli.importers.mujoco.compile import compile_mjcf
 from collidecli.scene.builder import ModelBuilder
-from tests.bench.peers import stage_shares
+from tests.bench.passes import stage_shares
 from tests.bench.result import BenchTable, interleaved, ratio, spread_time
 from tests.bench.scenes import FOLDER, BenchScene
 from tests.bench.timing import CLOCKS, Mujoco, Ours

@@ -10,7 +10,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.pipeline import find_device
-from tests.bench.peers import SCENES
+from tests.bench.passes import SCENES
 from tests.bench.result import BenchTable, interleaved, ratio, spread_time
 from tests.bench.scenes import BenchScene
 from tests.bench.timing import CLOCKS, Ours, model_and_poses

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import re
 from pathlib import Path
 
 import pytest
 
-from tests.bench.__main__ import BENCHES
+from tests.bench.__main__ import BENCHES, measure_of
 
 TABLES = Path(__file__).parents[2] / "docs" / "explanation" / "performance.md"
 
 
 @pytest.mark.parametrize("name", BENCHES)
 def test_a_benchmark_can_be_started(name):
-    measure = importlib.import_module(f"tests.bench.{name}").measure
-    assert list(inspect.signature(measure).parameters) == ["repeats", "clock"]
+    assert list(inspect.signature(measure_of(name)).parameters) == ["repeats", "clock"]
 
 
 def test_every_table_has_a_benchmark():

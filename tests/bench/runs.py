@@ -1,7 +1,8 @@
-"""How long until `collide` answers: the help, first contacts, and whole runs against imports and a script of MuJoCo."""
+"""Runs of the whole program: start, writing and peak memory."""
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import subprocess
@@ -14,11 +15,18 @@ from pathlib import Path
 
 import numpy as np
 
+from collidecli.commands.run import RunRequest, run
+from collidecli.scene.arguments import memory
+from collidecli.scene.options import EngineOptions
 from collidecli.storage.trajectories.writer import TrajectoryWriter
+from tests.bench.passes import SCENES
 from tests.bench.result import BenchTable, interleaved, ratio, spread_time
 from tests.bench.scenes import FOLDER, BenchScene, humanoid
+from tests.bench.timing import Ours, model_and_poses
 
-SCENES = {
+# How long until `collide` answers: the help, first contacts, and whole runs against imports and a script of MuJoCo.
+
+START_SCENES = {
     "the pile of samples/01_usd_pile": (
         "samples/01_usd_pile/pile.usda",
         "from pxr import Usd, UsdGeom, UsdPhysics",
@@ -32,7 +40,7 @@ MOST_REPEATS = 3
 """Of an empty cache: each may compile every kernel anew."""
 
 
-def measure(repeats: int, clock: str) -> BenchTable:
+def measure_start(repeats: int, clock: str) -> BenchTable:
     """Seconds of whole processes, in turn: of the wall clock, or with --clock cpu of the processor."""
     run = partial(_seconds, clock)
     table = BenchTable(
@@ -53,7 +61,7 @@ def measure(repeats: int, clock: str) -> BenchTable:
         # Some machines turn the cache of bytecode off, and compiling would be most of a start.
         kept = {"PYTHONPYCACHEPREFIX": bytecode, "PYTHONDONTWRITEBYTECODE": ""}
         _measure_help(table, partial(run, kept), repeats)
-        for name, (scene, parser) in SCENES.items():
+        for name, (scene, parser) in START_SCENES.items():
             _measure_scene(table, partial(run, kept), repeats, name, scene, parser)
         _measure_script(table, partial(run, kept), repeats)
     return table
@@ -140,3 +148,122 @@ def _seconds(clock: str, kept: dict[str, str], command: list[str], **environment
     subprocess.run(command, env={**os.environ, **kept, **environment}, check=True, stdout=subprocess.DEVNULL)
     after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - start
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime if clock == "cpu" else wall
+
+
+# Bench scenes as files that the command line takes: the scene, and its motion as a trajectory.
+
+
+def write_recording(scene: BenchScene, path: Path, repeats: int = 1) -> Path:
+    """The scene's motion `repeats` times over, as a trajectory of body poses in float64."""
+    model, poses = model_and_poses(scene)
+    with TrajectoryWriter(path, body_names=model.bodies.path, frames_expected=repeats * len(poses), force=True) as file:
+        for repeat in range(repeats):
+            step = np.arange(repeat * len(poses), (repeat + 1) * len(poses))
+            file.append(0.01 * step, step, body_q=poses)
+    return path
+
+
+# A whole run, from the first frame read to the file closed, against computing alone with as many threads.
+
+COMPRESSIONS = ("gzip", "none")
+
+
+def measure_writing(repeats: int, clock: str) -> BenchTable:
+    """Seconds of the wall clock, whatever clock was asked for: a run overlaps reading, computing and writing."""
+    table = BenchTable(
+        "writing",
+        "A file written and closed, against computing alone",
+        ["scene", "threads", "compression", "computing alone", "whole run", "longer by", "file, a contact"],
+        notes=["Threads compute; the run's writer has one of its own. Loading and compiling are in neither."],
+    )
+    for key in ("humanoid", "pile_1000"):
+        scene = SCENES[key]()
+        with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+            recording = write_recording(scene, Path(folder) / "motion.h5")
+            for threads in sorted({1, os.cpu_count() or 1}):
+                _compare(table, key, scene, recording, threads, repeats)
+    return table
+
+
+def _compare(table: BenchTable, key: str, scene: BenchScene, recording: Path, threads: int, repeats: int) -> None:
+    alone = Ours.of(scene, threads=threads)
+    output = recording.with_name("out.contacts.h5")
+    sizes: dict[str, float] = {}
+
+    def whole(compression: str) -> float:
+        output.unlink(missing_ok=True)  # a new file: taking an old one away is no part of writing
+        request = RunRequest(
+            scenes=(str(scene.path),),
+            output=str(output),
+            trajectory=str(recording),
+            engine=EngineOptions(threads=threads),
+            compression=compression,
+            force=True,
+        )
+        result = run(request)
+        sizes[compression] = output.stat().st_size / max(1, result.contacts)
+        return result.wall_seconds
+
+    times = interleaved(
+        {"alone": lambda: alone.measure().seconds, **{c: lambda c=c: whole(c) for c in COMPRESSIONS}}, repeats
+    )
+    for compression in COMPRESSIONS:
+        table.add(
+            scene.name,
+            threads,
+            compression,
+            spread_time(times["alone"]),
+            spread_time(times[compression]),
+            ratio(times[compression], times["alone"]),
+            f"{sizes[compression]:.0f} B",
+        )
+    for name, seconds in times.items():
+        table.keep(f"{key} {threads} threads {name} seconds", seconds)
+
+
+# Peak memory of whole processes: a trajectory ten times as long, and --memory-limit.
+
+LIMITS = ("", "256MiB", "64MiB")
+CASES = {"humanoid": (1, 10), "pile_100": (5, 50)}
+"""How often each scene's motion is repeated: enough for whole chunks, and ten times that."""
+
+
+def measure_memory(repeats: int, clock: str) -> BenchTable:
+    """Largest resident size of each run, once each: memory is no matter of chance."""
+    table = BenchTable(
+        "memory",
+        "Peak memory of `collide run`",
+        ["scene", "frames", "--memory-limit", "peak", "trajectory", "contact set"],
+        notes=[
+            "The peak is of the whole process: Python, MuJoCo, USD, Warp and the kernels take what the run of one "
+            "frame shows; the limit is for scratch memory and waiting blocks besides."
+        ],
+    )
+    for key, longer in CASES.items():
+        scene = SCENES[key]()
+        with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+            short, long = (write_recording(scene, Path(folder) / f"motion_{n}.h5", n) for n in longer)
+            cases = [(short, "0", ""), (short, ":", ""), *((long, ":", limit) for limit in LIMITS)]
+            for recording, frames, limit in cases:
+                output = Path(folder) / "out.contacts.h5"
+                options = ["--memory-limit", limit] if limit else []
+                command = [
+                    "run",
+                    str(scene.path),
+                    "-t",
+                    str(recording),
+                    "--frames",
+                    frames,
+                    "-o",
+                    str(output),
+                    "--json",
+                ]
+                command = collide_command(*command, "--force", *options)
+                facts = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+                peak, count = facts["peak_memory_bytes"], facts["frames"]
+                table.add(
+                    scene.name, count, limit or "none", memory(peak), memory(recording.stat().st_size),
+                    memory(output.stat().st_size),
+                )  # fmt: skip
+                table.keep(f"{key} {count} frames limit {limit or 'none'} peak bytes", peak)
+    return table
