@@ -8,8 +8,10 @@ from itertools import permutations
 
 import numpy as np
 
+from collidecli.analysis.labels import chosen_rows
 from collidecli.errors import InputError
 from collidecli.scene.particles import EVERY_TEMPLATE, ParticleObjects
+from collidecli.scene.tables import entries_of
 
 EXCHANGED = (("point0", "point1"), ("offset0", "offset1"), ("feature0", "feature1"), ("margin0", "margin1"))
 """Pairs of columns of the first and the second shape."""
@@ -23,22 +25,34 @@ MOST_COSTS = 4_000_000
 class Contacts:
     """Contacts of some cells, with shape numbers common to both files.
 
-    cell: int64[n], ascending. first, second: int64[n], numbers of the two shapes, first < second. columns: by name;
-    index 0 in a name is the first shape.
+    cell: int64[n], ascending. first, second: int64[n], numbers of the two shapes, first < second; of a table without
+    pairs of shapes both are 0. columns: by name; index 0 in a name is the first shape. lists: by name, lengths [n] and
+    values. keys: integers [n] that identify a row in its cell; None is the pair, its features and the position.
+    objects: numbers [n] of the particle objects of a row.
     """
 
     cell: np.ndarray
     first: np.ndarray
     second: np.ndarray
     columns: Mapping[str, np.ndarray]
+    lists: Mapping[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    keys: Sequence[np.ndarray] | None = None
+    objects: Sequence[np.ndarray] = ()
 
     def __len__(self) -> int:
         return len(self.cell)
 
     def at(self, rows: np.ndarray) -> Contacts:
         """The contacts of `rows`."""
-        columns = {name: values[rows] for name, values in self.columns.items()}
-        return Contacts(self.cell[rows], self.first[rows], self.second[rows], columns)
+        return Contacts(
+            self.cell[rows],
+            self.first[rows],
+            self.second[rows],
+            {name: values[rows] for name, values in self.columns.items()},
+            {name: (size[rows], values[entries_of(size, rows)]) for name, (size, values) in self.lists.items()},
+            None if self.keys is None else [key[rows] for key in self.keys],
+            [owner[rows] for owner in self.objects],
+        )
 
 
 @dataclass(frozen=True)
@@ -71,26 +85,52 @@ def contacts_of(
     cell_counts: int64[cells]. columns: with shape0 and shape1, rows of the file's shapes. numbers: int64[shapes].
     kept: bool[numbers, 2]: a pair has at least one shape of the first column, and both of the second; None keeps all.
     """
-    first, second = numbers[columns["shape0"]], numbers[columns["shape1"]]
     cell = np.repeat(np.arange(len(cell_counts)), cell_counts)
-    swapped = first > second
     held = {name: values for name, values in columns.items() if name not in ("shape0", "shape1")}
-    if swapped.any():
-        first, second = np.where(swapped, second, first), np.where(swapped, first, second)
-        for one, other in EXCHANGED:
-            if one in held and other in held:
-                side = swapped.reshape(-1, *(1 for _ in held[one].shape[1:]))
-                held[one], held[other] = (
-                    np.where(side, held[other], held[one]),
-                    np.where(side, held[one], held[other]),
-                )
-        if "normal" in held:
-            held["normal"] = np.where(swapped[:, None], -held["normal"], held["normal"])
-    contacts = Contacts(cell, first, second, held)
-    if kept is None:
-        return contacts
-    wanted = (kept[first, 0] | kept[second, 0]) & kept[first, 1] & kept[second, 1]
+    shapes, held = in_order_of_shapes([numbers[columns["shape0"]], numbers[columns["shape1"]]], held, ("normal",))
+    contacts = Contacts(cell, shapes[0], shapes[1], held)
+    return contacts if kept is None else kept_rows(contacts, kept, shapes)
+
+
+def in_order_of_shapes(
+    shapes: Sequence[np.ndarray], columns: Mapping[str, np.ndarray], flipped: Sequence[str]
+) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
+    """Two numbers of shapes in ascending order, and the columns with 0 and 1 exchanged and the vectors `flipped` of
+    opposite sign where the numbers were descending.
+    """
+    held, swapped = dict(columns), shapes[0] > shapes[1]
+    if not swapped.any():
+        return list(shapes), held
+
+    def chosen(name: str, other: np.ndarray) -> np.ndarray:
+        return np.where(swapped.reshape(-1, *(1 for _ in other.shape[1:])), other, held[name])
+
+    for one, other in EXCHANGED:
+        if one in held and other in held:
+            held[one], held[other] = chosen(one, held[other]), chosen(other, held[one])
+    held |= {name: chosen(name, -held[name]) for name in flipped if name in held}
+    return [np.minimum(*shapes), np.maximum(*shapes)], held
+
+
+def kept_rows(contacts: Contacts, kept: np.ndarray, items: Sequence[np.ndarray]) -> Contacts:
+    """The rows that `kept_pairs` keeps. items: int64[n] each, numbers of the shapes and objects of a row."""
+    wanted = chosen_rows(kept, items)
     return contacts if wanted.all() else contacts.at(np.flatnonzero(wanted))
+
+
+def match_rows(a: Contacts, b: Contacts, shape_count: int) -> Matches:
+    """Matches rows by their keys, repeated keys in order, or as `match_contacts` those that have none."""
+    if a.keys is None or b.keys is None:
+        return match_contacts(a, b, shape_count)
+    keys_a, keys_b = [a.cell, *a.keys], [b.cell, *b.keys]
+    if len(a) == len(b) and all(np.array_equal(x, y) for x, y in zip(keys_a, keys_b, strict=True)):
+        rows = np.arange(len(a))
+        return Matches(rows, rows, _NONE, _NONE, _NONE, _NONE, identical=True)
+    key = _labels([np.concatenate([x, y]) for x, y in zip(keys_a, keys_b, strict=True)])
+    rows_a, rows_b = _same(key[: len(a)], key[len(a) :])
+    order = np.argsort(rows_a)
+    rows_a, rows_b = rows_a[order], rows_b[order]
+    return Matches(rows_a, rows_b, _without(len(a), rows_a), _without(len(b), rows_b), _NONE, _NONE)
 
 
 def match_contacts(a: Contacts, b: Contacts, shape_count: int) -> Matches:
@@ -130,24 +170,6 @@ def match_contacts(a: Contacts, b: Contacts, shape_count: int) -> Matches:
         rows_b[_only_here(pair[count:], pair[:count])],
         crowded=crowded,
     )
-
-
-def match_keys(
-    keys_a: Sequence[np.ndarray], keys_b: Sequence[np.ndarray]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Rows of A and B with equal keys, rows only in A, rows only in B: int64[n]. Rows of equal keys match in order.
-
-    keys_a, keys_b: integers [n], as many arrays of each.
-    """
-    count = len(keys_a[0])
-    if count == len(keys_b[0]) and all(np.array_equal(x, y) for x, y in zip(keys_a, keys_b, strict=True)):
-        rows = np.arange(count)
-        return rows, rows, _NONE, _NONE
-    key = _labels([np.concatenate([x, y]) for x, y in zip(keys_a, keys_b, strict=True)])
-    rows_a, rows_b = _same(key[:count], key[count:])
-    order = np.argsort(rows_a)
-    rows_a, rows_b = rows_a[order], rows_b[order]
-    return rows_a, rows_b, _without(count, rows_a), _without(len(keys_b[0]), rows_b)
 
 
 def _keys(contacts: Contacts, pair: np.ndarray) -> list[np.ndarray]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.analysis.alignment import Contacts, Matches, match_keys
+from collidecli.analysis.alignment import Contacts, Matches
 from collidecli.scene.tables import entries_of
 
 LEAST_DECADE, MOST_DECADE = -10, 0
@@ -139,26 +139,37 @@ class Difference:
     distance: float | None
 
 
-class ContactDifferences:
-    """Running differences of two contact sets.
+class TableDifferences:
+    """Running differences of one table of two contact sets.
 
-    fields: FieldTally of each compared column. first: number of differences kept in full, the first by cell.
-    at_limit: missing and extra contacts whose distance is within its tolerance of the pair's gap; they are no
-    differences, as a deviation within the tolerance decides whether they are reported. at_limit_pairs: by pair.
-    shallow: missing and extra contacts with a distance at most this below their pair's gap are ignored [m]; -1 none.
+    fields: FieldTally of each compared column; of a list column, counted by value. counts: of rows by kind. by_pair:
+    whether differences are counted by pair of shapes. first: number of differences kept in full, the first by cell.
+    at_limit: missing and extra rows whose distance is within its tolerance of the limit at which they are reported,
+    the column GAP; they are no differences, as a deviation within the tolerance decides whether they are reported.
+    at_limit_pairs: by pair. shallow: missing and extra rows with a distance at most this below their limit are ignored
+    [m]; -1 none. first_cell: that differs, -1 without any. by_object: rows by kind, of each combination of particle
+    objects.
     """
 
     def __init__(
-        self, fields: Sequence[FieldTally], tolerances: Tolerances, worlds: int, first: int, shallow: float = -1.0
+        self,
+        name: str,
+        fields: Sequence[FieldTally],
+        tolerances: Tolerances,
+        worlds: int,
+        first: int = 0,
+        shallow: float = -1.0,
+        by_pair: bool = True,
     ) -> None:
-        self.fields = list(fields)
+        self.name, self.fields, self.by_pair = name, list(fields), by_pair
         self.pairs: dict[tuple[int, int], PairTally] = {}
+        self.by_object: dict[tuple[int, ...], dict[str, int]] = {}
         self.differences: list[Difference] = []
         self.counts = dict.fromkeys(KINDS, 0)
         self.pair_cells: dict[str, int] = {MISSING: 0, EXTRA: 0}
         self.at_limit: dict[str, int] = {MISSING: 0, EXTRA: 0}
         self.at_limit_pairs: dict[tuple[int, int], int] = {}
-        self.contacts_a = self.contacts_b = self.matched = self.shallow_count = self.crowded = 0
+        self.rows_a = self.rows_b = self.matched = self.ignored_shallow = self.crowded = 0
         self.first_cell = -1
         self.world_differs = np.zeros(worlds, bool)
         self.frames_differing = 0
@@ -167,8 +178,8 @@ class ContactDifferences:
 
     def add(self, a: Contacts, b: Contacts, matches: Matches, first_cell: int) -> None:
         """Adds a block of cells, in order. first_cell: first cell of the block, counted over matched frames."""
-        self.contacts_a += len(a)
-        self.contacts_b += len(b)
+        self.rows_a += len(a)
+        self.rows_b += len(b)
         self.matched += len(matches.a)
         self.crowded += matches.crowded
         missing, missing_pairs = self._deep(MISSING, a, matches.missing, matches.missing_pairs)
@@ -179,7 +190,10 @@ class ContactDifferences:
         rows = {MISSING: (a, missing), EXTRA: (b, extra), CHANGED: (a, matches.a[changed])}
         for kind, (_, found) in rows.items():
             self.counts[kind] += len(found)
+            self._count_objects(kind, *rows[kind])
         self._count_cells(np.concatenate([side.cell[found] for side, found in rows.values()]) + first_cell)
+        if not self.by_pair:
+            return
         self._count_pairs(rows, first_cell)
         for kind, side, found in ((MISSING, a, missing_pairs), (EXTRA, b, extra_pairs)):
             self.pair_cells[kind] += len(found)
@@ -192,9 +206,15 @@ class ContactDifferences:
 
     def add_same(self, count: int) -> None:
         """Adds contacts of blocks that are equal in both files."""
-        self.contacts_a += count
-        self.contacts_b += count
+        self.rows_a += count
+        self.rows_b += count
         self.matched += count
+
+    def _count_objects(self, kind: str, side: Contacts, rows: np.ndarray) -> None:
+        if side.objects and len(rows):
+            keys, counts = np.unique(np.stack([owner[rows] for owner in side.objects]), axis=1, return_counts=True)
+            for key, count in zip(keys.T.tolist(), counts.tolist(), strict=True):
+                self.by_object.setdefault(tuple(key), dict.fromkeys(KINDS, 0))[kind] += count
 
     def _deep(self, kind: str, side: Contacts, rows: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """`rows` and `pairs` without contacts at the limit and shallow contacts."""
@@ -208,10 +228,12 @@ class ContactDifferences:
         at_limit = gap - distance <= tolerance + rounding
         is_shallow = ~at_limit & (self._shallow >= 0.0) & (gap - distance <= self._shallow)
         self.at_limit[kind] += int(at_limit.sum())
-        for pair, count, _ in _per_pair(side, rows[at_limit]):
+        for pair, count, _ in _per_pair(side, rows[at_limit]) if self.by_pair else ():
             self.at_limit_pairs[pair] = self.at_limit_pairs.get(pair, 0) + count
-        self.shallow_count += int(is_shallow.sum())
+        self.ignored_shallow += int(is_shallow.sum())
         deep = rows[~(at_limit | is_shallow)]
+        if not len(pairs):
+            return deep, pairs
         held = {(int(side.cell[r]), int(side.first[r]), int(side.second[r])) for r in deep}
         kept = [r for r in pairs if (int(side.cell[r]), int(side.first[r]), int(side.second[r])) in held]
         return deep, np.array(kept, np.int64)
@@ -222,6 +244,10 @@ class ContactDifferences:
         """Indices into `matches` of changed contacts, and those of each changed field."""
         by_field: list[tuple[str, np.ndarray]] = []
         for tally in self.fields:
+            if tally.name in a.lists:
+                differing = self._lists_differ(tally, a.lists[tally.name], b.lists[tally.name], matches)
+                by_field.append((tally.name, np.flatnonzero(differing)))
+                continue
             if tally.name not in a.columns and tally.name not in b.columns:
                 continue  # the caller skips columns that are equal in both files
             values_a, values_b = a.columns[tally.name], b.columns[tally.name]
@@ -230,7 +256,7 @@ class ContactDifferences:
             changed, most = compare_field(tally, self._tolerances, values_a, values_b)
             if len(changed):
                 by_field.append((tally.name, changed))
-            if most >= 0:
+            if most >= 0 and self.by_pair:
                 row = int(matches.a[most])
                 tally.largest_at = {
                     "cell": int(a.cell[row]) + first_cell,
@@ -242,6 +268,24 @@ class ContactDifferences:
         for _, rows in by_field:
             differs[rows] = True
         return np.flatnonzero(differs), by_field
+
+    def _lists_differ(
+        self,
+        tally: FieldTally,
+        a: tuple[np.ndarray, np.ndarray],
+        b: tuple[np.ndarray, np.ndarray],
+        matches: Matches,
+    ) -> np.ndarray:
+        """bool: matched rows whose lists have other lengths or values."""
+        lengths = a[0][matches.a]
+        differs = lengths != b[0][matches.b]
+        tally.differing += int(differs.sum())
+        tally.changed += int(differs.sum())
+        alike = np.flatnonzero(~differs)
+        row = np.repeat(alike, lengths[alike])
+        values = [held[entries_of(size, rows[alike])] for (size, held), rows in ((a, matches.a), (b, matches.b))]
+        differs[row[compare_field(tally, self._tolerances, *values)[0]]] = True
+        return differs
 
     def _count_cells(self, cells: np.ndarray) -> None:
         cells = _distinct(cells)
@@ -324,114 +368,3 @@ def pairs_alone(contacts: Contacts) -> Contacts:
         least = np.minimum.reduceat(distance, starts) if len(starts) else distance[:0]
         columns = {GAP: contacts.columns[GAP][starts], "distance": least}
     return Contacts(contacts.cell[starts], contacts.first[starts], contacts.second[starts], columns)
-
-
-# Differences of one group of contacts beside /rigid_contacts in two contact sets, block by block.
-
-
-@dataclass(frozen=True)
-class KeyedRows:
-    """Rows of some cells. keys: integers [n] that identify a row, the first is its cell, ascending.
-
-    columns: by name. lists: by name, lengths [n] and values. limit: of reported distances [m]; None is unknown.
-    objects: numbers [n] of the particle objects of a row.
-    """
-
-    keys: Sequence[np.ndarray]
-    columns: Mapping[str, np.ndarray]
-    lists: Mapping[str, tuple[np.ndarray, np.ndarray]]
-    limit: float | None = None
-    objects: Sequence[np.ndarray] = ()
-
-    def __len__(self) -> int:
-        return len(self.keys[0])
-
-
-@dataclass
-class GroupDifferences:
-    """Running differences of one group.
-
-    fields: of each compared column; of a list column, counted by value. rows_a, rows_b, matched: numbers of rows.
-    counts: of rows by kind. at_limit: missing and extra rows whose distance is within its tolerance of the limit at
-    which it is reported; they are no differences. shallow: those within this of the limit are ignored [m]; -1 none.
-    first_cell: that differs, -1 without any. by_object: rows by kind, of each combination of particle objects.
-    """
-
-    name: str
-    fields: Sequence[FieldTally]
-    tolerances: Tolerances
-    shallow: float = -1.0
-    rows_a: int = 0
-    rows_b: int = 0
-    matched: int = 0
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
-    at_limit: dict[str, int] = field(default_factory=lambda: {MISSING: 0, EXTRA: 0})
-    ignored_shallow: int = 0
-    first_cell: int = -1
-    by_object: dict[tuple[int, ...], dict[str, int]] = field(default_factory=dict)
-
-    def add(self, a: KeyedRows, b: KeyedRows, first_cell: int) -> None:
-        """Adds a block of cells, in order. first_cell: the first of the block, counted over matched frames."""
-        rows_a, rows_b, missing, extra = match_keys(a.keys, b.keys)
-        self.rows_a += len(a)
-        self.rows_b += len(b)
-        self.matched += len(rows_a)
-        changed = self._changed(a, b, rows_a, rows_b)
-        missing, extra = self._deep(MISSING, a, missing), self._deep(EXTRA, b, extra)
-        for kind, side, rows in ((MISSING, a, missing), (EXTRA, b, extra), (CHANGED, a, rows_a[changed])):
-            self.counts[kind] += len(rows)
-            self._count_objects(kind, side, rows)
-        cells = np.concatenate([a.keys[0][missing], b.keys[0][extra], a.keys[0][rows_a[changed]]])
-        if len(cells) and self.first_cell < 0:
-            self.first_cell = first_cell + int(cells.min())
-
-    def _count_objects(self, kind: str, side: KeyedRows, rows: np.ndarray) -> None:
-        if not side.objects or not len(rows):
-            return
-        keys, counts = np.unique(np.stack([each[rows] for each in side.objects]), axis=1, return_counts=True)
-        for key, count in zip(keys.T.tolist(), counts.tolist(), strict=True):
-            self.by_object.setdefault(tuple(key), dict.fromkeys(KINDS, 0))[kind] += count
-
-    def _changed(self, a: KeyedRows, b: KeyedRows, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
-        """Indices into the matched rows whose columns or lists differ beyond the tolerances."""
-        differs = np.zeros(len(rows_a), bool)
-        for tally in self.fields:
-            if tally.name in a.lists:
-                differs |= self._lists_differ(tally, a.lists[tally.name], b.lists[tally.name], rows_a, rows_b)
-            elif tally.name in a.columns:
-                values = a.columns[tally.name][rows_a], b.columns[tally.name][rows_b]
-                differs[compare_field(tally, self.tolerances, *values)[0]] = True
-        return np.flatnonzero(differs)
-
-    def _lists_differ(
-        self,
-        tally: FieldTally,
-        a: tuple[np.ndarray, np.ndarray],
-        b: tuple[np.ndarray, np.ndarray],
-        rows_a: np.ndarray,
-        rows_b: np.ndarray,
-    ) -> np.ndarray:
-        """bool: rows whose lists have other lengths or values."""
-        lengths = a[0][rows_a]
-        differs = lengths != b[0][rows_b]
-        tally.differing += int(differs.sum())
-        tally.changed += int(differs.sum())
-        alike = np.flatnonzero(~differs)
-        row = np.repeat(alike, lengths[alike])
-        values = [held[entries_of(size, rows[alike])] for (size, held), rows in ((a, rows_a), (b, rows_b))]
-        differs[row[compare_field(tally, self.tolerances, *values)[0]]] = True
-        return differs
-
-    def _deep(self, kind: str, side: KeyedRows, rows: np.ndarray) -> np.ndarray:
-        """`rows` without those at the limit, and without shallow ones."""
-        if side.limit is None or "distance" not in side.columns or not len(rows):
-            return rows
-        beyond = side.limit - side.columns["distance"][rows].astype(np.float64)
-        atol, rtol = self.tolerances.of("distance")
-        tolerance = atol + rtol * abs(side.limit)
-        # Distances are float32: one within the tolerance of the limit can be a unit in the last place below.
-        at_limit = beyond <= (tolerance + float(np.spacing(np.float32(side.limit))) if tolerance > 0.0 else -1.0)
-        is_shallow = ~at_limit & (self.shallow >= 0.0) & (beyond <= self.shallow)
-        self.at_limit[kind] += int(at_limit.sum())
-        self.ignored_shallow += int(is_shallow.sum())
-        return rows[~(at_limit | is_shallow)]

@@ -22,10 +22,10 @@ from collidecli.batch.work import dataset_hash
 from collidecli.commands.results import Progress
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import ContactRows
-from collidecli.exporters.selection import KINDS, SelectedContacts, rows_of
+from collidecli.exporters.selection import SelectedContacts, rows_of
 from collidecli.importers.recordings.kinds import is_data_set
 from collidecli.importers.recordings.lerobot import episode_number
-from collidecli.scene.tables import GROUPS_BY_NAME
+from collidecli.scene.tables import GROUPS_BY_NAME, RIGID_CONTACTS
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.rules import check_body_rows, check_shape_rows
 from collidecli.storage.flat_tables import TableColumn, record_batch, require_pyarrow
@@ -422,7 +422,7 @@ class _Sidecar:
             found[f"contact.{column.name}"] = {
                 "dtype": _dtype(column).name,
                 "shape": [-1],
-                "names": list(KINDS) if column.name == "kind" else None,
+                "names": list(RIGID_CONTACTS.kinds) if column.name == "kind" else None,
             }
         return found
 
@@ -564,7 +564,7 @@ def _write_contacts(group: h5py.Group, contacts: ContactSet) -> None:
     check_body_rows(contacts)
     group["contact_start"] = contacts.cell_start()
     group.create_dataset("shape_path", data=list(contacts.shapes.path), dtype=h5py.string_dtype())
-    group.attrs["kinds"] = KINDS
+    group.attrs["kinds"] = RIGID_CONTACTS.kinds
     made = {}
     for column in contacts.columns:
         shape = (contacts.contact_count, *((column.width,) if column.width > 1 else ()))

@@ -19,10 +19,10 @@ from collidecli.commands.motions import frames_text, parse_frames
 from collidecli.errors import InputError, extra_module
 from collidecli.escaping import printable
 from collidecli.exporters.arrays import ContactRows, is_spatial
-from collidecli.exporters.selection import KINDS, SelectedRows, kept_items
+from collidecli.exporters.selection import SelectedContacts, kept_items
 from collidecli.scene.arguments import count
 from collidecli.scene.options import changed_options
-from collidecli.scene.tables import RIGID_COLUMNS, Column, ContactBlock, group_words
+from collidecli.scene.tables import RIGID_COLUMNS, RIGID_CONTACTS, Column, ContactBlock, group_words
 from collidecli.storage.contact_sets import reader
 from collidecli.storage.contact_sets.rules import check_shape_rows
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import xarray
 
 
-# Variables of an xarray dataset of contacts or of the rows of a group beside /rigid_contacts.
+# Variables of an xarray dataset of the rows of a table.
 
 
 def variable(column: Column, values: Mapping[str, np.ndarray], of_rows: str) -> tuple[list[str], np.ndarray, dict]:
@@ -41,8 +41,11 @@ def variable(column: Column, values: Mapping[str, np.ndarray], of_rows: str) -> 
     return [of_rows, *more], values[column.name], about
 
 
-def group_variables(rows: SelectedRows) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Variables of the columns and lists of a group, and coordinates: rows of list entries, paths of objects."""
+def table_variables(rows: SelectedContacts, of_rows: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Variables of the columns and lists of a table, and coordinates: rows of list entries, paths of objects.
+
+    of_rows: the dimension of the rows.
+    """
     definition, float_type = rows.group, rows.contacts.float_type
     lists = [held.column for held in definition.lists]
     empty = {
@@ -60,19 +63,19 @@ def group_variables(rows: SelectedRows) -> tuple[dict[str, Any], dict[str, Any]]
             lengths[name].append(held[0])
             parts.append(held[1])
     joined = {name: np.concatenate(parts) for name, parts in (columns | values).items()}
-    variables = {column.name: variable(column, joined, "row") for column in rows.columns}
+    variables = {column.name: variable(column, joined, of_rows) for column in rows.columns}
     coordinates: dict[str, Any] = {}
     for column in lists:
         variables[column.name] = variable(column, joined, f"{column.name}_entry")
         numbers = np.concatenate(lengths[column.name])
         coordinates[f"{column.name}_row"] = (f"{column.name}_entry", np.repeat(np.arange(len(numbers)), numbers))
     objects = rows.contacts.particle_objects
-    for name, entry in rows.object_columns.items():
-        coordinates[name] = ("row", np.array(objects.path, object)[objects.of(joined["indices"][:, entry])])
+    for name, entry in definition.objects.items():
+        coordinates[name] = (of_rows, np.array(objects.path, object)[objects.of(joined["indices"][:, entry])])
     return variables, coordinates
 
 
-def frames_and_worlds(rows: SelectedRows) -> dict[str, np.ndarray]:
+def frames_and_worlds(rows: SelectedContacts) -> dict[str, np.ndarray]:
     """Frame and world of each selected row, as numbered in the contact set."""
     none = np.zeros(0, np.int64)
     cells = [none, *(np.repeat(_cells(block), block.cell_counts) for block in rows.blocks(()))]
@@ -254,31 +257,15 @@ class ContactSet(reader.ContactSet):
         contacts are in memory. Raises InputError without pandas, and for a pattern without a match.
         """
         pandas = extra_module("pandas", "tables", "to_pandas")
-        if group:
-            return self._group_frame(pandas, group, frames, include, exclude)
-        held = self._whole(frames, include, exclude)
-        data: dict[str, Any] = {name: held[name] for name in ("frame", "step", "time", "world")}
-        if self.episodes is not None:
-            rows = self.episodes.row(held["world"], held["frame"])
-            data["episode"] = pandas.Categorical.from_codes(rows, list(self.episodes.name))
-        for side in ("shape0", "shape1"):
-            data[side] = _categories(pandas, self.shapes.path, held[side])
-        body = self.shapes.body.astype(np.int64) + 1
-        for number in "01":
-            data[f"body{number}"] = _categories(pandas, ("", *self.body_path), body[held[f"shape{number}"]])
-        for column in self.columns:
-            values = held[column.name]
-            if column.name in data:
-                continue
-            if column.name == "kind":
-                if len(values) and values.max() >= len(KINDS):
-                    raise InputError(f"{values.max()} is no kind of a contact", f"{self.path}: /rigid_contacts/kind")
-                data["kind"] = pandas.Categorical.from_codes(values.astype(np.int64), KINDS)
-            elif column.width == 1:
-                data[column.name] = values
+        rows = ContactRows(self._selected(group, frames, include, exclude))
+        parts = [{column.name: np.zeros(0, column.dtype) for column in rows.columns}, *rows.blocks()]
+        data: dict[str, Any] = {}
+        for column in rows.columns:
+            values = np.concatenate([part[column.name] for part in parts])
+            if column.name == "episode" and self.episodes is not None:
+                data["episode"] = pandas.Categorical.from_codes(values - 1, list(self.episodes.name))
             else:
-                parts = AXES if column.width == 3 else range(column.width)
-                data |= {f"{column.name}_{part}": values[:, n] for n, part in enumerate(parts)}
+                data[column.name] = values if column.words is None else _categories(pandas, column.words, values)
         return pandas.DataFrame(data)
 
     def to_xarray(
@@ -299,15 +286,9 @@ class ContactSet(reader.ContactSet):
         Units are attributes. frames, include, exclude: as of `to_pandas`. Raises InputError without xarray.
         """
         xarray = extra_module("xarray", "tables", "to_xarray")
-        variables: dict[str, Any]
-        coordinates: dict[str, Any]
-        if group:
-            rows = self._group_rows(group, frames, include, exclude)
-            variables, coordinates = group_variables(rows)
-            held, of_rows = frames_and_worlds(rows), "row"
-        else:
-            held, of_rows = self._whole(frames, include, exclude), "contact"
-            variables, coordinates = {column.name: variable(column, held, of_rows) for column in self.columns}, {}
+        rows, of_rows = self._selected(group, frames, include, exclude), "row" if group else "contact"
+        variables, coordinates = table_variables(rows, of_rows)
+        held = frames_and_worlds(rows)
         shapes = self.shapes
         for name in ("type", "body", "margin", "gap"):
             variables[f"shape_{name}"] = ("shape", np.array(getattr(shapes, name)))
@@ -332,53 +313,13 @@ class ContactSet(reader.ContactSet):
 
         return export(python_request(self.path, to, output, options)).output
 
-    def _group_frame(
-        self,
-        pandas: Any,
-        group: str,
-        frames: str | int | slice,
-        include: str | Sequence[str],
-        exclude: str | Sequence[str],
-    ) -> pandas.DataFrame:
-        """The rows of a group with the columns of `collide export --group`. Raises InputError for an unknown group."""
-        rows = ContactRows(self._group_rows(group, frames, include, exclude))
-        parts = [{column.name: np.zeros(0, column.dtype) for column in rows.columns}, *rows.blocks()]
-        data: dict[str, Any] = {}
-        for column in rows.columns:
-            values = np.concatenate([part[column.name] for part in parts])
-            data[column.name] = values if column.words is None else _categories(pandas, column.words, values)
-        return pandas.DataFrame(data)
-
-    def _group_rows(
+    def _selected(
         self, group: str, frames: str | int | slice, include: str | Sequence[str], exclude: str | Sequence[str]
-    ) -> SelectedRows:
+    ) -> SelectedContacts:
+        """The selected rows of a group; "" is the contacts. Raises InputError for an unknown group."""
         picked = parse_frames(frames_text(frames), self.frame_count)
         kept = kept_items(self, listed(include), listed(exclude))
-        return SelectedRows(self, picked, np.arange(self.world_count), kept, group)
-
-    def _whole(
-        self, frames: str | int | slice, include: str | Sequence[str], exclude: str | Sequence[str]
-    ) -> dict[str, np.ndarray]:
-        """Every column, and frame, world and time of each selected contact."""
-        picked = parse_frames(frames_text(frames), self.frame_count)
-        kept = kept_items(self, listed(include), listed(exclude))
-        names = [column.name for column in self.columns]
-        none = {name: self.column(name, slice(0, 0)) for name in names}
-        parts = [none | {name: np.zeros(0, np.int64) for name in ("frame", "world")}]
-        worlds = self.world_count
-        cells = (picked.start * worlds, (picked[-1] + 1) * worlds) if picked else (0, 0)
-        for block in self.blocks(names=tuple(names), first=cells[0], last=cells[1]):
-            check_shape_rows(self, block)
-            cell = block.first_cell + np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
-            wanted = (cell // worlds - picked.start) % picked.step == 0
-            if kept is not None:
-                side0, side1 = kept[block.columns["shape0"]], kept[block.columns["shape1"]]
-                wanted &= (side0[:, 0] | side1[:, 0]) & side0[:, 1] & side1[:, 1]
-            rows = slice(None) if wanted.all() else np.flatnonzero(wanted)
-            part = {name: values[rows] for name, values in block.columns.items()}
-            parts.append(part | {"frame": cell[rows] // worlds, "world": cell[rows] % worlds})
-        whole = {name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])}
-        return whole | {"time": self.time[whole["frame"]], "step": self.step[whole["frame"]]}
+        return SelectedContacts(self, picked, np.arange(self.world_count), kept, group or RIGID_CONTACTS.name)
 
 
 def _categories(pandas: Any, names: Sequence[str], rows: np.ndarray) -> Any:

@@ -28,10 +28,9 @@ from collidecli.analysis.differences import (
     EXTRA,
     LEAST_DECADE,
     MISSING,
-    ContactDifferences,
     FieldTally,
-    GroupDifferences,
     PairTally,
+    TableDifferences,
     Tolerances,
     deviations,
 )
@@ -51,7 +50,7 @@ from collidecli.errors import InputError
 from collidecli.scene.arguments import count, plural
 from collidecli.scene.material import PENALTY_PARAMETERS, RULE_FIELDS
 from collidecli.scene.options import recorded_option
-from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS
+from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS, RIGID_CONTACTS
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
 from collidecli.storage.contact_sets.rules import check_body_rows
 from collidecli.storage.process_activity import reading
@@ -271,8 +270,8 @@ class Comparison:
     tolerances: Tolerances
     model: ModelComparison
     frames: FrameAlignment
-    contacts: ContactDifferences | None
-    groups: list[GroupDifferences] | None = None
+    contacts: TableDifferences | None
+    groups: list[TableDifferences] | None = None
     notes: list[str] = field(default_factory=list)
 
 
@@ -291,7 +290,9 @@ def compare(
     except InputError as error:
         raise InputError(error.what, f"{a.path}, {b.path}: {error.where}", "--match-frames index, or time") from error
     worlds = min(a.world_count, b.world_count)
-    found = ContactDifferences(_tallies(names), tolerances, worlds, request.first, request.ignore_shallow)
+    found = TableDifferences(
+        RIGID_CONTACTS.name, _tallies(names), tolerances, worlds, request.first, request.ignore_shallow
+    )
     needed = ("shape0", "shape1") if request.pairs_only else tuple(dict.fromkeys((*MATCH_COLUMNS, *names)))
     shapes = model.shapes
     limits_matter = request.ignore_shallow >= 0.0 or any(tolerances.of("distance"))
@@ -413,7 +414,7 @@ def _cell(compared: Comparison, sides: Sequence[Side], side: int, match: int, wo
 def _cells_match(one: Contacts, other: Contacts, compared: Comparison) -> bool:
     assert compared.contacts is not None
     matches: Matches = match_contacts(one, other, len(compared.model.shapes.names))
-    trial = ContactDifferences(_tallies([f.name for f in compared.contacts.fields]), compared.tolerances, 1, 0)
+    trial = TableDifferences("", _tallies([f.name for f in compared.contacts.fields]), compared.tolerances, 1)
     trial.add(one, other, matches, 0)
     return trial.first_cell < 0
 
@@ -519,18 +520,29 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
 
 def _groups(compared: Comparison, a: ContactSet, cells: _Cells) -> list[dict[str, Any]]:
     """Differences by group, and how many of each kind are allowed in it."""
-    request, fraction = compared.request, compared.request.allow_fraction
+    request = compared.request
     if compared.groups is None:
-        names = [(name, table.row_count) for name, table in a.groups.items()]
-        compared.groups = [GroupDifferences(name, (), compared.tolerances, -1.0, n, n, n) for name, n in names]
+        compared.groups = [_all_equal(name, table.row_count, compared) for name, table in a.groups.items()]
     found = group_results(compared.groups, cells, compared.model.particles.names)
     for group in found:
-        group["allowed"] = {
-            MISSING: max(request.max_missing, share_of(fraction, group["a"])),
-            EXTRA: max(request.max_extra, share_of(fraction, group["b"])),
-            CHANGED: share_of(fraction, group["matched"]),
-        }
+        group["allowed"] = _allowed(request, group["a"], group["b"], group["matched"])
     return found
+
+
+def _all_equal(name: str, count: int, compared: Comparison) -> TableDifferences:
+    """Of a table of `count` rows that is equal in both files."""
+    found = TableDifferences(name, (), compared.tolerances, 0)
+    found.add_same(count)
+    return found
+
+
+def _allowed(request: DiffRequest, rows_a: int, rows_b: int, matched: int) -> dict[str, int]:
+    """Number of rows of each kind that may differ."""
+    return {
+        MISSING: max(request.max_missing, share_of(request.allow_fraction, rows_a)),
+        EXTRA: max(request.max_extra, share_of(request.allow_fraction, rows_b)),
+        CHANGED: share_of(request.allow_fraction, matched),
+    }
 
 
 class _Cells:
@@ -606,7 +618,7 @@ def _recorded(contacts: ContactSet, frames: np.ndarray, worlds: int) -> np.ndarr
     return inside.reshape(contacts.frame_count, contacts.world_count)[frames, :worlds]
 
 
-def _worlds(found: ContactDifferences | None) -> dict[str, Any]:
+def _worlds(found: TableDifferences | None) -> dict[str, Any]:
     differing = np.flatnonzero(found.world_differs) if found is not None else np.zeros(0, int)
     return {"differing": len(differing), "listed": differing[:MAX_WORLDS_LISTED].tolist()}
 
@@ -614,23 +626,16 @@ def _worlds(found: ContactDifferences | None) -> dict[str, Any]:
 def _contacts(compared: Comparison, a: ContactSet, b: ContactSet, cells: _Cells) -> dict[str, Any]:
     found, request = compared.contacts, compared.request
     if found is None:
-        found = ContactDifferences((), compared.tolerances, a.world_count, 0)
-        found.contacts_a = found.contacts_b = found.matched = a.contact_count
-    fraction = request.allow_fraction
-    allowed = {
-        MISSING: max(request.max_missing, share_of(fraction, found.contacts_a)),
-        EXTRA: max(request.max_extra, share_of(fraction, found.contacts_b)),
-        CHANGED: share_of(fraction, found.matched),
-    }
+        found = _all_equal("", a.contact_count, compared)
     return {
         "what": "pairs" if request.pairs_only else "contacts",
-        "a": found.contacts_a,
-        "b": found.contacts_b,
+        "a": found.rows_a,
+        "b": found.rows_b,
         "matched": found.matched,
         **found.counts,
         "missing_pairs": found.pair_cells[MISSING],
         "extra_pairs": found.pair_cells[EXTRA],
-        "ignored_shallow": found.shallow_count,
+        "ignored_shallow": found.ignored_shallow,
         "at_limit": {
             **found.at_limit,
             "pairs": [
@@ -638,7 +643,7 @@ def _contacts(compared: Comparison, a: ContactSet, b: ContactSet, cells: _Cells)
             ],
         },
         "within_tolerance": max((f.differing - f.changed for f in found.fields), default=0),
-        "allowed": allowed,
+        "allowed": _allowed(request, found.rows_a, found.rows_b, found.matched),
     }
 
 
@@ -672,7 +677,7 @@ def _reasons(
     return reasons
 
 
-def _pairs(found: ContactDifferences | None, cells: _Cells, first: int) -> dict[str, Any]:
+def _pairs(found: TableDifferences | None, cells: _Cells, first: int) -> dict[str, Any]:
     tallies: list[tuple[tuple[int, int], PairTally]] = list(found.pairs.items()) if found is not None else []
     tallies.sort(key=lambda item: (item[1].first_cell, item[0]))
     return {
@@ -712,7 +717,7 @@ def _field(tally: FieldTally, compared: Comparison, cells: _Cells) -> dict[str, 
     }
 
 
-def _differences(found: ContactDifferences | None, cells: _Cells) -> list[dict[str, Any]]:
+def _differences(found: TableDifferences | None, cells: _Cells) -> list[dict[str, Any]]:
     return [
         {
             "kind": one.kind,
@@ -726,7 +731,7 @@ def _differences(found: ContactDifferences | None, cells: _Cells) -> list[dict[s
     ]
 
 
-def _crowded(found: ContactDifferences | None) -> list[str]:
+def _crowded(found: TableDifferences | None) -> list[str]:
     if found is None or not found.crowded:
         return []
     return [f"{found.crowded} pairs have too many contacts in a cell to match by position: matched in order"]

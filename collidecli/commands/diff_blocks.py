@@ -9,12 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.analysis.alignment import EXCHANGED, Contacts, FrameAlignment, ParticleAlignment, contacts_of
-from collidecli.analysis.differences import GAP, KINDS, FieldTally, GroupDifferences, KeyedRows, Tolerances, pairs_alone
-from collidecli.analysis.labels import chosen_rows
+from collidecli.analysis.alignment import (
+    EXCHANGED,
+    Contacts,
+    FrameAlignment,
+    ParticleAlignment,
+    contacts_of,
+    in_order_of_shapes,
+    kept_rows,
+    match_rows,
+)
+from collidecli.analysis.differences import GAP, KINDS, FieldTally, TableDifferences, Tolerances, pairs_alone
 from collidecli.scene.arguments import count, plural
 from collidecli.scene.options import recorded_number
-from collidecli.scene.tables import GROUPS, ContactBlock, ContactGroup, GroupRows, entries_of, group_words, shapes_of
+from collidecli.scene.tables import GROUPS, ContactBlock, ContactGroup, GroupRows, group_words, shapes_of
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, read_ahead, rows_of_cells, spans
 from collidecli.storage.contact_sets.rules import check_group_rows, check_shape_rows, objects_of, pair_values
 from collidecli.system_resources import processor_count
@@ -190,15 +198,16 @@ class GroupOptions:
 
 def compare_groups(
     a: ContactSet, b: ContactSet, frames: FrameAlignment, options: GroupOptions, tolerances: Tolerances
-) -> list[GroupDifferences]:
+) -> list[TableDifferences]:
     """Differences of each group that both sets have. Raises InputError for unreadable rows."""
     shared = [group for group in GROUPS if group.name in a.groups and group.name in b.groups]
+    worlds = min(a.world_count, b.world_count)
     found = {}
     for group in shared:
         fields = [field for field in group_fields(group) if not options.fields or field[0] in options.fields]
-        tallies = [FieldTally(name, unit, dtype.kind != "f") for name, unit, dtype in fields]
-        found[group.name] = GroupDifferences(
-            group.name, [] if options.pairs_only else tallies, tolerances, options.ignore_shallow
+        tallies = [FieldTally(name, unit, dtype.kind != "f") for name, unit, dtype in fields if not options.pairs_only]
+        found[group.name] = TableDifferences(
+            group.name, tallies, tolerances, worlds, shallow=options.ignore_shallow, by_pair=False
         )
     for first, cell_a, cell_b, cells in matched_spans(a, b, frames) if shared else ():
         for done, stop in spans(_starts(a, shared, cell_a) + _starts(b, shared, cell_b), options.block_rows, 0, cells):
@@ -207,7 +216,8 @@ def compare_groups(
                 for side, (one, cell) in enumerate(((a, cell_a), (b, cell_b)))
             ]
             for name, differences in found.items():
-                differences.add(sides[0][name], sides[1][name], first + done)
+                one, other = (of_side[name] for of_side in sides)
+                differences.add(one, other, match_rows(one, other, 0), first + done)
     return list(found.values())
 
 
@@ -226,7 +236,7 @@ def _keyed(
     cells: tuple[int, int],
     options: GroupOptions,
     side: int,
-) -> dict[str, KeyedRows]:
+) -> dict[str, Contacts]:
     """The rows of cells by group, numbered from 0; common numbers of shapes, the lower one first, and of particles.
 
     side: 0 is A, 1 is B.
@@ -248,33 +258,30 @@ def _rows(
     options: GroupOptions,
     side: int,
     limit: float | None,
-) -> KeyedRows:
-    held, kept, pairs_only = groups[group.name], options.kept, options.pairs_only
+) -> Contacts:
+    held, kept = groups[group.name], options.kept
     cell = np.repeat(np.arange(len(held.cell_counts)), held.cell_counts)
     shapes = [options.numbers[side][shape] for shape in shapes_of(groups, group.name)]
     columns = dict(held.columns)
     if group.objects:
         columns["indices"] = options.particles.numbers[side][columns["indices"]]
     if len(shapes) == 2:
-        swapped = shapes[0] > shapes[1]
-        shapes = [np.minimum(*shapes), np.maximum(*shapes)]
-        for name in group.flipped if swapped.any() else ():
-            values = columns[name]
-            columns[name] = np.where(swapped.reshape(-1, *(1,) * (values.ndim - 1)), -values, values)
-    first_object = len(kept) - len(options.particles.names) if kept is not None else 0
-    items = [*shapes, *(first_object + each for each in objects)]
-    rows = np.arange(len(cell)) if kept is None else np.flatnonzero(chosen_rows(kept, items))
-    if pairs_only and len(rows):
-        keys = np.stack([key[rows] for key in (cell, *shapes, *objects)])
-        rows = rows[np.sort(np.unique(keys, axis=1, return_index=True)[1])]
-    others = [] if pairs_only else [name for name in group.keys if name not in (*group.shapes, *group.references)]
-    keys = [cell, *shapes, *(objects if pairs_only else ())]
-    for name in others:
-        if name not in UNMATCHED:
+        shapes, columns = in_order_of_shapes(shapes, columns, group.flipped)
+    if limit is not None and "distance" in columns:
+        columns[GAP] = np.full(len(cell), limit)
+    keys = [*shapes, *(objects if options.pairs_only else ())]
+    for name in () if options.pairs_only else group.keys:
+        if name not in (*group.shapes, *group.references, *UNMATCHED):
             keys += list(columns[name].reshape(len(cell), -1).T)
-    lists = {name: (size[rows], values[entries_of(size, rows)]) for name, (size, values) in held.lists.items()}
-    found = {name: values[rows] for name, values in columns.items()}
-    return KeyedRows([key[rows] for key in keys], found, lists, limit, [each[rows] for each in objects])
+    none = np.zeros(len(cell), np.int64)
+    found = Contacts(cell, none, none, columns, held.lists, keys, objects)
+    if kept is not None:
+        first_object = len(kept) - len(options.particles.names)
+        found = kept_rows(found, kept, [*shapes, *(first_object + owner for owner in objects)])
+    if options.pairs_only and len(found):
+        rows = np.unique(np.stack([found.cell, *(found.keys or ())]), axis=1, return_index=True)[1]
+        found = found.at(np.sort(rows))
+    return found
 
 
 def groups_alone(a: ContactSet, b: ContactSet) -> list[str]:
@@ -300,7 +307,7 @@ def group_reasons(results: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def group_results(
-    found: Sequence[GroupDifferences], cells: Callable[[int], dict[str, Any]], objects: Sequence[str]
+    found: Sequence[TableDifferences], cells: Callable[[int], dict[str, Any]], objects: Sequence[str]
 ) -> list[dict[str, Any]]:
     """The differences of groups for results. cells: describes a cell. objects: paths of the particle objects."""
     return [

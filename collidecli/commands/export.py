@@ -19,13 +19,13 @@ from collidecli.exporters.arrays import Layout
 from collidecli.exporters.selection import (
     SINGLE_PARTICLE,
     SelectedContacts,
-    SelectedRows,
     chosen_worlds,
     kept_items,
     rows_of,
 )
 from collidecli.scene.motion import Motion, RecordsCoordinates, RestingMotion
 from collidecli.scene.options import EXPORT_FORMATS, SceneOptions
+from collidecli.scene.tables import RIGID_CONTACTS
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.process_activity import reading
@@ -234,9 +234,7 @@ def _selected(contacts: ContactSet, request: ExportRequest) -> SelectedContacts:
     frames = parse_frames(request.frames, contacts.frame_count)
     kept = kept_items(contacts, request.include, request.exclude)
     worlds = chosen_worlds(request.worlds, contacts)
-    if request.group:
-        return SelectedRows(contacts, frames, worlds, kept, request.group)
-    return SelectedContacts(contacts, frames, worlds, kept)
+    return SelectedContacts(contacts, frames, worlds, kept, request.group or RIGID_CONTACTS.name)
 
 
 def _prepare(request: ExportRequest, selected: SelectedContacts, output: str):
@@ -400,10 +398,8 @@ def _table(request: ExportRequest, selected: SelectedContacts):
             for block in rows.blocks():
                 append(block)
 
-    if isinstance(selected, SelectedRows):
-        lists = [held.column.name for held in selected.group.lists]
-        return write, tuple(f"{name}: a list for each row; --to npz has it" for name in lists)
-    return write, unknown_columns(selected)
+    lists = (f"{held.column.name}: a list for each row; --to npz has it" for held in selected.group.lists)
+    return write, (*lists, *unknown_columns(selected))
 
 
 def _layout(request: ExportRequest, selected: SelectedContacts) -> Layout:

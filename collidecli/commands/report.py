@@ -29,7 +29,7 @@ from collidecli.commands.merge import demos_of
 from collidecli.commands.report_subsets import BLOCK_ROWS, COLUMNS, closest_cell, subsets
 from collidecli.commands.results import Progress, Result
 from collidecli.errors import InputError
-from collidecli.exporters.selection import SelectedContacts, SelectedRows, chosen_worlds, kept_items, rows_of
+from collidecli.exporters.selection import SelectedContacts, chosen_worlds, kept_items, rows_of
 from collidecli.scene.options import CLEARANCE_THINGS
 from collidecli.scene.tables import SWEEP, ContactBlock
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -74,7 +74,7 @@ def group_series(selected: SelectedContacts) -> dict[str, Any] | None:
     }
 
 
-def _counts(rows: SelectedRows) -> np.ndarray:
+def _counts(rows: SelectedContacts) -> np.ndarray:
     """int64[F]: rows of each frame."""
     found = np.zeros(rows.frame_count, np.int64)
     for block in rows.blocks(()):
@@ -83,7 +83,7 @@ def _counts(rows: SelectedRows) -> np.ndarray:
     return found
 
 
-def _surfaces(rows: SelectedRows, start: np.ndarray) -> dict[str, Any]:
+def _surfaces(rows: SelectedContacts, start: np.ndarray) -> dict[str, Any]:
     contacts = rows.contacts
     shapes = len(contacts.shapes)
     sums = PairForces(shapes)

@@ -10,7 +10,7 @@ import numpy as np
 
 from collidecli.analysis.summary import PairMap, PairTotals, Touches, time_bins, touches_of
 from collidecli.errors import InputError
-from collidecli.exporters.selection import SelectedContacts, SelectedRows, rows_of
+from collidecli.exporters.selection import SelectedContacts, rows_of
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.rules import check_body_rows
 
@@ -63,7 +63,7 @@ def worlds_and_shapes_with_rows(selected: SelectedContacts) -> tuple[np.ndarray,
     return worlds, shapes
 
 
-def _group_blocks(rows: SelectedRows) -> Iterator[tuple[np.ndarray, np.ndarray, list[np.ndarray], np.ndarray]]:
+def _group_blocks(rows: SelectedContacts) -> Iterator[tuple[np.ndarray, np.ndarray, list[np.ndarray], np.ndarray]]:
     """Frame, position of the world, shapes and size of the force of rows."""
     has_force = rows.group.name == "hydro_patches"
     for block in rows.blocks((*rows.shape_columns, *((FORCE,) if has_force else ()))):

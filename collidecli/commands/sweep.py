@@ -34,101 +34,20 @@ MEMORY_LIMIT = 1 << 32
 
 
 @dataclass(frozen=True, repr=False)
-class ParticleSweep:
-    """Particles that touch a shape between a frame and the next, or of which that is undecided, and triangles of
-    particles that do where none of their particles does; arrays of one length.
+class SweepRows:
+    """What touches between a frame and the next, or is undecided; arrays of one length.
 
-    kind: uint8[n], 0 of a particle, 2 of a triangle. indices: int32[n, 3], rows of the model's particles; -1 none.
-        particle: int32[n], the first of them. barycentric: float32[n, 3], weights of the particles of a triangle at the
-        point that touches at `enter`. shape: int32[n], rows of the model's shapes. Rows are ordered by frame, world,
-        kind, indices and shape. point: [n, 3], point of the shape's surface at `enter`, in world [m]. normal:
-        float32[n, 3], unit, from the shape to the particle. The others: see `Sweep`; distances are less the shape's
-        margin and the particle's radius.
-    """
-
-    frame: np.ndarray
-    world: np.ndarray
-    particle: np.ndarray
-    shape: np.ndarray
-    touches: np.ndarray
-    tunnel: np.ndarray
-    enter: np.ndarray
-    leave: np.ndarray
-    enter_time: np.ndarray
-    leave_time: np.ndarray
-    least: np.ndarray
-    least_bound: np.ndarray
-    point: np.ndarray
-    normal: np.ndarray
-    kind: np.ndarray
-    indices: np.ndarray
-    barycentric: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.frame)
-
-    def __repr__(self) -> str:
-        return (
-            f"<ParticleSweep pairs={len(self)} tunnels={int(self.tunnel.sum())} undecided={int((~self.touches).sum())}>"
-        )
-
-
-@dataclass(frozen=True, repr=False)
-class SelfSweep:
-    """Vertices and faces, and pairs of edges, of cloths and soft bodies that touch between a frame and the next, or of
-    which that is undecided; arrays of one length.
-
-    kind: uint8[n], 0 a vertex and a face, 1 two edges. indices: int32[n, 4], rows of the model's particles, of a vertex
-        and a triangle or of both edges. Rows are ordered by frame, world, kind and indices. barycentric: float32[n, 4],
-        weights of the particles at `enter`. least, least_bound: float64[n], of the distance without radii [m]. point0,
-        point1: [n, 3], closest points of both elements at `enter`, in world [m]. normal: float32[n, 3], unit, from the
-        first element to the second. The others: see `Sweep`.
-    """
-
-    frame: np.ndarray
-    world: np.ndarray
-    kind: np.ndarray
-    indices: np.ndarray
-    barycentric: np.ndarray
-    touches: np.ndarray
-    tunnel: np.ndarray
-    enter: np.ndarray
-    leave: np.ndarray
-    enter_time: np.ndarray
-    leave_time: np.ndarray
-    least: np.ndarray
-    least_bound: np.ndarray
-    point0: np.ndarray
-    point1: np.ndarray
-    normal: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.frame)
-
-    def __repr__(self) -> str:
-        return f"<SelfSweep pairs={len(self)} tunnels={int(self.tunnel.sum())} undecided={int((~self.touches).sum())}>"
-
-
-@dataclass(frozen=True, repr=False)
-class Sweep:
-    """Pairs of shapes that touch between a frame and the next, or of which that is undecided; arrays of one length.
-
-    frame, world: int64[n], of the begin of the step. shape0, shape1: int32[n], rows of the model's shapes, shape0 <
-        shape1. Rows are ordered by frame, world, shape0 and shape1; a pair that stays apart has none.
-    touches: bool[n]; False is undecided. tunnel: bool[n], whether the pair is apart in both frames and touches between.
+    frame, world: int64[n], of the begin of the step. touches: bool[n]; False is undecided. tunnel: bool[n], whether
+        both are apart in both frames and touch between.
     enter, leave: float64[n], begin of the first touch and end of the last one, in 0 to 1 of the step. enter_time,
         leave_time: float64[n], of the motion [s]; an array of poses has one frame a second.
     least: float64[n], least distance that was found, less both margins; negative is penetration [m]. least_bound:
         float64[n], lower bound of every distance in the step [m].
-    point0, point1: [n, 3], witness points at `enter`, in world [m]. normal: float32[n, 3], unit, from shape0 to shape1.
-    shape_path: paths of the model's shapes. particles: the particles that touch a shape; None of a model without any.
-    elements: the elements of cloths and soft bodies that touch each other; None without `self_contacts`.
+    normal: float32[n, 3], unit, at `enter`, in world.
     """
 
     frame: np.ndarray
     world: np.ndarray
-    shape0: np.ndarray
-    shape1: np.ndarray
     touches: np.ndarray
     tunnel: np.ndarray
     enter: np.ndarray
@@ -137,21 +56,73 @@ class Sweep:
     leave_time: np.ndarray
     least: np.ndarray
     least_bound: np.ndarray
-    point0: np.ndarray
-    point1: np.ndarray
     normal: np.ndarray
-    shape_path: tuple[str, ...] = field(default=())
-    particles: ParticleSweep | None = None
-    elements: SelfSweep | None = None
 
     def __len__(self) -> int:
         return len(self.frame)
 
     def __repr__(self) -> str:
-        return f"<Sweep pairs={len(self)} tunnels={int(self.tunnel.sum())} undecided={int((~self.touches).sum())}>"
+        counts = f"pairs={len(self)} tunnels={int(self.tunnel.sum())} undecided={int((~self.touches).sum())}"
+        return f"<{type(self).__name__} {counts}>"
 
 
-Found = TypeVar("Found", Sweep, ParticleSweep, SelfSweep)
+@dataclass(frozen=True, repr=False)
+class ParticleSweep(SweepRows):
+    """Particles that touch a shape, and triangles of particles that do where none of their particles does.
+
+    kind: uint8[n], 0 of a particle, 2 of a triangle. indices: int32[n, 3], rows of the model's particles; -1 none.
+        particle: int32[n], the first of them. barycentric: float32[n, 3], weights of the particles of a triangle at the
+        point that touches at `enter`. shape: int32[n], rows of the model's shapes. Rows are ordered by frame, world,
+        kind, indices and shape. point: [n, 3], point of the shape's surface at `enter`, in world [m]. The normal is
+        from the shape to the particle; distances are less the shape's margin and the particle's radius.
+    """
+
+    particle: np.ndarray
+    shape: np.ndarray
+    point: np.ndarray
+    kind: np.ndarray
+    indices: np.ndarray
+    barycentric: np.ndarray
+
+
+@dataclass(frozen=True, repr=False)
+class SelfSweep(SweepRows):
+    """Vertices and faces, and pairs of edges, of cloths and soft bodies that touch.
+
+    kind: uint8[n], 0 a vertex and a face, 1 two edges. indices: int32[n, 4], rows of the model's particles, of a vertex
+        and a triangle or of both edges. Rows are ordered by frame, world, kind and indices. barycentric: float32[n, 4],
+        weights of the particles at `enter`. point0, point1: [n, 3], closest points of both elements at `enter`, in
+        world [m]. The normal is from the first element to the second; distances are without radii.
+    """
+
+    kind: np.ndarray
+    indices: np.ndarray
+    barycentric: np.ndarray
+    point0: np.ndarray
+    point1: np.ndarray
+
+
+@dataclass(frozen=True, repr=False)
+class Sweep(SweepRows):
+    """Pairs of shapes that touch.
+
+    shape0, shape1: int32[n], rows of the model's shapes, shape0 < shape1. Rows are ordered by frame, world, shape0 and
+        shape1; a pair that stays apart has none. point0, point1: [n, 3], witness points at `enter`, in world [m]. The
+        normal is from shape0 to shape1.
+    shape_path: paths of the model's shapes. particles: the particles that touch a shape; None of a model without any.
+    elements: the elements of cloths and soft bodies that touch each other; None without `self_contacts`.
+    """
+
+    shape0: np.ndarray
+    shape1: np.ndarray
+    point0: np.ndarray
+    point1: np.ndarray
+    shape_path: tuple[str, ...] = field(default=())
+    particles: ParticleSweep | None = None
+    elements: SelfSweep | None = None
+
+
+Found = TypeVar("Found", bound=SweepRows)
 
 
 def sweep(

@@ -181,7 +181,7 @@ _AXES = ("x", "y", "z")
 
 
 class ContactRows:
-    """A row for each contact or row of a group. columns: in order; those of vectors are normal_x, friction5_0."""
+    """A row for each row of a table. columns: in order; those of vectors are normal_x, friction5_0."""
 
     def __init__(self, selected: SelectedContacts) -> None:
         self._selected = selected
@@ -199,12 +199,12 @@ class ContactRows:
             *([] if self._episodes is None else [TableColumn("episode", whole, words=("", *self._episodes.name))]),
             *(TableColumn(name, np.dtype(np.int32), words=shapes.path) for name in selected.shape_columns),
             *(TableColumn(_body(name), np.dtype(np.int32), words=bodies) for name in selected.shape_columns),
-            *(TableColumn(name, whole, words=contacts.particle_objects.path) for name in selected.object_columns),
+            *(TableColumn(name, whole, words=contacts.particle_objects.path) for name in selected.group.objects),
         ]
         for column in self._stored:
             if column.name not in selected.shape_columns:
                 dtype = column.dtype_for(contacts.float_type)
-                words = selected.kinds if column.name == "kind" else None
+                words = selected.group.kinds if column.name == "kind" else None
                 names = flat_names(column)
                 columns += [TableColumn(name, dtype, column.unit, words) for name in names]
         self.columns = tuple(columns)
@@ -226,7 +226,7 @@ class ContactRows:
             for name in selected.shape_columns:
                 rows[name] = block.columns[name]
                 rows[_body(name)] = shapes.body[block.columns[name]] + 1
-            for name, entry in selected.object_columns.items():
+            for name, entry in selected.group.objects.items():
                 rows[name] = selected.contacts.particle_objects.of(block.columns["indices"][:, entry])
             if self._episodes is not None:
                 rows["episode"] = self._episodes.row(rows["world"], rows["frame"]) + 1
@@ -238,8 +238,8 @@ class ContactRows:
             if column.name in self._selected.shape_columns:
                 continue
             values = columns[column.name].reshape(-1, column.width)
-            if column.name == "kind" and len(values) and values.max() >= len(self._selected.kinds):
-                where = f"{self._selected.contacts.path}: {self._selected.table_name}/kind"
+            if column.name == "kind" and len(values) and values.max() >= len(self._selected.group.kinds):
+                where = f"{self._selected.contacts.path}: /{self._selected.group.name}/kind"
                 raise InputError(f"{values.max()} is no kind of a contact", where)
             found |= dict(zip(flat_names(column), values.T, strict=True))
         return found

@@ -22,18 +22,16 @@ from collidecli.exporters.arrays import (
     texts,
     towards_shape0,
 )
-from collidecli.exporters.selection import SINGLE_PARTICLE, SelectedContacts, SelectedRows, Surfaces, rows_of
+from collidecli.exporters.selection import SINGLE_PARTICLE, SelectedContacts, Surfaces, rows_of
 from collidecli.numerics.matrices import cross, dot
 from collidecli.scene.tables import ContactBlock
 
 
 def unknown_columns(selected: SelectedContacts) -> tuple[str, ...]:
     """Messages for columns that are unknown to this version."""
-    known = {column.name for column in selected.contacts.columns}
-    found = [
-        f"{name}: a column unknown to this version" for name in selected.contacts.column_names if name not in known
-    ]
-    return tuple(found)
+    known = selected.group.dataset_names
+    names = selected.contacts.tables[selected.group.name].names
+    return tuple(f"{name}: a column unknown to this version" for name in names if name not in known)
 
 
 def columns_layout(selected: SelectedContacts) -> Layout:
@@ -45,9 +43,8 @@ def columns_layout(selected: SelectedContacts) -> Layout:
         row = () if column.width == 1 else (column.width,)
         dtype = column.dtype_for(contacts.float_type).name
         arrays.append(per_contact(selected, column.name, dtype, row, (column.name,), _itself(column.name)))
-    if isinstance(selected, SelectedRows):
-        arrays += _lists(selected)
     arrays += [
+        *_lists(selected),
         texts("shape_path", shapes.path),
         texts("shape_type", shapes.type),
         held("shape_body", shapes.body),
@@ -58,13 +55,13 @@ def columns_layout(selected: SelectedContacts) -> Layout:
         *_objects(selected),
         held("world_template", np.asarray(contacts.world_template)[selected.worlds]),
     ]
-    return Layout(tuple(arrays), () if isinstance(selected, SelectedRows) else unknown_columns(selected))
+    return Layout(tuple(arrays), unknown_columns(selected))
 
 
 def _objects(selected: SelectedContacts) -> list[Array]:
     """The table of particle objects, for rows that have particles."""
     objects = selected.contacts.particle_objects
-    if not selected.object_columns:
+    if not selected.group.objects:
         return []
     return [
         texts("particle_object_path", objects.path),
@@ -75,8 +72,8 @@ def _objects(selected: SelectedContacts) -> list[Array]:
     ]
 
 
-def _lists(selected: SelectedRows) -> list[Array]:
-    """Values and starts of the list columns of a group."""
+def _lists(selected: SelectedContacts) -> list[Array]:
+    """Values and starts of the list columns of a table."""
     found, group = [], selected.group.name
     for one in selected.group.lists:
         name, dtype = one.column.name, one.column.dtype_for(selected.contacts.float_type)

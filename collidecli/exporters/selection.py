@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -15,9 +15,10 @@ from collidecli.scene.material import Material, Materials
 from collidecli.scene.mixing import RULE_COLUMNS, ContactMixing
 from collidecli.scene.motion import Episodes
 from collidecli.scene.tables import (
-    GROUPS_BY_NAME,
     OPTIONAL_COLUMNS,
     RIGID_COLUMNS,
+    RIGID_CONTACTS,
+    TABLES_BY_NAME,
     Column,
     ContactBlock,
     GroupRows,
@@ -26,50 +27,49 @@ from collidecli.scene.tables import (
     shapes_of,
 )
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, rows_of_cells, spans
-from collidecli.storage.contact_sets.rules import check_group_rows, check_shape_rows
+from collidecli.storage.contact_sets.rules import check_group_rows
 
-KINDS = ("point", "edge", "face", "patch")
+SINGLE_PARTICLE = 0
+"""Kind of the rows of /soft_contacts that are of one particle each."""
 
 
 class SelectedContacts:
-    """The contacts of some frames and worlds of a set, read in blocks; cells and frames are numbered in the selection.
+    """The rows of a table in some frames and worlds of a set, read in blocks; cells are numbered in the selection.
 
     frames: range of the set's frames. worlds: intp[W], ascending, of its worlds. kept: bool[S + O, 2] of shapes and
     particle objects: a row has at least one of the first column, and only those of the second; None is all rows.
+    group: the table. Rows that refer to a row with shapes have these in shape0 and shape1, and the number of that row
+    in the file. Lists are in the blocks' groups, if named.
     """
 
-    def __init__(self, contacts: ContactSet, frames: range, worlds: np.ndarray, kept: np.ndarray | None) -> None:
+    def __init__(
+        self,
+        contacts: ContactSet,
+        frames: range,
+        worlds: np.ndarray,
+        kept: np.ndarray | None,
+        table: str = RIGID_CONTACTS.name,
+        kind: int | None = None,
+    ) -> None:
+        """kind: only rows of this kind. Raises InputError for a table that the set does not have."""
         self.contacts, self.frames, self.worlds, self.kept = contacts, frames, worlds, kept
-
-    @property
-    def table_name(self) -> str:
-        """Path of the exported table in the file."""
-        return "/rigid_contacts"
+        if table not in contacts.tables:
+            held = f"it has {', '.join(contacts.groups)}" if contacts.groups else "it has none"
+            raise InputError(f"there is no group '{table}'", contacts.path, held)
+        self.group, self._kind = contacts.tables[table].definition, kind
+        self._needed = {name: contacts.tables[name] for name in (*self.group.references.values(), table)}
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns of the table that this version knows."""
-        return self.contacts.columns
+        """The columns of the rows that this version knows."""
+        own = {column.name for column in self.group.columns}
+        shapes = [column for column in RIGID_COLUMNS if column.name in self.shape_columns and column.name not in own]
+        return (*shapes, *self.group.columns)
 
-    @property
+    @cached_property
     def shape_columns(self) -> tuple[str, ...]:
         """The columns that number shapes."""
-        return "shape0", "shape1"
-
-    @property
-    def object_columns(self) -> Mapping[str, int]:
-        """Names of the particle objects of a row, and the entries of the column indices with their particles."""
-        return {}
-
-    @property
-    def _item_columns(self) -> tuple[str, ...]:
-        """The columns that give the shapes and particle objects of a row."""
-        return (*self.shape_columns, *(("indices",) if self.object_columns else ()))
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """Words of the column kind."""
-        return KINDS
+        return next((TABLES_BY_NAME[name].shapes for name in self.group.references.values()), self.group.shapes)
 
     @property
     def frame_count(self) -> int:
@@ -99,6 +99,11 @@ class SelectedContacts:
         found = self.contacts.episodes
         return None if found is None else found.of_worlds(self.worlds).sliced(self.frames)
 
+    @property
+    def _items(self) -> tuple[str, ...]:
+        """The columns that give the shapes and particle objects of a row."""
+        return (*self.shape_columns, *(("indices",) if self.group.objects else ()))
+
     @cached_property
     def contact_count(self) -> int:
         """Number of selected contacts; reads cell_start, and the columns of shapes if pairs are selected."""
@@ -106,7 +111,7 @@ class SelectedContacts:
 
     def blocks(self, names: Sequence[str], max_rows: int = BLOCK_ROWS) -> Iterator[ContactBlock]:
         """Every selected cell in order, in blocks of about `max_rows` rows and cells; a cell is never split."""
-        needed = tuple(dict.fromkeys((*names, *(self._item_columns if self.kept is not None else ()))))
+        needed = tuple(dict.fromkeys((*names, *(self._items if self.kept is not None else ()))))
         pending: list[ContactBlock] = []
         size = first = 0
         for piece in self._pieces(needed, max_rows):
@@ -120,12 +125,40 @@ class SelectedContacts:
         if pending:
             yield _joined(first, pending)
 
+    def value_count(self, name: str) -> int:
+        """Number of values of the selected lists of a list column."""
+        return sum(len(block.groups[self.group.name].lists[name][1]) for block in self.blocks((name,)))
+
     def _pieces(self, names: tuple[str, ...], max_rows: int) -> Iterator[ContactBlock]:
+        starts = [table.cell_start for table in self._needed.values()]
+        read = self._read(names)
         for cell, count in self._spans():
-            for block in self.contacts.blocks(max_rows, names, cell, cell + count):
-                if {"shape0", "shape1"} <= block.columns.keys():
-                    check_shape_rows(self.contacts, block)
+            for first, last in spans(starts, max_rows, cell, cell + count):
+                groups = rows_of_cells(self._needed, first, last, read)
+                check_group_rows(self.contacts, groups, first, last)
+                rows = groups[self.group.name]
+                columns = {name: values for name, values in rows.columns.items() if name in names}
+                if any(name in names for name in self.shape_columns):
+                    columns |= dict(zip(self.shape_columns, shapes_of(groups, self.group.name), strict=True))
+                for name, target in self.group.references.items():
+                    if name in columns:
+                        columns[name] = columns[name] + int(self._needed[target].row_starts(first, first)[0])
+                lists = {self.group.name: GroupRows(rows.cell_counts, {}, rows.lists)} if rows.lists else {}
+                block = ContactBlock(first, rows.cell_counts, columns, lists)
+                if self._kind is not None:
+                    block = rows_of_block(block, np.flatnonzero(rows.columns["kind"] == self._kind))
                 yield block
+
+    def _read(self, names: tuple[str, ...]) -> dict[str, list[str]]:
+        """Columns and lists to read of each group, for the columns and lists `names` of the rows."""
+        own = [column.name for column in self.group.columns] + [held.column.name for held in self.group.lists]
+        wanted = [name for name in own if name in names]
+        wanted += ["kind"] if self._kind is not None and "kind" not in wanted else []
+        if not any(name in names for name in self.shape_columns):
+            return {name: [] for name in self._needed} | {self.group.name: wanted}
+        wanted += [name for name in (*self.group.shapes, *self.group.references) if name not in wanted]
+        found = {name: list(table.definition.shapes) for name, table in self._needed.items()}
+        return found | {self.group.name: wanted}
 
     def _spans(self) -> Iterator[tuple[int, int]]:
         """(first cell in the set, count) of contiguous cells of the file."""
@@ -145,7 +178,7 @@ class SelectedContacts:
         assert self.kept is not None
         objects, shapes = self.contacts.particle_objects, len(self.contacts.shapes)
         items = [block.columns[name] for name in self.shape_columns]
-        for entry in self.object_columns.values():
+        for entry in self.group.objects.values():
             items.append(shapes + objects.of(block.columns["indices"][:, entry]))
         return rows_of_block(block, np.flatnonzero(chosen_rows(self.kept, items)))
 
@@ -192,98 +225,9 @@ def chosen_worlds(worlds: Sequence[int], contacts: ContactSet) -> np.ndarray:
     return np.unique(np.asarray(worlds, np.intp)) if len(worlds) else np.arange(contacts.world_count)
 
 
-# Selection of the rows of a group of contacts beside /rigid_contacts.
-
-SINGLE_PARTICLE = 0
-"""Kind of the rows of /soft_contacts that are of one particle each."""
-
-
-class SelectedRows(SelectedContacts):
-    """The rows of a group of some frames and worlds, as `SelectedContacts`; lists are in the blocks' groups, if named.
-
-    Rows that refer to a row with shapes have these in shape0 and shape1, and the number of that row in the file.
-    """
-
-    def __init__(
-        self,
-        contacts: ContactSet,
-        frames: range,
-        worlds: np.ndarray,
-        kept: np.ndarray | None,
-        group: str,
-        kind: int | None = None,
-    ) -> None:
-        """kind: only rows of this kind. Raises InputError for a group that the set does not have."""
-        super().__init__(contacts, frames, worlds, kept)
-        if group not in contacts.groups:
-            held = f"it has {', '.join(contacts.groups)}" if contacts.groups else "it has none"
-            raise InputError(f"there is no group '{group}'", contacts.path, held)
-        self.group, self._kind = GROUPS_BY_NAME[group], kind
-        self._needed = {name: contacts.groups[name] for name in (*self.group.references.values(), group)}
-
-    @property
-    def table_name(self) -> str:
-        return f"/{self.group.name}"
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        own = {column.name for column in self.group.columns}
-        shapes = [column for column in RIGID_COLUMNS if column.name in self.shape_columns and column.name not in own]
-        return (*shapes, *self.group.columns)
-
-    @cached_property
-    def shape_columns(self) -> tuple[str, ...]:
-        if self.group.references:
-            return tuple(GROUPS_BY_NAME[next(iter(self.group.references.values()))].shapes)
-        return self.group.shapes
-
-    @property
-    def object_columns(self) -> Mapping[str, int]:
-        return self.group.objects
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        return self.group.kinds
-
-    def value_count(self, name: str) -> int:
-        """Number of values of the selected lists of a list column."""
-        return sum(len(block.groups[self.group.name].lists[name][1]) for block in self.blocks((name,)))
-
-    def _pieces(self, names: tuple[str, ...], max_rows: int) -> Iterator[ContactBlock]:
-        starts = [table.cell_start for table in self._needed.values()]
-        read = self._read(names)
-        for cell, count in self._spans():
-            for first, last in spans(starts, max_rows, cell, cell + count):
-                groups = rows_of_cells(self._needed, first, last, read)
-                check_group_rows(self.contacts, groups, first, last)
-                rows = groups[self.group.name]
-                columns = {name: values for name, values in rows.columns.items() if name in names}
-                if any(name in names for name in self.shape_columns):
-                    columns |= dict(zip(self.shape_columns, shapes_of(groups, self.group.name), strict=True))
-                for name, target in self.group.references.items():
-                    if name in columns:
-                        columns[name] = columns[name] + int(self._needed[target].row_starts(first, first)[0])
-                lists = {self.group.name: GroupRows(rows.cell_counts, {}, rows.lists)}
-                block = ContactBlock(first, rows.cell_counts, columns, lists)
-                if self._kind is not None:
-                    block = rows_of_block(block, np.flatnonzero(rows.columns["kind"] == self._kind))
-                yield block
-
-    def _read(self, names: tuple[str, ...]) -> dict[str, list[str]]:
-        """Columns and lists to read of each group, for the columns and lists `names` of the rows."""
-        own = [column.name for column in self.group.columns] + [held.column.name for held in self.group.lists]
-        wanted = [name for name in own if name in names]
-        wanted += ["kind"] if self._kind is not None and "kind" not in wanted else []
-        if not any(name in names for name in self.shape_columns):
-            return {name: [] for name in self._needed} | {self.group.name: wanted}
-        wanted += [name for name in (*self.group.shapes, *self.group.references) if name not in wanted]
-        found = {name: list(table.definition.shapes) for name, table in self._needed.items()}
-        return found | {self.group.name: wanted}
-
-
-def rows_of(selected: SelectedContacts, group: str, kind: int | None = None) -> SelectedRows:
-    """The rows of a group of the same frames, worlds and shapes."""
-    return SelectedRows(selected.contacts, selected.frames, selected.worlds, selected.kept, group, kind)
+def rows_of(selected: SelectedContacts, group: str, kind: int | None = None) -> SelectedContacts:
+    """The rows of a table of the frames, worlds and shapes of a selection."""
+    return SelectedContacts(selected.contacts, selected.frames, selected.worlds, selected.kept, group, kind)
 
 
 # Parameters of contacts from their two surfaces: margins, and material parameters if the file has materials.

@@ -14,7 +14,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom, Vt
 
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import midpoint
-from collidecli.exporters.selection import SelectedContacts, SelectedRows, rows_of
+from collidecli.exporters.selection import SelectedContacts, rows_of
 from collidecli.scene.tables import ContactBlock
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.system_resources import free_memory
@@ -112,7 +112,7 @@ def write_surfaces(
             drawn[world].add(float(codes[frame]), block)
 
 
-def _surface_cells(rows: SelectedRows) -> Iterator[tuple[int, int, ContactBlock]]:
+def _surface_cells(rows: SelectedContacts) -> Iterator[tuple[int, int, ContactBlock]]:
     """(frame, world, rows) of each selected cell, numbered in the selection."""
     names = (*_SHAPES, *((*_FACES, "vertices") if rows.group.name == "hydro_faces" else _PATCHES))
     for block in rows.blocks(names):
