@@ -141,6 +141,50 @@ def bounding_box(shape_type: int, size: Vec3, pose_to_world: Pose, inflation: Re
     return box
 
 
+@wp.struct
+class ShapeBounds:
+    """Bounds of a shape grown by the maximum separation, in the frame of a mesh [m].
+
+    lower, upper: AABB. normal, height: of a plane, the half-space normal.x <= height; the normal of other shapes is
+    zero. first, end: nodes of the mesh's BVH.
+    """
+
+    lower: Vec3
+    upper: Vec3
+    normal: Vec3
+    height: Real
+    first: int
+    end: int
+
+
+@wp.func
+def box_of_shape(shape_type: int, size: Vec3, pose: Pose, max_separation: Real) -> ShapeBounds:
+    """Bounds of a shape at a pose in the mesh's frame; the BVH is left unset."""
+    bounds = ShapeBounds()
+    box = bounding_box(shape_type, size, pose, max_separation)
+    # Grown by more than the rounding error of the pose.
+    position = wp.abs(wp.transform_get_translation(pose))
+    slack = Real(1.0e-12) * (position[0] + position[1] + position[2])
+    bounds.lower = box.lower - Vec3(slack, slack, slack)
+    bounds.upper = box.upper + Vec3(slack, slack, slack)
+    if shape_type == PLANE:
+        bounds.normal = wp.transform_vector(pose, Vec3(Real(0.0), Real(0.0), Real(1.0)))
+        bounds.height = wp.dot(bounds.normal, wp.transform_get_translation(pose)) + max_separation + slack
+    return bounds
+
+
+@wp.func
+def box_intersects(bounds: ShapeBounds, meshes: Meshes, node: int) -> bool:
+    """Whether a node of the BVH intersects the bounds."""
+    lower = meshes.arrays[0].lower[node]
+    upper = meshes.arrays[0].upper[node]
+    for axis in range(3):
+        if lower[axis] > bounds.upper[axis] or upper[axis] < bounds.lower[axis]:
+            return False
+    lowest = wp.min(wp.cw_mul(bounds.normal, lower), wp.cw_mul(bounds.normal, upper))
+    return lowest[0] + lowest[1] + lowest[2] <= bounds.height
+
+
 # Distances of boxes in two frames, for traversals of two trees.
 
 

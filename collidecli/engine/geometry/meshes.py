@@ -695,3 +695,65 @@ def segment_crosses_triangle(meshes: Meshes, face: int, start: Vec3, end: Vec3) 
         return False
     left = is_left_of_side(meshes, face, 0, start, end)
     return left == is_left_of_side(meshes, face, 1, start, end) and left == is_left_of_side(meshes, face, 2, start, end)
+
+
+RISE = wp.constant(Real(1.0e-5))
+"""Sine of the angle by which a triangle may rise along a direction in its normal cone: GJK's directions are good to
+1e-6."""
+
+
+@wp.struct
+class NormalCone:
+    """The normal cone of a surface feature, for one direction: along none of its directions does a triangle rise.
+
+    The feature is the closest one of its neighbourhood to points in these directions. A triangle's cone is its normal;
+    that of an edge has the directions between the normals of its triangles where the surface is convex, and is empty
+    where it is concave or flat, so that an edge between coplanar triangles bends no normal; that of a border edge has
+    all directions off the triangle.
+    belongs: 1 where the direction is in the cone. outward: a vector on the surface's outer side there, not unit.
+    """
+
+    belongs: int
+    outward: Vec3
+
+
+@wp.func
+def rises(direction: Vec3, along: Vec3, rise: Real) -> bool:
+    """Whether a vector rises along a unit direction by an angle whose sine is more than `rise`."""
+    return wp.dot(direction, along) > rise * wp.length(along)
+
+
+@wp.func
+def rises_across(direction: Vec3, along: Vec3, inward: Vec3, rise: Real) -> bool:
+    """Whether a face rises along a direction from its edge, which is parallel to unit vector `along`."""
+    return rises(direction, inward - wp.dot(inward, along) * along, rise)
+
+
+@wp.func
+def mesh_edge_cone_contains(meshes: Meshes, face: int, k: int, direction: Vec3, rise: Real) -> bool:
+    """Whether a unit direction is in the normal cone of the interior of side k of a triangle."""
+    start = mesh_corner(meshes, face, k)
+    along = wp.normalize(mesh_corner(meshes, face, k + 1) - start)
+    edge = meshes.arrays[0].side[3 * face + k]
+    at = meshes.arrays[0].rim[edge]
+    end = meshes.arrays[0].rim[edge + 1]
+    contains = bool(True)
+    while at < end:
+        if rises_across(direction, along, meshes.arrays[0].point[meshes.arrays[0].across[at]] - start, rise):
+            contains = False
+        at += 1
+    return contains
+
+
+@wp.func
+def mesh_vertex_cone_contains(meshes: Meshes, vertex: int, direction: Vec3, rise: Real) -> bool:
+    """Whether a unit direction is in the normal cone of a vertex."""
+    at = meshes.arrays[0].ring[vertex]
+    end = meshes.arrays[0].ring[vertex + 1]
+    contains = bool(True)
+    while at < end:
+        along = meshes.arrays[0].point[meshes.arrays[0].around[at]] - meshes.arrays[0].point[vertex]
+        if rises(direction, along, rise):
+            contains = False
+        at += 1
+    return contains

@@ -240,6 +240,23 @@ def support_point(shape: Any, direction: Vec3) -> Vec3:
     return farthest_of_core(shape, radius, direction).point + radius * direction
 
 
+@wp.func
+def middle_of(shape: Primitive) -> Vec3:
+    """An interior point of a primitive, its own frame [m]."""
+    return Vec3()
+
+
+@wp.func
+def middle_of(shape: HullShape) -> Vec3:
+    """An interior point of a hull, its own frame [m]; the middle of its AABB need not be one."""
+    total = Vec3()
+    for axis in range(3):
+        direction = Vec3()
+        direction[axis] = Real(1.0)
+        total += support_point(shape, direction) + support_point(shape, -direction)
+    return total / Real(6.0)
+
+
 @wp.struct
 class MinkowskiDifference:
     """Two cores and their relative pose: the Minkowski difference a - b, whose support function GJK, EPA and MPR

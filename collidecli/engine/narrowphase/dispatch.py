@@ -35,9 +35,9 @@ CLOSED_FORM = {
 Every other convex pair uses GJK with EPA or MPR."""
 
 SUB_PAIR_COLLIDERS = {
-    "mesh": "triangles.mesh_colliders.collider_for",
+    "mesh": "triangles.convex_colliders.on_mesh",
     "meshes": "triangles.mesh_mesh.collider_for",
-    "heightfield": "triangles.heightfield_colliders.collider_for",
+    "heightfield": "triangles.convex_colliders.on_heightfield",
     "heightfield_mesh": "triangles.heightfield_solid.mesh_collider_for",
     "heightfield_solid": "triangles.heightfield_solid.collider_for",
     "sdf": "signed_distance.collider_for",
@@ -45,9 +45,9 @@ SUB_PAIR_COLLIDERS = {
 """Functions that return the colliders of pairs with sub-pairs, see `sub_pairs`."""
 
 TOUCH_COLLIDERS = {
-    "mesh": "triangles.convex_touches.on_mesh",
+    "mesh": "triangles.convex_colliders.touches_mesh",
     "meshes": "triangles.surface_touches.on_mesh",
-    "heightfield": "triangles.convex_touches.on_heightfield",
+    "heightfield": "triangles.convex_colliders.touches_heightfield",
     "heightfield_solid": "triangles.surface_touches.on_heightfield",
 }
 """Of method "touch": functions that return the colliders of sub-pairs."""

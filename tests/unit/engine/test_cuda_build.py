@@ -9,7 +9,7 @@ from collidecli.engine import nearest_triangles
 from collidecli.engine.broadphase import all_pairs, sweep_and_prune
 from collidecli.engine.broadphase import all_pairs as explicit
 from collidecli.engine.broadphase import all_pairs as lane_overlap
-from collidecli.engine.candidates import count_lanes, write_lanes
+from collidecli.engine.candidates import count_lanes, hull_of, primitive_of, write_lanes
 from collidecli.engine.cells import bound_blocks, transform_shapes
 from collidecli.engine.contacts.compaction import COMPACT, count_cells
 from collidecli.engine.contacts.reduction import reduce_contacts
@@ -23,10 +23,13 @@ from collidecli.engine.hydroelastic.voxels import cut_voxels
 from collidecli.engine.narrowphase.dispatch import collider
 from collidecli.engine.narrowphase.signed_distance import SDF
 from collidecli.engine.narrowphase.sub_pairs import copy_sub_pairs, list_undecided
-from collidecli.engine.narrowphase.triangles.convex_touches import heightfield_touches, mesh_touches
-from collidecli.engine.narrowphase.triangles.heightfield_colliders import HEIGHTFIELD
+from collidecli.engine.narrowphase.triangles.convex_colliders import (
+    HEIGHTFIELD,
+    MESH,
+    triangle_sub_pairs,
+    triangle_touches,
+)
 from collidecli.engine.narrowphase.triangles.heightfield_solid import MESH_HEIGHTFIELD, name_solid_features
-from collidecli.engine.narrowphase.triangles.mesh_colliders import MESH
 from collidecli.engine.narrowphase.triangles.mesh_mesh import MESHES
 from collidecli.engine.narrowphase.triangles.surface_touches import surfaces_kernel
 from collidecli.engine.nearest_triangles import least_of_contacts
@@ -97,15 +100,15 @@ KERNELS = {
     "join_sdf": SDF.merge,
     "plane_hull": collider(ShapeType.PLANE, ShapeType.CONVEX_MESH, "gjk").kernel,
     "hulls": collider(ShapeType.CONVEX_MESH, ShapeType.CONVEX_MESH, "gjk").kernel,
-    "find_on_mesh": MESH.search,
+    "find_on_mesh": triangle_sub_pairs(MESH).search,
     "copy_sub_pairs": copy_sub_pairs,
-    "merge_triangles": MESH.merge,
+    "merge_triangles": triangle_sub_pairs(MESH).merge,
     "convex_triangles": collider(ShapeType.BOX, ShapeType.MESH, "gjk").kernel,
     "measure_grid": measure_grid,
     "find_on_meshes": MESHES.search,
     "meshes": collider(ShapeType.MESH, ShapeType.MESH, "gjk").kernel,
     "merge_surfaces": MESHES.merge,
-    "find_on_heightfield": HEIGHTFIELD.search,
+    "find_on_heightfield": triangle_sub_pairs(HEIGHTFIELD).search,
     "find_on_ground": MESH_HEIGHTFIELD.search,
     "deepen_meshes": MESHES.overlap,
     "deepen_on_ground": MESH_HEIGHTFIELD.overlap,
@@ -117,8 +120,8 @@ KERNELS = {
     "convex": collider(ShapeType.CYLINDER, ShapeType.ELLIPSOID, "gjk").kernel,
     "touch": collider(ShapeType.CYLINDER, ShapeType.ELLIPSOID, "touch").kernel,
     "touch_hulls": collider(ShapeType.CONVEX_MESH, ShapeType.CONVEX_MESH, "touch").kernel,
-    "touch_on_mesh": mesh_touches(False),
-    "touch_hull_on_field": heightfield_touches(True),
+    "touch_on_mesh": triangle_touches(MESH, primitive_of),
+    "touch_hull_on_field": triangle_touches(HEIGHTFIELD, hull_of),
     "touch_of_meshes": surfaces_kernel(),
     "list_undecided": list_undecided,
     "prepare_pairs": prepare_pairs,

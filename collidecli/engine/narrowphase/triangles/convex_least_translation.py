@@ -20,32 +20,33 @@ from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box
 from collidecli.engine.geometry.hulls import FACE_ROW, HullShape, hull_number, hull_point
 from collidecli.engine.geometry.meshes import TriangleShape
-from collidecli.engine.geometry.primitives import Primitive, Vertex
+from collidecli.engine.geometry.primitives import Primitive, Vertex, middle_of
 from collidecli.engine.geometry.real import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, Real, Vec2, Vec3
 from collidecli.engine.narrowphase.contact_merging import unique_by_feature
 from collidecli.engine.narrowphase.convex.depth_certificate import any_tangent
 from collidecli.engine.narrowphase.convex.features import feature_at, triangle_feature_at
 from collidecli.engine.narrowphase.convex.gjk import nearest_of_difference
 from collidecli.engine.narrowphase.convex.penetration import WITNESS_GAP, minkowski_difference
-from collidecli.engine.narrowphase.triangles.convex_sweep import (
-    MAX_REGIONS,
-    RECENT,
-    TOUCH,
-    FreeAt,
-    Region,
-    Sweep,
+from collidecli.engine.narrowphase.triangles.convex_surface import (
     allowed_direction,
     begin_near,
     corners_of,
     depth_inside,
-    find_regions,
-    first_free,
     is_one_sided,
     named_of,
     next_near,
+)
+from collidecli.engine.narrowphase.triangles.convex_sweep import (
+    LEAST_OVERLAP,
+    MAX_REGIONS,
+    RECENT,
+    FreeAt,
+    Region,
+    Sweep,
+    find_regions,
+    first_free,
     own_half_extents,
 )
-from collidecli.engine.narrowphase.triangles.mesh_mid_phase import middle_of
 from collidecli.engine.runtime.kernel import kernel
 
 # Search over directions for the least free translation of a convex shape; see `convex_least_translation`.
@@ -593,12 +594,12 @@ def settle_pair(
     sweep.rotation = pair.rotation
     sweep.position = pair.position
     pose = wp.transform_inverse(query.pose_b_to_a)
-    box = bounding_box(a.type, a.size, pose, TOUCH * scale)
+    box = bounding_box(a.type, a.size, pose, LEAST_OVERLAP * scale)
     sweep.lower = box.lower
     sweep.upper = box.upper
     sweep.half = own_half_extents(a)
     sweep.middle = wp.transform_point(pose, middle_of(a))
-    sweep.touch = TOUCH * scale
+    sweep.touch = LEAST_OVERLAP * scale
     sweep.size = size
     sweep.shallow = shallow
     simplex = wp.zeros(shape=4, dtype=Vertex)

@@ -1,6 +1,6 @@
 """Collision of a convex shape and one triangle of a surface.
 
-Separated: GJK's closest points, where their direction is in the normal cone of the surface there (see `normal_cones`);
+Separated: GJK's closest points, where their direction is in the normal cone of the surface there (see `NormalCone`);
 else the triangle has no closest point of its own, and the features of the shape above it have contacts along its
 normal.
 
@@ -17,16 +17,17 @@ from typing import Any
 
 import warp as wp
 
+from collidecli.engine.candidates import Query
 from collidecli.engine.contact_record import ContactBuffer, emit_contact, memory_row
 from collidecli.engine.geometry.meshes import (
-    Meshes,
+    RISE,
     TriangleShape,
     barycentric_of,
     feature_of_mesh_point,
     mesh_point_on_triangle,
     outward_at,
 )
-from collidecli.engine.geometry.primitives import Vertex, core_is_flat, core_radius, support_point
+from collidecli.engine.geometry.primitives import Vertex, core_is_flat, core_radius, middle_of, support_point
 from collidecli.engine.geometry.real import CAPSULE, SPHERE, Pose, Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import FALLBACK, MIDDLE_INSIDE
 from collidecli.engine.narrowphase.convex.analytic_early_out import toward
@@ -47,22 +48,64 @@ from collidecli.engine.narrowphase.convex.penetration import (
     witness_by_gjk,
 )
 from collidecli.engine.narrowphase.sub_pairs import INEXACT
-from collidecli.engine.narrowphase.triangles.heightfield_triangles import AT_SURFACE, nearest_on_triangle
-from collidecli.engine.narrowphase.triangles.mesh_mid_phase import middle_of
-from collidecli.engine.narrowphase.triangles.normal_cones import (
-    RISE,
-    has_inside,
+from collidecli.engine.narrowphase.triangles.convex_surface import (
+    FieldSurface,
+    MeshSurface,
     has_nearer,
     is_behind,
+    named_of,
     normal_cone_at,
     normal_cone_of_edge,
 )
 
+MAX_CONTACTS = 20
+"""Nine of a triangle clipped by six sides along its normal, and the contacts along the normal of an edge or corner."""
+MOST_ON_BORDER = wp.constant(MAX_CONTACTS - 9 - 1)
+NEARER = wp.constant(Real(1.0 - 1.0e-6))
+"""Another triangle is closer where its distance is below this fraction."""
+CROSSES = wp.constant(Real(1.0e-9))
+"""Sine of the angle between a segment and an edge above which they have one common perpendicular."""
+WITHIN = wp.constant(Real(-1.0e-9))
+"""Least barycentric coordinate of a point above a triangle."""
+
+
+LEAST_CROSSING = wp.constant(Real(4.0e-9))
+"""Fraction of the pair's size: a shape that overlaps a one-sided triangle by no more only touches it. Twice the error
+of the depth of cores that touch, see `penetration.separate`."""
+PROVEN = wp.constant(Real(1.0e-11))
+"""Fraction of the sizes' sum by which EPA's plane must separate a core from a triangle to prove that it does not cross:
+the rounding of the plane, see `epa.EXACT`."""
+EXIT = wp.constant(Real(1.0e-6))
+"""Fraction of a triangle's size at which the side of a surface beyond one of its points is decided: above the error of
+witnesses, 5e-8."""
+
+# ruff: noqa: F811
+
+AT_SURFACE = wp.constant(Real(1.0e-9))
+"""Fraction of a size: for a point closer to a triangle than this the exit direction is the triangle's normal."""
+
+
+@wp.func
+def nearest_on_triangle(shape: TriangleShape, point: Vec3) -> Vec3:
+    """Closest point of a triangle to a point [m]."""
+    weights = barycentric_of(shape.p, shape.q, shape.r, point)
+    if weights[0] >= Real(0.0) and weights[1] >= Real(0.0) and weights[2] >= Real(0.0):
+        return point - wp.dot(point - shape.p, shape.normal) * shape.normal
+    result = shape.p
+    square = Real(wp.inf)
+    for k in range(3):
+        start = corner_of(shape, k)
+        along = corner_of(shape, k + 1) - start
+        t = wp.clamp(wp.dot(point - start, along) / wp.dot(along, along), Real(0.0), Real(1.0))
+        foot = start + t * along
+        if wp.length_sq(point - foot) < square:
+            square = wp.length_sq(point - foot)
+            result = foot
+    return result
+
 
 @wp.func(inline=False)
-def middle_inside_mesh(
-    a: Any, meshes: Meshes, mesh: int, face: int, pose_b_to_a: Pose, out: ContactBuffer, row: int
-) -> int:
+def middle_inside(a: Any, surface: MeshSurface, face: int, pose_b_to_a: Pose, out: ContactBuffer, row: int) -> int:
     """Writes the contact of a shape whose middle is inside a closed mesh; returns 1, the number of contacts.
 
     Its normal is the direction from the closest point of the mesh, on triangle `face`, to the middle; its depth is that
@@ -70,28 +113,29 @@ def middle_inside_mesh(
     others of the pair. Degenerate: for a middle on the surface the normal is the surface's.
     """
     middle = wp.transform_point(wp.transform_inverse(pose_b_to_a), middle_of(a))
-    closest = mesh_point_on_triangle(meshes, face, middle)
+    closest = mesh_point_on_triangle(surface.meshes, face, middle)
     outward = closest.point - middle
     if wp.length(outward) > Real(0.0):
         outward = wp.normalize(outward)
     else:
-        outward = wp.normalize(outward_at(meshes, face, closest.part))
+        outward = wp.normalize(outward_at(surface.meshes, face, closest.part))
     normal = -wp.transform_vector(pose_b_to_a, outward)
     point = support_point(a, normal)
     separation = wp.dot(wp.transform_point(pose_b_to_a, closest.point) - point, normal)
-    code = feature_of_mesh_point(meshes, mesh, face, closest.part)
+    code = feature_of_mesh_point(surface.meshes, surface.mesh, face, closest.part)
     emit_contact(out, row, point, normal, separation, feature_at(a, point, normal), code, 0, MIDDLE_INSIDE)
     return 1
 
 
 @wp.func
-def middle_inside_heightfield(a: Any, b: TriangleShape, pose_b_to_a: Pose, out: ContactBuffer, row: int) -> int:
-    """Writes the contact of a shape whose middle is inside a heightfield with the triangle closest to the middle.
+def middle_inside(a: Any, surface: FieldSurface, face: int, pose_b_to_a: Pose, out: ContactBuffer, row: int) -> int:
+    """Writes the contact of a shape whose middle is inside a heightfield with `face`, the triangle closest to it.
 
     Its normal is the direction between the middle and the closest point; its depth is that of the shape's farthest
     point behind the plane through the closest point. It is a fallback, except for spheres, whose depth it is. Returns
     1.
     """
+    b = named_of(surface, face)
     middle = wp.transform_point(wp.transform_inverse(pose_b_to_a), middle_of(a))
     foot = nearest_on_triangle(b, middle)
     outward = foot - middle
@@ -105,53 +149,6 @@ def middle_inside_heightfield(a: Any, b: TriangleShape, pose_b_to_a: Pose, out: 
     code = triangle_feature_at(b, foot)
     emit_contact(out, row, point, normal, separation, feature_at(a, point, normal), code, 0, priority)
     return 1
-
-
-MAX_CONTACTS = 20
-"""Nine of a triangle clipped by six sides along its normal, and the contacts along the normal of an edge or corner."""
-MOST_ON_BORDER = wp.constant(MAX_CONTACTS - 9 - 1)
-NEARER = wp.constant(Real(1.0 - 1.0e-6))
-"""Another triangle is closer where its distance is below this fraction."""
-CROSSES = wp.constant(Real(1.0e-9))
-"""Sine of the angle between a segment and an edge above which they have one common perpendicular."""
-WITHIN = wp.constant(Real(-1.0e-9))
-"""Least barycentric coordinate of a point above a triangle."""
-
-
-TOUCH = wp.constant(Real(4.0e-9))
-"""Fraction of the pair's size: a shape that overlaps a one-sided triangle by no more only touches it. Twice the error
-of the depth of cores that touch, see `penetration.separate`."""
-PROVEN = wp.constant(Real(1.0e-11))
-"""Fraction of the sizes' sum by which EPA's plane must separate a core from a triangle to prove that it does not cross:
-the rounding of the plane, see `epa.EXACT`."""
-EXIT = wp.constant(Real(1.0e-6))
-"""Fraction of a triangle's size at which the side of a surface beyond one of its points is decided: above the error of
-witnesses, 5e-8."""
-
-
-@wp.struct
-class TriangleQuery:
-    """A query of a convex shape a and a triangle of a surface.
-
-    mesh: number of the mesh. closed: 1 where the surface has a front. pose_b_to_a: the surface's frame in a's.
-    max_separation: contacts whose separation is at least this are left out [m].
-    """
-
-    mesh: int
-    closed: int
-    pose_b_to_a: Pose
-    max_separation: Real
-
-
-@wp.func
-def triangle_query(mesh: int, closed: int, pose_b_to_a: Pose, max_separation: Real) -> TriangleQuery:
-    """The query with these values."""
-    query = TriangleQuery()
-    query.mesh = mesh
-    query.closed = closed
-    query.pose_b_to_a = pose_b_to_a
-    query.max_separation = max_separation
-    return query
 
 
 @wp.struct
@@ -170,29 +167,27 @@ class Crossing:
 
 
 @wp.func
-def exits_behind(b: TriangleShape, surface: Any, mesh: int, point: Vec3, direction: Vec3, outward: Vec3) -> bool:
+def exits_behind(b: TriangleShape, surface: Any, point: Vec3, direction: Vec3, outward: Vec3) -> bool:
     """Whether a unit direction leads from a point of a triangle behind the surface. outward: as in `NormalCone`."""
     ahead = nearest_on_triangle(b, point) + EXIT * wp.max(b.size[0], wp.max(b.size[1], b.size[2])) * direction
-    return wp.dot(direction, outward) == Real(0.0) or is_behind(surface, mesh, ahead, direction, outward)
+    return wp.dot(direction, outward) == Real(0.0) or is_behind(surface, ahead, direction, outward)
 
 
 @wp.func
-def push_side(a: Any, shape: TriangleShape, surface: Any, query: TriangleQuery) -> Vec3:
+def push_side(a: Any, shape: TriangleShape, surface: Any, query: Query) -> Vec3:
     """The triangle's normal on the side to which a crossing shape exits, the mesh's frame.
 
     For a surface with a front, that side of the triangle's point closest to the shape's middle.
     """
     middle = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), middle_of(a))
-    if query.closed == 0:
+    if surface.front == 0:
         return wp.where(wp.dot(shape.normal, middle - shape.p) < Real(0.0), -shape.normal, shape.normal)
-    turns = exits_behind(shape, surface, query.mesh, middle, shape.normal, shape.normal)
+    turns = exits_behind(shape, surface, middle, shape.normal, shape.normal)
     return wp.where(turns, -shape.normal, shape.normal)
 
 
 @wp.func(inline=False)
-def flat_crossing(
-    difference: Any, surface: Any, query: TriangleQuery, side: Vec3, simplex: wp.array[Vertex]
-) -> Crossing:
+def flat_crossing(difference: Any, surface: Any, query: Query, side: Vec3, simplex: wp.array[Vertex]) -> Crossing:
     """Penetration of a point or segment, by separating axes: the triangle's side, or across one of its edges."""
     result = Crossing()
     result.exact = 1
@@ -217,9 +212,9 @@ def flat_crossing(
             depth = wp.dot(direction, corner_of(difference.b, k) - middle)
             normal_cone = normal_cone_of_edge(surface, difference.b, k, direction, RISE)
             belongs = normal_cone.belongs == 1
-            if belongs and query.closed == 1:
+            if belongs and surface.front == 1:
                 on_edge = Real(0.5) * (corner_of(difference.b, k) + corner_of(difference.b, k + 1))
-                belongs = not exits_behind(difference.b, surface, query.mesh, on_edge, direction, normal_cone.outward)
+                belongs = not exits_behind(difference.b, surface, on_edge, direction, normal_cone.outward)
             if belongs and depth < least:
                 least = depth
                 best = direction
@@ -235,9 +230,7 @@ def flat_crossing(
 
 
 @wp.func(inline=False)
-def solid_crossing(
-    difference: Any, surface: Any, query: TriangleQuery, simplex: wp.array[Vertex], count: int
-) -> Crossing:
+def solid_crossing(difference: Any, surface: Any, query: Query, simplex: wp.array[Vertex], count: int) -> Crossing:
     """Penetration of a core with volume, by EPA."""
     found = depth_by_epa(difference, simplex, count)
     result = Crossing()
@@ -249,7 +242,7 @@ def solid_crossing(
     on_b = wp.transpose(difference.rotation) * (found.on_a - found.depth * found.normal - difference.position)
     normal_cone = normal_cone_at(surface, difference.b, on_b, direction)
     result.belongs = normal_cone.belongs
-    if query.closed == 1 and exits_behind(difference.b, surface, query.mesh, on_b, direction, normal_cone.outward):
+    if surface.front == 1 and exits_behind(difference.b, surface, on_b, direction, normal_cone.outward):
         result.belongs = 0
     return result
 
@@ -265,7 +258,7 @@ def contacts_above(
     a: Any,
     b: TriangleShape,
     surface: Any,
-    query: TriangleQuery,
+    query: Query,
     direction: Vec3,
     crosses: bool,
     out: ContactBuffer,
@@ -299,9 +292,9 @@ def contacts_above(
         core = wp.transform_point(into_b, contact.point - radius * normal)
         stays = bool(True)
         if height < Real(0.0):
-            stays = crosses and not has_nearer(surface, query.mesh, core, -height * NEARER, direction)
-        elif query.closed == 1 and height > AT_SURFACE * wp.max(b.size[0], wp.max(b.size[1], b.size[2])):
-            stays = not is_behind(surface, query.mesh, core, direction, direction)
+            stays = crosses and not has_nearer(surface, core, -height * NEARER, direction)
+        elif surface.front == 1 and height > AT_SURFACE * wp.max(b.size[0], wp.max(b.size[1], b.size[2])):
+            stays = not is_behind(surface, core, direction, direction)
         if stays:
             contact.priority += 1
             out.contact[memory_row(out, row + kept)] = contact
@@ -340,7 +333,7 @@ def contacts_inside(
     a: Any,
     b: TriangleShape,
     surface: Any,
-    query: TriangleQuery,
+    query: Query,
     inward: Vec3,
     distance: Real,
     core_point: Vec3,
@@ -353,7 +346,7 @@ def contacts_inside(
     closest point, a's frame.
     """
     in_mesh = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), core_point)
-    if has_nearer(surface, query.mesh, in_mesh, distance * NEARER, Vec3()):
+    if has_nearer(surface, in_mesh, distance * NEARER, Vec3()):
         return 0
     normal = wp.quat_rotate(wp.transform_get_rotation(query.pose_b_to_a), inward)
     count = int(0)
@@ -375,7 +368,7 @@ def contacts_along(
     a: Any,
     b: TriangleShape,
     surface: Any,
-    query: TriangleQuery,
+    query: Query,
     found: Crossing,
     crosses: bool,
     out: ContactBuffer,
@@ -392,7 +385,7 @@ def contacts_along(
     if wp.length(wp.cross(direction, b.normal)) >= RISE:
         count = keep_in_normal_cone(surface, b, query.pose_b_to_a, best.normal, out, row, count)
         along = wp.dot(direction, b.normal)
-        if query.closed == 0 or along > Real(0.0):
+        if surface.front == 0 or along > Real(0.0):
             side = wp.where(along < Real(0.0), -b.normal, b.normal)
             count += contacts_above(a, b, surface, query, side, crosses, out, row + count)
     return count
@@ -404,7 +397,7 @@ def contacts_of_crossing(
     b: TriangleShape,
     difference: Any,
     surface: Any,
-    query: TriangleQuery,
+    query: Query,
     simplex: wp.array[Vertex],
     simplex_count: int,
     out: ContactBuffer,
@@ -426,14 +419,14 @@ def contacts_of_crossing(
             count += INEXACT
         return count
     into_b = wp.transform_inverse(query.pose_b_to_a)
-    if query.closed == 1 and not has_inside(surface, query.mesh):
-        crosses = crossing.depth > TOUCH * (sum_of_sizes(difference) + difference.radius_a)
+    if surface.front == 1 and surface.closed == 0:
+        crosses = crossing.depth > LEAST_CROSSING * (sum_of_sizes(difference) + difference.radius_a)
         if not crosses and wp.dot(side, wp.transform_vector(into_b, crossing.normal)) > Real(0.0):
             return 0  # It touches the front of a surface without an inside from behind.
     count = contacts_above(a, b, surface, query, side, crosses, out, row)
     if penetrates(out, row, count):
         return count
-    if crosses and query.closed == 1 and not has_inside(surface, query.mesh):
+    if crosses and surface.front == 1 and surface.closed == 0:
         # The least translation off the triangle may lead behind it: the one along its normal does not.
         crossing.normal = -wp.transform_vector(query.pose_b_to_a, side)
         crossing.depth = -separation_along(a, b, query.pose_b_to_a, crossing.normal) - difference.radius_a
@@ -458,14 +451,12 @@ def toward_triangle(difference: Any, b: TriangleShape, pose_b_to_a: Pose) -> Vec
 
 
 @wp.func
-def collide_convex_triangle(
-    a: Any, b: TriangleShape, surface: Any, query: TriangleQuery, out: ContactBuffer, row: int
-) -> int:
+def collide_convex_triangle(a: Any, b: TriangleShape, surface: Any, query: Query, out: ContactBuffer, row: int) -> int:
     """Contacts of a convex shape and a triangle of a surface.
 
     Args:
         a: `Primitive` of any type but plane, or `HullShape`.
-        surface: `Meshes` or `Field`.
+        surface: of `convex_surface`.
         out, row: contacts go to rows `row` and up; with their priorities.
     Returns:
         the number written, at most MAX_CONTACTS; plus INEXACT where a depth is an upper bound.
@@ -483,12 +474,12 @@ def collide_convex_triangle(
     normal_cone = normal_cone_at(surface, b, on_b, direction)
     if normal_cone.belongs == 0:
         along = wp.dot(direction, b.normal)
-        if query.closed == 1 and along < Real(0.0):
+        if surface.front == 1 and along < Real(0.0):
             return 0
         side = wp.where(along < Real(0.0), -b.normal, b.normal)
         return contacts_above(a, b, surface, query, side, False, out, row)
     core = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), nearest.on_a)
-    if query.closed == 1 and is_behind(surface, query.mesh, core, direction, normal_cone.outward):
+    if surface.front == 1 and is_behind(surface, core, direction, normal_cone.outward):
         if nearest.distance >= difference.radius_a:
             # Out of its reach. A shape that reaches no triangle has the depth of its middle, at any maximum separation.
             return 0

@@ -14,7 +14,14 @@ import warp as wp
 from collidecli.engine.candidates import Query
 from collidecli.engine.contact_record import Candidates, ContactRecord
 from collidecli.engine.device_model import DeviceModel, ShapeRows
-from collidecli.engine.geometry.bounds import clearance_at, measure_clearance, measure_grid
+from collidecli.engine.geometry.bounds import (
+    ShapeBounds,
+    box_intersects,
+    box_of_shape,
+    clearance_at,
+    measure_clearance,
+    measure_grid,
+)
 from collidecli.engine.geometry.heightfields import Field, Heightfields, field_of, highest_of_cell, named_triangle
 from collidecli.engine.geometry.meshes import Meshes, upload_meshes
 from collidecli.engine.geometry.real import HEIGHTFIELD, Pose, Real, Vec3
@@ -29,7 +36,7 @@ from collidecli.engine.narrowphase.sub_pairs import (
     overlap_kernel,
     search_kernel,
 )
-from collidecli.engine.narrowphase.triangles import mesh_colliders, mesh_mesh
+from collidecli.engine.narrowphase.triangles import convex_colliders, mesh_mesh
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     Traversal,
     begin_traversal,
@@ -46,7 +53,6 @@ from collidecli.engine.narrowphase.triangles.mesh_mesh import (
     has_candidate_feature,
     surface_pair_of,
 )
-from collidecli.engine.narrowphase.triangles.mesh_mid_phase import ShapeBounds, box_intersects, box_of_shape
 from collidecli.engine.narrowphase.triangles.separating_translation import measure_regions
 from collidecli.engine.narrowphase.triangles.surface import has_one_side
 from collidecli.engine.narrowphase.triangles.surface_pair import TOUCHES
@@ -392,7 +398,7 @@ def _of_solids(name: str, surfaces: str, of_meshes: Collider) -> Collider:
     )
 
 
-ON_PLANE = _of_solids("plane_heightfield", "solids", mesh_colliders.collider_for(ShapeType.PLANE))
+ON_PLANE = _of_solids("plane_heightfield", "solids", convex_colliders.on_mesh(ShapeType.PLANE))
 HEIGHTFIELDS = _of_solids("heightfields", "measured_solids", mesh_mesh.COLLIDER)
 
 

@@ -4,11 +4,10 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.meshes import EDGE_PART, FACE_PART, square_to_segment
+from collidecli.engine.geometry.meshes import EDGE_PART, FACE_PART, RISE, square_to_segment
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import FALLBACK
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
-from collidecli.engine.narrowphase.triangles.normal_cones import RISE
 from collidecli.engine.narrowphase.triangles.surface import (
     chord_of,
     closest_point_on,

@@ -14,7 +14,7 @@ import warp as wp
 from collidecli.engine.candidates import Query
 from collidecli.engine.contact_record import SPARE, SPARE_UNTESTED
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.bounds import clearance_at, measure_grid
+from collidecli.engine.geometry.bounds import ShapeBounds, box_intersects, box_of_shape, clearance_at, measure_grid
 from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import Collider
@@ -39,7 +39,6 @@ from collidecli.engine.narrowphase.triangles.mesh_features import (
     vertex_inside,
     vertex_on_triangle,
 )
-from collidecli.engine.narrowphase.triangles.mesh_mid_phase import ShapeBounds, box_intersects, box_of_shape
 from collidecli.engine.narrowphase.triangles.separating_translation import measure_meshes
 from collidecli.engine.narrowphase.triangles.surface import (
     closed_flag,

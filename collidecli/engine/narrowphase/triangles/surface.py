@@ -28,7 +28,9 @@ from collidecli.engine.geometry.meshes import (
     feature_of_mesh_point,
     is_inside_mesh,
     mesh_corner,
+    mesh_edge_cone_contains,
     mesh_point_on_triangle,
+    mesh_vertex_cone_contains,
     nearest_mesh_point_within,
     nearest_triangle_point,
     outward_at,
@@ -43,6 +45,7 @@ from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     next_near_segment,
 )
 from collidecli.engine.narrowphase.triangles.heightfield_triangles import (
+    DOWN,
     HeightfieldPair,
     bits_of_face,
     chord_in_field,
@@ -53,17 +56,12 @@ from collidecli.engine.narrowphase.triangles.heightfield_triangles import (
     face_corner,
     face_normal,
     feature_of_face,
+    field_edge_cone,
+    field_vertex_cone,
     is_exit,
     is_face_crossed,
     outward_of_face,
     owned_of_face,
-)
-from collidecli.engine.narrowphase.triangles.normal_cones import (
-    DOWN,
-    mesh_edge_cone_contains,
-    mesh_vertex_cone_contains,
-    normal_cone_of_edge,
-    normal_cone_of_vertex,
 )
 
 # Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an `and`.
@@ -209,7 +207,7 @@ def edge_cone_contains(
         field = heightfield_pair.field
         if face >= base_begins(field):
             return wp.length(wp.cross(DOWN, direction)) <= rise
-        return normal_cone_of_edge(field, named_triangle(field, face), k, direction, rise).belongs == 1
+        return field_edge_cone(field, named_triangle(field, face), k, direction, rise).belongs == 1
     return mesh_edge_cone_contains(heightfield_pair.meshes, face, k, direction, rise)
 
 
@@ -226,7 +224,7 @@ def corner_cone_contains(
     """Whether a unit direction is in the normal cone of corner k, on the heightfield or the mesh."""
     if surface < 0:
         field = heightfield_pair.field
-        return normal_cone_of_vertex(field, named_triangle(field, face), k, direction, rise).belongs == 1
+        return field_vertex_cone(field, named_triangle(field, face), k, direction, rise).belongs == 1
     return mesh_vertex_cone_contains(
         heightfield_pair.meshes, heightfield_pair.meshes.arrays[0].corner[3 * face + k], direction, rise
     )

@@ -1,0 +1,742 @@
+"""Colliders of a convex shape or plane and a surface of triangles: of each with the triangles in its bounds.
+
+Mid phase: of a mesh the triangles are found by its BVH. Of a heightfield the cells follow from the position of the
+shape's AABB in the grid; a min-max pyramid of the heights skips squares that the AABB does not intersect.
+
+For method "touch" a triangle is decided as in `convex_triangle` before the depth and the manifold: by the closest
+points of GJK from one first direction, and by the normal cone of the surface there. So a triangle that is apart here
+has no contact there, and one that touches has. The search ends at the first triangle that touches, and begins at the
+one closest to the shape's middle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import warp as wp
+
+from collidecli.engine.candidates import Query, hull_of, primitive_of
+from collidecli.engine.contact_record import ContactBuffer, emit_contact
+from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.geometry.bounds import (
+    OUTWARD,
+    ShapeBounds,
+    bounding_box,
+    box_intersects,
+    box_of_shape,
+    quat_x,
+    quat_y,
+    quat_z,
+)
+from collidecli.engine.geometry.heightfields import (
+    FIRST,
+    Field,
+    Heightfields,
+    base_begins,
+    border_vertex,
+    field_of,
+    field_triangle,
+    height_at,
+    top_triangle,
+    walls_begin,
+    x_of,
+    y_of,
+)
+from collidecli.engine.geometry.meshes import (
+    Meshes,
+    TriangleShape,
+    barycentric_of,
+    is_inside_mesh,
+    nearest_mesh_point,
+    square_to_box,
+    square_to_segment,
+    square_to_triangle,
+)
+from collidecli.engine.geometry.primitives import Primitive, Vertex, middle_of, support_point
+from collidecli.engine.geometry.real import BOX, CAPSULE, CONVEX_MESH, ELLIPSOID, PLANE, SPHERE, Pose, Real, Vec3
+from collidecli.engine.narrowphase.collider import Collider
+from collidecli.engine.narrowphase.contact_merging import merge_triangles
+from collidecli.engine.narrowphase.convex.features import corner_of, triangle_feature_at
+from collidecli.engine.narrowphase.convex.gjk import (
+    BEYOND_MAX_SEPARATION,
+    OVERLAP,
+    depth_in_simplex,
+    nearest_of_difference,
+)
+from collidecli.engine.narrowphase.convex.penetration import (
+    APART_BY_LIMIT,
+    TOUCHING,
+    UNCERTAIN,
+    minkowski_difference,
+    sum_of_sizes,
+)
+from collidecli.engine.narrowphase.sub_pairs import (
+    SubPairKernels,
+    SubPairList,
+    append_sub_pair,
+    has_all,
+    search_kernel,
+    sub_pair_kernel,
+    touch_collider,
+    touch_kernel,
+    without_depths,
+)
+from collidecli.engine.narrowphase.triangles.convex_least_translation import settle_kernel
+from collidecli.engine.narrowphase.triangles.convex_surface import (
+    MeshSurface,
+    field_surface,
+    has_nearer,
+    mesh_surface,
+    named_of,
+    normal_cone_at,
+    surface_of_field,
+    swept_field_surface,
+)
+from collidecli.engine.narrowphase.triangles.convex_triangle import (
+    AT_SURFACE,
+    MAX_CONTACTS,
+    NEARER,
+    collide_convex_triangle,
+    middle_inside,
+    nearest_on_triangle,
+    toward_triangle,
+)
+from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
+    Traversal,
+    begin_traversal,
+    descend,
+    is_inside,
+    is_under,
+    nearest_part,
+    range_of,
+    skip_square,
+    squared_distance_to_square,
+    wall_range,
+)
+from collidecli.scene.shape_types import ShapeType
+
+# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an `and`.
+# ruff: noqa: SIM102
+
+
+# Triangles of a mesh near a shape.
+
+
+@wp.func(inline=False)
+def middle_of_row(rows: ShapeRows, row: int) -> Vec3:
+    """An interior point of a convex shape, its own frame [m]."""
+    if rows.type[row] == CONVEX_MESH:
+        return middle_of(hull_of(rows, row))
+    return Vec3()
+
+
+@wp.func
+def mesh_bounds(rows: ShapeRows, meshes: Meshes, query: Query) -> ShapeBounds:
+    """Bounds of the convex shape of a pair, and the BVH of its mesh."""
+    pose_a_to_b = wp.transform_inverse(query.pose_b_to_a)
+    max_separation = wp.max(query.max_separation, Real(0.0))
+    bounds = box_of_shape(rows.type[query.row_a], rows.size[query.row_a], pose_a_to_b, max_separation)
+    bounds.first = meshes.arrays[0].header[rows.mesh[query.row_b]].first_node
+    bounds.end = meshes.arrays[0].header[rows.mesh[query.row_b]].end_node
+    return bounds
+
+
+@wp.func(inline=False)
+def exit_face(meshes: Meshes, mesh: int, middle: Vec3) -> int:
+    """The triangle closest to the middle of a shape, if the middle is inside a closed mesh; else -1."""
+    if meshes.arrays[0].header[mesh].is_closed == 0:
+        return -1
+    root = meshes.arrays[0].header[mesh].first_node
+    if square_to_box(meshes, root, middle) > Real(0.0):
+        return -1
+    closest = nearest_mesh_point(meshes, mesh, middle)
+    if not is_inside_mesh(meshes, mesh, middle, closest):
+        return -1
+    return closest.face
+
+
+@wp.func(inline=True)
+def mesh_triangles_near(rows: ShapeRows, meshes: Meshes, query: Query, part: int, parts: int, out: SubPairList) -> int:
+    """Appends the triangles in the bounds, in BVH order, then ~ that of `exit_face`; `parts` is 1."""
+    bounds = mesh_bounds(rows, meshes, query)
+    found = int(0)
+    node = bounds.first
+    while node < bounds.end:
+        if box_intersects(bounds, meshes, node):
+            if meshes.arrays[0].leaf[node] >= 0:
+                found = append_sub_pair(out, found, meshes.arrays[0].leaf[node])
+            node += 1
+        else:
+            node = meshes.arrays[0].skip[node]
+    if rows.type[query.row_a] != PLANE and not has_all(out, found):
+        middle = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), middle_of_row(rows, query.row_a))
+        face = exit_face(meshes, rows.mesh[query.row_b], middle)
+        if face >= 0:
+            found = append_sub_pair(out, found, ~face)
+    return found
+
+
+# Triangles of a heightfield near a shape.
+
+TRIES = wp.constant(4)
+"""Directions that are tried as separating axes: measured, one more costs more than the triangles that it rejects."""
+
+
+@wp.struct
+class FieldBounds:
+    """Bounds of a shape grown by the maximum separation, in the frame of a heightfield [m].
+
+    lower, upper: AABB. middle: a point inside the shape. beneath: 1 where the middle is below the base. center, ball:
+    origin of the shape's frame, and radius of the bounding ball around it. shape, pose: the shape, and its frame in the
+    heightfield's. max_separation: by which the shape is grown. x, y, z, rounding: for capsules, boxes and ellipsoids
+    the scaled axes of the core, and the radius around it, max_separation included.
+    """
+
+    shape: Primitive
+    pose: Pose
+    max_separation: Real
+    x: Vec3
+    y: Vec3
+    z: Vec3
+    rounding: Real
+    lower: Vec3
+    upper: Vec3
+    middle: Vec3
+    center: Vec3
+    ball: Real
+    beneath: int
+
+
+@wp.func
+def field_bounds(rows: ShapeRows, query: Query, field: Field) -> FieldBounds:
+    """The bounds of the convex shape of a pair."""
+    bounds = FieldBounds()
+    max_separation = wp.max(query.max_separation, Real(0.0))
+    pose_a_to_b = wp.transform_inverse(query.pose_b_to_a)
+    shape_type = rows.type[query.row_a]
+    box = bounding_box(shape_type, rows.size[query.row_a], pose_a_to_b, max_separation)
+    bounds.middle = wp.transform_get_translation(pose_a_to_b)
+    # Grown by more than the rounding error of the pose.
+    slack = Real(1.0e-12) * (
+        wp.abs(bounds.middle[0]) + wp.abs(bounds.middle[1]) + wp.abs(bounds.middle[2]) + field.half_x + field.half_y
+    )
+    bounds.lower = box.lower - Vec3(slack, slack, slack)
+    bounds.upper = box.upper + Vec3(slack, slack, slack)
+    rotation = wp.transform_get_rotation(pose_a_to_b)
+    size = rows.size[query.row_a]
+    bounds.rounding = max_separation + slack
+    if shape_type == CAPSULE:
+        bounds.z = size[1] * quat_z(rotation)
+        bounds.rounding += size[0]
+    elif shape_type == BOX or shape_type == ELLIPSOID:
+        bounds.x = size[0] * quat_x(rotation)
+        bounds.y = size[1] * quat_y(rotation)
+        bounds.z = size[2] * quat_z(rotation)
+    bounds.shape = primitive_of(rows, query.row_a)
+    bounds.pose = pose_a_to_b
+    bounds.max_separation = max_separation + slack
+    bounds.center = bounds.middle
+    bounds.ball = Real(rows.radius[query.row_a]) * (Real(1.0) + Real(OUTWARD)) + bounds.max_separation
+    if shape_type == CONVEX_MESH:
+        bounds.middle = wp.transform_point(pose_a_to_b, middle_of(hull_of(rows, query.row_a)))
+    if bounds.middle[2] < field.bottom:
+        bounds.beneath = 1
+    return bounds
+
+
+@wp.func
+def extent_along(bounds: FieldBounds, normal: Vec3) -> Real:
+    """Half extent of the bounds along a vector, times the vector's length; that of the AABB for other shape types."""
+    if bounds.shape.type == CAPSULE or bounds.shape.type == BOX:
+        core = wp.abs(wp.dot(bounds.x, normal)) + wp.abs(wp.dot(bounds.y, normal)) + wp.abs(wp.dot(bounds.z, normal))
+        return core + bounds.rounding * wp.length(normal)
+    if bounds.shape.type == ELLIPSOID:
+        core = wp.length(Vec3(wp.dot(bounds.x, normal), wp.dot(bounds.y, normal), wp.dot(bounds.z, normal)))
+        return core + bounds.rounding * wp.length(normal)
+    return Real(0.5) * wp.dot(bounds.upper - bounds.lower, wp.abs(normal))
+
+
+@wp.func
+def is_separated_by_plane(triangle: TriangleShape, bounds: FieldBounds, normal: Vec3) -> bool:
+    """Whether one of TRIES separating axes shows a triangle to be farther from the shape than the maximum separation.
+
+    The first axis is the triangle's normal; then the directions from the triangle's closest point to the shape's
+    middle, and to the shape's last support point: the triangle is behind the plane through its closest point.
+    """
+    rotation = wp.transform_get_rotation(bounds.pose)
+    triangle.normal = normal
+    foot = triangle.p
+    direction = normal
+    point = bounds.middle
+    for step in range(TRIES):
+        lowest = wp.transform_point(bounds.pose, support_point(bounds.shape, -wp.quat_rotate_inv(rotation, direction)))
+        if wp.dot(direction, lowest - foot) > bounds.max_separation:
+            return True
+        if step > 0:
+            point = lowest
+        foot = nearest_on_triangle(triangle, point)
+        length = wp.length(point - foot)
+        if length <= AT_SURFACE * wp.length(triangle.q - triangle.p):
+            return False
+        direction = (point - foot) / length
+    return False
+
+
+@wp.func
+def sphere_has_contact(field: Field, bounds: FieldBounds, number: int) -> bool:
+    """Whether a sphere has a contact with a triangle: of the many in the bounds few own the sphere's closest point."""
+    triangle = field_triangle(field, number)
+    foot = nearest_on_triangle(triangle, bounds.middle)
+    distance = wp.length(bounds.middle - foot)
+    radius = bounds.shape.size[0]
+    if distance - radius >= bounds.max_separation:
+        return False
+    if distance <= AT_SURFACE * radius:
+        return True
+    return normal_cone_at(surface_of_field(field), triangle, foot, (bounds.middle - foot) / distance).belongs == 1
+
+
+@wp.func
+def squared_distance_of_segments(start: Vec3, end: Vec3, p: Vec3, q: Vec3) -> Real:
+    """Squared distance of two segments whose closest points are interior to both [m^2]; else inf: an end is closest."""
+    u = end - start
+    v = q - p
+    off = p - start
+    across = wp.cross(u, v)
+    square = wp.length_sq(across)
+    s = wp.dot(wp.cross(off, v), across)
+    t = wp.dot(wp.cross(off, u), across)
+    if s <= Real(0.0) or s >= square or t <= Real(0.0) or t >= square:
+        return Real(wp.inf)
+    height = wp.dot(off, across)
+    return height * height / square
+
+
+@wp.func
+def capsule_within(field: Field, bounds: FieldBounds, number: int) -> bool:
+    """Whether a capsule is within the maximum separation of a triangle.
+
+    Its segment is closest at an end, or to a side, or crosses the triangle. Degenerate: parallel to a side, an end of
+    either is closest.
+    """
+    triangle = top_triangle(field, number)
+    normal = wp.normalize(wp.cross(triangle.q - triangle.p, triangle.r - triangle.p))
+    start = bounds.center - bounds.z
+    end = bounds.center + bounds.z
+    most = bounds.rounding * bounds.rounding
+    low = wp.dot(normal, start - triangle.p)
+    high = wp.dot(normal, end - triangle.p)
+    if wp.min(low, high) > bounds.rounding or wp.max(low, high) < -bounds.rounding:
+        return False
+    if square_to_triangle(triangle.p, triangle.q, triangle.r, normal, start) <= most:
+        return True
+    if square_to_triangle(triangle.p, triangle.q, triangle.r, normal, end) <= most:
+        return True
+    for k in range(3):
+        p = corner_of(triangle, k)
+        if (
+            square_to_segment(start, end, p) <= most
+            or squared_distance_of_segments(start, end, p, corner_of(triangle, k + 1)) <= most
+        ):
+            return True
+    if low * high >= Real(0.0):
+        return False
+    weights = barycentric_of(triangle.p, triangle.q, triangle.r, start + low / (low - high) * (end - start))
+    return wp.min(weights[0], wp.min(weights[1], weights[2])) >= Real(0.0)
+
+
+@wp.func
+def may_have_contact(field: Field, bounds: FieldBounds, number: int) -> bool:
+    """Whether a triangle that the AABB intersects may have a contact with the shape."""
+    if bounds.shape.type == SPHERE:
+        return sphere_has_contact(field, bounds, number)
+    if bounds.shape.type == CAPSULE:
+        return capsule_within(field, bounds, number)
+    if bounds.shape.type == CONVEX_MESH:
+        return True
+    triangle = top_triangle(field, number)
+    normal = wp.cross(triangle.q - triangle.p, triangle.r - triangle.p)
+    return not is_separated_by_plane(triangle, bounds, wp.normalize(normal))
+
+
+@wp.func
+def cell_triangles_near(field: Field, bounds: FieldBounds, row: int, col: int) -> int:
+    """The triangles of a cell that the bounds may intersect: bits 1 (below the diagonal) and 2.
+
+    Separating axes: the vertical, the diagonal's normal, and the normal of each triangle from its front.
+    """
+    at = field.first + row * field.cols + col
+    # In float64: a difference of two float32 heights is wrong by 6e-8 of itself, and the axis with it.
+    h = Real(field.data[at])
+    h_x = Real(field.data[at + 1])
+    h_y = Real(field.data[at + field.cols])
+    h_far = Real(field.data[at + field.cols + 1])
+    highest = field.level + field.scale * wp.max(wp.max(h, h_x), wp.max(h_y, h_far))
+    lowest = field.level + field.scale * wp.min(wp.min(h, h_x), wp.min(h_y, h_far))
+    if bounds.lower[2] > highest or bounds.upper[2] < lowest:
+        return 0
+    half = Real(0.5) * (bounds.upper - bounds.lower)
+    middle = bounds.lower + half - Vec3(x_of(field, col), y_of(field, row), field.level + field.scale * h)
+    x = Real(2.0) * field.half_step_x
+    y = Real(2.0) * field.half_step_y
+    across = x * middle[1] - y * middle[0]
+    spread = x * half[1] + y * half[0]
+    sides = int(0)
+    for side in range(2):
+        # Both planes contain the low corner; rise_x and rise_y are their slopes times the area of the cell.
+        rise_x = field.scale * wp.where(side == 0, h_x - h, h_far - h_y) * y
+        rise_y = field.scale * wp.where(side == 0, h_far - h_x, h_y - h) * x
+        normal = Vec3(-rise_x, -rise_y, x * y)
+        if wp.dot(normal, middle) <= extent_along(bounds, normal) and wp.where(side == 0, across, -across) <= spread:
+            sides = sides | (1 << side)
+    return sides
+
+
+@wp.func
+def cell_sub_pairs(field: Field, bounds: FieldBounds, traversal: Traversal, out: SubPairList, start: int) -> int:
+    """Appends the triangles of the current square's cells that the shape may touch; returns the number of sub-pairs."""
+    found = start
+    row = wp.max(traversal.i << traversal.level, traversal.first_row)
+    last_row = wp.min(((traversal.i + 1) << traversal.level) - 1, traversal.last_row)
+    last_col = wp.min(((traversal.j + 1) << traversal.level) - 1, traversal.last_col)
+    while row <= last_row:
+        col = wp.max(traversal.j << traversal.level, traversal.first_col)
+        while col <= last_col:
+            sides = cell_triangles_near(field, bounds, row, col)
+            first = 2 * (row * field.cols + col)
+            for side in range(2):
+                if ((sides >> side) & 1) == 1:
+                    if may_have_contact(field, bounds, first + side):
+                        found = append_sub_pair(out, found, first + side)
+            col += 1
+        row += 1
+    return found
+
+
+@wp.func
+def top_sub_pairs(field: Field, bounds: FieldBounds, out: SubPairList, start: int) -> int:
+    """Appends the triangles of the surface near the shape; none for a shape wholly below; returns the number."""
+    found = start
+    traversal = begin_traversal(field, bounds.lower, bounds.upper)
+    while traversal.done == 0:
+        passes = not is_under(traversal)
+        if not passes:
+            heights = range_of(field, traversal)
+            if heights.known == 1:
+                passes = bounds.lower[2] > heights.high or bounds.upper[2] < heights.low
+                passes = (
+                    passes or squared_distance_to_square(field, traversal, bounds.center) >= bounds.ball * bounds.ball
+                )
+        if passes:
+            traversal = skip_square(traversal)
+        elif traversal.level > FIRST:
+            traversal = descend(traversal)
+        else:
+            found = cell_sub_pairs(field, bounds, traversal, out, found)
+            traversal = skip_square(traversal)
+    return found
+
+
+@wp.func
+def border_sub_pairs(field: Field, bounds: FieldBounds, out: SubPairList, start: int) -> int:
+    """Appends the triangles of the four walls near the shape; returns the number of sub-pairs."""
+    found = start
+    if bounds.upper[2] < field.bottom:
+        return found
+    for turn in range(4):
+        # The walls at -y and +y come before those at +x and -x.
+        numbers = wall_range(field, wp.where(turn == 1 or turn == 2, 3 - turn, turn), bounds.lower, bounds.upper)
+        for k in range((numbers[0] - walls_begin(field)) / 2, (numbers[1] - walls_begin(field)) / 2):
+            p = border_vertex(field, k)
+            q = border_vertex(field, k + 1)
+            if bounds.lower[2] <= wp.max(height_at(field, p[0], p[1]), height_at(field, q[0], q[1])):
+                found = append_sub_pair(out, found, walls_begin(field) + 2 * k)
+                found = append_sub_pair(out, found, walls_begin(field) + 2 * k + 1)
+    return found
+
+
+@wp.func(inline=True)
+def field_triangles_near(
+    rows: ShapeRows, fields: Heightfields, query: Query, part: int, parts: int, out: SubPairList
+) -> int:
+    """Appends every triangle that a shape is tested against; for a middle inside the solid also ~ the closest one.
+
+    `parts` is 1.
+    """
+    field = field_of(fields, rows.heightfield[query.row_b])
+    bounds = field_bounds(rows, query, field)
+    found = int(0)
+    under_field = (
+        bounds.beneath == 1 and wp.abs(bounds.middle[0]) <= field.half_x and wp.abs(bounds.middle[1]) <= field.half_y
+    )
+    if not under_field:
+        found = top_sub_pairs(field, bounds, out, found)
+    found = border_sub_pairs(field, bounds, out, found)
+    if bounds.beneath == 1:
+        reaches = bounds.upper[2] >= field.bottom
+        for axis in range(2):
+            half = wp.where(axis == 0, field.half_x, field.half_y)
+            reaches = reaches and bounds.lower[axis] <= half and bounds.upper[axis] >= -half
+        if reaches:
+            base = base_begins(field)
+            found = append_sub_pair(out, found, base)
+            found = append_sub_pair(out, found, base + 1)
+    elif is_inside(field, bounds.middle):
+        number = int(0)
+        if out.first + found < out.end:
+            number = nearest_part(field, bounds.middle).number
+        found = append_sub_pair(out, found, ~number)
+    return found
+
+
+# Contacts with a triangle that have closed forms.
+
+
+@wp.func
+def collide_sphere_triangle(
+    a: Primitive, b: TriangleShape, surface: Any, query: Query, out: ContactBuffer, row: int
+) -> int:
+    """The contact of a sphere with a triangle, where the direction between them is in the normal cone of the surface.
+
+    Arguments and result as `convex_triangle.collide_convex_triangle`. Degenerate: for a centre on the triangle the
+    normal is the triangle's.
+    """
+    radius = a.size[0]
+    center = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), Vec3())
+    foot = nearest_on_triangle(b, center)
+    distance = wp.length(center - foot)
+    if distance - radius >= query.max_separation:
+        return 0
+    direction = b.normal
+    if distance > AT_SURFACE * radius:
+        direction = (center - foot) / distance
+    normal_cone = normal_cone_at(surface, b, foot, direction)
+    if normal_cone.belongs == 0:
+        return 0
+    separation = distance - radius
+    if wp.dot(direction, normal_cone.outward) < Real(0.0):
+        if has_nearer(surface, center, distance * NEARER, Vec3()):
+            return 0
+        separation = -distance - radius
+        direction = -direction
+    normal = -wp.quat_rotate(wp.transform_get_rotation(query.pose_b_to_a), direction)
+    emit_contact(out, row, radius * normal, normal, separation, -1, triangle_feature_at(b, foot), 0)
+    return 1
+
+
+@wp.func
+def collide_plane_triangle(
+    plane: Primitive, triangle: TriangleShape, surface: MeshSurface, query: Query, out: ContactBuffer, row: int
+) -> int:
+    """Contacts of a plane and those corners of a triangle that no earlier triangle of its mesh has.
+
+    The triangles of a mesh together give each vertex closer than the maximum separation once. Arguments and result as
+    `collide_convex_triangle`; features: -1, and the vertex.
+    """
+    owned = surface.meshes.arrays[0].owned[triangle.number]
+    written = int(0)
+    for k in range(3):
+        p = wp.transform_point(query.pose_b_to_a, corner_of(triangle, k))
+        if (owned >> k) & 1 == 1 and p[2] < query.max_separation:
+            up = Vec3(Real(0.0), Real(0.0), Real(1.0))
+            emit_contact(out, row + written, Vec3(p[0], p[1], Real(0.0)), up, p[2], -1, triangle.vertex[k], 0)
+            written += 1
+    return written
+
+
+# Whether a shape touches a surface.
+
+TOUCH_ROUNDING = wp.constant(Real(1.0e-12))
+"""Bound of the rounding of a separation along a given direction, relative to the sizes' sum. The collider's separation
+is never above the exact one but by rounding: it is that of GJK or EPA, or one along a face."""
+
+
+@wp.func(inline=False)
+def touch_of_triangle(a: Any, b: TriangleShape, surface: Any, query: Query) -> int:
+    """Whether `collide_convex_triangle` has a contact: TOUCHING, APART_BY_LIMIT, or UNCERTAIN."""
+    difference = minkowski_difference(a, b, query.pose_b_to_a)
+    simplex = wp.zeros(shape=4, dtype=Vertex)
+    radius = difference.radius_a
+    start = toward_triangle(difference, b, query.pose_b_to_a)
+    nearest = nearest_of_difference(difference, start, query.max_separation + radius, simplex)
+    rounding = TOUCH_ROUNDING * (sum_of_sizes(difference) + wp.abs(query.max_separation))
+    if nearest.state == OVERLAP:
+        below = query.max_separation + radius - nearest.distance
+        if below <= rounding:
+            below += depth_in_simplex(simplex, nearest.count)
+        is_certain = below > rounding and (surface.front == 0 or surface.closed == 1)
+        # A shape behind a one-sided surface, in its reach, has no contact unless it crosses.
+        return wp.where(is_certain, TOUCHING, UNCERTAIN)
+    if nearest.state == BEYOND_MAX_SEPARATION or nearest.distance - radius >= query.max_separation:
+        return APART_BY_LIMIT
+    if nearest.distance - radius >= query.max_separation - rounding:
+        return UNCERTAIN
+    direction = -(wp.transpose(difference.rotation) * nearest.normal)
+    on_b = wp.transpose(difference.rotation) * (nearest.on_a + nearest.distance * nearest.normal - difference.position)
+    normal_cone = normal_cone_at(surface, b, on_b, direction)
+    if normal_cone.belongs == 0:
+        behind = surface.front == 1 and wp.dot(direction, b.normal) < Real(0.0)
+        return wp.where(behind, APART_BY_LIMIT, UNCERTAIN)
+    if surface.front == 1 and wp.dot(direction, normal_cone.outward) < Real(0.0):
+        behind = nearest.distance >= radius and surface.closed == 0
+        return wp.where(behind, APART_BY_LIMIT, UNCERTAIN)
+    return TOUCHING
+
+
+@wp.func
+def closest_of_list(surface: Any, middle: Vec3, sub_pair: wp.array[wp.vec2i], begin: int, end: int) -> int:
+    """Index of the triangle whose centroid is closest to a point of the surface's frame."""
+    closest = int(begin)
+    least = Real(wp.inf)
+    for i in range(begin, end):
+        b = named_of(surface, sub_pair[i][1])
+        square = wp.length_sq((b.p + b.q + b.r) / Real(3.0) - middle)
+        if square < least:
+            least = square
+            closest = i
+    return closest
+
+
+@wp.func
+def touch_of_list(a: Any, surface: Any, query: Query, sub_pair: wp.array[wp.vec2i], begin: int, end: int) -> int:
+    """Whether a convex shape touches a surface at a triangle of a list: TOUCHING, APART_BY_LIMIT, or UNCERTAIN."""
+    if sub_pair[end - 1][1] < 0:
+        return TOUCHING  # its middle is inside, which always gives a contact
+    middle = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), middle_of(a))
+    first = closest_of_list(surface, middle, sub_pair, begin, end)
+    state = touch_of_triangle(a, named_of(surface, sub_pair[first][1]), surface, query)
+    i = int(begin)
+    while i < end and state != TOUCHING:
+        if i != first:
+            here = touch_of_triangle(a, named_of(surface, sub_pair[i][1]), surface, query)
+            state = wp.where(here == APART_BY_LIMIT, state, here)
+        i += 1
+    return state
+
+
+# Kernels and colliders.
+
+
+@dataclass(frozen=True)
+class SurfaceKind:
+    """How a kind of surfaces is collided with.
+
+    names: of the search for sub-pairs, of the surfaces in the model, and in the names of colliders. struct: of the
+    surfaces. triangles_near: of `search_kernel`. surface_of(rows, surfaces, query): the surface of a pair.
+    swept_surface(shape_a): the same function for a shape that is swept. closed_form: type of shape with a collision
+    function of its own.
+    """
+
+    names: tuple[str, str, str]
+    struct: Any
+    triangles_near: Callable[..., Any]
+    surface_of: Callable[..., Any]
+    swept_surface: Callable[..., Any]
+    closed_form: ShapeType
+
+
+MESH = SurfaceKind(
+    ("mesh", "meshes", "triangles"),
+    Meshes,
+    mesh_triangles_near,
+    mesh_surface,
+    lambda _shape_a: mesh_surface,
+    ShapeType.PLANE,
+)
+HEIGHTFIELD = SurfaceKind(
+    ("heightfield", "heightfields", "field"),
+    Heightfields,
+    field_triangles_near,
+    field_surface,
+    swept_field_surface,
+    ShapeType.SPHERE,
+)
+
+
+@cache
+def triangle_sub_pairs(kind: SurfaceKind) -> SubPairKernels:
+    """The kernels that find the triangles near a shape, and merge their contacts."""
+    return SubPairKernels(*kind.names[:2], search_kernel(kind.struct, kind.triangles_near), merge_triangles)
+
+
+def triangle_kernel(kind: SurfaceKind, collide: Callable[..., Any], shape_a: Callable[..., Any]) -> wp.Kernel:
+    """The kernel of a shape type against triangles. shape_a: `primitive_of` or `hull_of`."""
+    surface_of = kind.surface_of
+
+    @wp.func(inline=True)
+    def collide_triangle(
+        rows: ShapeRows, surfaces: Any, query: Query, number: int, out: ContactBuffer, row: int
+    ) -> int:
+        a = shape_a(rows, query.row_a)
+        surface = surface_of(rows, surfaces, query)
+        if number < 0:
+            return middle_inside(a, surface, ~number, query.pose_b_to_a, out, row)
+        return collide(a, named_of(surface, number), surface, query, out, row)
+
+    return sub_pair_kernel(kind.struct, collide_triangle)
+
+
+@cache
+def depth_kernel(kind: SurfaceKind, shape_a: Callable[..., Any]) -> wp.Kernel:
+    """The kernel that gives merged contacts the depths of their regions."""
+    return settle_kernel(kind.struct, kind.swept_surface(shape_a), shape_a)
+
+
+@cache
+def triangle_touches(kind: SurfaceKind, shape_a: Callable[..., Any]) -> wp.Kernel:
+    """The kernel that decides whether pairs touch."""
+    surface_of = kind.surface_of
+
+    @wp.func(inline=True)
+    def touch_of_pair(
+        rows: ShapeRows, surfaces: Any, query: Query, sub_pair: wp.array[wp.vec2i], begin: int, end: int
+    ) -> int:
+        a = shape_a(rows, query.row_a)
+        return touch_of_list(a, surface_of(rows, surfaces, query), query, sub_pair, begin, end)
+
+    return touch_kernel(kind.struct, touch_of_pair, reads_list=True)
+
+
+@cache
+def _collider(kind: SurfaceKind, name: str, touches: bool) -> Collider:
+    shape_a = hull_of if name == "hull" else primitive_of
+    functions = {"plane": (collide_plane_triangle, 3), "sphere": (collide_sphere_triangle, 1)}
+    collide, most = functions.get(name, (collide_convex_triangle, MAX_CONTACTS))
+    kernel = triangle_kernel(kind, collide, shape_a)
+    full = Collider(f"{name}_{kind.names[2]}", most, kernel, sub_pair_kernels=triangle_sub_pairs(kind))
+    if name != "plane":
+        full = replace(full, may_be_inexact=True, region_depths=depth_kernel(kind, shape_a))
+    if not touches:
+        return full
+    if name in functions:
+        return without_depths(full)
+    return touch_collider(full, triangle_touches(kind, shape_a), reads_list=True)
+
+
+def _name(kind: SurfaceKind, type_a: ShapeType) -> str:
+    if type_a == kind.closed_form:
+        return type_a.label
+    return "hull" if type_a == ShapeType.CONVEX_MESH else "convex"
+
+
+def on_mesh(type_a: ShapeType) -> Collider:
+    """The collider of a shape type against meshes."""
+    return _collider(MESH, _name(MESH, type_a), touches=False)
+
+
+def on_heightfield(type_a: ShapeType) -> Collider:
+    """The collider of a shape type against heightfields."""
+    return _collider(HEIGHTFIELD, _name(HEIGHTFIELD, type_a), touches=False)
+
+
+def touches_mesh(type_a: ShapeType) -> Collider:
+    """The collider of method "touch" of a shape type against meshes."""
+    return _collider(MESH, _name(MESH, type_a), touches=True)
+
+
+def touches_heightfield(type_a: ShapeType) -> Collider:
+    """The collider of method "touch" of a shape type against heightfields."""
+    return _collider(HEIGHTFIELD, _name(HEIGHTFIELD, type_a), touches=True)
