@@ -14,7 +14,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.geometry.hulls import Hulls, upload_hulls
-from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.real import Pose, Real, Vec3, device_array
 from collidecli.numerics.matrices import norm
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.placement import is_identity
@@ -120,15 +120,9 @@ class DeviceModel:
         return len(self.template_rows)
 
 
-def _put(device: wp.Device, values: np.ndarray, dtype: object) -> wp.array:
-    # Warp passes no array of length zero by pointer: one unused element instead.
-    filled = values if len(values) else np.zeros((1, *values.shape[1:]), values.dtype)
-    return wp.array(np.ascontiguousarray(filled), dtype=dtype, device=device)
-
-
 def upload_model(model: Model, device: wp.Device) -> DeviceModel:
     """Copies a model's arrays to `device`."""
-    put = partial(_put, device)
+    put = partial(device_array, device=device)
     shapes = model.shapes
     rows = ShapeRows()
     rows.type = put(shapes.type, wp.int32)
@@ -161,7 +155,7 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
 
 
 def _upload_pairs(model: Model, device: wp.Device) -> tuple[Margins, Filter]:
-    put, shapes, pair_filter = partial(_put, device), model.shapes, model.pair_filter
+    put, shapes, pair_filter = partial(device_array, device=device), model.shapes, model.pair_filter
     excluded_start, excluded = _by_row(pair_filter.excluded, len(shapes))
     forced_start, forced = _by_row(pair_filter.forced, len(shapes))
     forced_gap, forced_margin = (

@@ -12,9 +12,9 @@ from collidecli.engine.contact_record import Candidates, ContactRecord
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.bounds import BoxFrames, box_frames, distance_along_axes, distance_of_boxes
 from collidecli.engine.geometry.closest_points import TrianglePair, closest_points, overlap_of_projections
-from collidecli.engine.geometry.meshes import WIDENING, TriangleShape, split_tree
+from collidecli.engine.geometry.meshes import TriangleShape, tree_of_triangles
 from collidecli.engine.geometry.primitives import Vertex, support_point
-from collidecli.engine.geometry.real import MESH, PLANE, Pose, Real, Vec3
+from collidecli.engine.geometry.real import MESH, PLANE, Pose, Real, Vec3, device_array
 from collidecli.engine.narrowphase.convex.gjk import BEYOND_MAX_SEPARATION, nearest_of_difference
 from collidecli.engine.narrowphase.convex.penetration import distance_bounds, minkowski_difference, sum_of_sizes
 from collidecli.engine.runtime.kernel import kernel
@@ -198,46 +198,28 @@ def mesh_corners(mesh: TriangleMesh) -> np.ndarray:
     return mesh.vertex[mesh.face[seen] if seen.any() else mesh.face]
 
 
-def _boxes(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Lower and upper corners, skip and triangle of each node of the tree of some triangles, see `MeshTree`."""
-    low, high = corners.min(axis=1), corners.max(axis=1)
-    skip, face, inner = split_tree(0.5 * (low + high), np.arange(len(low)))
-    lower, upper = np.zeros((len(skip), 3)), np.zeros((len(skip), 3))
-    leaves = face >= 0
-    lower[leaves], upper[leaves] = low[face[leaves]], high[face[leaves]]
-    for parent, right in reversed(inner):
-        lower[parent] = np.minimum(lower[parent + 1], lower[right])
-        upper[parent] = np.maximum(upper[parent + 1], upper[right])
-    grown = WIDENING * float(np.abs(corners).max())
-    return lower - grown, upper + grown, skip, face
-
-
 def upload_trees(model: Model, device: wp.Device) -> TriangleTrees:
     """The trees of all meshes and heightfields of a model."""
     shapes = model.shapes
     parts: list[np.ndarray] = [mesh_corners(mesh) for mesh in model.meshes]
     parts += [mesh_corners(solid_mesh(field)) for field in model.heightfields]
-    trees = [_boxes(part) for part in parts]
-    nodes = np.cumsum([0, *(len(tree[2]) for tree in trees)])
+    trees = [tree_of_triangles(part, float(np.abs(part).max())) for part in parts]
+    nodes = np.cumsum([0, *(len(tree.skip) for tree in trees)])
     faces = np.cumsum([0, *(len(part) for part in parts)])
     surface = np.where(shapes.type == ShapeType.MESH, shapes.mesh, -1)
     is_field = shapes.type == ShapeType.HEIGHTFIELD
     surface[is_field] = len(model.meshes) + shapes.heightfield[is_field]
     result = TriangleTrees()
-    result.corner = wp.array(_filled([p.reshape(-1, 3) for p in parts]), dtype=Vec3, device=device)
-    for name, index in (("lower", 0), ("upper", 1)):
-        setattr(result, name, wp.array(_filled([tree[index] for tree in trees]), dtype=Vec3, device=device))
-    skip = [tree[2] + nodes[k] for k, tree in enumerate(trees)]
-    leaf = [np.where(tree[3] >= 0, tree[3] + faces[k], -1) for k, tree in enumerate(trees)]
+    points = {"corner": [part.reshape(-1, 3) for part in parts]}
+    points |= {"lower": [tree.lower for tree in trees], "upper": [tree.upper for tree in trees]}
+    for name, values in points.items():
+        setattr(result, name, device_array(np.concatenate([*values, np.zeros((0, 3))]), Vec3, device))
+    skip = [tree.skip + nodes[k] for k, tree in enumerate(trees)]
+    leaf = [np.where(tree.face >= 0, tree.face + faces[k], -1) for k, tree in enumerate(trees)]
     for name, values in (("skip", skip), ("leaf", leaf), ("first_node", [nodes[:-1]]), ("surface", [surface])):
-        whole = np.concatenate([*values, [0]]).astype(np.int32)
-        setattr(result, name, wp.array(whole, dtype=wp.int32, device=device))
+        whole = np.concatenate([*values, np.zeros(0, np.int32)]).astype(np.int32)
+        setattr(result, name, device_array(whole, wp.int32, device))
     return result
-
-
-def _filled(points: list[np.ndarray]) -> np.ndarray:
-    # Warp kernels take no array of length zero, so one unused element is appended.
-    return np.ascontiguousarray(np.concatenate([*points, np.zeros((1, 3))]))
 
 
 # Least distance of a surface of triangles to a plane, a convex shape or another surface of triangles.

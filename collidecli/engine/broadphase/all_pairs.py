@@ -20,7 +20,17 @@ from collidecli.engine.cells import (
 )
 from collidecli.engine.device_model import LANES, DeviceModel, Filter, Layout, Margins, ShapeRows
 from collidecli.engine.geometry.bounds import INFINITE
-from collidecli.engine.geometry.real import CAPSULE, EPILOGUE, LANE_STEP, LOAD, PRELUDE, SPHERE, Pose, Real
+from collidecli.engine.geometry.real import (
+    CAPSULE,
+    EPILOGUE,
+    LANE_STEP,
+    LOAD,
+    PRELUDE,
+    SPHERE,
+    Pose,
+    Real,
+    device_array,
+)
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.shape_lanes import BOUND_NUMBERS, BOX_NUMBERS, CENTER, LOWER, RADIUS, UPPER
@@ -382,14 +392,11 @@ def upload_groups(device_model: DeviceModel, template_pairs: list[np.ndarray]) -
         keys.append(key)
         masks.append(is_pair)
     key, is_pair = np.concatenate(keys), np.concatenate(masks)
-    if not len(key):
-        # Kernels do not accept arrays of length zero: one unused element instead.
-        key, is_pair = np.zeros(1, np.int64), np.zeros((1, LANES), bool)
     pairs = PairGroups()
-    pairs.start = wp.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32), dtype=wp.int32, device=device)
+    pairs.start = device_array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32), wp.int32, device)
     mask = np.packbits(is_pair, axis=1, bitorder="little")[:, 0]
     entry = np.stack([key // stride, key % stride, mask], axis=1).astype(np.int32)
-    pairs.entry = wp.array(entry, dtype=wp.vec3i, device=device)
+    pairs.entry = device_array(entry, wp.vec3i, device)
     return pairs, max(counts)
 
 

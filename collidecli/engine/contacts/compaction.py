@@ -14,7 +14,17 @@ from collidecli.engine.contact_record import (
     deepest_to_front,
 )
 from collidecli.engine.device_model import DeviceModel, Layout, Margins, ShapeRows
-from collidecli.engine.geometry.real import COMPOSITION, EPILOGUE, LANE_STEP, LOAD, PRELUDE, ROTATION, Real, Vec3
+from collidecli.engine.geometry.real import (
+    COMPOSITION,
+    EPILOGUE,
+    LANE_STEP,
+    LOAD,
+    PRELUDE,
+    ROTATION,
+    Real,
+    Vec3,
+    struct_type,
+)
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.tables import FRICTION_SCALE, RIGID_COLUMNS, TOUCHES, ContactBlock, GroupRows
@@ -46,38 +56,17 @@ def offset_in_body(rows: ShapeRows, chunk: ChunkCells, cell: int, row: int, poin
     return wp.vec3f(wp.quat_rotate_inv(wp.transform_get_rotation(pose), offset))
 
 
-@wp.struct
-class Columns32:
-    """The columns of the contact set (scene.contacts.RIGID_COLUMNS), points in float32."""
-
-    shape0: wp.array[wp.int32]
-    shape1: wp.array[wp.int32]
-    distance: wp.array[wp.float32]
-    normal: wp.array[wp.vec3f]
-    point0: wp.array[wp.vec3f]
-    point1: wp.array[wp.vec3f]
-    offset0: wp.array[wp.vec3f]
-    offset1: wp.array[wp.vec3f]
-    feature0: wp.array[wp.int32]
-    feature1: wp.array[wp.int32]
-    kind: wp.array[wp.uint8]
+def _columns(name: str, point: Any) -> Any:
+    """Struct of the columns of the contact set (`scene.tables.RIGID_COLUMNS`). point: type of its points."""
+    fields = dict.fromkeys(("shape0", "shape1"), wp.array(dtype=wp.int32))
+    fields |= {"distance": wp.array(dtype=wp.float32), "normal": wp.array(dtype=wp.vec3f)}
+    fields |= dict.fromkeys(("point0", "point1"), wp.array(dtype=point))
+    fields |= dict.fromkeys(("offset0", "offset1"), wp.array(dtype=wp.vec3f))
+    fields |= dict.fromkeys(("feature0", "feature1"), wp.array(dtype=wp.int32))
+    return struct_type(name, fields | {"kind": wp.array(dtype=wp.uint8)}, __name__)
 
 
-@wp.struct
-class Columns64:
-    """The columns of the contact set (scene.contacts.RIGID_COLUMNS), points in float64."""
-
-    shape0: wp.array[wp.int32]
-    shape1: wp.array[wp.int32]
-    distance: wp.array[wp.float32]
-    normal: wp.array[wp.vec3f]
-    point0: wp.array[wp.vec3d]
-    point1: wp.array[wp.vec3d]
-    offset0: wp.array[wp.vec3f]
-    offset1: wp.array[wp.vec3f]
-    feature0: wp.array[wp.int32]
-    feature1: wp.array[wp.int32]
-    kind: wp.array[wp.uint8]
+Columns32, Columns64 = _columns("Columns32", wp.vec3f), _columns("Columns64", wp.vec3d)
 
 
 @wp.struct

@@ -18,7 +18,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.geometry.meshes import TriangleShape
-from collidecli.engine.geometry.real import MESH, Real, Vec3
+from collidecli.engine.geometry.real import MESH, Real, Vec3, device_array
 from collidecli.scene.heightfield import Heightfield
 
 FIRST_LEVEL = 2
@@ -342,9 +342,7 @@ def upload_heightfields(fields: Sequence[Heightfield], device: wp.Device) -> Hei
     heights = data[0] if len(data) == 1 else np.concatenate(data)
     result = Heightfields()
     result.data = wp.array(heights, dtype=wp.float32, device=device, copy=False)
-    result.ranges = wp.array(
-        np.concatenate([*ranges, np.zeros((1, 2))]).astype(np.float32), dtype=wp.vec2f, device=device
-    )
-    result.header = wp.array(np.array([*header, (0,) * HEADER], np.int32).ravel(), dtype=wp.int32, device=device)
-    result.sizes = wp.array(np.array([*sizes, (0.0, 0.0, 0.0)], np.float64), dtype=Vec3, device=device)
+    result.ranges = device_array(np.concatenate([*ranges, np.zeros((0, 2), np.float32)]), wp.vec2f, device)
+    result.header = device_array(np.array(header, np.int32).ravel(), wp.int32, device)
+    result.sizes = device_array(np.array(sizes, np.float64).reshape(-1, 3), Vec3, device)
     return result

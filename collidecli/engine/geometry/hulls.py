@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import warp as wp
 
-from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.real import Real, Vec3, device_array
 from collidecli.numerics.matrices import matmul
 from collidecli.scene.convex_hull import (
     FACE_CORNERS,
@@ -254,8 +254,8 @@ def upload_hulls(hulls: Sequence[ConvexHull], device: wp.Device, surfaces: Seque
         point_count += sum(map(len, here))
         table_size += sum(map(len, numbers)) + len(name)
     result = Hulls()
-    result.point = wp.array(np.concatenate([*points, np.zeros((1, 3))]), dtype=Vec3, device=device)
-    result.table = wp.array(np.concatenate([*table, [0]]).astype(np.int32), dtype=wp.int32, device=device)
+    result.point = device_array(np.concatenate(points), Vec3, device)
+    result.table = device_array(np.concatenate(table).astype(np.int32), wp.int32, device)
     records = np.array([*header, (0,) * len(HullHeader.vars)], HullHeader.numpy_dtype())
     result.header = wp.array(records, dtype=HullHeader, device=device)
     return result

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.geometry.real import MESH, Real, Vec3, by_reference
+from collidecli.engine.geometry.real import MESH, Real, Vec3, by_reference, device_array
 from collidecli.numerics.elementary import atan2
 from collidecli.numerics.matrices import dot, norm
 from collidecli.scene.triangle_mesh import TriangleMesh
@@ -33,13 +33,13 @@ class MeshTree:
     face: np.ndarray
 
 
-def mesh_tree(mesh: TriangleMesh, chosen: np.ndarray | None = None) -> MeshTree:
+def tree_of_triangles(corners: np.ndarray, size: float, chosen: np.ndarray | None = None) -> MeshTree:
     """BVH with one triangle a leaf, by median splits of the triangles' centres along the longest side of the centres'
     box.
 
-    chosen: int64[n], indices of the triangles to include; None for all.
+    corners: float64[F, 3, 3] of the triangles [m]. size: by WIDENING of which boxes are grown [m]. chosen: int64[n],
+    indices of the triangles to include; None for all.
     """
-    corners = mesh.vertex[mesh.face]
     low, high = corners.min(axis=1), corners.max(axis=1)
     skip, face, inner = split_tree(0.5 * (low + high), np.arange(len(low)) if chosen is None else chosen)
     lower, upper = np.zeros((len(skip), 3)), np.zeros((len(skip), 3))
@@ -48,8 +48,7 @@ def mesh_tree(mesh: TriangleMesh, chosen: np.ndarray | None = None) -> MeshTree:
     for parent, right in reversed(inner):
         lower[parent] = np.minimum(lower[parent + 1], lower[right])
         upper[parent] = np.maximum(upper[parent + 1], upper[right])
-    grown = WIDENING * float(mesh.half_extents.max())
-    return MeshTree(lower - grown, upper + grown, skip, face)
+    return MeshTree(lower - WIDENING * size, upper + WIDENING * size, skip, face)
 
 
 def split_tree(
@@ -309,11 +308,8 @@ def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
     result.header = wp.array(records, dtype=MeshHeader, device=device)
     for name, parts in arrays_of.items():
         is_point = name in ("point", "vertex_normal", "edge_normal", "face_normal", "lower", "upper")
-        # Warp kernels take no array of length zero, so one unused element is appended.
-        spare = np.zeros((1, 3)) if is_point else np.zeros(1, np.int32)
-        values = np.concatenate([*parts, spare]) if parts else spare
-        values = np.ascontiguousarray(values, np.float64 if is_point else np.int32)
-        setattr(result, name, wp.array(values, dtype=Vec3 if is_point else wp.int32, device=device))
+        values = np.concatenate([*parts, np.zeros((0, 3) if is_point else 0, np.float64 if is_point else np.int32)])
+        setattr(result, name, device_array(values, Vec3 if is_point else wp.int32, device))
     return meshes_of(result, device)
 
 
@@ -328,10 +324,11 @@ def _trees(mesh: TriangleMesh) -> tuple[MeshTree, int]:
     """BVH of the visible triangles, followed by a BVH of all triangles if some are hidden; and the start of the second,
     or 0.
     """
-    hidden = mesh.hidden
+    corners, size, hidden = mesh.vertex[mesh.face], float(mesh.half_extents.max()), mesh.hidden
+    every = tree_of_triangles(corners, size)
     if not hidden.any() or hidden.all():
-        return mesh_tree(mesh), 0
-    seen, every = mesh_tree(mesh, np.flatnonzero(~hidden)), mesh_tree(mesh)
+        return every, 0
+    seen = tree_of_triangles(corners, size, np.flatnonzero(~hidden))
     first = len(seen.skip)
     both = MeshTree(
         np.concatenate([seen.lower, every.lower]),

@@ -12,7 +12,19 @@ import warp as wp
 from collidecli.engine.geometry.closest_points import away_from_axis
 from collidecli.engine.geometry.hulls import HullShape, farthest_vertex, hull_point
 from collidecli.engine.geometry.meshes import TriangleShape
-from collidecli.engine.geometry.real import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, SPHERE, Quat, Real, Vec3
+from collidecli.engine.geometry.real import (
+    BOX,
+    CAPSULE,
+    CONE,
+    CYLINDER,
+    ELLIPSOID,
+    SPHERE,
+    Mat33,
+    Quat,
+    Real,
+    Vec3,
+    struct_type,
+)
 
 ELLIPSOID_SHRINK = wp.constant(Real(0.9))
 """Fraction of an ellipsoid's smallest radius of curvature used as its rounding radius; below 1, so that the core has
@@ -257,68 +269,21 @@ def middle_of(shape: HullShape) -> Vec3:
     return total / Real(6.0)
 
 
-@wp.struct
-class MinkowskiDifference:
-    """Two cores and their relative pose: the Minkowski difference a - b, whose support function GJK, EPA and MPR
-    evaluate.
+def _difference(name: str, a: Any, b: Any) -> Any:
+    """Struct of two cores and their relative pose: the Minkowski difference a - b, whose support function GJK, EPA and
+    MPR evaluate.
 
     rotation: b's frame in a's. position: b's origin in a's frame [m]. radius_a, radius_b: of the rounding balls [m].
     """
-
-    a: Primitive
-    b: Primitive
-    radius_a: Real
-    radius_b: Real
-    rotation: wp.mat33d
-    position: Vec3
+    fields = {"a": a, "b": b, "radius_a": Real, "radius_b": Real, "rotation": Mat33, "position": Vec3}
+    return struct_type(name, fields, __name__)
 
 
-@wp.struct
-class DifferenceWithHull:
-    """`MinkowskiDifference` of a primitive and a hull."""
-
-    a: Primitive
-    b: HullShape
-    radius_a: Real
-    radius_b: Real
-    rotation: wp.mat33d
-    position: Vec3
-
-
-@wp.struct
-class DifferenceOfHulls:
-    """`MinkowskiDifference` of two hulls."""
-
-    a: HullShape
-    b: HullShape
-    radius_a: Real
-    radius_b: Real
-    rotation: wp.mat33d
-    position: Vec3
-
-
-@wp.struct
-class DifferenceWithTriangle:
-    """`MinkowskiDifference` of a primitive and a triangle."""
-
-    a: Primitive
-    b: TriangleShape
-    radius_a: Real
-    radius_b: Real
-    rotation: wp.mat33d
-    position: Vec3
-
-
-@wp.struct
-class DifferenceOfHullAndTriangle:
-    """`MinkowskiDifference` of a hull and a triangle."""
-
-    a: HullShape
-    b: TriangleShape
-    radius_a: Real
-    radius_b: Real
-    rotation: wp.mat33d
-    position: Vec3
+MinkowskiDifference = _difference("MinkowskiDifference", Primitive, Primitive)
+DifferenceWithHull = _difference("DifferenceWithHull", Primitive, HullShape)
+DifferenceOfHulls = _difference("DifferenceOfHulls", HullShape, HullShape)
+DifferenceWithTriangle = _difference("DifferenceWithTriangle", Primitive, TriangleShape)
+DifferenceOfHullAndTriangle = _difference("DifferenceOfHullAndTriangle", HullShape, TriangleShape)
 
 
 @wp.struct

@@ -7,6 +7,7 @@ results do not depend on the position of the scene in the world. See docs/adr/00
 import math
 from typing import Any
 
+import numpy as np
 import warp as wp
 
 from collidecli.scene.shape_types import ShapeType
@@ -18,6 +19,11 @@ Mat33 = wp.mat33d
 Quat = wp.quatd
 Pose = wp.transformd
 """Position, then rotation xyzw."""
+
+
+def struct_type(name: str, fields: dict[str, Any], module: str) -> Any:
+    """Warp struct of `module` with these fields, for structs that differ in a type only."""
+    return wp.struct(type(name, (), {"__annotations__": fields, "__module__": module}))
 
 
 # Kernel arguments passed as arrays of one struct.
@@ -33,6 +39,12 @@ def by_reference(kind: Any, value: Any, device: wp.Device) -> wp.array:
     result = wp.array([value], dtype=kind, device=device)
     vars(result)["held"] = value
     return result
+
+
+def device_array(values: np.ndarray, dtype: Any, device: wp.Device) -> wp.array:
+    """Array of values on a device; of none, one unused element: Warp passes no array of length zero by pointer."""
+    filled = values if len(values) else np.zeros((1, *values.shape[1:]), values.dtype)
+    return wp.array(np.ascontiguousarray(filled), dtype=dtype, device=device)
 
 
 def referenced(array: wp.array) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.geometry.primitives import surface_point
-from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.real import Real, Vec3, device_array
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import length
@@ -330,19 +330,12 @@ def upload_grids(grids: Sequence[SdfGrid], device: wp.Device) -> SdfGrids:
         fine.append(grid.fine.ravel())
         at_coarse, at_slot, at_fine = at_coarse + grid.coarse.size, at_slot + grid.slot.size, at_fine + len(grid.fine)
     result = SdfGrids()
-    # Warp kernels take no array of length zero, so one unused element is appended.
-    spare = np.zeros(1)
-    for name, parts, dtype in (
-        ("coarse", [*coarse, spare], np.float32),
-        ("slot", [*slot, spare], np.int32),
-        ("fine", [*fine, spare], np.float32),
-    ):
-        setattr(result, name, wp.array(np.concatenate(parts).astype(dtype), device=device))
-    origin = np.array([grid.origin for grid in grids], np.float64).reshape(-1, 3)
-    result.origin = wp.array(np.concatenate([origin, np.zeros((1, 3))]), dtype=Vec3, device=device)
-    result.voxel = wp.array(np.array([*(grid.voxel for grid in grids), 1.0]), dtype=Real, device=device)
-    numbers = np.array([*header, (0,) * HEADER], np.int32).ravel()
-    result.header = wp.array(numbers, dtype=wp.int32, device=device)
+    for name, parts, dtype in (("coarse", coarse, wp.float32), ("slot", slot, wp.int32), ("fine", fine, wp.float32)):
+        values = np.concatenate(parts) if parts else np.zeros(0)
+        setattr(result, name, device_array(values, dtype, device))
+    result.origin = device_array(np.array([grid.origin for grid in grids]).reshape(-1, 3), Vec3, device)
+    result.voxel = device_array(np.array([grid.voxel for grid in grids], np.float64), Real, device)
+    result.header = device_array(np.array(header, np.int32).ravel(), wp.int32, device)
     return result
 
 

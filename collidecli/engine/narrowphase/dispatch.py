@@ -46,9 +46,9 @@ SUB_PAIR_COLLIDERS = {
 
 TOUCH_COLLIDERS = {
     "mesh": "triangles.convex_colliders.touches_mesh",
-    "meshes": "triangles.surface_touches.on_mesh",
+    "meshes": "triangles.heightfield_solid.touches_mesh",
     "heightfield": "triangles.convex_colliders.touches_heightfield",
-    "heightfield_solid": "triangles.surface_touches.on_heightfield",
+    "heightfield_solid": "triangles.heightfield_solid.touches_heightfield",
 }
 """Of method "touch": functions that return the colliders of sub-pairs."""
 

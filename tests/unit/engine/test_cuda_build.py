@@ -29,9 +29,12 @@ from collidecli.engine.narrowphase.triangles.convex_colliders import (
     triangle_sub_pairs,
     triangle_touches,
 )
-from collidecli.engine.narrowphase.triangles.heightfield_solid import MESH_HEIGHTFIELD, name_solid_features
+from collidecli.engine.narrowphase.triangles.heightfield_solid import (
+    MESH_HEIGHTFIELD,
+    name_solid_features,
+    surfaces_kernel,
+)
 from collidecli.engine.narrowphase.triangles.mesh_mesh import MESHES
-from collidecli.engine.narrowphase.triangles.surface_touches import surfaces_kernel
 from collidecli.engine.nearest_triangles import least_of_contacts
 from collidecli.engine.particles import elements, self_contacts, self_sweep, swept_elements, swept_points
 from collidecli.engine.particles.self_contacts import WRITE_COLUMNS

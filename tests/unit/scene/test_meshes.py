@@ -9,7 +9,7 @@ import pytest
 
 import collidecli
 from collidecli.engine.geometry.heightfields import FIRST_LEVEL, pyramid
-from collidecli.engine.geometry.meshes import mesh_tree
+from collidecli.engine.geometry.meshes import tree_of_triangles
 from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.heightfield import heightfield
@@ -99,7 +99,7 @@ def test_an_open_mesh_may_have_a_front():
 
 def test_the_tree_holds_every_triangle_in_its_boxes():
     mesh = triangle_mesh(*blob(np.random.default_rng(1)), "")
-    tree = mesh_tree(mesh)
+    tree = tree_of_triangles(mesh.vertex[mesh.face], float(mesh.half_extents.max()))
     assert sorted(tree.face[tree.face >= 0].tolist()) == list(range(len(mesh.face)))
     for node, (end, face) in enumerate(zip(tree.skip.tolist(), tree.face.tolist(), strict=True)):
         corners = mesh.vertex[mesh.face[tree.face[node:end][tree.face[node:end] >= 0]]].reshape(-1, 3)
