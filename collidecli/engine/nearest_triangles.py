@@ -137,8 +137,6 @@ def least_of_contacts(
     store_found(queries, instances, rows, index, best, found)
 
 
-# Triangles of meshes and heightfields with a BVH each, for searches of least distances.
-
 STACK = 80
 """Boxes, or pairs of boxes, that wait while one tree or two are descended: one a level of each, and a tree of 2^31
 triangles has 32 levels."""

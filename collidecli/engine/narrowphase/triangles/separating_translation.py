@@ -383,7 +383,7 @@ def exit_along(source: Any, pair: SurfacePair, direction: Vec3, limit: Real) -> 
     return last
 
 
-# The depth of two surfaces that overlap: for each region, the least translation that separates it.
+# The depth of a region of overlap, its least translation.
 #
 # The depth of an inner point is a lower bound: no shorter translation separates it from the other surface. The
 # translation along the normal of the deepest contact is an upper bound. Where the two agree to ACCURACY, as for

@@ -12,7 +12,7 @@ negative number for the heightfield of a `HeightfieldPair`. `face` is a triangle
 - normal cones: `edge_cone_contains`, `corner_cone_contains`;
 - traversals: `begin_in_box` and `next_in_box`, the triangles of surface b of a pair near a box; `mesh_arrays`
   and `first_face_of`, for the BVH of a mesh of the pair;
-- interior, in `surface_interior`: `nearest_on`, `free_radius`, `surface_clearance`, `is_within`, `is_within_by`,
+- interior: `nearest_on`, `free_radius`, `surface_clearance`, `is_within`, `is_within_by`,
   `exit_point_of`, `depth_inside`, `origin_on`, `chord_of`, `deepest_of`.
 """
 
@@ -377,12 +377,7 @@ def begin_in_box(heightfield_pair: HeightfieldPair, surface: int, low: Vec3, hig
     return begin_near_segment(heightfield_pair.field, middle, middle, wp.max(half[0], wp.max(half[1], half[2])))
 
 
-# Interior queries of a triangle source: closest point, clearance, containment, depth and chords of a surface.
-#
-# Each function has one overload for `Meshes` and one for `HeightfieldPair`; `triangle_source` states the contract.
-# Points are in the frame of the surface.
-
-# ruff: noqa: F811
+# Interior queries; points are in the frame of the surface.
 
 
 @wp.func
