@@ -15,13 +15,20 @@ from collidecli.analysis.summary import touches_of
 from collidecli.commands.scenes import SceneCache
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.cells import MAX_SHIFT, PoseBatch
-from collidecli.engine.chunking import default_memory_limit, first_batch_cells
 from collidecli.engine.joint_kinematics import begin_loading_kinematics
-from collidecli.engine.pipeline import BroadPhaseChoice, ChunkReport, CollisionPipeline, GroupStage, build_pipeline
+from collidecli.engine.pipeline import BroadPhaseChoice, ChunkReport, CollisionPipeline, build_pipeline
 from collidecli.engine.runtime.deferred_builtins import is_owned
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
-from collidecli.engine.scheduler import Workers, batch_size, engine_memory, processing_threads, worker_count
+from collidecli.engine.scheduler import (
+    Workers,
+    batch_size,
+    default_memory_limit,
+    engine_memory,
+    first_batch_cells,
+    processing_threads,
+    worker_count,
+)
 from collidecli.errors import InputError
 from collidecli.scene.arguments import memory
 from collidecli.scene.model import Model
@@ -203,8 +210,8 @@ def prepare_collision(
         # With a cache other motions follow, and a long motion has candidates of most colliders in its first chunks.
         is_short = cache is None and len(motion.time) * model.world_count <= SHORT_CELLS
         built, choice = build_pipeline(model, contact, engine, device, samples, motion.float_type, fields, is_short)
-        timing.move("compile", "load", built.field_seconds)
-        return (with_sweep(built, contact, fields) if contact.sweep else built), choice
+        timing.move("compile", "load", built.narrow_phase.field_seconds)
+        return built, choice
 
     with timing.stage("compile"):
         key = (contact, engine, device.alias, np.dtype(motion.float_type).str)
@@ -228,26 +235,6 @@ def prepare_collision(
         chunk_rows=0 if shares is None else shares.chunk_rows,
         notes=(*pipeline.notes, *fields.notes, *kernel_cache_notes()),
     )
-
-
-def with_sweep(pipeline: CollisionPipeline, contact: ContactOptions, fields: FieldCache) -> CollisionPipeline:
-    """The pipeline with stages for contacts between frames: of shapes, of particles and triangles with shapes, and of
-    cloths and soft bodies with themselves."""
-    from collidecli.engine.sweep.stage import sweep_stage
-
-    device_model = pipeline.device_model
-    shapes = sweep_stage(device_model, contact.sweep_tolerance, pipeline.float_type, fields)
-    stages: tuple[GroupStage, ...] = (*pipeline.group_stages, shapes)
-    if len(device_model.model.particles):
-        from collidecli.engine.sweep.soft_stages import point_sweep_stage
-
-        stages = (*stages, point_sweep_stage(device_model, shapes))
-    if len(device_model.model.particles) and contact.self_contacts:
-        from collidecli.engine.sweep.self_stage import self_sweep_stage
-
-        limits = contact.self_contacts, contact.self_contact_rings, contact.rest_distance, contact.sweep_tolerance
-        stages = (*stages, self_sweep_stage(device_model, *limits, pipeline.float_type))
-    return replace(pipeline, group_stages=stages)
 
 
 def check_frames(motion: Motion) -> None:

@@ -17,7 +17,6 @@ from collidecli.commands.collision import pose_batches, sample_poses, within_epi
 from collidecli.commands.results import Progress, Result
 from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.commands.timing import TimingReport, processor_name, versions, write_trace
-from collidecli.engine.chunking import default_memory_limit
 from collidecli.engine.pipeline import (
     STAGES,
     BroadPhaseChoice,
@@ -28,7 +27,7 @@ from collidecli.engine.pipeline import (
 )
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
-from collidecli.engine.scheduler import Workers, batch_size, engine_memory, worker_count
+from collidecli.engine.scheduler import Workers, batch_size, default_memory_limit, engine_memory, worker_count
 from collidecli.errors import InputError
 from collidecli.importers.mesh_files import parts_kept_in
 from collidecli.scene.model import Model

@@ -11,10 +11,8 @@ from collidecli.commands.collision import check_frames, pose_batches
 from collidecli.commands.contact_totals import TOUCHES
 from collidecli.commands.python_api import motion_of
 from collidecli.commands.timing import TimingReport
-from collidecli.engine.device_model import DeviceModel, upload_model
-from collidecli.engine.pipeline import find_device
-from collidecli.engine.runtime.workspace import Workspace
-from collidecli.engine.sweep.stage import SweepStage, sweep_stage
+from collidecli.engine.device_model import upload_model
+from collidecli.engine.pipeline import find_device, load_stages, rows_within, sweep_stages
 from collidecli.errors import InputError
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
@@ -30,7 +28,7 @@ from collidecli.storage.field_cache import FieldCache
 
 CELLS_AT_ONCE = 4096
 MEMORY_LIMIT = 1 << 32
-"""Scratch memory for particles [bytes]."""
+"""Scratch memory and rows of a batch [bytes]."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -170,37 +168,19 @@ def sweep(
     ).checked()  # fmt: skip
     applied = contact.apply(model)
     device_model = upload_model(applied, find_device(device))
-    stage = sweep_stage(device_model, tolerance, motion.float_type, FieldCache(cache_dir, cache_limit))
-    found = _groups(stage, device_model, motion, contact)
+    store = FieldCache(cache_dir, cache_limit)
+    stages = sweep_stages(device_model, contact, tolerance, motion.float_type, store)
+    load_stages(stages, device_model.device)
+    found = consecutive_groups(
+        [
+            {stage.group.name: rows_within(stage, device_model, batch, MEMORY_LIMIT) for stage in stages}
+            for batch in pose_batches(motion, applied, CELLS_AT_ONCE, TimingReport(), with_next=True)
+        ]
+    )
     particles = _result(ParticleSweep, found[SOFT_SWEEP.name], model, motion) if SOFT_SWEEP.name in found else None
     elements = _result(SelfSweep, found[SELF_SWEEP.name], model, motion) if SELF_SWEEP.name in found else None
     rows = _result(Sweep, found[SWEEP.name], model, motion)
     return replace(rows, shape_path=tuple(model.shapes.path), particles=particles, elements=elements)
-
-
-def _groups(
-    stage: SweepStage, device_model: DeviceModel, motion: Motion, contact: ContactOptions
-) -> dict[str, GroupRows]:
-    """The groups of all frames; that of particles if there are any, that of elements with `self_contacts`."""
-    model = device_model.model
-    batches = pose_batches(motion, model, CELLS_AT_ONCE, TimingReport(), with_next=True)
-    if not len(model.particles):
-        return consecutive_groups([{SWEEP.name: stage.sweep(batch)[0]} for batch in batches])
-    from collidecli.engine.sweep.soft_stages import point_sweep_stage
-
-    points, workspace = point_sweep_stage(device_model, stage), Workspace(device_model.device, MEMORY_LIMIT)
-    elements = None
-    if contact.self_contacts:
-        from collidecli.engine.sweep.self_stage import self_sweep_stage
-
-        limits = contact.self_contacts, contact.self_contact_rings, contact.rest_distance, stage.sweeper.tolerance
-        elements = self_sweep_stage(device_model, *limits, motion.float_type)
-    blocks = []
-    for batch in batches:
-        blocks.append({SWEEP.name: stage.sweep(batch)[0], SOFT_SWEEP.name: points.sweep(batch, workspace)[0]})
-        if elements is not None:
-            blocks[-1][SELF_SWEEP.name] = elements.sweep(batch, MEMORY_LIMIT)
-    return consecutive_groups(blocks)
 
 
 def _result(kind: type[Found], rows: GroupRows, model: Model, motion: Motion) -> Found:

@@ -27,6 +27,7 @@ from collidecli.engine.runtime.warp_internals import compiled_files, has_v3
 
 def kernels() -> Iterator[wp.Kernel]:
     """Every kernel that a run may launch: of pairs of types first, as they take longest; then those of modules."""
+    from collidecli.engine.contacts.compaction import RowWriter
     from collidecli.engine.hydroelastic.blocks import voxel_kernels
     from collidecli.engine.narrowphase.dispatch import METHODS, collider
     from collidecli.engine.narrowphase.sub_pairs import SubPairKernels
@@ -46,6 +47,7 @@ def kernels() -> Iterator[wp.Kernel]:
                 for one in value.values() if isinstance(value, dict) else [value]:
                     yield from [one] if isinstance(one, wp.Kernel) else []
                     yield from one.kernels if isinstance(one, SubPairKernels) else []
+                    yield from [one.kernel] if isinstance(one, RowWriter) else []
 
 
 def build(path: str) -> int:

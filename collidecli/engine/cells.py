@@ -17,6 +17,7 @@ from collidecli.engine.geometry.real import Pose
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.shape_lanes import BOUND_NUMBERS, BOX_NUMBERS, bound_block, place_empty, place_lanes, read_ahead
+from collidecli.scene.model import Model
 
 # Blocks of cells: cells of one template whose instances of a shape are consecutive in memory, as lanes.
 #
@@ -119,6 +120,16 @@ class PoseBatch:
     body_pose: np.ndarray
     particle_position: np.ndarray | None = None
     has_step: np.ndarray | None = None
+
+
+def has_step(model: Model, batch: PoseBatch) -> np.ndarray:
+    """bool[cells]: the cells of a batch that have a step: a next frame in the batch, and in the episode."""
+    frame, world = np.divmod(batch.first_cell + np.arange(batch.cell_count), model.world_count)
+    frame = frame - batch.first_frame
+    found = frame + 1 < len(batch.body_pose)
+    if batch.has_step is not None:
+        found &= batch.has_step[np.minimum(frame, len(batch.has_step) - 1), world]
+    return found
 
 
 @wp.struct

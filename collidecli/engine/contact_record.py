@@ -149,6 +149,14 @@ def scan_counts(workspace: Workspace, candidates: Candidates, count: int, inexac
 
 
 @wp.func
+def start_of(end: wp.array[wp.int32], index: int) -> int:
+    """Start of an entry's rows, from an inclusive scan of the numbers of rows."""
+    if index > 0:
+        return end[index - 1]
+    return 0
+
+
+@wp.func
 def swap_contacts(contact: wp.array[ContactRecord], i: int, j: int):
     """Exchanges two contacts."""
     held = contact[i]

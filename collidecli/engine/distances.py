@@ -17,7 +17,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.candidates import CandidateList
-from collidecli.engine.cells import SINGLE_CELLS, BlockPairs, Chunk, ChunkCells, Instances, PairLanes
+from collidecli.engine.cells import Chunk, ChunkCells, Instances, PairLanes
 from collidecli.engine.contact_record import Candidates, new_candidates
 from collidecli.engine.device_model import (
     KIND_COUNT,
@@ -30,15 +30,15 @@ from collidecli.engine.device_model import (
 )
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.hydroelastic.pairs import Solids, distance_function, upload_solids
+from collidecli.engine.narrow_phase import NarrowPhase
 from collidecli.engine.narrowphase.collider import Collider, ColliderTable
 from collidecli.engine.narrowphase.dispatch import collider_of_kinds
 from collidecli.engine.nearest_triangles import Found, Queries, least_of_contacts
-from collidecli.engine.pipeline import CollisionPipeline, measure_surfaces, upload_surfaces
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel import kernel, load_kernels
 from collidecli.engine.runtime.kernel_cache import one_at_a_time
 from collidecli.engine.runtime.launch_queue import execute_steps
-from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
+from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
 from collidecli.errors import InputError
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
@@ -101,10 +101,8 @@ class PairDistances:
         others = {pair: collider_of_kinds(*pair, "gjk") for pair in kind_pairs - direct.keys()}
         others = {pair: each for pair, each in others.items() if ShapeType.PLANE not in pair}
         self._method = {pair: DIRECT if pair in direct else _search_of(*pair) for pair in plain_pairs}
-        self._apart = _Colliders(self._device_model, direct, UNLIMITED)
-        self._overlap = _Colliders(self._device_model, others, 0.0)
-        arguments, _ = upload_surfaces(self._device_model, self._overlap.pipeline.table, store)
-        self._overlap.pipeline.surfaces.update(arguments)
+        self._apart = _Colliders(self._device_model, direct, UNLIMITED, store)
+        self._overlap = _Colliders(self._device_model, others, 0.0, store)
         self._search: dict[str, wp.Kernel] = {}
         self._trees: Any = None
         names = set(self._method.values()) - {DIRECT}
@@ -113,9 +111,14 @@ class PairDistances:
 
             self._search = {name: KERNELS[name] for name in sorted(names)}
             self._trees = upload_trees(model, device)
-        kernels = [*self._apart.kernels(), *self._overlap.kernels(), least_of_contacts, *self._search.values()]
+        kernels = [
+            *self._apart.narrow_phase.kernels(),
+            *self._overlap.narrow_phase.kernels(),
+            least_of_contacts,
+            *self._search.values(),
+        ]
         load_kernels([*([] if has_own_memory(device) else [execute_steps]), *dict.fromkeys(kernels)], device)
-        measure_surfaces(self._overlap.pipeline.surfaces, self._device_model)
+        self._overlap.narrow_phase.measure_surfaces()
         self._local = threading.local()
 
     def measure(self, rows: np.ndarray, poses: np.ndarray) -> PairDistanceRows:
@@ -128,29 +131,33 @@ class PairDistances:
         rows = np.asarray(rows, np.int32).reshape(-1, 2)
         poses = np.asarray(poses, np.float64).reshape(-1, 2, 7)
         parts = [
-            self._measure(rows[first : first + ROWS_AT_ONCE], poses[first : first + ROWS_AT_ONCE])
+            part
             for first in range(0, len(rows), ROWS_AT_ONCE)
+            for part in self._measure(rows[first : first + ROWS_AT_ONCE], poses[first : first + ROWS_AT_ONCE])
         ]
         found = np.concatenate([np.zeros(0, Found.numpy_dtype()), *parts])
         distance, normal, point0 = found["distance"], found["normal"], found["point_a"]
         point1 = point0 + distance[:, None] * normal
         return PairDistanceRows(distance.copy(), normal.copy(), point0.copy(), point1, distance - found["lower"])
 
-    def _measure(self, rows: np.ndarray, poses: np.ndarray) -> np.ndarray:
-        """Found[N] of one batch; it is halved while it needs too much memory."""
-        workspace = getattr(self._local, "workspace", None)
-        if workspace is None:
-            workspace = self._local.workspace = Workspace(self._device_model.device, MEMORY_LIMIT)
-        try:
-            return self._batch(rows, poses, workspace)
-        except ChunkTooLarge as too_large:
-            self._local.workspace = None
-            if len(rows) == 1:
-                names = " and ".join(f"'{self._model.shapes.path[row]}'" for row in rows[0])
+    def _measure(self, rows: np.ndarray, poses: np.ndarray) -> list[np.ndarray]:
+        """Found[n] of each part of a batch that fits."""
+
+        def measure(begin: int, end: int) -> np.ndarray:
+            workspace = getattr(self._local, "workspace", None)
+            if workspace is None:
+                workspace = self._local.workspace = Workspace(self._device_model.device, MEMORY_LIMIT)
+            try:
+                return self._batch(rows[begin:end], poses[begin:end], workspace)
+            except ChunkTooLarge as too_large:
+                self._local.workspace = None
+                if end - begin > 1:
+                    raise
+                names = " and ".join(f"'{self._model.shapes.path[row]}'" for row in rows[begin])
                 needed = f"the distance of one pair needs {too_large.needed / 2**30:.1f} GiB of scratch memory"
                 raise InputError(needed, names, "simplify the meshes") from None
-        half = len(rows) // 2
-        return np.concatenate([self._measure(rows[:half], poses[:half]), self._measure(rows[half:], poses[half:])])
+
+        return parts_that_fit(len(rows), measure)
 
     def _batch(self, rows: np.ndarray, poses: np.ndarray, workspace: Workspace) -> np.ndarray:
         batch = _Batch(rows, poses, self._model.shapes.type, workspace)
@@ -179,7 +186,13 @@ class PairDistances:
 class _Colliders:
     """The colliders of some pairs of kinds, for plain surfaces: every shape has one gap and no margin."""
 
-    def __init__(self, device_model: DeviceModel, of_pair: dict[tuple[int, int], Collider], gap: float) -> None:
+    def __init__(
+        self,
+        device_model: DeviceModel,
+        of_pair: dict[tuple[int, int], Collider],
+        gap: float,
+        store: FieldStore | None,
+    ) -> None:
         self.of_pair = of_pair
         colliders = tuple(dict.fromkeys(of_pair.values()))
         self._number = np.full((KIND_COUNT, KIND_COUNT), -1, np.int32)
@@ -188,11 +201,7 @@ class _Colliders:
         device = device_model.device
         table = ColliderTable(colliders, wp.zeros(1, dtype=wp.int32, device=device), KIND_COUNT)
         plain = replace(device_model, margins=_margins(len(device_model.model.shapes), gap, device))
-        self.pipeline = CollisionPipeline(plain, NoBroadPhase(), table, np.dtype(np.float64))
-
-    def kernels(self) -> list[wp.Kernel]:
-        """The kernels of the colliders."""
-        return [kernel for each in self.pipeline.table.colliders for kernel in each.kernels]
+        self.narrow_phase = NarrowPhase.of(plain, table, store)
 
     def collide(
         self, batch: _Batch, left: np.ndarray, kinds: np.ndarray, certified: int, workspace: Workspace
@@ -206,29 +215,21 @@ class _Colliders:
         chosen = left[order]
         if not len(chosen):
             return chosen
-        ends = np.searchsorted(number[order], np.arange(len(self.pipeline.table.colliders) + 1)).tolist()
+        ends = np.searchsorted(number[order], np.arange(len(self.narrow_phase.table.colliders) + 1)).tolist()
         candidates, listed = batch.candidates(chosen, ends, workspace)
         chunk = Chunk(0, len(chosen), len(chosen), 1, ChunkCells(), batch.instances)
-        emitted, _ = self.pipeline.narrow_phase(chunk, candidates, listed, workspace)
+        emitted, _ = self.narrow_phase.collide(chunk, candidates, listed, workspace)
         queries = batch.queries(chosen, workspace)
-        arguments = [self.pipeline.device_model.rows, batch.instances, candidates, emitted.contact, queries, certified]
+        arguments = [
+            self.narrow_phase.device_model.rows,
+            batch.instances,
+            candidates,
+            emitted.contact,
+            queries,
+            certified,
+        ]
         workspace.launch(least_of_contacts, len(chosen), [*arguments, batch.found])
         return chosen
-
-
-class NoBroadPhase:
-    """Broad phase of a pipeline whose candidates are given."""
-
-    name = "none"
-    blocks = SINGLE_CELLS
-
-    def find(self, chunk: Chunk, workspace: Workspace) -> BlockPairs:
-        """Not available: `narrow_phase` alone is used."""
-        raise NotImplementedError
-
-    def kernels(self) -> list[wp.Kernel]:
-        """None."""
-        return []
 
 
 class _Batch:

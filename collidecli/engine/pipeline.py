@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ import warp as wp
 
 from collidecli.engine.broadphase.all_pairs import explicit
 from collidecli.engine.candidates import KERNELS as CANDIDATES
-from collidecli.engine.candidates import CandidateList, blocks_of_motion, expand, sample_bounds, world_offset
+from collidecli.engine.candidates import blocks_of_motion, expand, sample_bounds, world_offset
 from collidecli.engine.cells import (
     BlockPairs,
     BlockShape,
@@ -24,9 +24,9 @@ from collidecli.engine.cells import (
     transform_chunk,
     transform_shapes,
 )
-from collidecli.engine.contact_record import Candidates, ContactBuffer, ContactRecord, new_candidates, scan_counts
+from collidecli.engine.contact_record import new_candidates, scan_counts
 from collidecli.engine.contacts.compaction import (
-    COMPACT,
+    CONTACT_ROWS,
     compact_contacts,
     count_cells,
     keep_deepest,
@@ -34,13 +34,13 @@ from collidecli.engine.contacts.compaction import (
     touching_pairs,
 )
 from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, upload_model
-from collidecli.engine.narrowphase.collider import Bucket, ColliderBatch, ColliderTable
+from collidecli.engine.narrow_phase import NarrowPhase
 from collidecli.engine.narrowphase.dispatch import needed_colliders
 from collidecli.engine.runtime.device_stream import has_own_memory, keep_freed_memory
-from collidecli.engine.runtime.kernel import begin_loading, is_loaded, load_kernels
+from collidecli.engine.runtime.kernel import begin_loading, load_kernels
 from collidecli.engine.runtime.kernel_cache import initialize, one_at_a_time
 from collidecli.engine.runtime.launch_queue import execute_steps
-from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
+from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
 from collidecli.errors import InputError
 from collidecli.scene.arguments import plural
 from collidecli.scene.filters import allowed_pairs
@@ -55,13 +55,14 @@ from collidecli.scene.tables import (
     ContactBlock,
     ContactGroup,
     GroupRows,
+    consecutive_groups,
     groups_of_parts,
     pair_begins,
 )
 
 if TYPE_CHECKING:
     from collidecli.engine.contacts.reduction import Reduction
-    from collidecli.engine.geometry.signed_distance import FieldStore, SdfGrid
+    from collidecli.engine.geometry.signed_distance import FieldStore
     from collidecli.engine.hydroelastic.stage import HydroStage
     from collidecli.scene.hydroelastic import HydroShapes
     from collidecli.scene.model import Model
@@ -222,6 +223,36 @@ def joining_bytes(result_bytes: int, with_groups: bool = False) -> int:
     return result_bytes * (7 if with_groups else 5) // 4
 
 
+def rows_within(stage: GroupStage, device_model: DeviceModel, batch: PoseBatch, memory_limit: int) -> GroupRows:
+    """Rows of a group in a batch within `memory_limit` bytes of scratch and result.
+
+    The cells, and the units of one cell, are collided in as few parts as the limit allows. Raises ChunkTooLarge, with
+    the bytes that are needed, where a single unit does not fit.
+    """
+    name, result_bytes = stage.group.name, 0
+
+    def of_cells(first: int, last: int) -> GroupRows:
+        cells = replace(batch, first_cell=batch.first_cell + first, cell_count=last - first)
+
+        def of_units(begin: int, end: int) -> GroupRows:
+            nonlocal result_bytes
+            left = memory_limit - joining_bytes(result_bytes, with_groups=True)
+            workspace = Workspace(device_model.device, left, exact=True)
+            try:
+                chunk = transform_chunk(device_model, cells, workspace)
+                rows, _ = stage.collide_part(chunk, cells, workspace, begin, end)
+            except ChunkTooLarge as too_large:
+                raise ChunkTooLarge(memory_limit - left + too_large.needed) from None
+            result_bytes += rows.nbytes
+            return rows
+
+        if cells.cell_count > 1:
+            return of_units(0, stage.width)
+        return groups_of_parts([{name: part} for part in parts_that_fit(stage.width, of_units)])[name]
+
+    return consecutive_groups([{name: part} for part in parts_that_fit(batch.cell_count, of_cells)])[name]
+
+
 def joined_parts(parts: list[ContactBlock]) -> ContactBlock:
     """One block of one cell from blocks of its consecutive candidates; the columns of `parts` are emptied."""
     if len(parts) == 1:
@@ -236,21 +267,17 @@ def joined_parts(parts: list[ContactBlock]) -> ContactBlock:
 class CollisionPipeline:
     """A broad phase and the pair colliders of a model. It has no scratch memory: any number of threads may share it.
 
-    max_contacts_per_pair: 0 is no limit. reduction: None keeps all contacts. surfaces: arguments of the colliders of
-    sub-pairs, by name (see pipeline_builder). field_seconds: time to build or load signed distance fields [s].
-    hydro: the hydroelastic pairs, which have no other contacts; None for none. notes: warnings about the scene.
-    group_stages: of groups beside the rigid contacts. on_demand: the kernel of a collider without sub-pairs is compiled
-    when the collider first has a candidate, in no stage's time. touch_only: the group `touches` in place of contacts.
+    reduction: None keeps all contacts. hydro: the hydroelastic pairs, which have no other contacts; None for none.
+    notes: warnings about the scene. group_stages: of groups beside the rigid contacts. on_demand: the kernel of a
+    collider without sub-pairs is compiled when the collider first has a candidate, in no stage's time. touch_only: the
+    group `touches` in place of contacts.
     """
 
     device_model: DeviceModel
     broad_phase: BroadPhase
-    table: ColliderTable
+    narrow_phase: NarrowPhase
     float_type: np.dtype
-    max_contacts_per_pair: int = 0
     reduction: Reduction | None = None
-    surfaces: dict[str, Any] = field(default_factory=dict)
-    field_seconds: float = 0.0
     hydro: HydroStage | None = None
     notes: tuple[str, ...] = ()
     group_stages: tuple[GroupStage, ...] = ()
@@ -300,51 +327,29 @@ class CollisionPipeline:
         a single candidate or the contacts do not fit.
         """
         pairs, report = self._host_pairs(batch, memory_limit)
-        parts: list[ContactBlock] = []
-        done, size, result_bytes = 0, max(1, len(pairs)), 0
+        with_groups, result_bytes = self.hydro is not None, 0
         workspace = None
-        while done < len(pairs) or not parts:
-            left = memory_limit - pairs.nbytes - joining_bytes(result_bytes, self.hydro is not None)
+
+        def collide(begin: int, end: int) -> tuple[ContactBlock, ChunkReport]:
+            nonlocal workspace, result_bytes
+            left = memory_limit - pairs.nbytes - joining_bytes(result_bytes, with_groups)
             workspace = workspace or Workspace(self.device_model.device, left, exact=True)
             workspace.memory_limit = left
-            part = pairs[done : done + size]
             try:
-                block, part_report = self._collide_part(batch, part, workspace)
+                block, part_report = self._collide_part(batch, pairs[begin:end], workspace)
             except ChunkTooLarge as too_large:
                 workspace = None
-                if len(part) <= 1:
-                    all_bytes = result_bytes * len(pairs) // max(done, 1)
-                    results = joining_bytes(all_bytes, self.hydro is not None)
-                    raise ChunkTooLarge(pairs.nbytes + results + too_large.needed) from None
-                size = len(part) // 2
-                continue
-            parts.append(block)
-            report = report.plus(part_report)
-            done += len(part)
+                results = joining_bytes(result_bytes * len(pairs) // max(begin, 1), with_groups)
+                raise ChunkTooLarge(pairs.nbytes + results + too_large.needed) from None
             result_bytes += block.nbytes
-        block = joined_parts(parts)
+            return block, part_report
+
+        parts = parts_that_fit(len(pairs), collide)
+        block = joined_parts([part for part, _ in parts])
         for stage in self.group_stages:
             left = memory_limit - joining_bytes(block.nbytes)
-            block.groups[stage.group.name] = self._group_in_parts(stage, batch, left)
-        return block, report
-
-    def _group_in_parts(self, stage: GroupStage, batch: PoseBatch, memory_limit: int) -> GroupRows:
-        """Rows of a group in one cell within `memory_limit` bytes of scratch and result, found in parts."""
-        parts: list[GroupRows] = []
-        done, size = 0, stage.width
-        while done < stage.width:
-            left = memory_limit - joining_bytes(sum(part.nbytes for part in parts), with_groups=True)
-            workspace = Workspace(self.device_model.device, left, exact=True)
-            try:
-                chunk = transform_chunk(self.device_model, batch, workspace)
-                parts.append(stage.collide_part(chunk, batch, workspace, done, min(done + size, stage.width))[0])
-            except ChunkTooLarge as too_large:
-                if size == 1:
-                    raise ChunkTooLarge(memory_limit - left + too_large.needed) from None
-                size //= 2
-                continue
-            done += size
-        return groups_of_parts([{stage.group.name: part} for part in parts])[stage.group.name]
+            block.groups[stage.group.name] = rows_within(stage, self.device_model, batch, left)
+        return block, reduce(ChunkReport.plus, (part_report for _, part_report in parts), report)
 
     def _host_pairs(self, batch: PoseBatch, memory_limit: int) -> tuple[np.ndarray, ChunkReport]:
         """The candidates of a batch of one cell on the host, int32[P, 2] slots; their scratch is free afterwards."""
@@ -384,17 +389,18 @@ class CollisionPipeline:
             split = self.hydro.split(chunk, pairs, workspace)
             pairs = split.others
             report.candidate_count += split.hydro.count
-        buckets = self.table.of_kinds, self.table.kind_count, max(1, len(self.table.colliders))
+        table = self.narrow_phase.table
+        buckets = table.of_kinds, table.kind_count, max(1, len(table.colliders))
         listed = expand(self.device_model, chunk, pairs, buckets, "candidate", workspace)
         if self.on_demand:
             clock.end("narrow_phase")
             workspace.finish()
-            report.compiling += self._compile_used(listed)
+            report.compiling += self.narrow_phase.load_used(listed)
             clock.skip()
         count = listed.count
         report.candidate_count += count
         candidates = new_candidates(workspace, listed.pair, listed.row, count)
-        emitted, inexact = self.narrow_phase(chunk, candidates, listed, workspace)
+        emitted, inexact = self.narrow_phase.collide(chunk, candidates, listed, workspace)
         if self.touch_only:
             clock.end("narrow_phase")
             block = touching_pairs(chunk, candidates, count, listed.cell_end, self.float_type, workspace)
@@ -410,7 +416,7 @@ class CollisionPipeline:
         # Without a reduction the scan executes with the launches of the colliders, in their stage.
         total, report.inexact_count = scan_counts(workspace, candidates, count, inexact)
         clock.end("narrow_phase" if self.reduction is None else "reduction")
-        is_limited = self.max_contacts_per_pair > 0
+        is_limited = self.narrow_phase.max_contacts_per_pair > 0
         block = compact_contacts(
             self.device_model, chunk, candidates, count, listed.cell_end, total, emitted, self.float_type, workspace,
             scale, is_limited,
@@ -427,99 +433,16 @@ class CollisionPipeline:
             clock.end("narrow_phase")
         return block
 
-    def _compile_used(self, listed: CandidateList) -> tuple[tuple[float, float], ...]:
-        """Compiles the kernels of the colliders that have candidates; begin and end of the time it took, if any."""
-        starts = zip(pairwise(listed.starts), pairwise(listed.pair_starts), strict=True)
-        # Without colliders there is one bucket.
-        counted = zip(self.table.colliders, starts, strict=False)
-        used = [collider.kernel for collider, counts in counted if any(begin < end for begin, end in counts)]
-        missing = [one for one in used[::-1] if not is_loaded(one, self.device_model.device)]
-        if not missing:
-            return ()
-        begin = time.perf_counter()
-        load_kernels(missing, self.device_model.device)
-        return ((begin, time.perf_counter()),)
-
     def kernels(self) -> list[wp.Kernel]:
         """All kernels of this pipeline, by increasing compile time."""
         kernels = [] if has_own_memory(self.device_model.device) else [execute_steps]
-        kernels += [*ALWAYS, COMPACT[np.dtype(self.float_type)]]
-        for collider in self.table.colliders:
-            kernels += collider.sub_pair_kernels.kernels if collider.sub_pair_kernels else []
-        if self.max_contacts_per_pair:
-            kernels.append(keep_deepest)
-        if self.reduction is not None:
-            kernels += self.reduction.kernels()
-        kernels += dict.fromkeys(
-            collider.feature_remapping for collider in self.table.colliders if collider.feature_remapping is not None
-        )
-        kernels += dict.fromkeys(
-            collider.region_depths for collider in self.table.colliders if collider.region_depths is not None
-        )
-        colliders = sorted(self.table.colliders, key=lambda collider: collider.may_be_inexact)
+        kernels += [*ALWAYS, CONTACT_ROWS[np.dtype(self.float_type)].kernel]
+        kernels += [keep_deepest] if self.narrow_phase.max_contacts_per_pair else []
+        kernels += [] if self.reduction is None else self.reduction.kernels()
         kernels += [] if self.hydro is None else self.hydro.kernels()
         kernels += [kernel for stage in self.group_stages for kernel in stage.kernels()]
-        return [*dict.fromkeys(kernels), *self.broad_phase.kernels(), *(collider.kernel for collider in colliders)]
-
-    def narrow_phase(
-        self, chunk: Chunk, candidates: Candidates, listed: CandidateList, workspace: Workspace
-    ) -> tuple[ContactBuffer, wp.array | None]:
-        """Sets the fields of each candidate except `end`; returns the buffer and the count of inexact pairs, if any."""
-        if listed.count == 0:
-            return workspace.struct(ContactBuffer), None
-        order, starts = listed.order, listed.starts
-        sizes = [end - start for start, end in pairwise(starts)]
-        needed = [size * collider.max_contacts for size, collider in zip(sizes, self.table.colliders, strict=True)]
-        shared = [self.device_model.rows, self.device_model.margins, chunk.instances, candidates]
-        sub_pairs = {}
-        for index, collider in enumerate(self.table.colliders):
-            if collider.sub_pair_kernels and sizes[index]:
-                bucket = ColliderBatch(collider, shared, self.surfaces, order, starts[index], sizes[index])
-                sub_pairs[index] = collider.sub_pair_kernels.find(bucket, workspace)
-                needed[index] = sub_pairs[index].rows
-        first_rows = [0, *accumulate(needed)]
-        contact = workspace.array("emitted_contact", first_rows[-1], ContactRecord)
-        inexact = workspace.array("inexact_count", 1, wp.int32)
-        may_be_inexact = any(
-            collider.may_be_inexact and n for n, collider in zip(sizes, self.table.colliders, strict=True)
-        )
-        if may_be_inexact:
-            workspace.fill(inexact, 0)
-        limit = self.max_contacts_per_pair
-        emitted = workspace.struct(ContactBuffer, contact=contact)
-        for index, collider in enumerate(self.table.colliders):
-            size, start, first_row = sizes[index], starts[index], first_rows[index]
-            if not size:
-                continue
-            if collider.sub_pair_kernels:
-                bucket = ColliderBatch(collider, shared, self.surfaces, order, start, size)
-                collider.sub_pair_kernels.collide(
-                    bucket, sub_pairs[index], (contact, first_row), limit, inexact, workspace
-                )
-                continue
-            bucket = workspace.struct(
-                Bucket,
-                order=order,
-                start=start,
-                first_pair=listed.pair_starts[index],
-                limit=limit,
-                inexact=inexact,
-            )
-            emitted = workspace.struct(
-                ContactBuffer, contact=contact, start=first_row, most=collider.max_contacts, pair_count=size
-            )
-            if collider.by_pairs:
-                parts = chunk.lanes if workspace.has_own_memory else 1
-                count = listed.pair_starts[index + 1] - listed.pair_starts[index]
-                of_lanes = [listed.lanes, chunk.lanes.bit_length() - 1, parts]
-                workspace.launch(collider.kernel, count * parts, [*shared, *of_lanes, bucket, emitted])
-                continue
-            workspace.launch(collider.kernel, size, [*shared, bucket, emitted])
-            if collider.feature_remapping is not None:
-                workspace.launch(
-                    collider.feature_remapping, size, [self.device_model.rows, candidates, bucket, emitted]
-                )
-        return emitted, inexact if may_be_inexact else None
+        kernels += [*self.broad_phase.kernels(), *self.narrow_phase.kernels()]
+        return list(dict.fromkeys(kernels))
 
 
 # Construction of a pipeline from a model and a sample of its motion.
@@ -612,26 +535,22 @@ def build_pipeline(
     method = "touch" if contact_options.touch_only else contact_options.narrow_phase
     kind_pairs = _kind_pairs(device_model, template_pairs, hydro)
     table = needed_colliders(kind_pairs, method, device)
-    surfaces, field_seconds = upload_surfaces(device_model, table, store)
     pipeline = CollisionPipeline(
         device_model,
         _broad_phase(choice.name, device_model, template_pairs, sample_poses),
-        table,
+        NarrowPhase.of(device_model, table, store, contact_options.max_contacts_per_pair),
         np.dtype(float_type),
-        contact_options.max_contacts_per_pair,
         _reduction(contact_options, kind_pairs, device),
-        surfaces,
-        field_seconds,
         _hydro_stage(hydro, device_model, contact_options),
         (*no_effect_notes(device_model.model, contact_options, hydro), *hydro.notes),
-        _group_stages(device_model, contact_options, sample_poses, float_type),
+        _group_stages(device_model, contact_options, sample_poses, float_type, store),
         on_demand and not has_own_memory(device),
         contact_options.touch_only,
     )
     # Colliders, last in the list, compile longest: they start first, so that no core is idle at the end.
     later = [each.kernel for each in table.colliders if each.sub_pair_kernels is None] if pipeline.on_demand else []
     load_kernels([kernel for kernel in pipeline.kernels()[::-1] if kernel not in later], device)
-    measure_surfaces(surfaces, device_model)
+    pipeline.narrow_phase.measure_surfaces()
     return pipeline, choice
 
 
@@ -640,22 +559,61 @@ def _group_stages(
     options: ContactOptions,
     sample_poses: Callable[[], np.ndarray],
     float_type: np.dtype,
+    store: FieldStore | None,
 ) -> tuple[GroupStage, ...]:
     """The stages of the groups that the model and the options have."""
+    stages: list[GroupStage] = []
+    if len(device_model.model.particles):
+        from collidecli.engine.particles.soft_contacts import soft_contacts_of
+
+        poses = sample_poses()
+        with_elements = options.soft_elements == "all"
+        soft = soft_contacts_of(device_model, options.soft_gap, with_elements, poses[len(poses) // 2], float_type)
+        stages.append(soft)
+        if options.self_contacts:
+            from collidecli.engine.particles.self_contacts import SelfContacts
+
+            stages.append(SelfContacts(device_model, _self_limits(options), float_type))
+    swept = sweep_stages(device_model, options, options.sweep_tolerance, float_type, store) if options.sweep else ()
+    return (*stages, *swept)
+
+
+def sweep_stages(
+    device_model: DeviceModel,
+    options: ContactOptions,
+    tolerance: float,
+    float_type: np.dtype,
+    store: FieldStore | None = None,
+) -> tuple[GroupStage, ...]:
+    """The stages of contacts between frames: of shapes, of particles and triangles with shapes, and with
+    `self_contacts` of cloths and soft bodies with themselves.
+
+    tolerance: they touch at this distance or less [m]. store: cache of signed distance fields.
+    """
+    from collidecli.engine.sweep.stage import sweep_stage
+
+    shapes = sweep_stage(device_model, tolerance, float_type, store)
     if not len(device_model.model.particles):
-        return ()
-    from collidecli.engine.particles.soft_contacts import soft_contacts_of
+        return (shapes,)
+    from collidecli.engine.sweep.soft_stages import point_sweep_stage
 
-    poses = sample_poses()
-    with_elements = options.soft_elements == "all"
-    soft = soft_contacts_of(device_model, options.soft_gap, with_elements, poses[len(poses) // 2], float_type)
+    points = point_sweep_stage(device_model, shapes)
     if not options.self_contacts:
-        return (soft,)
-    from collidecli.engine.particles.self_contacts import self_contacts_of
+        return shapes, points
+    from collidecli.engine.particles.self_sweep import SelfSweepStage
 
-    limits = options.self_contacts, options.self_contact_rings, options.rest_distance
-    own = self_contacts_of(device_model, *limits, float_type)
-    return soft, own
+    return shapes, points, SelfSweepStage(device_model, _self_limits(options), float_type, tolerance)
+
+
+@one_at_a_time
+def load_stages(stages: Sequence[GroupStage], device: wp.Device) -> None:
+    """Compiles and loads the kernels with which `rows_within` finds the rows of stages without a pipeline."""
+    queue = [] if has_own_memory(device) else [execute_steps]
+    load_kernels([*queue, transform_shapes, *(kernel for stage in stages for kernel in stage.kernels())], device)
+
+
+def _self_limits(options: ContactOptions) -> tuple[float, int, float]:
+    return options.self_contacts, options.self_contact_rings, options.rest_distance
 
 
 def _reduction(options: ContactOptions, kind_pairs: set[tuple[int, int]], device: wp.Device) -> Reduction | None:
@@ -672,67 +630,6 @@ def _hydro_stage(hydro: HydroShapes, device_model: DeviceModel, options: Contact
     from collidecli.engine.hydroelastic.stage import hydro_stage
 
     return hydro_stage(device_model, hydro, options)
-
-
-def upload_surfaces(
-    device_model: DeviceModel, table: ColliderTable, store: FieldStore | None
-) -> tuple[dict[str, Any], float]:
-    """Further arguments of the colliders of sub-pairs, by name, and the time for signed distance fields [s].
-
-    The clearance of meshes is not measured yet (`measure_surfaces`), since that needs kernels.
-    """
-    model, device = device_model.model, device_model.device
-    surfaces: dict[str, Any] = dict.fromkeys(
-        collider.sub_pair_kernels.surfaces for collider in table.colliders if collider.sub_pair_kernels
-    )
-    if surfaces.keys() & {"meshes", "measured_meshes", "meshes_and_heightfields"}:
-        from collidecli.engine.geometry.meshes import upload_meshes
-
-        surfaces["meshes"] = upload_meshes(model.meshes, device)
-    if surfaces.keys() & {"heightfields", "meshes_and_heightfields"}:
-        from collidecli.engine.geometry.heightfields import upload_heightfields
-
-        surfaces["heightfields"] = upload_heightfields(model.heightfields, device)
-    if surfaces.keys() & {"solids", "measured_solids"}:
-        from collidecli.engine.narrowphase.triangles.heightfield_solid import upload_solids
-
-        surfaces["solids"] = upload_solids(device_model)
-    start = time.perf_counter()
-    if "fields" in surfaces:
-        surfaces["fields"] = _fields(device_model, store)
-    return surfaces, time.perf_counter() - start
-
-
-def measure_surfaces(surfaces: dict[str, Any], device_model: DeviceModel) -> None:
-    """Sets the surfaces that contain meshes with their clearance; its kernel must be compiled."""
-    if surfaces.keys() & {"measured_meshes", "meshes_and_heightfields"}:
-        from collidecli.engine.geometry.bounds import measure_clearance
-
-        surfaces["measured_meshes"] = measure_clearance(
-            surfaces["meshes"], device_model.model.meshes, device_model.device
-        )
-    if "measured_solids" in surfaces:
-        from collidecli.engine.narrowphase.triangles.heightfield_solid import measured
-
-        surfaces["measured_solids"] = measured(surfaces["solids"], device_model.device)
-    if "meshes_and_heightfields" in surfaces:
-        from collidecli.engine.narrowphase.triangles.heightfield_solid import Surfaces
-
-        both = surfaces["meshes_and_heightfields"] = Surfaces()
-        both.meshes, both.heightfields = surfaces["measured_meshes"], surfaces["heightfields"]
-
-
-def _fields(device_model: DeviceModel, store: FieldStore | None) -> wp.array:
-    from collidecli.engine.geometry.signed_distance import field_of
-    from collidecli.engine.narrowphase.signed_distance import upload_fields
-
-    model, device = device_model.model, device_model.device
-    grids: dict[str, SdfGrid] = {}
-    for number, shape in enumerate(model.sdfs):
-        if shape.field_key not in grids:
-            where = f"shape '{model.shapes.path[int(np.argmax(model.shapes.sdf == number))]}'"
-            grids[shape.field_key] = field_of(shape, device, store, where)
-    return upload_fields(model, device_model.rows, [grids[shape.field_key] for shape in model.sdfs], device)
 
 
 def _broad_phase(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -352,15 +352,19 @@ def group_words(name: str) -> str:
     return name.replace("_", " ")
 
 
+def no_columns(columns: Iterable[Column], float_type: np.dtype) -> dict[str, np.ndarray]:
+    """Columns without rows."""
+    return {
+        column.name: np.zeros((0, column.width) if column.width > 1 else 0, column.dtype_for(float_type))
+        for column in columns
+    }
+
+
 def no_rows(group: ContactGroup, cell_count: int, float_type: np.dtype) -> GroupRows:
     """Rows of `cell_count` cells without contacts."""
-
-    def empty(column: Column) -> np.ndarray:
-        return np.zeros((0, column.width) if column.width > 1 else 0, column.dtype_for(float_type))
-
-    columns = {column.name: empty(column) for column in group.columns}
-    lists = {held.column.name: (np.zeros(0, np.int64), empty(held.column)) for held in group.lists}
-    return GroupRows(np.zeros(cell_count, np.int64), columns, lists)
+    values = no_columns((held.column for held in group.lists), float_type)
+    lists = {name: (np.zeros(0, np.int64), empty) for name, empty in values.items()}
+    return GroupRows(np.zeros(cell_count, np.int64), no_columns(group.columns, float_type), lists)
 
 
 def shapes_of(groups: Mapping[str, GroupRows], name: str) -> tuple[np.ndarray, ...]:

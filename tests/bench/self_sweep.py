@@ -12,9 +12,9 @@ import numpy as np
 
 from collidecli.engine.cells import PoseBatch, transform_chunk
 from collidecli.engine.device_model import upload_model
+from collidecli.engine.particles.self_sweep import SelfSweepStage
 from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.engine.sweep.self_stage import self_sweep_stage
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import DEFAULT_SWEEP_TOLERANCE
 from tests.support.meshes import grid
@@ -52,7 +52,7 @@ def main() -> None:
     device_model = upload_model(model, device)
     poses = np.broadcast_to(model.resting_poses(), (FRAMES, *model.resting_poses().shape))
     for name, positions, limit in motions(vertices):
-        stage = self_sweep_stage(device_model, limit, 1, limit, DEFAULT_SWEEP_TOLERANCE, np.dtype(np.float64))
+        stage = SelfSweepStage(device_model, (limit, 1, limit), np.dtype(np.float64), DEFAULT_SWEEP_TOLERANCE)
         batch = PoseBatch(0, FRAMES, 0, poses, positions[:, None])
         workspace = Workspace(device, 1 << 33)
         chunk = transform_chunk(device_model, batch, workspace)

@@ -21,7 +21,7 @@ from collidecli.engine.cells import PoseBatch
 from collidecli.engine.device_model import upload_model
 from collidecli.engine.distances import PairDistances
 from collidecli.engine.pipeline import find_device
-from collidecli.engine.sweep.advancement import UNDECIDED
+from collidecli.engine.sweep.motion import UNDECIDED
 from collidecli.engine.sweep.stage import SweepStage, sweep_stage
 from collidecli.scene.model import Model
 from collidecli.scene.options import DEFAULT_SWEEP_TOLERANCE

@@ -10,11 +10,10 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.chunking import default_memory_limit
 from collidecli.engine.pipeline import STAGES, CollisionPipeline, find_device
 from collidecli.engine.runtime import device_stream
 from collidecli.engine.runtime.device_stream import has_own_memory
-from collidecli.engine.scheduler import Workers, batch_size, engine_memory, worker_count
+from collidecli.engine.scheduler import Workers, batch_size, default_memory_limit, engine_memory, worker_count
 from tests.gpu.first import Run
 from tests.gpu.timing_scenes import cases
 from tests.support.device_scenes import Scene

@@ -95,7 +95,7 @@ def candidates_of(pipeline: CollisionPipeline, poses: np.ndarray) -> np.ndarray:
     most = pipeline.broad_phase.blocks
     chunk = transform_chunk(pipeline.device_model, PoseBatch(0, cells, 0, poses), workspace, most)
     found = pipeline.broad_phase.find(chunk, workspace)
-    table = pipeline.table
+    table = pipeline.narrow_phase.table
     buckets = table.of_kinds, table.kind_count, max(1, len(table.colliders))
     listed = expand(pipeline.device_model, chunk, found, buckets, "candidate", workspace)
     cell = np.repeat(np.arange(cells), np.diff(workspace.host(listed.cell_end, cells), prepend=0))

@@ -10,8 +10,7 @@ import psutil
 import pytest
 
 from collidecli import system_resources
-from collidecli.engine.chunking import default_memory_limit
-from collidecli.engine.scheduler import worker_count
+from collidecli.engine.scheduler import default_memory_limit, worker_count
 from collidecli.system_resources import free_memory, private_memory, processor_count
 
 MIB = 1 << 20

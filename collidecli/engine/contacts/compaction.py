@@ -1,6 +1,6 @@
 """Compaction of a chunk's emitted contacts to the columns of the contact set, in canonical order and world frame."""
 
-from functools import cache
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from collidecli.engine.geometry.real import (
 )
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.tables import FRICTION_SCALE, RIGID_COLUMNS, TOUCHES, ContactBlock, GroupRows
+from collidecli.scene.tables import FRICTION_SCALE, RIGID_COLUMNS, TOUCHES, Column, ContactBlock, GroupRows, no_columns
 
 PER_THREAD = 256
 """Candidates or contacts of one thread on the CPU: many vectors of lanes."""
@@ -35,11 +35,60 @@ AHEAD = 8
 """Contacts between one that is written and one whose record is requested from memory."""
 
 
+_VECTORS = {
+    (np.dtype(np.float32), 3): wp.vec3f, (np.dtype(np.float64), 3): wp.vec3d, (np.dtype(np.float32), 4): wp.vec4f,
+    (np.dtype(np.int32), 3): wp.vec3i, (np.dtype(np.int32), 4): wp.vec4i,
+}  # fmt: skip
+
+
+class RowWriter:
+    """Columns of a table on a device, and the kernel that writes its rows, for recorded motions of one float type.
+
+    name: of the Warp struct with an array a column, and prefix of its arrays' names in workspaces. elements: Warp type
+    of the rows of each column. row_bytes: size of a row [bytes]. kernel_of: the kernel, whose last argument is the
+    struct, by the struct and the type of the points of the motion.
+    """
+
+    def __init__(
+        self, name: str, columns: Sequence[Column], float_type: np.dtype, kernel_of: Callable[[Any, Any], wp.Kernel]
+    ) -> None:
+        types = {column.name: (column.dtype_for(float_type), column.width) for column in columns}
+        self.name = f"{name}{8 * float_type.itemsize}"
+        self.elements: dict[str, Any] = {
+            key: wp.dtype_from_numpy(dtype) if width == 1 else _VECTORS[dtype, width]
+            for key, (dtype, width) in types.items()
+        }
+        fields = {key: wp.array[element] for key, element in self.elements.items()}
+        self.struct: Any = wp.struct(type(self.name, (), {"__annotations__": fields, "__module__": __name__}))
+        self.row_bytes = sum(width * dtype.itemsize for dtype, width in types.values())
+        self.kernel = kernel_of(self.struct, _VECTORS[float_type, 3])
+
+    def write(self, threads: int, arguments: list[Any], count: int, workspace: Workspace) -> dict[str, np.ndarray]:
+        """The columns of `count` rows, filled when `workspace.finish` returns.
+
+        Raises ChunkTooLarge where they exceed the limit.
+        """
+        workspace.check(count * self.row_bytes)
+        columns, arrays = workspace.table(self.name, self.struct, count, self.elements)
+        workspace.launch(self.kernel, threads if count else 0, [*arguments, columns])
+        # Copies, since the next chunk reuses the scratch.
+        return {key: workspace.copied(array, count) for key, array in arrays.items()}
+
+
+def row_writers(
+    name: str, columns: Sequence[Column], kernel_of: Callable[[Any, Any], wp.Kernel]
+) -> dict[np.dtype, RowWriter]:
+    """The writer of a table for each float type of recorded motions."""
+    types = np.dtype(np.float32), np.dtype(np.float64)
+    return {float_type: RowWriter(name, columns, float_type, kernel_of) for float_type in types}
+
+
 @kernel
-def count_cells(candidate_end: wp.array[wp.int32], end: wp.array[wp.int32], cell_end: wp.array[wp.int32]):
-    """One thread per cell: the end of its contacts, from the ends of its candidates and of their contacts."""
+def count_cells(candidate_end: wp.array[wp.int32], width: int, end: wp.array[wp.int32], cell_end: wp.array[wp.int32]):
+    """One thread per cell: the end of its contacts, from the ends of the candidates of each of its `width` units and of
+    the contacts of each candidate."""
     cell = wp.tid()
-    last = candidate_end[cell] - 1
+    last = candidate_end[(cell + 1) * width - 1] - 1
     cell_end[cell] = 0
     if last >= 0:
         cell_end[cell] = end[last]
@@ -54,19 +103,6 @@ def offset_in_body(rows: ShapeRows, chunk: ChunkCells, cell: int, row: int, poin
     pose = body_pose_of(chunk, cell, body)
     offset = point_world - wp.transform_get_translation(pose)
     return wp.vec3f(wp.quat_rotate_inv(wp.transform_get_rotation(pose), offset))
-
-
-def _columns(name: str, point: Any) -> Any:
-    """Struct of the columns of the contact set (`scene.tables.RIGID_COLUMNS`). point: type of its points."""
-    fields = dict.fromkeys(("shape0", "shape1"), wp.array(dtype=wp.int32))
-    fields |= {"distance": wp.array(dtype=wp.float32), "normal": wp.array(dtype=wp.vec3f)}
-    fields |= dict.fromkeys(("point0", "point1"), wp.array(dtype=point))
-    fields |= dict.fromkeys(("offset0", "offset1"), wp.array(dtype=wp.vec3f))
-    fields |= dict.fromkeys(("feature0", "feature1"), wp.array(dtype=wp.int32))
-    return struct_type(name, fields | {"kind": wp.array(dtype=wp.uint8)}, __name__)
-
-
-Columns32, Columns64 = _columns("Columns32", wp.vec3f), _columns("Columns64", wp.vec3d)
 
 
 @wp.struct
@@ -283,10 +319,10 @@ def _writing(number: str) -> str:
 {EPILOGUE}"""
 
 
-def compaction_kernel(columns_type: Any, number: str) -> wp.Kernel:
-    """The kernel that writes the columns; `number` is the C++ type of the recorded motion's numbers."""
+def compaction_kernel(columns_type: Any, point_type: Any) -> wp.Kernel:
+    """The kernel that writes the columns."""
 
-    @wp.func_native(_writing(number))
+    @wp.func_native(_writing("float" if point_type is wp.vec3f else "double"))
     def write_contacts(
         rows: ShapeRows,
         chunk: ChunkCells,
@@ -339,17 +375,7 @@ def write_scales(
         friction_scale[slot] = wp.where(feature0[slot] == ANCHOR, scale[thread][1], scale[thread][0])
 
 
-COMPACT = {
-    np.dtype(np.float32): compaction_kernel(Columns32, "float"),
-    np.dtype(np.float64): compaction_kernel(Columns64, "double"),
-}
-_COLUMNS = {np.dtype(np.float32): Columns32, np.dtype(np.float64): Columns64}
-_VECTOR = {np.dtype(np.float32): wp.vec3f, np.dtype(np.float64): wp.vec3d}
-
-
-def row_bytes(float_type: np.dtype) -> int:
-    """Size of one contact in all columns [bytes]."""
-    return sum(column.width * column.dtype_for(float_type).itemsize for column in RIGID_COLUMNS)
+CONTACT_ROWS = row_writers("Columns", RIGID_COLUMNS, compaction_kernel)
 
 
 def compact_contacts(
@@ -371,14 +397,14 @@ def compact_contacts(
     contacts. scale: friction scales where moments are matched, vec2f per candidate; written as a further column.
     limited: whether some emitted contacts may not be kept.
     """
-    layout, float_type = device_model.layout, np.dtype(float_type)
-    workspace.check(total * row_bytes(float_type))
+    writer = CONTACT_ROWS[np.dtype(float_type)]
+    workspace.check(total * writer.row_bytes)
     others = {"cell_end": (chunk.cell_count, wp.int32)}
     if scale is not None:
         others[FRICTION_SCALE.name] = (total, wp.float32)
-    columns, arrays = workspace.packed_table("column", _COLUMNS[float_type], total, _elements(float_type), others)
+    columns, arrays = workspace.packed_table("column", writer.struct, total, writer.elements, others)
     cell_end = arrays.pop("cell_end")
-    workspace.launch(count_cells, chunk.cell_count, [candidate_cell_end, candidates.end, cell_end])
+    workspace.launch(count_cells, chunk.cell_count, [candidate_cell_end, 1, candidates.end, cell_end])
     rows = device_model.rows
     if limited:
         workspace.launch(keep_deepest, candidate_count, [rows, candidates, emitted])
@@ -386,8 +412,8 @@ def compact_contacts(
     per_thread = 1 if workspace.has_own_memory else PER_THREAD
     arguments = [rows, device_model.margins, candidates, emitted, sources, per_thread, candidate_count]
     workspace.launch(list_contacts, -(-candidate_count // per_thread), arguments)
-    shared = [rows, layout, chunk.cells, chunk.instances, candidates, emitted, sources]
-    workspace.launch(COMPACT[float_type], -(-total // per_thread), [*shared, per_thread, total, columns])
+    shared = [rows, device_model.layout, chunk.cells, chunk.instances, candidates, emitted, sources]
+    workspace.launch(writer.kernel, -(-total // per_thread), [*shared, per_thread, total, columns])
     if scale is not None:
         scales = [candidates.end, scale, arrays["feature0"], arrays[FRICTION_SCALE.name]]
         workspace.launch(write_scales, candidate_count, scales)
@@ -395,17 +421,6 @@ def compact_contacts(
     copies = workspace.download({**wanted, "cell_end": (cell_end, chunk.cell_count)})
     counts = np.diff(copies.pop("cell_end"), prepend=0).astype(np.int64)
     return ContactBlock(chunk.first_cell, counts, copies)
-
-
-@cache
-def _elements(float_type: np.dtype) -> dict[str, Any]:
-    """Warp element type of each column."""
-    return {
-        column.name: wp.dtype_from_numpy(column.dtype_for(float_type))
-        if column.width == 1
-        else _VECTOR[column.dtype_for(float_type)]
-        for column in RIGID_COLUMNS
-    }
 
 
 # The pairs of shapes that touch, without their contacts, for `touch_only`.
@@ -425,9 +440,6 @@ def touching_pairs(
     counts = np.diff(ends, prepend=0).astype(np.int64)
     shapes = held["row"].reshape(-1, 2)[touching]
     columns = {f"shape{side}": np.ascontiguousarray(shapes[:, side]) for side in (0, 1)}
-    nothing = {
-        column.name: np.zeros((0, column.width) if column.width > 1 else 0, column.dtype_for(float_type))
-        for column in RIGID_COLUMNS
-    }
+    nothing = no_columns(RIGID_COLUMNS, float_type)
     groups = {TOUCHES.name: GroupRows(counts, columns)}
     return ContactBlock(chunk.first_cell, np.zeros(chunk.cell_count, np.int64), nothing, groups)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import warp as wp
 
+from collidecli.engine.contact_record import start_of
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Pose, Real, Vec2, Vec3
 from collidecli.engine.hydroelastic.pairs import (
@@ -23,7 +24,6 @@ from collidecli.engine.hydroelastic.pairs import (
     Solids,
     distance_function,
     first_of_pair,
-    start_of,
 )
 from collidecli.engine.hydroelastic.patches import HydroPatch
 from collidecli.engine.runtime.kernel import kernel

@@ -388,14 +388,6 @@ def range_with(end: wp.array[wp.int32], count: int, index: int) -> int:
 
 
 @wp.func
-def start_of(end: wp.array[wp.int32], index: int) -> int:
-    """Start of a range, where end[k] is the end of range k."""
-    if index > 0:
-        return end[index - 1]
-    return 0
-
-
-@wp.func
 def first_of_pair(item: wp.array[Any], count: int, pair: int) -> int:
     """Number of items of earlier pairs in a list of structs ordered by their member `pair`."""
     low = int(0)

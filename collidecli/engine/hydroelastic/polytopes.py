@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
+from collidecli.engine.contact_record import start_of
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.hydroelastic.pairs import (
     POLYTOPES,
@@ -18,7 +19,6 @@ from collidecli.engine.hydroelastic.pairs import (
     UploadedFields,
     range_with,
     rotated_half,
-    start_of,
 )
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.warp_internals import INDEX_LIMIT

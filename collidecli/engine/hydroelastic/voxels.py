@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
+from collidecli.engine.contact_record import start_of
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.geometry.real import Real, Vec2, Vec3
 from collidecli.engine.hydroelastic import blocks, patches
@@ -21,7 +22,7 @@ from collidecli.engine.hydroelastic.blocks import (
     voxel_kernels,
     voxel_side,
 )
-from collidecli.engine.hydroelastic.pairs import HydroPair, Solids, start_of, upload_solids
+from collidecli.engine.hydroelastic.pairs import HydroPair, Solids, upload_solids
 from collidecli.engine.hydroelastic.polytopes import (
     IN_PLANE,
     Clipped,

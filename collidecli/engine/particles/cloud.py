@@ -1,18 +1,23 @@
-"""The particles of a model on a device, and their positions in the cells of a chunk."""
+"""The particles of a model on a device, their positions in the cells of a chunk, and stages that find their pairs."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Chunk, ChunkCells, PoseBatch
+from collidecli.engine.contacts.compaction import RowWriter, count_cells
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.runtime.kernel import kernel
-from collidecli.engine.runtime.workspace import Workspace
+from collidecli.engine.runtime.warp_internals import INDEX_LIMIT
+from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
 from collidecli.scene.particles import EVERY_TEMPLATE, Particles, canonical_triangles
+from collidecli.scene.tables import ContactGroup, GroupRows, no_rows
 
 
 @wp.struct
@@ -51,21 +56,18 @@ class CloudCells:
 
 
 @wp.func
-def position_in_cell(cloud: Cloud, cells: CloudCells, chunk: ChunkCells, cell: int, particle: int) -> Vec3:
-    """World position of a particle in a cell."""
-    point = cells.position[int(cells.first[cell]) + particle]
-    if cells.shared != 0 and cloud.moves[particle] != 0:
-        return wp.transform_point(chunk.world_shift[chunk.cell_world[cell]], point)
-    return point
-
-
-@wp.func
 def position_at(cloud: Cloud, cells: CloudCells, chunk: ChunkCells, cell: int, entry: int, particle: int) -> Vec3:
     """World position of a particle in a cell, or in its next frame, by the entry of `CloudCells.first`."""
     point = cells.position[int(cells.first[entry]) + particle]
     if cells.shared != 0 and cloud.moves[particle] != 0:
         return wp.transform_point(chunk.world_shift[chunk.cell_world[cell]], point)
     return point
+
+
+@wp.func
+def position_in_cell(cloud: Cloud, cells: CloudCells, chunk: ChunkCells, cell: int, particle: int) -> Vec3:
+    """World position of a particle in a cell."""
+    return position_at(cloud, cells, chunk, cell, cell, particle)
 
 
 @wp.func
@@ -117,47 +119,136 @@ def upload_cloud(device_model: DeviceModel, with_all: bool = False) -> Cloud:
 
 
 def upload_positions(
-    device_model: DeviceModel, batch: PoseBatch, chunk: Chunk, workspace: Workspace
+    device_model: DeviceModel, batch: PoseBatch, workspace: Workspace, is_step: np.ndarray | None = None
 ) -> tuple[CloudCells, tuple[np.ndarray, ...]]:
-    """The positions of a chunk, and the host arrays that must live as long; on the CPU they are not copied."""
+    """The positions of a chunk, and the host arrays that must live as long; on the CPU they are not copied.
+
+    is_step: bool[cells], which cells have a next frame, whose positions are wanted too; the others have their own in
+    its place.
+    """
     assert batch.particle_position is not None
-    worlds = len(device_model.model.world_template)
+    model = device_model.model
     frames, recorded_worlds, particles = batch.particle_position.shape[:3]
-    skipped, first = divmod(batch.first_cell - batch.first_frame * worlds, worlds)
-    frame, world = np.divmod(np.arange(first, first + chunk.cell_count), worlds)
+    frame, world = np.divmod(batch.first_cell + np.arange(batch.cell_count), model.world_count)
+    frame = frame - batch.first_frame
+    if is_step is not None:
+        frame, world = np.concatenate([frame, frame + is_step]), np.tile(world, 2)
     if frames == 1:
-        skipped, frame = 0, np.zeros_like(frame)
-    starts = ((frame * recorded_worlds + (world if recorded_worlds > 1 else 0)) * particles).astype(np.int64)
-    used = batch.particle_position[skipped : skipped + int(frame[-1]) + 1]
+        frame = np.zeros_like(frame)
+    first_frame = int(frame.min())
+    of_world = world if recorded_worlds > 1 else 0
+    starts = (((frame - first_frame) * recorded_worlds + of_world) * particles).astype(np.int64)
+    used = batch.particle_position[first_frame : int(frame.max()) + 1]
     used = np.ascontiguousarray(used, np.float64).reshape(-1, 3)
-    shared = recorded_worlds == 1 and device_model.model.world_shift is not None
-    held = workspace.struct(CloudCells, shared=int(shared))
+    shared = recorded_worlds == 1 and model.world_shift is not None
+    cells = workspace.struct(CloudCells, shared=int(shared))
     workspace.bind_host_array(CloudCells, "position", used, Vec3)
     workspace.bind_host_array(CloudCells, "first", starts, wp.int64)
-    return held, (used, starts)
+    return cells, (used, starts)
 
 
-@kernel
-def end_cells(
-    width: int,
-    cell_count: int,
-    candidate_count: int,
-    candidates: wp.array[wp.vec2i],
-    end: wp.array[wp.int32],
-    cell_end: wp.array[wp.int32],
-):
-    """One thread per candidate: the last of a cell writes the contacts' end of its cell and of empty cells after it.
+# Pairs of elements of deformable objects and items near them: traversals of trees, and the rows of their groups.
+#
+# A traversal is a kernel of one thread per element and cell that is launched twice. Its last arguments are `end`,
+# `pair` and `writes`: at first it writes the number of an element's pairs to `end`, and with `writes` 1, when `end` is
+# the inclusive scan of these numbers, the pairs themselves, (thread, item), ascending by item.
 
-    candidates: ordered by cell; the cell of each is its first number / width. end: inclusive scan of the contacts per
-    candidate.
+
+@wp.func
+def insert_pair(pair: wp.array[wp.vec2i], first: int, end: int, thread: int, item: int):
+    """Inserts (thread, item) among the pairs `first` to `end` - 1, which are ordered by item."""
+    place = int(end)
+    while place > first and pair[wp.max(place - 1, 0)][1] > item:
+        pair[place] = pair[place - 1]
+        place -= 1
+    pair[place] = wp.vec2i(thread, item)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Arguments of all kernels of a stage in a chunk. most: largest number of pairs of an element.
+
+    host: arrays that must live until all launches are complete.
     """
-    thread = wp.tid()
-    cell = candidates[thread][0] // width
-    next_cell = cell_count
-    if thread + 1 < candidate_count:
-        next_cell = candidates[thread + 1][0] // width
-    for c in range(cell, next_cell):
-        cell_end[c] = end[thread]
-    if thread == 0:
-        for c in range(cell):
-            cell_end[c] = 0
+
+    arguments: list[Any]
+    most: int
+    host: tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True)
+class PairRows:
+    """Results of the kernels of the pairs of a chunk. arguments: further ones of the kernel that writes rows, which is
+    launched for each pair. count: of rows. end: inclusive scan of the rows of each pair, None where each has one."""
+
+    arguments: list[Any]
+    count: int
+    end: wp.array | None = None
+
+
+class ElementStage:
+    """Finds the rows of a group from pairs of an element of the particles and an item near it: counted by a traversal,
+    written, evaluated, and written to columns. Any number of threads may share it.
+
+    group, writers, traversal: set by each subclass. elements: of the template that has most.
+    """
+
+    group: ContactGroup
+    writers: Mapping[np.dtype, RowWriter]
+    traversal: wp.Kernel
+
+    def __init__(self, device_model: DeviceModel, elements: int, float_type: np.dtype) -> None:
+        self.device_model, self.width, self.float_type = device_model, elements, np.dtype(float_type)
+
+    def inputs(self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, width: int) -> Inputs | None:
+        """The arguments of the kernels for `width` elements of each cell's from `begin` on; None without rows."""
+        raise NotImplementedError
+
+    def evaluate(self, arguments: list[Any], pair: wp.array, count: int, workspace: Workspace) -> PairRows:
+        """The rows of the pairs that were found."""
+        raise NotImplementedError
+
+    def kernels(self) -> list[wp.Kernel]:
+        """All kernels, by increasing compile time."""
+        return [count_cells, self.writers[self.float_type].kernel, self.traversal]
+
+    def collide_part(
+        self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
+    ) -> tuple[GroupRows, int]:
+        """The rows of the elements `begin` to `end` of each cell's, and the number of pairs.
+
+        Raises ChunkTooLarge when the scratch memory is too small.
+        """
+        width = end - begin
+        inputs = self.inputs(chunk, batch, workspace, begin, width)
+        if inputs is None:
+            return no_rows(self.group, chunk.cell_count, self.float_type), 0
+        arguments, threads = inputs.arguments, chunk.cell_count * width
+        pair_end, pair, pairs = self._pairs(inputs, threads, workspace)
+        rows = self.evaluate(arguments, pair, pairs, workspace)
+        writer = self.writers[self.float_type]
+        columns = writer.write(pairs, [*arguments, pair, *rows.arguments], rows.count, workspace)
+        if rows.end is None:
+            ends = workspace.every(pair_end, threads, width)
+        else:
+            cell_end = workspace.array("element_cell_end", chunk.cell_count, wp.int32)
+            workspace.launch(count_cells, chunk.cell_count, [pair_end, width, rows.end, cell_end])
+            ends = workspace.host(cell_end, chunk.cell_count)
+        counts = np.diff(ends, prepend=0).astype(np.int64)
+        workspace.finish()
+        del inputs  # all launches are complete
+        return GroupRows(counts, columns), pairs
+
+    def _pairs(self, inputs: Inputs, threads: int, workspace: Workspace) -> tuple[wp.array, wp.array, int]:
+        """Inclusive scan of the pairs of each thread, the pairs, and their number."""
+        end = workspace.array("element_end", threads, wp.int32)
+        pair = workspace.array("element_pair", 1, wp.vec2i)
+        workspace.launch(self.traversal, threads, [*inputs.arguments, end, pair, 0])
+        if threads * inputs.most > INDEX_LIMIT:  # the scan's int32 could overflow
+            total = int(workspace.host(end, threads).sum(dtype=np.int64))
+            if total > INDEX_LIMIT:
+                raise ChunkTooLarge(total * 8)
+        total = workspace.scan(end, threads)
+        pair = workspace.array("element_pair", total, wp.vec2i)
+        workspace.launch(self.traversal, threads if total else 0, [*inputs.arguments, end, pair, 1])
+        return end, pair, total

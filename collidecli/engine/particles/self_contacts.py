@@ -9,33 +9,156 @@ The rows are counted before they are written; their order is by cell, kind and p
 """
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Chunk, ChunkCells, PoseBatch
+from collidecli.engine.contact_record import start_of
+from collidecli.engine.contacts.compaction import row_writers
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.geometry.bounds import rounded_down, rounded_up
 from collidecli.engine.geometry.closest_points import ElementPair, edge_and_edge, vertex_and_face
+from collidecli.engine.geometry.meshes import split_tree
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.particles.cloud import (
     Cloud,
     CloudCells,
+    ElementStage,
+    Inputs,
+    PairRows,
+    insert_pair,
     position_at,
     position_in_cell,
     upload_cloud,
     upload_positions,
 )
-from collidecli.engine.particles.elements import Elements, upload_elements
 from collidecli.engine.particles.surfaces import boxes_overlap
 from collidecli.engine.runtime.kernel import kernel
-from collidecli.engine.runtime.warp_internals import INDEX_LIMIT
-from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
-from collidecli.scene.tables import SELF_CONTACTS, ContactGroup, GroupRows
+from collidecli.engine.runtime.workspace import Workspace
+from collidecli.scene.model import GLOBAL_TEMPLATE
+from collidecli.scene.particles import Particles, canonical_triangles
+from collidecli.scene.tables import SELF_CONTACTS
 
-# Kernels of the contacts of deformable objects with themselves, see `self_contacts`.
+# Triangles and edges of the deformable objects of each template on a device, and their bounding volume hierarchies.
+
+
+@wp.struct
+class ElementHeader:
+    """The elements of a template: first and number of its vertices, triangles and edges in `Elements`, and the first
+    and number of nodes of the trees of triangles and edges."""
+
+    first_vertex: int
+    vertex_count: int
+    first_triangle: int
+    first_edge: int
+    edge_count: int
+    first_triangle_node: int
+    triangle_node_count: int
+    first_edge_node: int
+    edge_node_count: int
+
+
+@wp.struct
+class Elements:
+    """Elements of all templates, in the order of their particles.
+
+    vertex: particles of triangles. triangle: from the smallest particle on, in their direction. edge: smaller particle
+    first. skip: the node after a node's descendants, from the tree's first. leaf: triangle or edge of a leaf, counted
+    within the template; -1 for inner nodes.
+    ring_start, ring: particles within the given number of edges of each particle, ascending. rest: rest positions.
+    owner: object of each particle.
+    """
+
+    header: wp.array[ElementHeader]
+    vertex: wp.array[wp.int32]
+    triangle: wp.array[wp.vec3i]
+    edge: wp.array[wp.vec2i]
+    skip: wp.array[wp.int32]
+    leaf: wp.array[wp.int32]
+    ring_start: wp.array[wp.int64]
+    ring: wp.array[wp.int32]
+    rest: wp.array[Vec3]
+    owner: wp.array[wp.int32]
+
+
+@dataclass(frozen=True)
+class UploadedElements:
+    """The elements of a model. width: vertices and edges, node_width: nodes, of the template with most."""
+
+    elements: Elements
+    width: int
+    node_width: int
+
+
+def _rings(particles: Particles, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Start of each particle's neighbours, int64[P + 1], and the particles within `count` edges, ascending."""
+    size, edge = len(particles), particles.edge.astype(np.int64)
+    step = np.unique(np.concatenate([edge[:, 0] * size + edge[:, 1], edge[:, 1] * size + edge[:, 0]]))
+    step_start, neighbour = np.searchsorted(step // size, np.arange(size + 1)), step % size
+    reached = step if count else step[:0]
+    for _ in range(count - 1):
+        # The neighbours of every particle reached so far.
+        particle, last = np.divmod(reached, size)
+        found = step_start[last + 1] - step_start[last]
+        before = np.cumsum(found) - found
+        at = np.arange(int(found.sum())) + np.repeat(step_start[last] - before, found)
+        reached = np.unique(np.concatenate([reached, np.repeat(particle, found) * size + neighbour[at]]))
+    return np.searchsorted(reached // size, np.arange(size + 1)).astype(np.int64), (reached % size).astype(np.int32)
+
+
+def upload_elements(device_model: DeviceModel, rings: int) -> UploadedElements:
+    """The elements of a model's templates on its device. rings: of neighbours, in edges; 0 for none."""
+    particles, device = device_model.model.particles, device_model.device
+    template_of = particles.template[particles.owner]
+    triangles, edges = canonical_triangles(particles.triangle), particles.edge
+    parts: dict[str, list[np.ndarray]] = {name: [] for name in ("vertex", "triangle", "edge", "skip", "leaf")}
+    headers, at = [], dict.fromkeys(("vertex", "triangle", "edge", "node"), 0)
+    width = node_width = 1
+    for template in range(device_model.template_count):
+        held = (template_of == template) | (template_of == GLOBAL_TEMPLATE)
+        own = {"triangle": triangles[held[triangles[:, 0]]], "edge": edges[held[edges[:, 0]]]}
+        own["vertex"] = np.unique(own["triangle"])
+        trees = [_tree(particles.position[own[name]].mean(axis=1)) for name in ("triangle", "edge")]
+        nodes = [len(skip) for skip, _ in trees]
+        counts = at["vertex"], len(own["vertex"]), at["triangle"], at["edge"], len(own["edge"])
+        headers.append((*counts, at["node"], nodes[0], at["node"] + nodes[0], nodes[1]))
+        for name in ("vertex", "triangle", "edge"):
+            parts[name].append(own[name])
+            at[name] += len(own[name])
+        for skip, leaf in trees:
+            parts["skip"].append(skip)
+            parts["leaf"].append(leaf)
+        at["node"] += sum(nodes)
+        width = max(width, len(own["vertex"]) + len(own["edge"]))
+        node_width = max(node_width, sum(nodes))
+    start, ring = _rings(particles, rings)
+    elements = Elements()
+    elements.header = wp.array(np.array(headers, ElementHeader.numpy_dtype()), dtype=ElementHeader, device=device)
+    for name, dtype, shape in (
+        ("vertex", wp.int32, ()), ("triangle", wp.vec3i, (3,)), ("edge", wp.vec2i, (2,)), ("skip", wp.int32, ()),
+        ("leaf", wp.int32, ()),
+    ):  # fmt: skip
+        # Warp kernels take no array of length zero, so one unused element is appended.
+        values = np.concatenate([*parts[name], np.zeros((1, *shape))]).astype(np.int32)
+        setattr(elements, name, wp.array(values, dtype=dtype, device=device))
+    elements.ring_start = wp.array(start, dtype=wp.int64, device=device)
+    elements.ring = wp.array(np.append(ring, 0).astype(np.int32), dtype=wp.int32, device=device)
+    elements.rest = wp.array(particles.position, dtype=Vec3, device=device)
+    elements.owner = wp.array(particles.owner, dtype=wp.int32, device=device)
+    return UploadedElements(elements, width, node_width)
+
+
+def _tree(middle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Skip and leaf of each node of the tree of elements with these centres; none without elements."""
+    if not len(middle):
+        return np.zeros(0, np.int32), np.zeros(0, np.int32)
+    skip, item, _ = split_tree(middle, np.arange(len(middle)))
+    return skip, item
+
+
+# Kernels of the contacts of deformable objects with themselves.
 
 VERTEX_FACE = wp.constant(0)
 EDGE_EDGE = wp.constant(1)
@@ -60,7 +183,8 @@ class SelfCells:
     """A thread is a vertex or an edge of a cell: thread = cell * width + index, of the elements from `begin` on.
 
     lower, upper: boxes of the nodes of each of `cell_count` cells, `SelfScene.node_width` a cell; of steps then those
-    of their next frames, as the entries of `CloudCells.first`.
+    of their next frames, as the entries of `CloudCells.first`. has_step: of steps, 1 for a cell with a next frame in
+    its episode. limit: distance of a touch, which is `SelfScene.distance` without the tolerance [m].
     """
 
     begin: int
@@ -68,6 +192,9 @@ class SelfCells:
     cell_count: int
     lower: wp.array[wp.vec3f]
     upper: wp.array[wp.vec3f]
+    has_step: wp.array[wp.int32]
+    limit: Real
+    tolerance: Real
 
 
 @wp.struct
@@ -256,92 +383,71 @@ def is_contact(scene: SelfScene, chunk: ChunkCells, cells: CloudCells, cell: int
     return not is_near_at_rest(scene, element, partner)
 
 
-@kernel
-def count_self_contacts(
-    scene: SelfScene, chunk: ChunkCells, cells: CloudCells, part: SelfCells, found: wp.array[wp.int32]
-):
-    """One thread per vertex and edge of a cell: its number of contacts, with edges after it."""
-    thread = wp.tid()
-    element = element_of(scene, chunk, cells, part, thread)
-    count = int(0)
-    node = element.node
-    while node < element.stop:
-        at = element.box + node - element.node
-        if boxes_overlap(element.low, element.high, part.lower[at], part.upper[at]):
-            leaf = scene.elements.leaf[node]
-            if leaf >= 0:  # noqa: SIM102
-                if is_contact(scene, chunk, cells, thread // part.width, element, leaf):
-                    count += 1
-            node += 1
-        else:
-            node = element.node + scene.elements.skip[node]
-    found[thread] = count
+def self_traversal(name: str, box_of: Any, is_near: Any, is_pair: Any) -> wp.Kernel:
+    """The traversal of the triangles near a vertex, and of the edges after an edge that are near it, by leaf.
 
-
-@kernel
-def write_self_contacts(
-    scene: SelfScene,
-    chunk: ChunkCells,
-    cells: CloudCells,
-    part: SelfCells,
-    end: wp.array[wp.int32],
-    pair: wp.array[wp.vec2i],
-):
-    """One thread per vertex and edge of a cell: its contacts (thread, leaf), ascending by leaf.
-
-    end: inclusive scan of their numbers.
+    box_of: the box of an element in a cell, with `stop`, the end of its nodes. is_near: whether a node's box overlaps
+    it. is_pair: whether an element and a leaf are a pair.
     """
-    thread = wp.tid()
-    first_pair = int(0)
-    if thread > 0:
-        first_pair = end[thread - 1]
-    if first_pair == end[thread]:
-        return
-    element = element_of(scene, chunk, cells, part, thread)
-    node = element.node
-    written = int(first_pair)
-    while node < element.stop:
-        at = element.box + node - element.node
-        if boxes_overlap(element.low, element.high, part.lower[at], part.upper[at]):
-            leaf = scene.elements.leaf[node]
-            if leaf >= 0:  # noqa: SIM102
-                if is_contact(scene, chunk, cells, thread // part.width, element, leaf):
-                    # Insertion sort.
-                    place = int(written)
-                    while place > first_pair and pair[wp.max(place - 1, 0)][1] > leaf:
-                        pair[place] = pair[place - 1]
-                        place -= 1
-                    pair[place] = wp.vec2i(thread, leaf)
-                    written += 1
-            node += 1
-        else:
-            node = element.node + scene.elements.skip[node]
+
+    def find_self_pairs(
+        scene: SelfScene,
+        chunk: ChunkCells,
+        cells: CloudCells,
+        part: SelfCells,
+        end: wp.array[wp.int32],
+        pair: wp.array[wp.vec2i],
+        writes: int,
+    ):
+        thread = wp.tid()
+        first_pair = int(0)
+        if writes == 1:
+            first_pair = start_of(end, thread)
+            if first_pair == end[thread]:
+                return
+        cell = thread // part.width
+        element = element_of(scene, chunk, cells, part, thread)
+        box = box_of(scene, chunk, cells, part, cell, element)
+        count = int(0)
+        node = element.node
+        while node < box.stop:
+            if is_near(scene, part, box, element.box + node - element.node):
+                leaf = scene.elements.leaf[node]
+                if leaf >= 0:  # noqa: SIM102
+                    if is_pair(scene, chunk, cells, cell, element, leaf):
+                        if writes == 1:
+                            insert_pair(pair, first_pair, first_pair + count, thread, leaf)
+                        count += 1
+                node += 1
+            else:
+                node = element.node + scene.elements.skip[node]
+        if writes == 0:
+            end[thread] = count
+
+    find_self_pairs.__name__ = find_self_pairs.__qualname__ = name
+    return kernel(find_self_pairs)
 
 
-@wp.struct
-class SelfColumns32:
-    """Columns of `SELF_CONTACTS`, points in float32."""
-
-    kind: wp.array[wp.uint8]
-    indices: wp.array[wp.vec4i]
-    barycentric: wp.array[wp.vec4f]
-    distance: wp.array[wp.float32]
-    normal: wp.array[wp.vec3f]
-    point0: wp.array[wp.vec3f]
-    point1: wp.array[wp.vec3f]
+@wp.func
+def box_in_frame(
+    scene: SelfScene, chunk: ChunkCells, cells: CloudCells, part: SelfCells, cell: int, element: Element
+) -> Element:
+    """The element, which has its box in the frame of a cell."""
+    return element
 
 
-@wp.struct
-class SelfColumns64:
-    """Columns of `SELF_CONTACTS`, points in float64."""
+@wp.func
+def is_near_in_frame(scene: SelfScene, part: SelfCells, element: Element, at: int) -> bool:
+    """Whether the box of an element overlaps that of a node of `SelfCells`."""
+    return boxes_overlap(element.low, element.high, part.lower[at], part.upper[at])
 
-    kind: wp.array[wp.uint8]
-    indices: wp.array[wp.vec4i]
-    barycentric: wp.array[wp.vec4f]
-    distance: wp.array[wp.float32]
-    normal: wp.array[wp.vec3f]
-    point0: wp.array[wp.vec3d]
-    point1: wp.array[wp.vec3d]
+
+@wp.func
+def particles_of(element: Element, partner: wp.vec3i) -> wp.vec4i:
+    """The four particles of a pair: of a vertex and a triangle, or of two edges."""
+    if element.kind == VERTEX_FACE:
+        return wp.vec4i(element.p, partner[0], partner[1], partner[2])
+    return wp.vec4i(element.p, element.q, partner[0], partner[1])
 
 
 def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
@@ -361,10 +467,7 @@ def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
         partner = partner_of(scene.elements, element, pair[row][1])
         found = pair_in_cell(scene, chunk, cells, thread // part.width, element, partner)
         columns.kind[row] = wp.uint8(element.kind)
-        if element.kind == VERTEX_FACE:
-            columns.indices[row] = wp.vec4i(element.p, partner[0], partner[1], partner[2])
-        else:
-            columns.indices[row] = wp.vec4i(element.p, element.q, partner[0], partner[1])
+        columns.indices[row] = particles_of(element, partner)
         columns.barycentric[row] = wp.vec4f(found.weights) + wp.vec4f()
         columns.distance[row] = wp.float32(wp.sqrt(found.square))
         columns.normal[row] = wp.vec3f(found.normal) + wp.vec3f()
@@ -374,101 +477,63 @@ def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
     return write_self_columns
 
 
-_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
-WRITE_COLUMNS = {
-    _FLOAT32: _compaction(SelfColumns32, wp.vec3f),
-    _FLOAT64: _compaction(SelfColumns64, wp.vec3d),
-}
-_COLUMNS = {_FLOAT32: SelfColumns32, _FLOAT64: SelfColumns64}
-_VECTORS = {
-    (_FLOAT32, 3): wp.vec3f, (_FLOAT64, 3): wp.vec3d, (np.dtype(np.int32), 4): wp.vec4i, (_FLOAT32, 4): wp.vec4f
-}  # fmt: skip
+class SelfStage(ElementStage):
+    """Pairs of elements of a model's deformable objects. elements: the trees of the model's templates."""
 
-
-@cache
-def _elements(float_type: np.dtype) -> dict[str, Any]:
-    """Warp element type of each column."""
-    types = {column.name: (column.dtype_for(float_type), column.width) for column in SELF_CONTACTS.columns}
-    return {
-        name: wp.dtype_from_numpy(dtype) if width == 1 else _VECTORS[dtype, width]
-        for name, (dtype, width) in types.items()
-    }
-
-
-@dataclass(frozen=True)
-class SelfContacts:
-    """Contacts of a model's deformable objects with themselves and each other. Any number of threads may share it.
-
-    element_width: vertices and edges of the template with most.
-    """
-
-    device_model: DeviceModel
-    scene: SelfScene
-    element_width: int
-    node_width: int
-    float_type: np.dtype
-
-    @property
-    def group(self) -> ContactGroup:
-        return SELF_CONTACTS
-
-    @property
-    def width(self) -> int:
-        """Vertices and edges of the template with most."""
-        return self.element_width
+    def __init__(
+        self, device_model: DeviceModel, limits: tuple[float, int, float], float_type: np.dtype, tolerance: float = 0.0
+    ) -> None:
+        """limits: distance, rings and rest distance, see the module. tolerance: they are near at this much more [m]."""
+        self._limit, rings, rest_distance = limits
+        self._tolerance = tolerance
+        uploaded = upload_elements(device_model, rings)
+        super().__init__(device_model, uploaded.width, float_type)
+        self._scene = scene = SelfScene()
+        scene.cloud, scene.elements, scene.node_width = (
+            upload_cloud(device_model),
+            uploaded.elements,
+            uploaded.node_width,
+        )
+        scene.distance, scene.rest_distance = self._limit + tolerance, rest_distance
 
     def kernels(self) -> list[wp.Kernel]:
         """All kernels, by increasing compile time."""
-        own = [fit_element_boxes, WRITE_COLUMNS[self.float_type]]
-        return [*own, count_self_contacts, write_self_contacts]
+        return [fit_element_boxes, *super().kernels()]
 
-    def collide_part(
-        self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
-    ) -> tuple[GroupRows, int]:
-        """The rows of the vertices and edges `begin` to `end` of each cell's, and their number.
-
-        Raises ChunkTooLarge when the scratch memory is too small.
-        """
-        cells, held = upload_positions(self.device_model, batch, chunk, workspace)
-        boxes = chunk.cell_count * self.node_width
+    def fitted(
+        self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, width: int, is_step: np.ndarray | None
+    ) -> Inputs:
+        """The arguments of all kernels, with the boxes of all nodes in the frames of the cells; with `is_step`,
+        bool[cells], in their next frames too."""
+        cells, host = upload_positions(self.device_model, batch, workspace, is_step)
+        frames, count = 1 if is_step is None else 2, chunk.cell_count
+        boxes = frames * count * self._scene.node_width
         lower, upper = (workspace.array(f"element_{name}", boxes, wp.vec3f) for name in ("lower", "upper"))
-        width = end - begin
-        threads = chunk.cell_count * width
-        found = workspace.array("self_found", threads, wp.int32)
         part = workspace.struct(
-            SelfCells, begin=begin, width=width, cell_count=chunk.cell_count, lower=lower, upper=upper
-        )
-        shared = [self.scene, chunk.cells, cells, part]
-        workspace.launch(fit_element_boxes, 2 * chunk.cell_count, shared)
-        workspace.launch(count_self_contacts, threads, [*shared, found])
-        if threads * self.node_width > INDEX_LIMIT:  # the scan's int32 could overflow
-            total = int(workspace.host(found, threads).sum(dtype=np.int64))
-            if total > INDEX_LIMIT:
-                raise ChunkTooLarge(total * 8)
-        total = workspace.scan(found, threads)
-        size = sum(column.width * column.dtype_for(self.float_type).itemsize for column in SELF_CONTACTS.columns)
-        workspace.check(total * size)
-        pair = workspace.array("self_pair", total, wp.vec2i)
-        workspace.launch(write_self_contacts, threads if total else 0, [*shared, found, pair])
-        columns, arrays = workspace.table("self", _COLUMNS[self.float_type], total, _elements(self.float_type))
-        workspace.launch(WRITE_COLUMNS[self.float_type], total, [*shared, pair, columns])
-        counts = np.zeros(chunk.cell_count, np.int64)
-        if threads:
-            ends = workspace.host(found, threads)[width - 1 :: width]
-            counts = np.diff(ends, prepend=0).astype(np.int64)
-        # Copies, since the next chunk reuses the scratch.
-        copies = {name: workspace.copied(array, total) for name, array in arrays.items()}
-        workspace.finish()
-        del held  # all launches are complete
-        return GroupRows(counts, copies), total
+            SelfCells, begin=begin, width=width, cell_count=count, lower=lower, upper=upper, limit=self._limit,
+            tolerance=self._tolerance,
+        )  # fmt: skip
+        if is_step is not None:
+            host = *host, is_step.astype(np.int32)
+            workspace.bind_host_array(SelfCells, "has_step", host[-1], wp.int32)
+        arguments = [self._scene, chunk.cells, cells, part]
+        workspace.launch(fit_element_boxes, 2 * frames * count, arguments)
+        return Inputs(arguments, self._scene.node_width, host)
 
 
-def self_contacts_of(
-    device_model: DeviceModel, distance: float, rings: int, rest_distance: float, float_type: np.dtype
-) -> SelfContacts:
-    """The contacts of a model's objects with themselves. distance, rest_distance: see the module [m]."""
-    uploaded = upload_elements(device_model, rings)
-    scene = SelfScene()
-    scene.cloud, scene.elements = upload_cloud(device_model), uploaded.elements
-    scene.node_width, scene.distance, scene.rest_distance = uploaded.node_width, distance, rest_distance
-    return SelfContacts(device_model, scene, uploaded.width, uploaded.node_width, np.dtype(float_type))
+FIND_SELF_CONTACTS = self_traversal("find_self_contacts", box_in_frame, is_near_in_frame, is_contact)
+SELF_CONTACT_ROWS = row_writers("SelfColumns", SELF_CONTACTS.columns, _compaction)
+
+
+class SelfContacts(SelfStage):
+    """Contacts of a model's deformable objects with themselves and each other."""
+
+    group = SELF_CONTACTS
+    writers = SELF_CONTACT_ROWS
+    traversal = FIND_SELF_CONTACTS
+
+    def inputs(self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, width: int) -> Inputs:
+        return self.fitted(chunk, batch, workspace, begin, width, None)
+
+    def evaluate(self, arguments: list[Any], pair: wp.array, count: int, workspace: Workspace) -> PairRows:
+        return PairRows([], count)

@@ -11,24 +11,33 @@ a unit vector n the separation min n.u is a lower bound of the distance:
 Source: docs/adr/0111.
 """
 
+from typing import Any
+
 import warp as wp
 
-from collidecli.engine.cells import ChunkCells
+from collidecli.engine.cells import Chunk, ChunkCells, PoseBatch, has_step
+from collidecli.engine.contact_record import start_of
+from collidecli.engine.contacts.compaction import row_writers
 from collidecli.engine.geometry.closest_points import ElementPair, edge_and_edge, vertex_and_face
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.particles.cloud import CloudCells, position_at, position_in_cell
+from collidecli.engine.particles.cloud import CloudCells, Inputs, PairRows, position_at, position_in_cell
 from collidecli.engine.particles.self_contacts import (
     VERTEX_FACE,
     Element,
     SelfCells,
     SelfScene,
+    SelfStage,
     element_of,
     is_joined,
     is_near_at_rest,
+    particles_of,
     partner_of,
+    self_traversal,
 )
 from collidecli.engine.particles.swept_points import CLEAR, QUERIES, SHORTENED, TOUCH, UNDECIDED
 from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.workspace import Workspace
+from collidecli.scene.tables import SELF_SWEEP
 
 ROUNDS = 400
 """Largest number of advances of a pair in a step, after which it is undecided."""
@@ -344,25 +353,15 @@ EQUAL_TIMES = wp.constant(Real(1.0e-12))
 
 
 @wp.struct
-class SelfSteps:
-    """The steps of the cells of a chunk. has_step: 1 for a cell with a next frame in its episode.
-
-    limit: distance of a touch, which is `SelfScene.distance` without the tolerance [m].
-    """
-
-    has_step: wp.array[wp.int32]
-    limit: Real
-    tolerance: Real
-
-
-@wp.struct
 class MovingBox:
-    """A box whose corners move in straight lines: at the begin and the end of a step [m]."""
+    """A box whose corners move in straight lines: at the begin and the end of a step [m]. stop: end of the nodes that
+    its element traverses, none without a step."""
 
     low: Vec3
     high: Vec3
     last_low: Vec3
     last_high: Vec3
+    stop: int
 
 
 @wp.func
@@ -378,6 +377,7 @@ def box_of(
     grown = Vec3(scene.distance, scene.distance, scene.distance)
     box.last_low = wp.min(a, b) - grown
     box.last_high = wp.max(a, b) + grown
+    box.stop = wp.where(part.has_step[cell] == 1, element.stop, element.node)
     return box
 
 
@@ -416,100 +416,12 @@ def is_near(scene: SelfScene, part: SelfCells, box: MovingBox, at: int) -> bool:
 
 
 @wp.func
-def may_touch(scene: SelfScene, element: Element, leaf: int) -> bool:
+def may_touch(scene: SelfScene, chunk: ChunkCells, cells: CloudCells, cell: int, element: Element, leaf: int) -> bool:
     """Whether an element and the triangle or edge of a leaf are a pair, whatever their positions."""
     if leaf <= element.after:
         return False
     partner = partner_of(scene.elements, element, leaf)
     return not is_joined(scene.elements, element, partner[0], partner[1], partner[2])
-
-
-@wp.func
-def first_node(steps: SelfSteps, element: Element, cell: int) -> int:
-    """First node that an element traverses: none without a step."""
-    if element.kind < 0 or steps.has_step[cell] == 0:
-        return element.stop
-    return element.node
-
-
-@kernel
-def count_self_steps(
-    scene: SelfScene,
-    chunk: ChunkCells,
-    cells: CloudCells,
-    part: SelfCells,
-    steps: SelfSteps,
-    found: wp.array[wp.int32],
-):
-    """One thread per vertex and edge of a cell: its number of pairs whose moving boxes overlap, with edges after it."""
-    thread = wp.tid()
-    cell = thread // part.width
-    element = element_of(scene, chunk, cells, part, thread)
-    count = int(0)
-    node = first_node(steps, element, cell)
-    box = MovingBox()
-    if node < element.stop:
-        box = box_of(scene, chunk, cells, part, cell, element)
-    while node < element.stop:
-        if is_near(scene, part, box, element.box + node - element.node):
-            leaf = scene.elements.leaf[node]
-            if leaf >= 0:  # noqa: SIM102
-                if may_touch(scene, element, leaf):
-                    count += 1
-            node += 1
-        else:
-            node = element.node + scene.elements.skip[node]
-    found[thread] = count
-
-
-@kernel
-def write_self_steps(
-    scene: SelfScene,
-    chunk: ChunkCells,
-    cells: CloudCells,
-    part: SelfCells,
-    steps: SelfSteps,
-    end: wp.array[wp.int32],
-    pair: wp.array[wp.vec2i],
-):
-    """One thread per vertex and edge of a cell: its pairs (thread, leaf), ascending by leaf.
-
-    end: inclusive scan of their numbers.
-    """
-    thread = wp.tid()
-    first_pair = int(0)
-    if thread > 0:
-        first_pair = end[thread - 1]
-    if first_pair == end[thread]:
-        return
-    cell = thread // part.width
-    element = element_of(scene, chunk, cells, part, thread)
-    box = box_of(scene, chunk, cells, part, cell, element)
-    node = element.node
-    written = int(first_pair)
-    while node < element.stop:
-        if is_near(scene, part, box, element.box + node - element.node):
-            leaf = scene.elements.leaf[node]
-            if leaf >= 0:  # noqa: SIM102
-                if may_touch(scene, element, leaf):
-                    # Insertion sort.
-                    place = int(written)
-                    while place > first_pair and pair[wp.max(place - 1, 0)][1] > leaf:
-                        pair[place] = pair[place - 1]
-                        place -= 1
-                    pair[place] = wp.vec2i(thread, leaf)
-                    written += 1
-            node += 1
-        else:
-            node = element.node + scene.elements.skip[node]
-
-
-@wp.func
-def particles_of(element: Element, partner: wp.vec3i) -> wp.vec4i:
-    """The four particles of a pair: of a vertex and a triangle, or of two edges."""
-    if element.kind == VERTEX_FACE:
-        return wp.vec4i(element.p, partner[0], partner[1], partner[2])
-    return wp.vec4i(element.p, element.q, partner[0], partner[1])
 
 
 @wp.func
@@ -538,7 +450,6 @@ def sweep_self_steps(
     chunk: ChunkCells,
     cells: CloudCells,
     part: SelfCells,
-    steps: SelfSteps,
     pair: wp.array[wp.vec2i],
     touch: wp.array[SelfTouch],
     kept: wp.array[wp.int32],
@@ -552,6 +463,78 @@ def sweep_self_steps(
     found = SelfTouch()
     if not is_near_at_rest(scene, element, partner):
         step = step_of(scene, chunk, cells, part, cell, element.kind, particles_of(element, partner))
-        found = touch_in_step(step, steps.limit, steps.tolerance)
+        found = touch_in_step(step, part.limit, part.tolerance)
     touch[row] = found
     kept[row] = wp.where(found.status == CLEAR, 0, 1)
+
+
+def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
+    @kernel
+    def write_self_touches(
+        scene: SelfScene,
+        chunk: ChunkCells,
+        cells: CloudCells,
+        part: SelfCells,
+        pair: wp.array[wp.vec2i],
+        touch: wp.array[SelfTouch],
+        end: wp.array[wp.int32],
+        columns: columns_type,
+    ):
+        """One thread per pair: its row, unless it is clear; the addition of 0 turns -0 into 0.
+
+        end: inclusive scan of the rows of the pairs.
+        """
+        index = wp.tid()
+        row = start_of(end, index)
+        if row == end[index]:
+            return
+        found = touch[index]
+        thread = pair[index][0]
+        cell = thread // part.width
+        element = element_of(scene, chunk, cells, part, thread)
+        of = particles_of(element, partner_of(scene.elements, element, pair[index][1]))
+        step = step_of(scene, chunk, cells, part, cell, element.kind, of)
+        near = nearest_at(step, found.enter)
+        first = position_in_cell(scene.cloud, cells, chunk, cell, of[0])
+        first += found.enter * (position_at(scene.cloud, cells, chunk, cell, cell + part.cell_count, of[0]) - first)
+        is_between = found.status == TOUCH and found.enter > Real(0.0) and found.leave < Real(1.0)
+        columns.kind[row] = wp.uint8(element.kind)
+        columns.indices[row] = of
+        columns.barycentric[row] = wp.vec4f(near.weights) + wp.vec4f()
+        columns.status[row] = wp.uint8(found.status)
+        columns.tunnel[row] = wp.uint8(wp.where(is_between, 1, 0))
+        columns.enter[row] = found.enter
+        columns.leave[row] = found.leave
+        columns.least[row] = found.least
+        columns.least_bound[row] = found.least_bound
+        columns.point0[row] = point_type(first + near.point0) + point_type()
+        columns.point1[row] = point_type(first + near.point1) + point_type()
+        columns.normal[row] = wp.vec3f(near.normal) + wp.vec3f()
+
+    return write_self_touches
+
+
+FIND_SELF_STEPS = self_traversal("find_self_steps", box_of, is_near, may_touch)
+SELF_SWEEP_ROWS = row_writers("SelfSweepColumns", SELF_SWEEP.columns, _compaction)
+
+
+class SelfSweepStage(SelfStage):
+    """Finds the touches of a model's deformable objects with themselves and each other between frames."""
+
+    group = SELF_SWEEP
+    writers = SELF_SWEEP_ROWS
+    traversal = FIND_SELF_STEPS
+
+    def kernels(self) -> list[wp.Kernel]:
+        """All kernels, by increasing compile time."""
+        return [*super().kernels(), sweep_self_steps]
+
+    def inputs(self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, width: int) -> Inputs | None:
+        is_step = has_step(self.device_model.model, batch)
+        return self.fitted(chunk, batch, workspace, begin, width, is_step) if is_step.any() else None
+
+    def evaluate(self, arguments: list[Any], pair: wp.array, count: int, workspace: Workspace) -> PairRows:
+        touch = workspace.array("self_touch", count, SelfTouch)
+        end = workspace.array("element_row_end", count, wp.int32)
+        workspace.launch(sweep_self_steps, count, [*arguments, pair, touch, end])
+        return PairRows([touch, end], workspace.scan(end, count), end)

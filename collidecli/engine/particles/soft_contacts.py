@@ -7,80 +7,413 @@ rows are counted before they are written; their order is by cell, kind, particle
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 import warp as wp
 
-from collidecli.engine.cells import Chunk, ChunkCells, PoseBatch
-from collidecli.engine.contacts.compaction import offset_in_body
-from collidecli.engine.device_model import DeviceModel
+from collidecli.engine.cells import Chunk, ChunkCells, Instances, PoseBatch, instance_of
+from collidecli.engine.contact_record import start_of
+from collidecli.engine.contacts.compaction import offset_in_body, row_writers
+from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
+from collidecli.engine.geometry.real import CONVEX_MESH, HEIGHTFIELD, MESH, PLANE, Pose, Real, Vec3
 from collidecli.engine.particles.cloud import (
-    end_cells,
+    Cloud,
+    CloudCells,
+    ElementStage,
+    Inputs,
+    PairRows,
+    insert_pair,
+    may_touch,
+    position_in_cell,
     upload_cloud,
     upload_positions,
 )
-from collidecli.engine.particles.elements import (
-    MINIMIZE_GRIDS,
-    MINIMIZE_HULLS,
-    MINIMIZE_MESHES,
-    MINIMIZE_PRIMITIVES,
-    SAMPLE_GRIDS,
-    SAMPLE_POLYGONS,
-    SAMPLE_PRIMITIVES,
-    NoSurfaces,
-    SoftCells,
-    SoftRecord,
-    SoftScene,
-    count_candidates,
-    element_of,
-    write_candidates,
+from collidecli.engine.particles.convex_minimum import (
+    DeformableElement,
+    HullQuery,
+    Minimum,
+    PrimitiveQuery,
+    convex_minimum,
+    point_of,
+    with_precision,
 )
+from collidecli.engine.particles.surface_minimum import surface_minimum
 from collidecli.engine.particles.surfaces import (
     GridSurfaces,
+    NodeBoxes,
+    NoSurfaces,
+    PolygonSurfaces,
+    Sample,
+    ShapeTree,
+    boxes_overlap,
     build_tree,
     families,
     fit_boxes,
     fitted_boxes,
+    sample_grid_surface,
+    sample_polygons,
+    sample_primitive,
     upload_polygons,
 )
 from collidecli.engine.runtime.kernel import kernel
-from collidecli.engine.runtime.warp_internals import INDEX_LIMIT
-from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
+from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.tables import SOFT_CONTACTS, ContactGroup, GroupRows
+from collidecli.scene.tables import SOFT_CONTACTS
+
+VERTEX = wp.constant(Vec3(1.0, 0.0, 0.0))
+"""Weights of a single particle."""
 
 
 @wp.struct
-class SoftColumns32:
-    """Columns of `SOFT_CONTACTS`, points in float32."""
+class SoftScene:
+    """Shapes and particles of a model. gap: largest distance of a contact [m]."""
 
-    kind: wp.array[wp.uint8]
-    indices: wp.array[wp.vec3i]
-    barycentric: wp.array[wp.vec3f]
-    shape: wp.array[wp.int32]
-    feature: wp.array[wp.int32]
-    distance: wp.array[wp.float32]
-    normal: wp.array[wp.vec3f]
-    point_body: wp.array[wp.vec3f]
-    point_world: wp.array[wp.vec3f]
+    rows: ShapeRows
+    layout: Layout
+    margin: wp.array[Real]
+    cloud: Cloud
+    tree: ShapeTree
+    gap: Real
 
 
 @wp.struct
-class SoftColumns64:
-    """Columns of `SOFT_CONTACTS`, points in float64."""
+class SoftCells:
+    """The cells of a chunk. A thread is a vertex, an edge or a face in a cell: thread = cell * width + index, and its
+    particles are number begin + index of `Cloud.element`.
 
-    kind: wp.array[wp.uint8]
-    indices: wp.array[wp.vec3i]
-    barycentric: wp.array[wp.vec3f]
-    shape: wp.array[wp.int32]
-    feature: wp.array[wp.int32]
-    distance: wp.array[wp.float32]
-    normal: wp.array[wp.vec3f]
-    point_body: wp.array[wp.vec3f]
-    point_world: wp.array[wp.vec3d]
+    Structs of the workspace are arguments of their own: a struct inside another one is a copy.
+    """
+
+    begin: int
+    width: int
+
+
+@wp.struct
+class SoftRecord:
+    """A contact before compaction: point and normal in the world. weights: of the particles."""
+
+    weights: Vec3
+    point: Vec3
+    normal: Vec3
+    distance: Real
+    feature: int
+
+
+@wp.func
+def element_of(scene: SoftScene, chunk: ChunkCells, part: SoftCells, cell: int, thread: int) -> wp.vec3i:
+    """Particles of a thread's vertex, edge or face, -1 for none; the first is -1 for an index that is not used."""
+    at = part.begin + thread - cell * part.width
+    return scene.cloud.element[chunk.cell_template[cell] * scene.cloud.width + at]
+
+
+@wp.struct
+class Surroundings:
+    """Box of an element in the world, grown by the greatest distance of a contact [m].
+
+    point: of the first particle. reach: radius and gap [m]."""
+
+    low: Vec3
+    high: Vec3
+    point: Vec3
+    reach: Real
+
+
+@wp.func
+def surroundings_of(
+    scene: SoftScene, chunk: ChunkCells, cells: CloudCells, cell: int, element: wp.vec3i
+) -> Surroundings:
+    """Where the shapes are that an element may touch."""
+    result = Surroundings()
+    result.point = position_in_cell(scene.cloud, cells, chunk, cell, element[0])
+    result.low = result.point
+    result.high = result.point
+    radius = scene.cloud.radius[element[0]]
+    for k in range(1, 3):
+        if element[k] >= 0:
+            point = position_in_cell(scene.cloud, cells, chunk, cell, element[k])
+            result.low = wp.min(result.low, point)
+            result.high = wp.max(result.high, point)
+            radius = wp.max(radius, scene.cloud.radius[element[k]])
+    result.reach = radius + scene.gap
+    grown = Vec3(result.reach, result.reach, result.reach)
+    result.low = result.low - grown
+    result.high = result.high + grown
+    return result
+
+
+@wp.func
+def is_candidate(
+    scene: SoftScene,
+    chunk: ChunkCells,
+    instances: Instances,
+    cell: int,
+    slot: int,
+    element: wp.vec3i,
+    around: Surroundings,
+) -> bool:
+    """Whether a shape whose box is near an element may touch it; of a plane, whether its half space is near.
+
+    An edge or a face is nowhere nearer to a plane than at its vertices. One with a particle that may not touch a shape
+    does not.
+    """
+    row = scene.layout.slot_row[chunk.cell_template[cell] * scene.layout.width + slot]
+    for k in range(3):
+        if element[k] >= 0:  # noqa: SIM102
+            if not may_touch(scene.cloud, element[k], row, scene.rows.body[row]):
+                return False
+    if scene.rows.type[row] == PLANE:
+        if element[1] >= 0:
+            return False
+        pose = instances.pose[instance_of(chunk, scene.layout, cell, slot)]
+        height = wp.transform_point(wp.transform_inverse(pose), around.point)[2]
+        return height < around.reach + scene.margin[row]
+    return True
+
+
+@kernel
+def find_candidates(
+    scene: SoftScene,
+    chunk: ChunkCells,
+    instances: Instances,
+    cells: CloudCells,
+    boxes: NodeBoxes,
+    part: SoftCells,
+    end: wp.array[wp.int32],
+    pair: wp.array[wp.vec2i],
+    writes: int,
+):
+    """Traversal of the shapes that may touch an element, by slot."""
+    thread = wp.tid()
+    first_pair = int(0)
+    if writes == 1:
+        first_pair = start_of(end, thread)
+        if first_pair == end[thread]:
+            return
+    cell = thread // part.width
+    element = element_of(scene, chunk, part, cell, thread)
+    count = int(0)
+    if element[0] >= 0:
+        around = surroundings_of(scene, chunk, cells, cell, element)
+        template = chunk.cell_template[cell]
+        first = template * scene.tree.width
+        node = int(0)
+        while node < scene.tree.count[template]:
+            at = cell * scene.tree.width + node
+            if boxes_overlap(around.low, around.high, boxes.lower[at], boxes.upper[at]):
+                slot = scene.tree.slot[first + node]
+                if slot >= 0:  # noqa: SIM102
+                    if is_candidate(scene, chunk, instances, cell, slot, element, around):
+                        if writes == 1:
+                            insert_pair(pair, first_pair, first_pair + count, thread, slot)
+                        count += 1
+                node += 1
+            else:
+                node = scene.tree.skip[first + node]
+    if writes == 0:
+        end[thread] = count
+
+
+@wp.func
+def emit_sample(
+    scene: SoftScene,
+    pose: Pose,
+    sample: Sample,
+    inflation: Real,
+    weights: Vec3,
+    index: int,
+    record: wp.array[SoftRecord],
+    kept: wp.array[wp.int32],
+):
+    """Writes a candidate's record, and 1 to `kept` where its distance is below the gap.
+
+    inflation: margin and radius [m]. weights: of the particles at the sample.
+    """
+    distance = sample.distance - inflation
+    if sample.found == 0 or distance >= scene.gap:
+        kept[index] = 0
+        return
+    contact = SoftRecord()
+    contact.weights = weights
+    contact.point = wp.transform_point(pose, sample.point)
+    contact.normal = wp.transform_vector(pose, sample.outward)
+    contact.distance = distance
+    contact.feature = sample.feature
+    record[index] = contact
+    kept[index] = 1
+
+
+def _point_kernel_of(name: str, surface_type: Any, sample_of: Any, low_type: int, high_type: int) -> wp.Kernel:
+    """The kernel of the shapes of types low_type to high_type."""
+
+    def sample_candidates(
+        scene: SoftScene,
+        chunk: ChunkCells,
+        instances: Instances,
+        cells: CloudCells,
+        boxes: NodeBoxes,
+        part: SoftCells,
+        surfaces: surface_type,
+        pair: wp.array[wp.vec2i],
+        record: wp.array[SoftRecord],
+        kept: wp.array[wp.int32],
+    ):
+        """One thread per candidate of a vertex: its contact, if there is one."""
+        index = wp.tid()
+        thread = pair[index][0]
+        slot = pair[index][1]
+        cell = thread // part.width
+        row = scene.layout.slot_row[chunk.cell_template[cell] * scene.layout.width + slot]
+        shape_type = scene.rows.type[row]
+        if shape_type < wp.static(low_type) or shape_type > wp.static(high_type):
+            return
+        element = element_of(scene, chunk, part, cell, thread)
+        if element[1] >= 0:
+            return
+        particle = element[0]
+        pose = instances.pose[instance_of(chunk, scene.layout, cell, slot)]
+        point = wp.transform_point(
+            wp.transform_inverse(pose), position_in_cell(scene.cloud, cells, chunk, cell, particle)
+        )
+        radius = scene.cloud.radius[particle]
+        inflation = scene.margin[row] + radius
+        sample = sample_of(scene.rows, surfaces, row, point, inflation + scene.gap, radius)
+        emit_sample(scene, pose, sample, inflation, VERTEX, index, record, kept)
+
+    sample_candidates.__name__ = sample_candidates.__qualname__ = name
+    return kernel(sample_candidates)
+
+
+@wp.func
+def of_primitive(rows: ShapeRows, surfaces: NoSurfaces, row: int, point: Vec3, limit: Real, radius: Real) -> Sample:
+    """Closest point of a plane or primitive, in row `row`, to a point of its frame."""
+    return sample_primitive(rows.type[row], rows.size[row], point)
+
+
+@wp.func
+def of_polygons(rows: ShapeRows, surfaces: PolygonSurfaces, row: int, point: Vec3, limit: Real, radius: Real) -> Sample:
+    """Closest point of a convex mesh or mesh, in row `row`, to a point of its frame."""
+    return sample_polygons(surfaces, row, rows.size[row], point, limit, radius)
+
+
+@wp.func
+def of_grid(rows: ShapeRows, surfaces: GridSurfaces, row: int, point: Vec3, limit: Real, radius: Real) -> Sample:
+    """Closest point of a heightfield, in row `row`, to a point of its frame."""
+    return sample_grid_surface(surfaces, row, rows.size[row], point, limit)
+
+
+SAMPLE_PRIMITIVES = _point_kernel_of("sample_primitives", NoSurfaces, of_primitive, int(PLANE), int(CONVEX_MESH) - 1)
+SAMPLE_POLYGONS = _point_kernel_of("sample_polygon_shapes", PolygonSurfaces, of_polygons, int(CONVEX_MESH), int(MESH))
+SAMPLE_GRIDS = _point_kernel_of("sample_heightfields", GridSurfaces, of_grid, int(HEIGHTFIELD), int(HEIGHTFIELD))
+
+
+# Kernels of the contacts of edges and faces of deformable objects with shapes.
+
+
+@wp.func
+def element_in_shape(
+    scene: SoftScene, chunk: ChunkCells, cells: CloudCells, cell: int, corners: wp.vec3i, pose: Pose, margin: Real
+) -> DeformableElement:
+    """An edge or a face in the frame of a shape with this pose and margin."""
+    to_shape = wp.transform_inverse(pose)
+    element = DeformableElement()
+    element.count = wp.where(corners[2] < 0, 2, 3)
+    element.limit = scene.gap + margin
+    element.p = wp.transform_point(to_shape, position_in_cell(scene.cloud, cells, chunk, cell, corners[0]))
+    element.q = wp.transform_point(to_shape, position_in_cell(scene.cloud, cells, chunk, cell, corners[1]))
+    element.r = element.p
+    element.radius = Vec3(scene.cloud.radius[corners[0]], scene.cloud.radius[corners[1]], Real(0.0))
+    if element.count == 3:
+        element.r = wp.transform_point(to_shape, position_in_cell(scene.cloud, cells, chunk, cell, corners[2]))
+        element.radius[2] = scene.cloud.radius[corners[2]]
+    return with_precision(element)
+
+
+def _element_kernel_of(
+    name: str, surface_type: Any, minimum_of: Any, sample_of: Any, low_type: int, high_type: int
+) -> wp.Kernel:
+    """The kernel of the shapes of types low_type to high_type."""
+
+    def minimize_candidates(
+        scene: SoftScene,
+        chunk: ChunkCells,
+        instances: Instances,
+        cells: CloudCells,
+        boxes: NodeBoxes,
+        part: SoftCells,
+        surfaces: surface_type,
+        pair: wp.array[wp.vec2i],
+        record: wp.array[SoftRecord],
+        kept: wp.array[wp.int32],
+    ):
+        """One thread per candidate of an edge or face: its contact, if there is one."""
+        index = wp.tid()
+        thread = pair[index][0]
+        slot = pair[index][1]
+        cell = thread // part.width
+        row = scene.layout.slot_row[chunk.cell_template[cell] * scene.layout.width + slot]
+        shape_type = scene.rows.type[row]
+        if shape_type < wp.static(low_type) or shape_type > wp.static(high_type):
+            return
+        corners = element_of(scene, chunk, part, cell, thread)
+        if corners[1] < 0:
+            return
+        pose = instances.pose[instance_of(chunk, scene.layout, cell, slot)]
+        element = element_in_shape(scene, chunk, cells, cell, corners, pose, scene.margin[row])
+        least = minimum_of(scene.rows, surfaces, row, element)
+        kept[index] = 0
+        if least.interior == 1 and least.value < element.limit:
+            radius = wp.dot(least.weights, element.radius)
+            inflation = scene.margin[row] + radius
+            point = point_of(element, least.weights)
+            sample = sample_of(scene.rows, surfaces, row, point, inflation + scene.gap, radius)
+            emit_sample(scene, pose, sample, inflation, least.weights, index, record, kept)
+
+    minimize_candidates.__name__ = minimize_candidates.__qualname__ = name
+    return kernel(minimize_candidates)
+
+
+@wp.func
+def _least_of_primitive(rows: ShapeRows, surfaces: NoSurfaces, row: int, element: DeformableElement) -> Minimum:
+    query = PrimitiveQuery()
+    query.type = rows.type[row]
+    query.size = rows.size[row]
+    return convex_minimum(query, element)
+
+
+MINIMIZE_PRIMITIVES = _element_kernel_of(
+    "minimize_primitives", NoSurfaces, _least_of_primitive, of_primitive, int(PLANE) + 1, int(CONVEX_MESH) - 1
+)
+
+
+@wp.func
+def _least_of_hull(rows: ShapeRows, surfaces: PolygonSurfaces, row: int, element: DeformableElement) -> Minimum:
+    query = HullQuery()
+    query.surfaces = surfaces
+    query.row = row
+    query.half = rows.size[row]
+    return convex_minimum(query, element)
+
+
+@wp.func
+def _least_of_mesh(rows: ShapeRows, surfaces: PolygonSurfaces, row: int, element: DeformableElement) -> Minimum:
+    return surface_minimum(surfaces, row, rows.size[row], element)
+
+
+@wp.func
+def _least_of_grid(rows: ShapeRows, surfaces: GridSurfaces, row: int, element: DeformableElement) -> Minimum:
+    return surface_minimum(surfaces, row, rows.size[row], element)
+
+
+MINIMIZE_HULLS = _element_kernel_of(
+    "minimize_hulls", PolygonSurfaces, _least_of_hull, of_polygons, int(CONVEX_MESH), int(CONVEX_MESH)
+)
+MINIMIZE_MESHES = _element_kernel_of(
+    "minimize_meshes", PolygonSurfaces, _least_of_mesh, of_polygons, int(MESH), int(MESH)
+)
+MINIMIZE_GRIDS = _element_kernel_of(
+    "minimize_heightfields", GridSurfaces, _least_of_grid, of_grid, int(HEIGHTFIELD), int(HEIGHTFIELD)
+)
 
 
 def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
@@ -88,18 +421,20 @@ def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
     def compact_soft(
         scene: SoftScene,
         chunk: ChunkCells,
+        instances: Instances,
+        cells: CloudCells,
+        boxes: NodeBoxes,
         part: SoftCells,
         pair: wp.array[wp.vec2i],
         record: wp.array[SoftRecord],
-        kept: wp.array[wp.int32],
         end: wp.array[wp.int32],
         columns: columns_type,
     ):
-        """One thread per candidate: its contact at its offset; the addition of 0 turns -0 into 0."""
+        """One thread per candidate: its contact, if any, at its offset; the addition of 0 turns -0 into 0."""
         index = wp.tid()
-        if kept[index] == 0:
+        slot = start_of(end, index)
+        if slot == end[index]:
             return
-        slot = end[index] - 1
         thread = pair[index][0]
         cell = thread // part.width
         element = element_of(scene, chunk, part, cell, thread)
@@ -118,105 +453,46 @@ def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
     return compact_soft
 
 
-_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
-COMPACT_SOFT = {
-    _FLOAT32: _compaction(SoftColumns32, wp.vec3f),
-    _FLOAT64: _compaction(SoftColumns64, wp.vec3d),
-}
-_COLUMNS = {_FLOAT32: SoftColumns32, _FLOAT64: SoftColumns64}
-_VECTORS = {_FLOAT32: wp.vec3f, _FLOAT64: wp.vec3d, np.dtype(np.int32): wp.vec3i}
+SOFT_ROWS = row_writers("SoftColumns", SOFT_CONTACTS.columns, _compaction)
 
 
-@cache
-def _elements(float_type: np.dtype) -> dict[str, Any]:
-    """Warp element type of each column."""
-    types = {column.name: (column.dtype_for(float_type), column.width) for column in SOFT_CONTACTS.columns}
-    return {
-        name: wp.dtype_from_numpy(dtype) if width == 1 else _VECTORS[dtype] for name, (dtype, width) in types.items()
-    }
-
-
-@dataclass(frozen=True)
-class SoftContacts:
-    """Contacts of the particles and elements of a model with its shapes. Any number of threads may share it.
+class SoftContacts(ElementStage):
+    """Contacts of the particles and elements of a model with its shapes.
 
     samplers: kernels of the shape types of the model, with their surfaces.
     """
 
-    device_model: DeviceModel
-    scene: SoftScene
-    samplers: tuple[tuple[wp.Kernel, Any], ...]
-    float_type: np.dtype
+    group = SOFT_CONTACTS
+    writers = SOFT_ROWS
+    traversal = find_candidates
+
+    def __init__(
+        self,
+        device_model: DeviceModel,
+        scene: SoftScene,
+        samplers: tuple[tuple[wp.Kernel, Any], ...],
+        float_type: np.dtype,
+    ) -> None:
+        super().__init__(device_model, scene.cloud.width, float_type)
+        self._scene, self._samplers = scene, samplers
 
     def kernels(self) -> list[wp.Kernel]:
         """All kernels, by increasing compile time."""
-        own = [fit_boxes, count_candidates, write_candidates, end_cells, COMPACT_SOFT[self.float_type]]
-        return [*own, *(sampler for sampler, _ in self.samplers)]
+        return [fit_boxes, *super().kernels(), *(sampler for sampler, _ in self._samplers)]
 
-    @property
-    def group(self) -> ContactGroup:
-        return SOFT_CONTACTS
-
-    @property
-    def width(self) -> int:
-        """Vertices, edges and faces of the template that has most."""
-        return self.scene.cloud.width
-
-    def collide_part(
-        self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
-    ) -> tuple[GroupRows, int]:
-        """The rows of the elements `begin` to `end` of each cell's, and the number of candidates.
-
-        Raises ChunkTooLarge when the scratch memory is too small.
-        """
-        cells, held = upload_positions(self.device_model, batch, chunk, workspace)
-        boxes = fitted_boxes(self.device_model, self.scene.tree, chunk, workspace)
-        width = end - begin
+    def inputs(self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, width: int) -> Inputs:
+        cells, host = upload_positions(self.device_model, batch, workspace)
+        boxes = fitted_boxes(self.device_model, self._scene.tree, chunk, workspace)
         part = workspace.struct(SoftCells, begin=begin, width=width)
-        shared = [self.scene, chunk.cells, chunk.instances, cells, boxes, part]
-        threads = chunk.cell_count * width
-        found = workspace.array("soft_found", threads, wp.int32)
-        workspace.launch(count_candidates, threads, [*shared, found])
-        if threads * self.scene.tree.width > INDEX_LIMIT:  # the scan's int32 could overflow
-            total = int(workspace.host(found, threads).sum(dtype=np.int64))
-            if total > INDEX_LIMIT:
-                raise ChunkTooLarge(total * 8)
-        candidates = workspace.scan(found, threads)
-        pair = workspace.array("soft_pair", candidates, wp.vec2i)
-        workspace.launch(write_candidates, threads if candidates else 0, [*shared, found, pair])
-        record = workspace.array("soft_record", candidates, SoftRecord)
-        kept = workspace.array("soft_kept", candidates, wp.int32)
-        for sampler, surfaces in self.samplers:
-            workspace.launch(sampler, candidates, [*shared, surfaces, pair, record, kept])
-        ends = workspace.array("soft_end", candidates, wp.int32)
-        total = workspace.scan(kept, candidates, ends)
-        rows = self._compacted(chunk, part, width, (pair, record, kept, ends), candidates, total, workspace)
-        del held  # all launches are complete
-        return rows, candidates
+        arguments = [self._scene, chunk.cells, chunk.instances, cells, boxes, part]
+        return Inputs(arguments, self._scene.tree.width, host)
 
-    def _compacted(
-        self, chunk: Chunk, part: SoftCells, width: int, found: tuple[wp.array, ...], candidates: int, total: int,
-        workspace: Workspace,
-    ) -> GroupRows:  # fmt: skip
-        """The rows as exactly sized host arrays."""
-        pair, record, kept, ends = found
-        size = sum(column.width * column.dtype_for(self.float_type).itemsize for column in SOFT_CONTACTS.columns)
-        workspace.check(total * size)
-        columns, arrays = workspace.table("soft", _COLUMNS[self.float_type], total, _elements(self.float_type))
-        workspace.launch(
-            COMPACT_SOFT[self.float_type], candidates,
-            [self.scene, chunk.cells, part, pair, record, kept, ends, columns],
-        )  # fmt: skip
-        counts = np.zeros(chunk.cell_count, np.int64)
-        if candidates:
-            cell_end = workspace.array("soft_cell_end", chunk.cell_count, wp.int32)
-            arguments = [width, chunk.cell_count, candidates, pair, ends, cell_end]
-            workspace.launch(end_cells, candidates, arguments)
-            counts = np.diff(workspace.host(cell_end, chunk.cell_count), prepend=0).astype(np.int64)
-        # Copies, since the next chunk reuses the scratch.
-        copies = {name: workspace.copied(array, total) for name, array in arrays.items()}
-        workspace.finish()
-        return GroupRows(counts, copies)
+    def evaluate(self, arguments: list[Any], pair: wp.array, count: int, workspace: Workspace) -> PairRows:
+        record = workspace.array("soft_record", count, SoftRecord)
+        end = workspace.array("element_row_end", count, wp.int32)
+        for sampler, surfaces in self._samplers:
+            workspace.launch(sampler, count, [*arguments, surfaces, pair, record, end])
+        return PairRows([record, end], workspace.scan(end, count), end)
 
 
 def soft_contacts_of(

@@ -62,6 +62,13 @@ from collidecli.scene.signed_distance import facets
 
 
 @wp.struct
+class NoSurfaces:
+    """Primitives have no arrays of their own."""
+
+    unused: int
+
+
+@wp.struct
 class ShapeTree:
     """The nodes of all templates, in depth-first order, `width` a template.
 

@@ -18,8 +18,7 @@ from collidecli.engine.geometry.primitives import Primitive, Vertex, core_radius
 from collidecli.engine.geometry.real import CONVEX_MESH, HEIGHTFIELD, MESH, PLANE, Quat, Real, Vec3
 from collidecli.engine.narrowphase.convex.gjk import closest_to_origin, reduce_simplex
 from collidecli.engine.particles.convex_minimum import TriangleQuery, begin_near, next_near, triangle_of
-from collidecli.engine.particles.elements import NoSurfaces
-from collidecli.engine.particles.surfaces import GridSurfaces, PolygonSurfaces
+from collidecli.engine.particles.surfaces import GridSurfaces, NoSurfaces, PolygonSurfaces
 from collidecli.engine.particles.swept_points import (
     LEAST_ADVANCE,
     SHORTENED,

@@ -36,9 +36,9 @@ from collidecli.engine.particles.convex_minimum import (
     slope_at,
     triangle_of,
 )
-from collidecli.engine.particles.elements import NoSurfaces
 from collidecli.engine.particles.surfaces import (
     GridSurfaces,
+    NoSurfaces,
     PolygonSurfaces,
     Sample,
     sample_grid_surface,

@@ -7,7 +7,7 @@ kernels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from itertools import accumulate
 from typing import Any, TypeVar
@@ -36,6 +36,27 @@ class ChunkTooLarge(Exception):
     def __init__(self, needed: int) -> None:
         super().__init__(needed)
         self.needed = needed
+
+
+def parts_that_fit(count: int, run: Callable[[int, int], T]) -> list[T]:
+    """The results of `run(begin, end)` for consecutive parts of `count` entries, in order: as few as memory allows.
+
+    A part for which `run` raises ChunkTooLarge is halved, and later parts are no larger; that of one entry is raised.
+    Without entries `run(0, 0)` is called.
+    """
+    results: list[T] = []
+    done, size = 0, count
+    while done < count or not results:
+        end = min(done + size, count)
+        try:
+            results.append(run(done, end))
+        except ChunkTooLarge:
+            if end - done <= 1:
+                raise
+            size = (end - done) // 2
+        else:
+            done = end
+    return results
 
 
 class Workspace:

@@ -14,26 +14,25 @@ import warp as wp
 from collidecli.engine.cells import Chunk, PoseBatch
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.particles import swept_elements, swept_points
-from collidecli.engine.particles.elements import NoSurfaces
-from collidecli.engine.particles.surfaces import GridSurfaces, families, upload_polygons
+from collidecli.engine.particles.surfaces import GridSurfaces, NoSurfaces, families, upload_polygons
 from collidecli.engine.particles.swept_elements import ElementStep, ElementTouch
 from collidecli.engine.particles.swept_points import PointStep, PointTouch
-from collidecli.engine.runtime.device_stream import has_own_memory
-from collidecli.engine.runtime.kernel import load_kernels
-from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.engine.sweep.advancement import CLEAR, TOUCH
-from collidecli.engine.sweep.stage import ROWS_AT_ONCE, SweepStage, SweptCandidates
-from collidecli.engine.sweep.steps import (
+from collidecli.engine.sweep.motion import (
+    CLEAR,
     ROUNDING,
+    TOUCH,
     UPWARDS,
     BodySteps,
+    Rows,
     ShapeSteps,
     Supports,
     body_steps,
+    in_blocks,
     rotated,
     shape_steps,
 )
+from collidecli.engine.sweep.stage import ROWS_AT_ONCE, SweepStage, SweptCandidates
 from collidecli.numerics.matrices import cross, dot, norm
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.particles import canonical_triangles
@@ -308,7 +307,7 @@ class Positions:
 
 
 @dataclass(frozen=True)
-class ItemPairs:
+class ItemPairs(Rows):
     """Particles or triangles, and shapes, in steps, a row each. step: int64[n], entries of `BodySteps`. items: int32[n,
     k], their particles. shape: int32[n]. begin, end: float64[n, k, 3], positions of the particles [m].
     """
@@ -322,29 +321,23 @@ class ItemPairs:
     def __len__(self) -> int:
         return len(self.step)
 
-    def take(self, rows: np.ndarray) -> ItemPairs:
-        return ItemPairs(self.step[rows], self.items[rows], self.shape[rows], self.begin[rows], self.end[rows])
-
 
 def pairs_in_blocks(
     candidates: PointCandidates, bodies: BodySteps, positions: Positions, told: RowKeys | None = None
 ) -> Iterator[ItemPairs]:
-    """The candidates in blocks of about ROWS_AT_ONCE, without those of which a particle has a row in `told`."""
-    held: list[tuple[np.ndarray, ...]] = []
-    size = 0
-    for step in range(len(bodies.cell)):
-        for items, shape in candidates.find(bodies, positions, step):
-            if told is not None:
-                new = ~told.any_of(step, items, shape)
-                items, shape = items[new], shape[new]
-            begin, end = (each[items] for each in positions.of(step))
-            held.append((np.full(len(items), step), items, shape, begin, end))
-            size += len(items)
-            if size >= ROWS_AT_ONCE:
-                yield ItemPairs(*map(np.concatenate, zip(*held, strict=True)))
-                held, size = [], 0
-    if size:
-        yield ItemPairs(*map(np.concatenate, zip(*held, strict=True)))
+    """The candidates in blocks, without those of which a particle has a row in `told`."""
+
+    def parts() -> Iterator[tuple[np.ndarray, ...]]:
+        for step in range(len(bodies.cell)):
+            for items, shape in candidates.find(bodies, positions, step):
+                if told is not None:
+                    new = ~told.any_of(step, items, shape)
+                    items, shape = items[new], shape[new]
+                begin, end = (each[items] for each in positions.of(step))
+                yield np.full(len(items), step), items, shape, begin, end
+
+    for block in in_blocks(parts(), ROWS_AT_ONCE):
+        yield ItemPairs(*block)
 
 
 # Launches of the kernels that sweep particles and triangles against shapes: one for each family of shape types.
@@ -514,8 +507,9 @@ class PointSweepStage:
     float_type: np.dtype
 
     def kernels(self) -> list[wp.Kernel]:
-        """None: they are loaded with the stage."""
-        return []
+        """The kernels that sweep particles and triangles."""
+        triangles = self.elements.sweepers.kernels if self.elements else ()
+        return [kernel for kernel, _ in (*self.sweepers.kernels, *triangles)]
 
     @property
     def group(self) -> ContactGroup:
@@ -529,10 +523,6 @@ class PointSweepStage:
     def collide_part(
         self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
     ) -> tuple[GroupRows, int]:
-        """See `sweep`."""
-        return self.sweep(batch, workspace)
-
-    def sweep(self, batch: PoseBatch, workspace: Workspace) -> tuple[GroupRows, int]:
         """The rows of the steps that begin in the cells of a batch, and the number of pairs whose swept boxes overlap;
         not of the triangles that the rows of a particle tell.
 
@@ -581,9 +571,6 @@ def point_sweep_stage(device_model: DeviceModel, shapes: SweepStage) -> PointSwe
     if len(model.particles.triangle):
         triangles = PointCandidates(model, shapes.candidates, tolerance, triangles=True)
         own = kernels_of(swept_elements, surfaces, model.shapes.type[triangles.touched])
-        kernels = *kernels, *own
         of_triangles = Sweepers(device_model, own, tolerance, ElementStep, ElementTouch)
         elements = ElementSweep(model, supports, triangles, of_triangles, sweepers, shapes.float_type)
-    queue = [] if has_own_memory(device_model.device) else [execute_steps]
-    load_kernels([*queue, *(each for each, _ in kernels)], device_model.device)
     return PointSweepStage(device_model, supports, candidates, sweepers, elements, shapes.float_type)

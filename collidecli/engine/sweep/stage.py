@@ -13,20 +13,19 @@ from collidecli.engine.cells import Chunk, PoseBatch
 from collidecli.engine.device_model import DeviceModel, kinds_of
 from collidecli.engine.distances import PairDistances
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.engine.sweep.advancement import (
+from collidecli.engine.sweep.motion import (
     CLEAR,
     ROUNDS_TO_TOUCH,
     TOUCH,
     UNDECIDED,
     Advance,
-    Sweeper,
-    least_distance,
-)
-from collidecli.engine.sweep.steps import (
     BodySteps,
     PairSteps,
     Supports,
+    Sweeper,
     body_steps,
+    in_blocks,
+    least_distance,
     pair_steps,
     shape_steps,
     turning_radius,
@@ -225,13 +224,9 @@ class SweepStage:
 
         Raises InputError for a rotation of half a turn in one step.
         """
-        return self.sweep(batch)
-
-    def sweep(self, batch: PoseBatch) -> tuple[GroupRows, int]:
-        """See `collide_part`."""
         bodies = body_steps(self.model, batch)
         cells, parts, count = [], [], 0
-        for step, rows in self._blocks(bodies):
+        for step, rows in in_blocks(self.candidates.find(bodies, self.inflation), ROWS_AT_ONCE):
             count += len(step)
             kept, columns = self._touches(bodies, step, rows)
             cells.append(bodies.cell[step[kept]])
@@ -243,20 +238,6 @@ class SweepStage:
             np.bincount(np.concatenate(cells), minlength=batch.cell_count).astype(np.int64), columns
         ), count
 
-    def _blocks(self, bodies: BodySteps) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The candidates in blocks of about ROWS_AT_ONCE."""
-        steps, pairs, held = [], [], 0
-        for step, rows in self.candidates.find(bodies, self.inflation):
-            for first in range(0, len(step), ROWS_AT_ONCE):
-                steps.append(step[first : first + ROWS_AT_ONCE])
-                pairs.append(rows[first : first + ROWS_AT_ONCE])
-                held += len(steps[-1])
-                if held >= ROWS_AT_ONCE:
-                    yield np.concatenate(steps), np.concatenate(pairs)
-                    steps, pairs, held = [], [], 0
-        if held:
-            yield np.concatenate(steps), np.concatenate(pairs)
-
     def _touches(
         self, bodies: BodySteps, step: np.ndarray, rows: np.ndarray
     ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -265,11 +246,11 @@ class SweepStage:
         pairs = pair_steps(self.sweeper.supports, rows, *motions, pair_margins(self.model, rows))
         entered = self.sweeper.advance(pairs)
         kept = np.flatnonzero(entered.status != CLEAR)
-        pairs, entered = pairs.take(kept), taken(entered, kept)
+        pairs, entered = pairs.take(kept), entered.take(kept)
         left = self.sweeper.advance(pairs.reversed())
         # Backwards a pair may be found clear that forwards is undecided.
         held = np.flatnonzero((entered.status == TOUCH) | (left.status != CLEAR))
-        return kept[held], self._columns(pairs.take(held), taken(entered, held), taken(left, held))
+        return kept[held], self._columns(pairs.take(held), entered.take(held), left.take(held))
 
     def _columns(self, pairs: PairSteps, entered: Advance, left: Advance) -> dict[str, np.ndarray]:
         """The columns of pairs. entered, left: first touches of the steps and of the reversed steps."""
@@ -314,11 +295,6 @@ class SweepStage:
 def _leave(entered: Advance, left: Advance) -> np.ndarray:
     """float64[n]: the ends of the last touches; those of a reversed step that is clear are their begins."""
     return np.where(left.status == CLEAR, entered.time, np.maximum(1.0 - left.time, entered.time))
-
-
-def taken(found: Advance, rows: np.ndarray) -> Advance:
-    """Some rows of a result."""
-    return Advance(**{name: values[rows] for name, values in vars(found).items()})
 
 
 def pair_margins(model: Model, rows: np.ndarray) -> np.ndarray:

@@ -23,30 +23,29 @@ from collidecli.engine.cells import (
     cell_blocks,
     transform_chunk,
 )
-from collidecli.engine.chunking import (
+from collidecli.engine.device_model import LANES
+from collidecli.engine.geometry.bounds import bounding_box, rounded_down, rounded_up
+from collidecli.engine.pipeline import ChunkReport, CollisionPipeline, find_device, joined_parts
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
+from collidecli.engine.scheduler import (
     MIN_SECONDS,
     ON_CPU,
     ON_DEVICE,
     UNLIMITED,
     WAITING_BLOCKS,
+    Workers,
     batch_cells,
     block_cells,
     cells_within,
     chunk_cells,
     default_memory_limit,
     first_batch_cells,
-    halves,
     min_cells,
     probe_cells,
     whole_blocks,
     worker_memory,
 )
-from collidecli.engine.device_model import LANES
-from collidecli.engine.geometry.bounds import bounding_box, rounded_down, rounded_up
-from collidecli.engine.pipeline import ChunkReport, CollisionPipeline, find_device, joined_parts
-from collidecli.engine.runtime.kernel import kernel
-from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
-from collidecli.engine.scheduler import Workers
 from collidecli.engine.shape_lanes import BOUND_NUMBERS, LOWER, UPPER
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import IDENTITY
@@ -341,10 +340,6 @@ def test_the_last_chunks_of_a_run_are_smaller(workers):
     assert chunk_cells(10**4, 10**4, 5000, 50, 1) == 5000
 
 
-def test_halves_hold_all_cells():
-    assert [halves(count) for count in (2, 3, 8)] == [(1, 1), (1, 2), (4, 4)]
-
-
 # A cell that is collided in parts of its candidates: every candidate once, in order, for parts of any size.
 
 LIMIT = 1 << 24
@@ -548,18 +543,18 @@ def test_blocks_come_in_order_and_chunks_too_large_are_halved(threads):
 
 @pytest.mark.parametrize("fitting", [1, 2, 3, 5])
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 7, 11, 13])
-def test_halves_of_odd_chunks_hold_every_cell_once(count, fitting):
-    """The front half is the smaller, and later chunks are no larger than what fitted."""
+def test_parts_of_odd_chunks_hold_every_cell_once(count, fitting):
+    """Later parts of a chunk are no larger than the first that fitted."""
     stub = Stub([{"x": 1000}] * count)
     (block,) = blocks_of(stub, 1000 * fitting + 500, count)
     assert (block.first_cell, len(block.cell_counts)) == (0, count)
     np.testing.assert_array_equal(block.cell_counts, np.arange(count))
     np.testing.assert_array_equal(block.columns["shape0"], np.repeat(np.arange(count), np.arange(count)))
 
-    def sizes(cells: int) -> list[int]:
-        return [cells] if cells <= fitting else sizes(cells // 2) + sizes(cells - cells // 2)
-
-    assert stub.sizes == sizes(count)
+    size = count
+    while size > fitting:
+        size //= 2
+    assert stub.sizes == [size] * (count // size) + ([count % size] if count % size else [])
     assert stub.alone == []
 
 
@@ -571,14 +566,14 @@ def test_the_middle_cell_of_an_odd_chunk_is_collided_alone():
     assert stub.alone == [3]
     np.testing.assert_array_equal(block.cell_counts, np.arange(7))
     np.testing.assert_array_equal(block.columns["shape0"], np.repeat(np.arange(7), np.arange(7)))
-    # 7 = 3 + 4, of which 4 = 2 + 2 and 2 = 1 + 1; only chunks that fitted are in the list.
-    assert stub.sizes == [3, 1, 1, 2]
+    # Three cells fit; of the next three the first is tried by itself, and the others are then too.
+    assert stub.sizes == [3, 1, 1, 1, 1]
 
 
 def test_chunks_after_an_odd_one_are_as_large_as_its_smaller_half():
     stub = Stub([{"x": 1000}] * 35)
     blocks = blocks_of(stub, 4500, 7)
-    assert stub.sizes[:2] == [3, 4]
+    assert stub.sizes[:3] == [3, 3, 1]
     assert max(stub.sizes[2 * (1 + 2) :]) <= 3, "chunks that were cut before the first result are halved too"
     np.testing.assert_array_equal(np.concatenate([block.cell_counts for block in blocks]), np.arange(35))
 

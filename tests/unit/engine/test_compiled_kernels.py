@@ -72,7 +72,7 @@ def test_colliders_are_compiled_when_they_have_candidates(monkeypatch):
     before, during = [], []
     monkeypatch.setattr(pipeline_builder, "load_kernels", lambda kernels, device: before.extend(kernels))
     pipeline, poses = built(True)
-    colliders = {collider.name: collider.kernel for collider in pipeline.table.colliders}
+    colliders = {collider.name: collider.kernel for collider in pipeline.narrow_phase.table.colliders}
     assert not set(before) & set(colliders.values())
     assert set(before) | set(colliders.values()) == set(pipeline.kernels())
     load = pipelines.load_kernels

@@ -11,7 +11,7 @@ from collidecli.engine.broadphase import all_pairs as explicit
 from collidecli.engine.broadphase import all_pairs as lane_overlap
 from collidecli.engine.candidates import count_lanes, hull_of, primitive_of, write_lanes
 from collidecli.engine.cells import bound_blocks, transform_shapes
-from collidecli.engine.contacts.compaction import COMPACT, count_cells
+from collidecli.engine.contacts.compaction import CONTACT_ROWS, count_cells
 from collidecli.engine.contacts.reduction import reduce_contacts
 from collidecli.engine.distances import point_kernel
 from collidecli.engine.geometry.bounds import measure_grid
@@ -36,12 +36,9 @@ from collidecli.engine.narrowphase.triangles.heightfield_solid import (
 )
 from collidecli.engine.narrowphase.triangles.mesh_mesh import MESHES
 from collidecli.engine.nearest_triangles import least_of_contacts
-from collidecli.engine.particles import elements, self_contacts, self_sweep, swept_elements, swept_points
-from collidecli.engine.particles.self_contacts import WRITE_COLUMNS
-from collidecli.engine.particles.soft_contacts import COMPACT_SOFT
+from collidecli.engine.particles import self_contacts, self_sweep, soft_contacts, swept_elements, swept_points
 from collidecli.engine.particles.surfaces import fit_boxes
 from collidecli.engine.pipeline import find_device
-from collidecli.engine.sweep.self_stage import WRITE_TOUCHES
 from collidecli.scene.shape_types import ShapeType
 from tests.gpu.kernel_budget import (
     MEANING,
@@ -57,30 +54,27 @@ from tests.gpu.kernel_budget import (
 ARCHITECTURE = 90
 KERNELS = {
     "fit_boxes": fit_boxes,
-    "count_candidates": elements.count_candidates,
-    "write_candidates": elements.write_candidates,
-    "sample_primitives": elements.SAMPLE_PRIMITIVES,
-    "sample_polygons": elements.SAMPLE_POLYGONS,
-    "sample_heightfields": elements.SAMPLE_GRIDS,
+    "find_candidates": soft_contacts.find_candidates,
+    "sample_primitives": soft_contacts.SAMPLE_PRIMITIVES,
+    "sample_polygons": soft_contacts.SAMPLE_POLYGONS,
+    "sample_heightfields": soft_contacts.SAMPLE_GRIDS,
     "sweep_points_past_primitives": swept_points.SWEEP_PRIMITIVES,
     "sweep_points_past_polygons": swept_points.SWEEP_POLYGONS,
     "sweep_points_past_heightfields": swept_points.SWEEP_GRIDS,
     "sweep_elements_past_primitives": swept_elements.SWEEP_PRIMITIVES,
     "sweep_elements_past_polygons": swept_elements.SWEEP_POLYGONS,
     "sweep_elements_past_heightfields": swept_elements.SWEEP_GRIDS,
-    "minimize_primitives": elements.MINIMIZE_PRIMITIVES,
-    "minimize_hulls": elements.MINIMIZE_HULLS,
-    "minimize_meshes": elements.MINIMIZE_MESHES,
-    "minimize_heightfields": elements.MINIMIZE_GRIDS,
-    "compact_soft": next(iter(COMPACT_SOFT.values())),
+    "minimize_primitives": soft_contacts.MINIMIZE_PRIMITIVES,
+    "minimize_hulls": soft_contacts.MINIMIZE_HULLS,
+    "minimize_meshes": soft_contacts.MINIMIZE_MESHES,
+    "minimize_heightfields": soft_contacts.MINIMIZE_GRIDS,
+    "compact_soft": next(iter(soft_contacts.SOFT_ROWS.values())).kernel,
     "fit_element_boxes": self_contacts.fit_element_boxes,
-    "count_self_contacts": self_contacts.count_self_contacts,
-    "write_self_contacts": self_contacts.write_self_contacts,
-    "write_self_columns": next(iter(WRITE_COLUMNS.values())),
-    "count_self_steps": self_sweep.count_self_steps,
-    "write_self_steps": self_sweep.write_self_steps,
+    "find_self_contacts": self_contacts.FIND_SELF_CONTACTS,
+    "write_self_columns": next(iter(self_contacts.SELF_CONTACT_ROWS.values())).kernel,
+    "find_self_steps": self_sweep.FIND_SELF_STEPS,
     "sweep_self_steps": self_sweep.sweep_self_steps,
-    "write_self_touches": next(iter(WRITE_TOUCHES.values())),
+    "write_self_touches": next(iter(self_sweep.SELF_SWEEP_ROWS.values())).kernel,
     "transform_shapes": transform_shapes,
     "bound_blocks": bound_blocks,
     "test_lanes": lane_overlap.test_lanes,
@@ -92,7 +86,7 @@ KERNELS = {
     "write_entries": sweep_and_prune.write_entries,
     "sweep": sweep_and_prune.sweep,
     "test_unswept": sweep_and_prune.test_unswept,
-    "compact": next(iter(COMPACT.values())),
+    "compact": next(iter(CONTACT_ROWS.values())).kernel,
     "reduce_contacts": reduce_contacts,
     "capsule_capsule": collider(ShapeType.CAPSULE, ShapeType.CAPSULE, "gjk").kernel,
     "fill_rows_of_mesh": fill_rows_of_mesh,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.pipeline import build_pipeline, find_device
+from collidecli.engine.pipeline import build_pipeline, find_device, rows_within
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.scheduler import Workers
 from collidecli.scene.builder import ModelBuilder
@@ -553,7 +553,7 @@ def test_one_cell_in_parts_of_its_particles_has_the_same_rows():
 
 
 def _parts(pipeline, stage, batch, limit):
-    return pipeline._group_in_parts(stage, batch, limit)
+    return rows_within(stage, pipeline.device_model, batch, limit)
 
 
 def _fits(pipeline, stage, batch, limit) -> bool:

@@ -11,8 +11,7 @@ from collidecli import ModelBuilder, ShapeConfig
 from collidecli.engine.distances import PairDistances
 from collidecli.engine.pipeline import find_device
 from collidecli.engine.sweep import soft_stages
-from collidecli.engine.sweep.advancement import UNDECIDED, Advance, Sweeper
-from collidecli.engine.sweep.steps import PairSteps
+from collidecli.engine.sweep.motion import UNDECIDED, Advance, PairSteps, Sweeper
 from tests.support.meshes import prism
 from tests.support.particle_oracle import Solid, solids
 from tests.support.swept_motions import (

@@ -12,15 +12,23 @@ import pytest
 import warp as wp
 
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.chunking import IN_FLIGHT, ON_CPU, ON_DEVICE
-from collidecli.engine.contacts.compaction import row_bytes
+from collidecli.engine.contacts.compaction import CONTACT_ROWS
 from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime import device_stream, launch_queue, warp_internals, workspace
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.launch_queue import MAX_STEPS
 from collidecli.engine.runtime.warp_internals import INDEX_LIMIT
 from collidecli.engine.runtime.workspace import ALIGNMENT, ChunkTooLarge, Workspace
-from collidecli.engine.scheduler import Workers, chunk_sizes, engine_memory, processing_threads, worker_count
+from collidecli.engine.scheduler import (
+    IN_FLIGHT,
+    ON_CPU,
+    ON_DEVICE,
+    Workers,
+    chunk_sizes,
+    engine_memory,
+    processing_threads,
+    worker_count,
+)
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.tables import RIGID_COLUMNS
 from tests.support.engine_runs import PHASES, assert_identical, contacts_of, pipeline_of
@@ -76,13 +84,13 @@ def test_a_chunk_has_one_upload_of_its_own_poses_and_one_packed_download(as_devi
     """The rest are sizes: of the candidates, of each collider's part of them, and of the contacts."""
     pipeline = pipeline_of(model, poses, broad_phase=phase)
     every = chunk_traffic(pipeline, poses, 4)
-    buckets = len(pipeline.table.colliders)
+    buckets = len(pipeline.narrow_phase.table.colliders)
     for traffic, contacts in every:
         assert traffic.uploads == 1
         assert traffic.uploaded_bytes == FRAMES // 4 * COUNT * 7 * 8
         assert traffic.downloads <= sizes + 1
         assert traffic.waits == traffic.downloads
-        columns = row_bytes(np.dtype(np.float64)) * contacts + 4 * FRAMES // 4
+        columns = CONTACT_ROWS[np.dtype(np.float64)].row_bytes * contacts + 4 * FRAMES // 4
         read = 4 * (buckets + 2 + sizes - 2)
         # Each of the columns and the cells' ends begins at a multiple of ALIGNMENT.
         assert columns + read <= traffic.downloaded_bytes <= columns + read + len(RIGID_COLUMNS) * ALIGNMENT

@@ -11,8 +11,8 @@ import collidecli
 from collidecli import ModelBuilder
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.device_model import upload_model
-from collidecli.engine.pipeline import find_device
-from collidecli.engine.sweep.self_stage import self_sweep_stage
+from collidecli.engine.particles.self_sweep import SelfSweepStage
+from collidecli.engine.pipeline import find_device, load_stages, rows_within
 from tests.support.meshes import grid
 
 TOLERANCE = 1e-6
@@ -315,15 +315,16 @@ def test_memory_changes_no_row():
     """Cells, and elements of one cell, are divided until they fit."""
     model, positions = crumpled(4)
     device_model = upload_model(model, find_device("cpu"))
-    stage = self_sweep_stage(device_model, 0.05, 1, 0.05, TOLERANCE, np.dtype(np.float32))
+    stage = SelfSweepStage(device_model, (0.05, 1, 0.05), np.dtype(np.float32), TOLERANCE)
+    load_stages((stage,), device_model.device)
     poses = np.broadcast_to(model.resting_poses(), (4, *model.resting_poses().shape))
     batch = PoseBatch(0, 4, 0, poses, positions)
-    expected = stage.sweep(batch, 1 << 30)
+    expected = rows_within(stage, device_model, batch, 1 << 30)
     assert expected.cell_counts.tolist() == [*expected.cell_counts[:3].tolist(), 0]
-    found = stage.sweep(batch, 1 << 18)
+    found = rows_within(stage, device_model, batch, 1 << 18)
     np.testing.assert_array_equal(expected.cell_counts, found.cell_counts)
     for name, values in expected.columns.items():
         assert values.tobytes() == found.columns[name].tobytes(), name
     has_step = np.array([[True], [False], [True], [False]])
-    parts = stage.sweep(replace(batch, has_step=has_step), 1 << 30)
+    parts = rows_within(stage, device_model, replace(batch, has_step=has_step), 1 << 30)
     assert parts.cell_counts.tolist() == (expected.cell_counts * [1, 0, 1, 0]).tolist()
