@@ -18,8 +18,9 @@ import warp as wp
 from collidecli.engine.cells import Chunk, ChunkCells, PoseBatch, has_step
 from collidecli.engine.contact_record import start_of
 from collidecli.engine.contacts.compaction import row_writers
+from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.closest_points import ElementPair, edge_and_edge, vertex_and_face
-from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.real import Real, Vec2, Vec3
 from collidecli.engine.particles.cloud import CloudCells, Inputs, PairRows, position_at, position_in_cell
 from collidecli.engine.particles.self_contacts import (
     VERTEX_FACE,
@@ -34,7 +35,8 @@ from collidecli.engine.particles.self_contacts import (
     partner_of,
     self_traversal,
 )
-from collidecli.engine.particles.swept_points import CLEAR, QUERIES, SHORTENED, TOUCH, UNDECIDED
+from collidecli.engine.particles.surfaces import NoSurfaces
+from collidecli.engine.particles.swept_points import CLEAR, SHORTENED, TOUCH, UNDECIDED, least_distance_function
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.tables import SELF_SWEEP
@@ -265,61 +267,16 @@ def first_touch(step: ElementStep, start: Real, sign: Real, limit: Real, toleran
     return result
 
 
-@wp.struct
-class LeastDistance:
-    """Least distance that was found, and a lower bound of all [m]."""
-
-    found: Real
-    bound: Real
-
-
 @wp.func
-def least_distance(step: ElementStep, entered: FirstTouch, left: FirstTouch, tolerance: Real) -> LeastDistance:
-    """The least distance between the begin and the end of a touch, by the bound of its speed.
+def measured_at(
+    rows: ShapeRows, surfaces: NoSurfaces, step: ElementStep, time: Real, known: Real, tolerance: Real
+) -> Vec2:
+    """Distance of two elements at a time, and its lower bound [m]."""
+    near = nearest_at(step, time)
+    return Vec2(near.distance, near.lower)
 
-    Over an interval of length h with the lower bounds a and b at its ends it is nowhere below (a + b - speed h) / 2:
-    the next query is at the point of that bound, in the interval with the least bound. Source: Piyavskii 1972.
-    """
-    begin = wp.zeros(shape=wp.static(QUERIES + 1), dtype=Real)
-    end = wp.zeros(shape=wp.static(QUERIES + 1), dtype=Real)
-    at_begin = wp.zeros(shape=wp.static(QUERIES + 1), dtype=Real)
-    at_end = wp.zeros(shape=wp.static(QUERIES + 1), dtype=Real)
-    begin[0] = entered.time
-    end[0] = left.time
-    at_begin[0] = entered.lower
-    at_end[0] = left.lower
-    result = LeastDistance()
-    result.found = wp.min(entered.distance, left.distance)
-    count = int(1)
-    searching = bool(True)
-    while searching:
-        lowest = int(0)
-        result.bound = Real(wp.inf)
-        for k in range(count):
-            here = Real(0.5) * (at_begin[k] + at_end[k] - step.speed * (end[k] - begin[k]))
-            here = wp.min(here, wp.min(at_begin[k], at_end[k]))
-            if here < result.bound:
-                result.bound = here
-                lowest = k
-        low = begin[lowest]
-        high = end[lowest]
-        searching = count <= wp.static(QUERIES) and step.speed > Real(0.0) and high > low
-        searching = searching and wp.max(result.bound, Real(0.0)) < result.found - tolerance
-        if searching:
-            at = Real(0.5) * (low + high) + Real(0.5) * (at_begin[lowest] - at_end[lowest]) / step.speed
-            at = wp.min(wp.max(at, low), high)
-            near = nearest_at(step, at)
-            result.found = wp.min(result.found, near.distance)
-            begin[count] = at
-            end[count] = high
-            at_begin[count] = near.lower
-            at_end[count] = at_end[lowest]
-            end[lowest] = at
-            at_end[lowest] = near.lower
-            count += 1
-    # A distance is not negative.
-    result.bound = wp.min(wp.max(result.bound, Real(0.0)), result.found)
-    return result
+
+least_distance: Any = least_distance_function(ElementStep, FirstTouch, measured_at)
 
 
 @wp.func(inline=False)
@@ -335,7 +292,7 @@ def touch_in_step(step: ElementStep, limit: Real, tolerance: Real) -> SelfTouch:
             result.status = wp.where(left.status == TOUCH, TOUCH, entered.status)
             if left.status == CLEAR or left.time < entered.time:
                 left = entered
-            least = least_distance(step, entered, left, tolerance)
+            least = least_distance(ShapeRows(), NoSurfaces(), step, entered, left, Real(0.0), tolerance)
             if least.found + step.rounding <= limit + tolerance:
                 result.status = TOUCH
             result.enter = entered.time

@@ -48,13 +48,12 @@ from collidecli.engine.particles.surfaces import (
     ShapeTree,
     boxes_overlap,
     build_tree,
-    families,
     fit_boxes,
     fitted_boxes,
     sample_grid_surface,
     sample_polygons,
     sample_primitive,
-    upload_polygons,
+    surfaces_of,
 )
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
@@ -523,24 +522,10 @@ def _samplers(
     device_model: DeviceModel, types: Sequence[int], with_elements: bool
 ) -> tuple[tuple[wp.Kernel, Any], ...]:
     """The kernels of the types, with their surfaces: of vertices, then of edges and faces."""
-    primitives, polygons, grids = families(types)
-    vertices: list[tuple[wp.Kernel, Any]] = []
-    elements: list[tuple[wp.Kernel, Any]] = []
-    if primitives:
-        vertices.append((SAMPLE_PRIMITIVES, NoSurfaces()))
-        elements.append((MINIMIZE_PRIMITIVES, NoSurfaces()))
-    if polygons:
-        surfaces = upload_polygons(device_model)
-        vertices.append((SAMPLE_POLYGONS, surfaces))
-        found = {int(each) for each in types}
-        elements += [(MINIMIZE_HULLS, surfaces)] if int(ShapeType.CONVEX_MESH) in found else []
-        elements += [(MINIMIZE_MESHES, surfaces)] if int(ShapeType.MESH) in found else []
-    if grids:
-        from collidecli.engine.geometry.heightfields import upload_heightfields
-
-        surfaces = GridSurfaces()
-        surfaces.fields = upload_heightfields(device_model.model.heightfields, device_model.device)
-        surfaces.field = device_model.rows.heightfield
-        vertices.append((SAMPLE_GRIDS, surfaces))
-        elements.append((MINIMIZE_GRIDS, surfaces))
-    return (*vertices, *elements) if with_elements else tuple(vertices)
+    surfaces = surfaces_of(device_model, types)
+    kernels = [(SAMPLE_PRIMITIVES, surfaces[0]), (SAMPLE_POLYGONS, surfaces[1]), (SAMPLE_GRIDS, surfaces[2])]
+    if with_elements:
+        hulls, meshes = (surfaces[1] if each in types else None for each in (ShapeType.CONVEX_MESH, ShapeType.MESH))
+        kernels += [(MINIMIZE_PRIMITIVES, surfaces[0]), (MINIMIZE_HULLS, hulls), (MINIMIZE_MESHES, meshes)]
+        kernels += [(MINIMIZE_GRIDS, surfaces[2])]
+    return tuple((kernel, each) for kernel, each in kernels if each is not None)

@@ -16,7 +16,7 @@ from collidecli.engine.cells import Chunk, ChunkCells, Instances, instance_of
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box, rounded_down, rounded_up
 from collidecli.engine.geometry.closest_points import END_HIGH, END_LOW, SIDE
-from collidecli.engine.geometry.heightfields import Heightfields, base_begins, field_of
+from collidecli.engine.geometry.heightfields import Heightfields, base_begins, field_of, upload_heightfields
 from collidecli.engine.geometry.meshes import (
     Meshes,
     MeshPoint,
@@ -404,6 +404,21 @@ def upload_polygons(device_model: DeviceModel) -> PolygonSurfaces:
     surfaces.mesh = _uploaded(mesh, device)
     surfaces.name = _uploaded(first, device)
     surfaces.names = _uploaded(np.concatenate([part.ravel() for part in names]), device)
+    return surfaces
+
+
+def surfaces_of(device_model: DeviceModel, types: Sequence[int]) -> list[Any]:
+    """The surfaces of primitives, polygons and heightfields on a device; None for those without any of the types."""
+    primitives, polygons, grids = families(types)
+    surfaces: list[Any] = [
+        NoSurfaces() if primitives else None,
+        upload_polygons(device_model) if polygons else None,
+        None,
+    ]
+    if grids:
+        surfaces[2] = GridSurfaces()
+        surfaces[2].fields = upload_heightfields(device_model.model.heightfields, device_model.device)
+        surfaces[2].field = device_model.rows.heightfield
     return surfaces
 
 

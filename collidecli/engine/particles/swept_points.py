@@ -25,6 +25,7 @@ from collidecli.engine.geometry.real import (
     PLANE,
     Quat,
     Real,
+    Vec2,
     Vec3,
     cosine_and_sine,
 )
@@ -404,64 +405,81 @@ def first_touch(
 
 @wp.struct
 class LeastDistance:
-    """Least signed distance that was found, and a lower bound of all [m]."""
+    """Least distance that was found, and a lower bound of all [m]."""
 
     found: Real
     bound: Real
 
 
-@wp.func
-def least_distance(
-    rows: ShapeRows, surfaces: Any, step: PointStep, entered: FirstTouch, left: FirstTouch, tolerance: Real
-) -> LeastDistance:
-    """The least signed distance between the begin and the end of a touch, by bounds of its speed.
+def least_distance_function(step_type: Any, end_type: Any, measured_at: Any) -> wp.Function:
+    """least_distance(rows, surfaces, step, entered, left, least, tolerance): the least distance between two times.
 
-    Over an interval of length h with the lower bounds a and b at its ends it is nowhere below (a + b - speed h) / 2:
-    the next query is at the point of that bound, in the interval with the least bound. Source: Piyavskii 1972.
+    entered, left: its begin and end, `end_type` with time, distance and lower, a lower bound of the distance. least: no
+    distance is below [m]. measured_at: distance at a time, and its lower bound.
+
+    Over an interval of length h with the lower bounds a and b at its ends the distance is nowhere below (a + b -
+    speed h) / 2: the next query is at the point of that bound, in the interval with the least bound. Source: Piyavskii
+    1972.
     """
-    begin = wp.zeros(shape=wp.static(QUERIES + 1), dtype=Real)
-    end = wp.zeros(shape=wp.static(QUERIES + 1), dtype=Real)
-    at_begin = wp.zeros(shape=wp.static(QUERIES + 1), dtype=Real)
-    at_end = wp.zeros(shape=wp.static(QUERIES + 1), dtype=Real)
-    begin[0] = entered.time
-    end[0] = left.time
-    at_begin[0] = entered.lower
-    at_end[0] = left.lower
-    result = LeastDistance()
-    result.found = wp.min(entered.distance, left.distance)
-    limit = step.inflation + wp.max(result.found, Real(0.0)) + Real(2.0) * (tolerance + step.rounding + step.speed)
-    count = int(1)
-    searching = bool(True)
-    while searching:
-        lowest = int(0)
-        result.bound = Real(wp.inf)
-        for k in range(count):
-            here = Real(0.5) * (at_begin[k] + at_end[k] - step.speed * (end[k] - begin[k]))
-            here = wp.min(here, wp.min(at_begin[k], at_end[k]))
-            if here < result.bound:
-                result.bound = here
-                lowest = k
-        low = begin[lowest]
-        high = end[lowest]
-        searching = count <= wp.static(QUERIES) and step.speed > Real(0.0) and high > low
-        searching = searching and result.bound < result.found - tolerance
-        if searching:
-            at = Real(0.5) * (low + high) + Real(0.5) * (at_begin[lowest] - at_end[lowest]) / step.speed
-            at = wp.min(wp.max(at, low), high)
-            point = position_in_shape(step, at)
-            sample = sample_at(rows, surfaces, step, point, limit)
-            result.found = wp.min(result.found, sample.distance - step.inflation)
-            value = lower_bound(rows, surfaces, step, sample, point)
-            begin[count] = at
-            end[count] = high
-            at_begin[count] = value
-            at_end[count] = at_end[lowest]
-            end[lowest] = at
-            at_end[lowest] = value
-            count += 1
-    jumps = bound_of_jumps(rows, surfaces, step, entered.time, left.time) - step.inflation - step.rounding
-    result.bound = wp.min(wp.min(result.bound, jumps), result.found)
-    return result
+
+    @wp.func
+    def least_distance(
+        rows: ShapeRows, surfaces: Any, step: step_type, entered: end_type, left: end_type, least: Real, tolerance: Real
+    ) -> LeastDistance:
+        begin = wp.zeros(shape=wp.static(QUERIES + 1), dtype=Real)
+        end = wp.zeros(shape=wp.static(QUERIES + 1), dtype=Real)
+        at_begin = wp.zeros(shape=wp.static(QUERIES + 1), dtype=Real)
+        at_end = wp.zeros(shape=wp.static(QUERIES + 1), dtype=Real)
+        begin[0] = entered.time
+        end[0] = left.time
+        at_begin[0] = entered.lower
+        at_end[0] = left.lower
+        result = LeastDistance()
+        known = wp.min(entered.distance, left.distance)
+        result.found = known
+        count = int(1)
+        searching = bool(True)
+        while searching:
+            lowest = int(0)
+            result.bound = Real(wp.inf)
+            for k in range(count):
+                here = Real(0.5) * (at_begin[k] + at_end[k] - step.speed * (end[k] - begin[k]))
+                here = wp.min(here, wp.min(at_begin[k], at_end[k]))
+                if here < result.bound:
+                    result.bound = here
+                    lowest = k
+            low = begin[lowest]
+            high = end[lowest]
+            searching = count <= wp.static(QUERIES) and step.speed > Real(0.0) and high > low
+            searching = searching and wp.max(result.bound, least) < result.found - tolerance
+            if searching:
+                at = Real(0.5) * (low + high) + Real(0.5) * (at_begin[lowest] - at_end[lowest]) / step.speed
+                at = wp.min(wp.max(at, low), high)
+                measured = measured_at(rows, surfaces, step, at, known, tolerance)
+                result.found = wp.min(result.found, measured[0])
+                begin[count] = at
+                end[count] = high
+                at_begin[count] = measured[1]
+                at_end[count] = at_end[lowest]
+                end[lowest] = at
+                at_end[lowest] = measured[1]
+                count += 1
+        result.bound = wp.min(wp.max(result.bound, least), result.found)
+        return result
+
+    return least_distance
+
+
+@wp.func
+def measured_at(rows: ShapeRows, surfaces: Any, step: PointStep, time: Real, known: Real, tolerance: Real) -> Vec2:
+    """Signed distance of a particle and a shape at a time, and its lower bound [m]. known: another distance."""
+    point = position_in_shape(step, time)
+    limit = step.inflation + wp.max(known, Real(0.0)) + Real(2.0) * (tolerance + step.rounding + step.speed)
+    sample = sample_at(rows, surfaces, step, point, limit)
+    return Vec2(sample.distance - step.inflation, lower_bound(rows, surfaces, step, sample, point))
+
+
+least_distance: Any = least_distance_function(PointStep, FirstTouch, measured_at)
 
 
 def _kernel_of(name: str, surface_type: Any, low_type: int, high_type: int) -> wp.Kernel:
@@ -491,7 +509,9 @@ def _kernel_of(name: str, surface_type: Any, low_type: int, high_type: int) -> w
                 result.status = wp.where(ends.status == TOUCH, TOUCH, entered.status)
                 if ends.status == CLEAR or ends.time < entered.time:
                     ends = entered
-                least = least_distance(rows, surfaces, step, entered, ends, tolerance)
+                least = least_distance(rows, surfaces, step, entered, ends, -Real(wp.inf), tolerance)
+                jumps = bound_of_jumps(rows, surfaces, step, entered.time, ends.time) - step.inflation - step.rounding
+                least.bound = wp.min(least.bound, jumps)
                 if least.found + step.rounding <= tolerance:
                     result.status = TOUCH
                 result.enter = entered.time

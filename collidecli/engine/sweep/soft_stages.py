@@ -14,7 +14,7 @@ import warp as wp
 from collidecli.engine.cells import Chunk, PoseBatch
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.particles import swept_elements, swept_points
-from collidecli.engine.particles.surfaces import GridSurfaces, NoSurfaces, families, upload_polygons
+from collidecli.engine.particles.surfaces import families, surfaces_of
 from collidecli.engine.particles.swept_elements import ElementStep, ElementTouch
 from collidecli.engine.particles.swept_points import PointStep, PointTouch
 from collidecli.engine.runtime.workspace import Workspace
@@ -364,24 +364,10 @@ class Sweepers:
         return workspace.host(result, count)
 
 
-def surfaces_of(device_model: DeviceModel, types: Sequence[int]) -> list[Any]:
-    """The surfaces of the families of `families`, None for those without a shape of the types."""
-    primitives, polygons, grids = families(types)
-    found: list[Any] = [NoSurfaces() if primitives else None, upload_polygons(device_model) if polygons else None, None]
-    if grids:
-        from collidecli.engine.geometry.heightfields import upload_heightfields
-
-        found[2] = GridSurfaces()
-        found[2].fields = upload_heightfields(device_model.model.heightfields, device_model.device)
-        found[2].field = device_model.rows.heightfield
-    return found
-
-
-def kernels_of(module: ModuleType, surfaces: list[Any], types: Sequence[int]) -> tuple[tuple[wp.Kernel, Any], ...]:
-    """The kernels of a module for the types, with their surfaces."""
+def kernels_of(module: ModuleType, surfaces: Sequence[Any]) -> tuple[tuple[wp.Kernel, Any], ...]:
+    """The kernels of a module for the surfaces of `surfaces_of`, with them."""
     kernels = module.SWEEP_PRIMITIVES, module.SWEEP_POLYGONS, module.SWEEP_GRIDS
-    used = families(types)
-    return tuple((kernel, held) for kernel, held, uses in zip(kernels, surfaces, used, strict=True) if uses)
+    return tuple((kernel, each) for kernel, each in zip(kernels, surfaces, strict=True) if each is not None)
 
 
 # Triangles of particles that touch shapes between recorded frames, where none of their particles does.
@@ -566,11 +552,12 @@ def point_sweep_stage(device_model: DeviceModel, shapes: SweepStage) -> PointSwe
     candidates = PointCandidates(model, shapes.candidates, tolerance)
     types = model.shapes.type[candidates.touched]
     surfaces = surfaces_of(device_model, types)
-    kernels, elements = kernels_of(swept_points, surfaces, types), None
+    kernels, elements = kernels_of(swept_points, surfaces), None
     sweepers = Sweepers(device_model, kernels, tolerance, PointStep, PointTouch)
     if len(model.particles.triangle):
         triangles = PointCandidates(model, shapes.candidates, tolerance, triangles=True)
-        own = kernels_of(swept_elements, surfaces, model.shapes.type[triangles.touched])
+        used = families(model.shapes.type[triangles.touched])
+        own = kernels_of(swept_elements, [each if uses else None for each, uses in zip(surfaces, used, strict=True)])
         of_triangles = Sweepers(device_model, own, tolerance, ElementStep, ElementTouch)
         elements = ElementSweep(model, supports, triangles, of_triangles, sweepers, shapes.float_type)
     return PointSweepStage(device_model, supports, candidates, sweepers, elements, shapes.float_type)
