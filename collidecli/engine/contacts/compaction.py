@@ -59,7 +59,7 @@ class RowWriter:
             for key, (dtype, width) in types.items()
         }
         fields = {key: wp.array[element] for key, element in self.elements.items()}
-        self.struct: Any = wp.struct(type(self.name, (), {"__annotations__": fields, "__module__": __name__}))
+        self.struct: Any = struct_type(self.name, fields, __name__)
         self.row_bytes = sum(width * dtype.itemsize for dtype, width in types.values())
         self.kernel = kernel_of(self.struct, _VECTORS[float_type, 3])
 
