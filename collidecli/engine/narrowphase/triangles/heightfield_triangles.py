@@ -1,4 +1,4 @@
-"""Triangles of a heightfield as those of a closed mesh: the accessors of `triangle_source`, from the grid.
+"""Triangles of a heightfield as those of a closed mesh: the accessors of `surface`, from the grid.
 
 Features common to the surface and a wall are owned by the wall, as are those common to a wall and the base: see
 `owned_of_face`.

@@ -1,6 +1,6 @@
 """Collider of two triangle meshes: the vertices and edges of each against the surface of the other.
 
-The functions read either surface through a triangle source (see `triangle_source`), so that `heightfield_mesh` uses
+The functions read either surface through a triangle source (see `surface`), so that `heightfield_solid` uses
 them too.
 """
 
