@@ -13,19 +13,17 @@ from collidecli.scene.model import Model
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 from tests.bench.result import BenchTable
 from tests.differential.test_mesh_pairs import SHAPES, meshes_of, near_poses, overlapping_poses
-from tests.support.deep_poses import (
+from tests.support.fcl_pairs import FclPair
+from tests.support.poses import (
     collided,
     collided_on_terrain,
     convex_shapes,
     deep_terrain,
     dented_meshes,
-    random_poses,
     solid_without_base,
 )
-from tests.support.deep_poses import (
-    measure as measured,
-)
-from tests.support.fcl_pairs import FclPair
+from tests.support.poses import measure as measured
+from tests.support.poses import random_deep_poses as random_poses
 from tests.support.translation_oracle import directions_on_sphere
 
 POSES, DIRECTIONS, SIZES = 50, 2000, (0.3, 1.0)

@@ -24,7 +24,7 @@ from collidecli.scene.model import Model
 from collidecli.scene.options import ContactOptions, EngineOptions
 from tests.bench.environments import LINKS
 from tests.bench.result import BenchTable
-from tests.support.random_scenes import mixed_builder, random_poses
+from tests.support.engine_runs import mixed_builder, random_poses
 
 CASES = ((1, 1000), (1, 100_000), (4096, 10), (4096, 100), (4096, 1000))
 """Worlds and frames."""

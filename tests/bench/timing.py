@@ -18,7 +18,7 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.options import ContactOptions, EngineOptions
 from tests.bench.scenes import BenchScene
-from tests.support.motions import ArrayMotion
+from tests.support.engine_runs import ArrayMotion
 
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 """The wall clock, and the processor time of this process for machines that are not quiet."""

@@ -13,7 +13,7 @@ import pytest
 
 from collidecli.batch.executors import WorkerProcess
 from collidecli.cli.main import main
-from tests.support.contact_edits import Edited
+from tests.support.contact_sets import Edited
 
 FRAMES = 20
 SCENE = """<mujoco>

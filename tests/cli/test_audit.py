@@ -17,8 +17,7 @@ from collidecli.scene.motion import Episodes
 from tests.cli.conftest import FRAMES, distances
 from tests.hostile.cases import damaged_set
 from tests.hostile.seeds import GOLDEN
-from tests.support.contact_sets import made_up_block, small_model, write_contact_set
-from tests.support.touch_oracle import Touch, touching_set
+from tests.support.contact_sets import Touch, made_up_block, small_model, touching_set, write_contact_set
 
 ROBOT = """<mujoco>
   <worldbody>

@@ -28,8 +28,7 @@ from collidecli.batch.store import DifferentContactsError, Failure, Store, conte
 from collidecli.batch.work import work_shard
 from tests.cli.conftest import write_motion
 from tests.cli.test_recordings import falling, write_demos
-from tests.support.batches import JOBS
-from tests.support.killed_work import KillsOn
+from tests.support.batches import JOBS, KillsOn
 
 LENGTHS = (12, 5, 20, 9, 16, 7)
 

@@ -20,8 +20,7 @@ from collidecli.batch.store import Store
 from collidecli.batch.work import work_shard
 from collidecli.cli.batch import verb
 from tests.cli.conftest import write_motion
-from tests.support.batches import COLLIDE, JOBS, REPOSITORY, environment, result_count, until
-from tests.support.slurm import Slurm, missing_programs
+from tests.support.batches import COLLIDE, JOBS, REPOSITORY, Slurm, environment, missing_programs, result_count, until
 
 SCRIPTS = REPOSITORY / "samples" / "07_cluster" / "slurm"
 EPISODES = 24

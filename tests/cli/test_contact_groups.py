@@ -19,8 +19,15 @@ from collidecli.scene.options import GROUP_NAMES
 from collidecli.scene.tables import GROUPS, groups_of_cells
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
-from tests.support.contact_groups import OF_CELLS, block_with_groups, changed, differences_from
-from tests.support.contact_sets import made_up_block, small_model, write_contact_set
+from tests.support.contact_sets import (
+    OF_CELLS,
+    block_with_groups,
+    changed,
+    differences_from,
+    made_up_block,
+    small_model,
+    write_contact_set,
+)
 
 FRAMES = 6
 MODEL = small_model()

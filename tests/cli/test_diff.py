@@ -18,8 +18,29 @@ from collidecli.commands.diff import DiffRequest
 from collidecli.commands.diff import diff as compare
 from collidecli.scene.options import ContactOptions, declared_options
 from collidecli.storage.contact_sets.reader import ContactSet
-from tests.support.contact_edits import Edited, made_up
-from tests.support.diff_results import counts, nothing_but_contacts, pair, where
+from tests.support.contact_sets import Edited, made_up
+
+COUNTS = ("missing", "extra", "changed")
+
+
+def counts(result: dict) -> tuple[int, ...]:
+    return tuple(result["contacts"][kind] for kind in COUNTS)
+
+
+def nothing_but_contacts(result: dict) -> None:
+    assert result["model"]["differences"] == 0
+    frames = result["frames"]
+    assert (frames["only_a"], frames["only_b"], frames["times_changed"]) == (0, 0, 0)
+
+
+def where(edited: Edited, row: int) -> dict:
+    frame, world = divmod(int(edited.cell[row]), edited.worlds)
+    place = {"frame_a": frame, "frame_b": frame, "step": int(edited.step[frame]), "world": world}
+    return place | {"time": float(edited.time[frame])}
+
+
+def pair(edited: Edited, row: int) -> tuple[str, str]:
+    return edited.path[edited.columns["shape0"][row]], edited.path[edited.columns["shape1"][row]]
 
 
 def test_the_same_file_is_equal_by_its_hash_and_in_full(here, collide):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from collidecli.escaping import FORMULA_STARTS, csv_text, markdown_code, markdown_text, printable_line
-from tests.support.contact_edits import Edited, made_up
+from tests.support.contact_sets import Edited, made_up
 
 HOSTILE = (
     '=HYPERLINK("http://evil.example","x")',

@@ -13,7 +13,7 @@ import pandas
 import pytest
 
 from collidecli.commands.run import RunRequest, run
-from tests.support.touch_oracle import Touch, intervals, ordered, touching_set
+from tests.support.contact_sets import Touch, intervals, ordered, touching_set
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 FLICKER = [

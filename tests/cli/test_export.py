@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 from collidecli.cli.main import main
 from collidecli.scene.options import EXPORT_FORMATS
 from collidecli.storage.contact_sets.reader import ContactSet
-from tests.support.contact_edits import made_up
+from tests.support.contact_sets import made_up
 
 
 @pytest.fixture

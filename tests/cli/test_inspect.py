@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from collidecli.commands.contact_totals import ContactCounts
-from tests.support.contact_edits import Edited, made_up
+from tests.support.contact_sets import Edited, made_up
 
 RUN = ("run", "scene.xml", "-t", "motion.h5", "--device", "cpu")
 

@@ -11,8 +11,7 @@ import pytest
 
 import collidecli
 from collidecli.scene.motion import Episodes
-from tests.support.contact_sets import made_up_block, small_model, write_contact_set
-from tests.support.touch_oracle import Touch, touching_set
+from tests.support.contact_sets import Touch, made_up_block, small_model, touching_set, write_contact_set
 
 ROWS = [
     Touch(0, 0, 0, 1, -0.01),

@@ -17,9 +17,17 @@ from collidecli.commands.event_stream import EventOptions
 from collidecli.commands.events import EventsRequest, events
 from collidecli.scene.tables import SELF_CONTACTS
 from collidecli.storage.contact_sets.check import check_file
-from tests.support.contact_groups import block_with_groups, changed, differences_from
-from tests.support.contact_sets import made_up_block, small_model, write_contact_set
-from tests.support.touch_oracle import Touch, intervals, ordered
+from tests.support.contact_sets import (
+    Touch,
+    block_with_groups,
+    changed,
+    differences_from,
+    intervals,
+    made_up_block,
+    ordered,
+    small_model,
+    write_contact_set,
+)
 
 FRAMES = 6
 MODEL = small_model()

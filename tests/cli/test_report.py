@@ -21,9 +21,7 @@ from collidecli.report.report_page import report_page
 from collidecli.scene.options import CHART_KINDS, CHART_THEMES
 from collidecli.storage.result_files import AUDIT, CLEARANCE, LABELS, fits, write_json, write_profile_h5
 from tests.cli.conftest import FRAMES, distances
-from tests.support.contact_edits import made_up
-from tests.support.contact_groups import block_with_groups
-from tests.support.contact_sets import small_model, write_contact_set
+from tests.support.contact_sets import block_with_groups, made_up, small_model, write_contact_set
 
 HOSTILE = '<script>alert("x")</script>&amp;'
 SAMPLE = Path(__file__).parents[2] / "samples" / "03_regression_tests" / "tests" / "test_contacts" / "fall.h5"

@@ -15,10 +15,9 @@ from collidecli.cli import main as cli
 from collidecli.engine.geometry import signed_distance
 from tests.cli.conftest import SCENE
 from tests.cli.test_recordings import states, write_demos
-from tests.support.field_scenes import RING
+from tests.support.fields import RING
 from tests.support.solids import Mesh, box, joined, turned
-from tests.support.usd_meshes import BODY_APIS, mesh
-from tests.support.usd_scenes import sphere, write_usda
+from tests.support.usd_scenes import BODY_APIS, mesh, sphere, write_usda
 
 ARM = """<robot name="arm"><link name="base"><collision><geometry><sphere radius="0.5"/></geometry></collision></link>
 <link name="tip"><collision><geometry><sphere radius="0.5"/></geometry></collision></link>

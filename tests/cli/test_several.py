@@ -19,7 +19,7 @@ from collidecli.commands import run as run_module
 from collidecli.errors import InputError, OutputError
 from collidecli.storage.contact_sets.reader import ContactSet
 from tests.cli.conftest import SCENE, write_motion
-from tests.support.contact_edits import made_up
+from tests.support.contact_sets import made_up
 
 RUN = ("run", "scene.xml", "--device", "cpu")
 FRAMES = {"a": 15, "b": 18, "sub/a": 20}

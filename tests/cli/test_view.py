@@ -21,7 +21,7 @@ from collidecli.errors import InputError
 from collidecli.report.view.framing import Look
 from collidecli.report.view.server import start_server
 from collidecli.report.view.stage import Stage
-from tests.support.contact_edits import made_up
+from tests.support.contact_sets import made_up
 
 ROOT = Path(__file__).parents[2]
 

@@ -17,9 +17,18 @@ from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from tests.support.bounds_oracle import apart, pair_max_separation, placed, wanted_pairs
-from tests.support.engine_runs import PHASES, candidates_of, cells_of, contacts_of, pipeline_of
+from tests.support.engine_runs import (
+    PHASES,
+    add_planes,
+    add_shapes,
+    candidates_of,
+    cells_of,
+    contacts_of,
+    mixed_builder,
+    pipeline_of,
+    random_poses,
+)
 from tests.support.oracle import rotation_of
-from tests.support.random_scenes import add_planes, add_shapes, mixed_builder, random_poses
 
 
 def keys_of(model: Model, cell: np.ndarray, row0: np.ndarray, row1: np.ndarray) -> np.ndarray:

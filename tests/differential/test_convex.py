@@ -27,22 +27,25 @@ from tests.support.certificates import (
     resting_scene,
 )
 from tests.support.contact_contract import check_contract
-from tests.support.deep_poses import (
-    collided,
-    collided_on_terrain,
-    convex_shapes,
-    deep_terrain,
-    dented_meshes,
-    measure,
-    solid_without_base,
-)
-from tests.support.deep_poses import random_poses as deep_poses_of
-from tests.support.feature_poses import FEATURES, HullSet, hull_set, relative_pose
 from tests.support.hydroelastic import RIGID, rotated, surface
 from tests.support.mesh_pairs import box
 from tests.support.meshes import blob, grid
 from tests.support.oracle import rotation_of
 from tests.support.piles import SettledPile, settled_pile
+from tests.support.poses import (
+    FEATURES,
+    HullSet,
+    collided,
+    collided_on_terrain,
+    convex_shapes,
+    deep_terrain,
+    dented_meshes,
+    hull_set,
+    measure,
+    relative_pose,
+    solid_without_base,
+)
+from tests.support.poses import random_deep_poses as deep_poses_of
 from tests.support.supports import support_height
 from tests.support.translation_oracle import directions_on_sphere
 from tests.unit.engine.hydroelastic.test_polytopes import hull_pair

@@ -15,10 +15,8 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
-from tests.support.answer_forms import Form
-from tests.support.answer_rules import ROUNDING as ROUNDING_OF_SIGNS
-from tests.support.answer_rules import described, report, rules
-from tests.support.answers import PairCase, answers
+from tests.support.answers import ROUNDING as ROUNDING_OF_SIGNS
+from tests.support.answers import Form, PairCase, answers, described, report, rules
 from tests.support.contact_contract import ROUNDING, columns
 from tests.support.heightfields import rough
 from tests.support.mesh_inside import FOLDERS, engine_inside, robot_meshes, scattered_points, winding_numbers

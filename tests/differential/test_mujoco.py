@@ -27,16 +27,18 @@ from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.trajectories.motion import open_trajectory
 from tests.support.hull_oracle import POLYTOPES, core, polytope_distance, proven
-from tests.support.mujoco_contacts import (
+from tests.support.mujoco_pairs import (
     LoadedScene,
     PairDistances,
     Verdicts,
     judge,
-    load,
     mujoco_distances,
     our_distances,
+    our_pairs,
+    reported_pairs,
+    ruled_pairs,
 )
-from tests.support.mujoco_pairs import our_pairs, reported_pairs, ruled_pairs
+from tests.support.mujoco_pairs import load_scene as load
 from tests.support.piles import pile_xml
 
 MEDIAN_TOLERANCE = 2e-5

@@ -21,7 +21,8 @@ from scipy.spatial import ConvexHull
 from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType
 from tests.support.hull_oracle import POLYTOPES, core, placed, polytope_distance
-from tests.support.mujoco_contacts import LoadedScene, PairDistances, load, mujoco_distances, our_distances
+from tests.support.mujoco_pairs import LoadedScene, PairDistances, mujoco_distances, our_distances
+from tests.support.mujoco_pairs import load_scene as load
 from tests.support.oracle import rotation_of
 
 BAND = 2e-4

@@ -14,7 +14,7 @@ from collidecli.commands.python_api import Contacts, collide
 from collidecli.commands.scenes import SceneRequest, scene_in_motion
 from collidecli.scene.options import RecordingOptions
 from collidecli.storage.trajectories.writer import TrajectoryWriter
-from tests.support.twin_scene import MJCF, RATE, USD_ROOT, WORLDS, SteppedMotion, stepped, usd_layer, usd_scene
+from tests.support.twin_robots import MJCF, RATE, USD_ROOT, WORLDS, SteppedMotion, stepped, usd_layer, usd_scene
 
 GAP = 0.02
 SAME_DISTANCE = 1e-6

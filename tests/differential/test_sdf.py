@@ -18,7 +18,7 @@ from collidecli.scene.signed_distance import facets
 from collidecli.storage.field_cache import FieldCache
 from tests.support.deepest_places import deepest_of_pair
 from tests.support.engine_runs import PHASES, assert_identical, contacts_of, pipeline_of
-from tests.support.field_scenes import add, found, least, pair_model, random_poses
+from tests.support.fields import add, found, least, pair_model, random_poses
 from tests.support.meshes import torus
 from tests.support.oracle import rotation_of
 

@@ -11,15 +11,28 @@ import pytest
 import collidecli
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.shape_types import ShapeType
-from tests.support.answer_forms import Form, forms
-from tests.support.answers import PairCase, deepest, model_of, placed
+from tests.support.answers import Form, PairCase, deepest, forms, model_of, placed
 from tests.support.contact_contract import ROUNDING, check_contract, columns
 from tests.support.fcl_pairs import FclPair
 from tests.support.front_oracle import FrontOracle, closed_below, folded, signed_distances
 from tests.support.mesh_pairs import crosses, mesh_distance
 from tests.support.mesh_pairs import placed as placed_open
-from tests.support.meshes import blob, grid, point_distances, segment_distances, torus, winding
-from tests.support.open_meshes import arch, channel, patch, ridge_terrain, sheet, strip, triangle, tube
+from tests.support.meshes import (
+    arch,
+    blob,
+    channel,
+    grid,
+    patch,
+    point_distances,
+    ridge_terrain,
+    segment_distances,
+    sheet,
+    strip,
+    torus,
+    triangle,
+    tube,
+    winding,
+)
 from tests.support.oracle import rotation_of
 from tests.support.translation_oracle import directions_on_sphere, is_closed
 

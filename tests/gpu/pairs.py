@@ -13,9 +13,9 @@ from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from tests.support.device_comparison import MOST_BEYOND, Difference, difference
 from tests.support.device_scenes import Scene, scene_blocks, scene_pipeline
-from tests.support.field_scenes import add
+from tests.support.engine_runs import random_poses
+from tests.support.fields import add
 from tests.support.heightfields import rough
-from tests.support.random_scenes import random_poses
 
 STATIC = ("plane", "heightfield")
 CONVEX = ("sphere", "capsule", "box", "cylinder", "cone", "ellipsoid", "hull")

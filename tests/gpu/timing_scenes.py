@@ -11,9 +11,9 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_types import ShapeType
 from tests.support.device_scenes import Scene
-from tests.support.field_scenes import BLOB
+from tests.support.engine_runs import ROUND_AND_FLAT, add_shapes
+from tests.support.fields import BLOB
 from tests.support.poses import random_quaternions
-from tests.support.random_scenes import ROUND_AND_FLAT, add_shapes
 
 LINKS = 16
 ROBOT_TYPES = (ShapeType.CAPSULE, ShapeType.BOX, ShapeType.SPHERE)

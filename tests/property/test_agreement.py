@@ -17,12 +17,27 @@ from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
 from tests.matrix.cells import NEVER, cell_name, contacts_of, poses_for, route
 from tests.matrix.forms import CELLS
-from tests.support.answer_forms import SPHERE, Form, forms
-from tests.support.answer_rules import FLOAT32, ROUNDING, report, rules, touches_a_back
-from tests.support.answers import Answers, PairCase, answers, clearances, deepest, model_of, placed, random_case
+from tests.support.answers import (
+    FLOAT32,
+    ROUNDING,
+    SPHERE,
+    Answers,
+    Form,
+    PairCase,
+    answers,
+    clearances,
+    deepest,
+    forms,
+    model_of,
+    placed,
+    random_case,
+    report,
+    rules,
+    touches_a_back,
+)
 from tests.support.contact_sets import write_contact_set
+from tests.support.engine_runs import ROUND_AND_FLAT, add_shapes, random_poses
 from tests.support.meshes import prism
-from tests.support.random_scenes import ROUND_AND_FLAT, add_shapes, random_poses
 
 CLASSES = {
     "convex-convex": ("convex", "convex"),

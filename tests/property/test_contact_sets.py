@@ -33,13 +33,21 @@ from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.tables import ContactBlock, groups_of_cells
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.writer import ContactWriter
-from tests.support.contact_edits import Edited, made_up
-from tests.support.contact_groups import OF_CELLS, block_with_groups
-from tests.support.contact_sets import ATTRIBUTES, small_model
+from tests.support.contact_sets import (
+    ATTRIBUTES,
+    OF_CELLS,
+    Edited,
+    Touch,
+    block_with_groups,
+    intervals,
+    made_up,
+    ordered,
+    small_model,
+    touching_set,
+)
 from tests.support.engine_runs import assert_identical
 from tests.support.meshes import grid
 from tests.support.oracle import rotation_of
-from tests.support.touch_oracle import Touch, intervals, ordered, touching_set
 
 FRAMES = 12
 STICK = 0.02

@@ -17,9 +17,16 @@ from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import RIGID_COLUMNS
-from tests.support.engine_runs import cells_of, contacts_of, pipeline_of
+from tests.support.engine_runs import (
+    SIZE_COUNTS,
+    add_planes,
+    add_shapes,
+    cells_of,
+    contacts_of,
+    pipeline_of,
+    random_poses,
+)
 from tests.support.oracle import rotation_of
-from tests.support.random_scenes import SIZE_COUNTS, add_planes, add_shapes, random_poses
 
 COUNT, FRAMES = 24, 12
 ROUNDING = 1e-6

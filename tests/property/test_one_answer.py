@@ -24,8 +24,18 @@ from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
-from tests.support.engine_runs import PHASES, EveryPair, assert_identical, contacts_of, pipeline_of
-from tests.support.random_scenes import ROUND_AND_FLAT, add_planes, add_shapes, mixed_builder, random_poses
+from tests.support.engine_runs import (
+    PHASES,
+    ROUND_AND_FLAT,
+    EveryPair,
+    add_planes,
+    add_shapes,
+    assert_identical,
+    contacts_of,
+    mixed_builder,
+    pipeline_of,
+    random_poses,
+)
 
 FRAMES, COUNT = 7, 24
 GAPS = (0.0, 0.02, 0.1)

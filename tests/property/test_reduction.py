@@ -18,11 +18,9 @@ from collidecli.scene.model import Model
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.tables import RIGID_COLUMNS
-from tests.support.emitted_contacts import EmittedContacts, emitted, led_by_a
 from tests.support.engine_runs import PHASES, assert_identical, cells_of, contacts_of, pipeline_of
 from tests.support.meshes import blob, grid
-from tests.support.reduction_oracle import kept_contacts
-from tests.support.threads import PITCH, bolt, nut
+from tests.support.reduction import PITCH, EmittedContacts, bolt, emitted, kept_contacts, led_by_a, nut
 
 REDUCED = ContactOptions(reduce_contacts=True)
 

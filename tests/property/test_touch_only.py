@@ -13,10 +13,9 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
+from tests.support.engine_runs import ROUND_AND_FLAT, SIZE_COUNTS, add_planes, add_shapes, random_cloud, random_poses
 from tests.support.mesh_pairs import box
-from tests.support.meshes import bumpy, prism, torus
-from tests.support.open_meshes import channel, patch
-from tests.support.random_scenes import ROUND_AND_FLAT, SIZE_COUNTS, add_planes, add_shapes, random_cloud, random_poses
+from tests.support.meshes import bumpy, channel, patch, prism, torus
 from tests.support.solids import joined
 
 FRAMES, COUNT = 40, 28

@@ -1,16 +1,23 @@
-"""All answers of the program about pairs of shapes at random configurations, each computed by its own entry point."""
+"""Answers of a collider at found poses: their forms, and the rules that they must keep."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 
 import numpy as np
 
 import collidecli
+from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
-from tests.support.answer_forms import Form
-from tests.support.feature_poses import facing_poses
+from collidecli.scene.shape_config import ShapeConfig
+from collidecli.scene.shape_types import ShapeType
+from tests.support.heightfields import Terrain, rough, smooth
+from tests.support.meshes import blob, channel, grid, point_distances, prism, strip, torus, tube
+from tests.support.oracle import rotation_of
+from tests.support.poses import FEATURES, FeatureSample, HullSet, facing_poses, sample_feature
+from tests.support.solids import box, joined, knot
 
 GAPS = (0.0, 1e-3, 1e-2, 0.1, 1.0)
 """Of the unit size."""
@@ -156,3 +163,327 @@ def swept_at_rest(cases: Sequence[PairCase], scale: np.ndarray) -> np.ndarray:
         rows = collidecli.sweep(model_of(chosen, 0.0), rest, tolerance=SWEEP_TOLERANCE * one, cache_limit=0)
         swept[np.flatnonzero(scale == one)[rows.world]] = np.where(rows.touches, 1, -1)
     return swept
+
+
+SIZES = {
+    ShapeType.SPHERE: ("radius",),
+    ShapeType.CAPSULE: ("radius", "half_height"),
+    ShapeType.BOX: ("hx", "hy", "hz"),
+    ShapeType.CYLINDER: ("radius", "half_height"),
+    ShapeType.CONE: ("radius", "half_height"),
+    ShapeType.ELLIPSOID: ("rx", "ry", "rz"),
+}
+"""Arguments of `ModelBuilder.add_shape_<kind>`."""
+Mesh = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Form:
+    """A shape of about unit size. size: of a primitive. mesh: triangles of the surface, in the body's frame.
+
+    terrain: of a heightfield, whose solid `mesh` is. voxels: along the longest side, of a signed distance field.
+    """
+
+    name: str
+    type: ShapeType
+    size: tuple[float, ...] = ()
+    mesh: Mesh | None = None
+    terrain: Terrain | None = None
+    two_sided: bool = True
+    is_solid: bool = True
+    voxels: int = 0
+
+    def add(self, builder: ModelBuilder, body: int, scale: float, gap: float) -> int:
+        """Adds the shape, `scale` times as large, with a gap of `gap` of the unit size."""
+        cfg = ShapeConfig(gap=gap * scale, is_solid=self.is_solid)
+        if self.voxels:
+            cfg = cfg.changed(sdf_max_resolution=self.voxels, sdf_narrow_band_range=(-0.4 * scale, 0.4 * scale))
+        if self.terrain is not None:
+            here = self.terrain.scaled(scale)
+            return builder.add_shape_heightfield(body, here.heights, here.hx, here.hy, here.base, cfg=cfg)
+        if self.type == ShapeType.CONVEX_MESH:
+            return builder.add_shape_convex_hull(body, scale * self.vertices, cfg=cfg)
+        if self.mesh is not None:
+            return builder.add_shape_mesh(body, scale * self.vertices, self.mesh[1], cfg=cfg, two_sided=self.two_sided)
+        return builder.add_shape(body, self.type, [scale * one for one in self.size], cfg=cfg)
+
+    def shape(self, scale: float) -> collidecli.Shape:
+        """The shape of `collidecli.distance` and `signed_distance`."""
+        if self.terrain is not None:
+            here = self.terrain.scaled(scale)
+            return collidecli.Shape("heightfield", heights=here.heights, hx=here.hx, hy=here.hy, base=here.base)
+        if self.type == ShapeType.CONVEX_MESH:
+            return collidecli.Shape("convex_hull", vertices=scale * self.vertices)
+        if self.mesh is not None:
+            given = {"vertices": scale * self.vertices, "faces": self.mesh[1], "two_sided": self.two_sided}
+            return collidecli.Shape("mesh", **given, cfg=ShapeConfig(is_solid=self.is_solid))
+        return collidecli.Shape(
+            self.type.label, **{k: scale * v for k, v in zip(SIZES[self.type], self.size, strict=True)}
+        )
+
+    @property
+    def vertices(self) -> np.ndarray:
+        assert self.mesh is not None
+        return np.asarray(self.mesh[0], np.float64)
+
+    @property
+    def corners(self) -> np.ndarray:
+        """float64[F, 3, 3] of a mesh's triangles."""
+        assert self.mesh is not None
+        return self.vertices[np.asarray(self.mesh[1])]
+
+    @property
+    def extent(self) -> float:
+        """The largest half extent."""
+        if self.mesh is not None:
+            return 0.5 * float(np.ptp(self.vertices, axis=0).max())
+        return float(sum(self.size)) if self.type == ShapeType.CAPSULE else float(max(self.size))
+
+    @cached_property
+    def _hull(self) -> HullSet:
+        return HullSet([self.vertices])
+
+    def sample(self, count: int, rng: np.random.Generator) -> FeatureSample:
+        """Points of faces, edges and vertices, or of the primitive's features, in equal parts."""
+        if self.type == ShapeType.CONVEX_MESH:
+            kinds = [self._hull.sample(one, np.zeros(count, int), rng) for one in FEATURES[self.type]]
+        elif self.mesh is not None:
+            kinds = [triangle_features(self.corners, corner, count, rng) for corner in (1, 2, 3)]
+        else:
+            size = np.tile(np.array([*self.size, 0.0, 0.0, 0.0][:3]), (count, 1))
+            kinds = [sample_feature(self.type, one, size, rng) for one in FEATURES[self.type]]
+        which, row = rng.integers(len(kinds), size=count), np.arange(count)
+        columns = (
+            np.stack([getattr(one, name) for one in kinds])[which, row] for name in ("point", "normal", "tangent")
+        )
+        return FeatureSample.of(*columns)
+
+
+def triangle_features(corners: np.ndarray, dimension: int, count: int, rng: np.random.Generator) -> FeatureSample:
+    """Points inside faces (3), on edges (2) and at vertices (1) of triangles [F, 3, 3].
+
+    The normal is that of the face; off an edge or a vertex, a mean of those of all faces there by random weights.
+    """
+    row = rng.integers(len(corners), size=count)
+    weight = np.zeros((count, 3))
+    weight[:, :dimension] = rng.dirichlet(np.ones(dimension), count)
+    weight = np.take_along_axis(weight, np.argsort(rng.uniform(size=(count, 3)), 1), 1)
+    chosen = corners[row]
+    point = (weight[:, :, None] * chosen).sum(1)
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    across /= np.linalg.norm(across, axis=1, keepdims=True)
+    normal = np.empty((count, 3))
+    for k in range(count):
+        shared = np.ones(len(corners), bool)
+        for corner in chosen[k][weight[k] > 0.0]:
+            shared &= (corners == corner).all(2).any(1)
+        normal[k] = rng.dirichlet(np.ones(int(shared.sum()))) @ across[shared]
+        if np.linalg.norm(normal[k]) < 1e-3:
+            normal[k] = across[row[k]]
+    return FeatureSample.of(point, normal, chosen[:, 1] - chosen[:, 0])
+
+
+def _mesh(name: str, mesh: Mesh, **fields: object) -> Form:
+    return Form(name, ShapeType.MESH, mesh=(np.asarray(mesh[0], np.float64), np.asarray(mesh[1])), **fields)
+
+
+def _terrain(name: str, terrain: Terrain) -> Form:
+    return Form(name, ShapeType.HEIGHTFIELD, mesh=terrain.solid(), terrain=terrain)
+
+
+ELBOW = prism([(0.0, 0.0), (1.0, 0.0), (1.0, 0.4), (0.4, 0.4), (0.4, 1.0), (0.0, 1.0)], 0.2)
+FOLD = strip(np.array([[-1.0, 0.3], [-0.3, 0.0], [0.3, 0.0], [0.5, 0.6], [1.0, 0.5]]), -0.8, 0.8)
+SPHERE = Form("sphere", ShapeType.SPHERE, (0.4,))
+
+
+@cache
+def forms() -> dict[str, tuple[Form, ...]]:
+    """Shapes by class."""
+    rng = np.random.default_rng(8)
+    hull = rng.normal(size=(14, 3))
+    dented, ring, elbow = ("dented", blob(rng, 6, 8, 0.4)), ("ring", torus(12, 7)), ("elbow", ELBOW)
+    sheets = (
+        ("flat", grid(4, 2.0)),
+        ("waves", grid(5, 2.0, lambda x, y: 0.25 * np.sin(3.0 * x) * np.cos(2.0 * y))),
+        ("fold", FOLD),
+    )
+    return {
+        "convex": (
+            SPHERE,
+            Form("capsule", ShapeType.CAPSULE, (0.2, 0.3)),
+            Form("box", ShapeType.BOX, (0.4, 0.3, 0.2)),
+            Form("cylinder", ShapeType.CYLINDER, (0.3, 0.3)),
+            Form("cone", ShapeType.CONE, (0.3, 0.4)),
+            Form("ellipsoid", ShapeType.ELLIPSOID, (0.4, 0.3, 0.2)),
+            Form("hull", ShapeType.CONVEX_MESH, mesh=(0.4 * hull / np.abs(hull).max(), np.zeros((0, 3), int))),
+        ),
+        "closed": tuple(_mesh(*one) for one in (dented, ring, elbow)),
+        "crossing": (
+            _mesh("knot", (0.5 * knot()[0], knot()[1])),
+            _mesh("pierced", joined((0.5 * knot()[0], knot()[1]), box(0.2, 0.1, 0.1, (1.5, 0.0, 0.5)))),
+        ),
+        "open": (
+            *(_mesh(*one) for one in sheets),
+            _mesh("tube", tube(0.7, 0.6, 9)),
+            _mesh("channel", channel(0.7, 0.6, 0.8)),
+            _mesh("hollow", ring[1], is_solid=False),
+        ),
+        "one-sided": tuple(_mesh(*one, two_sided=False) for one in sheets),
+        "heightfield": (_terrain("rough", rough(4, 5, 6)), _terrain("smooth", smooth(8, 10))),
+        "field": tuple(_mesh(*one, voxels=32) for one in (ring, elbow)),
+    }
+
+
+ROUNDING = 1e-9
+"""Of the size: docs/howto/measure-clearance.md bounds the certified error of a distance by it."""
+CONTACT = 1e-7
+"""Of the size: the bound of a contact's distance in docs/explanation/accuracy.md."""
+TOUCH_FROM_BEHIND = 1e-8
+"""Of the size: an overlap of a one-sided triangle up to twice the error of the depth of touching shapes, which is 2e-9
+of the sum of their sizes, is a touch."""
+FLOAT32 = 2.0**-23
+"""Of a number: one unit in the last place of a contact's distance; a rounded float64 may fall to either side."""
+LISTED = 6
+"""Configurations of a message."""
+Broken = tuple[str, np.ndarray]
+"""A rule and where it does not hold, bool[N]."""
+
+
+def rules(cases: Sequence[PairCase], found: Answers, gaps: Sequence[float] = GAPS) -> Iterator[Broken]:
+    """Every rule of shapes against each other, and where it does not hold.
+
+    A shape that touches a one-sided mesh from behind is free of it or deep in it: at a touch to rounding only the rule
+    of touch_only holds.
+    """
+    judged = ~touches_a_back(cases, found)
+    for rule, where in all_rules(cases, found, gaps):
+        yield rule, where & (judged | rule.startswith("touch_only"))
+
+
+def touches_a_back(cases: Sequence[PairCase], found: Answers) -> np.ndarray:
+    """bool[N]: of pairs with a one-sided mesh, whether they touch to rounding if it has two sides."""
+    sided = [k for k, case in enumerate(cases) if not case.first.two_sided]
+    result = np.zeros(len(found.case), bool)
+    if sided:
+        twins = [replace(cases[k], first=replace(cases[k].first, two_sided=True)) for k in sided]
+        near, world, item = clearances(twins)
+        scale = np.repeat([case.scale for case in twins], [len(case.poses) for case in twins])
+        result[np.isin(found.case, sided)] = np.abs(near.distance[0, world, item]) <= TOUCH_FROM_BEHIND * scale
+    return result
+
+
+def all_rules(cases: Sequence[PairCase], found: Answers, gaps: Sequence[float]) -> Iterator[Broken]:
+    """See `rules`."""
+    voxel = np.array([half_voxel(case) for case in cases])[found.case]
+    rounding = np.array([ROUNDING * max(1.0, case.first.extent, case.second.extent) for case in cases])[found.case]
+    slack = rounding + FLOAT32 * np.abs(found.clearance) + voxel
+    present = np.isfinite(found.least)
+    hidden = np.array([not case.first.two_sided for case in cases])[found.case]
+    must, may = ~hidden, np.ones_like(hidden)
+    if hidden.any():
+        front, back = sides(cases, found)
+        must[hidden], may[hidden] = front[hidden], ~back[hidden]
+    for k, gap in enumerate(gaps):
+        yield f"a contact within the gap {gap:g}", must & ~present[k] & (found.clearance < gap - slack)
+        yield f"no contact beyond the gap {gap:g}", present[k] & (found.clearance > gap + slack)
+        yield f"no contact behind a front, gap {gap:g}", present[k] & ~may & (found.clearance > slack)
+        yield f"no distance of the gap {gap:g} or more", present[k] & (found.least[k] >= gap + slack)
+        yield f"touch_only has the pairs of contacts, gap {gap:g}", found.touch_only[k] != present[k]
+    reach = np.array([*gaps])[:, None]
+    off = np.where(present, np.abs(np.where(present, found.least, 0.0) - found.clearance), 0.0)
+    yield "contacts have the clearance", (off > slack + CONTACT / ROUNDING * rounding).any(0)
+    yield "the error of a distance is certified", (found.clearance > 0.0) & (found.error > rounding)
+    overlap = (found.least < -slack).any(0) | (found.clearance < -slack)
+    depth = np.where(present, found.least, np.where(reach > 0.0, np.inf, 0.0))
+    for k in range(1, len(gaps)):
+        differs = np.abs(depth[k] - depth[0]) > rounding + FLOAT32 * np.abs(depth[0])
+        yield f"the depth at gap {gaps[k]:g} is that without a gap", overlap & differs
+    yield (
+        "the sign of contacts is that of the clearance",
+        (
+            ((found.least < -slack) & (found.clearance > slack)) | ((found.least > slack) & (found.clearance < -slack))
+        ).any(0),
+    )
+    yield (
+        "a distance of 0 is a touch",
+        ((found.clearance == 0.0) & present[-1] & (np.abs(np.where(present[-1], found.least[-1], 0.0)) > slack)),
+    )
+    yield "a sweep at rest touches", (found.swept != 1) & (found.clearance < SWEEP_TOLERANCE - rounding)
+    yield "a sweep at rest is apart", (found.swept != 0) & (found.clearance > SWEEP_TOLERANCE + rounding)
+    inner, radius, within = inner_distances(cases, found)
+    yield "no farther than a point of the shape", found.clearance > inner - radius + slack
+    least = np.where(present, found.least, np.inf).min(0)
+    deep = present.any(0) & (inner - radius < -slack)
+    yield "no less deep than a point of the shape", deep & (least > inner - radius + slack)
+    yield (
+        "a sphere is its centre and radius",
+        (within & (inner > radius)) & (np.abs(found.clearance - (inner - radius)) > slack),
+    )
+
+
+def half_voxel(case: PairCase) -> float:
+    """Half a voxel of the pair's signed distance fields, of the unit size; 0 without any."""
+    return max(
+        (0.5 * 2.0 * form.extent / form.voxels for form in (case.first, case.second) if form.voxels), default=0.0
+    )
+
+
+def sides(cases: Sequence[PairCase], found: Answers) -> tuple[np.ndarray, np.ndarray]:
+    """Whether the second shape is in front of all triangles at the nearest point of the first mesh; behind all."""
+    front, back = np.zeros(len(found.case), bool), np.zeros(len(found.case), bool)
+    for row, case in enumerate(found.case):
+        form = cases[case].first
+        if form.type != ShapeType.MESH:
+            continue
+        height = np.array(triangle_heights(form, found.nearest[row, 0], found.toward[row]))
+        crosses = found.clearance[row] < 0.0
+        front[row], back[row] = crosses or bool((height > 1e-6).all()), not crosses and bool((height < -1e-6).all())
+    return front, back
+
+
+def triangle_heights(form: Form, point: np.ndarray, toward: np.ndarray) -> list[float]:
+    """How much a direction rises off each triangle that a point is on."""
+    corners = form.corners[point_distances(form.corners, point) < 1e-7]
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    return list(normal @ toward / np.linalg.norm(normal, axis=1))
+
+
+def inner_distances(cases: Sequence[PairCase], found: Answers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The least signed distance from the first shape of points of the second, the radius of a ball about each, and
+    whether that ball is the whole shape.
+
+    The points are the centre of a convex shape and the vertices of a mesh.
+    """
+    least, radius, whole = np.full(len(found.case), np.inf), np.zeros(len(found.case)), np.zeros(len(found.case), bool)
+    for k, case in enumerate(cases):
+        rows = np.flatnonzero(found.case == k)
+        second = case.second
+        points = np.zeros((1, 3)) if second.mesh is None else second.vertices[np.unique(second.mesh[1])]
+        if second.type == ShapeType.CONVEX_MESH:
+            points = second.vertices
+        pose = case.poses[found.row[rows], 1]
+        world = np.einsum("pij,vj->pvi", rotation_of(pose), points) + pose[:, None, :3]
+        distance = collidecli.signed_distance(case.scale * world.reshape(-1, 3), case.first.shape(case.scale))
+        least[rows] = np.asarray(distance).reshape(len(rows), -1).min(1) / case.scale
+        radius[rows], whole[rows] = (second.size[0], True) if second.type == ShapeType.SPHERE else (0.0, False)
+    return least, radius, whole
+
+
+def report(cases: Sequence[PairCase], found: Answers, broken: Iterator[Broken]) -> list[str]:
+    """A line for each rule that is broken, and for the first configurations at which it is."""
+    lines = []
+    for rule, where in broken:
+        rows = np.flatnonzero(where)
+        if len(rows):
+            lines.append(f"{len(rows)} of {len(where)}: {rule}")
+            lines += [described(cases, found, row) for row in rows[:LISTED].tolist()]
+    return lines
+
+
+def described(cases: Sequence[PairCase], found: Answers, row: int) -> str:
+    case = cases[found.case[row]]
+    pose = case.poses[found.row[row], 1].tolist()
+    return (
+        f"  {case}: contacts {found.least[:, row].tolist()}, clearance {found.clearance[row]:.17g} "
+        f"(error {found.error[row]:.2g}), sweep {found.swept[row]}, pose {pose}"
+    )

@@ -14,9 +14,9 @@ from scipy.spatial import ConvexHull as Qhull
 
 from collidecli.engine.narrowphase.dispatch import collider
 from collidecli.scene.shape_types import ShapeType
-from tests.support.collider_runner import PairContacts, launch_collider
-from tests.support.feature_poses import FEATURES, FeatureSample, HullSet, facing_poses, sample_feature
 from tests.support.oracle import rotation_of
+from tests.support.pair_runner import PairContacts, launch_collider
+from tests.support.poses import FEATURES, FeatureSample, HullSet, facing_poses, sample_feature
 from tests.support.supports import support_height, support_point, surface_residual
 
 

@@ -1,17 +1,33 @@
-"""Small contact sets that obey every rule, made up rather than computed."""
+"""Contact sets made up, edited and written; their groups; touches and intervals in plain Python."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import h5py
 import numpy as np
 
 from collidecli.scene.material import Material, Materials
 from collidecli.scene.model import Bodies, Model, PairFilter, Shapes
 from collidecli.scene.particles import CLOTH, SOFT, Particles
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.tables import GROUPS_BY_NAME, RIGID_COLUMNS, ContactBlock, groups_of_cells
+from collidecli.scene.tables import (
+    GROUPS,
+    GROUPS_BY_NAME,
+    OF_STEPS,
+    RIGID_COLUMNS,
+    Column,
+    ContactBlock,
+    ContactGroup,
+    GroupRows,
+    groups_of_cells,
+)
 from collidecli.storage.contact_sets.writer import ContactWriter
 
 ATTRIBUTES = {
@@ -140,3 +156,366 @@ def write_contact_set(
         writer.end_contacts()
         writer.write_timing(timing or {})
         writer.finish()
+
+
+OF_CELLS = tuple(group for group in GROUPS if group.name not in OF_STEPS)
+"""The groups of contacts in a frame."""
+
+
+def with_groups(block: ContactBlock, model: Model, seed: int = 11, groups: tuple[ContactGroup, ...] = OF_CELLS):
+    """The block with rows of `groups`; some cells have none of a group."""
+    made = made_up_groups(model, len(block.cell_counts), block.columns["point0"].dtype, seed)
+    return replace(block, groups={group.name: made[group.name] for group in groups})
+
+
+def block_with_groups(
+    model: Model,
+    frame_count: int,
+    float_type: str = "float64",
+    seed: int = 5,
+    groups: tuple[ContactGroup, ...] = OF_CELLS,
+) -> ContactBlock:
+    """All cells in one block, with rows of `groups`."""
+    return with_groups(made_up_block(model, frame_count, float_type=float_type, seed=seed), model, seed, groups)
+
+
+def made_up_groups(model: Model, cell_count: int, float_type: np.dtype, seed: int) -> dict[str, GroupRows]:
+    rng = np.random.default_rng(seed)
+    shape_count = len(model.shapes)
+    pairs = np.array([(a, b) for a in range(shape_count) for b in range(a + 1, shape_count)])
+    patches = _keys(rng, cell_count, pairs, 3)
+    face_counts = rng.integers(0, 4, sum(map(len, patches)))
+    faces_of = np.split(face_counts, np.cumsum([len(rows) for rows in patches])[:-1])
+    total, (cloth, _) = int(model.particles.first[-1]), np.diff(model.particles.first)
+    soft = np.array([(0, p, -1, -1, s, f) for p in range(total) for s in range(shape_count) for f in (-1, 2)])
+    triples = [(1, p, p + 1, -1, s, 4) for p in range(cloth - 1) for s in range(shape_count)]
+    soft = np.concatenate([soft, triples])
+    faces = [(0, p, cloth, cloth + 1, cloth + 2) for p in range(cloth)]
+    self_keys = np.array([*faces, *((1, p, p + 1, cloth + 1, cloth + 2) for p in range(cloth - 1))])
+    soft_rows, self_rows = _keys(rng, cell_count, soft, 5), _keys(rng, cell_count, self_keys, 2)
+    touches = _keys(np.random.default_rng(seed), cell_count, pairs, 3)
+    shapes, soft_key, self_key = np.concatenate(patches), np.concatenate(soft_rows), np.concatenate(self_rows)
+    given = {
+        "hydro_patches": {"shape0": shapes[:, 0], "shape1": shapes[:, 1], "face_count": face_counts},
+        "hydro_faces": {"patch": np.repeat(np.arange(len(shapes)), face_counts)},
+        "soft_contacts": {
+            "kind": soft_key[:, 0], "indices": soft_key[:, 1:4], "shape": soft_key[:, 4], "feature": soft_key[:, 5]
+        },
+        "self_contacts": {"kind": self_key[:, 0], "indices": self_key[:, 1:5]},
+        "touches": dict(zip(("shape0", "shape1"), np.concatenate(touches).T, strict=True)),
+    }  # fmt: skip
+    swept = _keys(np.random.default_rng(seed + 1), max(0, cell_count - model.world_count), pairs, 2)
+    swept += [pairs[:0]] * (cell_count - len(swept))
+    pair = np.concatenate(swept)
+    given["sweep"] = {"shape0": pair[:, 0], "shape1": pair[:, 1]} | _swept(np.random.default_rng(seed + 2), len(pair))
+    of_steps = np.random.default_rng(seed + 3)
+    soft_swept = _keys(of_steps, max(0, cell_count - model.world_count), soft[soft[:, 5] >= 0], 4)
+    soft_swept += [soft[:0]] * (cell_count - len(soft_swept))
+    key = np.concatenate(soft_swept)
+    given["soft_sweep"] = {"kind": key[:, 0], "indices": key[:, 1:4], "shape": key[:, 4]} | _swept(of_steps, len(key))
+    of_selves = np.random.default_rng(seed + 4)
+    self_swept = _keys(of_selves, max(0, cell_count - model.world_count), self_keys, 3)
+    self_swept += [self_keys[:0]] * (cell_count - len(self_swept))
+    key = np.concatenate(self_swept)
+    given["self_sweep"] = {"kind": key[:, 0], "indices": key[:, 1:5]} | _swept(of_selves, len(key), least=1.0)
+    counts = {
+        "hydro_patches": [len(rows) for rows in patches],
+        "hydro_faces": [int(rows.sum()) for rows in faces_of],
+        "soft_contacts": [len(rows) for rows in soft_rows],
+        "self_contacts": [len(rows) for rows in self_rows],
+        "sweep": [len(rows) for rows in swept],
+        "soft_sweep": [len(rows) for rows in soft_swept],
+        "self_sweep": [len(rows) for rows in self_swept],
+        "touches": [len(rows) for rows in touches],
+    }
+    return {
+        group.name: _rows(rng, group, np.array(counts[group.name], np.int64), given[group.name], float_type)
+        for group in GROUPS
+    }
+
+
+def _swept(rng: np.random.Generator, count: int, least: float = -np.inf) -> dict[str, np.ndarray]:
+    """Columns of rows of steps: some are in contact at the begin of the step, some at its end, some are undecided.
+
+    least: of the least distances [m].
+    """
+    times = np.sort(np.clip(rng.uniform(-0.5, 1.5, (count, 2)), 0.0, 1.0), axis=1)
+    status, found = rng.integers(1, 3, count), np.maximum(rng.normal(size=count), least)
+    tunnel = (status == 1) & (times[:, 0] > 0.0) & (times[:, 1] < 1.0)
+    return {
+        "status": status, "tunnel": tunnel, "enter": times[:, 0],
+        "leave": times[:, 1], "least": found, "least_bound": found - rng.uniform(0.0, 1.0, count),
+    }  # fmt: skip
+
+
+def _keys(rng: np.random.Generator, cell_count: int, keys: np.ndarray, most: int) -> list[np.ndarray]:
+    """Up to `most` different rows of `keys` for each cell, in ascending order."""
+    keys = keys[np.lexsort(keys.T[::-1])]
+    return [keys[np.sort(rng.choice(len(keys), rng.integers(0, most + 1), replace=False))] for _ in range(cell_count)]
+
+
+def _rows(
+    rng: np.random.Generator,
+    group: ContactGroup,
+    counts: np.ndarray,
+    given: dict[str, np.ndarray],
+    float_type: np.dtype,
+) -> GroupRows:
+    count = int(counts.sum())
+
+    def values(column: Column, rows: int) -> np.ndarray:
+        found = rng.normal(size=(rows, column.width))
+        if column.name == "normal":
+            found /= np.linalg.norm(found, axis=1, keepdims=True)
+        elif column.name == "barycentric":
+            found = np.abs(found) / np.abs(found).sum(axis=1, keepdims=True)
+        elif column.name in ("area", "pressure", "gradient"):
+            found = np.abs(found)
+        return (found if column.width > 1 else found[:, 0]).astype(column.dtype_for(float_type))
+
+    if group.name in ("soft_contacts", "soft_sweep"):  # weights of as many particles as the kind has
+        held = (given["indices"] >= 0) * rng.uniform(0.1, 1.0, (count, 3))
+        given = {**given, "barycentric": held / held.sum(axis=1, keepdims=True)}
+    columns = {
+        column.name: given[column.name].astype(column.dtype_for(float_type))
+        if column.name in given
+        else values(column, count)
+        for column in group.columns
+    }
+    lists = {}
+    for held in group.lists:
+        lengths = rng.integers(3, 7, count)
+        lists[held.column.name] = lengths, values(held.column, int(lengths.sum()))
+    return GroupRows(counts, columns, lists)
+
+
+def changed(block, group, column, row, amount):
+    """The block with an amount added to one row of a column of a group."""
+    rows = block.groups[group]
+    values = rows.columns[column].copy()
+    values[row] += amount
+    other = replace(rows, columns={**rows.columns, column: values})
+    return replace(block, groups={**block.groups, group: other})
+
+
+def differences_from(path: Path, model: Model, collide: Callable[..., Any]):
+    """A function that returns (exit code, result, result by group) of diff of `path` and a changed block.
+
+    The changed set is b.h5 in the same folder. collide: calls the command line.
+    """
+
+    def call(other: ContactBlock, *options: str, model: Model = model) -> tuple[int, dict, dict]:
+        write_contact_set(path.parent / "b.h5", model, other, force=True)
+        answer = collide("diff", str(path), str(path.parent / "b.h5"), "--json", *options)
+        assert answer.code in (0, 1), answer.err
+        result = json.loads(answer.out)
+        assert result["equal"] == (answer.code == 0)
+        return answer.code, result, {one["name"]: one for one in result["groups"]}
+
+    return call
+
+
+STEP, TIME_STEP = 5, 0.01
+COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1", "offset0", "offset1", "feature0", "feature1")
+PAIRED = (("shape0", "shape1"), ("point0", "point1"), ("offset0", "offset1"), ("feature0", "feature1"))
+
+
+@dataclass
+class Edited:
+    """cell: int64[n]; columns: by name. The rest is the model and the frames. Rows are sorted when it is written."""
+
+    cell: np.ndarray
+    columns: dict[str, np.ndarray]
+    path: list[str]
+    type: list[str]
+    body: np.ndarray
+    margin: np.ndarray
+    gap: np.ndarray
+    worlds: int
+    step: np.ndarray
+    time: np.ndarray
+    version: tuple[int, int] = (1, 0)
+    optional: dict[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def frames(self) -> int:
+        return len(self.step)
+
+    def copy(self) -> Edited:
+        columns = {name: values.copy() for name, values in self.columns.items()}
+        return replace(self, cell=self.cell.copy(), columns=columns, path=list(self.path), type=list(self.type))
+
+    def rows(self, wanted: np.ndarray) -> Edited:
+        columns = {name: values[wanted] for name, values in self.columns.items()}
+        return replace(self, cell=self.cell[wanted], columns=columns)
+
+    def with_shape_order(self, order: list[int]) -> Edited:
+        """Shape order[k] comes k-th; contacts whose shapes change places have 0 and 1 exchanged."""
+        new = self.copy()
+        place = np.argsort(order).astype(np.int32)
+        new.path, new.type = [self.path[k] for k in order], [self.type[k] for k in order]
+        new.body, new.margin, new.gap = self.body[order], self.margin[order], self.gap[order]
+        for name in ("shape0", "shape1"):
+            new.columns[name] = place[self.columns[name]]
+        for row in np.flatnonzero(new.columns["shape0"] > new.columns["shape1"]):
+            for one, other in PAIRED:
+                new.columns[one][row], new.columns[other][row] = (
+                    new.columns[other][row].copy(),
+                    new.columns[one][row].copy(),
+                )
+            new.columns["normal"][row] *= -1.0
+        return new
+
+    def write(self, path: Path, sha: str = "", packed: int = 0) -> str:
+        """Writes in canonical order; returns the path. packed: rows of a chunk, 0 packs nothing."""
+        keys = [self.columns[name] for name in ("feature1", "feature0", "shape1", "shape0")]
+        order = np.lexsort((*keys, self.cell))
+        counts = np.bincount(self.cell, minlength=self.frames * self.worlds)
+        with h5py.File(path, "w") as file:
+            sources = {"scene": "s", "scene_sha256": "5" * 64, "trajectory_sha256": "", "config": '{"frames": ""}'}
+            for name, value in {**sources, "creator": "a test"}.items():
+                file.attrs[name] = value
+            file.attrs["format"] = "collide-contacts"
+            file.attrs["format_version"] = np.array(self.version, np.int32)
+            file.attrs["content_sha256"] = (
+                sha or hashlib.sha256(str(path).encode()).hexdigest()
+            )  # no two files are equal by it
+            file.attrs["complete"] = 1
+            file.create_group("model").attrs.update({"gap_rule": "max", "up_axis": "Z"})
+            strings = {"/model/shape/path": self.path, "/model/shape/type": self.type}
+            strings["/model/body/path"] = [f"body{n}" for n in range(int(self.body.max(initial=-1)) + 1)]
+            for name, values in strings.items():
+                file.create_dataset(name, (len(values),), h5py.string_dtype(), data=np.array(values, object))
+            file["/model/shape/body"] = self.body.astype(np.int32)
+            file["/model/shape/template"] = np.where(self.body < 0, -1, 0).astype(np.int32)
+            file["/model/shape/margin"] = self.margin.astype(np.float32)
+            file["/model/shape/gap"] = self.gap.astype(np.float32)
+            file["/model/world/template"] = np.zeros(self.worlds, np.int32)
+            file["/time/step"], file["/time/time"] = self.step, self.time
+            file["/rigid_contacts/cell_start"] = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+            for name, values in (self.columns | self.optional).items():
+                options = {"chunks": (packed, *values.shape[1:]), "maxshape": (None, *values.shape[1:])}
+                options |= {"shuffle": True, "compression": "gzip", "fletcher32": True}
+                held = values[order]
+                file.create_dataset(f"/rigid_contacts/{name}", data=held, **(options if packed else {}))
+        return str(path)
+
+
+def made_up(frames: int = 6, worlds: int = 3, contacts_per_cell: int = 6, seed: int = 5) -> Edited:
+    """Contacts of `small_model`, no two pairs of a cell nearer than chance has it."""
+    model = small_model(worlds)
+    block = made_up_block(model, frames, contacts_per_cell, seed=seed)
+    cell = np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
+    return Edited(
+        cell=cell,
+        columns=dict(block.columns),
+        path=list(model.shapes.path),
+        type=["plane", "sphere", "box", "capsule", "ellipsoid"],
+        body=np.array(model.shapes.body),
+        margin=np.array(model.shapes.margin),
+        gap=np.array(model.shapes.gap),
+        worlds=worlds,
+        step=np.arange(frames, dtype=np.int64) * STEP,
+        time=np.arange(frames) * TIME_STEP,
+    )
+
+
+class Touch(NamedTuple):
+    frame: int
+    world: int
+    shape0: int
+    shape1: int
+    distance: float
+
+
+def touching_set(rows: Sequence[Touch], frames: int, worlds: int, time: Sequence[float] | None = None) -> Edited:
+    """A set with these contacts, of the shapes of `small_model`: a static plane, and four bodies of one shape."""
+    model = small_model(worlds)
+    n = len(rows)
+    columns = {name: np.array([getattr(row, name) for row in rows], np.int32) for name in ("shape0", "shape1")}
+    columns["distance"] = np.array([row.distance for row in rows], np.float32)
+    columns["normal"] = np.tile(np.array([0, 0, 1], np.float32), (n, 1))
+    for name, kind in (("point0", "f8"), ("point1", "f8"), ("offset0", "f4"), ("offset1", "f4")):
+        columns[name] = np.zeros((n, 3), kind)
+    # Contacts of one pair in one cell must differ in their features.
+    columns["feature0"] = np.arange(n, dtype=np.int32)
+    columns["feature1"] = np.full(n, -1, np.int32)
+    columns["kind"] = np.zeros(n, np.uint8)
+    return Edited(
+        cell=np.array([row.frame * worlds + row.world for row in rows], np.int64),
+        columns=columns,
+        path=list(model.shapes.path),
+        type=["plane", "sphere", "box", "capsule", "ellipsoid"],
+        body=np.array(model.shapes.body),
+        margin=np.array(model.shapes.margin),
+        gap=np.array(model.shapes.gap),
+        worlds=worlds,
+        step=np.arange(frames, dtype=np.int64),
+        time=np.arange(frames) * 0.25 if time is None else np.array(time, float),
+    )
+
+
+def intervals(
+    rows: Iterable[Touch],
+    frames: range,
+    time: Sequence[float],
+    continues: Callable[[int, int], bool],
+    name: Callable[[int], str],
+    threshold: float = 0.0,
+) -> list[dict]:
+    """What `collide events` should say of each interval, by begin, world and pair of names.
+
+    frames: those looked at. continues: of two places in `frames`, the last touch and the next. name: of a shape.
+    """
+    met: dict[tuple, dict[int, list[float]]] = {}
+    for row in rows:
+        if row.frame in frames and np.float32(row.distance) <= np.float32(threshold):
+            pair = tuple(sorted((name(row.shape0), name(row.shape1))))
+            places = met.setdefault((row.world, pair), {})
+            places.setdefault(frames.index(row.frame), []).append(float(np.float32(row.distance)))
+    found = []
+    for (world, pair), places in met.items():
+        runs: list[list[int]] = []
+        for place in sorted(places):
+            if runs and continues(runs[-1][-1], place):
+                runs[-1].append(place)
+            else:
+                runs.append([place])
+        for run in runs:
+            first, last = run[0], run[-1]
+            least = min(min(places[place]) for place in run)
+            deepest = next(place for place in run if least in places[place])
+            known = last + 1 < len(frames)
+            found.append(
+                {
+                    "world": world,
+                    "pair": pair,
+                    "begin_frame": frames[first],
+                    "last_frame": frames[last],
+                    "begin_time": time[frames[first]],
+                    "end_time": time[frames[last + 1]] if known else None,
+                    "begin_known": first > 0,
+                    "end_known": known,
+                    "seconds": time[frames[min(last + 1, len(frames) - 1)]] - time[frames[first]],
+                    "touching_frames": len(run),
+                    "pauses": sum(after > before + 1 for before, after in pairwise(run)),
+                    "contacts": sum(len(places[place]) for place in run),
+                    "most_contacts": max(len(places[place]) for place in run),
+                    "least_distance": least,
+                    "deepest_frame": frames[deepest],
+                    "deepest_time": time[frames[deepest]],
+                }
+            )
+    return ordered(found)
+
+
+def ordered(found: Iterable[dict]) -> list[dict]:
+    """One order for what is compared: by begin, world, pair, whichever of its two names came first."""
+    plain = []
+    for one in found:
+        row = dict(one)
+        for noun in ("shape", "body"):
+            if f"{noun}0" in row:
+                row["pair"] = tuple(sorted((row.pop(f"{noun}0"), row.pop(f"{noun}1"))))
+        plain.append(row)
+    return sorted(plain, key=lambda row: (row["begin_frame"], row["world"], row["pair"]))

@@ -17,13 +17,11 @@ from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import ContactBlock, consecutive_groups
-from tests.support.engine_runs import MEMORY, pipeline_of
-from tests.support.field_scenes import HULL, RING, add
+from tests.support.engine_runs import MEMORY, add_planes, add_shapes, mixed_builder, pipeline_of, random_poses
+from tests.support.fields import HULL, RING, add
 from tests.support.heightfields import rough
 from tests.support.hydroelastic import soft
-from tests.support.meshes import grid
-from tests.support.open_meshes import tube
-from tests.support.random_scenes import add_planes, add_shapes, mixed_builder, random_poses
+from tests.support.meshes import grid, tube
 
 FRAMES = 3
 PHASES = ("nxn", "sap", "explicit")

@@ -16,9 +16,8 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import ConvexHull as Qhull
 
 from collidecli.scene.shape_types import ShapeType
-from tests.support.answer_forms import Form
-from tests.support.meshes import point_distances
-from tests.support.open_meshes import strip
+from tests.support.answers import Form
+from tests.support.meshes import point_distances, strip
 from tests.support.solids import box
 from tests.support.translation_oracle import Translations, posed
 

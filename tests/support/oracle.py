@@ -1,24 +1,176 @@
-"""Signed distance of two convex shapes in float64 NumPy by a global search over directions; independent of the engine.
-
-For a unit direction n from a to b, let s(n) = min over b of n.x - max over a of n.x. The signed distance is the largest
-s(n), and the n that attains it the normal: the separating direction when they are apart, the direction of the minimum
-translation when they overlap. Every n gives a lower bound, so the largest of many candidates is never too large.
-
-s is smooth except on circles of the sphere of directions (where a support face of dimension one begins) and at isolated
-directions (caps). So its maximum is an isolated direction, a crossing of two circles, a maximum along one circle, or
-a smooth maximum: all four are searched.
-"""
+"""Signed distance of convex shapes: the largest separation over all directions, by search on the sphere."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
 from scipy.spatial import cKDTree
 
 from collidecli.scene.shape_types import ShapeType
-from tests.support.direction_search import best_on_circle, best_smooth, circle_crossings, separation, tangents, unit
-from tests.support.supports import ISOLATED, circles, extents, support_height
+from tests.support.supports import ISOLATED, circles, extents, support_height, support_hessian, support_point
+
+GRID_COUNT = 96
+BRACKET_COUNT = 4
+GOLDEN = 0.5 * (5**0.5 - 1)
+GOLDEN_STEPS = 52  # shrinks a bracket of 0.1 to 1e-12
+NEWTON_STEPS = 24
+ROUNDING = 1e-15
+"""Of the larger shape: a gain below it is none."""
+SHRINK = 0.8
+"""Rows are dropped when fewer than this share still gain: to drop them costs a copy."""
+
+Value = Callable[[np.ndarray], np.ndarray]
+
+
+def tangents(n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Two unit vectors perpendicular to unit n and to each other, each of n's shape."""
+    other = np.where(np.abs(n[..., :1]) < 0.6, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+    first = np.cross(n, other)
+    first /= np.linalg.norm(first, axis=-1, keepdims=True)
+    return first, np.cross(n, first)
+
+
+def unit(v: np.ndarray) -> np.ndarray:
+    return v / np.linalg.norm(v, axis=-1, keepdims=True)
+
+
+def circle_crossings(axes: np.ndarray, heights: np.ndarray) -> np.ndarray:
+    """Both crossings of each two of the circles axis.n = height: [P, K * (K - 1), 3]; +z where they do not cross."""
+    found = [np.zeros((len(axes), 0, 3))]
+    for i in range(axes.shape[1]):
+        for j in range(i + 1, axes.shape[1]):
+            found.append(_crossing(axes[:, i], heights[:, i], axes[:, j], heights[:, j]))
+    return np.concatenate(found, 1)
+
+
+def _crossing(u: np.ndarray, c: np.ndarray, v: np.ndarray, d: np.ndarray) -> np.ndarray:
+    across = np.cross(u, v)
+    sine_square = (across**2).sum(-1)
+    cosine = (u * v).sum(-1)
+    apart = sine_square > 1e-24
+    safe = np.where(apart, sine_square, 1.0)
+    middle = ((c - d * cosine) / safe)[:, None] * u + ((d - c * cosine) / safe)[:, None] * v
+    rest = 1 - (middle**2).sum(-1)
+    meets = apart & (rest >= 0)
+    side = np.sqrt(np.maximum(rest, 0.0) / safe)[:, None] * across
+    both = np.stack([middle + side, middle - side], 1)
+    return unit(np.where(meets[:, None, None], both, [0.0, 0.0, 1.0]))
+
+
+def best_on_circle(axis: np.ndarray, height: np.ndarray, hints: np.ndarray, value: Value) -> np.ndarray:
+    """The highest maxima of `value` along the circles axis.n = height: [P, BRACKET_COUNT, 3].
+
+    Args:
+        axis: [P, 3], unit. height: [P]. hints: [P, D, 3], directions near which the grid is refined.
+    """
+    first, second = tangents(axis)
+    radius = np.sqrt(np.maximum(1 - height**2, 0.0))
+
+    def at(angle: np.ndarray) -> np.ndarray:
+        around = np.cos(angle)[..., None] * first[:, None] + np.sin(angle)[..., None] * second[:, None]
+        return height[:, None, None] * axis[:, None] + radius[:, None, None] * around
+
+    even = np.broadcast_to(np.linspace(-np.pi, np.pi, GRID_COUNT, endpoint=False), (len(axis), GRID_COUNT))
+    near = np.arctan2(np.einsum("pdi,pi->pd", hints, second), np.einsum("pdi,pi->pd", hints, first))
+    grid = _spread(np.concatenate([even, near], 1))
+    grid = np.concatenate([grid[:, -1:] - 2 * np.pi, grid, grid[:, :1] + 2 * np.pi], 1)
+    s = value(at(grid))
+    highest = (s[:, 1:-1] >= s[:, :-2]) & (s[:, 1:-1] >= s[:, 2:])
+    order = 1 + np.argsort(np.where(highest, -s[:, 1:-1], np.inf), 1)[:, :BRACKET_COUNT]
+    low, high = np.take_along_axis(grid, order - 1, 1), np.take_along_axis(grid, order + 1, 1)
+    return at(_golden_section(lambda angle: value(at(angle)), low, high))
+
+
+def _spread(angle: np.ndarray) -> np.ndarray:
+    """Sorted angles with those that repeat another moved elsewhere, so that no bracket between them is empty."""
+    elsewhere = np.random.default_rng(0).uniform(-np.pi, np.pi, angle.shape)
+    angle = np.sort(angle, 1)
+    repeats = np.diff(angle, axis=1, prepend=-np.inf) < 1e-7
+    return np.sort(np.where(repeats, elsewhere, angle), 1)
+
+
+def _golden_section(value: Value, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    x, y = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    at_x, at_y = value(x), value(y)
+    for _ in range(GOLDEN_STEPS):
+        left = at_x >= at_y
+        low, high = np.where(left, low, x), np.where(left, y, high)
+        kept, at_kept = np.where(left, x, y), np.where(left, at_x, at_y)
+        fresh = np.where(left, high - GOLDEN * (high - low), low + GOLDEN * (high - low))
+        at_fresh = value(fresh)
+        x, y = np.where(left, fresh, kept), np.where(left, kept, fresh)
+        at_x, at_y = np.where(left, at_fresh, at_kept), np.where(left, at_kept, at_fresh)
+    return 0.5 * (low + high)
+
+
+def best_smooth(type_a, size_a, type_b, size_b, rotation, center, start: np.ndarray) -> np.ndarray:
+    """Local maxima of s(n) reached from `start` [P, D, 3] by a damped Newton's method on the sphere; never lower.
+
+    Each start is left alone from where no step promises more than rounding.
+    """
+    pair = np.repeat(np.arange(len(start)), start.shape[1])
+    # One direction a row from here on: [P * D, 1, 3].
+    result = start.reshape(-1, 1, 3).copy()
+    n, damping, going = result.copy(), np.full((len(pair), 1), 1e-3), np.arange(len(pair))
+    least = ROUNDING * np.maximum(extents(type_a, size_a).max(1), extents(type_b, size_b).max(1))[pair]
+    held = (size_a[pair], size_b[pair], rotation[pair], center[pair])
+    s = separation(type_a, held[0], type_b, held[1], held[2], held[3], n)
+    for _ in range(NEWTON_STEPS):
+        gradient, curvature = _derivatives(type_a, held[0], type_b, held[1], held[2], held[3], n, s)
+        step = _damped_step(gradient, curvature, damping)
+        promising = (gradient * step).sum((-2, -1)) > least
+        if not promising.any():
+            break
+        if promising.sum() < SHRINK * len(promising):
+            result[going] = n
+            held = tuple(one[promising] for one in held)
+            n, s, damping, step = n[promising], s[promising], damping[promising], step[promising]
+            going, least = going[promising], least[promising]
+        first, second = tangents(n)
+        tried = unit(n + step[..., :1] * first + step[..., 1:] * second)
+        at_tried = separation(type_a, held[0], type_b, held[1], held[2], held[3], tried)
+        better = at_tried > s
+        n = np.where(better[..., None], tried, n)
+        s = np.where(better, at_tried, s)
+        damping = np.where(better, damping * 0.1, damping * 10.0).clip(1e-15, 1e12)
+    result[going] = n
+    return result.reshape(start.shape)
+
+
+def separation(type_a, size_a, type_b, size_b, rotation, center, n) -> np.ndarray:
+    """s(n) [P, D] at directions n [P, D, 3]; b's rotation [P, 3, 3] and center [P, 3] in a's frame."""
+    low_b = (n @ center[..., None])[..., 0] - support_height(type_b, size_b, -(n @ rotation))
+    return low_b - support_height(type_a, size_a, n)
+
+
+def _derivatives(type_a, size_a, type_b, size_b, rotation, center, n, s) -> tuple[np.ndarray, np.ndarray]:
+    """Gradient [P, D, 2] and minus the second derivatives [P, D, 2, 2] of s in the tangent plane at n."""
+    back = -(n @ rotation)
+    difference = center[:, None] - support_point(type_a, size_a, n)
+    difference = difference + support_point(type_b, size_b, back) @ np.swapaxes(rotation, 1, 2)
+    basis = np.stack(tangents(n), -2)
+    turned = basis @ rotation[:, None]
+    curvature = basis @ support_hessian(type_a, size_a, n) @ np.swapaxes(basis, -1, -2)
+    curvature = curvature + turned @ support_hessian(type_b, size_b, back) @ np.swapaxes(turned, -1, -2)
+    gradient = (basis @ difference[..., None])[..., 0]
+    return gradient, curvature + s[..., None, None] * np.eye(2)
+
+
+def _damped_step(gradient: np.ndarray, curvature: np.ndarray, damping: np.ndarray) -> np.ndarray:
+    """(curvature + shift) step = gradient, the shift making it positive definite and growing with the damping."""
+    xx, xy, yy = curvature[..., 0, 0], curvature[..., 0, 1], curvature[..., 1, 1]
+    mean, spread = 0.5 * (xx + yy), np.hypot(0.5 * (xx - yy), xy)
+    scale = np.abs(mean) + spread + 1e-300
+    shift = np.maximum(0.0, spread - mean) + damping * scale + 1e-14 * scale
+    xx, yy = xx + shift, yy + shift
+    determinant = np.maximum(xx * yy - xy * xy, 1e-300)
+    gx, gy = gradient[..., 0], gradient[..., 1]
+    step = np.stack([(yy * gx - xy * gy) / determinant, (xx * gy - xy * gx) / determinant], -1)
+    length = np.linalg.norm(step, axis=-1, keepdims=True)
+    return step * np.minimum(1.0, 0.5 / np.maximum(length, 1e-300))
+
 
 SWEEP_COUNT = 1200
 NEIGHBOUR_COUNT = 8

@@ -12,8 +12,7 @@ import numpy as np
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.shape_config import ShapeConfig
 from tests.support.heightfields import Terrain, rough
-from tests.support.meshes import torus, windings
-from tests.support.open_meshes import sheet
+from tests.support.meshes import sheet, torus, windings
 
 Distance = Callable[[np.ndarray], np.ndarray]
 """Signed distances float64[n] of points [n, 3]."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tests.support.feature_poses import quaternion_of
+from tests.support.poses import quaternion_of
 
 TYPES = ("sphere", "capsule", "box", "cylinder", "ellipsoid")
 SPACING = 0.25

@@ -1,12 +1,25 @@
-"""Poses of b in a's frame on which a pair's collider is tested: random, grazing, deep and degenerate ones."""
+"""Poses of two shapes: random, grazing, deep, degenerate, and by nearest features."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+from scipy.spatial import ConvexHull
+from scipy.spatial import ConvexHull as Qhull
+
+import collidecli
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.convex_hull import convex_hull
 from collidecli.scene.shape_types import ShapeType
-from tests.support.oracle import signed_distance
+from tests.support.heightfields import Terrain
+from tests.support.mesh_pairs import box
+from tests.support.meshes import blob, bumpy, prism, torus
+from tests.support.oracle import rotation_of, signed_distance, tangents
 from tests.support.supports import extents
+from tests.support.translation_oracle import Translations, directions_on_sphere, posed
 
 HALF = 0.5**0.5
 QUARTER_TURNS = np.array(
@@ -131,3 +144,389 @@ def core_touching_poses(type_a, size_a, type_b, size_b, count: int, seed: int = 
     radii = 1e-7 * (type_a == ShapeType.CAPSULE) + 1e-7 * (type_b == ShapeType.CAPSULE)
     offsets = rng.choice([-1.0, 1.0], count) * 10 ** rng.uniform(-15, -3, count) - radii
     return touching_poses(type_a, difference[0], type_b, difference[1], poses, offsets)
+
+
+Mesh = tuple[np.ndarray, np.ndarray]
+
+
+def hull_mesh(points: np.ndarray) -> Mesh:
+    """The convex hull of points as a closed mesh, its triangles outwards."""
+    hull = ConvexHull(points)
+    faces = hull.simplices.copy()
+    corners = points[faces]
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    inward = np.einsum("ij,ij->i", normal, hull.equations[:, :3]) < 0.0
+    faces[inward] = faces[inward][:, ::-1]
+    used, renumbered = np.unique(faces, return_inverse=True)
+    return points[used], renumbered.reshape(faces.shape)
+
+
+def ball_mesh(radius: float, count: int = 150) -> Mesh:
+    """A polyhedron whose vertices are on a sphere."""
+    return hull_mesh(radius * directions_on_sphere(count))
+
+
+def capsule_mesh(radius: float, half: float, count: int = 150) -> Mesh:
+    """The hull of two such polyhedra at the ends of a capsule's segment along z."""
+    ball = radius * directions_on_sphere(count)
+    return hull_mesh(np.concatenate([ball + np.array([0.0, 0.0, z]) for z in (half, -half)]))
+
+
+def random_hull(seed: int, size: float, count: int = 24) -> Mesh:
+    """The hull of random points, at most `size` from the origin along each axis."""
+    return hull_mesh(size * np.random.default_rng(seed).uniform(-1.0, 1.0, (count, 3)))
+
+
+def dented_meshes() -> dict[str, Mesh]:
+    """Closed meshes that are not convex, half extents of about 1."""
+    star = [
+        ((1.0 if k % 2 == 0 else 0.45) * np.cos(k * np.pi / 5), (1.0 if k % 2 == 0 else 0.45) * np.sin(k * np.pi / 5))
+        for k in range(10)
+    ]
+    bend = [(-1.0, -1.0), (1.0, -1.0), (1.0, -0.4), (-0.4, -0.4), (-0.4, 1.0), (-1.0, 1.0)]
+    return {
+        "blob": blob(np.random.default_rng(0)),
+        "bumpy": bumpy(np.random.default_rng(1), 12, 16),
+        "torus": torus(16, 8),
+        "star": prism(star, 0.5),
+        "bend": prism(bend, 0.6),
+    }
+
+
+@dataclass(frozen=True)
+class Convex:
+    """A convex shape: how it is added to a body, and its surface as a mesh. is_exact: whether the mesh is the shape."""
+
+    name: str
+    add: Callable[[ModelBuilder, int], Any]
+    mesh: Mesh
+    is_exact: bool = True
+
+
+def convex_shapes(size: float) -> list[Convex]:
+    """A box, a hull, a ball and a capsule, half extents of about `size`."""
+    half = size * np.array([0.9, 0.6, 0.75])
+    points = random_hull(7, size)[0]
+    return [
+        Convex("box", lambda b, body: b.add_shape_box(body, hx=half[0], hy=half[1], hz=half[2]), box(*half)),
+        Convex("hull", lambda b, body: b.add_shape_convex_hull(body, points), hull_mesh(points)),
+        Convex("sphere", lambda b, body: b.add_shape_sphere(body, radius=0.7 * size), ball_mesh(0.7 * size), False),
+        Convex(
+            "capsule",
+            lambda b, body: b.add_shape_capsule(body, radius=0.4 * size, half_height=0.5 * size),
+            capsule_mesh(0.4 * size, 0.5 * size),
+            False,
+        ),
+    ]
+
+
+def random_deep_poses(seed: int, count: int, max_separation: float) -> np.ndarray:
+    """float64[count, 7]: turned at random, and up to `max_separation` from the origin."""
+    rng = np.random.default_rng(seed)
+    pose = np.zeros((count, 7))
+    quaternion = rng.normal(size=(count, 4))
+    pose[:, 3:] = quaternion / np.linalg.norm(quaternion, axis=1)[:, None]
+    away = rng.normal(size=(count, 3))
+    pose[:, :3] = away * (max_separation * rng.uniform(0.0, 1.0, (count, 1)) / np.linalg.norm(away, axis=1)[:, None])
+    return pose
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One pose. reported: the depth of the deepest contact [m], 0 for none; normal: from the surface to the shape.
+
+    least: of the directions tried [m]. separates: whether the shape, moved by the depth along the normal, is free.
+    regions: of overlap.
+    """
+
+    pose: int
+    reported: float
+    normal: np.ndarray
+    least: float
+    separates: bool
+    regions: int
+
+    @property
+    def ratio(self) -> float:
+        return self.reported / self.least if self.least > 0.0 else (1.0 if self.reported == 0.0 else np.inf)
+
+
+def collided(surface: Mesh, convex: Convex, poses: np.ndarray, **options: Any):
+    """Contacts of a mesh that does not move, shape 0, and a convex shape at each of the poses, a frame each."""
+    builder = ModelBuilder()
+    builder.add_shape_mesh(-1, *surface, **options)
+    convex.add(builder, builder.add_body())
+    return collidecli.collide(builder.finalize(), poses[:, None, None], gap=0.0)
+
+
+def deep_terrain(size: float = 1.0) -> Terrain:
+    """Hills as high as they are wide, over a rectangle of half sizes 1.5 and 1.2 times `size`."""
+    x, y = np.meshgrid(np.linspace(-1.5, 1.5, 19), np.linspace(-1.2, 1.2, 16))
+    heights = 0.35 * np.sin(3.1 * x + 0.4) * np.cos(2.7 * y) + 0.1 * np.sin(7.0 * x * y)
+    return Terrain((size * heights).astype(np.float32).astype(float), 1.5 * size, 1.2 * size, 3.0 * size)
+
+
+def collided_on_terrain(terrain: Terrain, convex: Convex, poses: np.ndarray):
+    """As `collided`, of a heightfield."""
+    builder = ModelBuilder()
+    builder.add_shape_heightfield(-1, terrain.heights.astype(np.float32), terrain.hx, terrain.hy, terrain.base)
+    convex.add(builder, builder.add_body())
+    return collidecli.collide(builder.finalize(), poses[:, None, None], gap=0.0)
+
+
+def solid_without_base(terrain: Terrain) -> Mesh:
+    """The solid of a terrain whose base does not count: far below."""
+    return Terrain(terrain.heights, terrain.hx, terrain.hy, 30.0 * terrain.base).solid()
+
+
+def measure(surface: Mesh, convex: Convex, poses: np.ndarray, contacts: Any, directions: np.ndarray) -> list[Measured]:
+    """Each pose's deepest contact held against the oracle."""
+    found = []
+    slack = 1e-6 if convex.is_exact else 3e-2
+    for k, pose in enumerate(poses):
+        oracle = Translations(posed(convex.mesh[0], pose), convex.mesh[1], *surface)
+        cell = contacts.cell(k)
+        reported, normal = 0.0, np.array([0.0, 0.0, 1.0])
+        if len(cell.distance) and cell.distance.min() < 0.0:
+            deepest = int(np.argmin(cell.distance))
+            reported, normal = -float(cell.distance[deepest]), np.asarray(cell.normal[deepest], float)
+        most = np.inf
+        if reported > 0.0:
+            most = oracle.first_free(normal / np.linalg.norm(normal), 1.5 * reported) * (1.0 + 1e-9)
+        least = oracle.least(directions, most=most)[0]
+        separates = not oracle.overlaps((1.0 + slack) * reported * normal)
+        found.append(Measured(k, reported, normal, least, separates, len(oracle.regions())))
+    return found
+
+
+def quaternion_of(matrix: np.ndarray) -> np.ndarray:
+    """Quaternions xyzw float64[P, 4] of rotation matrices [P, 3, 3], by the largest of the four components."""
+    m = matrix
+    trace = np.einsum("pii->p", m)
+    squares = np.stack([1 + 2 * m[:, i, i] - trace for i in range(3)] + [1 + trace], -1)
+    out = np.empty((len(m), 4))
+    largest = squares.argmax(1)
+    for k in range(4):
+        rows = largest == k
+        n = m[rows]
+        if k == 3:
+            q = np.stack(
+                [n[:, 2, 1] - n[:, 1, 2], n[:, 0, 2] - n[:, 2, 0], n[:, 1, 0] - n[:, 0, 1], 1 + trace[rows]], -1
+            )
+        else:
+            i, j = (k + 1) % 3, (k + 2) % 3
+            q = np.empty((len(n), 4))
+            q[:, k] = squares[rows, k]
+            q[:, i] = n[:, k, i] + n[:, i, k]
+            q[:, j] = n[:, k, j] + n[:, j, k]
+            q[:, 3] = n[:, j, i] - n[:, i, j]
+        out[rows] = q
+    return out / np.linalg.norm(out, axis=1, keepdims=True)
+
+
+def relative_pose(pose_a: np.ndarray, pose_b: np.ndarray) -> np.ndarray:
+    """Poses [P, 7] of b in a's frame, of two poses [P, 7] in one frame."""
+    x, y = pose_a[:, 3:] * [-1.0, -1.0, -1.0, 1.0], pose_b[:, 3:]
+    offset = np.einsum("pji,pj->pi", rotation_of(pose_a), pose_b[:, :3] - pose_a[:, :3])
+    vector = x[:, 3:] * y[:, :3] + y[:, 3:] * x[:, :3] + np.cross(x[:, :3], y[:, :3])
+    last = x[:, 3] * y[:, 3] - (x[:, :3] * y[:, :3]).sum(1)
+    turn = np.concatenate([vector, last[:, None]], 1)
+    return np.concatenate([offset, turn / np.linalg.norm(turn, axis=1, keepdims=True)], 1)
+
+
+def frames(normal: np.ndarray, tangent: np.ndarray | None = None) -> np.ndarray:
+    """Right-handed frames [P, 3, 3] with columns tangent, second tangent, normal; `tangent` is made perpendicular."""
+    first = tangents(normal)[0]
+    if tangent is not None:
+        across = tangent - (tangent * normal).sum(1, keepdims=True) * normal
+        length = np.linalg.norm(across, axis=1, keepdims=True)
+        first = np.where(length > 1e-6, across / np.where(length > 1e-6, length, 1.0), first)
+    return np.stack([first, np.cross(normal, first), normal], -1)
+
+
+def facing_poses(point_a, normal_a, point_b, normal_b, spin, apart, tangent_a=None, tangent_b=None) -> np.ndarray:
+    """Poses [P, 7] of b in a's frame at which b's feature lies `apart` [m] above a's along a's normal.
+
+    spin: how far b is turned about the normal [rad]; at 0 the two tangents, where given, are parallel.
+    """
+    frame_a, frame_b = frames(normal_a, tangent_a), frames(normal_b, tangent_b)
+    turned = np.zeros_like(frame_a)
+    turned[:, 0, 0], turned[:, 0, 1] = np.cos(spin), np.sin(spin)
+    turned[:, 1, 0], turned[:, 1, 1] = np.sin(spin), -np.cos(spin)
+    turned[:, 2, 2] = -1.0
+    turn = quaternion_of(frame_a @ turned @ np.swapaxes(frame_b, 1, 2))
+    pose = np.concatenate([np.zeros((len(turn), 3)), turn], 1)
+    on_b = np.einsum("pij,pj->pi", rotation_of(pose), point_b)
+    pose[:, :3] = point_a + np.broadcast_to(apart, len(turn))[:, None] * normal_a - on_b
+    return pose
+
+
+FEATURES = {
+    ShapeType.PLANE: ("plane",),
+    ShapeType.SPHERE: ("surface",),
+    ShapeType.CAPSULE: ("side", "end"),
+    ShapeType.BOX: ("face", "edge", "corner"),
+    ShapeType.CYLINDER: ("cap", "side", "rim"),
+    ShapeType.CONE: ("base", "side", "rim", "apex"),
+    ShapeType.ELLIPSOID: ("surface",),
+    ShapeType.CONVEX_MESH: ("face", "edge", "vertex"),
+}
+_UP = np.array([0.0, 0.0, 1.0])
+
+
+@dataclass(frozen=True)
+class FeatureSample:
+    """Points [P, 3] of surfaces, a unit vector of the normal cone there, and a tangent that edges and axes follow."""
+
+    point: np.ndarray
+    normal: np.ndarray
+    tangent: np.ndarray
+
+    @staticmethod
+    def of(point, normal, tangent) -> FeatureSample:
+        count = max(len(np.atleast_2d(one)) for one in (point, normal, tangent))
+        arrays = (np.broadcast_to(np.asarray(one, np.float64), (count, 3)) for one in (point, normal, tangent))
+        point, normal, tangent = arrays
+        return FeatureSample(point, normal / np.linalg.norm(normal, axis=1, keepdims=True), tangent)
+
+
+def shares(rng: np.random.Generator, count: int) -> np.ndarray:
+    """float64[count] from 0 to 1: even, and often at an end, or nearer to one than 1e-3."""
+    value = rng.uniform(0.0, 1.0, count)
+    kind = rng.uniform(0.0, 1.0, count)
+    value = np.where(kind < 0.1, 0.0, value)
+    value = np.where((kind > 0.1) & (kind < 0.2), 10.0 ** rng.uniform(-12.0, -3.0, count), value)
+    return np.where(rng.uniform(0.0, 1.0, count) < 0.5, value, 1.0 - value)
+
+
+def sample_feature(kind: ShapeType, feature: str, size: np.ndarray, rng: np.random.Generator) -> FeatureSample:
+    """Samples of one feature of primitives of sizes [P, 3], in their frames."""
+    count = len(size)
+    turn = rng.uniform(0.0, 2.0 * np.pi, count)
+    turn = np.where(rng.uniform(size=count) < 0.2, np.round(turn / (np.pi / 2)) * (np.pi / 2), turn)
+    radial = np.stack([np.cos(turn), np.sin(turn), np.zeros(count)], 1)
+    around = np.stack([-np.sin(turn), np.cos(turn), np.zeros(count)], 1)
+    r, h = size[:, :1], size[:, 1:2]
+    x = shares(rng, count)[:, None]
+    if kind == ShapeType.PLANE:
+        return FeatureSample.of(rng.uniform(-1.0, 1.0, (count, 3)) * [1, 1, 0], _UP, [1.0, 0.0, 0.0])
+    if kind == ShapeType.BOX:
+        return _sample_box(feature, size, rng)
+    if kind in (ShapeType.SPHERE, ShapeType.ELLIPSOID):
+        normal = _unit(rng.normal(size=(count, 3)))
+        on_axis = rng.uniform(size=count) < 0.2
+        normal[on_axis] = (np.eye(3)[rng.integers(0, 3, count)] * rng.choice([-1, 1], (count, 1)))[on_axis]
+        if kind == ShapeType.SPHERE:
+            return FeatureSample.of(r * normal, normal, tangents(normal)[0])
+        height = np.linalg.norm(size * normal, axis=1, keepdims=True)
+        return FeatureSample.of(size**2 * normal / height, normal, tangents(normal)[0])
+    side = rng.choice([-1.0, 1.0], (count, 1))
+    if kind == ShapeType.CAPSULE:
+        if feature == "side":
+            return FeatureSample.of(r * radial + (2 * x - 1) * h * _UP, radial, _UP)
+        lean = 0.5 * np.pi * x
+        normal = np.cos(lean) * radial + side * np.sin(lean) * _UP
+        return FeatureSample.of(r * normal + side * h * _UP, normal, _UP)
+    if kind == ShapeType.CYLINDER:
+        if feature == "side":
+            return FeatureSample.of(r * radial + (2 * x - 1) * h * _UP, radial, _UP)
+        if feature == "cap":
+            return FeatureSample.of(np.sqrt(x) * r * radial + side * h * _UP, side * _UP, radial)
+        lean = 0.5 * np.pi * x
+        normal = np.cos(lean) * radial + side * np.sin(lean) * _UP
+        return FeatureSample.of(r * radial + side * h * _UP, normal, around)
+    slant = 2 * h * radial + r * _UP
+    if feature == "base":
+        return FeatureSample.of(np.sqrt(x) * r * radial - h * _UP, -_UP, radial)
+    if feature == "side":
+        return FeatureSample.of(x * r * radial + (1 - 2 * x) * h * _UP, slant, r * radial - 2 * h * _UP)
+    if feature == "rim":
+        return FeatureSample.of(r * radial - h * _UP, (1 - x) * _unit(slant) - x * _UP, around)
+    return FeatureSample.of(h * _UP, (1 - x) * _unit(slant) + x * _UP, r * radial - 2 * h * _UP)
+
+
+def _sample_box(feature: str, size: np.ndarray, rng: np.random.Generator) -> FeatureSample:
+    count = len(size)
+    axes = np.argsort(rng.uniform(size=(count, 3)), 1)
+    first, second, third = (np.eye(3)[axes[:, k]] for k in range(3))
+    sign = rng.choice([-1.0, 1.0], (count, 3))
+    corner = sign * size
+    inner = (2 * np.stack([shares(rng, count) for _ in range(3)], 1) - 1) * size
+    x, y = shares(rng, count)[:, None], shares(rng, count)[:, None]
+    if feature == "face":
+        return FeatureSample.of(np.where(first > 0, corner, inner), sign * first, second)
+    if feature == "edge":
+        normal = np.cos(0.5 * np.pi * x) * first + np.sin(0.5 * np.pi * x) * second
+        return FeatureSample.of(np.where(third > 0, inner, corner), sign * normal, third)
+    normal = np.cos(0.5 * np.pi * x) * first + np.sin(0.5 * np.pi * x) * second
+    normal = np.cos(0.5 * np.pi * y) * normal + np.sin(0.5 * np.pi * y) * third
+    return FeatureSample.of(corner, sign * normal, third)
+
+
+def _unit(v: np.ndarray) -> np.ndarray:
+    return v / np.linalg.norm(v, axis=1, keepdims=True)
+
+
+class HullSet:
+    """Convex meshes of several kinds and sizes, with Qhull's own facets of them.
+
+    hulls: as the engine takes them. vertex: float64[H, V, 3]. plane: float64[H, F, 4], normals and offsets of facets.
+    Rows that a hull has less of than another repeat its last one.
+    """
+
+    def __init__(self, points: Sequence[np.ndarray]):
+        self.hulls = [convex_hull(one, "the test") for one in points]
+        width = max(len(hull.vertex) for hull in self.hulls)
+        self.vertex = np.stack([hull.vertex[np.arange(width).clip(max=len(hull.vertex) - 1)] for hull in self.hulls])
+        self.half = np.stack([hull.half_extents for hull in self.hulls])
+        self._qhull = []
+        planes = []
+        for hull in self.hulls:
+            scale = hull.half_extents.max()
+            found = Qhull(hull.vertex / scale)
+            self._qhull.append(found)
+            planes.append(found.equations * [1.0, 1.0, 1.0, scale])
+        width = max(map(len, planes))
+        self.plane = np.stack([one[np.arange(width).clip(max=len(one) - 1)] for one in planes])
+
+    def sample(self, feature: str, which: np.ndarray, rng: np.random.Generator) -> FeatureSample:
+        """Samples of one feature of the hulls `which` [P], in their frames."""
+        out = [self._one(feature, int(one), rng) for one in which]
+        return FeatureSample.of(*(np.array(column) for column in zip(*out, strict=True)))
+
+    def _one(self, feature: str, which: int, rng: np.random.Generator):
+        found, vertex = self._qhull[which], self.hulls[which].vertex
+        simplex = int(rng.integers(len(found.simplices)))
+        corners, normal = found.simplices[simplex], found.equations[simplex, :3]
+        if feature == "face":
+            weight = rng.dirichlet([1.0, 1.0, 1.0])
+            return weight @ vertex[corners], normal, vertex[corners[1]] - vertex[corners[0]]
+        if feature == "edge":
+            k, x, t = rng.integers(3), *shares(rng, 2)
+            other = found.equations[found.neighbors[simplex, k], :3]
+            p, q = vertex[np.delete(corners, k)]
+            return p + t * (q - p), (1 - x) * normal + x * other, q - p
+        corner = int(rng.choice(corners))
+        around = found.equations[(found.simplices == corner).any(1), :3]
+        weight = rng.dirichlet(np.full(len(around), rng.choice([0.1, 1.0])))
+        return vertex[corner], weight @ around, vertex[corners[0]] - vertex[corners[1]] + 1e-300
+
+
+def hull_set(rng: np.random.Generator) -> HullSet:
+    """Eight kinds of convex meshes, from a tetrahedron to 60 vertices, a plate and a rod, in three sizes."""
+    cube = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
+    turn = np.linspace(0.0, 2.0 * np.pi, 9)[:-1]
+    ring = np.stack([np.cos(turn), np.sin(turn), np.zeros(8)], 1)
+    up = np.array([0.0, 0.0, 0.4])
+    kinds = [
+        cube[[0, 3, 5, 6]] * [1.0, 0.7, 0.5],
+        cube * [0.6, 1.0, 0.3],
+        np.concatenate([ring + up, ring - up]),
+        np.concatenate([ring, [[0.2, 0.0, 0.9]]]),
+        rng.normal(size=(12, 3)),
+        _unit(rng.normal(size=(60, 3))) * [1.0, 0.8, 0.6],
+        _unit(rng.normal(size=(30, 3))) * [1.0, 0.8, 0.03],
+        rng.normal(size=(20, 3)) * [1.0, 0.05, 0.08],
+    ]
+    kinds = [one / np.abs(one).max() for one in kinds]
+    return HullSet([size * one for size in (1e-3, 1.0, 1e3) for one in kinds])

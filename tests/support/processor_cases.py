@@ -20,9 +20,9 @@ import numpy as np
 
 from collidecli.cli.main import main as collide
 from tests.support.meshes import bumpy
-from tests.support.named_recordings import ROBOT, stepped, write_isaac_lab
-from tests.support.twin_robots import write_twins
-from tests.support.usd_meshes import mesh, placed
+from tests.support.twin_robots import ROBOT, write_isaac_lab, write_twins
+from tests.support.twin_robots import stepped_demo as stepped
+from tests.support.usd_scenes import mesh, placed
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 FRAMES = 12

@@ -10,8 +10,7 @@ import numpy as np
 from collidecli.importers.mesh_files import read_mesh
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.triangle_mesh import triangle_mesh
-from tests.support.answer_forms import Form
-from tests.support.answers import PairCase
+from tests.support.answers import Form, PairCase
 from tests.support.fcl_pairs import FclPair
 from tests.support.mesh_inside import scattered_points, winding_numbers
 from tests.support.meshes import point_distances, segment_distances

@@ -1,17 +1,23 @@
-"""Small USD scenes written out in a test, and what the importer makes of them."""
+"""USD stages written as text, with meshes, and world poses by USD's own resolver."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
+from pxr import Gf, Usd, UsdGeom, Vt
+from scipy.spatial.transform import Rotation
 
+from collidecli.commands.python_api import Contacts, collide
 from collidecli.errors import InputError
 from collidecli.importers.usd.scene import UsdImport, add_usd
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.filters import allowed_pairs
 from collidecli.scene.model import Model
+from tests.support.hull_oracle import low_and_high
 
 COLLIDER = '(prepend apiSchemas = ["PhysicsCollisionAPI"])'
 BODY = '(prepend apiSchemas = ["PhysicsRigidBodyAPI"])'
@@ -53,3 +59,121 @@ def pairs(text: str) -> set[str]:
 
 def sphere(name: str, inside: str = "", apis: str = BOTH) -> str:
     return f'def Sphere "{name}" {apis} {{\n{inside}\n}}\n'
+
+
+CUBE_POINTS = np.array(list(product([-1.0, 1.0], repeat=3)))
+CUBE_FACES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
+APIS = '(prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsMeshCollisionAPI"])'
+BODY_APIS = '(prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI", "PhysicsMeshCollisionAPI"])'
+
+
+def placed(translate=(0, 0, 0), rotate=(0, 0, 0), scale=(1, 1, 1)) -> str:
+    """A prim's own transform; the rotation in degrees."""
+    return (
+        f"double3 xformOp:translate = {translate}\ndouble3 xformOp:rotateXYZ = {rotate}\n"
+        f"double3 xformOp:scale = {scale}\n"
+        'uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:rotateXYZ", "xformOp:scale"]\n'
+    )
+
+
+TURNED = placed((1, -2, 3), (10, 20, 30), (0.5, 2, 3))
+MIRRORED = placed((1, -2, 3), (10, 20, 30), (1, -2, 3))
+SHEARED = placed((3, 2, 1), (40, -70, 20), (0.2, 1, 3))
+
+
+def mesh(name, points=CUBE_POINTS, faces=CUBE_FACES, approximation="convexHull", inside="", apis=APIS) -> str:
+    """A mesh collider; without `faces` each three points are one."""
+    points = np.asarray(points)
+    if faces is None:
+        faces = [(k, (k + 1) % len(points), (k + 2) % len(points)) for k in range(len(points))]
+    written = ", ".join("(" + ", ".join(repr(float(x)) for x in p) + ")" for p in points)
+    indices = ", ".join(str(k) for face in faces for k in face)
+    text = f'def Mesh "{name}" {apis} {{\npoint3f[] points = [{written}]\n'
+    text += f"int[] faceVertexCounts = [{', '.join(str(len(face)) for face in faces)}]\n"
+    text += f"int[] faceVertexIndices = [{indices}]\n"
+    text += f'uniform token physics:approximation = "{approximation}"\n' if approximation else ""
+    return f"{text}{inside}\n}}\n"
+
+
+def points_in_world(file: str | Path, path: str) -> np.ndarray:
+    """float64[n, 3] [stage units]: the points of a mesh by its own world matrix, of the first time sample."""
+    stage = Usd.Stage.Open(str(file))
+    prim = stage.GetPrimAtPath(path)
+    point = np.array(UsdGeom.Mesh(prim).GetPointsAttr().Get(), np.float64)
+    matrix = np.array(UsdGeom.Xformable(prim).ComputeLocalToWorldTransform(Usd.TimeCode.EarliestTime()))
+    return point @ matrix[:3, :3] + matrix[3, :3]
+
+
+def check_supports(model: Model, path: str, points: np.ndarray, share: float = 1e-9) -> None:
+    """The shape reaches as far as points [n, 3] in the world [m], in 1000 directions, to a share of their size."""
+    direction = np.random.default_rng(0).normal(size=(1000, 3))
+    direction /= np.linalg.norm(direction, axis=1)[:, None]
+    low, high = low_and_high(model, model.bodies.pose, model.shapes.path.index(path), direction)
+    heights = direction @ points.T
+    size = np.ptp(points, axis=0).max()
+    np.testing.assert_allclose(low, heights.min(axis=1), atol=share * size, rtol=0)
+    np.testing.assert_allclose(high, heights.max(axis=1), atol=share * size, rtol=0)
+
+
+CORNERS = np.array([[x, y, z, 1.0] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+
+
+def world_corners(model: Model, path: str, body_pose: np.ndarray | None = None) -> np.ndarray:
+    """float64[8, 3]: the corners of a box shape in the world; of the bodies at rest, or at `body_pose` [B, 7]."""
+    row = model.shapes.path.index(path)
+    points = CORNERS[:, :3] * model.shapes.size[row]
+    for pose in (model.shapes.pose[row], *_body_pose(model, row, body_pose)):
+        points = np.asarray(pose)[:3] + Rotation.from_quat(np.asarray(pose)[3:]).apply(points)
+    return points
+
+
+def check_corners(ours: np.ndarray, matrix, half: float = 1.0, atol: float = 1e-6) -> None:
+    """A box of half extent `half` under a USD matrix has these corners, in any order.
+
+    atol: float32 holds the rotations and scales of files to 1e-7 of themselves.
+    """
+    theirs = ((CORNERS * [half, half, half, 1.0]) @ np.array(matrix))[:, :3]
+    distance = np.linalg.norm(ours[:, None] - theirs, axis=-1)
+    assert sorted(np.argmin(distance, axis=1)) == list(range(8))
+    assert np.all(distance.min(axis=1) <= atol), distance.min(axis=1)
+
+
+def instance_matrices(path: Path, instancer: str, time: float) -> list[np.ndarray]:
+    """float64[4, 4] of each instance in the world, its prototype's own transform included, by pxr alone."""
+    stage = Usd.Stage.Open(str(path))
+    schema = UsdGeom.PointInstancer(stage.GetPrimAtPath(instancer))
+    _normalize(schema)
+    local = schema.ComputeInstanceTransformsAtTime(
+        time, time, UsdGeom.PointInstancer.IncludeProtoXform, UsdGeom.PointInstancer.IgnoreMask
+    )
+    to_world = np.array(schema.ComputeLocalToWorldTransform(time))
+    return [np.array(matrix) @ to_world for matrix in local]
+
+
+def _normalize(schema: UsdGeom.PointInstancer) -> None:
+    """Makes quaternions unit: pxr takes those in half precision as they are, a thousandth off a rotation."""
+    halves = schema.GetOrientationsAttr()
+    if schema.GetOrientationsfAttr().Get(Usd.TimeCode.EarliestTime()):
+        return
+    for time in halves.GetTimeSamples() or ([Usd.TimeCode.Default()] if halves.HasAuthoredValue() else []):
+        unit = [Gf.Quatf(Gf.Quatd(q).GetNormalized()) for q in halves.Get(time)]
+        schema.CreateOrientationsfAttr().Set(Vt.QuatfArray(unit), time)
+
+
+def contacts_of(imported, model: Model) -> Contacts:
+    return collide(model, imported.motion(model), device="cpu", threads=1)
+
+
+def check_same_contacts(ours: tuple, theirs: tuple, atol: float = 1e-6) -> None:
+    """Two (import, model), shapes in the same order, have the same contacts, and have some."""
+    a, b = contacts_of(*ours), contacts_of(*theirs)
+    assert a.rigid_contact_count
+    for name in ("cell_start", "shape0", "shape1", "feature0", "feature1", "kind"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+    for name in ("distance", "normal", "point0", "point1"):
+        np.testing.assert_allclose(getattr(a, name), getattr(b, name), atol=atol)
+
+
+def _body_pose(model: Model, row: int, body_pose: np.ndarray | None) -> list[np.ndarray]:
+    body = model.shapes.body[row]
+    return [] if body < 0 else [(model.bodies.pose if body_pose is None else body_pose)[body]]

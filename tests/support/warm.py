@@ -18,11 +18,11 @@ def kernels() -> Iterator[wp.Kernel]:
     """Those of several test files first, as the package carries most of the others."""
     from collidecli.engine import build_kernels
     from collidecli.engine.narrowphase.convex.penetration import separate, separate_by_mpr
-    from tests.support import convex_runner, separate_runner
+    from tests.support import pair_runner
 
-    yield convex_runner._manifold_kernel()
-    yield separate_runner._kernel(separate)
-    yield separate_runner._kernel(separate_by_mpr)
+    yield pair_runner._manifold_kernel()
+    yield pair_runner._separate_kernel(separate)
+    yield pair_runner._separate_kernel(separate_by_mpr)
     yield from build_kernels.kernels()
 
 

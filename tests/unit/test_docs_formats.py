@@ -31,8 +31,7 @@ from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS
 from collidecli.storage.contact_sets.writer import ContactWriter
 from collidecli.storage.result_files import write_profile_h5
 from collidecli.storage.trajectories.writer import TrajectoryWriter
-from tests.support.contact_groups import with_groups
-from tests.support.contact_sets import ATTRIBUTES, made_up_block, small_model
+from tests.support.contact_sets import ATTRIBUTES, made_up_block, small_model, with_groups
 from tests.support.doc_examples import FENCE, check_output
 from tests.unit.test_docs import page
 

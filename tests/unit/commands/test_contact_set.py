@@ -16,8 +16,7 @@ from collidecli.commands.deepest_point import deepest_point
 from collidecli.errors import InputError
 from collidecli.scene.placement import compose
 from collidecli.scene.tables import RIGID_COLUMNS
-from tests.support.contact_edits import made_up
-from tests.support.touch_oracle import Touch, intervals, ordered
+from tests.support.contact_sets import Touch, intervals, made_up, ordered
 
 
 @pytest.fixture(scope="module")

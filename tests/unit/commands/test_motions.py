@@ -29,9 +29,7 @@ from collidecli.scene.tables import MOTION_COLUMNS
 from collidecli.storage.trajectories.motion import open_trajectory
 from tests.cli.conftest import SCENE, write_motion
 from tests.cli.test_recordings import falling, write_demos
-from tests.support.engine_runs import assert_identical
-from tests.support.motions import ArrayMotion
-from tests.support.random_scenes import mixed_builder, random_poses
+from tests.support.engine_runs import ArrayMotion, assert_identical, mixed_builder, random_poses
 
 RADIUS, RATE, SECONDS = 0.25, 40.0, 0.01
 NAMES = [column.name for column in MOTION_COLUMNS]

@@ -37,12 +37,10 @@ from collidecli.scene.motion import RestingMotion
 from collidecli.scene.options import EngineOptions
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock, groups_of_cells
 from collidecli.storage.h5_chunks import CHUNK_ROWS
-from tests.support.contact_groups import block_with_groups
-from tests.support.contact_sets import small_model
+from tests.support.contact_sets import block_with_groups, small_model
+from tests.support.engine_runs import ArrayMotion, random_cloud, random_poses
 from tests.support.meshes import blob, grid, point_distances, torus, winding
-from tests.support.motions import ArrayMotion
 from tests.support.oracle import rotation_of
-from tests.support.random_scenes import random_cloud, random_poses
 
 BODIES = ("a", "b", "c")
 SCENE = """<mujoco>

@@ -53,8 +53,16 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.placement import compose
 from collidecli.scene.tables import ContactBlock
-from tests.support.engine_runs import MEMORY, PHASES, assert_identical, candidates_of, contacts_of, pipeline_of
-from tests.support.random_scenes import mixed_builder, random_poses
+from tests.support.engine_runs import (
+    MEMORY,
+    PHASES,
+    assert_identical,
+    candidates_of,
+    contacts_of,
+    mixed_builder,
+    pipeline_of,
+    random_poses,
+)
 
 PLACES = ((0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), (10.0, -20.0, 5.0, 0.0, 0.6, 0.0, 0.8))
 FRAMES = 3

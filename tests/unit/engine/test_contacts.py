@@ -13,9 +13,17 @@ from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import RIGID_COLUMNS
-from tests.support.emitted_contacts import FIELDS, MARGIN, EmittedContacts, in_order, led_by_a, reduced
 from tests.support.meshes import grid
-from tests.support.reduction_oracle import kept_contacts, total_force
+from tests.support.reduction import (
+    FIELDS,
+    MARGIN,
+    EmittedContacts,
+    in_order,
+    kept_contacts,
+    led_by_a,
+    reduced,
+    total_force,
+)
 
 
 def cloud(rng: np.random.Generator, count: int, spread: float, apart: float = 0.3) -> EmittedContacts:

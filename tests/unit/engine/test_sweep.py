@@ -17,6 +17,12 @@ from tests.support.particle_oracle import Solid, solids
 from tests.support.swept_motions import (
     BODIES,
     REST,
+    OnBody,
+    in_shape,
+    moves,
+    random_motion,
+    random_places,
+    random_poses,
     random_scene,
     random_step,
     sampled_poses,
@@ -24,7 +30,6 @@ from tests.support.swept_motions import (
     turned,
     two_bodies,
 )
-from tests.support.swept_particles import OnBody, in_shape, moves, random_motion, random_places, random_poses
 
 TOLERANCE = 1e-6
 

@@ -17,7 +17,7 @@ import warp as wp
 
 from collidecli.cli.main import main
 from collidecli.errors import InputError
-from tests.support.contact_edits import made_up
+from tests.support.contact_sets import made_up
 
 pytest_plugins = ["pytester"]
 

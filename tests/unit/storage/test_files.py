@@ -34,7 +34,7 @@ from collidecli.storage.result_files import read_profile, write_json, write_prof
 from collidecli.storage.trajectories.check import check_trajectory
 from collidecli.storage.trajectories.motion import read_header
 from collidecli.storage.trajectories.writer import TrajectoryWriter
-from tests.support.contact_edits import made_up
+from tests.support.contact_sets import made_up
 from tests.support.fields import field_of
 
 LIMIT, TOLERANCE = 1e6, 1e-3

@@ -38,19 +38,19 @@ from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.builder import ModelBuilder, ShapeConfig
 from collidecli.scene.shape_types import ShapeType
-from tests.support.convex_runner import run_convex
 from tests.support.engine_runs import MEMORY, pipeline_of
-from tests.support.feature_poses import facing_poses, relative_pose
 from tests.support.oracle import rotation_of, separation_along, signed_distance
+from tests.support.pair_runner import PAIRS, SIZES, outside_by, run_convex, run_separate
 from tests.support.poses import (
     deep_poses,
     degenerate_poses,
+    facing_poses,
     grazing_poses,
     random_poses,
     random_quaternions,
+    relative_pose,
     touching_poses,
 )
-from tests.support.separate_runner import PAIRS, SIZES, outside_by, run_separate
 from tests.support.supports import support_height, surface_residual
 
 # GJK passes touching cores (2e-9 of the size) to EPA, and a flat valley's minimum may be 1e-8 of the size lower

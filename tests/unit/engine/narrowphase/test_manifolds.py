@@ -11,19 +11,23 @@ from scipy.spatial.transform import Rotation
 from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
 from collidecli.engine.narrowphase.primitive.box_box import collide_box_box
 from collidecli.scene.shape_types import ShapeType
-from tests.support.convex_runner import both_points, run_convex, run_manifold, same_points, swapped_pose
 from tests.support.oracle import rotation_of, signed_distance
 from tests.support.pair_runner import (
     SHAPES,
     THIN,
+    both_points,
     check_against_oracle,
     check_collider,
     check_contract,
     pair_scale,
     poses_for,
     run_collider,
+    run_convex,
+    run_manifold,
+    same_points,
     scaled,
     size_cases,
+    swapped_pose,
 )
 from tests.support.poses import deep_poses, degenerate_poses, grazing_poses, random_poses
 from tests.support.supports import surface_residual

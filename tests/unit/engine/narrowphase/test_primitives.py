@@ -12,8 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
 from collidecli.scene.shape_types import ShapeType
-from tests.support.collider_runner import PairContacts
-from tests.support.pair_runner import check_collider, poses_for, run_collider, size_cases
+from tests.support.pair_runner import PairContacts, check_collider, poses_for, run_collider, size_cases
 from tests.support.poses import core_touching_poses
 
 PAIRS = [tuple(ShapeType[label.upper()] for label in pair) for pair in CLOSED_FORM if pair != ("box", "box")]

@@ -42,11 +42,11 @@ from collidecli.engine.runtime.warp_internals import PARSING, V3, compiled_files
 from collidecli.errors import OutputError
 from collidecli.scene.shape_types import ShapeType
 from collidecli.temporary_folders import TemporaryFolder
-from tests.support import convex_runner
+from tests.support import pair_runner
 
 TARGET = ["-target-cpu", "x86-64-v3"] if has_v3() else ["-march=native"]
 OURS = (*HEADER_FLAGS, *SEPARATE_OPERATIONS)
-PACKAGES = (Path(collidecli.__file__).parent, Path(convex_runner.__file__).parents[1])
+PACKAGES = (Path(collidecli.__file__).parent, Path(pair_runner.__file__).parents[1])
 
 
 def test_kernels_are_declared_in_one_place():

@@ -31,8 +31,7 @@ from collidecli.engine.scheduler import (
 )
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.tables import RIGID_COLUMNS
-from tests.support.engine_runs import PHASES, assert_identical, contacts_of, pipeline_of
-from tests.support.random_scenes import mixed_builder, random_poses
+from tests.support.engine_runs import PHASES, assert_identical, contacts_of, mixed_builder, pipeline_of, random_poses
 
 FRAMES, COUNT = 12, 24
 

@@ -16,7 +16,7 @@ from collidecli.engine.runtime.kernel import load_kernels
 from collidecli.importers.mujoco.kinematics import ForwardKinematics, MujocoKinematics
 from collidecli.numerics.elementary import MODERATE
 from collidecli.scene import kinematics as joint_tree
-from tests.support.mujoco_scenes import load
+from tests.support.mujoco_pairs import load
 
 HUMANOID = Path("samples/02_humanoid/humanoid.xml")
 LEG = """<body pos="{x} {y} 0"><joint axis="0 0 1" pos="0.01 0.02 0"/><geom type="capsule" size=".05 .1"/>

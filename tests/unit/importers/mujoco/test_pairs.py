@@ -12,8 +12,7 @@ from collidecli.commands.python_api import Contacts, collide
 from collidecli.importers.mujoco.scene import add_mjcf
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.filters import allowed_pairs, explain
-from tests.support.mujoco_pairs import our_pairs, reported_pairs, ruled_pairs
-from tests.support.mujoco_scenes import load
+from tests.support.mujoco_pairs import load, our_pairs, reported_pairs, ruled_pairs
 
 
 def scene_text(bodies, contact="", option=""):

@@ -27,7 +27,7 @@ from collidecli.scene.options import ContactOptions, SceneOptions
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.trajectories.motion import open_trajectory
 from tests.support.engine_runs import pipeline_of
-from tests.support.mujoco_scenes import load
+from tests.support.mujoco_pairs import load
 
 EVERY_GEOM = """
 <mujoco>

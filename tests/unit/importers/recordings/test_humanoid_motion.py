@@ -21,8 +21,8 @@ from collidecli.importers.recordings.humanoid import BodyPoseMotion
 from collidecli.importers.recordings.kinds import kind_of, open_motion, open_recording
 from collidecli.scene.options import RecordingOptions
 from collidecli.storage.contact_sets.reader import ContactSet
-from tests.support.named_recordings import ROBOT, Demo, stepped, target_of
-from tests.support.twin_robots import write_twins
+from tests.support.twin_robots import ROBOT, Demo, target_of, write_twins
+from tests.support.twin_robots import stepped_demo as stepped
 
 FRAMES = 9
 WXYZ = [0, 1, 2, 6, 3, 4, 5]

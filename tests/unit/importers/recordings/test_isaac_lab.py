@@ -12,8 +12,8 @@ from collidecli.importers.recordings import isaac_lab
 from collidecli.importers.recordings.coordinates import ArticulationMotion
 from collidecli.importers.recordings.kinds import kind_of, open_motion, open_recording
 from collidecli.scene.options import RecordingOptions
-from tests.support.named_recordings import ROBOT, stepped, target_of, write_isaac_lab
-from tests.support.twin_robots import write_twins
+from tests.support.twin_robots import ROBOT, target_of, write_isaac_lab, write_twins
+from tests.support.twin_robots import stepped_demo as stepped
 
 FRAMES = 7
 

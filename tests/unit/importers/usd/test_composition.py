@@ -13,8 +13,20 @@ from collidecli.importers.usd.stage import _parse
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.filters import allowed_pairs
 from collidecli.scene.options import SceneOptions
-from tests.support.usd_oracle import check_corners, check_same_contacts, world_corners
-from tests.support.usd_scenes import BODY, BOTH, COLLIDER, check_refused, load, pairs, sphere, touching, write_usda
+from tests.support.usd_scenes import (
+    BODY,
+    BOTH,
+    COLLIDER,
+    check_corners,
+    check_refused,
+    check_same_contacts,
+    load,
+    pairs,
+    sphere,
+    touching,
+    world_corners,
+    write_usda,
+)
 
 
 def open_usd(path):

@@ -19,19 +19,23 @@ from collidecli.commands.scenes import load_scene
 from collidecli.errors import InputError
 from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType
-from tests.support.environment_stages import (
+from tests.support.environments import (
     COUNT,
     DOUBLE3,
+    ENVIRONMENTS,
     HOW,
+    add_isaac_groups,
     attribute,
     check_against_alone,
     env,
     flattened_alone,
     load,
+    place,
     rows,
     stage_writer,
+    write_environments,
+    write_robot,
 )
-from tests.support.environments import ENVIRONMENTS, add_isaac_groups, place, write_environments, write_robot
 
 
 @pytest.fixture

@@ -8,8 +8,19 @@ import collidecli
 from collidecli.errors import InputError
 from collidecli.scene.filters import allowed_pairs
 from collidecli.scene.shape_types import ShapeType
-from tests.support.usd_oracle import check_corners, check_same_contacts, instance_matrices, world_corners
-from tests.support.usd_scenes import BODY, BOTH, COLLIDER, check_refused, load, sphere, write_usda
+from tests.support.usd_scenes import (
+    BODY,
+    BOTH,
+    COLLIDER,
+    check_corners,
+    check_refused,
+    check_same_contacts,
+    instance_matrices,
+    load,
+    sphere,
+    world_corners,
+    write_usda,
+)
 from tests.support.usd_scenes import pairs as names
 
 SPREAD = "point3f[] positions = [(0, 0, 0), (4, 0, 0), (0, 5, 0), (0, 0, 7)]"

@@ -16,8 +16,7 @@ from collidecli.scene.filters import allowed_pairs, explain
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.signed_distance import surface_distance, winding_number
 from tests.support.meshes import point_distances, torus, winding
-from tests.support.usd_meshes import APIS, BODY_APIS, mesh, points_in_world
-from tests.support.usd_scenes import load, sphere, touching, write_usda
+from tests.support.usd_scenes import APIS, BODY_APIS, load, mesh, points_in_world, sphere, touching, write_usda
 
 coacd = pytest.importorskip("coacd")
 pytest.importorskip("fast_simplification")

@@ -16,21 +16,26 @@ from collidecli.importers.usd.scene import add_usd
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.shape_types import ShapeType
 from tests.support.meshes import point_distances
-from tests.support.usd_meshes import (
+from tests.support.usd_scenes import (
     APIS,
     BODY_APIS,
+    BOTH,
+    COLLIDER,
     CUBE_FACES,
     CUBE_POINTS,
     MIRRORED,
     SHEARED,
     TURNED,
+    check_same_contacts,
     check_supports,
+    contacts_of,
+    load,
     mesh,
     placed,
     points_in_world,
+    sphere,
+    world_corners,
 )
-from tests.support.usd_oracle import check_same_contacts, contacts_of, world_corners
-from tests.support.usd_scenes import BOTH, COLLIDER, load, sphere
 
 CLOUD = np.random.default_rng(7).normal(size=(60, 3)).astype(np.float32)
 TETRAHEDRON = np.array([[0.0, 0.0, 0.0], [3.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 1.0]])

@@ -16,8 +16,7 @@ from collidecli.scene.tables import ContactBlock
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.content_hash import BLOCK_ROWS, BlockDigest, StreamDigest, content_hash
 from collidecli.storage.contact_sets.reader import ContactSet
-from tests.support.contact_groups import OF_CELLS, block_with_groups
-from tests.support.contact_sets import made_up_block, small_model, write_contact_set
+from tests.support.contact_sets import OF_CELLS, block_with_groups, made_up_block, small_model, write_contact_set
 
 MODEL = small_model(forced=True)
 FRAMES = 12

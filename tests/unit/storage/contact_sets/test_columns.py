@@ -26,8 +26,7 @@ from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.rules import pair_values
 from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns, ChunkThreads, GzipPacker
 from collidecli.storage.h5_files import NewObjects
-from tests.support.contact_groups import block_with_groups
-from tests.support.contact_sets import made_up_block, small_model, split, write_contact_set
+from tests.support.contact_sets import block_with_groups, made_up_block, small_model, split, write_contact_set
 
 FRAMES = 6
 RULES = tuple(RULE_COLUMNS)

@@ -35,8 +35,15 @@ from collidecli.storage.contact_sets import writer
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.writer import ContactWriter
-from tests.support.contact_groups import block_with_groups, with_groups
-from tests.support.contact_sets import ATTRIBUTES, made_up_block, small_model, split, write_contact_set
+from tests.support.contact_sets import (
+    ATTRIBUTES,
+    block_with_groups,
+    made_up_block,
+    small_model,
+    split,
+    with_groups,
+    write_contact_set,
+)
 
 FRAMES = 20
 
