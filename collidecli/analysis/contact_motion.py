@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from collidecli.numerics.elementary import atan2
-from collidecli.numerics.matrices import cross, dot, multiply, norm
+from collidecli.numerics.matrices import compose_poses, cross, dot, multiply, norm
 from collidecli.scene.model import Model
-from collidecli.scene.placement import compose
 from collidecli.scene.tables import MOTION_COLUMNS, ContactBlock
 
 STRIP = 1 << 15
@@ -51,7 +50,7 @@ def body_poses(model: Model, poses: np.ndarray, frame: np.ndarray, world: np.nda
     pose = poses[frame, np.zeros_like(world) if is_shared else world, body]
     if is_shared and model.world_shift is not None:
         shifted = model.bodies.template[body] >= 0
-        pose[shifted] = compose(model.world_shift[world[shifted]], pose[shifted])
+        pose[shifted] = compose_poses(model.world_shift[world[shifted]], pose[shifted])
     found[moving] = pose
     return found
 

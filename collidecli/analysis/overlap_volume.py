@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from collidecli.numerics.matrices import compose_poses, inverse_poses
 from collidecli.scene.heightfield import solid_mesh
 from collidecli.scene.model import Model
-from collidecli.scene.placement import compose, inverse
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.signed_distance import facets
 from collidecli.scene.triangle_mesh import TriangleMesh
@@ -45,7 +45,7 @@ def overlap_volume(model: Model, poses: np.ndarray, shape0: int, shape1: int) ->
     rows = sorted((shape0, shape1), key=lambda row: model.shapes.type[row] == ShapeType.PLANE)
     if model.shapes.type[rows[0]] == ShapeType.PLANE:
         return OverlapVolume(NO_VOLUME, 0.0, "both are infinite planes")
-    pose_b_to_a = compose(inverse(poses[rows[0]]), poses[rows[1]])
+    pose_b_to_a = compose_poses(inverse_poses(poses[rows[0]]), poses[rows[1]])
     volumes = []
     for outside in (False, True):
         first = _solid(model, rows[0], outside)
@@ -72,7 +72,7 @@ def _matrix(pose: np.ndarray) -> np.ndarray:
 
 
 def _rotated(pose: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    return compose(pose, np.array([*vector, 0.0, 0.0, 0.0, 1.0]))[:3] - pose[:3]
+    return compose_poses(pose, np.array([*vector, 0.0, 0.0, 0.0, 1.0]))[:3] - pose[:3]
 
 
 def _solid(model: Model, row: int, outside: bool) -> Any:

@@ -23,8 +23,8 @@ from collidecli.commands.results import Progress
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import ContactRows
 from collidecli.exporters.selection import SelectedContacts, rows_of
-from collidecli.importers.recordings.kinds import is_data_set
 from collidecli.importers.recordings.lerobot import episode_number
+from collidecli.importers.recordings.recording import is_data_set
 from collidecli.scene.tables import GROUPS_BY_NAME, RIGID_CONTACTS
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.rules import check_body_rows, check_shape_rows

@@ -28,7 +28,7 @@ from collidecli.commands.input_files import RECORDING_ENDINGS, input_files
 from collidecli.commands.run import RunRequest, result_config
 from collidecli.commands.scenes import load_scene
 from collidecli.errors import InputError, extra_module
-from collidecli.importers.recordings.kinds import kind_of, open_recording, recording_files
+from collidecli.importers.recordings.recording import kind_of, open_recording, recording_files
 from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 from collidecli.scene.tables import HYDRO_FACES, HYDRO_PATCHES, group_words
 from collidecli.storage.contact_sets.reader import ContactSet

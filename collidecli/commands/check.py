@@ -9,7 +9,7 @@ from typing import ClassVar
 from collidecli.commands.results import Result
 from collidecli.errors import InputError
 from collidecli.importers.recordings.content import HDF5, storage_of
-from collidecli.importers.recordings.kinds import kind_of
+from collidecli.importers.recordings.recording import kind_of
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.schema import FORMAT
 from collidecli.storage.h5_files import format_of, open_h5

@@ -26,11 +26,11 @@ from collidecli.engine.scheduler import processing_threads
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import episode_arrays
 from collidecli.importers.mesh_files import parts_kept_in
+from collidecli.numerics.matrices import compose_as_kernels
 from collidecli.scene.filters import allowed_pairs
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.motion import Episodes, Motion, episodes_in
 from collidecli.scene.options import CLEARANCE_THINGS, EngineOptions
-from collidecli.scene.placement import compose_as_kernels
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.field_cache import FieldCache

@@ -12,7 +12,7 @@ import numpy as np
 from collidecli.commands.results import Progress, Result, check_hdf5_output
 from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.errors import InputError
-from collidecli.scene.body_names import local_names
+from collidecli.scene.kinematics import local_names
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import episodes_in, recorded_particles
 from collidecli.storage.process_activity import reading

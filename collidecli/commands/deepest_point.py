@@ -8,8 +8,8 @@ import numpy as np
 
 from collidecli.analysis.overlap_volume import surface_of
 from collidecli.commands.python_api import ModelBuilder, collide
+from collidecli.numerics.matrices import compose_poses, inverse_poses
 from collidecli.scene.model import Model
-from collidecli.scene.placement import compose, inverse
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 
 
@@ -33,10 +33,10 @@ def deepest_point(model: Model, poses: np.ndarray, shape0: int, shape1: int) -> 
         if model.shapes.type[surface] == ShapeType.PLANE:
             continue
         vertex, face, error = surface_of(model, surface)
-        to_solid = compose(inverse(poses[solid]), poses[surface])
+        to_solid = compose_poses(inverse_poses(poses[solid]), poses[surface])
         placed = np.zeros((len(vertex), 7))
         placed[:, :3], placed[:, 6] = vertex, 1.0
-        depth = _depth(model, solid, compose(to_solid, placed)[:, :3], face)
+        depth = _depth(model, solid, compose_poses(to_solid, placed)[:, :3], face)
         if depth > found.depth:
             found = DeepestPoint(depth, error)
     return found

@@ -21,7 +21,7 @@ from collidecli.commands.results import Result
 from collidecli.commands.scenes import MUJOCO_ENDINGS, LoadedScene, load_scene
 from collidecli.errors import InputError
 from collidecli.importers.recordings.content import CSV, JSON, NPY, NPZ, USD, storage_of
-from collidecli.importers.recordings.kinds import open_recording
+from collidecli.importers.recordings.recording import open_recording
 from collidecli.scene.filter_rules import FilterClass
 from collidecli.scene.filters import allowed_pairs, explain
 from collidecli.scene.material import PENALTY_PARAMETERS, RULE_FIELDS

@@ -14,14 +14,14 @@ from collidecli.commands.python_api import motion_of
 from collidecli.engine.distances import PairDistances, point_distances
 from collidecli.engine.pipeline import find_device
 from collidecli.errors import InputError
+from collidecli.numerics.matrices import compose_as_kernels, compose_poses, inverse_poses
 from collidecli.scene.arguments import float_array
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.heightfield import solid_mesh
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import DEFAULT_CACHE_LIMIT, ContactOptions, EngineOptions
-from collidecli.scene.placement import IDENTITY_POSE, checked_pose, compose, compose_as_kernels, inverse
-from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.shape_types import IDENTITY_POSE, ShapeType, checked_pose
 
 KINDS = tuple(
     name.removeprefix("add_shape_")
@@ -182,7 +182,7 @@ def distance(
     model = builder.finalize()
     placed = np.empty((count, 2, 7))
     for k, shape in enumerate((a, b)):
-        placed[:, k] = compose_as_kernels(compose(poses[k], shape.pose), model.shapes.pose[k])
+        placed[:, k] = compose_as_kernels(compose_poses(poses[k], shape.pose), model.shapes.pose[k])
     rows = np.tile(np.array([0, 1], np.int32), (count, 1))
     found = PairDistances(model, find_device(device), rows[:1]).measure(rows, placed)
     values = (found.distance, found.normal, found.point0, found.point1, found.error)
@@ -217,7 +217,7 @@ def signed_distance(points: np.ndarray, shape: Shape, *, device: str = "") -> An
         offset = model.shapes.pose[0]
     in_world = np.zeros((given.reshape(-1, 3).shape[0], 7))
     in_world[:, :3], in_world[:, 6] = given.reshape(-1, 3), 1.0
-    local = compose(inverse(compose(shape.pose, offset)), in_world)[:, :3]
+    local = compose_poses(inverse_poses(compose_poses(shape.pose, offset)), in_world)[:, :3]
     found = point_distances(model, 0, local, find_device(device))
     return float(found[0]) if given.ndim == 1 else found
 

@@ -26,7 +26,7 @@ from collidecli.commands.run import run as run_to_file
 from collidecli.commands.scenes import scene_in_motion
 from collidecli.errors import InputError
 from collidecli.importers.mesh_files import parts_kept_in
-from collidecli.importers.recordings import kinds
+from collidecli.importers.recordings import recording as kinds
 from collidecli.scene.arguments import metres
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion

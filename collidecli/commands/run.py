@@ -37,7 +37,7 @@ from collidecli.engine.runtime.deferred_builtins import is_owned
 from collidecli.errors import InputError
 from collidecli.importers.mesh_files import parts_kept_in
 from collidecli.numerics.elementary import sincos
-from collidecli.numerics.matrices import norm
+from collidecli.numerics.matrices import compose_poses, norm
 from collidecli.scene.mixing import OptionalColumns, check_column_names
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Episodes, Motion, episodes_in
@@ -46,7 +46,6 @@ from collidecli.scene.options import (
     ContactOptions,
     EngineOptions,
 )
-from collidecli.scene.placement import compose
 from collidecli.scene.tables import MOTION_COLUMNS, OF_STEPS, RIGID_COLUMNS, Column, ContactBlock, pair_begins
 from collidecli.storage import array_loops
 from collidecli.storage.contact_sets.writer import ContactWriter
@@ -519,7 +518,7 @@ class ExactGradients:
             slopes = []
             for sign in (-1.0, 1.0):
                 step = sign * PART * size / reach[:, axis]
-                moved = compose(_motion(held[1], axis, step), placed[1])
+                moved = compose_poses(_motion(held[1], axis, step), placed[1])
                 slopes.append((distance(moved) - here) / step)
             for slope in slopes:
                 exact &= np.abs(slope - gradient[:, axis]) <= AGREEMENT * reach[:, axis]
@@ -529,11 +528,11 @@ class ExactGradients:
         self, held: np.ndarray, local: np.ndarray, body: np.ndarray, world: np.ndarray, shape: np.ndarray
     ) -> np.ndarray:
         """float64[n, 7]: world poses of shapes of bodies at `held`; a static shape moves with its world."""
-        placed = compose(held, local)
+        placed = compose_poses(held, local)
         shift = self.model.world_shift
         if shift is not None:
             moves = (body < 0) & (self.model.shapes.template[shape] >= 0)
-            placed[moves] = compose(shift[world[moves]], placed[moves])
+            placed[moves] = compose_poses(shift[world[moves]], placed[moves])
         return placed
 
     def _measure(self, pair: np.ndarray) -> PairDistances:
@@ -574,4 +573,4 @@ def _motion(held: np.ndarray, axis: int, step: np.ndarray) -> np.ndarray:
     about = np.zeros_like(motion)
     about[:, :3], about[:, 6] = held[:, :3], 1.0
     back = about * [-1.0, -1.0, -1.0, 1.0, 1.0, 1.0, 1.0]
-    return compose(compose(about, motion), back)
+    return compose_poses(compose_poses(about, motion), back)

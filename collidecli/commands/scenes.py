@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from collidecli.commands.motions import SlicedMotion, check_worlds, merged_motion, parse_frames
 from collidecli.errors import InputError
-from collidecli.importers.recordings.kinds import recording_files
+from collidecli.importers.recordings.recording import recording_files
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, RestingMotion
@@ -179,14 +179,13 @@ class LoadedScene:
         """
         options = options or RecordingOptions()
         if self.recording is not None:
-            from collidecli.importers.recordings.kinds import open_motion
-            from collidecli.importers.recordings.recording import Target
+            from collidecli.importers.recordings.recording import Target, open_motion
 
             target = Target(self.model, self.imports, self.world_import or (0,) * self.model.world_count)
             with reading("recording", self.recording.content.path):
                 return open_motion(self.recording, target, options)
         if options != RecordingOptions():
-            from collidecli.importers.recordings.kinds import refuse_options
+            from collidecli.importers.recordings.recording import refuse_options
 
             refuse_options(options, "without a recording", self.name)
         with reading("motion", self.name):
@@ -245,7 +244,7 @@ def load_scene(
 def _loaded(request: SceneRequest, cache: SceneCache | None = None) -> LoadedScene:
     recording = None
     if request.trajectory is not None:
-        from collidecli.importers.recordings.kinds import open_recording
+        from collidecli.importers.recordings.recording import open_recording
 
         with reading("recording", request.trajectory):
             path = request.trajectory

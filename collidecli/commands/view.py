@@ -20,6 +20,7 @@ from collidecli.commands.motions import parse_frames
 from collidecli.commands.results import Progress, Result, write_output
 from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS, LoadedScene, load_scene, recorded_options
 from collidecli.errors import InputError
+from collidecli.numerics.matrices import compose_poses
 from collidecli.report.view.framing import Faces, Surfaces, SurfaceScale
 from collidecli.report.view.page import page_frames, view_page
 from collidecli.report.view.player import TouchList
@@ -29,7 +30,6 @@ from collidecli.scene.arguments import numbered
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import Motion, recorded_particles
 from collidecli.scene.options import RecordingOptions, SceneOptions
-from collidecli.scene.placement import compose
 from collidecli.scene.tables import (
     HYDRO_FACES,
     HYDRO_PATCHES,
@@ -443,7 +443,7 @@ class ViewFrames:
         placed = positions[world if len(positions) > 1 else 0]
         if model.world_shift is None or len(positions) > 1:
             return placed
-        shifted = compose(
+        shifted = compose_poses(
             model.world_shift[world], np.concatenate([placed, np.tile(UNTURNED, (len(placed), 1))], axis=1)
         )[:, :3]
         stays = model.particles.template[model.particles.owner] == GLOBAL_TEMPLATE

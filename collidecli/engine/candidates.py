@@ -30,9 +30,9 @@ from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.shape_lanes import BOUND_NUMBERS, LOWER, UPPER
+from collidecli.numerics.matrices import compose_poses
 from collidecli.scene.model import Model
-from collidecli.scene.placement import compose, first_worlds
-from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.shape_types import ShapeType, first_worlds
 
 
 @wp.struct
@@ -501,7 +501,7 @@ def world_offset(model: Model, sample_poses: np.ndarray) -> np.ndarray:
         if recorded:
             offset[world] = np.median(sample_poses[:, world, in_template, :3], axis=(0, 1)) - middle[:3]
         elif model.world_shift is not None:
-            offset[world] = compose(model.world_shift[world], middle)[:3] - middle[:3]
+            offset[world] = compose_poses(model.world_shift[world], middle)[:3] - middle[:3]
     return offset
 
 

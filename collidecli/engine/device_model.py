@@ -17,8 +17,7 @@ from collidecli.engine.geometry.hulls import Hulls, upload_hulls
 from collidecli.engine.geometry.real import Pose, Real, Vec3, device_array
 from collidecli.numerics.matrices import norm
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
-from collidecli.scene.placement import is_identity
-from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.shape_types import ShapeType, is_identity
 
 LANES = 8
 """Slots in a group, whose boxes are tested at once; instances in a group, whose bounds are."""

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.arguments import FLAG, check_count, check_index, check_kind, float_array, is_integer, location_of
+from collidecli.numerics.matrices import IDENTITY, compose_poses, cross, dot, moved_points
+from collidecli.scene.arguments import (
+    FLAG,
+    check_count,
+    check_index,
+    check_kind,
+    float_array,
+    is_integer,
+    is_number,
+    location_of,
+)
 from collidecli.scene.convex_hull import ConvexHull, convex_hull
 from collidecli.scene.finalize import build_model, rows_by_template
 from collidecli.scene.heightfield import Heightfield, heightfield
@@ -29,14 +40,21 @@ from collidecli.scene.model import (
     WorldOrigin,
     may_share_world,
 )
-from collidecli.scene.particle_adders import DEFAULT_PARTICLE_RADIUS, ParticleAdders
-from collidecli.scene.placement import checked_pose, compose
+from collidecli.scene.particles import (
+    CLOTH,
+    LOOSE,
+    SOFT,
+    DeformableRecord,
+    checked_active,
+    checked_corners,
+    checked_positions,
+    checked_radii,
+    surface_triangles,
+)
 from collidecli.scene.shape_config import ShapeConfig, check_config, check_length, sdf_options
-from collidecli.scene.shape_types import LENGTH_LIMIT, SIZE_COUNT, ShapeType, checked_size
+from collidecli.scene.shape_types import LENGTH_LIMIT, SIZE_COUNT, ShapeType, checked_pose, checked_size
 from collidecli.scene.signed_distance import sdf_shape
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
-
-# Methods of the builder that add a shape, one for each shape type.
 
 HALF_SQRT = math.sqrt(0.5)
 Z_TO_UP = {
@@ -49,34 +67,90 @@ Z_TO_UP = {
 Xform = Sequence[float] | None
 Cfg = ShapeConfig | None
 
+DEFAULT_GAP = 0.1
+DEFAULT_PARTICLE_RADIUS = 0.1
+"""Radius of particles without an own one [m], as Newton has it."""
+DYNAMICS = frozenset(("tri_ke", "tri_ka", "tri_kd", "tri_drag", "tri_lift", "edge_ke", "edge_kd", "edge_callback"))
+DYNAMICS |= {"add_springs", "spring_ke", "spring_kd", "face_callback", "k_mu", "k_lambda", "k_damp"}
+"""Further arguments of other builders that change no contact; they have no effect."""
 
-class ShapeAdders:
-    """Methods that add a shape and return its index. `body` -1 is the static world; sizes in metres, see `ShapeType`.
 
-    xform: shape frame in body frame, x y z, qx qy qz qw; None is the identity. cfg None: the builder's default.
+class ModelBuilder:
+    """Collects a scene and finalizes it to a `Model`.
+
+    Every `add_` method returns an index for the builder's own calls. It equals the row of the model if no world is
+    added; otherwise global bodies and shapes have the first rows: see `shape_rows` and `body_rows`.
+
+    An element added outside `begin_world` .. `end_world` is global: it is in every world. A builder without worlds is
+    one world itself. Poses are x y z [m], qx qy qz qw; a body's pose is its resting pose in world coordinates.
+
+    Of every `add_shape_` method: `body` -1 is the static world; sizes in metres, see `ShapeType`. xform: shape frame in
+    body frame; None is the identity. cfg None: the builder's default.
+
+    Of every method that adds particles, which returns the index of the first one: velocities, masses, densities and
+    stiffnesses are accepted, as other builders have them, and have no effect, as no contact depends on them. Positions
+    are those of the resting pose, in world coordinates [m]. cfg: its collision group, masks, UsdPhysics groups and
+    `has_particle_collision` apply to the particles as to a shape; its margin is added to the radii, and a gap is
+    refused, as the gap of particles is the option soft_gap. None is the builder's default, whose margin and gap are
+    those of shapes alone. bodies: the body that each particle moves with, its world's or a global one, -1 for none; the
+    particle has no contact with the shapes of its body.
+
+    default_shape_cfg: configuration of shapes added without one. default_gap: gap of shapes without an own gap [m].
+    default_particle_radius: of particles without an own one [m].
+    gap_rule: "max" or "sum". material_rule: "combine" or "mujoco". up_axis: "X", "Y" or "Z". source: names of the
+    scene's files.
     """
 
-    up_axis: str
-    default_shape_cfg: ShapeConfig
+    def __init__(self) -> None:
+        self.default_shape_cfg = ShapeConfig()
+        self.default_gap = DEFAULT_GAP
+        self.default_particle_radius = DEFAULT_PARTICLE_RADIUS
+        self.gap_rule = "max"
+        self.material_rule = "combine"
+        self.up_axis = "Z"
+        self.source: list[str] = []
+        self._records = SceneRecords()
+        self._articulated: set[int] = set()
+        self._world_template: list[int] = []
+        self._world_origin: list[WorldOrigin] = []
+        self._origin = WorldOrigin()
+        self._template_count = 0
+        self._open_template = GLOBAL_TEMPLATE
+        self._replicas: dict[tuple, tuple[int, ModelBuilder]] = {}
+        self._sound_materials: dict[int, Material] = {}
+
+    @property
+    def body_count(self) -> int:
+        """Bodies added so far, in all templates."""
+        return len(self._records.bodies)
 
     @property
     def shape_count(self) -> int:
-        raise NotImplementedError
+        """Shapes added so far, in all templates."""
+        return len(self._records.shapes)
 
-    def _add_shape(
-        self,
-        body: int,
-        shape_type: ShapeType,
-        size: Sequence[float] | np.ndarray,
-        pose: np.ndarray,
-        cfg: Cfg,
-        key: str | None,
-        hull: ConvexHull | None = None,
-        mesh: TriangleMesh | None = None,
-        heightfield: Heightfield | None = None,
-        cloud: int = -1,
-    ) -> int:
-        raise NotImplementedError
+    @property
+    def world_count(self) -> int:
+        """Worlds begun or added; 0 for a builder without worlds, which is one world itself."""
+        return len(self._world_template)
+
+    def shape_rows(self) -> np.ndarray:
+        """int32[shape_count]: the row of each shape added so far in the model that `finalize` returns now."""
+        return rows_by_template([s.template for s in self._records.shapes])
+
+    def body_rows(self) -> np.ndarray:
+        """int32[body_count]: the row of each body added so far in the model that `finalize` returns now."""
+        return rows_by_template([b.template for b in self._records.bodies])
+
+    def add_body(self, xform: Xform = None, key: str | None = None, world: int | None = None) -> int:
+        """Adds a body with its resting pose in world coordinates, x y z [m], qx qy qz qw; returns its index.
+
+        world: index of a begun world, open or ended; -1 for all worlds; None for the open world.
+        """
+        where = location_of("body", key, self.body_count)
+        template = self._open_template if world is None else self._template_of(world, where)
+        self._records.bodies.append(BodyRecord(key, template, checked_pose(xform, where)))
+        return self.body_count - 1
 
     def add_shape(
         self,
@@ -87,7 +161,20 @@ class ShapeAdders:
         cfg: Cfg = None,
         key: str | None = None,
     ) -> int:
-        raise NotImplementedError
+        """Adds a shape to a body, or to the static world (-1); returns its index.
+
+        size: the numbers that `ShapeType` lists [m]. xform: shape frame in body frame, in world for a static shape.
+        The shape is in its body's world; on a global body, in the open world. `add_shape_convex_hull` adds a convex
+        mesh, `add_shape_mesh` a mesh, `add_shape_heightfield` a heightfield.
+        """
+        where = location_of("shape", key, self.shape_count)
+        if not is_integer(type) or type not in SIZE_COUNT:
+            raise InputError(f"type is {type!r}", where, "give a ShapeType")
+        if type in (ShapeType.CONVEX_MESH, ShapeType.MESH):
+            raise InputError("a mesh has vertices, not a size", where, "use add_shape_convex_hull or add_shape_mesh")
+        if type == ShapeType.HEIGHTFIELD:
+            raise InputError("a heightfield has heights, not a size", where, "use add_shape_heightfield")
+        return self._add_shape(body, ShapeType(type), size, checked_pose(xform, where), cfg, key)
 
     def add_shape_plane(self, body: int, xform: Xform = None, cfg: Cfg = None, key: str | None = None) -> int:
         """Adds the infinite plane z = 0 of the shape's frame, with normal +z, solid below; returns its index."""
@@ -170,12 +257,7 @@ class ShapeAdders:
         return self.add_shape(body, ShapeType.ELLIPSOID, (rx, ry, rz), xform, cfg, key)
 
     def add_shape_convex_hull(
-        self,
-        body: int,
-        vertices: np.ndarray | ConvexHull,
-        xform: Sequence[float] | None = None,
-        cfg: ShapeConfig | None = None,
-        key: str | None = None,
+        self, body: int, vertices: np.ndarray | ConvexHull, xform: Xform = None, cfg: Cfg = None, key: str | None = None
     ) -> int:
         """Adds the convex hull of vertices [n, 3], in the shape's frame [m]; returns its index.
 
@@ -184,8 +266,7 @@ class ShapeAdders:
         """
         where = location_of("shape", key, self.shape_count)
         hull = vertices if isinstance(vertices, ConvexHull) else convex_hull(vertices, where)
-        pose = checked_pose(xform, where)
-        pose = compose(pose, np.array([*hull.center, 0.0, 0.0, 0.0, 1.0]))
+        pose = compose_poses(checked_pose(xform, where), np.array([*hull.center, 0.0, 0.0, 0.0, 1.0]))
         return self._add_shape(body, ShapeType.CONVEX_MESH, hull.half_extents, pose, cfg, key, hull)
 
     def add_shape_mesh(
@@ -193,8 +274,8 @@ class ShapeAdders:
         body: int,
         vertices: np.ndarray | TriangleMesh,
         faces: np.ndarray | None = None,
-        xform: Sequence[float] | None = None,
-        cfg: ShapeConfig | None = None,
+        xform: Xform = None,
+        cfg: Cfg = None,
         key: str | None = None,
         two_sided: bool = True,
     ) -> int:
@@ -226,7 +307,7 @@ class ShapeAdders:
             warnings.warn(f"{where}: an open mesh, which its signed distance field treats as solid", stacklevel=2)
         if mesh.is_solid and not cfg.is_solid:
             raise InputError("the TriangleMesh is solid", where, "make it by triangle_mesh(..., is_solid=False)")
-        pose = compose(checked_pose(xform, where), np.array([*mesh.center, 0.0, 0.0, 0.0, 1.0]))
+        pose = compose_poses(checked_pose(xform, where), np.array([*mesh.center, 0.0, 0.0, 0.0, 1.0]))
         return self._add_shape(body, ShapeType.MESH, mesh.half_extents, pose, cfg, key, mesh=mesh)
 
     def add_shape_heightfield(
@@ -236,8 +317,8 @@ class ShapeAdders:
         hx: float = 1.0,
         hy: float = 1.0,
         base: float = 1.0,
-        xform: Sequence[float] | None = None,
-        cfg: ShapeConfig | None = None,
+        xform: Xform = None,
+        cfg: Cfg = None,
         key: str | None = None,
     ) -> int:
         """Adds the solid below heights[rows, cols] over the rectangle from (-hx, -hy) to (hx, hy) [m].
@@ -249,7 +330,7 @@ class ShapeAdders:
         """
         where = location_of("shape", key, self.shape_count)
         held = heights if isinstance(heights, Heightfield) else heightfield(heights, hx, hy, base, where)
-        pose = compose(checked_pose(xform, where), np.array([0.0, 0.0, held.center, 0.0, 0.0, 0.0, 1.0]))
+        pose = compose_poses(checked_pose(xform, where), np.array([0.0, 0.0, held.center, 0.0, 0.0, 0.0, 1.0]))
         return self._add_shape(body, ShapeType.HEIGHTFIELD, held.half_extents, pose, cfg, key, heightfield=held)
 
     def add_shape_points(
@@ -257,8 +338,8 @@ class ShapeAdders:
         body: int,
         points: np.ndarray,
         radius: float | np.ndarray,
-        xform: Sequence[float] | None = None,
-        cfg: ShapeConfig | None = None,
+        xform: Xform = None,
+        cfg: Cfg = None,
         key: str | None = None,
     ) -> range:
         """Adds a point cloud: a sphere about each of points[n, 3], in the shape's frame [m]; returns their indices.
@@ -277,109 +358,15 @@ class ShapeAdders:
         if len(wrong):
             what = f"point {wrong[0]} is not finite, or beyond {LENGTH_LIMIT:g} m"
             raise InputError(what, where, "correct the points")
-        own = np.zeros((len(points), 7))
-        own[:, :3], own[:, 6] = points, 1.0
+        local = np.tile(IDENTITY, (len(points), 1))
+        local[:, :3] = points
         first = self.shape_count
-        sizes = np.broadcast_to(radii, len(points))
-        poses = compose(checked_pose(xform, where), own)
-        for index, (pose, size) in enumerate(zip(poses, sizes.reshape(-1, 1), strict=True)):
+        sizes = np.broadcast_to(radii, len(points)).reshape(-1, 1)
+        poses = compose_poses(checked_pose(xform, where), local)
+        for index, (pose, size) in enumerate(zip(poses, sizes, strict=True)):
             name = None if key is None else f"{key}#{index}"
             self._add_shape(body, ShapeType.SPHERE, size, pose, cfg, name, cloud=first)
         return range(first, first + len(points))
-
-
-DEFAULT_GAP = 0.1
-
-
-class ModelBuilder(ShapeAdders, ParticleAdders):
-    """Collects a scene and finalizes it to a `Model`.
-
-    Every `add_` method returns an index for the builder's own calls. It equals the row of the model if no world is
-    added; otherwise global bodies and shapes have the first rows: see `shape_rows` and `body_rows`.
-
-    An element added outside `begin_world` .. `end_world` is global: it is in every world. A builder without worlds is
-    one world itself. Poses are x y z [m], qx qy qz qw; a body's pose is its resting pose in world coordinates.
-
-    default_shape_cfg: configuration of shapes added without one. default_gap: gap of shapes without an own gap [m].
-    default_particle_radius: of particles without an own one [m].
-    gap_rule: "max" or "sum". material_rule: "combine" or "mujoco". up_axis: "X", "Y" or "Z". source: names of the
-    scene's files.
-    """
-
-    def __init__(self) -> None:
-        self.default_shape_cfg = ShapeConfig()
-        self.default_gap = DEFAULT_GAP
-        self.default_particle_radius = DEFAULT_PARTICLE_RADIUS
-        self.gap_rule = "max"
-        self.material_rule = "combine"
-        self.up_axis = "Z"
-        self.source: list[str] = []
-        self._records = SceneRecords()
-        self._articulated: set[int] = set()
-        self._world_template: list[int] = []
-        self._world_origin: list[WorldOrigin] = []
-        self._origin = WorldOrigin()
-        self._template_count = 0
-        self._open_template = GLOBAL_TEMPLATE
-        self._replicas: dict[tuple, tuple[int, ModelBuilder]] = {}
-        self._sound_materials: dict[int, Material] = {}
-
-    @property
-    def body_count(self) -> int:
-        """Bodies added so far, in all templates."""
-        return len(self._records.bodies)
-
-    @property
-    def shape_count(self) -> int:
-        """Shapes added so far, in all templates."""
-        return len(self._records.shapes)
-
-    @property
-    def world_count(self) -> int:
-        """Worlds begun or added; 0 for a builder without worlds, which is one world itself."""
-        return len(self._world_template)
-
-    def shape_rows(self) -> np.ndarray:
-        """int32[shape_count]: the row of each shape added so far in the model that `finalize` returns now."""
-        return rows_by_template([s.template for s in self._records.shapes])
-
-    def body_rows(self) -> np.ndarray:
-        """int32[body_count]: the row of each body added so far in the model that `finalize` returns now."""
-        return rows_by_template([b.template for b in self._records.bodies])
-
-    def add_body(self, xform: Sequence[float] | None = None, key: str | None = None, world: int | None = None) -> int:
-        """Adds a body with its resting pose in world coordinates, x y z [m], qx qy qz qw; returns its index.
-
-        world: index of a begun world, open or ended; -1 for all worlds; None for the open world.
-        """
-        where = location_of("body", key, self.body_count)
-        template = self._open_template if world is None else self._template_of(world, where)
-        self._records.bodies.append(BodyRecord(key, template, checked_pose(xform, where)))
-        return self.body_count - 1
-
-    def add_shape(
-        self,
-        body: int,
-        type: ShapeType,
-        size: Sequence[float] = (),
-        xform: Sequence[float] | None = None,
-        cfg: ShapeConfig | None = None,
-        key: str | None = None,
-    ) -> int:
-        """Adds a shape to a body, or to the static world (-1); returns its index.
-
-        size: the numbers that `ShapeType` lists [m]. xform: shape frame in body frame, in world for a static shape.
-        The shape is in its body's world; on a global body, in the open world. `add_shape_convex_hull` adds a convex
-        mesh, `add_shape_mesh` a mesh, `add_shape_heightfield` a heightfield.
-        """
-        where = location_of("shape", key, self.shape_count)
-        if not is_integer(type) or type not in SIZE_COUNT:
-            raise InputError(f"type is {type!r}", where, "give a ShapeType")
-        if type in (ShapeType.CONVEX_MESH, ShapeType.MESH):
-            raise InputError("a mesh has vertices, not a size", where, "use add_shape_convex_hull or add_shape_mesh")
-        if type == ShapeType.HEIGHTFIELD:
-            raise InputError("a heightfield has heights, not a size", where, "use add_shape_heightfield")
-        return self._add_shape(body, ShapeType(type), size, checked_pose(xform, where), cfg, key)
 
     def _add_shape(
         self,
@@ -387,7 +374,7 @@ class ModelBuilder(ShapeAdders, ParticleAdders):
         shape_type: ShapeType,
         size: Sequence[float] | np.ndarray,
         pose: np.ndarray,
-        cfg: ShapeConfig | None,
+        cfg: Cfg,
         key: str | None,
         hull: ConvexHull | None = None,
         mesh: TriangleMesh | None = None,
@@ -420,6 +407,167 @@ class ModelBuilder(ShapeAdders, ParticleAdders):
         )
         self._records.shapes.append(record)
         return self.shape_count - 1
+
+    @property
+    def particle_count(self) -> int:
+        """Particles added so far, in all templates."""
+        return sum(record.count for record in self._records.deformables)
+
+    def add_particle(
+        self,
+        pos: Sequence[float],
+        vel: Sequence[float] | None = None,
+        mass: float = 0.0,
+        radius: float | None = None,
+        flags: int | None = None,
+        cfg: Cfg = None,
+        key: str | None = None,
+    ) -> int:
+        """Adds one particle; returns its index. See `add_particles`.
+
+        radius: [m]; None is `default_particle_radius`. flags: bit 0 is set for an active particle; None is active.
+        """
+        return self.add_particles([pos], vel, mass, radius, flags, cfg, key)
+
+    def add_particles(
+        self,
+        pos: Any,
+        vel: Any = None,
+        mass: Any = None,
+        radius: Any = None,
+        flags: Any = None,
+        cfg: Cfg = None,
+        key: str | None = None,
+        bodies: Any = None,
+    ) -> int:
+        """Adds loose particles at pos[n, 3]; returns the index of the first.
+
+        radius [m], flags: one, or one for each. Loose particles that follow each other in one world, with equal `cfg`
+        and `key`, form one object. vel, mass: accepted and without effect. bodies: as of
+        `add_cloth_mesh`.
+        """
+        where = location_of("particles", key, len(self._records.deformables))
+        position = checked_positions(pos, where)
+        cfg, radii = self._cfg_and_radii(cfg, radius, len(position), where)
+        part = position, radii, checked_active(flags, len(position), where)
+        first, held = self.particle_count, self._records.deformables[-1:]
+        own = LOOSE, self._open_template, key
+        grows = held and (held[0].kind, held[0].template, held[0].key) == own and held[0].cfg == cfg
+        if grows and bodies is None and held[0].body is None:
+            held[0].parts.append(part)
+            held[0].count += len(position)
+            return first
+        record = DeformableRecord(key, self._open_template, LOOSE, cfg, [part], len(position))
+        return self._added(record, bodies, where)
+
+    def add_cloth_mesh(
+        self,
+        pos: Sequence[float] = (0.0, 0.0, 0.0),
+        rot: Sequence[float] = (0.0, 0.0, 0.0, 1.0),
+        scale: float = 1.0,
+        vel: Any = None,
+        vertices: Any = (),
+        indices: Any = (),
+        density: float = 0.0,
+        particle_radius: Any = None,
+        cfg: Cfg = None,
+        key: str | None = None,
+        bodies: Any = None,
+        **dynamics: Any,
+    ) -> int:
+        """Adds a cloth: one particle a vertex, and triangles; returns the index of its first particle.
+
+        pos, rot, scale: of the mesh, quaternion xyzw. vertices: [n, 3] [m]. indices: three vertices a triangle.
+        particle_radius: one, or one a vertex [m]; None is `default_particle_radius`. bodies: body that each vertex
+        moves with, or one for all; None for none. cfg: as of `add_particles`. vel, density and dynamics
+        (`tri_ke`, `edge_kd`, `k_mu` and the like of Newton's builder): accepted and without effect.
+        """
+        record, where = self._deformable(CLOTH, (pos, rot, scale), vertices, particle_radius, cfg, key, dynamics)
+        record.triangle = checked_corners("triangles", indices, 3, record.count, where)
+        return self._added(record, bodies, where)
+
+    def add_soft_mesh(
+        self,
+        pos: Sequence[float] = (0.0, 0.0, 0.0),
+        rot: Sequence[float] = (0.0, 0.0, 0.0, 1.0),
+        scale: float = 1.0,
+        vel: Any = None,
+        vertices: Any = (),
+        indices: Any = (),
+        density: float = 0.0,
+        particle_radius: Any = None,
+        cfg: Cfg = None,
+        key: str | None = None,
+        bodies: Any = None,
+        **dynamics: Any,
+    ) -> int:
+        """Adds a soft body: one particle a vertex, and tetrahedra; returns the index of its first particle.
+
+        indices: four vertices a tetrahedron, in either order; other arguments as of `add_cloth_mesh`. Its triangles are
+        the faces of only one tetrahedron.
+        """
+        record, where = self._deformable(SOFT, (pos, rot, scale), vertices, particle_radius, cfg, key, dynamics)
+        corners = checked_corners("tetrahedra", indices, 4, record.count, where)
+        a, b, c, d = (record.parts[0][0][corners[:, k]] for k in range(4))
+        turned = dot(cross(b - a, c - a), d - a) < 0.0
+        record.tetrahedron = np.where(turned[:, None], corners[:, [0, 2, 1, 3]], corners).astype(np.int32)
+        record.triangle = surface_triangles(record.tetrahedron)
+        return self._added(record, bodies, where)
+
+    def _deformable(
+        self,
+        kind: str,
+        place: tuple[Sequence[float], Sequence[float], float],
+        vertices: Any,
+        radius: Any,
+        cfg: Cfg,
+        key: str | None,
+        dynamics: Mapping[str, Any],
+    ) -> tuple[DeformableRecord, str]:
+        """A record without elements, and its name in messages."""
+        where = location_of(kind, key, len(self._records.deformables))
+        unknown = sorted(set(dynamics) - DYNAMICS)
+        if unknown:
+            raise InputError(f"there is no argument {unknown[0]}", where, "leave it out")
+        pos, rot, scale = place
+        pose = checked_pose([*pos, *rot], where)
+        if not is_number(scale) or not 0.0 < abs(scale) < float("inf"):
+            raise InputError(f"scale is {scale!r}", where, "give a number that is not zero")
+        points = checked_positions(vertices, where) * scale
+        points = checked_positions(moved_points(pose, points), where)
+        cfg, radii = self._cfg_and_radii(cfg, radius, len(points), where)
+        part = points, radii, np.ones(len(points), bool)
+        return DeformableRecord(key, self._open_template, kind, cfg, [part], len(points)), where
+
+    def _added(self, record: DeformableRecord, bodies: Any, where: str) -> int:
+        first = self.particle_count
+        if bodies is not None:
+            record.body = self._checked_bodies(bodies, record.count, where)
+        self._records.deformables.append(record)
+        return first
+
+    def _checked_bodies(self, bodies: Any, count: int, where: str) -> np.ndarray:
+        """int32[count] of one body for all or one for each."""
+        found = np.broadcast_to(np.asarray(bodies), (count,)) if np.ndim(bodies) == 0 else np.asarray(bodies)
+        if found.shape != (count,):
+            raise InputError(f"there are {len(found)} bodies for {count} particles", where, "give one for each")
+        for body in np.unique(found).tolist():
+            check_index(body, len(self._records.bodies), "body", where, lowest=STATIC_BODY)
+            template = GLOBAL_TEMPLATE if body == STATIC_BODY else self._records.bodies[body].template
+            if template not in (GLOBAL_TEMPLATE, self._open_template):
+                raise InputError(f"body {body} is in another world", where, "add the particles in its body's world")
+        return found.astype(np.int32)
+
+    def _cfg_and_radii(self, cfg: Cfg, radius: Any, count: int, where: str) -> tuple[ShapeConfig, np.ndarray]:
+        """The configuration of particles, and float64[count] of their radii with its margin."""
+        cfg = self.default_shape_cfg.changed(margin=None, gap=None) if cfg is None else cfg
+        check_kind("cfg", cfg, ShapeConfig, where)
+        check_config(cfg, where, self._sound_materials)
+        if cfg.gap is not None:
+            what = f"the configuration has a gap of {cfg.gap:g} m, which has no effect on particles"
+            raise InputError(what, where, "leave it out; the option soft_gap is the gap of all particles")
+        radii = checked_radii(self.default_particle_radius if radius is None else radius, count, where)
+        return cfg.changed(), radii + (cfg.margin or 0.0)
 
     def add_joint(self, parent: int, child: int, collision_filter_parent: bool = True) -> None:
         """Adds a joint between two bodies, or between a body and the static world (-1).
@@ -502,7 +650,7 @@ class ModelBuilder(ShapeAdders, ParticleAdders):
         """Sets the origin of the one world of a builder without worlds; see `begin_world`."""
         self._origin = WorldOrigin(path, checked_pose(xform, "set_origin"))
 
-    def begin_world(self, key: str | None = None, xform: Sequence[float] | None = None) -> int:
+    def begin_world(self, key: str | None = None, xform: Xform = None) -> int:
         """Opens a new world with its own template; returns its index.
 
         key: its name, such as the root prim of an environment. xform: pose of its origin; poses of bodies and shapes
@@ -544,7 +692,7 @@ class ModelBuilder(ShapeAdders, ParticleAdders):
             raise InputError("no world is open", "end_world", "call begin_world first")
         self._open_template = GLOBAL_TEMPLATE
 
-    def add_world(self, other: ModelBuilder, xform: Sequence[float] | None = None, count: int = 1) -> int:
+    def add_world(self, other: ModelBuilder, xform: Xform = None, count: int = 1) -> int:
         """Adds `count` worlds that are copies of another builder's scene; returns the first one's index.
 
         All copies of one unchanged builder share one template, stored once; each world's poses come from the

@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.numerics.matrices import inverse_poses, moved_points
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.filters import lower_filter, particle_filter
 from collidecli.scene.heightfield import Heightfield
@@ -30,8 +31,8 @@ from collidecli.scene.model import (
 )
 from collidecli.scene.options import GAP_RULES
 from collidecli.scene.particles import DeformableRecord, Particles, particles_of
-from collidecli.scene.placement import compose, inverse, origins
 from collidecli.scene.shape_config import check_length, resolved_material
+from collidecli.scene.shape_types import origins
 from collidecli.scene.signed_distance import SdfShape
 from collidecli.scene.triangle_mesh import TriangleMesh
 
@@ -203,10 +204,8 @@ def _particles(records: SceneRecords) -> Particles:
     found = particles_of(records.deformables)
     held = np.flatnonzero(found.body >= 0)
     if len(held):
-        placed = np.zeros((len(held), 7))
-        placed[:, :3], placed[:, 6] = found.position[held], 1.0
         poses = _stacked([body.pose for body in records.bodies], 7)[found.body[held]]
-        found.local[held] = compose(inverse(poses), placed)[:, :3]
+        found.local[held] = moved_points(inverse_poses(poses), found.position[held])
     return replace(found, object_class=object_class, shape_class=shape_class, class_table=table)
 
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from collidecli.numerics.matrices import dot, norm
 from collidecli.scene.arguments import plural
-from collidecli.scene.mesh_crossings import crossed_triangles, winding_at
-from collidecli.scene.sorting import distinct, numbered
+from collidecli.scene.mesh_crossings import crossed_triangles, distinct, numbered, winding_at
 
 # The edges of a triangle mesh, their adjacent triangles, and whether the mesh bounds a volume.
 

@@ -8,14 +8,14 @@ from functools import cached_property
 
 import numpy as np
 
+from collidecli.numerics.matrices import compose_poses, moved_points
 from collidecli.scene.convex_hull import ConvexHull, ConvexSurface, convex_surface
 from collidecli.scene.filter_rules import FilterClass, RuleContext, UsdGroup
 from collidecli.scene.heightfield import Heightfield
 from collidecli.scene.material import Materials, PairMaterial, PairMaterials
 from collidecli.scene.particles import DeformableRecord, Particles
-from collidecli.scene.placement import IDENTITY_POSE, compose, first_worlds, is_identity, shift_between
 from collidecli.scene.shape_config import ShapeConfig
-from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.shape_types import IDENTITY_POSE, ShapeType, first_worlds, is_identity, shift_between
 from collidecli.scene.signed_distance import SdfShape
 from collidecli.scene.triangle_mesh import TriangleMesh
 
@@ -182,7 +182,7 @@ class Model:
         """
         return self.moved_with_worlds(self.bodies.pose[None])
 
-    def moved_with_worlds(self, poses: np.ndarray, product: Callable[..., np.ndarray] = compose) -> np.ndarray:
+    def moved_with_worlds(self, poses: np.ndarray, product: Callable[..., np.ndarray] = compose_poses) -> np.ndarray:
         """float64[..., W, B, 7] from poses[..., 1, B, 7] in the first world of each body's template.
 
         Bodies of a template move with its worlds; a global body keeps its pose. The argument itself if all worlds of
@@ -200,10 +200,10 @@ class Model:
         """
         bodies = poses[0] if len(poses) == 1 else poses[world]
         body, pose = self.shapes.body, self.shapes.pose
-        placed = np.where((body < 0)[:, None], pose, compose(bodies[body], pose)) if len(bodies) else pose.copy()
+        placed = np.where((body < 0)[:, None], pose, compose_poses(bodies[body], pose)) if len(bodies) else pose.copy()
         if self.world_shift is None:
             return placed
-        shifted = compose(self.world_shift[world], placed)
+        shifted = compose_poses(self.world_shift[world], placed)
         # Bodies with a pose per world are already at the position of their world.
         own = (body < 0) if len(poses) > 1 else np.ones(len(body), bool)
         stays = ~own | (self.shapes.template == GLOBAL_TEMPLATE)
@@ -216,9 +216,7 @@ class Model:
         """
         if self.world_shift is None:
             return positions
-        placed = np.zeros((*positions.shape[:-1], 7))
-        placed[..., :3], placed[..., 6] = positions, 1.0
-        moved = compose(self.world_shift[:, None], placed)[..., :3]
+        moved = moved_points(self.world_shift[:, None], positions)
         held = self.particles.template[self.particles.owner] == GLOBAL_TEMPLATE
         return np.where(held[:, None], positions, moved)
 
@@ -237,10 +235,8 @@ class Model:
             poses = self.moved_with_worlds(poses)
         if positions.shape[1] < worlds:
             positions = self.particles_moved_with_worlds(positions)
-        local = np.zeros((len(held), 7))
-        local[:, :3], local[:, 6] = particles.local[held], 1.0
         found = np.broadcast_to(positions, (len(poses), worlds, len(particles), 3)).copy()
-        found[:, :, held] = compose(poses[:, :, particles.body[held]], local)[..., :3]
+        found[:, :, held] = moved_points(poses[:, :, particles.body[held]], particles.local[held])
         return found
 
     def template_shapes(self, template: int) -> np.ndarray:

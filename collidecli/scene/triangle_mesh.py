@@ -11,7 +11,7 @@ from collidecli.errors import InputError
 from collidecli.numerics import elementary
 from collidecli.numerics.matrices import dot, length, matmul, norm, symmetric_eigen
 from collidecli.scene.arguments import float_array
-from collidecli.scene.mesh_crossings import crossed_triangles, hidden_triangles
+from collidecli.scene.mesh_crossings import crossed_triangles, distinct, hidden_triangles, numbered
 from collidecli.scene.mesh_repair import (
     NO_REPAIRS,
     Edges,
@@ -24,7 +24,6 @@ from collidecli.scene.mesh_repair import (
     united,
 )
 from collidecli.scene.shape_types import LENGTH_LIMIT
-from collidecli.scene.sorting import distinct, numbered
 
 FEATURE_LIMIT = 2**31 // 3 - 1
 """Most vertices, edges or triangles: feature ids have 32 bits and three values for each."""

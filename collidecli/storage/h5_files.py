@@ -1,11 +1,14 @@
-"""Opening of HDF5 files from untrusted sources."""
+"""HDF5 files from untrusted sources, rules for their attributes, and creation of objects in new ones."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -19,6 +22,8 @@ from collidecli.scene.arguments import memory
 from collidecli.scene.options import COMPRESSIONS
 from collidecli.storage.process_activity import structure, structure_step
 from collidecli.system_resources import free_memory
+
+# Opening of HDF5 files from untrusted sources.
 
 ZSTD_FILTER = 32015
 MOST_LEVELS = 64
@@ -354,3 +359,137 @@ def _set_filters(created: Any, compression: str) -> None:
         chosen = _zstd()
         created.set_filter(chosen.filter_id, h5z.FLAG_OPTIONAL, chosen.filter_options)
     created.set_fletcher32()
+
+
+# Rules for the attributes of the files that collide reads, tested at every open. They read no dataset.
+
+UNREADABLE = (*DAMAGE, TypeError, ValueError)
+"""Exceptions of h5py for an attribute: damaged bytes, or a type that NumPy does not have."""
+_SHA256 = re.compile(r"(?!0{64})[0-9a-f]{64}")
+
+Fault = Callable[[Any], str]
+"""What is wrong with a value, as a predicate ("is not UTF-8"); empty for a valid value."""
+
+
+@dataclass(frozen=True)
+class AttributeRule:
+    """The rule of one attribute. path: of its object; "" is the root. A missing attribute breaks a required rule."""
+
+    path: str
+    name: str
+    fault: Fault
+    required: bool = True
+
+
+def attribute_faults(file: h5py.File, rules: Iterable[AttributeRule]) -> Iterator[tuple[str, str]]:
+    """(path, what is wrong) of every attribute that breaks its rule; the path "" is the root."""
+    for rule in rules:
+        try:
+            item = file if not rule.path else file.get(rule.path)
+            held = item.attrs if isinstance(item, (h5py.Group, h5py.Dataset)) else {}
+            what = _what(rule, {rule.name: held[rule.name]} if rule.name in held else {})
+        except UNREADABLE as error:
+            what = f"cannot be read: {error}"
+        if what:
+            yield rule.path, f"the {'attribute' if rule.path else 'root attribute'} {rule.name} {what}"
+
+
+def refuse_attributes(file: h5py.File, rules: Iterable[AttributeRule], file_name: str, fix: str) -> None:
+    """Raises InputError for the first attribute that breaks its rule."""
+    for path, what in attribute_faults(file, rules):
+        raise InputError(what, f"{file_name}: {path}" if path else file_name, fix)
+
+
+def refuse_values(values: Mapping[str, Any], rules: Iterable[AttributeRule], file_name: str, fix: str) -> None:
+    """`refuse_attributes` for the rules of the root and the values of a JSON object."""
+    for rule in rules:
+        what = "" if rule.path else _what(rule, values)
+        if what:
+            raise InputError(f"the value of {rule.name} {what}", file_name, fix)
+
+
+def _what(rule: AttributeRule, held: Mapping[str, Any]) -> str:
+    if rule.name in held:
+        return rule.fault(held[rule.name])
+    return "is missing" if rule.required else ""
+
+
+def text(value: Any) -> str:
+    """A string of UTF-8."""
+    if not isinstance(value, str):
+        return "is not a string"
+    return "" if is_unicode(value) else "is not UTF-8"
+
+
+def text_or_bytes(value: Any) -> str:
+    """A string of UTF-8, of any length or of a fixed length, as other programs write."""
+    return text(_decoded(value))
+
+
+def text_if_string(value: Any) -> str:
+    """Anything but a string that is not UTF-8."""
+    return text_or_bytes(value) if isinstance(value, (str, bytes)) else ""
+
+
+def _decoded(value: Any) -> Any:
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
+
+
+def sha256(value: Any) -> str:
+    """64 lower-case hexadecimal digits, not all 0."""
+    return text(value) or ("" if _SHA256.fullmatch(value) else "is no SHA-256")
+
+
+def sha256_or_empty(value: Any) -> str:
+    """A SHA-256, or nothing."""
+    return "" if isinstance(value, str) and not value else sha256(value)
+
+
+def json_object(value: Any) -> str:
+    """The text of a JSON object that has an entry, of Unicode texts."""
+    if text(value):
+        return text(value)
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError) as error:
+        return f"is not JSON: {error}"
+    if not isinstance(found, dict):
+        return "is no JSON object"
+    if not found:
+        return "has no entries"
+    return "" if is_unicode(json.dumps(found, ensure_ascii=False)) else "has a text that is not Unicode"
+
+
+def one_of(values: Iterable[str]) -> Fault:
+    """One of these strings."""
+    known = tuple(values)
+
+    def fault(value: Any) -> str:
+        found = _decoded(value)
+        if isinstance(found, str) and found in known:
+            return ""
+        shown = repr(found) if isinstance(found, str) else "not a string"
+        return f"is {shown}; known values: {', '.join(map(repr, known))}"
+
+    return fault
+
+
+def version(major: int) -> Fault:
+    """Two integers, of which the first is `major`."""
+
+    def fault(value: Any) -> str:
+        found = np.atleast_1d(value)
+        if found.shape != (2,) or found.dtype.kind not in "iu":
+            return "is not two integers"
+        return "" if int(found[0]) == major else f"is {found[0]}.{found[1]}; this program reads {major}.x"
+
+    return fault
+
+
+def is_unicode(value: str) -> bool:
+    """Whether a text is Unicode; h5py reads other bytes as surrogates."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

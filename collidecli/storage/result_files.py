@@ -14,18 +14,19 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.storage.atomic_output import AtomicOutput
-from collidecli.storage.attribute_rules import (
+from collidecli.storage.contact_sets.schema import creator
+from collidecli.storage.h5_files import (
     AttributeRule,
+    format_of,
     json_object,
     one_of,
+    open_h5,
     refuse_attributes,
     refuse_values,
     sha256,
     text,
     version,
 )
-from collidecli.storage.contact_sets.schema import creator
-from collidecli.storage.h5_files import format_of, open_h5
 from collidecli.storage.process_activity import reading
 
 # Writer of least distances as HDF5, format `collide-clearance` 1.0 (docs/reference/file-formats.md).

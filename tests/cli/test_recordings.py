@@ -408,7 +408,7 @@ def test_options_without_effect_are_refused(recordings, collide, args, words):
 def test_every_option_of_recordings_helps_some_kind():
     from dataclasses import fields
 
-    from collidecli.importers.recordings.kinds import known_kinds
+    from collidecli.importers.recordings.recording import known_kinds
     from collidecli.scene.options import RecordingOptions
 
     assert {name for kind in known_kinds() for name in kind.OPTIONS} == {f.name for f in fields(RecordingOptions)}

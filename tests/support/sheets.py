@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from collidecli.numerics.matrices import compose_poses
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.placement import compose
 from collidecli.scene.shape_types import ShapeType
 from tests.support.pair_runner import SHAPES
 from tests.support.supports import HULL, support_height, support_point
@@ -62,7 +62,7 @@ def poses_above(
 ) -> np.ndarray:
     """float64[n, 2, 7]: poses of a sheet and of a shape above it, see `local_poses_above`."""
     local, sheet = local_poses_above(rng, shape_type, size, half, gap, top), sheet_poses(rng, half, len(gap))
-    return np.stack([sheet, compose(sheet, local)], axis=1)
+    return np.stack([sheet, compose_poses(sheet, local)], axis=1)
 
 
 def gap_above(shape_type: ShapeType, size: float, poses: np.ndarray, top: float = 0.0) -> np.ndarray:

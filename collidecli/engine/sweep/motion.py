@@ -11,10 +11,9 @@ import numpy as np
 from collidecli.engine.cells import PoseBatch, has_step
 from collidecli.errors import InputError
 from collidecli.numerics.elementary import atan2, sincos
-from collidecli.numerics.matrices import cross, dot, norm
+from collidecli.numerics.matrices import compose_poses, cross, dot, norm
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
-from collidecli.scene.placement import IDENTITY_POSE, compose
-from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.shape_types import IDENTITY_POSE, ShapeType
 
 # Motion of bodies and shapes between consecutive frames: origins in straight lines, rotations by the shortest slerp.
 #
@@ -220,7 +219,7 @@ class ShapeSteps(Rows):
     def at(self, time: np.ndarray) -> np.ndarray:
         """float64[n, 7]: poses of the shapes at the time of each row in its step."""
         turned = np.concatenate([self.origin + time[:, None] * self.shift, rotations(self.turn, time)], axis=1)
-        return compose(turned, np.concatenate([self.arm, self.quat], axis=1))
+        return compose_poses(turned, np.concatenate([self.arm, self.quat], axis=1))
 
     def reversed(self) -> ShapeSteps:
         """The steps backwards in time."""
@@ -257,12 +256,12 @@ def shape_steps(model: Model, bodies: BodySteps, step: np.ndarray, row: np.ndarr
     local = model.shapes.pose[row]
     if model.world_shift is not None:
         placed = (body == STATIC_BODY) & (model.shapes.template[row] != GLOBAL_TEMPLATE)
-        moved = compose(model.world_shift[bodies.world[step]], local)
+        moved = compose_poses(model.world_shift[bodies.world[step]], local)
         local = np.where(placed[:, None], moved, local)
     column = np.where(body == STATIC_BODY, bodies.pose.shape[1] - 1, body)
     pose = bodies.pose[step, column]
-    placed_pose = compose(pose, local)
-    turned = compose(np.concatenate([np.zeros((len(row), 3)), pose[:, 3:]], axis=1), local)
+    placed_pose = compose_poses(pose, local)
+    turned = compose_poses(np.concatenate([np.zeros((len(row), 3)), pose[:, 3:]], axis=1), local)
     return ShapeSteps(
         pose[:, :3], turned[:, :3], placed_pose[:, 3:], bodies.shift[step, column], bodies.turn[step, column]
     )

@@ -238,20 +238,12 @@ def _normalized(q: np.ndarray) -> np.ndarray:
 
 
 def _product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    pw, px, py, pz = p
-    qw, qx, qy, qz = q
-    return np.stack(
-        [
-            pw * qw - px * qx - py * qy - pz * qz,
-            pw * qx + px * qw + py * qz - pz * qy,
-            pw * qy - px * qz + py * qw + pz * qx,
-            pw * qz + px * qy - py * qx + pz * qw,
-        ]
-    )
+    """Quaternion products, wxyz; q's rotation first. MuJoCo's order of operations is that of `multiply`."""
+    return multiply(p[WXYZ_TO_XYZW], q[WXYZ_TO_XYZW])[XYZW_TO_WXYZ]
 
 
 def _rotated(vector: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """float64[3, n]: vectors [3, n] rotated by unit quaternions."""
+    """float64[3, n]: vectors [3, n] rotated by unit quaternions, in MuJoCo's order of operations."""
     w, x, y, z = q
     u, v, t = vector
     a = w * u + y * t - z * v

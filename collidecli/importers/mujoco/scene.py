@@ -31,7 +31,7 @@ from collidecli.importers.mesh_files import cached_hull, hull_vertices
 from collidecli.importers.mujoco.compile import CompiledScene, compile_mjcf
 from collidecli.importers.mujoco.kinematics import MujocoArticulations, MujocoKinematics
 from collidecli.importers.mujoco.srdf import NOTHING, disabled_pairs, read_srdf
-from collidecli.numerics.matrices import WXYZ_TO_XYZW
+from collidecli.numerics.matrices import WXYZ_TO_XYZW, moved_points
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.heightfield import Heightfield, heightfield
@@ -39,7 +39,6 @@ from collidecli.scene.material import Material, PairMaterial
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import SceneOptions
-from collidecli.scene.placement import compose
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 from collidecli.storage.trajectories.motion import BodyMatch
@@ -439,12 +438,9 @@ def add_flexes(
 def _positions(mj_model: mujoco.MjModel, data: mujoco.MjData, flex: int, held: slice) -> np.ndarray:
     """float64[n, 3]: vertices `held` of a flex in the world, from the frames of their bodies [m]."""
     body = mj_model.flex_vertbodyid[held]
-    local = np.zeros((len(body), 7))
-    local[:, 6] = 1.0
-    if not mj_model.flex_centered[flex]:
-        local[:, :3] = mj_model.flex_vert[held]
+    local = np.zeros((len(body), 3)) if mj_model.flex_centered[flex] else mj_model.flex_vert[held]
     pose = np.concatenate([data.xpos[body], data.xquat[body][:, WXYZ_TO_XYZW]], axis=1)
-    return compose(pose, local)[:, :3]
+    return moved_points(pose, local)
 
 
 def _elements(mj_model: mujoco.MjModel, flex: int) -> np.ndarray:

@@ -14,6 +14,7 @@ from collidecli.errors import InputError
 from collidecli.importers.recordings.content import h5_damage
 from collidecli.importers.recordings.recording import Target
 from collidecli.importers.scene_import import SceneImport
+from collidecli.numerics.matrices import compose_poses
 from collidecli.scene.arguments import some_names
 from collidecli.scene.kinematics import (
     ArticulatedScene,
@@ -27,7 +28,6 @@ from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
 from collidecli.scene.particles import EVERY_TEMPLATE
-from collidecli.scene.placement import compose
 from collidecli.storage.file_hash import RecordedInFile
 from collidecli.storage.trajectories.motion import (
     QUATERNION_TOLERANCE,
@@ -408,7 +408,7 @@ class ArticulationMotion(RecordedInFile):
         poses = poses.reshape(len(group), len(frames), *poses.shape[1:])
         if not roots and self._shift is not None and first.articulation.body_path[0] not in self._global:
             # No root pose is recorded: the pose in the scene, which is that of the template's first world.
-            poses = compose(self._shift[group][:, None, None], poses)
+            poses = compose_poses(self._shift[group][:, None, None], poses)
         self.kinematics_seconds += clock.perf_counter() - start
         return np.swapaxes(poses, 0, 1)
 

@@ -24,13 +24,16 @@ from collidecli.importers.recordings.coordinates import (
     check_world_count,
     moved_articulation,
 )
-from collidecli.importers.recordings.kinds import DATA, EPISODES, INFO, recording_files
 from collidecli.importers.recordings.recording import (
+    DATA,
+    EPISODES,
+    INFO,
     Recording,
     RecordingDescription,
     Target,
     chosen_demos,
     rate_time,
+    recording_files,
     shared_length,
 )
 from collidecli.scene.arguments import some_names

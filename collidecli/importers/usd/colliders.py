@@ -18,7 +18,7 @@ import numpy as np
 from pxr import Usd, UsdPhysics
 
 from collidecli.errors import InputError
-from collidecli.importers.usd.deformables import DEFORMABLE, RADIUS
+from collidecli.importers.usd.motion import DEFORMABLE, RADIUS
 from collidecli.importers.usd.stage import REST_TIME, SHAPES_TO_USE, Physics
 from collidecli.importers.usd.transforms import (
     AXIS_ORDER,

@@ -26,19 +26,23 @@ from collidecli.importers.usd.colliders import (
     WorldShape,
     set_gap_rule,
 )
-from collidecli.importers.usd.deformables import (
-    Deformable,
-    DeformableMotion,
-    add_deformable,
-    deformable_prims,
-    read_deformable,
-)
 from collidecli.importers.usd.environment_search import NewtonWorlds, newton_worlds, populate
 from collidecli.importers.usd.filters import CollisionGroups, PairFilters
 from collidecli.importers.usd.instancers import check_joints, expand_instancers
 from collidecli.importers.usd.joints import UsdKinematics
 from collidecli.importers.usd.meshes import MESH, MeshReader
-from collidecli.importers.usd.motion import RestPose, UsdMotion, is_animated, rest_poses, transform_chain
+from collidecli.importers.usd.motion import (
+    Deformable,
+    DeformableMotion,
+    RestPose,
+    UsdMotion,
+    add_deformable,
+    deformable_prims,
+    is_animated,
+    read_deformable,
+    rest_poses,
+    transform_chain,
+)
 from collidecli.importers.usd.stage import (
     REST_TIME,
     Physics,

@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
+from collidecli.numerics.matrices import compose_poses
 from collidecli.scene.model import Model
-from collidecli.scene.placement import compose
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import entries_of
 
@@ -314,5 +314,5 @@ def _floor_planes(model: Model, rows: np.ndarray, poses: np.ndarray, up: int) ->
     if not planes:
         return np.zeros(0)
     still = np.concatenate([np.zeros((len(planes), 3)), poses[planes, 3:]], axis=1)
-    normal = compose(still, np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]))[:, :3]
+    normal = compose_poses(still, np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]))[:, :3]
     return poses[planes, up][normal[:, up] > NEAR_UP]

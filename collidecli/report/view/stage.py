@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from collidecli.numerics.matrices import compose_poses
 from collidecli.report.view.framing import (
     GAP,
     LEVELS,
@@ -30,7 +31,6 @@ from collidecli.report.view.framing import (
 from collidecli.report.view.shape_meshes import ShapeGroup, shape_groups
 from collidecli.scene.model import Model
 from collidecli.scene.particles import LOOSE, Particles
-from collidecli.scene.placement import compose
 
 if TYPE_CHECKING:
     import viser
@@ -543,7 +543,9 @@ class GroupNode:
 
 def _below(planes: np.ndarray, center: np.ndarray) -> np.ndarray:
     """Poses of planes, each moved within its plane to the point closest to the centre of the scene."""
-    normal = compose(np.concatenate([np.zeros((len(planes), 3)), planes[:, 3:]], 1), np.array([0, 0, 1.0, 0, 0, 0, 1]))
+    normal = compose_poses(
+        np.concatenate([np.zeros((len(planes), 3)), planes[:, 3:]], 1), np.array([0, 0, 1.0, 0, 0, 0, 1])
+    )
     height = ((center - planes[:, :3]) * normal[:, :3]).sum(axis=1)
     moved = planes.copy()
     moved[:, :3] = center - height[:, None] * normal[:, :3]

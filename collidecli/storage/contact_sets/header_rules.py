@@ -10,7 +10,9 @@ import numpy as np
 
 from collidecli.scene.material import MATERIAL_RULES
 from collidecli.scene.tables import TABLES
-from collidecli.storage.attribute_rules import (
+from collidecli.storage.contact_sets import schema
+from collidecli.storage.contact_sets.content_hash import BLOCK_ROWS
+from collidecli.storage.h5_files import (
     AttributeRule,
     Fault,
     attribute_faults,
@@ -21,8 +23,6 @@ from collidecli.storage.attribute_rules import (
     text,
     text_if_string,
 )
-from collidecli.storage.contact_sets import schema
-from collidecli.storage.contact_sets.content_hash import BLOCK_ROWS
 
 _TABLES = (*schema.MODEL_TABLES, *schema.FORCED_TABLES, *schema.TIME_TABLES)
 _UNITS = {

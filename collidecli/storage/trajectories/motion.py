@@ -22,19 +22,26 @@ import numpy as np
 from h5py import h5d, h5p  # pyright: ignore[reportAttributeAccessIssue]
 
 from collidecli.errors import InputError
-from collidecli.numerics.matrices import length
+from collidecli.numerics.matrices import compose_poses, length
 from collidecli.scene.arguments import some_names
-from collidecli.scene.body_names import find_bodies, shift_of_named
-from collidecli.scene.kinematics import Kinematics
+from collidecli.scene.kinematics import Kinematics, find_bodies, shift_of_named
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.motion import Episodes
-from collidecli.scene.placement import compose
 from collidecli.scene.shape_types import POSITION_LIMIT
 from collidecli.storage import array_loops as loops
-from collidecli.storage.attribute_rules import AttributeRule, one_of, refuse_attributes, text_or_bytes
 from collidecli.storage.contact_sets.schema import EPISODE_GROUP, EPISODE_TABLES
 from collidecli.storage.file_hash import RecordedInFile
-from collidecli.storage.h5_files import DAMAGE, exact_texts, format_of, open_h5, text_of
+from collidecli.storage.h5_files import (
+    DAMAGE,
+    AttributeRule,
+    exact_texts,
+    format_of,
+    one_of,
+    open_h5,
+    refuse_attributes,
+    text_of,
+    text_or_bytes,
+)
 from collidecli.storage.process_activity import data, structure
 
 # Matching of a recording's bodies to a model's by name, and checks of their poses.
@@ -106,7 +113,7 @@ class BodyMatch:
         named = recorded[:, :, self._columns]
         if one_world and self._shift is not None:
             with np.errstate(invalid="ignore", over="ignore"):  # not yet checked
-                named = compose(self._shift, named.astype(np.float64))
+                named = compose_poses(self._shift, named.astype(np.float64))
         out[:, :, self._rows] = named
         if self._absent is not None:
             absent = self._absent if not one_world else np.all(self._absent, axis=0, keepdims=True)

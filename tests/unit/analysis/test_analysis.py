@@ -16,7 +16,7 @@ from collidecli.analysis.labels import LabelRule, labelled_runs
 from collidecli.analysis.overlap_volume import overlap_volume
 from collidecli.analysis.summary import DepthHistogram, FrameSums, PairMap, PairTotals, time_bins, touches_of
 from collidecli.commands.diff import share_of
-from collidecli.scene.placement import compose
+from collidecli.numerics.matrices import compose_poses
 from collidecli.scene.tables import ContactBlock
 from tests.support.contact_sets import made_up_block, small_model, split
 
@@ -32,7 +32,7 @@ def volume_of(add_one, add_other, one, other):
     model = builder.finalize()
     for hull in model.hulls:
         hull.vertex.setflags(write=False)  # as those of the cache are
-    return overlap_volume(model, compose(np.array([one, other], float), model.shapes.pose), 0, 1)
+    return overlap_volume(model, compose_poses(np.array([one, other], float), model.shapes.pose), 0, 1)
 
 
 def plane(builder, body):
@@ -92,7 +92,7 @@ def test_closed_forms(one, other, at, expected):
         d, r, s = 0.4, 0.5, 0.3
         x = (d * d + r * r - s * s) / (2 * d)
         expected = cap(r, r - x) + cap(s, s - (d - x))
-    poses = [compose(TURNED, np.array(pose, float)) for pose in ((0, 0, 0, *EYE), at)]
+    poses = [compose_poses(TURNED, np.array(pose, float)) for pose in ((0, 0, 0, *EYE), at)]
     found = volume_of(one, other, *poses)
     assert abs(found.volume - expected) <= found.error + 1e-9
     assert found.error <= 2e-3 * expected + 1e-12

@@ -14,7 +14,7 @@ import pytest
 import collidecli
 from collidecli.commands.deepest_point import deepest_point
 from collidecli.errors import InputError
-from collidecli.scene.placement import compose
+from collidecli.numerics.matrices import compose_poses
 from collidecli.scene.tables import RIGID_COLUMNS
 from tests.support.contact_sets import Touch, intervals, made_up, ordered
 
@@ -232,7 +232,9 @@ def depth_of(add_one, add_other, at) -> tuple[float, float]:
     add_one(builder, -1)
     add_other(builder, builder.add_body())
     model = builder.finalize()
-    poses = compose(compose(TURNED, np.array([(0, 0, 0, 0, 0, 0, 1), (*at, 0, 0, 0, 1)], float)), model.shapes.pose)
+    poses = compose_poses(
+        compose_poses(TURNED, np.array([(0, 0, 0, 0, 0, 0, 1), (*at, 0, 0, 0, 1)], float)), model.shapes.pose
+    )
     found = deepest_point(model, poses, 0, 1)
     return found.depth, found.error
 

@@ -48,10 +48,9 @@ from collidecli.engine.scheduler import (
 )
 from collidecli.engine.shape_lanes import BOUND_NUMBERS, LOWER, UPPER
 from collidecli.errors import InputError
-from collidecli.numerics.matrices import IDENTITY
+from collidecli.numerics.matrices import IDENTITY, compose_poses
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
-from collidecli.scene.placement import compose
 from collidecli.scene.tables import ContactBlock
 from tests.support.engine_runs import (
     MEMORY,
@@ -108,8 +107,8 @@ def test_shapes_are_where_their_bodies_and_worlds_are(recorded, first_frame, fir
         frame, world = divmod(first + cell, 2)
         place = np.array(PLACES[world])
         body = poses[frame, world % recorded]
-        own = body[1] if recorded == 2 else compose(place, body[1])
-        expected = [body[0], model.shapes.pose[1], own, compose(place, np.array([1.0, 2.0, 3.0, 0, 0, 0, 1.0]))]
+        own = body[1] if recorded == 2 else compose_poses(place, body[1])
+        expected = [body[0], model.shapes.pose[1], own, compose_poses(place, np.array([1.0, 2.0, 3.0, 0, 0, 0, 1.0]))]
         np.testing.assert_allclose(found[cell], expected, atol=1e-12)
         np.testing.assert_array_equal(found[cell], shape_poses(model, poses)[frame, world], "the bits of distances")
 

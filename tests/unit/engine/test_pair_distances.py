@@ -14,10 +14,10 @@ from collidecli.engine.distances import PairDistances
 from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime import device_stream
 from collidecli.errors import InputError
+from collidecli.numerics.matrices import compose_poses
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.heightfield import solid_mesh
 from collidecli.scene.model import Model
-from collidecli.scene.placement import compose
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from tests.property.test_touch_only import pairs_of_contacts, touches
@@ -108,8 +108,10 @@ def test_convex_pairs_have_the_oracles_distance_and_a_certified_error(size):
         part = slice(count * k, count * (k + 1))
         sizes = [size * np.array(SHAPES[TYPES[row]]) for row in (a, b)]
         inverse = poses[part, 0] * [1, 1, 1, -1, -1, -1, 1]
-        relative = compose(inverse, np.concatenate([poses[part, 1, :3] - poses[part, 0, :3], poses[part, 1, 3:]], 1))
-        relative[:, :3] -= compose(inverse, np.tile(IDENTITY, (count, 1)))[:, :3]
+        relative = compose_poses(
+            inverse, np.concatenate([poses[part, 1, :3] - poses[part, 0, :3], poses[part, 1, 3:]], 1)
+        )
+        relative[:, :3] -= compose_poses(inverse, np.tile(IDENTITY, (count, 1)))[:, :3]
         truth, _ = signed_distance(TYPES[a], sizes[0], TYPES[b], sizes[1], relative)
         np.testing.assert_allclose(found.distance[part], truth, atol=1e-8 * size)
         off = np.abs(found.distance[part] - truth)
@@ -246,7 +248,7 @@ def test_overlapping_pairs_have_the_least_distance_of_the_contact_set(pair):
         add(builder, kind, 0.5)
     model = builder.finalize()
     poses = spread_poses(9, 30, 0.6)
-    found = measured(builder, compose(poses, model.shapes.pose))
+    found = measured(builder, compose_poses(poses, model.shapes.pose))
     contacts = collidecli.collide(model, poses[:, None], device="cpu")
     checked = 0
     for frame in range(len(poses)):
@@ -387,7 +389,7 @@ def test_corners_and_edges_below_a_flat_face(shape_type, size, half):
     gap = max(size, half) * 10.0 ** np.linspace(-9.0, -3.0, count)
     local = np.concatenate([-highest - (depth + gap)[:, None] * [0.0, 0.0, 1.0], turned], axis=1)
     above = sheet_poses(rng, half, count)
-    poses = np.stack([above, compose(above, local)], axis=1)
+    poses = np.stack([above, compose_poses(above, local)], axis=1)
     exact = poses.astype(np.longdouble)
     matrix = exact_rotations(exact[..., 3:])
     points = np.einsum("nij,pj->npi", matrix[:, 1], vertex) + (exact[:, 1, :3] - exact[:, 0, :3])[:, None]
@@ -405,7 +407,7 @@ def test_a_resting_body_above_a_sheet_does_not_touch_it(half, gap):
     for shape_type in (ShapeType.CYLINDER, ShapeType.BOX, ShapeType.CONE):
         for _ in range(count):
             add_convex(builder, shape_type, 0.05)
-        poses.append(compose(poses[0], local_poses_above(rng, shape_type, 0.05, half, gaps)))
+        poses.append(compose_poses(poses[0], local_poses_above(rng, shape_type, 0.05, half, gaps)))
     model, frame = builder.finalize(), np.concatenate(poses)[None]
     expected = 1 + np.flatnonzero(np.tile(gaps, 3) < gap)
     swept = collidecli.sweep(model, np.stack([frame, frame]))
@@ -427,7 +429,7 @@ def test_shapes_just_beyond_the_gap_of_a_large_sheet_do_not_touch_it():
         for _ in range(count):
             add_convex(builder, shape_type, 0.05)
         gaps = 10.0 ** rng.uniform(-8.0, -4.0, count)
-        poses.append(compose(poses[0], local_poses_above(rng, shape_type, 0.05, 1e3, gaps)))
+        poses.append(compose_poses(poses[0], local_poses_above(rng, shape_type, 0.05, 1e3, gaps)))
     model, frame = builder.finalize(), np.concatenate(poses)[None, None]
     for gap in (1e-8, 1e-7):
         full = pairs_of_contacts(collidecli.collide(model, frame, device="cpu", gap=gap))

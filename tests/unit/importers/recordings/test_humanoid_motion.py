@@ -18,7 +18,7 @@ from collidecli.batch.work import work_shard
 from collidecli.errors import InputError
 from collidecli.importers.recordings.coordinates import ArticulationMotion
 from collidecli.importers.recordings.humanoid import BodyPoseMotion
-from collidecli.importers.recordings.kinds import kind_of, open_motion, open_recording
+from collidecli.importers.recordings.recording import kind_of, open_motion, open_recording
 from collidecli.scene.options import RecordingOptions
 from collidecli.storage.contact_sets.reader import ContactSet
 from tests.support.twin_robots import ROBOT, Demo, target_of, write_twins

@@ -10,7 +10,7 @@ from collidecli.commands.scenes import SceneRequest, scene_in_motion
 from collidecli.errors import InputError
 from collidecli.importers.recordings import isaac_lab
 from collidecli.importers.recordings.coordinates import ArticulationMotion
-from collidecli.importers.recordings.kinds import kind_of, open_motion, open_recording
+from collidecli.importers.recordings.recording import kind_of, open_motion, open_recording
 from collidecli.scene.options import RecordingOptions
 from tests.support.twin_robots import ROBOT, target_of, write_isaac_lab, write_twins
 from tests.support.twin_robots import stepped_demo as stepped
