@@ -33,13 +33,16 @@ if TYPE_CHECKING:
     from collidecli.commands.python_distances import (
         Clearances,
         Distances,
+        ParticleSweep,
+        SelfSweep,
         Shape,
+        Sweep,
         clearance,
         distance,
         signed_distance,
+        sweep,
     )
     from collidecli.commands.python_verbs import RecordingFile, audit, label, open_recording, run
-    from collidecli.commands.sweep import ParticleSweep, SelfSweep, Sweep, sweep
     from collidecli.errors import CollideError, InputError, OutputError
     from collidecli.importers.mesh_files import read_mesh
     from collidecli.scene.material import Material, PairMaterial
@@ -63,10 +66,10 @@ _HOME = {
     "RecordingFile": "collidecli.commands.python_verbs",
     "open_recording": "collidecli.commands.python_verbs",
     "run": "collidecli.commands.python_verbs",
-    "ParticleSweep": "collidecli.commands.sweep",
-    "SelfSweep": "collidecli.commands.sweep",
-    "Sweep": "collidecli.commands.sweep",
-    "sweep": "collidecli.commands.sweep",
+    "ParticleSweep": "collidecli.commands.python_distances",
+    "SelfSweep": "collidecli.commands.python_distances",
+    "Sweep": "collidecli.commands.python_distances",
+    "sweep": "collidecli.commands.python_distances",
     "CollideError": "collidecli.errors",
     "InputError": "collidecli.errors",
     "OutputError": "collidecli.errors",

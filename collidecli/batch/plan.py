@@ -24,7 +24,7 @@ import numpy as np
 
 from collidecli.analysis.labels import matching_paths
 from collidecli.batch.store import PLAN, Store
-from collidecli.commands.input_files import RECORDING_ENDINGS, input_files
+from collidecli.commands.results import RECORDING_ENDINGS, input_files
 from collidecli.commands.run import RunRequest, result_config
 from collidecli.commands.scenes import load_scene
 from collidecli.errors import InputError, extra_module

@@ -177,7 +177,7 @@ def plan_options(command: Callable) -> Callable:
 def plan_verb(ctx: click.Context, jobs: str, folder: str, shard_seconds: float | None, force: bool) -> int:
     """Expand the patterns, hash the inputs, estimate the cost, and write FOLDER/plan.parquet."""
     from collidecli.batch.gather import state_of
-    from collidecli.report.batch import state_table
+    from collidecli.report.tables import state_table
 
     streams = streams_of(ctx)
     store, plan = _planned(streams, jobs, folder, shard_seconds, force)
@@ -223,7 +223,7 @@ def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any)
     from collidecli.batch.plan import read_plan
     from collidecli.batch.store import is_url, open_store
     from collidecli.errors import InputError
-    from collidecli.report.batch import state_table
+    from collidecli.report.tables import state_table
 
     streams = streams_of(ctx)
     _check_executor(values)
@@ -332,7 +332,7 @@ def work_verb(ctx: click.Context, folder: str, slot: str, workers: int, retry_fa
     from collidecli.batch.plan import read_plan
     from collidecli.batch.store import open_store
     from collidecli.errors import InputError
-    from collidecli.report.batch import state_table
+    from collidecli.report.tables import state_table
 
     try:
         first, count = (int(part) for part in slot.split("/"))
@@ -368,7 +368,7 @@ def status_verb(ctx: click.Context, folder: str, watch: bool, interval: float) -
     from collidecli.batch.gather import state_of
     from collidecli.batch.plan import read_plan
     from collidecli.batch.store import Store, open_store
-    from collidecli.report.batch import state_table
+    from collidecli.report.tables import state_table
 
     streams = streams_of(ctx)
     store = Store(folder)
@@ -406,7 +406,7 @@ def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
     from collidecli.batch.plan import read_plan
     from collidecli.batch.store import open_store
     from collidecli.errors import InputError
-    from collidecli.report.batch import verify_table
+    from collidecli.report.tables import verify_table
 
     try:
         share = float(sample.removesuffix("%")) / (100.0 if sample.endswith("%") else 1.0)
@@ -452,7 +452,7 @@ def gather_verb(ctx: click.Context, folder: str, to: str, output: str, pairs: tu
     from collidecli.batch.gather import gather
     from collidecli.batch.plan import read_plan
     from collidecli.batch.store import open_store
-    from collidecli.report.batch import gather_table
+    from collidecli.report.tables import gather_table
 
     store = open_store(folder)
     streams = streams_of(ctx)

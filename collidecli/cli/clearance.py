@@ -69,7 +69,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     from collidecli.commands.clearance import ClearanceRequest, check_clearance, clearance
     from collidecli.commands.results import check_ending, check_output, write_output
     from collidecli.engine.runtime.kernel import reported_compilation
-    from collidecli.report.clearance import clearance_table
+    from collidecli.report.tables import clearance_table
 
     streams = streams_of(ctx)
     scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])

@@ -1,11 +1,28 @@
-"""Command line of `collide completion`."""
+"""The verb `completion`: the script with which a shell completes verbs and options."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
 
 import click
 
 from collidecli.cli.options import Verb, streams_of
 from collidecli.cli.streams import unbroken_pipe
+from collidecli.commands.results import Result
+
+
+@dataclass(frozen=True)
+class CompletionResult(Result):
+    """shell: "bash", "zsh" or "fish". script: the text of the script."""
+
+    SCHEMA: ClassVar[str] = "collide.completion/1"
+
+    shell: str
+    script: str
+
+
+# Command line of `collide completion`.
 
 SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_COLLIDE_COMPLETE"
@@ -23,8 +40,6 @@ collide completion fish > ~/.config/fish/completions/collide.fish
 def verb(ctx: click.Context, shell: str) -> int:
     """Print a script that completes verbs and options of collide in a shell."""
     from click.shell_completion import get_completion_class
-
-    from collidecli.commands.completion import CompletionResult
 
     kind = get_completion_class(shell)
     assert kind is not None

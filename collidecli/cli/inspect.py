@@ -37,9 +37,8 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     from functools import partial
 
     from collidecli.commands.check import CHECKED
-    from collidecli.commands.input_files import RECORDING_ENDINGS
     from collidecli.commands.inspect import inspect_file
-    from collidecli.commands.results import InspectList
+    from collidecli.commands.results import RECORDING_ENDINGS, InspectList
     from collidecli.importers.mesh_files import parts_kept_in
     from collidecli.report.diff import inspect_list_table
     from collidecli.report.inspect import inspect_table

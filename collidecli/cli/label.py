@@ -50,7 +50,7 @@ def verb(ctx: click.Context, contacts: str, **values: Any) -> int:
     """
     from collidecli.commands.label import LabelOptions, LabelRequest, label
     from collidecli.commands.results import check_ending, check_output, write_output
-    from collidecli.report.label import label_table
+    from collidecli.report.tables import label_table
 
     streams = streams_of(ctx)
     output, first, force, world = (values.pop(name) for name in ("output", "first", "force", "world"))

@@ -40,8 +40,8 @@ def verb(ctx: click.Context, scene: str, output: str | None, frames: int, **valu
 
     Equal scenes and options give equal motions.
     """
-    from collidecli.commands.record import record
     from collidecli.commands.results import check_hdf5_output
+    from collidecli.commands.trajectories import record
     from collidecli.report.tables import record_table
 
     streams = streams_of(ctx)

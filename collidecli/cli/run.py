@@ -33,7 +33,7 @@ from collidecli.cli.options import (
     trace_option,
 )
 from collidecli.cli.several import Job, computed, exit_code, listed_files
-from collidecli.commands.input_files import (
+from collidecli.commands.results import (
     RECORDING_ENDINGS,
     InputFile,
     input_files,

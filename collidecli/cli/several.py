@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from collidecli.cli.stop import Stopped
 from collidecli.cli.streams import INTERNAL_ERROR, Streams, described_error, error_parts
-from collidecli.commands.input_files import HDF5_ENDINGS, InputFile, input_files, names_several, sorted_by_kind
+from collidecli.commands.results import HDF5_ENDINGS, InputFile, input_files, names_several, sorted_by_kind
 from collidecli.errors import CollideError, Interrupted, OutputError
 from collidecli.scene.arguments import plural
 

@@ -68,8 +68,8 @@ def convert(ctx: click.Context, recording: str, scenes: tuple[str, ...], output:
 
     The kind of RECORDING is recognised by its content. A recording without a scene needs --scene.
     """
-    from collidecli.commands.convert import convert as convert_recording
     from collidecli.commands.scenes import SceneRequest
+    from collidecli.commands.trajectories import convert as convert_recording
     from collidecli.report.tables import convert_table
 
     streams = streams_of(ctx)

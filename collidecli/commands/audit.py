@@ -43,7 +43,7 @@ def measure_overlaps(source: AuditSource, pairs: list[dict[str, Any]], volume: b
     if not (volume or point) or source.loaded is None or source.motion is None:
         return
     from collidecli.analysis.overlap_volume import overlap_volume
-    from collidecli.commands.deepest_point import deepest_point
+    from collidecli.commands.audit_sources import deepest_point
 
     model = source.loaded.model
     named = zip(model.shapes.template.tolist(), model.shapes.path, strict=True)

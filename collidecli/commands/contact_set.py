@@ -15,7 +15,7 @@ from collidecli.analysis.labels import listed
 from collidecli.analysis.touches import Intervals, MergeGap, PairKeys, touches
 from collidecli.commands.event_stream import EventOptions, EventStream, interval_columns
 from collidecli.commands.events import leading
-from collidecli.commands.motions import frames_text, parse_frames
+from collidecli.commands.scenes import frames_text, parse_frames
 from collidecli.errors import InputError, extra_module
 from collidecli.escaping import printable
 from collidecli.exporters.arrays import ContactRows, is_spatial

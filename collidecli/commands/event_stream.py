@@ -12,8 +12,8 @@ import numpy as np
 from collidecli.analysis.labels import matching_paths
 from collidecli.analysis.touches import Frames, Intervals, IntervalTracker, MergeGap, PairKeys, touches
 from collidecli.commands.contact_totals import TOUCHES
-from collidecli.commands.motions import parse_frames
 from collidecli.commands.results import Progress
+from collidecli.commands.scenes import parse_frames
 from collidecli.errors import InputError
 from collidecli.scene.arguments import numbered
 from collidecli.scene.motion import Episodes

@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from collidecli.analysis.labels import listed
-from collidecli.commands.motions import frames_text, parse_frames
 from collidecli.commands.results import Result, check_ending, check_output
-from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS, LoadedScene, load_scene, recorded_options
+from collidecli.commands.scenes import (
+    MUJOCO_ENDINGS,
+    USD_ENDINGS,
+    LoadedScene,
+    frames_text,
+    load_scene,
+    parse_frames,
+    recorded_options,
+)
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import Layout
 from collidecli.exporters.selection import (

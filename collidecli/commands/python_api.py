@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from collidecli.commands.collision import prepare_collision
-from collidecli.commands.motions import PoseArray, check_worlds, checked_particles
 from collidecli.commands.run import RunColumns, check_no_columns
-from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS
+from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS, PoseArray, check_worlds, checked_particles
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime.kernel_cache import kernel_cache_notes

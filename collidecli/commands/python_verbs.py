@@ -18,12 +18,10 @@ from collidecli.commands.audit import audit as run_audit
 from collidecli.commands.audit_sources import AuditedScene, AuditLimits, read_limits
 from collidecli.commands.contact_set import ContactSet
 from collidecli.commands.label import LabelOptions, Labels, labels_in_memory
-from collidecli.commands.motions import frames_text
 from collidecli.commands.python_api import Contacts, asset_texts, contacts_in_memory
-from collidecli.commands.regression import run_request
-from collidecli.commands.run import RunRequest
+from collidecli.commands.run import RunRequest, run_request
 from collidecli.commands.run import run as run_to_file
-from collidecli.commands.scenes import scene_in_motion
+from collidecli.commands.scenes import frames_text, scene_in_motion
 from collidecli.errors import InputError
 from collidecli.importers.mesh_files import parts_kept_in
 from collidecli.importers.recordings import recording as kinds

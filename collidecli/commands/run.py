@@ -8,9 +8,11 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -20,7 +22,7 @@ from collidecli.analysis.contact_motion import FramePoses, body_poses, motion_co
 from collidecli.commands.collision import Collision, prepare_collision
 from collidecli.commands.contact_totals import ContactCounts, GroupCounts, GroupTally, SweepCounts, Tally
 from collidecli.commands.results import Progress, Result, check_hdf5_output, check_trace
-from collidecli.commands.scenes import LoadedScene, SceneCache, SceneRequest, scene_in_motion
+from collidecli.commands.scenes import LoadedScene, SceneCache, SceneRequest, frames_text, scene_in_motion
 from collidecli.commands.timing import (
     Span,
     StageTime,
@@ -43,6 +45,7 @@ from collidecli.scene.model import Model
 from collidecli.scene.motion import Episodes, Motion, episodes_in
 from collidecli.scene.options import (
     CONTACT_FORMATS,
+    OPTION_GROUPS,
     ContactOptions,
     EngineOptions,
 )
@@ -170,6 +173,8 @@ class RunColumns:
             raise InputError(what, "time", fix)
 
 
+OF_A_RUN = ("worlds", "frames", "columns")
+"""Options of a run in no group of options."""
 WAITING_WRITES = 2
 """Largest number of blocks that wait to be written."""
 SWITCH_SECONDS = 0.0005
@@ -235,6 +240,50 @@ class RunResult(ContactCounts, Result):
     sweep: SweepCounts | None = None
     soft_sweep: SweepCounts | None = None
     self_sweep: SweepCounts | None = None
+
+
+def run_request(
+    scene: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    trajectory: str | os.PathLike[str] | None,
+    folder: Path,
+    output: Path,
+    options: Mapping[str, Any],
+) -> RunRequest:
+    """The request of the corresponding `collide run`. folder: base of relative paths.
+
+    options: by name of a field of RunRequest or of one of its option groups. Raises InputError for another name.
+    """
+    grouped: dict[str, dict[str, Any]] = {name: {} for name in OPTION_GROUPS}
+    of_run: dict[str, Any] = {}
+    of_group = {field.name: group for group, kind in OPTION_GROUPS.items() for field in fields(kind)}
+    del of_group["motion_layer"]
+    for name, value in options.items():
+        if name in OF_A_RUN:
+            of_run[name] = frames_text(value) if name == "frames" else value
+        elif name in of_group:
+            grouped[of_group[name]][name] = tuple(value) if isinstance(value, list) else value
+        else:
+            raise InputError(f"'{name}' is no option of a run", "options", known_names(name, [*OF_A_RUN, *of_group]))
+    if grouped["scene_options"].get("disabled_pairs"):
+        grouped["scene_options"]["disabled_pairs"] = str(folder / grouped["scene_options"]["disabled_pairs"])
+    scenes = [scene] if isinstance(scene, (str, os.PathLike)) else scene
+    groups: dict[str, Any] = {name: OPTION_GROUPS[name](**values) for name, values in grouped.items()}
+    for name in ("contact", "engine"):
+        groups[name] = groups[name].checked()
+    return RunRequest(
+        scenes=[str(folder / path) for path in scenes],
+        trajectory=None if trajectory is None else str(folder / trajectory),
+        output=str(output),
+        force=True,
+        **groups,
+        **of_run,
+    )
+
+
+def known_names(name: str, known: Sequence[str]) -> str:
+    """The remedy for an unknown name: the most similar one, or all."""
+    close = get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]}?" if close else f"known here: {', '.join(sorted(known))}"
 
 
 def run(request: RunRequest, progress: Progress = None, cache: SceneCache | None = None) -> RunResult:

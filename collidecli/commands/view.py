@@ -16,16 +16,21 @@ import numpy as np
 
 from collidecli.analysis.touches import Intervals
 from collidecli.commands.event_stream import EventOptions, EventStream
-from collidecli.commands.motions import parse_frames
 from collidecli.commands.results import Progress, Result, write_output
-from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS, LoadedScene, load_scene, recorded_options
+from collidecli.commands.scenes import (
+    MUJOCO_ENDINGS,
+    USD_ENDINGS,
+    LoadedScene,
+    load_scene,
+    parse_frames,
+    recorded_options,
+)
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import compose_poses
-from collidecli.report.view.framing import Faces, Surfaces, SurfaceScale
+from collidecli.report.view.framing import Faces, Surfaces, SurfaceScale, coarse_heightfields
 from collidecli.report.view.page import page_frames, view_page
-from collidecli.report.view.player import TouchList
 from collidecli.report.view.server import Served, serve
-from collidecli.report.view.shape_meshes import coarse_heightfields
+from collidecli.report.view.stage import TouchList
 from collidecli.scene.arguments import numbered
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import Motion, recorded_particles

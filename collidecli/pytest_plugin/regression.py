@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import re
 import shlex
@@ -10,6 +11,7 @@ import shutil
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,19 +19,105 @@ from typing import Any
 import pytest
 
 from collidecli.cli.streams import console
-from collidecli.commands.regression import (
-    MARKER,
-    BaselineComparison,
-    compare_with_baseline,
-    diff_command,
-    run_request,
-    tolerance_options,
-)
-from collidecli.errors import CollideError, OutputError
+from collidecli.commands.diff import DiffRequest, DiffResult, diff, limits
+from collidecli.commands.run import known_names
+from collidecli.errors import CollideError, InputError, OutputError
 from collidecli.escaping import printable_values
 from collidecli.pytest_plugin.options import REGENERATE, ContactsWarning
 from collidecli.report.diff import diff_table, markdown
+from collidecli.scene.options import FRAME_MATCHES
 from collidecli.storage.atomic_output import AtomicOutput
+
+MARKER = "contacts_tolerance"
+TOLERANCES = {
+    "atol": "--atol",
+    "rtol": "--rtol",
+    "ignore_shallow": "--ignore-shallow",
+    "max_missing": "--max-missing",
+    "max_extra": "--max-extra",
+    "allow_fraction": "--allow-fraction",
+    "fields": "--fields",
+    "include": "--include",
+    "exclude": "--exclude",
+    "renames": "--rename",
+    "pairs_only": "--pairs-only",
+    "match_frames": "--match-frames",
+}
+"""Fields of DiffRequest that a test may set, and the corresponding option of `collide diff`."""
+_LISTS = ("atol", "rtol", "fields", "include", "exclude", "renames")
+
+
+@dataclass(frozen=True)
+class BaselineComparison:
+    """Differences from a baseline. allowed: the fields of DiffRequest that were set."""
+
+    result: DiffResult
+    allowed: dict[str, Any]
+
+
+def tolerance_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of DiffRequest from the tolerances of a test.
+
+    given: by the names of TOLERANCES; `rename` is a synonym of `renames`. atol and rtol: a number, a text such as
+    "normal=0.1deg", a list of those, or a mapping of fields to values, with "" for every other field. Raises
+    InputError for another name.
+    """
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        name = "renames" if key == "rename" else key
+        if name not in TOLERANCES:
+            known = ["rename" if known == "renames" else known for known in TOLERANCES]
+            raise InputError(f"'{key}' is no tolerance", MARKER, known_names(key, known))
+        found[name] = _texts(value) if name in _LISTS else _checked(key, value)
+    for name in ("atol", "rtol"):
+        limits(found.get(name, ()), TOLERANCES[name])
+    return found
+
+
+def _checked(name: str, value: Any) -> Any:
+    """A value that is not a list. Raises InputError for a value that the option does not accept."""
+    if name == "pairs_only":
+        good, wanted = isinstance(value, bool), "True or False"
+    elif name == "match_frames":
+        good, wanted = value in FRAME_MATCHES, f"one of {', '.join(FRAME_MATCHES)}"
+    else:
+        number = isinstance(value, int) if name.startswith("max_") else isinstance(value, (int, float))
+        most = 1.0 if name == "allow_fraction" else math.inf
+        good = number and not isinstance(value, bool) and 0 <= value <= most and value < math.inf
+        wanted = (
+            "a whole number" if name.startswith("max_") else "a fraction from 0 to 1" if most == 1.0 else "a length"
+        )
+    if not good:
+        raise InputError(f"{name} is {value!r}", MARKER, f"give {wanted}")
+    return value
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, Mapping):
+        return [f"{name}={one}" if name else str(one) for name, one in value.items()]
+    if isinstance(value, (str, int, float)):
+        return [str(value)]
+    return [str(one) for one in value]
+
+
+def compare_with_baseline(baseline: Path, obtained: Path, allowed: Mapping[str, Any]) -> BaselineComparison:
+    """Compares the obtained set with the baseline, which is A. Raises InputError as `diff` does."""
+    return BaselineComparison(diff(DiffRequest(str(baseline), str(obtained), **allowed)), dict(allowed))
+
+
+def diff_command(baseline: Path, obtained: Path, allowed: Mapping[str, Any]) -> str:
+    """The command line of `collide diff` with this comparison."""
+    words = ["collide", "diff", str(baseline), str(obtained)]
+    for name, value in allowed.items():
+        option = TOLERANCES[name]
+        if value is True:
+            words.append(option)
+        elif value is not False:
+            words += [word for one in (value if name in _LISTS else [value]) for word in (option, str(one))]
+    return shlex.join(words)
+
+
+# The fixture `contacts_regression`: runs a scene, compares with the baseline, reports the differences.
 
 PathLike = str | os.PathLike[str]
 WIDTH = 110
@@ -70,7 +158,7 @@ class ContactsRegression:
                 default device is "cpu", and with pytest-xdist the default number of threads is 1.
         """
         __tracebackhide__ = True
-        from collidecli.commands.run import run
+        from collidecli.commands.run import run, run_request
 
         name = self._name(basename)
         obtained = self._folder / f"{name}.obtained.h5"

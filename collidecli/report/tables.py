@@ -1,10 +1,11 @@
-"""Terminal tables of cache, check, traj convert, export, merge, record, report, plot and view."""
+"""Terminal tables: their columns and texts, and the tables of small results."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from rich import box
@@ -487,3 +488,246 @@ def shortened(text: str, most: int, share: float = TAIL_SHARES[0]) -> str:
         return text
     tail = round((most - 1) * share)
     return f"{text[: most - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+# Terminal table of the least distances of a motion.
+
+
+def clearance_table(result: ResultDict) -> RenderableType:
+    """Tables of collide.clearance/1: a summary, and the nearest items."""
+    cells = f"{plural(result['frames'], 'frame')} of {plural(result['worlds'], 'world')}"
+    rows = [("scene", result["scene"]), ("motion", f"{result['trajectory'] or 'of the scene'}, {cells}")]
+    if result["between"]:
+        rows.append(("between", " and ".join(result["between"])))
+    rows.append(("pairs", f"{count(result['pairs'])}, {plural(result['measured'], 'distance')} measured"))
+    if result["output"]:
+        rows.append(("written", f"{result['output']}, {memory(result['bytes'])}"))
+    summary = name_value_table(rows)
+    if not result["listed"]:
+        return summary
+    return Group(summary, Fitting(partial(_listed, result)))
+
+
+def _listed(result: ResultDict, narrow: int) -> Listing:
+    """narrow: the names of a pair in one column."""
+    of_bodies, worlds = result["by"] == "body", result["worlds"] > 1
+    names = ("shape 0", "shape 1")
+    table = listing(
+        *([("body", "left")] if of_bodies else []),
+        *([(stacked(*names), "left")] if narrow else [(name, "left") for name in names]),
+        ("distance", "right"),
+        *([("world", "right")] if worlds else []),
+        ("in frame", "right"),
+        ("at", "right"),
+    )
+    for one in result["listed"]:
+        pair = one["shape0"], one["shape1"]
+        table.add_row(
+            *([one["body"]] if of_bodies else []),
+            *([stacked(*pair)] if narrow else pair),
+            length(one["least_distance"]),
+            *([str(one["world"])] if worlds else []),
+            str(one["frame"]),
+            f"{one['time']:.6g} s",
+        )
+    more = result["items"] - len(result["listed"])
+    if more > 0:
+        table.add_row(
+            f"and {plural(more, 'more body' if of_bodies else 'more pair', 'more bodies' if of_bodies else '')}"
+        )
+    return table
+
+
+# Terminal table of the labels of a contact set.
+
+
+def label_table(result: ResultDict) -> RenderableType:
+    """Tables of collide.label/1: a summary, and the listed pairs."""
+    shape, options = result["shape"], result["options"]
+    sizes = (plural(shape[name], name.removesuffix("s")) for name in ("frames", "worlds", "sensors", "partners"))
+    rule = f"from {length(options['enter'])} to beyond {length(options['leave'])}"
+    if options["min_frames"] > 1:
+        rule += f", labels and pauses of at least {plural(options['min_frames'], 'frame')}"
+    summary = name_value_table(
+        [
+            ("contact set", result["file"]),
+            ("array", ", ".join(sizes)),
+            ("labels", f"{count(result['labelled'])}, {rule}"),
+            ("pairs", f"{count(result['pairs'])} of sensor and partner with a label"),
+            ("written", f"{result['output']}, {memory(result['bytes'])}"),
+            *([("written", result["chart"])] if result.get("chart") else []),
+        ]
+    )
+    if not result["listed"]:
+        return summary
+    has_slip = options["slip"]
+    table = listing(
+        ("sensor", "left"),
+        ("partner", "left"),
+        ("frames", "right"),
+        ("share", "right"),
+        ("deepest", "right"),
+        *([("mean slip", "right")] if has_slip else []),
+    )
+    for one in result["listed"]:
+        deepest = one["least_distance"]
+        table.add_row(
+            one["sensor"],
+            one["partner"],
+            count(one["cells"]),
+            percent(one["share"]),
+            deepest if isinstance(deepest, str) else length(deepest),
+            *([_speed(one["mean_slip"])] if has_slip else []),
+        )
+    more = result["pairs"] - len(result["listed"])
+    if more:
+        table.add_row(f"and {plural(more, 'more pair')}")
+    return Group(summary, table)
+
+
+def _speed(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g} m/s"
+
+
+# Terminal tables of a profile.
+
+
+def profile_table(result: ResultDict) -> RenderableType:
+    """Tables of collide.profile/1, with a column per broad phase."""
+    sizes = (
+        f"{plural(result['shapes'], 'shape')}, {plural(result['worlds'], 'world')}, {plural(result['frames'], 'frame')}"
+    )
+    device = (
+        f"{result['device']}, {plural(result['threads'], 'thread')}, {plural(result['chunk_cells'], 'cell')} per chunk"
+    )
+    run = [phase for phase in result["phases"] if not phase["skipped"]]
+    rows = [("scene", result["scene"]), ("", sizes), ("device", device)]
+    spread = "; median, least and most" if result["repeats"] > 1 else ""
+    rows.append(("measured", f"{plural(result['repeats'], 'time')} each, in turn{spread}"))
+    if result["threads"] > 1:
+        rows.append(("times", "summed over threads; frames/s from wall-clock time"))
+    rows += [(f"no {phase['name']}", phase["skipped"]) for phase in result["phases"] if phase["skipped"]]
+    ending = [("contacts", _verdict(result, run)), ("advice", result["advice"])]
+    devices = result.get("devices") or []
+    for index, each in enumerate(devices):
+        ending.append(("" if index else "devices", _device_text(each)))
+    if devices:
+        ending.append(("", result["device_advice"]))
+    files = (("written", "output"), ("", "json_output"), ("trace", "trace"))
+    ending += [(name, result[key]) for name, key in files if result.get(key)]
+    return Group(name_value_table(rows), Fitting(partial(_side_by_side, result, run)), name_value_table(ending))
+
+
+def _device_text(device: ResultDict) -> str:
+    """A device's wall-clock time and contacts with its fastest broad phase."""
+    return (
+        f"{device['device']} ({device['name']}): {seconds(device['wall_seconds'])} with {device['fastest']}, "
+        f"{rate(device['frames_per_second'])} frames/s, {plural(device['contacts'], 'contact')}"
+    )
+
+
+def _verdict(result: ResultDict, run: list[ResultDict]) -> str:
+    if not result["identical"]:
+        return "DIFFER between broad phases: this is a bug of collide, please report it"
+    return f"bit-identical from {', '.join(phase['name'] for phase in run)}"
+
+
+def _side_by_side(result: ResultDict, run: list[ResultDict], narrow: int) -> Listing:
+    """narrow: only the medians."""
+    spread = result["repeats"] > 1 and not narrow
+    table = listing(("", "left"), *((phase["name"], "right") for phase in run))
+    table.add_row("compute", *(seconds(phase["compute_seconds"]["median"]) for phase in run), style="bold")
+    if spread:
+        table.add_row("", *(_extremes(phase["compute_seconds"]) for phase in run), style="dim")
+    for stage in run[0]["stages"]:
+        if stage == "reduction" and not any(phase["stages"][stage]["most"] for phase in run):
+            continue
+        table.add_row(f"  {stage.replace('_', ' ')}", *(seconds(p["stages"][stage]["median"]) for p in run))
+        if stage == "broad_phase" and spread:
+            table.add_row("", *(_extremes(phase["stages"][stage]) for phase in run), style="dim")
+    rates = [result["frames"] / phase["wall_seconds"]["median"] for phase in run]
+    table.add_row("frames/s", *(rate(each) for each in rates))
+    if result["worlds"] > 1:
+        table.add_row("cells/s", *(rate(each * result["worlds"]) for each in rates))
+    table.add_section()
+    table.add_row("pairs tested", *(count(phase["candidates"]) for phase in run))
+    table.add_row("without contact", *(percent(phase["false_positive_ratio"]) for phase in run))
+    table.add_row("contacts", *(count(phase["contacts"]) for phase in run))
+    return table
+
+
+def _extremes(spread: ResultDict) -> Text:
+    least, most = (seconds(spread[end]).rsplit(" ", 1) for end in ("least", "most"))
+    return Text(f"{least[0]}-{' '.join(most)}" if least[1] == most[1] else f"{' '.join(least)} - {' '.join(most)}")
+
+
+# Terminal tables of `collide batch`.
+
+FAILURES_SHOWN = 20
+WARNINGS_SHOWN = 10
+
+
+def state_table(result: ResultDict) -> RenderableType:
+    """Table of collide.batch/1: counts, and the first failures with their messages."""
+    rows = [
+        ("folder", result["folder"]),
+        ("episodes", f"{count(result['episodes'])} in {plural(result['shards'], 'shard')}"),
+        ("done", count(result["done"])),
+        ("failed", _failed_text(result["failed"])),
+        ("left", count(result["left"])),
+    ]
+    if result.get("computed") is not None:
+        rows.append(("computed now", count(result["computed"])))
+    if result["left"]:
+        rows.append(("estimated time left", f"{seconds(result['estimated_seconds_left'])} of one core"))
+    parts: list[RenderableType] = [name_value_table(rows)]
+    if result["hosts"]:
+        table = listing(
+            ("host", "left"), ("processor", "left"), ("shards", "right"), ("episodes", "right"),
+            ("worker time", "right"), ("episodes/s", "right"),
+        )  # fmt: skip
+        for host in result["hosts"]:
+            speed = f"{host['episodes_per_second']:.3g}"
+            spent = host["seconds"]
+            time = seconds(spent) if spent < 3600.0 else f"{spent / 3600.0:.2f} h"
+            table.add_row(host["host"], host["processor"], count(host["shards"]), count(host["episodes"]), time, speed)
+        parts.append(table)
+    if result["run_warnings"]:
+        table = listing(("episodes", "right"), ("warning", "left"), ("first", "left"))
+        for warning in result["run_warnings"][:WARNINGS_SHOWN]:
+            table.add_row(count(warning["episodes"]), warning["message"], warning["motion"])
+        parts.append(table)
+        if len(result["run_warnings"]) > WARNINGS_SHOWN:
+            parts.append(Text(f"and {count(len(result['run_warnings']) - WARNINGS_SHOWN)} more; --json lists all"))
+    if result["failures"]:
+        table = listing(("failed episode", "left"), ("reason", "left"))
+        for failure in result["failures"][:FAILURES_SHOWN]:
+            name = " ".join(filter(None, (failure["motion"], failure["demo"]))) or failure["job"]
+            table.add_row(name, failure["message"].removeprefix(f"{failure['motion']}: "))
+        parts.append(table)
+        if len(result["failures"]) > FAILURES_SHOWN:
+            parts.append(Text(f"and {count(len(result['failures']) - FAILURES_SHOWN)} more; --json lists all"))
+    return Group(*parts)
+
+
+def _failed_text(failed: int) -> str:
+    return f"{count(failed)}; --retry-failed of run and work tries again" if failed else "0"
+
+
+def verify_table(result: ResultDict) -> RenderableType:
+    """Text of collide.batch_verify/1."""
+    checked = plural(result["checked"], "contact set")
+    if not result["different"]:
+        return Text(f"{checked} computed again: all equal")
+    return Text("\n".join([f"{checked} computed again, these differ:", *result["different"]]))
+
+
+def gather_table(result: ResultDict) -> RenderableType:
+    """Table of collide.batch_gather/1."""
+    rows = [("written", result["output"]), ("episodes", count(result["episodes"]))]
+    if result["failed"]:
+        rows.append(("failed", f"{count(result['failed'])}, without a row; collide batch status lists them"))
+    rows.append(("contacts", count(result["contacts"])))
+    rows += [(group_words(name), count(held)) for name, held in (result.get("groups") or {}).items()]
+    rows.append(("content", result["dataset_sha256"]))
+    return name_value_table(rows)

@@ -17,9 +17,21 @@ import numpy as np
 from collidecli.escaping import script_json
 from collidecli.report.view import framing
 from collidecli.report.view.framing import LEVELS, OPACITY, Frames, Look, first_look
-from collidecli.report.view.player import MAX_LISTED, MAX_RATE, TouchingPair, TouchList, seconds_between, touch_label
 from collidecli.report.view.server import SPEEDS, ended_words, legend, pair_words, start_server
-from collidecli.report.view.stage import FAINT, FORCE_LENGTH, SELF_SIZE, SHEET_OPACITY, GroupNode, Stage
+from collidecli.report.view.stage import (
+    FAINT,
+    FORCE_LENGTH,
+    MAX_LISTED,
+    MAX_RATE,
+    SELF_SIZE,
+    SHEET_OPACITY,
+    GroupNode,
+    Stage,
+    TouchingPair,
+    TouchList,
+    seconds_between,
+    touch_label,
+)
 from collidecli.scene.arguments import count, plural
 
 # The motion and the contacts of a world as compressed arrays, which the script of a page draws.

@@ -19,9 +19,10 @@ import numpy as np
 from collidecli.errors import InputError, missing_extra
 from collidecli.report.tables import length, with_prefix
 from collidecli.report.view.framing import GAP, PICKED, SELF, Frames, css, depth_gradient
-from collidecli.report.view.player import (
+from collidecli.report.view.stage import (
     MAX_LISTED,
     Player,
+    Stage,
     Touch,
     TouchingPair,
     TouchList,
@@ -29,7 +30,6 @@ from collidecli.report.view.player import (
     touch_bar,
     touch_label,
 )
-from collidecli.report.view.stage import Stage
 from collidecli.scene.arguments import plural
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.commands.deepest_point import deepest_point
+from collidecli.commands.audit_sources import deepest_point
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import compose_poses
 from collidecli.scene.tables import RIGID_COLUMNS

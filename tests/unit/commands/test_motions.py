@@ -12,9 +12,9 @@ import pytest
 
 import collidecli
 from collidecli.commands import scenes
-from collidecli.commands.record import record
 from collidecli.commands.run import RunRequest, run
 from collidecli.commands.scenes import SceneCache
+from collidecli.commands.trajectories import record
 from collidecli.errors import InputError, OutputError
 from collidecli.importers.mujoco.scene import add_mjcf
 from collidecli.importers.recordings import recording

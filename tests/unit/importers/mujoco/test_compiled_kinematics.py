@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.commands.motions import MergedMotion, SlicedMotion
+from collidecli.commands.scenes import MergedMotion, SlicedMotion
 from collidecli.engine.joint_kinematics import MANY, TreeLoader, begin_loading_kinematics, pose_tree
 from collidecli.engine.runtime.kernel import load_kernels
 from collidecli.importers.mujoco.kinematics import ForwardKinematics, MujocoKinematics

@@ -7,9 +7,9 @@ import hashlib
 import numpy as np
 import pytest
 
-from collidecli.commands.convert import convert
 from collidecli.commands.python_api import collide
 from collidecli.commands.scenes import SceneRequest, load_scene, scene_in_motion
+from collidecli.commands.trajectories import convert
 from collidecli.errors import InputError
 from tests.support.usd_scenes import BOTH, COLLIDER, write_usda
 

@@ -10,10 +10,19 @@ import trimesh
 
 from collidecli.analysis.touches import Frames, Intervals, IntervalTracker, MergeGap, PairKeys, touches
 from collidecli.report.view import page
-from collidecli.report.view.framing import LEVELS, Faces, Surfaces, SurfaceScale, level_meshes, triangle_fans
-from collidecli.report.view.player import TouchList, seconds_between, short_names, touch_label
-from collidecli.report.view.shape_meshes import AROUND, MAX_GRID, coarse_heightfields, shape_groups
-from collidecli.report.view.stage import drawn_particles
+from collidecli.report.view.framing import (
+    AROUND,
+    LEVELS,
+    MAX_GRID,
+    Faces,
+    Surfaces,
+    SurfaceScale,
+    coarse_heightfields,
+    level_meshes,
+    shape_groups,
+    triangle_fans,
+)
+from collidecli.report.view.stage import TouchList, drawn_particles, seconds_between, short_names, touch_label
 from collidecli.scene.builder import ModelBuilder
 
 CIRCLE = 0.5 * AROUND * np.sin(2 * np.pi / AROUND)

@@ -14,9 +14,8 @@ import pytest
 from collidecli import ModelBuilder
 from collidecli.errors import InputError
 from collidecli.report.view.framing import Look, extent_of
-from collidecli.report.view.player import Player, Touch, touch_bar
 from collidecli.report.view.server import Access, start_server
-from collidecli.report.view.stage import CONTACT_SIZE, Stage
+from collidecli.report.view.stage import CONTACT_SIZE, Player, Stage, Touch, touch_bar
 
 pytest.importorskip("viser")
 client = pytest.importorskip("websockets.sync.client")
