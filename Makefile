@@ -11,7 +11,7 @@ IMPORTED := warp h5py numpy click
 # Tests start hundreds of processes: without bytecode each would compile its imports again, for 2 s of a core.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup run kernels wheel empty-home warm test test-slow lint lint-style lint-types lint-imports format peers bench gpu kernel-budget docs docs-serve docs-links docs-figures docs-pictures clean
+.PHONY: setup run sizes kernels wheel empty-home warm test test-slow lint lint-style lint-types lint-imports format peers bench gpu kernel-budget docs docs-serve docs-links docs-figures docs-pictures clean
 
 setup: $(READY)
 
@@ -62,6 +62,10 @@ lint-types: $(READY)
 
 lint-imports: $(READY)
 	$(BIN)/lint-imports
+
+# Lines, files and records with their budgets, which tests/architecture holds.
+sizes: $(READY)
+	$(BIN)/python -m tests.support.sizes
 
 format: $(READY)
 	$(BIN)/ruff format .

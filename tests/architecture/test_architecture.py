@@ -15,6 +15,8 @@ from importlinter.cli import lint_imports
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from tests.support.sizes import BUDGETS, sizes
+
 ROOT = Path(__file__).parents[2]
 MOST_FILE_LINES, MOST_FUNCTION_LINES = 800, 59
 PRIVATE_PLACE = re.compile(r"(?<![\w./~-])/(?:work|tmp|root|home)/\w")
@@ -85,6 +87,11 @@ def test_no_modules_import_each_other():
 def test_files_can_be_read_in_one_sitting():
     long = {name_of(path): count for path in SOURCES if (count := len(path.read_text().splitlines())) > MOST_FILE_LINES}
     assert not long
+
+
+def test_the_tree_keeps_its_budgets():
+    figures = sizes()
+    assert {name: figures[name] for name, (budget, _) in BUDGETS.items() if figures[name] > budget} == {}
 
 
 def line_count(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
