@@ -54,8 +54,9 @@ def job_request(scenes: Sequence[str], options: Mapping[str, Any], where: str) -
         words += _words(known[name], name, value, where)
     try:
         with run_verb.make_context("run", [*words, "--", *scenes], resilient_parsing=False) as ctx:
-            given = {"scenes": ctx.params["scenes"], "output": "", "trajectory": None, "force": False}
-            return request_of(RunRequest, ctx.params, **given)
+            values = ctx.params
+            given = {"scenes": values["scenes"], "output": "", "trajectory": None, "force": False}
+            return request_of(RunRequest, values, **given)
     except click.ClickException as error:
         raise InputError(error.format_message(), f"{where}, options") from None
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from collidecli.cli.options import Verb, cache_options, streams_of
 from collidecli.commands.results import Result
-from collidecli.importers.mesh_files import HULL_PREFIX, PREFIX
-from collidecli.storage.field_cache import CacheEntry, FieldCache
+
+if TYPE_CHECKING:
+    from collidecli.storage.field_cache import CacheEntry, FieldCache
 
 
 @dataclass(frozen=True)
@@ -38,15 +39,14 @@ def clear_cache(cache: FieldCache) -> CacheResult:
     return _result(cache, cache.clear(), "removed")
 
 
-def _kind(key: str) -> str:
-    return "parts" if key.startswith(PREFIX) else "hull" if key.startswith(HULL_PREFIX) else "field"
-
-
 def _result(cache: FieldCache, entries: list[CacheEntry], name: str) -> CacheResult:
+    from collidecli.importers.mesh_files import HULL_PREFIX, PREFIX
+
+    kinds = {PREFIX: "parts", HULL_PREFIX: "hull"}
     rows = [
         {
             "key": entry.key.removeprefix(PREFIX).removeprefix(HULL_PREFIX),
-            "kind": _kind(entry.key),
+            "kind": next((kind for start, kind in kinds.items() if entry.key.startswith(start)), "field"),
             "bytes": entry.bytes,
             "used": datetime.fromtimestamp(entry.used, UTC).isoformat(timespec="seconds"),
         }

@@ -17,14 +17,15 @@ import click
 
 from collidecli.cli.streams import Streams, variable_of
 from collidecli.errors import InputError
-from collidecli.scene.arguments import metres
 from collidecli.scene.options import (
     CACHE,
     COMPRESSIONS,
     CONTACT_FORMATS,
     CONTACTS,
     HYDRO,
+    LEAST_RESOLUTION,
     OPTION_GROUPS,
+    RESOLUTION_LIMIT,
     STEPS,
     ContactOptions,
     EngineOptions,
@@ -33,7 +34,7 @@ from collidecli.scene.options import (
     SceneOptions,
     declared_options,
 )
-from collidecli.scene.shape_config import LEAST_RESOLUTION, RESOLUTION_LIMIT
+from collidecli.scene.text_format import metres
 from collidecli.storage.toml_input import read_toml
 
 # Types of option values.

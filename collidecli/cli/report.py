@@ -12,7 +12,7 @@ import click
 from collidecli.cli.options import METRES, Verb, WorldNumbers, force_option, option, repeated, streams_of
 from collidecli.cli.several import Job, computed, exit_code, listed_files
 from collidecli.commands.results import InputFile, output_folders, planned_outputs
-from collidecli.scene.arguments import plural
+from collidecli.scene.text_format import plural
 
 if TYPE_CHECKING:
     from collidecli.cli.streams import Streams

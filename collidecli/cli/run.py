@@ -43,7 +43,7 @@ from collidecli.commands.results import (
     planned_outputs,
 )
 from collidecli.errors import InputError
-from collidecli.scene.arguments import plural
+from collidecli.scene.text_format import plural
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

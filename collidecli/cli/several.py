@@ -11,7 +11,7 @@ from collidecli.cli.stop import Stopped
 from collidecli.cli.streams import INTERNAL_ERROR, Streams, described_error, error_parts
 from collidecli.commands.results import HDF5_ENDINGS, InputFile, input_files, names_several, sorted_by_kind
 from collidecli.errors import CollideError, Interrupted, OutputError
-from collidecli.scene.arguments import plural
+from collidecli.scene.text_format import plural
 
 if TYPE_CHECKING:
     from collidecli.commands.results import ListedInput, Result, ResultList

@@ -27,7 +27,7 @@ from collidecli.commands.audit_sources import (
 from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import held, texts, write_npz
-from collidecli.scene.arguments import plural
+from collidecli.scene.text_format import plural
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.flat_tables import TableColumn, csv_table
 from collidecli.storage.input_limits import AUDIT, write_arrays_h5

@@ -24,13 +24,13 @@ from collidecli.engine.pipeline import find_device, load_ahead
 from collidecli.errors import InputError
 from collidecli.importers.mesh_files import parts_kept_in
 from collidecli.numerics.matrices import compose_poses, inverse_poses
-from collidecli.scene.arguments import metres, plural
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.options import EngineOptions
 from collidecli.scene.particles import Particles
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 from collidecli.scene.tables import HYDRO_PATCHES, SELF_CONTACTS, SOFT_CONTACTS, SWEEP, ContactBlock, GroupRows
+from collidecli.scene.text_format import metres, plural
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
 from collidecli.storage.contact_sets.rules import check_body_rows, check_group_rows, check_has_contacts
 from collidecli.storage.process_activity import reading

@@ -30,11 +30,11 @@ from collidecli.engine.scheduler import (
     worker_count,
 )
 from collidecli.errors import InputError
-from collidecli.scene.arguments import memory
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, episodes_in, recorded_particles
 from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.scene.tables import RIGID_COLUMNS, Column, ContactBlock
+from collidecli.scene.text_format import memory
 from collidecli.storage import array_loops
 from collidecli.storage.field_cache import FieldCache
 from collidecli.storage.h5_chunks import CHUNK_ROWS

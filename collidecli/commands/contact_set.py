@@ -20,9 +20,9 @@ from collidecli.errors import InputError, extra_module
 from collidecli.escaping import printable
 from collidecli.exporters.arrays import ContactRows, is_spatial
 from collidecli.exporters.selection import SelectedContacts, kept_items
-from collidecli.scene.arguments import count
 from collidecli.scene.options import changed_options
 from collidecli.scene.tables import RIGID_COLUMNS, RIGID_CONTACTS, Column, ContactBlock, group_words
+from collidecli.scene.text_format import count
 from collidecli.storage.contact_sets import reader
 from collidecli.storage.contact_sets.rules import check_shape_rows
 

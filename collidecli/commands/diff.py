@@ -47,10 +47,10 @@ from collidecli.commands.diff_blocks import (
 )
 from collidecli.commands.results import Progress, Result
 from collidecli.errors import InputError
-from collidecli.scene.arguments import count, plural
 from collidecli.scene.material import PENALTY_PARAMETERS, RULE_FIELDS
 from collidecli.scene.options import recorded_option
 from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS, RIGID_CONTACTS
+from collidecli.scene.text_format import count, plural
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
 from collidecli.storage.contact_sets.rules import check_body_rows
 from collidecli.storage.process_activity import reading

@@ -20,9 +20,9 @@ from collidecli.analysis.alignment import (
     match_rows,
 )
 from collidecli.analysis.differences import GAP, KINDS, FieldTally, TableDifferences, Tolerances, pairs_alone
-from collidecli.scene.arguments import count, plural
 from collidecli.scene.options import recorded_number
 from collidecli.scene.tables import GROUPS, ContactBlock, ContactGroup, GroupRows, group_words, shapes_of
+from collidecli.scene.text_format import count, plural
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, read_ahead, rows_of_cells, spans
 from collidecli.storage.contact_sets.rules import check_group_rows, check_shape_rows, objects_of, pair_values
 from collidecli.system_resources import processor_count

@@ -15,7 +15,6 @@ from collidecli.commands.contact_totals import TOUCHES
 from collidecli.commands.results import Progress
 from collidecli.commands.scenes import parse_frames
 from collidecli.errors import InputError
-from collidecli.scene.arguments import numbered
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import EVENT_COLUMNS, EVENT_THINGS, recorded_number
 from collidecli.scene.tables import (
@@ -28,6 +27,7 @@ from collidecli.scene.tables import (
     ContactBlock,
     GroupRows,
 )
+from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, read_ahead, spans
 from collidecli.storage.contact_sets.rules import (
     check_body_rows,

@@ -14,10 +14,10 @@ import numpy as np
 
 from collidecli.commands.results import Progress, Result, check_hdf5_output
 from collidecli.errors import InputError
-from collidecli.scene.arguments import count
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import recorded_option
 from collidecli.scene.tables import CONTACT_ID, OF_STEPS, ContactBlock, GroupRows, consecutive_groups, groups_of_cells
+from collidecli.scene.text_format import count
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
 from collidecli.storage.contact_sets.schema import tables_version, version_of
 from collidecli.storage.contact_sets.writer import (

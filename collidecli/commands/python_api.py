@@ -20,12 +20,12 @@ from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
 from collidecli.errors import InputError
 from collidecli.scene import builder as model_builder
-from collidecli.scene.arguments import numbered
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, RestingMotion
 from collidecli.scene.options import ContactOptions, EngineOptions, SceneOptions, declared_options
 from collidecli.scene.particles import ParticleObjects
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock, GroupRows, consecutive_groups, groups_of_cells
+from collidecli.scene.text_format import numbered
 
 if TYPE_CHECKING:
     from collidecli.commands.contact_set import ContactSet

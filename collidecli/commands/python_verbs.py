@@ -25,10 +25,10 @@ from collidecli.commands.scenes import frames_text, scene_in_motion
 from collidecli.errors import InputError
 from collidecli.importers.mesh_files import parts_kept_in
 from collidecli.importers.recordings import recording as kinds
-from collidecli.scene.arguments import metres
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import CONTACT_FORMATS, ContactOptions
+from collidecli.scene.text_format import metres
 from collidecli.storage.contact_sets.schema import FORMAT
 from collidecli.storage.h5_files import format_of_path
 from collidecli.storage.process_activity import reading

@@ -11,8 +11,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from collidecli.errors import InputError, OutputError
 from collidecli.storage.atomic_output import AtomicOutput
 
@@ -40,6 +38,8 @@ class Result:
 
 def plain(value: Any) -> Any:
     """A value in the types of JSON: dataclasses as dictionaries, non-finite numbers as "nan", "inf" or "-inf"."""
+    import numpy as np  # not at the start: an output that exists is refused without it
+
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):

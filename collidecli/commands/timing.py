@@ -27,7 +27,7 @@ import numpy as np
 
 from collidecli.commands.results import write_output
 from collidecli.engine.pipeline import STAGES, ChunkReport
-from collidecli.scene.arguments import plural
+from collidecli.scene.text_format import plural
 
 RUN_STAGES = (
     "load",

@@ -31,7 +31,6 @@ from collidecli.report.view.framing import Faces, Surfaces, SurfaceScale, coarse
 from collidecli.report.view.page import page_frames, view_page
 from collidecli.report.view.server import Served, serve
 from collidecli.report.view.stage import TouchList
-from collidecli.scene.arguments import numbered
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import Motion, recorded_particles
 from collidecli.scene.options import RecordingOptions, SceneOptions
@@ -45,6 +44,7 @@ from collidecli.scene.tables import (
     SWEEP,
     GroupRows,
 )
+from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets.reader import ContactSet, rows_of_cells
 from collidecli.storage.contact_sets.rules import check_group_rows, check_shape_rows
 from collidecli.storage.file_hash import file_sha256

@@ -42,13 +42,11 @@ from collidecli.engine.runtime.kernel_cache import initialize, one_at_a_time
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
 from collidecli.errors import InputError
-from collidecli.scene.arguments import plural
 from collidecli.scene.filters import allowed_pairs
 from collidecli.scene.hydroelastic import HydroShapes, hydro_shapes
 from collidecli.scene.model import Model
-from collidecli.scene.options import ContactOptions, EngineOptions
+from collidecli.scene.options import DEFAULT_RESOLUTION, DEFAULT_STIFFNESS, ContactOptions, EngineOptions
 from collidecli.scene.particles import LOOSE
-from collidecli.scene.shape_config import DEFAULT_RESOLUTION, DEFAULT_STIFFNESS
 from collidecli.scene.tables import (
     HYDRO_PATCHES,
     TOUCHES,
@@ -59,6 +57,7 @@ from collidecli.scene.tables import (
     groups_of_parts,
     pair_begins,
 )
+from collidecli.scene.text_format import plural
 
 if TYPE_CHECKING:
     from collidecli.engine.contacts.reduction import Reduction

@@ -10,7 +10,6 @@ import numpy as np
 
 from collidecli.analysis.labels import chosen_rows, kept_pairs
 from collidecli.errors import InputError
-from collidecli.scene.arguments import numbered
 from collidecli.scene.material import Material, Materials
 from collidecli.scene.mixing import RULE_COLUMNS, ContactMixing
 from collidecli.scene.motion import Episodes
@@ -26,6 +25,7 @@ from collidecli.scene.tables import (
     entries_of,
     shapes_of,
 )
+from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, rows_of_cells, spans
 from collidecli.storage.contact_sets.rules import check_group_rows
 

@@ -11,7 +11,7 @@ from collidecli.escaping import github_command, markdown_code, markdown_text, pr
 from collidecli.report.diff import junit_document, junit_suite, markdown_rows
 from collidecli.report.run import world_text
 from collidecli.report.tables import Fitting, Listing, ResultDict, length, listing, name_value_table, percent, stacked
-from collidecli.scene.arguments import count, plural
+from collidecli.scene.text_format import count, plural
 
 CHECKS = {
     "depth": "penetration",

@@ -30,8 +30,8 @@ from collidecli.report.charts import (
     time_axis,
 )
 from collidecli.report.tables import ResultDict, length, pair_labels, percent, seconds, shortened
-from collidecli.scene.arguments import count, plural
 from collidecli.scene.tables import group_words
+from collidecli.scene.text_format import count, plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,8 +18,8 @@ import numpy as np
 from collidecli.analysis.summary import BINS_PER_DECADE
 from collidecli.errors import InputError
 from collidecli.report.tables import ResultDict, length, pair_labels
-from collidecli.scene.arguments import plural
 from collidecli.scene.tables import group_words
+from collidecli.scene.text_format import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -30,8 +30,8 @@ from collidecli.report.tables import (
     stacked,
     verdict,
 )
-from collidecli.scene.arguments import count, plural
 from collidecli.scene.tables import GROUPS_BY_NAME, group_words
+from collidecli.scene.text_format import count, plural
 
 MAX_ANNOTATIONS = 5
 """GitHub shows at most ten annotations of a step; the rest is left to other commands of the step."""

@@ -12,8 +12,8 @@ from rich.text import Text
 from collidecli.escaping import dot_string
 from collidecli.report.run import world_text
 from collidecli.report.tables import Fitting, Listing, ResultDict, length, listing, name_value_table, seconds, stacked
-from collidecli.scene.arguments import count, plural
 from collidecli.scene.options import EVENT_COLUMNS
+from collidecli.scene.text_format import count, plural
 
 BEFORE, BEYOND = "<", ">"
 """Marks of the first and last frame, at which the interval may continue outside the recording."""

@@ -20,9 +20,9 @@ from collidecli.report.tables import (
     shape_counts,
     stacked,
 )
-from collidecli.scene.arguments import count, plural
 from collidecli.scene.options import changed_options
 from collidecli.scene.tables import GROUPS_BY_NAME, group_words
+from collidecli.scene.text_format import count, plural
 
 SHOWN_ROWS = 40
 """Number of rows of a table without --all."""

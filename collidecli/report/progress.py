@@ -19,7 +19,7 @@ from rich.progress import (
 from rich.text import Text
 
 from collidecli.report.tables import rate
-from collidecli.scene.arguments import count
+from collidecli.scene.text_format import count
 
 SHOWN_SECONDS = 2.0
 COMPILING = "compiling kernels (first run only)"

@@ -29,9 +29,9 @@ from collidecli.report.tables import (
     short_names,
     verdict,
 )
-from collidecli.scene.arguments import count, memory, plural
 from collidecli.scene.options import changed_options
 from collidecli.scene.tables import group_words
+from collidecli.scene.text_format import count, memory, plural
 
 # Tables, parts and sections of a report, for the template of the page.
 

@@ -6,8 +6,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from collidecli.report.tables import ResultDict, length, listing, name_value_table, percent, rate, seconds
-from collidecli.scene.arguments import count, memory, plural
 from collidecli.scene.tables import group_words
+from collidecli.scene.text_format import count, memory, plural
 
 OUTSIDE_RUN = ("load", "compile")
 

@@ -15,8 +15,8 @@ from rich.measure import Measurement
 from rich.table import Column, Table
 from rich.text import Text
 
-from collidecli.scene.arguments import count, memory, plural
 from collidecli.scene.tables import group_words
+from collidecli.scene.text_format import count, memory, plural
 
 # Formatting of numbers, and the two kinds of tables that the verbs print.
 

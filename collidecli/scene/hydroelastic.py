@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,15 +10,15 @@ from collidecli.errors import InputError
 from collidecli.numerics.matrices import dot, matvec
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.model import Model
-from collidecli.scene.shape_config import HALVINGS_OF_MESHES, LEAST_RESOLUTION, RESOLUTION_LIMIT, VOXELS_ACROSS
+from collidecli.scene.options import LEAST_RESOLUTION, RESOLUTION_LIMIT, ContactOptions
 from collidecli.scene.shape_types import ShapeType
-
-if TYPE_CHECKING:
-    from collidecli.scene.options import ContactOptions
-
 
 LEAST_VOXELS = 2.0
 """Voxels across a wall, below which a warning names the mesh: forces are a fifth too small, or more."""
+VOXELS_ACROSS = 4.0
+"""Voxels across the shortest side of a shape's box, or more."""
+HALVINGS_OF_MESHES = 4
+"""Halvings of a voxel of meshes and heightfields, whose bounds are loose, where many blocks are left."""
 ENOUGH = 4.0
 """Voxels across a wall for forces within some 5 %."""
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import norm
-from collidecli.scene.arguments import some_names
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.shape_types import first_worlds, is_identity, shift_between
+from collidecli.scene.text_format import some_names
 
 # Interface of a scene's forward kinematics to the readers of recordings.
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from collidecli.numerics.matrices import dot, norm
-from collidecli.scene.arguments import plural
 from collidecli.scene.mesh_crossings import crossed_triangles, distinct, numbered, winding_at
+from collidecli.scene.text_format import plural
 
 # The edges of a triangle mesh, their adjacent triangles, and whether the mesh bounds a volume.
 

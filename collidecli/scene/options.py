@@ -6,22 +6,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from collidecli.errors import InputError
-from collidecli.scene.arguments import is_integer
-from collidecli.scene.model import Model
-from collidecli.scene.shape_config import (
-    DEFAULT_RESOLUTION,
-    DEFAULT_STIFFNESS,
-    LEAST_RESOLUTION,
-    RESOLUTION_LIMIT,
-    check_length,
-    check_stiffness,
-)
-from collidecli.scene.tables import CONTACT_ID, FRICTION_SCALE, REDUCED_COLUMNS, Column
+
+if TYPE_CHECKING:  # the help of a verb imports no NumPy
+    from collidecli.scene.model import Model
+    from collidecli.scene.tables import Column
 
 BROAD_PHASES = ("auto", "nxn", "sap", "explicit")
 PIPELINES = ("standard", "unified")
@@ -55,6 +46,12 @@ CHART_THEMES = ("light", "dark")
 HYDRO_CHOICES = ("off", "authored", "all")
 HYDRO_FALLBACKS = ("point", "refuse")
 SOFT_ELEMENTS = ("vertices", "all")
+DEFAULT_STIFFNESS = 1.0e10
+"""Of hydroelastic shapes without their own; Newton's default [N/m^3]."""
+DEFAULT_RESOLUTION = 64
+"""Voxels along the longest side of a hydroelastic shape."""
+LEAST_RESOLUTION = 4
+RESOLUTION_LIMIT = 512
 
 
 GROUND = "ground"
@@ -116,6 +113,12 @@ def declared_options(kind: type) -> dict[str, Option]:
     return {attribute.name: attribute.metadata["option"] for attribute in fields(kind) if attribute.metadata}
 
 
+def _check_length(name: str, value: float) -> None:
+    from collidecli.scene.shape_config import check_length
+
+    check_length(name, value, "options")
+
+
 def _check_declared(options: ContactOptions | EngineOptions) -> None:
     """Raises InputError for an unknown choice, an invalid length or an invalid count."""
     for name, option in declared_options(type(options)).items():
@@ -123,7 +126,7 @@ def _check_declared(options: ContactOptions | EngineOptions) -> None:
         if option.choices and value is not None:
             _check_choice(name, value, option.choices)
         elif option.kind == "length" and value is not None:
-            check_length(name, value, "options")
+            _check_length(name, value)
         elif option.kind in ("count", "whole", "size", "limit"):
             _check_count(name, value)
 
@@ -254,6 +257,9 @@ class ContactOptions:
             raise InputError(f"{name} applies to contacts of objects with themselves, which are off", "options", fix)
 
     def _check_hydro(self) -> None:
+        from collidecli.scene.arguments import is_integer
+        from collidecli.scene.shape_config import check_stiffness
+
         check_stiffness("hydro_stiffness", self.hydro_stiffness, "options")
         resolution = self.hydro_resolution
         if not (is_integer(resolution) and LEAST_RESOLUTION <= resolution <= RESOLUTION_LIMIT):
@@ -291,6 +297,8 @@ class ContactOptions:
     @property
     def columns(self) -> tuple[Column, ...]:
         """The optional columns that these options add."""
+        from collidecli.scene.tables import CONTACT_ID, FRICTION_SCALE, REDUCED_COLUMNS
+
         columns = (FRICTION_SCALE,) if self.moment_matching and self.reduce_contacts else ()
         columns += (CONTACT_ID,) if self.tracks_contacts else ()
         return (*columns, *REDUCED_COLUMNS) if self.hydro_reduce else columns
@@ -302,6 +310,8 @@ class ContactOptions:
 
     def apply(self, model: Model) -> Model:
         """The model with these options' gap, margin and gap rule."""
+        import numpy as np
+
         shapes = model.shapes
         if self.gap is not None:
             shapes = replace(shapes, gap=np.full(len(shapes), float(self.gap)))
@@ -458,7 +468,7 @@ _DEFAULTS = {
 
 def check_sweep_tolerance(tolerance: float) -> None:
     """Raises InputError for a tolerance of a sweep that is no positive length."""
-    check_length("sweep_tolerance", tolerance, "options")
+    _check_length("sweep_tolerance", tolerance)
     if tolerance == 0.0:
         raise InputError("sweep_tolerance is 0", "options", "give a length above 0 m, such as 1e-6")
 

@@ -13,20 +13,6 @@ from collidecli.scene.material import DEFAULT_MATERIAL, Material, check_material
 from collidecli.scene.shape_types import LENGTH_LIMIT
 from collidecli.scene.signed_distance import DEFAULT_BAND, DEFAULT_ITERATIONS, SdfOptions
 
-# Defaults and limits of hydroelastic contacts.
-
-DEFAULT_STIFFNESS = 1.0e10
-"""Of shapes without their own; Newton's default [N/m^3]."""
-DEFAULT_RESOLUTION = 64
-"""Voxels along the longest side of a shape."""
-LEAST_RESOLUTION = 4
-RESOLUTION_LIMIT = 512
-VOXELS_ACROSS = 4.0
-"""Voxels across the shortest side of a shape's box, or more."""
-HALVINGS_OF_MESHES = 4
-"""Halvings of a voxel of meshes and heightfields, whose bounds are loose, where many blocks are left."""
-
-
 FLAGS = ("collision_filter_parent", "has_shape_collision", "has_particle_collision", "is_hydroelastic", "is_solid")
 MASK_BITS = 64
 ALL_BITS = (1 << MASK_BITS) - 1

@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.arguments import memory
+from collidecli.scene.text_format import memory
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.schema import creator
 from collidecli.storage.process_activity import end_for_memory, is_guarded

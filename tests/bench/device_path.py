@@ -19,9 +19,9 @@ from collidecli.engine.runtime import device_stream
 from collidecli.engine.runtime.device_stream import Traffic
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.scheduler import Workers, batch_size, worker_count
-from collidecli.scene.arguments import memory
 from collidecli.scene.model import Model
 from collidecli.scene.options import ContactOptions, EngineOptions
+from collidecli.scene.text_format import memory
 from tests.bench.environments import LINKS
 from tests.bench.result import BenchTable
 from tests.support.engine_runs import mixed_builder, random_poses

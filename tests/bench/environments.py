@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from collidecli.scene.arguments import memory
+from collidecli.scene.text_format import memory
 from tests.bench.result import BenchTable, spread_time
 from tests.support.environments import write_environments, write_robot
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from collidecli.commands.run import RunRequest, run
-from collidecli.scene.arguments import memory
 from collidecli.scene.options import EngineOptions
+from collidecli.scene.text_format import memory
 from collidecli.storage.trajectories.writer import TrajectoryWriter
 from tests.bench.passes import SCENES
 from tests.bench.result import BenchTable, interleaved, ratio, spread_time

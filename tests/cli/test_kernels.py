@@ -23,8 +23,8 @@ from tests.support.batches import environment
 
 WITHOUT_CARRIED = """
 import sys
-from collidecli.engine.runtime import carried_kernels
-carried_kernels.FOLDER = ""
+from collidecli.engine.runtime import kernel_cache
+kernel_cache.FOLDER = ""
 from collidecli.cli.guard import command
 sys.exit(command())
 """
@@ -166,9 +166,9 @@ RUNS = (
 LOADED = """
 import os, sys
 from collidecli.cli.main import main
-from collidecli.engine.runtime import compilation
+from collidecli.engine.runtime import kernel
 code = main()
-print(*{module.name for module, _ in compilation._loader(os.getpid())._latest}, file=sys.stderr)
+print(*{module.name for module, _ in kernel._loader(os.getpid())._latest}, file=sys.stderr)
 sys.exit(code)
 """
 CARRIED = """

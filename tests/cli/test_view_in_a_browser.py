@@ -335,7 +335,7 @@ SELVES = """() => { const one = window.__viserSceneTree.getState()["/contacts/se
 DRAWN = f"Object.values(({NODES})()).reduce((all, one) => all + one, 0)"
 
 
-def test_surfaces_on_a_page(tmp_path, monkeypatch, collide):
+def test_surfaces_on_a_page(tmp_path, monkeypatch, collide, browser):
     """A ball that overlaps a block: as many triangles as the faces have, none without the checkbox; and forces."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "scene.xml").write_text(SCENE.replace("0 0 1", "0 0 0.45"))
@@ -344,14 +344,14 @@ def test_surfaces_on_a_page(tmp_path, monkeypatch, collide):
     with view.opened_view(view.ViewRequest("a.h5")) as opened:
         lengths = opened.frames.surfaces(0, 0).faces.lengths
         view.export_view(opened, "page.html", (0,), False)
-    with chromium(ARGUMENTS) as browser:
-        seen = Seen(browser, (tmp_path / "page.html").as_uri())
-        seen.page.get_by_text("1 surface").first.wait_for(timeout=WAIT)
-        seen.page.wait_for_function(f"() => {DRAWN} === {int((lengths - 2).sum())}", timeout=WAIT)
-        seen.page.uncheck("#collide-surfaces")
-        seen.page.wait_for_function(f"() => {DRAWN} === 0", timeout=WAIT)
-        assert seen.page.locator("#collide-particles").count() == 0
-        assert seen.complaints() == []
+    seen = Seen(browser, (tmp_path / "page.html").as_uri())
+    seen.page.get_by_text("1 surface").first.wait_for(timeout=WAIT)
+    seen.page.wait_for_function(f"() => {DRAWN} === {int((lengths - 2).sum())}", timeout=WAIT)
+    seen.page.uncheck("#collide-surfaces")
+    seen.page.wait_for_function(f"() => {DRAWN} === 0", timeout=WAIT)
+    assert seen.page.locator("#collide-particles").count() == 0
+    assert seen.complaints() == []
+    seen.page.close()
 
 
 def test_shapes_over_forces_are_fainter(tmp_path, monkeypatch, collide):
@@ -367,7 +367,7 @@ def test_shapes_over_forces_are_fainter(tmp_path, monkeypatch, collide):
         assert f'"opacity":{opacity}' in Path("page.html").read_text().replace(": ", ":")
 
 
-def test_self_contacts_on_a_page(tmp_path, monkeypatch, collide):
+def test_self_contacts_on_a_page(tmp_path, monkeypatch, collide, browser):
     """The sample's folded cloth: as many points as the frame has self-contacts, and none without the checkbox."""
     monkeypatch.chdir(tmp_path)
     words = ("--self-contacts", "0.02", "--frames", "23:25", "--device", "cpu", "-o", "a.h5", "-q")
@@ -376,13 +376,13 @@ def test_self_contacts_on_a_page(tmp_path, monkeypatch, collide):
         count = len(opened.frames.self_contacts(1, 0))
         assert opened.frames.self_contact_count((0,)) >= count > 50
         view.export_view(opened, "page.html", (0,), False)
-    with chromium(ARGUMENTS) as browser:
-        seen = Seen(browser, (tmp_path / "page.html").as_uri())
-        seen.page.locator("#collide-now").filter(has_text="self-contact").wait_for(timeout=WAIT)
-        seen.page.locator("[data-step=last]").click()
-        seen.page.get_by_text(f"{count} self-contacts").first.wait_for(timeout=WAIT)
-        seen.page.wait_for_function(f"() => ({SELVES})() === {count}", timeout=WAIT)
-        assert seen.page.get_by_text("self-contact of cloths or soft bodies").count() == 1
-        seen.page.uncheck("#collide-self_contacts")
-        seen.page.wait_for_function(f"() => ({SELVES})() === 0", timeout=WAIT)
-        assert seen.complaints() == []
+    seen = Seen(browser, (tmp_path / "page.html").as_uri())
+    seen.page.locator("#collide-now").filter(has_text="self-contact").wait_for(timeout=WAIT)
+    seen.page.locator("[data-step=last]").click()
+    seen.page.get_by_text(f"{count} self-contacts").first.wait_for(timeout=WAIT)
+    seen.page.wait_for_function(f"() => ({SELVES})() === {count}", timeout=WAIT)
+    assert seen.page.get_by_text("self-contact of cloths or soft bodies").count() == 1
+    seen.page.uncheck("#collide-self_contacts")
+    seen.page.wait_for_function(f"() => ({SELVES})() === 0", timeout=WAIT)
+    assert seen.complaints() == []
+    seen.page.close()

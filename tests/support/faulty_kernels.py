@@ -22,7 +22,9 @@ def end_of_cell(candidate_end: wp.array[wp.int32], end: wp.array[wp.int32], cell
 
 
 @kernel
-def every_cell_writes(candidate_end: wp.array[wp.int32], end: wp.array[wp.int32], cell_end: wp.array[wp.int32]):
+def every_cell_writes(
+    candidate_end: wp.array[wp.int32], width: int, end: wp.array[wp.int32], cell_end: wp.array[wp.int32]
+):
     """Not its own end alone, also those of later cells."""
     cell = wp.tid()
     for c in range(cell, cell_end.shape[0]):
@@ -30,7 +32,9 @@ def every_cell_writes(candidate_end: wp.array[wp.int32], end: wp.array[wp.int32]
 
 
 @kernel
-def reads_before_it_writes(candidate_end: wp.array[wp.int32], end: wp.array[wp.int32], cell_end: wp.array[wp.int32]):
+def reads_before_it_writes(
+    candidate_end: wp.array[wp.int32], width: int, end: wp.array[wp.int32], cell_end: wp.array[wp.int32]
+):
     """The previous chunk's end, which the result does not depend on."""
     cell = wp.tid()
     before = wp.min(cell_end[cell], 0)
@@ -38,7 +42,9 @@ def reads_before_it_writes(candidate_end: wp.array[wp.int32], end: wp.array[wp.i
 
 
 @kernel
-def writes_one_too_many(candidate_end: wp.array[wp.int32], end: wp.array[wp.int32], cell_end: wp.array[wp.int32]):
+def writes_one_too_many(
+    candidate_end: wp.array[wp.int32], width: int, end: wp.array[wp.int32], cell_end: wp.array[wp.int32]
+):
     """The end of a cell behind the last one."""
     cell = wp.tid()
     cell_end[cell] = end_of_cell(candidate_end, end, cell)

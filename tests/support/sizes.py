@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 BUDGETS = {
     "package, lines": (90_500, 82_000),
-    "package, files": (273, 220),
+    "package, files": (274, 220),
     "tests, lines": (67_000, 50_000),
     "tests, files": (244, 244),
     "decision records": (34, 35),

@@ -27,7 +27,7 @@ from collidecli.engine.hydroelastic.pairs import (
 )
 from collidecli.engine.hydroelastic.patches import HydroPatch
 from collidecli.engine.runtime.kernel import kernel
-from collidecli.scene.shape_config import VOXELS_ACROSS
+from collidecli.scene.hydroelastic import VOXELS_ACROSS
 
 # Search for a point inside both shapes of a sampled pair.
 

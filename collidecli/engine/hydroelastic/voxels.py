@@ -37,9 +37,8 @@ from collidecli.engine.hydroelastic.polytopes import (
 )
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.hydroelastic import HydroShapes
+from collidecli.scene.hydroelastic import HALVINGS_OF_MESHES, HydroShapes
 from collidecli.scene.options import ContactOptions
-from collidecli.scene.shape_config import HALVINGS_OF_MESHES
 from collidecli.scene.shape_types import ShapeType
 
 Vec4 = wp.vec4d

@@ -18,7 +18,7 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.arguments import some_names
+from collidecli.scene.text_format import some_names
 from collidecli.storage.h5_files import DAMAGE, damaged, open_h5
 from collidecli.storage.input_limits import check_size
 

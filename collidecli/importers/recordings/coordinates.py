@@ -15,7 +15,6 @@ from collidecli.importers.recordings.content import h5_damage
 from collidecli.importers.recordings.recording import Target
 from collidecli.importers.scene_import import SceneImport
 from collidecli.numerics.matrices import compose_poses
-from collidecli.scene.arguments import some_names
 from collidecli.scene.kinematics import (
     ArticulatedScene,
     ArticulationKinematics,
@@ -28,6 +27,7 @@ from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
 from collidecli.scene.particles import EVERY_TEMPLATE
+from collidecli.scene.text_format import some_names
 from collidecli.storage.file_hash import RecordedInFile
 from collidecli.storage.trajectories.motion import (
     QUATERNION_TOLERANCE,

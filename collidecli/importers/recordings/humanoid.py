@@ -20,7 +20,6 @@ from collidecli.importers.recordings.coordinates import (
     quaternion_order,
 )
 from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target, checked_time, rate_time
-from collidecli.scene.arguments import some_names
 from collidecli.scene.kinematics import (
     JointColumns,
     coordinate_names,
@@ -29,6 +28,7 @@ from collidecli.scene.kinematics import (
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Episodes, Motion
 from collidecli.scene.options import RecordingOptions
+from collidecli.scene.text_format import some_names
 from collidecli.storage.file_hash import RecordedInFile
 from collidecli.storage.h5_files import text_of
 from collidecli.storage.trajectories.motion import BodyMatch

@@ -30,7 +30,6 @@ from collidecli.importers.recordings.recording import (
     rate_time,
     shared_length,
 )
-from collidecli.scene.arguments import some_names
 from collidecli.scene.kinematics import (
     ArticulatedScene,
     ArticulationKinematics,
@@ -41,6 +40,7 @@ from collidecli.scene.kinematics import (
 from collidecli.scene.model import GLOBAL_TEMPLATE
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
+from collidecli.scene.text_format import some_names
 from collidecli.storage.h5_files import text_of
 from collidecli.storage.process_activity import structure, structure_step
 

@@ -36,10 +36,10 @@ from collidecli.importers.recordings.recording import (
     recording_files,
     shared_length,
 )
-from collidecli.scene.arguments import some_names
 from collidecli.scene.kinematics import JointColumns, coordinate_names
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
+from collidecli.scene.text_format import some_names
 from collidecli.storage.file_hash import recording_sha256
 from collidecli.storage.input_limits import check_size
 

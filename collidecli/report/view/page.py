@@ -32,7 +32,7 @@ from collidecli.report.view.stage import (
     seconds_between,
     touch_label,
 )
-from collidecli.scene.arguments import count, plural
+from collidecli.scene.text_format import count, plural
 
 # The motion and the contacts of a world as compressed arrays, which the script of a page draws.
 

@@ -30,7 +30,7 @@ from collidecli.report.view.stage import (
     touch_bar,
     touch_label,
 )
-from collidecli.scene.arguments import plural
+from collidecli.scene.text_format import plural
 
 if TYPE_CHECKING:
     import viser

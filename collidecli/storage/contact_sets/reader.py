@@ -15,7 +15,6 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.arguments import numbered
 from collidecli.scene.material import (
     COMBINE_FIELDS,
     COMBINE_MODES,
@@ -41,6 +40,7 @@ from collidecli.scene.tables import (
     ContactGroup,
     GroupRows,
 )
+from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets import schema
 from collidecli.storage.contact_sets.header_rules import header_faults
 from collidecli.storage.contact_sets.schema import Table

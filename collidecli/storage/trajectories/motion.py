@@ -23,11 +23,11 @@ from h5py import h5d, h5p  # pyright: ignore[reportAttributeAccessIssue]
 
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import compose_poses, length
-from collidecli.scene.arguments import some_names
 from collidecli.scene.kinematics import Kinematics, find_bodies, shift_of_named
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.motion import Episodes
 from collidecli.scene.shape_types import POSITION_LIMIT
+from collidecli.scene.text_format import some_names
 from collidecli.storage import array_loops as loops
 from collidecli.storage.contact_sets.schema import EPISODE_GROUP, EPISODE_TABLES
 from collidecli.storage.file_hash import RecordedInFile

@@ -32,10 +32,10 @@ from collidecli.commands.run import RunRequest, run
 from collidecli.commands.timing import TimingReport, covered_seconds
 from collidecli.engine.pipeline import ChunkReport
 from collidecli.report.run import contact_text
-from collidecli.scene.arguments import memory
 from collidecli.scene.motion import RestingMotion
 from collidecli.scene.options import EngineOptions
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock, groups_of_cells
+from collidecli.scene.text_format import memory
 from collidecli.storage.h5_chunks import CHUNK_ROWS
 from tests.support.contact_sets import block_with_groups, small_model
 from tests.support.engine_runs import ArrayMotion, random_cloud, random_poses

@@ -18,7 +18,7 @@ from collidecli.report.charts import (
     short_length,
     short_number,
 )
-from collidecli.scene.arguments import count
+from collidecli.scene.text_format import count
 
 TIMES = [0.5, 0.75, 1.0, 1.25]
 SERIES = {

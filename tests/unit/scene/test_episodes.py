@@ -7,10 +7,10 @@ import pytest
 
 import collidecli
 from collidecli.analysis.contact_tracking import ContactTracker
-from collidecli.scene.arguments import memory, numbered, plural
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.motion import Episodes
 from collidecli.scene.tables import CONTACT_ID
+from collidecli.scene.text_format import memory, numbered, plural
 from tests.support.contact_sets import made_up_block, small_model
 
 FRAMES, WORLDS = 20, 3
