@@ -420,5 +420,11 @@ def _layout(request: ExportRequest, selected: SelectedContacts) -> Layout:
                 "give the scene of the run with --scene",
             )
         return layouts.mujoco_layout(selected, compiled_geoms(loaded_scene(selected.contacts, request.scene)))
-    layout = getattr(layouts, f"{'columns' if request.to == 'npz' else request.to}_layout")
-    return layout(selected)
+    layout_of = {
+        "npz": layouts.columns_layout,
+        "newton": layouts.newton_layout,
+        "genesis": layouts.genesis_layout,
+        "dart": layouts.dart_layout,
+        "raisim": layouts.raisim_layout,
+    }
+    return layout_of[request.to](selected)

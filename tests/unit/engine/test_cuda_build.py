@@ -7,8 +7,6 @@ import warp as wp
 
 from collidecli.engine import nearest_triangles
 from collidecli.engine.broadphase import all_pairs, sweep_and_prune
-from collidecli.engine.broadphase import all_pairs as explicit
-from collidecli.engine.broadphase import all_pairs as lane_overlap
 from collidecli.engine.candidates import count_lanes, hull_of, primitive_of, write_lanes
 from collidecli.engine.cells import bound_blocks, transform_shapes
 from collidecli.engine.contacts.compaction import CONTACT_ROWS, count_cells
@@ -77,11 +75,11 @@ KERNELS = {
     "write_self_touches": next(iter(self_sweep.SELF_SWEEP_ROWS.values())).kernel,
     "transform_shapes": transform_shapes,
     "bound_blocks": bound_blocks,
-    "test_lanes": lane_overlap.test_lanes,
+    "test_lanes": all_pairs.test_lanes,
     "count_lanes": count_lanes,
     "write_lanes": write_lanes,
     "count_cells": count_cells,
-    "test_pairs": explicit.test_pairs,
+    "test_pairs": all_pairs.test_pairs,
     "test_all": all_pairs.test_all,
     "write_entries": sweep_and_prune.write_entries,
     "sweep": sweep_and_prune.sweep,
