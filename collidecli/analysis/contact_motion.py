@@ -103,16 +103,13 @@ def _strip(
         if f"distance_grad{side}" in names:
             found[f"distance_grad{side}"] = sign * np.concatenate([normal, cross(arm, normal)], axis=1)
         if names & {"normal_velocity", "slip"}:
-            velocity.append(_point_velocity(at(poses.before[index]), at(poses.after[index]), arm, poses.seconds[index]))
+            before = at(poses.before[index])
+            after = at(poses.after[index])
+            conjugate = before[:, 3:] * [-1.0, -1.0, -1.0, 1.0]
+            turn = rotation_vector(multiply(after[:, 3:].T, conjugate.T).T)
+            velocity.append((after[:, :3] - before[:, :3] + cross(turn, arm)) / poses.seconds[index][:, None])
     if velocity:
         relative = velocity[1] - velocity[0]
         along = dot(relative, normal)
         found["normal_velocity"], found["slip"] = along, norm(relative - along[:, None] * normal)
     return {name: values for name, values in found.items() if name in names}
-
-
-def _point_velocity(before: np.ndarray, after: np.ndarray, arm: np.ndarray, seconds: np.ndarray) -> np.ndarray:
-    """float64[n, 3]: velocity of points fixed to bodies that move between two poses [m/s]. arm: from the origin."""
-    conjugate = before[:, 3:] * [-1.0, -1.0, -1.0, 1.0]
-    turn = rotation_vector(multiply(after[:, 3:].T, conjugate.T).T)
-    return (after[:, :3] - before[:, :3] + cross(turn, arm)) / seconds[:, None]

@@ -163,14 +163,6 @@ def _capsule(size: np.ndarray, outside: bool) -> Any:
     return manifold3d.Manifold.batch_hull(ends)
 
 
-def _cylinder(size: np.ndarray, outside: bool) -> Any:
-    return _frustum(float(size[0]), float(size[0]), float(size[1]), outside)
-
-
-def _cone(size: np.ndarray, outside: bool) -> Any:
-    return _frustum(float(size[0]), 0.0, float(size[1]), outside)
-
-
 def _frustum(low: float, high: float, half: float, outside: bool) -> Any:
     import manifold3d
 
@@ -183,6 +175,6 @@ _ROUND_SOLIDS: dict[ShapeType, Callable[[np.ndarray, bool], Any]] = {
     ShapeType.SPHERE: _sphere,
     ShapeType.ELLIPSOID: _ellipsoid,
     ShapeType.CAPSULE: _capsule,
-    ShapeType.CYLINDER: _cylinder,
-    ShapeType.CONE: _cone,
+    ShapeType.CYLINDER: lambda size, outside: _frustum(float(size[0]), float(size[0]), float(size[1]), outside),
+    ShapeType.CONE: lambda size, outside: _frustum(float(size[0]), 0.0, float(size[1]), outside),
 }

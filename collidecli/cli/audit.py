@@ -27,9 +27,11 @@ from collidecli.cli.options import (
     scenes_and_recording,
     streams_of,
     sweep_options,
+    verdict_options,
 )
+from collidecli.cli.streams import Pages, check_chart, check_outputs, write_chart
 from collidecli.errors import InputError
-from collidecli.scene.options import CHART_FORMATS, ContactOptions
+from collidecli.scene.options import ContactOptions
 
 if TYPE_CHECKING:
     from collidecli.commands.audit import AuditRequest
@@ -94,9 +96,7 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 @option("--deepest-point", is_flag=True, section=OUTPUT, help=POINT)
 @option("--mask", metavar="FILE", section=OUTPUT, help="Usable frames and their depths: .npz, .h5 or .csv.")
 @option("--chart", metavar="FILE", section=OUTPUT, help="Depth over time, with limits: .svg or .png.")
-@option("--junit-xml", metavar="FILE", section=OUTPUT, help="Write a report as JUnit XML.")
-@option("--markdown", metavar="FILE", section=OUTPUT, help="Write a report as Markdown, for a step summary.")
-@option("--github", is_flag=True, section=OUTPUT, help="Print annotations for GitHub Actions to stderr.")
+@verdict_options
 @force_option
 @motion_options
 @recording_options
@@ -112,42 +112,32 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     SCENE and its motion are those of collide run; a contact set in their place is audited as it is. The depth of a pair
     is the least translation that separates it.
     """
-    from collidecli.cli.streams import Pages
-    from collidecli.commands.results import check_ending, check_output, write_output
-
-    streams = streams_of(ctx)
-    outputs = {name: path for name in PAGES if (path := values.pop(name)) is not None}
-    pages = Pages(outputs.get("junit_xml"), outputs.get("markdown"), values.pop("github"), values["force"])
-    for path in outputs.values():
-        check_output(path, values["force"], (*inputs, values["trajectory"], values["against"]))
-    if len(set(outputs.values())) < len(outputs):
-        raise click.UsageError("two of --mask, --chart, --junit-xml and --markdown have one path")
+    streams, force = streams_of(ctx), values["force"]
+    sources = (*inputs, values["trajectory"], values["against"])
+    names = "two of --mask, --chart, --junit-xml and --markdown"
+    outputs = check_outputs({name: values.pop(name) for name in PAGES}, names, force, sources)
+    pages = Pages(outputs.get("junit_xml"), outputs.get("markdown"), values.pop("github"), force)
     request = _request(ctx, inputs, values)
     # All outputs are checked before the imports, which take longer.
     from collidecli.commands.audit import audit, check_mask, write_mask
     from collidecli.engine.runtime.kernel import reported_compilation
-    from collidecli.report.audit import audit_table, github_audit, junit_audit, markdown_audit
-    from collidecli.report.charts import require_matplotlib
+    from collidecli.report.audit import audit_table, audit_verdict
 
     if "mask" in outputs:
         check_mask(outputs["mask"])
     if "chart" in outputs:
-        check_ending(outputs["chart"], tuple(f".{each}" for each in CHART_FORMATS), "a chart")
-        require_matplotlib()
+        check_chart(outputs["chart"], force, sources)
     started = time.perf_counter()
     with streams.progress("auditing", "loading") as progress, reported_compilation(progress and progress.compiling):
         found = audit(request, progress)
     seconds = time.perf_counter() - started
     if "mask" in outputs:
-        write_mask(outputs["mask"], found, values["force"])
+        write_mask(outputs["mask"], found, force)
     result = replace(found.result, written=outputs or None)
     record = result.as_dict()
     if "chart" in outputs:
-        from collidecli.report.chart_kinds import audit_chart_file
-
-        form = outputs["chart"].lower().rpartition(".")[2]
-        write_output(outputs["chart"], audit_chart_file(record, form), values["force"])
-    pages.write(partial(junit_audit, record, seconds), partial(markdown_audit, record), partial(github_audit, record))
+        write_chart(outputs["chart"], {"audit": record}, "audit", force)
+    pages.write(audit_verdict(record, seconds))
     streams.result(result, partial(audit_table, values["first"]))
     return 0 if result.passed else 1
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
@@ -23,7 +22,8 @@ from collidecli.cli.options import (
     setting,
     streams_of,
 )
-from collidecli.scene.options import CHART_FORMATS, CLEARANCE_THINGS, COMPRESSIONS, SPEED
+from collidecli.cli.streams import check_chart, write_chart
+from collidecli.scene.options import CLEARANCE_THINGS, COMPRESSIONS, SPEED
 
 BY = "Measure each pair of shapes, each body, or all pairs together. [default: pair; all with --between]"
 BETWEEN = "Only pairs of a shape or body of each pattern."
@@ -31,7 +31,7 @@ TOP = "Only the N pairs that come nearest. [default: all pairs]"
 OUTPUT = "Write the distances of every frame: .h5, .parquet or .csv. [default: none]"
 MARGIN = "Inflate every shape by this length. [default: as authored]"
 PLOT = "Draw the listed distances over time: .svg or .png."
-WIDTH, BINS = 920, 512
+BINS = 512
 EPILOG = """\b
 collide clearance robot.xml -t motion.h5 -o clearance.h5
 collide clearance robot.xml -t motion.h5 --top 5 --plot nearest.svg
@@ -67,7 +67,6 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     and margins count.
     """
     from collidecli.commands.clearance import ClearanceRequest, check_clearance, clearance
-    from collidecli.commands.results import check_ending, check_output, write_output
     from collidecli.engine.runtime.kernel import reported_compilation
     from collidecli.report.tables import clearance_table
 
@@ -78,17 +77,10 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     check_clearance(request)
     plot = values["plot"]
     if plot:
-        from collidecli.report.charts import require_matplotlib
-
-        check_ending(plot, tuple(f".{form}" for form in CHART_FORMATS), "a chart")
-        check_output(plot, values["force"], (*scenes, trajectory))
-        require_matplotlib()
+        check_chart(plot, values["force"], (*scenes, trajectory))
     with streams.progress("measuring", "loading") as progress, reported_compilation(progress and progress.compiling):
         result = clearance(request, progress)
     if plot:
-        from collidecli.report.chart_kinds import clearance_chart_file
-
-        form = Path(plot).suffix.lower().removeprefix(".")
-        write_output(plot, clearance_chart_file(result.as_dict(), form, WIDTH), values["force"])
+        write_chart(plot, {"clearance": result.as_dict()}, "clearance", values["force"])
     streams.result(result, clearance_table)
     return 0

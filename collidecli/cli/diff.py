@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import os
 import time
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from collidecli.cli.options import METRES, SHARE, Verb, WholeNumber, force_option, option, repeated, streams_of
+from collidecli.cli.options import (
+    METRES,
+    SHARE,
+    Verb,
+    WholeNumber,
+    force_option,
+    option,
+    pattern_options,
+    repeated,
+    streams_of,
+    verdict_options,
+)
 from collidecli.cli.several import Job, computed, exit_code, listed_files
-from collidecli.cli.streams import Pages
+from collidecli.cli.streams import Pages, check_outputs
 from collidecli.errors import InputError
 from collidecli.scene.options import FRAME_MATCHES
 
@@ -34,18 +44,7 @@ or cannot be used; 2 an input that cannot be used.
 @click.command("diff", cls=Verb, epilog=EPILOG)
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
-@repeated(
-    "--include",
-    metavar="GLOB,...",
-    section=COMPARED,
-    help="Only pairs with a shape or particle object whose path matches.",
-)
-@repeated(
-    "--exclude",
-    metavar="GLOB,...",
-    section=COMPARED,
-    help="No pairs with a shape or particle object whose path matches.",
-)
+@pattern_options(COMPARED)
 @repeated("--fields", metavar="NAME,...", section=COMPARED, help="Columns of contacts. [default: all common ones]")
 @option("--pairs-only", is_flag=True, section=COMPARED, help="Compare only which pairs of shapes touch.")
 @repeated(
@@ -75,9 +74,7 @@ or cannot be used; 2 an input that cannot be used.
     help="Fraction of missing, extra and changed contacts.",
 )
 @option("--first", type=WholeNumber(0), default=20, section=OUTPUT, help="Number of pairs to list.")
-@option("--junit-xml", metavar="FILE", section=OUTPUT, help="Write a report as JUnit XML.")
-@option("--markdown", metavar="FILE", section=OUTPUT, help="Write a report as Markdown, for a step summary.")
-@option("--github", is_flag=True, section=OUTPUT, help="Print annotations for GitHub Actions to stderr.")
+@verdict_options
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
@@ -86,16 +83,10 @@ def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
     Shapes are matched by path, frames by step or time, contacts by features or else by position. Two folders: their
     contact sets are compared by relative path, and one that only one folder has is a difference.
     """
-    from collidecli.commands.results import check_output
-
     outputs = {name: values.pop(name) for name in ("junit_xml", "markdown")}
     streams = streams_of(ctx)
     pages = Pages(**outputs, github=values.pop("github"), force=values.pop("force"))
-    paths = [path for path in outputs.values() if path is not None]
-    for path in paths:
-        check_output(path, pages.force, (a, b))
-    if len(paths) == 2 and paths[0] == paths[1]:
-        raise click.UsageError("--junit-xml and --markdown have one path")
+    check_outputs(outputs, "--junit-xml and --markdown", pages.force, (a, b))
     given = {name: value for name, value in values.items() if value is not None}
     if os.path.isdir(a) or os.path.isdir(b):
         return _diff_folders(streams, pages, a, b, given)
@@ -104,14 +95,13 @@ def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
 
 def _diff_files(streams: Streams, pages: Pages, a: str, b: str, given: dict[str, Any]) -> int:
     from collidecli.commands.diff import DiffRequest, diff
-    from collidecli.report.diff import diff_table, github_annotations, junit_xml, markdown
+    from collidecli.report.diff import diff_table, diff_verdict
 
     started = time.perf_counter()
     with streams.progress("comparing") as progress:
         result = diff(DiffRequest(a, b, **given), progress)
     seconds = time.perf_counter() - started
-    record = result.as_dict()
-    pages.write(partial(junit_xml, record, seconds), partial(markdown, record), partial(github_annotations, record))
+    pages.write(diff_verdict(result.as_dict(), seconds))
     streams.result(result, diff_table)
     return 0 if result.equal else 1
 
@@ -119,7 +109,7 @@ def _diff_files(streams: Streams, pages: Pages, a: str, b: str, given: dict[str,
 def _diff_folders(streams: Streams, pages: Pages, a: str, b: str, given: dict[str, Any]) -> int:
     from collidecli.commands.diff import DiffRequest, diff
     from collidecli.commands.results import ONLY_A, ONLY_B, DiffList, ListedInput
-    from collidecli.report.diff import diff_list_table, github_list, junit_list, markdown_list
+    from collidecli.report.diff import diff_list_table, diff_list_verdict
 
     for path, other in ((a, b), (b, a)):
         if not os.path.isdir(path):
@@ -138,8 +128,7 @@ def _diff_folders(streams: Streams, pages: Pages, a: str, b: str, given: dict[st
     items += [ListedInput(input=name, state=ONLY_A) for name in files_a.keys() - files_b.keys()]
     items += [ListedInput(input=name, state=ONLY_B) for name in files_b.keys() - files_a.keys()]
     found = DiffList(items=sorted(items, key=lambda item: item.input))
-    record = found.as_dict()
-    pages.write(partial(junit_list, record, seconds), partial(markdown_list, record), partial(github_list, record))
+    pages.write(diff_list_verdict(found.as_dict(), seconds))
     streams.result(found, diff_list_table)
     return exit_code(found, lambda one: one["equal"])
 

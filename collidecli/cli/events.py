@@ -13,13 +13,17 @@ from collidecli.cli.options import (
     Threshold,
     Verb,
     WholeNumber,
-    WorldNumbers,
+    body_option,
     force_option,
+    frames_option,
     option,
+    pattern_options,
     repeated,
     streams_of,
+    world_option,
 )
 from collidecli.cli.several import Job, computed, exit_code, listed_files
+from collidecli.cli.streams import check_outputs
 from collidecli.scene.options import EVENT_ORDERS, EVENT_THINGS
 
 if TYPE_CHECKING:
@@ -64,31 +68,14 @@ collide events 'runs/*.h5' --csv touches.csv
     section=TOUCH,
     help="Pairs of shapes, of bodies, or of particles with either.",
 )
-@repeated(
-    "--include",
-    metavar="GLOB,...",
-    section=SELECTED,
-    help="Only pairs with a shape or particle object whose path matches.",
-)
-@repeated(
-    "--exclude",
-    metavar="GLOB,...",
-    section=SELECTED,
-    help="No pairs with a shape or particle object whose path matches.",
-)
-@repeated("--body", metavar="GLOB,...", section=SELECTED, help="Only pairs with a body whose path matches.")
+@pattern_options(SELECTED)
+@body_option(SELECTED)
 @repeated("--exclude-body", metavar="GLOB,...", section=SELECTED, help="No pairs with a body whose path matches.")
 @repeated(
     "--between", metavar="GLOB,GLOB", section=SELECTED, help="Only pairs that match one pattern each, by shape or body."
 )
-@option("--world", type=WorldNumbers(), metavar="N,...", section=SELECTED, help="Only these worlds. [default: all]")
-@option(
-    "--frames",
-    default="",
-    metavar="A:B:S",
-    section=SELECTED,
-    help="A slice as in Python, or one number. [default: all]",
-)
+@world_option(section=SELECTED)
+@frames_option(SELECTED)
 @option("--sort", type=click.Choice(EVENT_ORDERS), default=EVENT_ORDERS[0], section=OUTPUT, help="Order of the list.")
 @option(
     "--first",
@@ -115,19 +102,13 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
     from collidecli.analysis.touches import MergeGap
     from collidecli.commands.event_stream import EventOptions
     from collidecli.commands.events import EventsRequest
-    from collidecli.commands.results import check_output
     from collidecli.storage.contact_sets.schema import FORMAT
 
     streams = streams_of(ctx)
     several = listed_files(streams, contact_sets, (FORMAT,), "contact sets")
     inputs = [file.path for file in several] if several is not None else list(contact_sets)
-    outputs = {name: values.pop(name) for name in FILES}
-    force = values.pop("force")
-    paths = [path for path in outputs.values() if path is not None]
-    for path in paths:
-        check_output(path, force, inputs)
-    if len(set(paths)) < len(paths):
-        raise click.UsageError(f"two of {', '.join('--' + name for name in FILES)} have one path")
+    outputs, force = {name: values.pop(name) for name in FILES}, values.pop("force")
+    check_outputs(outputs, "two of --csv, --parquet, --dot", force, inputs)
     graph = values.pop("graph") or outputs["dot"] is not None
     if several is not None and graph:
         raise click.UsageError("--graph and --dot are for one contact set, and several are given.")

@@ -6,11 +6,19 @@ from typing import Any
 
 import click
 
-from collidecli.cli.options import METRES, Verb, WorldNumbers, force_option, option, repeated, streams_of
+from collidecli.cli.options import (
+    METRES,
+    Verb,
+    force_option,
+    frames_option,
+    option,
+    pattern_options,
+    streams_of,
+    world_option,
+)
 from collidecli.scene.options import EXPORT_FORMATS, GROUP_NAMES
 
 SELECTED, OUTPUT = "Selection", "Output"
-WORLDS = "Only these worlds. [default: all]"
 FILE = "The exported file. [default: OUT with the format's extension]"
 GROUP = "Rows of this table in place of the contacts; for csv, parquet and npz."
 RECORDING = "The run's recording, for usd and jacobian. [default: found by its hash]"
@@ -24,26 +32,9 @@ collide export out.h5 --to mujoco -o contacts.npz --scene robot.xml
 
 @click.command("export", cls=Verb, epilog=EPILOG)
 @click.argument("contacts", metavar="OUT.h5")
-@option(
-    "--frames",
-    default="",
-    metavar="A:B:S",
-    section=SELECTED,
-    help="A slice as in Python, or one number. [default: all]",
-)
-@option("--world", "worlds", type=WorldNumbers(), metavar="N,...", default=(), section=SELECTED, help=WORLDS)
-@repeated(
-    "--include",
-    metavar="GLOB,...",
-    section=SELECTED,
-    help="Only pairs with a shape or particle object whose path matches.",
-)
-@repeated(
-    "--exclude",
-    metavar="GLOB,...",
-    section=SELECTED,
-    help="No pairs with a shape or particle object whose path matches.",
-)
+@frames_option(SELECTED)
+@world_option("worlds", default=(), section=SELECTED)
+@pattern_options(SELECTED)
 @option("--group", type=click.Choice(GROUP_NAMES), section=SELECTED, help=GROUP)
 @option("--to", type=click.Choice(EXPORT_FORMATS), section=OUTPUT, help="The format; required.")
 @option("-o", "--output", default="", metavar="FILE", section=OUTPUT, help=FILE)

@@ -7,8 +7,19 @@ from typing import Any
 
 import click
 
-from collidecli.cli.options import Length, Verb, WholeNumber, WorldNumbers, force_option, option, repeated, streams_of
-from collidecli.scene.options import CHART_FORMATS, LABEL_THINGS
+from collidecli.cli.options import (
+    Length,
+    Verb,
+    WholeNumber,
+    force_option,
+    frames_option,
+    option,
+    repeated,
+    streams_of,
+    world_option,
+)
+from collidecli.cli.streams import check_chart, write_chart
+from collidecli.scene.options import LABEL_THINGS
 
 LABELLED, TOUCH, OUTPUT = "What is labelled", "Definition of a label", "Output"
 SENSORS = "Label these: bodies, or shapes with --by shapes. [default: all that move]"
@@ -26,14 +37,8 @@ collide label out.h5 --sensors 'gripper*' --enter 1mm --leave 3mm --min-frames 3
 @repeated("--sensors", metavar="GLOB,...", section=LABELLED, help=SENSORS)
 @repeated("--partners", metavar="GLOB,...", section=LABELLED, help=PARTNERS)
 @option("--by", type=click.Choice(LABEL_THINGS), default=LABEL_THINGS[0], section=LABELLED, help="Items of the labels.")
-@option("--world", type=WorldNumbers(), metavar="N,...", section=LABELLED, help="Only these worlds. [default: all]")
-@option(
-    "--frames",
-    default="",
-    metavar="A:B:S",
-    section=LABELLED,
-    help="A slice as in Python, or one number. [default: all]",
-)
+@world_option(section=LABELLED)
+@frames_option(LABELLED)
 @option("--enter", type=Length(), default="0", section=TOUCH, help="A label begins at this distance, such as 1mm.")
 @option("--leave", type=Length(), section=TOUCH, help="A label ends beyond this distance. [default: as --enter]")
 @option("--min-frames", type=WholeNumber(), default=1, section=TOUCH, help=MIN_FRAMES)
@@ -49,7 +54,6 @@ def verb(ctx: click.Context, contacts: str, **values: Any) -> int:
     A label begins at a distance of at most --enter and lasts while the distance is at most --leave.
     """
     from collidecli.commands.label import LabelOptions, LabelRequest, label
-    from collidecli.commands.results import check_ending, check_output, write_output
     from collidecli.report.tables import label_table
 
     streams = streams_of(ctx)
@@ -58,21 +62,14 @@ def verb(ctx: click.Context, contacts: str, **values: Any) -> int:
         raise click.UsageError("Missing option '-o' / '--output': a file with the extension .parquet, .npz or .h5.")
     chart = values.pop("chart")
     if chart is not None:
-        from collidecli.report.charts import require_matplotlib
-
-        check_ending(chart, tuple(f".{each}" for each in CHART_FORMATS), "a chart")
-        check_output(chart, force, (contacts, output))
+        check_chart(chart, force, (contacts, output))
         if not first:
             raise click.UsageError("--chart shows the listed pairs, and --first 0 lists none.")
-        require_matplotlib()
     options = LabelOptions(worlds=world or (), **values)
     with streams.progress("reading") as progress:
         result = label(LabelRequest(contacts, output, options, first, force), progress)
     if chart is not None:
-        from collidecli.report.chart_kinds import label_chart_file
-
-        record = result.as_dict()
-        write_output(chart, label_chart_file(record, chart.lower().rpartition(".")[2]), force)
+        write_chart(chart, {"labels": result.as_dict()}, "labels", force)
         result = replace(result, chart=chart)
     streams.result(result, label_table)
     return 0

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from collidecli.cli.options import FORMAT, Verb, compression_option, force_option, option, setting, streams_of
-from collidecli.scene.options import CONTACT_FORMATS
+from collidecli.cli.options import FORMAT, Verb, compression_option, force_option, format_option, option, streams_of
 
 EPILOG = """\b
 collide run scene.usda -t motion.h5 --frames :500 -o a.h5
@@ -21,13 +20,7 @@ collide merge a.h5 b.h5 -o whole.h5
 @option("--worlds", is_flag=True, help="The sets have equal frames and different worlds.")
 @option("-o", "--output", metavar="FILE", default="merged.contacts.h5", section="Output", help="The merged set.")
 @compression_option
-@setting(
-    "--format",
-    type=click.IntRange(CONTACT_FORMATS[0], CONTACT_FORMATS[-1]),
-    metavar="VERSION",
-    section="Output",
-    help=f"{FORMAT} [default: that of the sets]",
-)
+@format_option(help=f"{FORMAT} [default: that of the sets]")
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, contacts: tuple[str, ...], **values: Any) -> int:

@@ -497,42 +497,49 @@ AT_REST = "[default: the scene's own motion, else its resting pose]"
 _motion = partial(setting, section="Motion")
 
 
-def motion_options(command: Callable) -> Callable:
-    """Adds options of the motion: trajectory, worlds, frames."""
-    add = _motion("-t", "--trajectory", metavar="FILE", help=f"{RECORDED}. {AT_REST}")
-    return add(world_options(command))
+FRAMES = "A slice as in Python, or one number. [default: all]"
 
 
-def several_motion_options(command: Callable) -> Callable:
-    """Adds options of the motion, of several recordings: trajectories, worlds, frames."""
-    text = f"{RECORDED}; a folder, a pattern such as 'demos/*.h5' or several -t: a run for each. {AT_REST}"
-    add = repeated_setting("-t", "--trajectory", metavar="FILE", section="Motion", help=text)
-    return add(world_options(command))
+def together(*decorators: Callable) -> Callable:
+    """A decorator that adds options, in the order of `--help`."""
+
+    def decorate(command: Callable) -> Callable:
+        for add in reversed(decorators):
+            command = add(command)
+        return command
+
+    return decorate
 
 
-def world_options(command: Callable) -> Callable:
-    """Adds options of the worlds and frames."""
-    frames = _motion(
-        "--frames", default="", metavar="A:B:S", help="A slice as in Python, or one number. [default: all]"
-    )
-    worlds = _motion("--worlds", type=WholeNumber(), help="Copies of the scene. [default: as recorded, else 1]")
-    return worlds(frames(command))
+world_options = together(
+    _motion("--worlds", type=WholeNumber(), help="Copies of the scene. [default: as recorded, else 1]"),
+    _motion("--frames", default="", metavar="A:B:S", help=FRAMES),
+)
+motion_options = together(
+    _motion("-t", "--trajectory", metavar="FILE", help=f"{RECORDED}. {AT_REST}"),
+    world_options,
+)
+several_motion_options = together(
+    repeated_setting(
+        "-t",
+        "--trajectory",
+        metavar="FILE",
+        section="Motion",
+        help=f"{RECORDED}; a folder, a pattern such as 'demos/*.h5' or several -t: a run for each. {AT_REST}",
+    ),
+    world_options,
+)
 
 
 def declared(kind: type, *names: str, section: str = "") -> Callable:
     """A decorator that adds options of `kind`, a class of scene.options: those of `names`, of `section`, or all."""
 
-    def decorate(command: Callable) -> Callable:
-        chosen = {
-            name: entry
-            for name, entry in declared_options(kind).items()
-            if name in names or (not names and section in ("", entry.section))
-        }
-        for name, entry in reversed(chosen.items()):
-            command = _setting_of(entry, name, getattr(kind, name))(command)
-        return command
-
-    return decorate
+    chosen = {
+        name: entry
+        for name, entry in declared_options(kind).items()
+        if name in names or (not names and section in ("", entry.section))
+    }
+    return together(*(_setting_of(entry, name, getattr(kind, name)) for name, entry in chosen.items()))
 
 
 def _setting_of(entry: Option, name: str, default: Any) -> Callable:
@@ -558,27 +565,58 @@ device_options = declared(EngineOptions, "device", "threads", "memory_limit", "c
 cache_options = declared(EngineOptions, section=CACHE)
 
 
-def compression_option(command: Callable) -> Callable:
-    """Adds the option for the compression of the output file."""
-    add = partial(setting, section="Output", default="gzip")
-    return add("--compression", type=click.Choice(COMPRESSIONS), help="Compression of the file.")(command)
+compression_option = setting(
+    "--compression",
+    type=click.Choice(COMPRESSIONS),
+    section="Output",
+    default="gzip",
+    help="Compression of the file.",
+)
+format_option = partial(
+    setting,
+    "--format",
+    type=click.IntRange(CONTACT_FORMATS[0], CONTACT_FORMATS[-1]),
+    metavar="VERSION",
+    section="Output",
+)
+trace_option = option(
+    "--trace",
+    default="",
+    metavar="FILE",
+    section="Output",
+    help="Write a trace of threads, chunks and stages, for Perfetto (.json).",
+)
+force_option = option("--force", is_flag=True, section="Output", help="Replace an existing output.")
+verdict_options = together(
+    option("--junit-xml", metavar="FILE", section="Output", help="Write a report as JUnit XML."),
+    option("--markdown", metavar="FILE", section="Output", help="Write a report as Markdown, for a step summary."),
+    option("--github", is_flag=True, section="Output", help="Print annotations for GitHub Actions to stderr."),
+)
 
 
-def format_option(command: Callable) -> Callable:
-    """Adds the option for the version of the contact set format."""
-    add = partial(setting, section="Output", type=click.IntRange(CONTACT_FORMATS[0], CONTACT_FORMATS[-1]))
-    return add("--format", metavar="VERSION", default=CONTACT_FORMATS[0], help=FORMAT)(command)
+def frames_option(section: str) -> Callable:
+    """A decorator that adds the frames of a contact set."""
+    return option("--frames", default="", metavar="A:B:S", section=section, help=FRAMES)
 
 
-def trace_option(command: Callable) -> Callable:
-    """Adds the option for a trace of the run."""
-    text = "Write a trace of threads, chunks and stages, for Perfetto (.json)."
-    return option("--trace", default="", metavar="FILE", section="Output", help=text)(command)
+def world_option(*names: str, section: str, **attributes: Any) -> Callable:
+    """A decorator that adds the worlds of a contact set."""
+    attributes = {"help": "Only these worlds. [default: all]", **attributes}
+    return option("--world", *names, type=WorldNumbers(), metavar="N,...", section=section, **attributes)
 
 
-def force_option(command: Callable) -> Callable:
-    """Adds --force; `run` has a setting of that name instead."""
-    return option("--force", is_flag=True, section="Output", help="Replace an existing output.")(command)
+def pattern_options(section: str) -> Callable:
+    """A decorator that adds the patterns of the pairs of a contact set."""
+    of = "pairs with a shape or particle object whose path matches."
+    return together(
+        repeated("--include", metavar="GLOB,...", section=section, help=f"Only {of}"),
+        repeated("--exclude", metavar="GLOB,...", section=section, help=f"No {of}"),
+    )
+
+
+def body_option(section: str) -> Callable:
+    """A decorator that adds the patterns of bodies."""
+    return repeated("--body", metavar="GLOB,...", section=section, help="Only pairs with a body whose path matches.")
 
 
 def option_group(kind: type[Group], values: Mapping[str, Any]) -> Group:

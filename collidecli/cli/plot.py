@@ -7,12 +7,13 @@ from typing import Any
 
 import click
 
-from collidecli.cli.options import METRES, Verb, WholeNumber, force_option, option, repeated, streams_of
-from collidecli.cli.report import requested, selection_options
+from collidecli.cli.options import Verb, WholeNumber, force_option, option, streams_of
+from collidecli.cli.report import AGAINST, requested, selection_options, tolerance_options
+from collidecli.cli.streams import check_chart, write_chart
 from collidecli.errors import InputError
-from collidecli.scene.options import CHART_FORMATS, CHART_KINDS, CHART_THEMES
+from collidecli.scene.options import CHART_KINDS, CHART_THEMES
 
-AGAINST, OUTPUT = "Compared with a baseline", "Output"
+OUTPUT = "Output"
 LEAST_WIDTH, MOST_WIDTH = 240, 4000
 EPILOG = """\b
 collide plot pile.contacts.h5 --kind pairs -o pairs.svg
@@ -26,11 +27,7 @@ collide plot now.h5 --kind differences --against baseline.h5 -o differences.png 
 @option("--profile", metavar="FILE", help="A file of collide profile, for --kind phases.")
 @selection_options
 @option("--against", metavar="BASELINE", section=AGAINST, help="For --kind differences and deviations.")
-@repeated("--atol", metavar="[FIELD=]X,...", section=AGAINST, help="Allowed absolute deviation, as for diff.")
-@repeated("--rtol", metavar="[FIELD=]X,...", section=AGAINST, help="Allowed relative deviation, as for diff.")
-@option(
-    "--ignore-shallow", type=METRES, section=AGAINST, help="Ignore missing and extra contacts this close to the gap."
-)
+@tolerance_options
 @option("-o", "--output", metavar="FILE", section=OUTPUT, help=".png or .svg. [default: <file>.<kind>.png]")
 @option("--theme", type=click.Choice(CHART_THEMES), default="light", section=OUTPUT, help="Colours.")
 @option("--width", type=WholeNumber(), default=920, metavar="PX", section=OUTPUT, help="Width of the chart.")
@@ -42,20 +39,15 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     Needs the extra packages of `pip install 'collidecli[plots]'`.
     """
     from collidecli.commands.report import PlotResult, report
-    from collidecli.commands.results import check_ending, check_output, write_output
-    from collidecli.report.chart_kinds import KINDS, chart_file
-    from collidecli.report.charts import require_matplotlib
+    from collidecli.report.chart_kinds import KINDS
     from collidecli.report.tables import plot_table
 
     streams = streams_of(ctx)
     force, kind, theme, width = (values.pop(name) for name in ("force", "kind", "theme", "width"))
     output = values.pop("output") or f"{Path(file).stem}.{kind}.png"
-    form = Path(output).suffix.lower().removeprefix(".")
-    check_ending(output, tuple(f".{each}" for each in CHART_FORMATS), "a chart")
     if not LEAST_WIDTH <= width <= MOST_WIDTH:
         raise click.BadParameter(f"{width} is not from {LEAST_WIDTH} to {MOST_WIDTH}.", ctx, param_hint="'--width'")
-    check_output(output, force, (file, values["against"], values["profile"]))
-    require_matplotlib()
+    check_chart(output, force, (file, values["against"], values["profile"]))
     with streams.progress("reading") as progress:
         result = report(requested(file, values), progress)
     for warning in result.warnings:
@@ -63,6 +55,6 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     record, chart = result.as_dict(), KINDS[kind]
     if missing := chart.missing(record):
         raise InputError(f"--kind {kind} has nothing to show: {missing}", file)
-    write_output(output, chart_file(record, kind, form, theme, width), force)
+    write_chart(output, record, kind, force, theme=theme, width=width)
     streams.result(PlotResult(file, kind, chart.words(record), output), plot_table)
     return 0

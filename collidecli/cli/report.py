@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collidecli.cli.options import METRES, Verb, WorldNumbers, force_option, option, repeated, streams_of
+from collidecli.cli.options import (
+    METRES,
+    Verb,
+    body_option,
+    force_option,
+    option,
+    pattern_options,
+    repeated,
+    streams_of,
+    together,
+    world_option,
+)
 from collidecli.cli.several import Job, computed, exit_code, listed_files
 from collidecli.commands.results import InputFile, output_folders, planned_outputs
 from collidecli.scene.text_format import plural
@@ -35,28 +46,19 @@ collide report out.h5 --world 0,3 --include '*/hand*' -o hands.html
 """
 
 
-def selection_options(command: Any) -> Any:
-    """Adds the options that select contacts of a report or a chart."""
-    for add in (
-        repeated("--body", metavar="GLOB,...", section=SELECTED, help="Only pairs with a body whose path matches."),
-        repeated(
-            "--exclude",
-            metavar="GLOB,...",
-            section=SELECTED,
-            help="No pairs with a shape or particle object whose path matches.",
-        ),
-        repeated(
-            "--include",
-            metavar="GLOB,...",
-            section=SELECTED,
-            help="Only pairs with a shape or particle object whose path matches.",
-        ),
-        option(
-            "--world", type=WorldNumbers(), metavar="N,...", section=SELECTED, help="Only these worlds. [default: all]"
-        ),
-    ):
-        command = add(command)
-    return command
+selection_options = together(world_option(section=SELECTED), pattern_options(SELECTED), body_option(SELECTED))
+"""The options that select contacts of a report or a chart."""
+tolerance_options = together(
+    repeated("--atol", metavar="[FIELD=]X,...", section=AGAINST, help="Allowed absolute deviation, as for diff."),
+    repeated("--rtol", metavar="[FIELD=]X,...", section=AGAINST, help="Allowed relative deviation, as for diff."),
+    option(
+        "--ignore-shallow",
+        type=METRES,
+        section=AGAINST,
+        help="Ignore missing and extra contacts this close to the gap.",
+    ),
+)
+"""The options of a comparison with a baseline."""
 
 
 def requested(file: str, values: dict[str, Any]) -> Any:
@@ -74,11 +76,7 @@ def requested(file: str, values: dict[str, Any]) -> Any:
 @option("--clearance", metavar="FILE", help="The output of collide clearance --json, to show distances over time.")
 @selection_options
 @option("--against", metavar="BASELINE", section=AGAINST, help="Show the differences from this contact set.")
-@repeated("--atol", metavar="[FIELD=]X,...", section=AGAINST, help="Allowed absolute deviation, as for diff.")
-@repeated("--rtol", metavar="[FIELD=]X,...", section=AGAINST, help="Allowed relative deviation, as for diff.")
-@option(
-    "--ignore-shallow", type=METRES, section=AGAINST, help="Ignore missing and extra contacts this close to the gap."
-)
+@tolerance_options
 @option("-o", "--output", metavar="FILE|FOLDER", section=OUTPUT, help=PAGE)
 @force_option
 @option("--skip-existing", is_flag=True, section=OUTPUT, help="Of several pages, leave out those that exist.")

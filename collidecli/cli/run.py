@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collidecli.cli.options import (
+    FORMAT,
     NameList,
     Verb,
     algorithm_options,
@@ -43,6 +44,7 @@ from collidecli.commands.results import (
     planned_outputs,
 )
 from collidecli.errors import InputError
+from collidecli.scene.options import CONTACT_FORMATS
 from collidecli.scene.text_format import plural
 
 if TYPE_CHECKING:
@@ -83,7 +85,7 @@ ENDING = ".contacts.h5"
 @setting("--columns", type=NameList(), metavar="NAME,...", section="Contacts", help=COLUMNS)
 @setting("-o", "--output", metavar="FILE|FOLDER", section="Output", help=OUTPUT)
 @compression_option
-@format_option
+@format_option(default=CONTACT_FORMATS[0], help=FORMAT)
 @trace_option
 @setting("--force", is_flag=True, section="Output", help="Replace an existing output.")
 @option("--skip-existing", is_flag=True, section="Output", help=SKIP)

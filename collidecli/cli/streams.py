@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
@@ -17,11 +17,13 @@ import click
 
 from collidecli.errors import CollideError, OutputError
 from collidecli.escaping import one_line, printable, printable_values
+from collidecli.scene.options import CHART_FORMATS
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from collidecli.commands.results import Result
+    from collidecli.report.findings import Verdict
     from collidecli.report.progress import BatchProgress, FrameProgress
 
 
@@ -232,7 +234,7 @@ def variable_of(param: click.Parameter, ctx: click.Context) -> str:
     return next((name for name in (*named, own) if name in os.environ), "an environment variable")
 
 
-# Pages of a verdict for CI: JUnit XML, Markdown and annotations.
+# Outputs of a verdict for CI, and checks of output paths.
 
 
 @dataclass(frozen=True)
@@ -244,14 +246,52 @@ class Pages:
     github: bool
     force: bool
 
-    def write(self, junit_xml: Callable[[], bytes], markdown: Callable[[], str], github: Callable[[], list[str]]):
+    def write(self, verdict: Verdict) -> None:
         """Writes the requested pages and prints the requested annotations."""
         from collidecli.commands.results import write_output
 
         if self.junit_xml is not None:
-            write_output(self.junit_xml, junit_xml(), self.force)
+            write_output(self.junit_xml, verdict.junit_xml(), self.force)
         if self.markdown is not None:
-            write_output(self.markdown, markdown().encode(), self.force)
-        if self.github:
-            for line in github():
-                print(line, file=sys.stderr)
+            write_output(self.markdown, verdict.markdown.encode(), self.force)
+        for line in verdict.annotations() if self.github else ():
+            print(line, file=sys.stderr)
+
+
+def check_outputs(
+    outputs: Mapping[str, str | None], names: str, force: bool, inputs: Iterable[str | None]
+) -> dict[str, str]:
+    """The requested outputs by name. names: of the options of all, for errors.
+
+    Raises the errors of `check_output`, and UsageError for two outputs of one path.
+    """
+    from collidecli.commands.results import check_output
+
+    inputs, found = tuple(inputs), {name: path for name, path in outputs.items() if path is not None}
+    for path in found.values():
+        check_output(path, force, inputs)
+    if len(set(found.values())) < len(found):
+        raise click.UsageError(f"{names} have one path")
+    return found
+
+
+# Charts of a verb's result.
+
+
+def check_chart(path: str, force: bool, inputs: Iterable[str | None]) -> None:
+    """Raises InputError for another extension than those of charts and without matplotlib, OutputError."""
+    from collidecli.commands.results import check_ending, check_output
+    from collidecli.report.charts import require_matplotlib
+
+    check_ending(path, tuple(f".{each}" for each in CHART_FORMATS), "a chart")
+    check_output(path, force, inputs)
+    require_matplotlib()
+
+
+def write_chart(path: str, result: Mapping[str, Any], kind: str, force: bool, **style: Any) -> None:
+    """Writes a chart of `report.chart_kinds.PAGE_KINDS`. style: theme and width of the file."""
+    from collidecli.commands.results import write_output
+    from collidecli.report.chart_kinds import chart_file
+
+    form = os.path.splitext(path)[1].lower().removeprefix(".")
+    write_output(path, chart_file(result, kind, form, **style), force)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from collidecli.cli.options import Verb, WholeNumber, WorldNumbers, force_option, option, streams_of
+from collidecli.cli.options import Verb, WholeNumber, force_option, frames_option, option, streams_of, world_option
 
 DRAWN, SERVER, OUTPUT = "Contents", "Server", "Output"
 EPILOG = """\b
@@ -29,9 +29,7 @@ collide view out.h5 --export page.html
     help="The run's recording. [default: found by its hash]",
 )
 @option("--scene", default="", metavar="FILE", section=DRAWN, help="The run's scene. [default: found by its name]")
-@option(
-    "--frames", default="", metavar="A:B:S", section=DRAWN, help="A slice as in Python, or one number. [default: all]"
-)
+@frames_option(DRAWN)
 @option("--allow-mismatch", is_flag=True, section=DRAWN, help="Draw a scene or motion that differs from the run's.")
 @option("--points-only", is_flag=True, section=DRAWN, help="Draw only the contacts.")
 @option("--host", default="localhost", metavar="ADDRESS", section=SERVER, help="Address of the server.")
@@ -50,7 +48,7 @@ collide view out.h5 --export page.html
     section=OUTPUT,
     help="Write a self-contained page (.html) instead of serving.",
 )
-@option("--world", type=WorldNumbers(), metavar="N,...", section=OUTPUT, help="Worlds on the page. [default: 0]")
+@world_option(section=OUTPUT, help="Worlds on the page. [default: 0]")
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, file: str, **values: Any) -> int:

@@ -275,7 +275,8 @@ class PairLimits:
 
     def allowed(self, item0: np.ndarray, item1: np.ndarray) -> np.ndarray:
         """bool[n]: pairs without a limit by --allow."""
-        return _any([_is_between(sides, item0, item1) for sides in self._allow], len(item0))
+        masks = [_is_between(sides, item0, item1) for sides in self._allow]
+        return np.logical_or.reduce(masks) if masks else np.zeros(len(item0), bool)
 
     def limit(self, item0: np.ndarray, item1: np.ndarray) -> np.ndarray:
         """float64[n]: limit of each pair [m]; infinite for none."""
@@ -294,10 +295,6 @@ class PairLimits:
 def _is_between(sides: tuple[np.ndarray, np.ndarray], item0: np.ndarray, item1: np.ndarray) -> np.ndarray:
     first, second = sides
     return (first[item0] & second[item1]) | (second[item0] & first[item1])
-
-
-def _any(masks: Sequence[np.ndarray], count: int) -> np.ndarray:
-    return np.logical_or.reduce(masks) if masks else np.zeros(count, bool)
 
 
 # Tunnelling of a motion: pairs that are apart in two consecutive frames and touch between them, of a sweep.
@@ -560,15 +557,12 @@ def _robots(scene: LoadedScene) -> np.ndarray:
             if len(tree.body_path) > 1:
                 of_path |= {(source, path): number for path in tree.body_path}
                 number += 1
-    rows = zip(model.bodies.path, _imports(scene, model), strict=True)
-    return np.array([of_path.get((source, path), -1) for path, source in rows], np.int64)
-
-
-def _imports(scene: LoadedScene, model: Model) -> list[int]:
-    """The index in `scene.imports` of each body's scene."""
     of_world = scene.world_import or (0,) * model.world_count
     of_template = dict(zip(reversed(model.world_template.tolist()), reversed(of_world), strict=True))
-    return [of_template.get(template, 0) for template in model.bodies.template.tolist()]
+    rows = zip(
+        model.bodies.path, [of_template.get(template, 0) for template in model.bodies.template.tolist()], strict=True
+    )
+    return np.array([of_path.get((source, path), -1) for path, source in rows], np.int64)
 
 
 def _with_named_robot(shapes: AuditedShapes, patterns: Sequence[str], where: str) -> AuditedShapes:

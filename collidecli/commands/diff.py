@@ -475,7 +475,9 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
     groups = _groups(compared, a, cells)
     reasons = _reasons(compared, frames, a, b, contacts) + group_reasons(groups) + groups_alone(a, b)
     found = compared.contacts
-    request = compared.request
+    request, crowded = compared.request, []
+    if found is not None and found.crowded:
+        crowded = [f"{found.crowded} pairs have too many contacts in a cell to match by position: matched in order"]
     return DiffResult(
         a=_file(a),
         b=_file(b),
@@ -514,7 +516,7 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
         fields=[_field(tally, compared, cells) for tally in found.fields] if found is not None else [],
         differences=_differences(found, cells),
         groups=groups,
-        notes=[*compared.model.notes, *compared.notes, *_crowded(found)],
+        notes=[*compared.model.notes, *compared.notes, *crowded],
     )
 
 
@@ -729,9 +731,3 @@ def _differences(found: TableDifferences | None, cells: _Cells) -> list[dict[str
         }
         for one in (found.differences if found is not None else ())
     ]
-
-
-def _crowded(found: TableDifferences | None) -> list[str]:
-    if found is None or not found.crowded:
-        return []
-    return [f"{found.crowded} pairs have too many contacts in a cell to match by position: matched in order"]

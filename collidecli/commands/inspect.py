@@ -107,6 +107,9 @@ def inspect_scene(
     listed = [allowed_pairs(model, t) for t in templates] if counted else None
     left_out = {name for imported in scene.imports for name in imported.left_out}
     paths = model.shapes.path
+    every = int((model.shapes.template < 0).sum())
+    own = np.bincount(model.shapes.template[model.shapes.template >= 0])
+    kept = (held for imported in scene.imports for held in imported.kept.values())
     return SceneResult(
         file=path,
         sha256=scene.sha256,
@@ -120,10 +123,10 @@ def inspect_scene(
         shapes=[_shape(model, row) for row in range(len(model.shapes))],
         bodies=_bodies(model),
         allowed_pair_count=None if listed is None else len(_union(listed)),
-        pair_count=_pair_count(model.shapes.template),
+        pair_count=every * (every - 1) // 2 + int((own * (own - 1) // 2 + own * every).sum()),
         excluded_pairs=dict(Counter(_kind_of_rule(rule) for rule in model.pair_filter.excluded_rule)),
         forced_pair_count=len(model.pair_filter.forced),
-        kept_attributes=_kept_attributes(scene),
+        kept_attributes=dict(Counter(name for held in kept for name in held)),
         warnings=scene.warnings,
         pairs=[[paths[a], paths[b]] for a, b in _union(listed)] if pairs and listed is not None else None,
         why=explain_pair(model, *why, left_out) if why is not None else None,
@@ -191,19 +194,6 @@ def _rows(model: Model, path: str, left_out: Container[str]) -> list[int]:
     return rows
 
 
-def _pair_count(template: np.ndarray) -> int:
-    """Number of pairs of shapes of one template or of every world (-1)."""
-    every = int((template < 0).sum())
-    own = np.bincount(template[template >= 0])
-    return every * (every - 1) // 2 + int((own * (own - 1) // 2 + own * every).sum())
-
-
-def _kept_attributes(scene: LoadedScene) -> dict[str, int]:
-    """Number of colliders with each attribute that is read and checked but affects no contact."""
-    kept = (held for imported in scene.imports for held in imported.kept.values())
-    return dict(Counter(name for held in kept for name in held))
-
-
 def _union(listed: list[np.ndarray]) -> np.ndarray:
     """Sorted pairs of all templates, each once, as every template has the pairs of two global shapes."""
     return listed[0] if len(listed) == 1 else np.unique(np.concatenate(listed), axis=0)
@@ -252,6 +242,9 @@ def _shape(model: Model, row: int) -> dict[str, Any]:
     shapes = model.shapes
     kind = ShapeType(shapes.type[row])
     body = int(shapes.body[row])
+    value = float(model.shapes.hydro_stiffness[row])
+    material = asdict(model.shapes.material.row(row))
+    names = (*RULE_FIELDS[model.material_rule], *(n for n in PENALTY_PARAMETERS if material[n] is not None))
     return {
         "path": shapes.path[row],
         "type": kind.label,
@@ -262,23 +255,10 @@ def _shape(model: Model, row: int) -> dict[str, Any]:
         "margin": float(shapes.margin[row]),
         "gap": float(shapes.gap[row]),
         "hydroelastic": bool(shapes.is_hydroelastic[row]),
-        "k_hydro": _stiffness(model, row),
-        "material": _material(model, row),
+        "k_hydro": None if np.isnan(value) else value,
+        "material": {name: material[name] for name in names},
         "filter": _filter_words(model, row),
     }
-
-
-def _stiffness(model: Model, row: int) -> float | None:
-    """Authored stiffness of a shape with a pressure field [N/m^3]; infinite for a rigid one, None without one."""
-    value = float(model.shapes.hydro_stiffness[row])
-    return None if np.isnan(value) else value
-
-
-def _material(model: Model, row: int) -> dict[str, Any]:
-    """Material fields that the model's material rule uses, and the penalty parameters that are authored."""
-    material = asdict(model.shapes.material.row(row))
-    names = (*RULE_FIELDS[model.material_rule], *(n for n in PENALTY_PARAMETERS if material[n] is not None))
-    return {name: material[name] for name in names}
 
 
 def _filter_words(model: Model, row: int) -> list[str]:

@@ -266,7 +266,8 @@ def merged_blocks(
     """
     rows = np.zeros(plan.frame_count, np.int64)
     for one, frames in zip(sets, plan.frame_of, strict=True):
-        rows[frames] += _frame_rows(one)
+        tables = (one, *one.groups.values())
+        rows[frames] += np.stack([_rows_by_frame(one, table.cell_start) for table in tables]).sum(axis=0)
     ends = np.cumsum(rows)
     most_frames = max(1, CELL_WINDOW // max(1, plan.world_count))
     first = 0
@@ -276,12 +277,6 @@ def merged_blocks(
         last = max(first + 1, min(last, first + most_frames))
         yield _joined(sets, plan, first, last, names)
         first = last
-
-
-def _frame_rows(one: ContactSet) -> np.ndarray:
-    """int64[F]: number of contacts of each frame, those of all groups."""
-    tables = (one, *one.groups.values())
-    return np.stack([_rows_by_frame(one, table.cell_start) for table in tables]).sum(axis=0)
 
 
 def _rows_by_frame(one: ContactSet, cell_start: Callable[[slice], np.ndarray]) -> np.ndarray:

@@ -139,7 +139,9 @@ class Shape:
             raise InputError(f"kind is {kind!r}", "Shape", f"give one of: {', '.join(KINDS)}")
         self.kind, self.pose = kind, checked_pose(xform, "Shape")
         self._arguments = arguments
-        self.model = _model_of(self)
+        builder = ModelBuilder()
+        self.add_to(builder)
+        self.model = builder.finalize()
 
     def add_to(self, builder: ModelBuilder) -> None:
         """Adds the shape to a builder, on a body of its own."""
@@ -235,12 +237,6 @@ def signed_distance(points: np.ndarray, shape: Shape, *, device: str = "") -> An
     local = compose_poses(inverse_poses(compose_poses(shape.pose, offset)), in_world)[:, :3]
     found = point_distances(model, 0, local, find_device(device))
     return float(found[0]) if given.ndim == 1 else found
-
-
-def _model_of(shape: Shape) -> Model:
-    builder = ModelBuilder()
-    shape.add_to(builder)
-    return builder.finalize()
 
 
 def _check_shapes(where: str, *shapes: object) -> None:

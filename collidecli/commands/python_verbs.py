@@ -217,9 +217,12 @@ def audit(
     """
     lengths = {"max_depth": max_depth, "self": self, "max_ground": max_ground, "max_start": max_start}
     depths: dict[str, Any] = {k: None if value is None else _metres(value, k) for k, value in lengths.items()}
+    for one in allow:
+        if isinstance(one, str) or len(one) != 2 or not all(isinstance(pattern, str) for pattern in one):
+            raise InputError(f"{one!r} is no pair of patterns", "allow", 'give pairs, such as [("hand*", "cup*")]')
     given = AuditLimits(
         **depths,
-        allow=_pattern_pairs(allow),
+        allow=tuple((first, second) for first, second in allow),
         ground_shapes=listed(ground_shapes),
         self_bodies=listed(self_bodies),
     ).checked()
@@ -255,13 +258,6 @@ def _worlds(worlds: Sequence[int]) -> Sequence[int]:
     if isinstance(worlds, (str, int)) or not all(isinstance(world, (int, np.integer)) for world in worlds):
         raise InputError(f"{worlds!r} is no sequence of numbers of worlds", "worlds", "give one, such as [0]")
     return worlds
-
-
-def _pattern_pairs(allow: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    for one in allow:
-        if isinstance(one, str) or len(one) != 2 or not all(isinstance(pattern, str) for pattern in one):
-            raise InputError(f"{one!r} is no pair of patterns", "allow", 'give pairs, such as [("hand*", "cup*")]')
-    return tuple((first, second) for first, second in allow)
 
 
 def _metres(value: float | str, name: str) -> float:

@@ -124,7 +124,8 @@ def read_audit(path: str) -> dict[str, Any] | None:
     found = read_result(path, SCHEMA, AUDIT)
     checks = [*(one["name"] for one in found["checks"]), *(one["check"] for one in found["pairs"])]
     is_whole = fits(found["pairs"], BASELINE_PAIRS) or found["baseline"] is None
-    if not (_is_even(found["series"]) and is_whole and {*checks} <= {*CHECKS, TUNNEL}):
+    lengths = {len(values) for values in found["series"].values() if isinstance(values, list)}
+    if not (len(lengths) == 1 and is_whole and {*checks} <= {*CHECKS, TUNNEL}):
         raise InputError("lacks values, or has damaged ones", path, "make the audit again")
     return found
 
@@ -162,10 +163,6 @@ def other_motion(path: str, found: Mapping[str, Any], source: Mapping[str, Any])
         if found[name] != source[name]:
             return [f"{path} is of another {what} than this one"]
     return []
-
-
-def _is_even(series: Mapping[str, Any]) -> bool:
-    return len({len(values) for values in series.values() if isinstance(values, list)}) == 1
 
 
 MAX_POINTS = 600

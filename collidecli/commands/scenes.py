@@ -26,7 +26,7 @@ from collidecli.storage.process_activity import reading
 from collidecli.storage.trajectories.motion import check_positions, normalize, pose_fault
 
 if TYPE_CHECKING:
-    from collidecli.importers.recordings.recording import EmbeddedScene, EmbeddedScenes, Recording
+    from collidecli.importers.recordings.recording import EmbeddedScenes, Recording
     from collidecli.importers.scene_import import SceneImport
     from collidecli.importers.usd.scene import UsdImport
     from collidecli.scene.model import Model
@@ -593,7 +593,12 @@ def _compiled_scene(request: SceneRequest, embedded: EmbeddedScenes, path: str) 
     for scene in embedded.scenes:
         builder = ModelBuilder()
         builder.source.append(name)
-        imports.append(_add_embedded_scene(builder, scene, options))
+        if options.variants:
+            raise InputError("--variants is for USD scenes", scene.location, "remove it")
+        from collidecli.importers.mujoco.compile import compile_mjcf
+        from collidecli.importers.mujoco.scene import add_compiled
+
+        imports.append(add_compiled(builder, compile_mjcf(scene.location, scene.text, options), options))
         builders.append(builder)
     world_import = embedded.world_scene
     if len(builders) == 1:
@@ -629,16 +634,6 @@ def recorded_options(config: Mapping[str, object], kind: type[Options], where: s
             raise InputError(f"the option {each.name} is {value!r}", f"{where}: config", "make the contact set again")
         found[each.name] = "" if each.name == "motion_layer" else value
     return kind(**found)
-
-
-def _add_embedded_scene(builder: ModelBuilder, scene: EmbeddedScene, options: SceneOptions) -> SceneImport:
-    """Adds an embedded MJCF scene to a builder; returns the importer's result. --asset-map locates its assets."""
-    if options.variants:
-        raise InputError("--variants is for USD scenes", scene.location, "remove it")
-    from collidecli.importers.mujoco.compile import compile_mjcf
-    from collidecli.importers.mujoco.scene import add_compiled
-
-    return add_compiled(builder, compile_mjcf(scene.location, scene.text, options), options)
 
 
 def add_scene(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneOptions) -> SceneImport:

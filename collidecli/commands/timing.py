@@ -272,9 +272,14 @@ _CORE_NAMES = ("scipy_openblas_get_corename64_", "scipy_openblas_get_corename", 
 
 def processor_description() -> dict[str, str]:
     """Attributes of /timing: instruction_set, c_library and linear_algebra; empty if unknown."""
+    try:
+        name = os.confstr("CS_GNU_LIBC_VERSION") or ""
+    except (ValueError, OSError):
+        name = " ".join(platform.libc_ver())
+    hidden = [word for word in os.environ.get("GLIBC_TUNABLES", "").split(":") if "hwcap" in word]
     return {
         "instruction_set": instruction_set(),
-        "c_library": _c_library(),
+        "c_library": " ".join([name, *hidden]).strip(),
         "linear_algebra": _linear_algebra(len(sys.modules)),
     }
 
@@ -288,16 +293,6 @@ def instruction_set() -> str:
     except OSError:
         flags = []
     return " ".join([platform.machine(), *(name for name in INSTRUCTIONS if name in flags)])
-
-
-def _c_library() -> str:
-    """Name and version of the C library, and the processor features that GLIBC_TUNABLES disables."""
-    try:
-        name = os.confstr("CS_GNU_LIBC_VERSION") or ""
-    except (ValueError, OSError):
-        name = " ".join(platform.libc_ver())
-    hidden = [word for word in os.environ.get("GLIBC_TUNABLES", "").split(":") if "hwcap" in word]
-    return " ".join([name, *hidden]).strip()
 
 
 @lru_cache(maxsize=1)

@@ -39,17 +39,13 @@ def control_of(control: str, mj_model: mujoco.MjModel, frames: int, worlds: int,
         # Not the control of the keyframe, which may be nonzero.
         return lambda frame, world: np.zeros(mj_model.nu)
     if control == "random":
-        return _random_control(mj_model, worlds, seed)
+        limited = mj_model.actuator_ctrllimited.astype(bool)
+        low = np.where(limited, mj_model.actuator_ctrlrange[:, 0], -1.0)
+        high = np.where(limited, mj_model.actuator_ctrlrange[:, 1], 1.0)
+        streams = [np.random.default_rng(seed + world) for world in range(worlds)]
+        return lambda frame, world: streams[world].uniform(low, high)
     rows = _control_rows(Path(control))
     return _recorded_control(rows, control, mj_model.nu, frames, worlds)
-
-
-def _random_control(mj_model: mujoco.MjModel, worlds: int, seed: int) -> Control:
-    limited = mj_model.actuator_ctrllimited.astype(bool)
-    low = np.where(limited, mj_model.actuator_ctrlrange[:, 0], -1.0)
-    high = np.where(limited, mj_model.actuator_ctrlrange[:, 1], 1.0)
-    streams = [np.random.default_rng(seed + world) for world in range(worlds)]
-    return lambda frame, world: streams[world].uniform(low, high)
 
 
 def _control_rows(path: Path) -> np.ndarray:

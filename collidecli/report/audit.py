@@ -7,8 +7,8 @@ from functools import partial
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from collidecli.escaping import github_command, markdown_code, markdown_text, printable_values
-from collidecli.report.diff import junit_document, junit_suite, markdown_rows
+from collidecli.escaping import markdown_code, markdown_text, printable_values
+from collidecli.report.findings import Finding, Verdict, markdown_rows, markdown_section
 from collidecli.report.run import world_text
 from collidecli.report.tables import Fitting, Listing, ResultDict, length, listing, name_value_table, percent, stacked
 from collidecli.scene.text_format import count, plural
@@ -23,7 +23,7 @@ CHECKS = {
 MAX_LINES = 20
 
 
-def audit_verdict(result: ResultDict) -> str:
+def audit_words(result: ResultDict) -> str:
     """Whether a motion passes, as one line."""
     if result["passed"]:
         has_limits = any(one["limit"] is not None for one in result["checks"]) or result["limits"]["pairs"]
@@ -93,72 +93,50 @@ def tunnel_lines(result: ResultDict) -> list[str]:
     return [*found, f"and {plural(more, 'more pair')}"] if more else found
 
 
-def stages(result: ResultDict) -> list[tuple[str, list[str]]]:
-    """Name and failures of each check with a limit, or of all against a baseline; one without failures has passed."""
+def findings(result: ResultDict) -> list[Finding]:
+    """Each check with a limit, or all against a baseline, with its failures."""
     found = []
     for one in result["checks"]:
         own = tunnel_lines(result) if one["name"] == "tunnel" else failing_lines(result, one["name"])
-        lines = [one["reason"], *own] if one["failing"] else []
-        found.append((CHECKS[one["name"]], lines))
+        found.append(Finding(CHECKS[one["name"]], [one["reason"], *own] if one["failing"] else []))
     return found
 
-
-# An audit as JUnit XML, Markdown and GitHub annotations.
 
 MOST_ROWS = 20
 
 
-def junit_audit(result: ResultDict, seconds: float) -> bytes:
-    """JUnit XML with a test case per check. seconds: duration of the audit."""
-    return junit_document([junit_suite("collide audit", "collide.audit", stages(printable_values(result)), seconds)])
-
-
-def markdown_audit(result: ResultDict) -> str:
-    """A Markdown section for a step summary."""
+def audit_verdict(result: ResultDict, seconds: float) -> Verdict:
+    """The verdict of collide.audit/1. seconds: duration of the audit."""
     result = printable_values(result)
     checks = [
         [CHECKS[one["name"]], check_limit(one), count(one["pairs"]), length(one["deepest"]), _state(one)]
         for one in result["checks"]
     ]
-    lines = [
-        f"### collide audit: {'passed' if result['passed'] else 'failed'}",
-        "",
-        markdown_text(audit_verdict(result)),
-        "",
-        markdown_text(f"Usable frames: {usable_text(result)}"),
-        "",
-        *markdown_rows(["check", "limit", "pairs", "deepest", "result"], checks),
-    ]
     failing = [one for one in result["pairs"] if one["exceeds"]]
-    if failing:
-        rows = [
-            [
-                markdown_code(one["shape0"]), markdown_code(one["shape1"]), length(one["depth"]), str(one["frame"]),
-                str(one["world"]), count(one["cells_over"]),
-            ]
-            for one in failing[:MOST_ROWS]
-        ]  # fmt: skip
-        lines += ["", *markdown_rows(["shape 0", "shape 1", "deepest", "frame", "world", "frames over"], rows)]
-        more = len(failing) - len(rows)
-        lines += ["", f"and {plural(more, 'more pair')}"] if more else []
-    if result["warnings"]:
-        lines += ["", *(f"- note: {markdown_text(note)}" for note in result["warnings"])]
-    return "\n".join(lines) + "\n"
+    pairs = [
+        [
+            markdown_code(one["shape0"]), markdown_code(one["shape1"]), length(one["depth"]), str(one["frame"]),
+            str(one["world"]), count(one["cells_over"]),
+        ]
+        for one in failing[:MOST_ROWS]
+    ]  # fmt: skip
+    more = len(failing) - len(pairs)
+    markdown = markdown_section(
+        f"collide audit: {'passed' if result['passed'] else 'failed'}",
+        [markdown_text(audit_words(result))],
+        [markdown_text(f"Usable frames: {usable_text(result)}")],
+        markdown_rows(["check", "limit", "pairs", "deepest", "result"], checks),
+        markdown_rows(["shape 0", "shape 1", "deepest", "frame", "world", "frames over"], pairs),
+        [f"and {plural(more, 'more pair')}"] if more else [],
+        [f"- note: {markdown_text(note)}" for note in result["warnings"]],
+    )
+    return Verdict.of("audit", audit_words(result), findings(result), seconds, markdown)
 
 
 def _state(check: ResultDict) -> str:
     if check["failing"]:
         return f"failed: {plural(check['failing'], 'pair')}"
     return "no limit" if check["limit"] is None and check["name"] != "tunnel" else "passed"
-
-
-def github_audit(result: ResultDict) -> list[str]:
-    """Workflow commands of GitHub Actions: an error per failed check, or one notice."""
-    result = printable_values(result)
-    if result["passed"]:
-        return [github_command("notice", "collide audit", audit_verdict(result))]
-    failed = [(name, lines) for name, lines in stages(result) if lines]
-    return [github_command("error", f"collide audit: {name}", "\n".join(lines[:10])) for name, lines in failed]
 
 
 # Terminal tables of an audit.
@@ -168,7 +146,7 @@ MEASURES = ("overlap_volume", "deepest_point")
 
 def audit_table(first: int, result: ResultDict) -> RenderableType:
     """Tables of collide.audit/1: the verdict, the checks and the deepest pairs. first: number of pairs."""
-    parts: list[RenderableType] = [Text(audit_verdict(result), style="bold"), Text(), _summary(result), _checks(result)]
+    parts: list[RenderableType] = [Text(audit_words(result), style="bold"), Text(), _summary(result), _checks(result)]
     if result["pairs"] and first:
         parts.append(Fitting(partial(_pairs, result, first)))
     parts += [Text(f"tunnelling: {line}") for line in tunnel_lines(result)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collidecli.escaping import printable_values
-from collidecli.report.audit import audit_verdict
+from collidecli.report.audit import audit_words
 from collidecli.report.charts import (
     LEAST_OPACITY,
     MAP_COLOUR,
@@ -18,13 +18,22 @@ from collidecli.report.charts import (
     THEMES,
     Canvas,
     along_time,
+    areas_chart,
+    contacts_chart,
+    depth_chart,
+    depths_chart,
     drawing,
     edges_of,
     file_bytes,
+    forces_chart,
     length_unit,
     moment,
     page_svg,
+    pair_depths_chart,
     pair_map,
+    pairs_chart,
+    particles_chart,
+    pressures_chart,
     short_length,
     short_number,
     time_axis,
@@ -39,179 +48,7 @@ if TYPE_CHECKING:
 
 
 WIDE, NARROW = 920, 320
-FILE_WIDTH, FILE_SCALE = 920, 2.0
-
-
-@dataclass(frozen=True)
-class ChartKind:
-    """A kind of chart. function: module and name. words: description. missing: why there is no data; "" if there is."""
-
-    title: str
-    function: tuple[str, str]
-    words: Callable[[ResultDict], str]
-    missing: Callable[[ResultDict], str]
-
-    def draw(self, result: ResultDict, canvas: Canvas) -> Figure:
-        """Draws the chart."""
-        from importlib import import_module
-
-        module, function = self.function
-        return getattr(import_module(f"collidecli.report.{module}"), function)(result, canvas)
-
-
-def _no_contacts(result: ResultDict) -> str:
-    return "" if result["contacts"] else "it has no contacts"
-
-
-def _no_penetration(result: ResultDict) -> str:
-    return "" if result["penetrating"] else "no contact penetrates"
-
-
-def _no_surfaces(result: ResultDict) -> str:
-    surfaces = (result["groups"] or {}).get("surfaces")
-    return "" if surfaces and surfaces["listed"] else "it has no hydroelastic surfaces"
-
-
-def _no_particles(result: ResultDict) -> str:
-    counts = (result["groups"] or {}).get("counts", {})
-    return "" if any(held["rows"] for held in counts.values()) else "it has no contacts of particles"
-
-
-def _of_surfaces(result: ResultDict) -> str:
-    surfaces = result["groups"]["surfaces"]
-    pairs = plural(surfaces["pairs"], "pair")
-    return f"Hydroelastic surfaces of {len(surfaces['listed'])} of {pairs} over {plural(result['frames'], 'frame')}."
-
-
-def _of_particles(result: ResultDict) -> str:
-    words = (f"{count(held['rows'])} {group_words(name)}" for name, held in result["groups"]["counts"].items())
-    return f"Contacts of particles in each of {plural(result['frames'], 'frame')}: {', '.join(words)} in all."
-
-
-def _no_stages(result: ResultDict) -> str:
-    return "" if any(one["seconds"] for one in result["timing"].get("stages", [])) else "it has no timing of stages"
-
-
-def _no_phases(result: ResultDict) -> str:
-    return (
-        ""
-        if result["profile"] is not None or "candidate_count" in result["timing"]
-        else "it has no count of candidates"
-    )
-
-
-def _no_pairs_differ(result: ResultDict) -> str:
-    if result["difference"] is None:
-        return "it needs a baseline; give --against"
-    return "" if result["difference"]["pairs"]["listed"] else "no pair differs"
-
-
-def _no_field_differs(result: ResultDict) -> str:
-    if result["difference"] is None:
-        return "it needs a baseline; give --against"
-    return "" if any(one["histogram"] for one in result["difference"]["fields"]) else "no field differs"
-
-
-def _over_time(result: ResultDict) -> str:
-    most = max(result["series"]["most"], default=0)
-    sums = f"{count(result['contacts'])} in all, {count(most)} at most"
-    return f"Contacts in each of {plural(result['frames'], 'frame')}: {sums}."
-
-
-def _deepest(result: ResultDict) -> str:
-    deepest = result["deepest"]
-    if deepest is None or deepest["distance"] >= 0.0:
-        return "Deepest penetration over time: none."
-    return f"Deepest penetration over time: at most {length(-deepest['distance'])}, in frame {deepest['frame']}."
-
-
-def _of_pairs(result: ResultDict) -> str:
-    listed, pairs = len(result["pairs"]["listed"]), plural(result["pairs"]["count"], "pair")
-    return f"When {listed} of {pairs} touch, over {plural(result['frames'], 'frame')}."
-
-
-def _of_depths(result: ResultDict) -> str:
-    return f"Histogram of the depths of {plural(result['penetrating'], 'contact')}."
-
-
-def _of_stages(result: ResultDict) -> str:
-    stages = result["timing"].get("stages", [])
-    return "Seconds of each stage: " + ", ".join(
-        f"{s['stage']} {seconds(s['seconds'])}" for s in stages if s["seconds"]
-    )
-
-
-KINDS = {
-    "contacts": ChartKind("Contacts over time", ("charts", "contacts_chart"), _over_time, _no_contacts),
-    "depth": ChartKind("Depth over time", ("charts", "depth_chart"), _deepest, _no_penetration),
-    "pairs": ChartKind("Pairs over time", ("charts", "pairs_chart"), _of_pairs, _no_contacts),
-    "pair-depths": ChartKind("Depth of pairs over time", ("charts", "pair_depths_chart"), _of_pairs, _no_penetration),
-    "depths": ChartKind("Depths", ("charts", "depths_chart"), _of_depths, _no_penetration),
-    "areas": ChartKind("Areas over time", ("charts", "areas_chart"), _of_surfaces, _no_surfaces),
-    "forces": ChartKind("Forces over time", ("charts", "forces_chart"), _of_surfaces, _no_surfaces),
-    "pressures": ChartKind("Pressures over time", ("charts", "pressures_chart"), _of_surfaces, _no_surfaces),
-    "particles": ChartKind(
-        "Contacts of particles over time", ("charts", "particles_chart"), _of_particles, _no_particles
-    ),
-    "stages": ChartKind("Stages of the run", ("chart_kinds", "stages_chart"), _of_stages, _no_stages),
-    "phases": ChartKind(
-        "Broad phases", ("chart_kinds", "phases_chart"),
-        lambda _: "Candidates, touching pairs and contacts of each broad phase.", _no_phases,
-    ),
-    "differences": ChartKind(
-        "Differences by pair", ("chart_kinds", "differences_chart"),
-        lambda _: "Contacts missing, extra and changed, by pair of shapes.", _no_pairs_differ,
-    ),
-    "deviations": ChartKind(
-        "Deviations of fields", ("chart_kinds", "deviations_chart"),
-        lambda _: "Number of contacts by field and deviation.", _no_field_differs,
-    ),
-}  # fmt: skip
-
-
-PAGE_KINDS = KINDS | {
-    "audit": ChartKind(
-        "Audit", ("chart_kinds", "audited_chart"),
-        lambda result: f"Greatest depth over time and limits: {audit_verdict(result['audit'])}.",
-        lambda result: "" if result.get("audit") else "it needs an audit; give --audit",
-    ),
-    "labels": ChartKind(
-        "Labels", ("chart_kinds", "labelled_chart"),
-        lambda result: f"When {plural(len(result['labels']['listed']), 'pair')} of labels touch.",
-        lambda result: "" if (result.get("labels") or {}).get("listed") else "it has no labels; give --labels",
-    ),
-    "clearance": ChartKind(
-        "Clearance", ("chart_kinds", "measured_chart"),
-        lambda result: "Least distances over time; the least is "
-        f"{length(result['clearance']['listed'][0]['least_distance'])}.",
-        lambda result: "" if (result.get("clearance") or {}).get("listed") else "it has no distances; give --clearance",
-    ),
-}  # fmt: skip
-"""Kinds of charts of a page: those of `collide plot`, and those of the results of other verbs."""
-
-
-def page_charts(result: ResultDict) -> dict[str, dict[str, str]]:
-    """SVG elements, "wide" and "narrow", by kind of chart, for all kinds with data."""
-    found = {}
-    with drawing():
-        for name, kind in PAGE_KINDS.items():
-            if kind.missing(result):
-                continue
-            found[name] = {}
-            for size, width in (("wide", WIDE), ("narrow", NARROW)):
-                canvas = Canvas(width, PAGE)
-                figure = kind.draw(result, canvas)
-                found[name][size] = page_svg(figure, f"{name}-{size}", kind.words(result), canvas.hovers)
-    return found
-
-
-def chart_file(result: ResultDict, name: str, form: str, theme: str, width: int = FILE_WIDTH) -> bytes:
-    """A chart as a "png" or "svg" file. width: [px] of a page; a PNG has twice as many."""
-    colours, result = THEMES[theme], printable_values(result)
-    with drawing():
-        canvas = Canvas(width, colours)
-        figure = KINDS[name].draw(result, canvas)
-        return file_bytes(figure, form, colours["paper"], FILE_SCALE if form == "png" else 1.0, canvas.hovers)
+FILE_SCALE = 2.0
 
 
 # Chart of an audit: the greatest depth over time, with the limits and the unusable frames.
@@ -255,19 +92,6 @@ def audit_chart(result: ResultDict, canvas: Canvas) -> Figure:
     return figure
 
 
-def audited_chart(result: ResultDict, canvas: Canvas) -> Figure:
-    """The chart of the audit in collide.report/1."""
-    return audit_chart(result["audit"], canvas)
-
-
-def audit_chart_file(result: ResultDict, form: str) -> bytes:
-    """The chart as a "png" or "svg" file. Raises InputError without matplotlib."""
-    with drawing():
-        canvas = Canvas(FILE_WIDTH, THEMES["light"])
-        figure = audit_chart(result, canvas)
-        return file_bytes(figure, form, canvas.colours["paper"], FILE_SCALE if form == "png" else 1.0, canvas.hovers)
-
-
 # Chart of least distances over time.
 
 STYLES = [(colour, line) for line in ("-", "--") for colour in ("accent", "warm", "third")]
@@ -298,19 +122,6 @@ def clearance_chart(result: ResultDict, canvas: Canvas) -> Figure:
         if np.isfinite(least := values[:, n].min(initial=np.inf)):
             canvas.hover(axes, x, axes.get_ylim(), f"{moment(series, result['frames'], n)}: {length(float(least))}")
     return figure
-
-
-def measured_chart(result: ResultDict, canvas: Canvas) -> Figure:
-    """The chart of the distances in collide.report/1."""
-    return clearance_chart(result["clearance"], canvas)
-
-
-def clearance_chart_file(result: ResultDict, form: str, width: int) -> bytes:
-    """The chart as a "png" or "svg" file."""
-    with drawing():
-        canvas = Canvas(width, THEMES["light"])
-        figure = clearance_chart(printable_values(result), canvas)
-        return file_bytes(figure, form, canvas.colours["paper"], FILE_SCALE if form == "png" else 1.0, canvas.hovers)
 
 
 # Charts of collide.report/1 about costs and differences: stages, broad phases, differences from a baseline.
@@ -488,14 +299,174 @@ def _texts(pair: ResultDict) -> list[str]:
     return ["touching" if share == 1.0 else f"touching in {percent(share)}" for share in pair["contacts_per_frame"]]
 
 
-def labelled_chart(result: ResultDict, canvas: Canvas) -> Figure:
-    """The chart of the labels in collide.report/1."""
-    return label_chart(result["labels"], canvas)
+# Kinds of charts, of a page and as files.
 
 
-def label_chart_file(result: ResultDict, form: str) -> bytes:
-    """The chart as a "png" or "svg" file. Raises InputError without matplotlib."""
+@dataclass(frozen=True)
+class ChartKind:
+    """A kind of chart. draw: makes its figure. words: description. missing: why there is no data; "" if there is."""
+
+    title: str
+    draw: Callable[[ResultDict, Canvas], Figure]
+    words: Callable[[ResultDict], str]
+    missing: Callable[[ResultDict], str]
+
+
+def _no_contacts(result: ResultDict) -> str:
+    return "" if result["contacts"] else "it has no contacts"
+
+
+def _no_penetration(result: ResultDict) -> str:
+    return "" if result["penetrating"] else "no contact penetrates"
+
+
+def _no_surfaces(result: ResultDict) -> str:
+    surfaces = (result["groups"] or {}).get("surfaces")
+    return "" if surfaces and surfaces["listed"] else "it has no hydroelastic surfaces"
+
+
+def _no_particles(result: ResultDict) -> str:
+    counts = (result["groups"] or {}).get("counts", {})
+    return "" if any(held["rows"] for held in counts.values()) else "it has no contacts of particles"
+
+
+def _no_phases(result: ResultDict) -> str:
+    has_phases = result["profile"] is not None or "candidate_count" in result["timing"]
+    return "" if has_phases else "it has no count of candidates"
+
+
+def _no_difference(result: ResultDict, rows: Callable[[ResultDict], Iterable[object]], words: str) -> str:
+    """rows: of collide.diff/1, of which one at least has data."""
+    if result["difference"] is None:
+        return "it needs a baseline; give --against"
+    return "" if any(rows(result["difference"])) else words
+
+
+def _of_surfaces(result: ResultDict) -> str:
+    surfaces = result["groups"]["surfaces"]
+    pairs = plural(surfaces["pairs"], "pair")
+    return f"Hydroelastic surfaces of {len(surfaces['listed'])} of {pairs} over {plural(result['frames'], 'frame')}."
+
+
+def _of_particles(result: ResultDict) -> str:
+    words = (f"{count(held['rows'])} {group_words(name)}" for name, held in result["groups"]["counts"].items())
+    return f"Contacts of particles in each of {plural(result['frames'], 'frame')}: {', '.join(words)} in all."
+
+
+def _over_time(result: ResultDict) -> str:
+    most = max(result["series"]["most"], default=0)
+    sums = f"{count(result['contacts'])} in all, {count(most)} at most"
+    return f"Contacts in each of {plural(result['frames'], 'frame')}: {sums}."
+
+
+def _deepest(result: ResultDict) -> str:
+    deepest = result["deepest"]
+    if deepest is None or deepest["distance"] >= 0.0:
+        return "Deepest penetration over time: none."
+    return f"Deepest penetration over time: at most {length(-deepest['distance'])}, in frame {deepest['frame']}."
+
+
+def _of_pairs(result: ResultDict) -> str:
+    listed, pairs = len(result["pairs"]["listed"]), plural(result["pairs"]["count"], "pair")
+    return f"When {listed} of {pairs} touch, over {plural(result['frames'], 'frame')}."
+
+
+def _timed(result: ResultDict) -> list[ResultDict]:
+    """The stages that took time."""
+    return [one for one in result["timing"].get("stages", []) if one["seconds"]]
+
+
+KINDS = {
+    "contacts": ChartKind("Contacts over time", contacts_chart, _over_time, _no_contacts),
+    "depth": ChartKind("Depth over time", depth_chart, _deepest, _no_penetration),
+    "pairs": ChartKind("Pairs over time", pairs_chart, _of_pairs, _no_contacts),
+    "pair-depths": ChartKind("Depth of pairs over time", pair_depths_chart, _of_pairs, _no_penetration),
+    "depths": ChartKind(
+        "Depths",
+        depths_chart,
+        lambda result: f"Histogram of the depths of {plural(result['penetrating'], 'contact')}.",
+        _no_penetration,
+    ),
+    "areas": ChartKind("Areas over time", areas_chart, _of_surfaces, _no_surfaces),
+    "forces": ChartKind("Forces over time", forces_chart, _of_surfaces, _no_surfaces),
+    "pressures": ChartKind("Pressures over time", pressures_chart, _of_surfaces, _no_surfaces),
+    "particles": ChartKind("Contacts of particles over time", particles_chart, _of_particles, _no_particles),
+    "stages": ChartKind(
+        "Stages of the run",
+        stages_chart,
+        lambda result: (
+            "Seconds of each stage: " + ", ".join(f"{one['stage']} {seconds(one['seconds'])}" for one in _timed(result))
+        ),
+        lambda result: "" if _timed(result) else "it has no timing of stages",
+    ),
+    "phases": ChartKind(
+        "Broad phases",
+        phases_chart,
+        lambda _: "Candidates, touching pairs and contacts of each broad phase.",
+        _no_phases,
+    ),
+    "differences": ChartKind(
+        "Differences by pair",
+        differences_chart,
+        lambda _: "Contacts missing, extra and changed, by pair of shapes.",
+        lambda result: _no_difference(result, lambda found: found["pairs"]["listed"], "no pair differs"),
+    ),
+    "deviations": ChartKind(
+        "Deviations of fields",
+        deviations_chart,
+        lambda _: "Number of contacts by field and deviation.",
+        lambda result: _no_difference(
+            result, lambda found: (one["histogram"] for one in found["fields"]), "no field differs"
+        ),
+    ),
+}
+PAGE_KINDS = KINDS | {
+    "audit": ChartKind(
+        "Audit",
+        lambda result, canvas: audit_chart(result["audit"], canvas),
+        lambda result: f"Greatest depth over time and limits: {audit_words(result['audit'])}.",
+        lambda result: "" if result.get("audit") else "it needs an audit; give --audit",
+    ),
+    "labels": ChartKind(
+        "Labels",
+        lambda result, canvas: label_chart(result["labels"], canvas),
+        lambda result: f"When {plural(len(result['labels']['listed']), 'pair')} of labels touch.",
+        lambda result: "" if (result.get("labels") or {}).get("listed") else "it has no labels; give --labels",
+    ),
+    "clearance": ChartKind(
+        "Clearance",
+        lambda result, canvas: clearance_chart(result["clearance"], canvas),
+        lambda result: (
+            f"Least distances over time; the least is {length(result['clearance']['listed'][0]['least_distance'])}."
+        ),
+        lambda result: "" if (result.get("clearance") or {}).get("listed") else "it has no distances; give --clearance",
+    ),
+}
+"""Kinds of charts of a page: those of `collide plot`, and those of the results of other verbs."""
+
+
+def page_charts(result: ResultDict) -> dict[str, dict[str, str]]:
+    """SVG elements, "wide" and "narrow", by kind of chart, for all kinds with data."""
+    found = {}
     with drawing():
-        canvas = Canvas(FILE_WIDTH, THEMES["light"])
-        figure = label_chart(result, canvas)
-        return file_bytes(figure, form, canvas.colours["paper"], FILE_SCALE if form == "png" else 1.0, canvas.hovers)
+        for name, kind in PAGE_KINDS.items():
+            if kind.missing(result):
+                continue
+            found[name] = {}
+            for size, width in (("wide", WIDE), ("narrow", NARROW)):
+                canvas = Canvas(width, PAGE)
+                figure = kind.draw(result, canvas)
+                found[name][size] = page_svg(figure, f"{name}-{size}", kind.words(result), canvas.hovers)
+    return found
+
+
+def chart_file(result: ResultDict, name: str, form: str, theme: str = "light", width: int = WIDE) -> bytes:
+    """A chart as a "png" or "svg" file. result: of collide.report/1, or its part for a chart of another verb's result.
+
+    width: [px] of a page; a PNG has twice as many. Raises InputError without matplotlib.
+    """
+    colours = THEMES[theme]
+    with drawing():
+        canvas = Canvas(width, colours)
+        figure = PAGE_KINDS[name].draw(printable_values(result), canvas)
+        return file_bytes(figure, form, colours["paper"], FILE_SCALE if form == "png" else 1.0, canvas.hovers)

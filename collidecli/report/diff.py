@@ -1,15 +1,15 @@
-"""A comparison of two contact sets as JUnit XML, Markdown and GitHub annotations."""
+"""Comparisons of contact sets: verdicts and terminal tables, and the tables of several inputs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from xml.etree import ElementTree
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from collidecli.escaping import github_command, markdown_code, markdown_text, printable_values
+from collidecli.escaping import markdown_code, markdown_text, printable_values
+from collidecli.report.findings import Finding, Suite, Verdict, markdown_rows, markdown_section
 from collidecli.report.tables import (
     KINDS,
     Fitting,
@@ -33,22 +33,17 @@ from collidecli.report.tables import (
 from collidecli.scene.tables import GROUPS_BY_NAME, group_words
 from collidecli.scene.text_format import count, plural
 
-MAX_ANNOTATIONS = 5
-"""GitHub shows at most ten annotations of a step; the rest is left to other commands of the step."""
 MAX_CELL_LENGTH = 100
 
 
-def stages(result: ResultDict) -> list[tuple[str, list[str]]]:
-    """Name and failures of each stage of the comparison; a stage without failures has passed."""
+def findings(result: ResultDict) -> list[Finding]:
+    """The stages of the comparison, with their failures."""
     contacts, worlds = result["contacts"], result["worlds"]
     of = contacts["what"]
-    found: list[tuple[str, list[str]]] = [
-        ("model", [model_line(one) for one in result["model"]["listed"]]),
-        ("frames", frame_lines(result)),
-        (
-            "worlds",
-            [f"{worlds['a']} in A and {worlds['b']} in B"] if worlds["a"] != worlds["b"] else [],
-        ),
+    found = [
+        Finding("model", [model_line(one) for one in result["model"]["listed"]]),
+        Finding("frames", frame_lines(result)),
+        Finding("worlds", [f"{worlds['a']} in A and {worlds['b']} in B"] if worlds["a"] != worlds["b"] else []),
     ]
     for kind in KINDS:
         over = contacts[kind] > contacts["allowed"][kind]
@@ -61,95 +56,54 @@ def stages(result: ResultDict) -> list[tuple[str, list[str]]]:
                 for f in result["fields"]
                 if f["changed"]
             ]
-        found.append((f"{of} {kind}", lines))
+        found.append(Finding(f"{of} {kind}", lines))
     for group in result["groups"]:
         over = any(group[kind] > group["allowed"][kind] for kind in KINDS)
-        found.append((group_words(group["name"]), group_lines({"groups": [group]}) if over else []))
+        found.append(Finding(group_words(group["name"]), group_lines({"groups": [group]}) if over else []))
     return found
 
 
-def junit_xml(result: ResultDict, seconds: float) -> bytes:
-    """JUnit XML with a test case per stage. seconds: duration of the comparison."""
-    return junit_document([junit_suite("collide diff", "collide.diff", stages(printable_values(result)), seconds)])
-
-
-def junit_suite(
-    name: str, classname: str, cases: list[tuple[str, list[str]]], seconds: float, kind: str = "failure"
-) -> ElementTree.Element:
-    """A suite with a test case per stage. kind: "failure", or "error" if the comparison was not possible."""
-    failed = sum(bool(lines) for _, lines in cases)
-    totals = {"failures": "0", "errors": "0", f"{kind}s": str(failed)}
-    suite = ElementTree.Element(
-        "testsuite", {"name": name, "skipped": "0", "tests": str(len(cases)), **totals, "time": f"{seconds:.3f}"}
-    )
-    for case_name, lines in cases:
-        case = ElementTree.SubElement(suite, "testcase", {"classname": classname, "name": case_name, "time": "0"})
-        if lines:
-            failure = ElementTree.SubElement(case, kind, {"message": lines[0], "type": "difference"})
-            failure.text = "\n".join(lines)
-    return suite
-
-
-def junit_document(suites: list[ElementTree.Element]) -> bytes:
-    """JUnit XML of suites, with their totals."""
-    totals = {name: str(sum(int(suite.attrib[name]) for suite in suites)) for name in ("tests", "failures", "errors")}
-    seconds = sum(float(suite.attrib["time"]) for suite in suites)
-    root = ElementTree.Element("testsuites", {**totals, "time": f"{seconds:.3f}"})
-    root.extend(suites)
-    ElementTree.indent(root)
-    return ElementTree.tostring(root, "utf-8", xml_declaration=True) + b"\n"
+def diff_verdict(result: ResultDict, seconds: float) -> Verdict:
+    """The verdict of collide.diff/1. seconds: duration of the comparison."""
+    result = printable_values(result)
+    return Verdict.of("diff", verdict(result), findings(result), seconds, markdown(result))
 
 
 def markdown(result: ResultDict, title: str = "collide diff") -> str:
     """A Markdown section for a step summary."""
     result = printable_values(result)
-    contacts = result["contacts"]
-    lines = [
-        f"### {_cell(title)}: {'equal' if result['equal'] else 'different'}",
-        "",
-        _cell(verdict(result), most=1000),
-        "",
-        *markdown_rows(
-            ["", "A", "B"], [[name, *_sides(result, name)] for name in ("file", "frames", "worlds", "contacts")]
-        ),
-    ]
+    contacts, pairs = result["contacts"], result["pairs"]["listed"]
+    sides = [[name, *_sides(result, name)] for name in ("file", "frames", "worlds", "contacts")]
     wrong = [model_line(one) for one in result["model"]["listed"]] + frame_lines(result)
-    if wrong:
-        lines += ["", *(f"- {_cell(line, most=300)}" for line in wrong)]
-    if result["pairs"]["listed"]:
-        rows = [
-            [_code(p["shape0"]), _code(p["shape1"]), *(count(p[kind]) for kind in KINDS), cell_text(p["first"])]
-            for p in result["pairs"]["listed"]
-        ]
-        lines += ["", *markdown_rows(["shape 0", "shape 1", *KINDS, "first in"], rows)]
-        more = result["pairs"]["differing"] - len(rows)
-        lines += ["", f"and {plural(more, 'more pair')}"] if more else []
-    fields = [one for one in result["fields"] if one["differing"]]
-    if fields:
-        rows = [
-            [f["name"], count(f["differing"]), count(f["changed"]), deviation(f["largest"], f["unit"])] for f in fields
-        ]
-        lines += ["", *markdown_rows(["field", "differ", "beyond tolerance", "largest"], rows)]
-    if differing := group_lines(result):
-        lines += ["", *(f"- {_cell(line.strip(), most=300)}" for line in differing)]
-    if contacts["ignored_shallow"]:
-        ignored = plural(contacts["ignored_shallow"], "contact")
-        lines += ["", f"Ignored: {ignored} within --ignore-shallow of the gap."]
-    if at_limit := at_limit_text(result):
-        lines += ["", f"At the limit, not counted: {at_limit} within the tolerance of the pair's gap."]
-    if result["notes"]:
-        lines += ["", *(f"- note: {_cell(note, most=300)}" for note in result["notes"])]
-    return "\n".join(lines) + "\n"
+    of_pairs = [
+        [_code(p["shape0"]), _code(p["shape1"]), *(count(p[kind]) for kind in KINDS), cell_text(p["first"])]
+        for p in pairs
+    ]
+    more = result["pairs"]["differing"] - len(pairs)
+    fields = [
+        [f["name"], count(f["differing"]), count(f["changed"]), deviation(f["largest"], f["unit"])]
+        for f in result["fields"]
+        if f["differing"]
+    ]
+    ignored, at_limit = contacts["ignored_shallow"], at_limit_text(result)
+    return markdown_section(
+        f"{_cell(title)}: {'equal' if result['equal'] else 'different'}",
+        [_cell(verdict(result), most=1000)],
+        markdown_rows(["", "A", "B"], sides),
+        [f"- {_cell(line, most=300)}" for line in wrong],
+        markdown_rows(["shape 0", "shape 1", *KINDS, "first in"], of_pairs),
+        [f"and {plural(more, 'more pair')}"] if pairs and more else [],
+        markdown_rows(["field", "differ", "beyond tolerance", "largest"], fields),
+        [f"- {_cell(line.strip(), most=300)}" for line in group_lines(result)],
+        [f"Ignored: {plural(ignored, 'contact')} within --ignore-shallow of the gap."] if ignored else [],
+        [f"At the limit, not counted: {at_limit} within the tolerance of the pair's gap."] if at_limit else [],
+        [f"- note: {_cell(note, most=300)}" for note in result["notes"]],
+    )
 
 
 def _sides(result: ResultDict, name: str) -> list[str]:
     values = [result[side][name] for side in ("a", "b")]
     return [_code(value) if isinstance(value, str) else count(value) for value in values]
-
-
-def markdown_rows(head: list[str], rows: Iterable[list[str]]) -> list[str]:
-    """The lines of a Markdown table, of cells in Markdown."""
-    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
 
 
 def _cell(text: str, most: int = MAX_CELL_LENGTH) -> str:
@@ -158,19 +112,6 @@ def _cell(text: str, most: int = MAX_CELL_LENGTH) -> str:
 
 def _code(text: str) -> str:
     return markdown_code(text if len(text) <= MAX_CELL_LENGTH else "..." + text[3 - MAX_CELL_LENGTH :])
-
-
-def github_annotations(result: ResultDict) -> list[str]:
-    """Workflow commands of GitHub Actions: an error per failed stage, or one notice."""
-    result = printable_values(result)
-    if result["equal"]:
-        return [github_command("notice", "collide diff", verdict(result))]
-    failed = [(name, lines) for name, lines in stages(result) if lines]
-    found = [github_command("error", f"collide diff: {name}", "\n".join(lines[:10])) for name, lines in failed]
-    if len(found) > MAX_ANNOTATIONS:
-        rest = ", ".join(name for name, _ in failed[MAX_ANNOTATIONS - 1 :])
-        found = [*found[: MAX_ANNOTATIONS - 1], github_command("error", "collide diff", f"and more: {rest}")]
-    return found
 
 
 # Terminal tables of the results of several inputs: a row per input.
@@ -267,10 +208,10 @@ def diff_list_table(result: ResultDict) -> RenderableType:
         ("reasons", "left", lambda one: ", ".join(one["reasons"])),
     ]
     table = _table(result, "contact set", columns, lambda one: "equal" if one["equal"] else "different")
-    return Group(table, Text(diff_list_verdict(result), style="bold"))
+    return Group(table, Text(diff_list_words(result), style="bold"))
 
 
-def diff_list_verdict(result: ResultDict) -> str:
+def diff_list_words(result: ResultDict) -> str:
     """Numbers of equal, different and unmatched contact sets of two folders, as one line."""
     counts = result["counts"]
     equal = sum(bool(item["result"] and item["result"]["equal"]) for item in result["items"])
@@ -347,39 +288,38 @@ def _size(value: object) -> str:
     return count(value if isinstance(value, int) else len(value))  # type: ignore[arg-type]
 
 
-# Comparisons of the contact sets of two folders as JUnit XML, Markdown and GitHub annotations.
+# Comparisons of the contact sets of two folders.
 
 MAX_SECTIONS = 20
 """Number of different contact sets that have a section in Markdown: GitHub shows a summary of up to 1 MiB."""
 
 
-def junit_list(result: ResultDict, seconds: Mapping[str, float]) -> bytes:
-    """JUnit XML with a suite per contact set. seconds: duration of each comparison by the name of its input."""
-    suites = []
-    for item in printable_values(result)["items"]:
-        name = item["input"]
-        kind, case = ("error", "comparison") if item["error"] else ("failure", "in both folders")
-        cases = stages(item["result"]) if item["result"] else [(case, [state_text(item)])]
-        suites.append(junit_suite(f"collide diff: {name}", name, cases, seconds.get(name, 0.0), kind))
-    return junit_document(suites)
-
-
-def markdown_list(result: ResultDict) -> str:
-    """Markdown for a step summary: a row per contact set, and a section for each of the first different ones."""
+def diff_list_verdict(result: ResultDict, seconds: Mapping[str, float]) -> Verdict:
+    """The verdict of collide.diff_list/1, with a suite per contact set. seconds: durations by the names of inputs."""
     result = printable_values(result)
+    suites, failures = [], []
+    for item in result["items"]:
+        name, found = item["input"], item["result"]
+        kind, case = ("error", "comparison") if item["error"] else ("failure", "in both folders")
+        of_item = findings(found) if found else [Finding(case, [state_text(item)])]
+        suites.append(Suite(f"collide diff: {name}", name, of_item, seconds.get(name, 0.0), kind))
+        if found is None or not found["equal"]:
+            failures.append((name, verdict(found) if found else state_text(item)))
+    return Verdict("diff", diff_list_words(result), suites, failures, _markdown_list(result, bool(failures)))
+
+
+def _markdown_list(result: ResultDict, is_different: bool) -> str:
+    """A row per contact set, and a section for each of the first different ones."""
     different = [item for item in result["items"] if item["result"] and not item["result"]["equal"]]
-    lines = [
-        f"### collide diff: {'different' if _is_different(result) else 'equal'}",
-        "",
-        markdown_text(diff_list_verdict(result)),
-        "",
-        *markdown_rows(["contact set", "result", *KINDS], [_row(item) for item in result["items"]]),
-        "",
-    ]
+    head = markdown_section(
+        f"collide diff: {'different' if is_different else 'equal'}",
+        [markdown_text(diff_list_words(result))],
+        markdown_rows(["contact set", "result", *KINDS], [_row(item) for item in result["items"]]),
+    )
     sections = [markdown(item["result"], item["input"]) for item in different[:MAX_SECTIONS]]
     more = len(different) - len(sections)
     rest = [f"and {plural(more, 'more different contact set')}\n"] if more else []
-    return "\n".join(["\n".join(lines), *sections, *rest])
+    return "\n".join([head, *sections, *rest])
 
 
 def _row(item: ResultDict) -> list[str]:
@@ -388,27 +328,6 @@ def _row(item: ResultDict) -> list[str]:
         return [markdown_code(item["input"]), markdown_text(state_text(item)), *[""] * len(KINDS)]
     numbers = [count(found["contacts"][kind]) for kind in KINDS]
     return [markdown_code(item["input"]), "equal" if found["equal"] else "different", *numbers]
-
-
-def _is_different(result: ResultDict) -> bool:
-    return any(item["result"] is None or not item["result"]["equal"] for item in result["items"])
-
-
-def github_list(result: ResultDict) -> list[str]:
-    """Workflow commands of GitHub Actions: an error per contact set that differs or fails, or one notice."""
-    result = printable_values(result)
-    if not _is_different(result):
-        return [github_command("notice", "collide diff", diff_list_verdict(result))]
-    errors = [
-        (item["input"], verdict(item["result"]) if item["result"] else state_text(item))
-        for item in result["items"]
-        if item["result"] is None or not item["result"]["equal"]
-    ]
-    found = [github_command("error", f"collide diff: {name}", text) for name, text in errors]
-    if len(found) > MAX_ANNOTATIONS:
-        rest = ", ".join(name for name, _ in errors[MAX_ANNOTATIONS - 1 :])
-        found = [*found[: MAX_ANNOTATIONS - 1], github_command("error", "collide diff", f"and more: {rest}")]
-    return found
 
 
 # Terminal tables of a comparison of two contact sets.

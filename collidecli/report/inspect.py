@@ -84,7 +84,9 @@ def _particle_rows(objects: list[ResultDict]) -> list[tuple[str, str]]:
 
 def _whole_scene(result: ResultDict, limit: int | None) -> RenderableType:
     shapes, bodies = result["shapes"], result["bodies"]
-    pairs = result["allowed_pair_count"]
+    pairs, allowed = result["allowed_pair_count"], "too many shapes to count their pairs; --pairs lists them"
+    if pairs is not None:
+        allowed = f"{count(pairs)} of {plural(result['pair_count'], 'pair')} of shapes"
     rows = [
         ("scene", result["file"]),
         ("shapes", f"{count(len(shapes))}: {shape_counts(result['shape_types'])}" if shapes else "none"),
@@ -94,7 +96,7 @@ def _whole_scene(result: ResultDict, limit: int | None) -> RenderableType:
         ("motion", _span(result["motion"], "frame") if result["motion"]["frames"] > 1 else "none: one resting pose"),
         ("up axis", result["up_axis"]),
         ("gap rule", result["gap_rule"]),
-        ("may touch", _allowed_text(pairs, result)),
+        ("may touch", allowed),
     ]
     rows += [("excluded", f"{plural(number, 'pair')}: {rule}") for rule, number in result["excluded_pairs"].items()]
     if result["forced_pair_count"]:
@@ -108,13 +110,6 @@ def _whole_scene(result: ResultDict, limit: int | None) -> RenderableType:
         if shapes
         else name_value_table(rows)
     )
-
-
-def _allowed_text(pairs: int | None, result: ResultDict) -> str:
-    """How many of all pairs may touch, as text."""
-    if pairs is None:
-        return "too many shapes to count their pairs; --pairs lists them"
-    return f"{count(pairs)} of {plural(result['pair_count'], 'pair')} of shapes"
 
 
 def _shape_table(result: ResultDict, limit: int | None, narrow: int) -> Listing:
@@ -138,7 +133,15 @@ def _shape_table(result: ResultDict, limit: int | None, narrow: int) -> Listing:
     if len({s["material"]["friction"] for s in shapes}) > 1:
         columns.append(("friction", "right", lambda s: f"{s['material']['friction']:.4g}"))
     if any(s.get("repairs") for s in shapes):
-        columns.append(("repaired", "left", _repairs_text))
+        columns.append(
+            (
+                "repaired",
+                "left",
+                lambda shape: ", ".join(
+                    f"{number} {name.replace('_', ' ')}" for name, number in shape.get("repairs", {}).items()
+                ),
+            )
+        )
     if any(s["filter"] for s in shapes):
         columns.append(("filter", "left", lambda s: ", ".join(s["filter"])))
     table = listing(*(column[:2] for column in columns))
@@ -160,11 +163,6 @@ def _stiffness_text(shape: ResultDict) -> str:
         return "by option"
     # An infinite stiffness is a text in the result.
     return "rigid" if isinstance(stiffness, str) or stiffness == float("inf") else f"{stiffness:.4g}"
-
-
-def _repairs_text(shape: ResultDict) -> str:
-    """Counts of the repairs of a mesh, as text."""
-    return ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in shape.get("repairs", {}).items())
 
 
 def _size_text(shape: ResultDict) -> str:
@@ -246,7 +244,10 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
         ("options", ", ".join(f"{name} {value}" for name, value in changed.items()) or "at their defaults"),
         ("contacts", contact_text(result)),
         ("deepest", deepest_text(result["deepest"])),
-        *((group_words(name), _group_text(held)) for name, held in result["groups"].items()),
+        *(
+            (group_words(name), f"{plural(held['rows'], 'row')} in {plural(held['cells'], 'cell')}")
+            for name, held in result["groups"].items()
+        ),
         ("content", result["content_sha256"]),
     ]
     parts: list[RenderableType] = [name_value_table(rows)]
@@ -262,7 +263,11 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
         parts.append(_ranges_table(result["optional_columns"]))
     parts += [_ranges_table(held["columns"], name) for name, held in result["groups"].items() if held["rows"]]
     if result["timing"].get("stages"):
-        parts.append(_timing_table(result["timing"]))
+        table = listing(("stage", "left"), ("time", "right"), ("calls", "right"))
+        for stage in result["timing"]["stages"]:
+            if stage["calls"]:
+                table.add_row(stage["stage"].replace("_", " "), seconds(stage["seconds"]), count(stage["calls"]))
+        parts.append(table)
     return Group(*parts)
 
 
@@ -310,10 +315,6 @@ def _episode_table(episodes: Sequence[ResultDict], limit: int | None) -> Table:
     return table
 
 
-def _group_text(held: ResultDict) -> str:
-    return f"{plural(held['rows'], 'row')} in {plural(held['cells'], 'cell')}"
-
-
 def _ranges_table(ranges: ResultDict, group: str = "") -> Table:
     table = listing(
         (f"column of {group_words(group)}" if group else "column", "left"), ("least", "left"), ("most", "left")
@@ -322,14 +323,6 @@ def _ranges_table(ranges: ResultDict, group: str = "") -> Table:
     for name, ends in ranges.items():
         unit = f" [{units[name]}]" if units.get(name) else ""
         table.add_row(name + unit, *(" ".join(f"{x:.4g}" for x in end) or "-" for end in (ends["least"], ends["most"])))
-    return table
-
-
-def _timing_table(timing: ResultDict) -> Table:
-    table = listing(("stage", "left"), ("time", "right"), ("calls", "right"))
-    for stage in timing["stages"]:
-        if stage["calls"]:
-            table.add_row(stage["stage"].replace("_", " "), seconds(stage["seconds"]), count(stage["calls"]))
     return table
 
 

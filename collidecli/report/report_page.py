@@ -10,7 +10,7 @@ from typing import Any
 
 from collidecli.errors import InputError
 from collidecli.escaping import printable_values
-from collidecli.report.audit import CHECKS, audit_verdict, check_limit, stages, usable_text
+from collidecli.report.audit import CHECKS, audit_words, check_limit, findings, usable_text
 from collidecli.report.chart_kinds import BEFORE, page_charts, phases_of
 from collidecli.report.charts import moment, time_axis
 from collidecli.report.tables import (
@@ -71,12 +71,12 @@ def motion_sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[
 
 def _audit(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
     """Depth over time with limits and the mask, the checks, the findings and the deepest pairs of collide.audit/1."""
-    lead = f"{audit_verdict(found).capitalize()}. Usable frames: {usable_text(found)}; the others are shaded."
+    lead = f"{audit_words(found).capitalize()}. Usable frames: {usable_text(found)}; the others are shaded."
     checks = [
         (CHECKS[one["name"]], check_limit(one), count(one["pairs"]), length(one["deepest"]), count(one["failing"]))
         for one in found["checks"]
     ]
-    findings = [line for _, lines in stages(found) for line in lines]
+    failures = [line for one in findings(found) for line in one.lines]
     more = len(found["pairs"]) - MAX_PAIRS
     pairs = table(
         "Deepest pairs",
@@ -92,7 +92,7 @@ def _audit(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
     )  # fmt: skip
     parts = [part(chart="audit" if "audit" in charts else "")]
     parts.append(part(table=table("Checks", "check,limit>,pairs>,deepest>,failing>", checks)))
-    parts += [part(heading="Findings", lines=findings)] if findings else []
+    parts += [part(heading="Findings", lines=failures)] if failures else []
     parts += [part(heading="Deepest pairs", table=pairs)] if found["pairs"] else []
     return section("audit", "Audit", *parts, lead=lead)
 
@@ -190,7 +190,7 @@ def headlines(result: ResultDict) -> list[dict[str, str]]:
     if (difference := result["difference"]) is not None:
         found.append(_headline(verdict(difference), difference["equal"], "difference", "Differences"))
     if (audit := result.get("audit")) is not None:
-        found.append(_headline(f"audit {audit_verdict(audit)}", audit["passed"], "audit", "Audit"))
+        found.append(_headline(f"audit {audit_words(audit)}", audit["passed"], "audit", "Audit"))
     return found
 
 
@@ -229,7 +229,16 @@ def sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, An
     if "contacts" in charts:
         parts = [part(chart="contacts")]
         parts += [part(chart="depth", heading="Deepest penetration")] if "depth" in charts else []
-        found.append(section("time", "Over time", *parts, lead=_bins(result["series"], result)))
+        per_bin = result["series"]["frames_per_bin"]
+        of = f" of all {count(result['worlds'])} worlds together" if result["worlds"] > 1 else ""
+        binned = (
+            f", {per_bin} frames per point: the line is their mean, the band ends at their maximum"
+            if per_bin > 1
+            else ""
+        )
+        found.append(
+            section("time", "Over time", *parts, lead=f"Contacts in a frame{of}{binned}." if of or binned else "")
+        )
         found.append(_pairs(result, charts))
     if "depths" in charts:
         below = result["contacts"] - result["penetrating"]
@@ -292,15 +301,6 @@ def _between_frames(result: ResultDict) -> list[dict[str, Any]]:
     columns = "pair,begin>,end>,least distance>,in frames" + (",world>" if _names_worlds(result) else "")
     parts = [part(table=table("Touches between frames", columns, rows))] if rows else []
     return [section("between", "Between frames", *parts, lead=lead)]
-
-
-def _bins(series: ResultDict, result: ResultDict) -> str:
-    per_bin = series["frames_per_bin"]
-    of = f" of all {count(result['worlds'])} worlds together" if result["worlds"] > 1 else ""
-    binned = (
-        f", {per_bin} frames per point: the line is their mean, the band ends at their maximum" if per_bin > 1 else ""
-    )
-    return f"Contacts in a frame{of}{binned}." if of or binned else ""
 
 
 def _pairs(result: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:

@@ -299,14 +299,12 @@ def cache_table(result: ResultDict) -> RenderableType:
     table = listing(("key", "left"), ("kind", "left"), ("last used, UTC", "right"), ("size", "right"))
     for entry in entries:
         table.add_row(
-            entry["key"][:KEY_DIGITS], KIND_NAMES[entry["kind"]], _minute(entry["used"]), memory(entry["bytes"])
+            entry["key"][:KEY_DIGITS],
+            KIND_NAMES[entry["kind"]],
+            entry["used"][:16].replace("T", " "),
+            memory(entry["bytes"]),
         )
     return Group(table, line)
-
-
-def _minute(time: str) -> str:
-    """An ISO 8601 time in UTC to the minute, without the letter T."""
-    return time[:16].replace("T", " ")
 
 
 def _entry_counts(entries: Sequence[ResultDict]) -> str:
@@ -607,29 +605,20 @@ def profile_table(result: ResultDict) -> RenderableType:
     if result["threads"] > 1:
         rows.append(("times", "summed over threads; frames/s from wall-clock time"))
     rows += [(f"no {phase['name']}", phase["skipped"]) for phase in result["phases"] if phase["skipped"]]
-    ending = [("contacts", _verdict(result, run)), ("advice", result["advice"])]
+    identical = f"bit-identical from {', '.join(phase['name'] for phase in run)}"
+    if not result["identical"]:
+        identical = "DIFFER between broad phases: this is a bug of collide, please report it"
+    ending = [("contacts", identical), ("advice", result["advice"])]
     devices = result.get("devices") or []
     for index, each in enumerate(devices):
-        ending.append(("" if index else "devices", _device_text(each)))
+        time = f"{each['device']} ({each['name']}): {seconds(each['wall_seconds'])} with {each['fastest']}"
+        rates = f"{rate(each['frames_per_second'])} frames/s, {plural(each['contacts'], 'contact')}"
+        ending.append(("" if index else "devices", f"{time}, {rates}"))
     if devices:
         ending.append(("", result["device_advice"]))
     files = (("written", "output"), ("", "json_output"), ("trace", "trace"))
     ending += [(name, result[key]) for name, key in files if result.get(key)]
     return Group(name_value_table(rows), Fitting(partial(_side_by_side, result, run)), name_value_table(ending))
-
-
-def _device_text(device: ResultDict) -> str:
-    """A device's wall-clock time and contacts with its fastest broad phase."""
-    return (
-        f"{device['device']} ({device['name']}): {seconds(device['wall_seconds'])} with {device['fastest']}, "
-        f"{rate(device['frames_per_second'])} frames/s, {plural(device['contacts'], 'contact')}"
-    )
-
-
-def _verdict(result: ResultDict, run: list[ResultDict]) -> str:
-    if not result["identical"]:
-        return "DIFFER between broad phases: this is a bug of collide, please report it"
-    return f"bit-identical from {', '.join(phase['name'] for phase in run)}"
 
 
 def _side_by_side(result: ResultDict, run: list[ResultDict], narrow: int) -> Listing:
@@ -669,11 +658,12 @@ WARNINGS_SHOWN = 10
 
 def state_table(result: ResultDict) -> RenderableType:
     """Table of collide.batch/1: counts, and the first failures with their messages."""
+    failed = result["failed"]
     rows = [
         ("folder", result["folder"]),
         ("episodes", f"{count(result['episodes'])} in {plural(result['shards'], 'shard')}"),
         ("done", count(result["done"])),
-        ("failed", _failed_text(result["failed"])),
+        ("failed", f"{count(failed)}; --retry-failed of run and work tries again" if failed else "0"),
         ("left", count(result["left"])),
     ]
     if result.get("computed") is not None:
@@ -708,10 +698,6 @@ def state_table(result: ResultDict) -> RenderableType:
         if len(result["failures"]) > FAILURES_SHOWN:
             parts.append(Text(f"and {count(len(result['failures']) - FAILURES_SHOWN)} more; --json lists all"))
     return Group(*parts)
-
-
-def _failed_text(failed: int) -> str:
-    return f"{count(failed)}; --retry-failed of run and work tries again" if failed else "0"
 
 
 def verify_table(result: ResultDict) -> RenderableType:

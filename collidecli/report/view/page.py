@@ -212,12 +212,9 @@ def view_page(
         page = server.get_scene_serializer().as_html()
     finally:
         server.stop()
-    return _with_panel(page, data, title, legend(touches.deepest, frames), _boxes(stage))
-
-
-def _boxes(stage: Stage) -> list[str]:
-    """The checkboxes of what the contact set has beside rigid contacts."""
-    return [name for name in BOXES if getattr(stage, name) is not None]
+    return _with_panel(
+        page, data, title, legend(touches.deepest, frames), [name for name in BOXES if getattr(stage, name) is not None]
+    )
 
 
 def page_frames(frames: Frames, worlds: Sequence[int]) -> tuple[Frames, list[str]]:

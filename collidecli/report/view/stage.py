@@ -297,14 +297,6 @@ class Stage:
             shadow_opacity=0.0 if self.extent.plane else 0.3,  # a plane has the shadows itself
         )
 
-    def _move_floor(self) -> None:
-        """Moves the grid under the camera by whole lines, so that its lines stay in their places in the world."""
-        at = self.extent.floor * np.eye(3)[self._up] - self._origin - self._followed
-        sideways = np.arange(3) != self._up
-        at[sideways] = np.remainder(at[sideways], self.cell)
-        at[self._up] += 1e-3 * self.extent.radius  # above the plane of a floor
-        self._grid.position = at
-
     def _aim(self) -> None:
         """Sets the initial camera: above and beside the scene."""
         away = np.array([-1.0, -1.0, -1.0])
@@ -378,7 +370,11 @@ class Stage:
                 for group in self._groups:
                     group.visible = not ended
                     group.show(poses, look, drawn_at_zero, self.extent.center + self._aside + self._followed)
-            self._move_floor()
+            at = self.extent.floor * np.eye(3)[self._up] - self._origin - self._followed
+            sideways = np.arange(3) != self._up
+            at[sideways] = np.remainder(at[sideways], self.cell)
+            at[self._up] += 1e-3 * self.extent.radius  # above the plane of a floor
+            self._grid.position = at
             self._show_contacts(self._frames.contacts(index, world), look)
             self._show_groups(index, world, look)
 
@@ -639,15 +635,14 @@ class Player:
         self._shown(index)
         with self._wanted:
             if self.playing and not self._changed:
-                self._wanted.wait_for(lambda: self._changed or self._ended, max(0.0, self._pause(index, began)))
+                due = self._seconds(index, min(index + 1, len(self._frames) - 1)) / self.speed
+                self._wanted.wait_for(
+                    lambda: self._changed or self._ended,
+                    max(0.0, max(due, 1.0 / MAX_RATE) - (time.perf_counter() - began)),
+                )
             if self.playing and not self._changed:
                 self._step(index, world, time.perf_counter() - began)
         return not self._ended
-
-    def _pause(self, index: int, began: float) -> float:
-        """Time until the next frame is due [s]."""
-        due = self._seconds(index, min(index + 1, len(self._frames) - 1)) / self.speed
-        return max(due, 1.0 / MAX_RATE) - (time.perf_counter() - began)
 
     def _step(self, index: int, world: int, passed: float) -> None:
         """Advances to the last frame that is due after `passed` seconds; stops at the end, and of a demonstration."""

@@ -332,7 +332,11 @@ def read_materials(shape_count: int, tables: dict[str, Any]) -> Materials:
     for path, values in tables.items():
         group, _, name = path.rpartition("/")
         if group == SHAPE_GROUP and name in columns:
-            columns[name] = _modes(values) if name in COMBINE_FIELDS else values
+            columns[name] = (
+                np.array([COMBINE_MODES.index(word) if word in COMBINE_MODES else -1 for word in values], np.int8)
+                if name in COMBINE_FIELDS
+                else values
+            )
     return Materials(**columns)
 
 
@@ -340,10 +344,6 @@ def read_pair_materials(pair_count: int, tables: dict[str, Any]) -> PairMaterial
     """The own parameters of forced pairs from a file's tables, given by path."""
     columns = dict(vars(PairMaterials.of([None] * pair_count)))
     return PairMaterials(**{name: tables.get(f"{PAIR_GROUP}/{name}", values) for name, values in columns.items()})
-
-
-def _modes(words: Sequence[str]) -> np.ndarray:
-    return np.array([COMBINE_MODES.index(word) if word in COMBINE_MODES else -1 for word in words], np.int8)
 
 
 Opened = TypeVar("Opened", bound="ContactSet")

@@ -203,7 +203,10 @@ class ContactWriter:
     ) -> None:
         if set(attributes) != set(schema.SOURCE_ATTRIBUTES):
             raise ValueError(f"attributes are {sorted(attributes)}, not {sorted(schema.SOURCE_ATTRIBUTES)}")
-        _check_frames(model, frame_count, time, step, episodes)
+        if len(time) != frame_count or len(step) != frame_count:
+            raise ValueError(f"{len(time)} times and {len(step)} steps for {frame_count} frames")
+        if episodes is not None and (faults := episodes.faults(frame_count, model.world_count)):
+            raise ValueError(f"the episodes are not valid: {faults}")
         self._cell_count = frame_count * model.world_count
         self._next_cell = 0
         self._ended = False
@@ -365,15 +368,6 @@ def write_content_hash(
     if version[0] > 1:
         objects.attribute("/", schema.BLOCK_ROWS_ATTRIBUTE, np.int64(BLOCK_ROWS))
         objects.numbers(schema.BLOCK_HASHES, block_hashes(digests))
-
-
-def _check_frames(
-    model: Model, frame_count: int, time: np.ndarray, step: np.ndarray, episodes: Episodes | None
-) -> None:
-    if len(time) != frame_count or len(step) != frame_count:
-        raise ValueError(f"{len(time)} times and {len(step)} steps for {frame_count} frames")
-    if episodes is not None and (faults := episodes.faults(frame_count, model.world_count)):
-        raise ValueError(f"the episodes are not valid: {faults}")
 
 
 def _model_values(model: Model) -> dict[str, np.ndarray | Sequence[str]]:
