@@ -9,254 +9,42 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from collidecli.analysis.alignment import (
-    Contacts,
-    FrameAlignment,
-    Matches,
-    ParticleAlignment,
-    ShapeAlignment,
-    ShapeDifference,
-    ShapeRecords,
-    align_frames,
-    align_particles,
-    align_shapes,
-    match_contacts,
-)
+from collidecli.analysis.alignment import Contacts, FrameAlignment, align_frames, match_contacts
 from collidecli.analysis.differences import (
     BINS,
     CHANGED,
     EXTRA,
+    KINDS,
     LEAST_DECADE,
     MISSING,
     FieldTally,
     PairTally,
     TableDifferences,
     Tolerances,
-    deviations,
 )
-from collidecli.analysis.labels import kept_pairs
 from collidecli.commands.diff_blocks import (
-    GroupOptions,
+    DiffRequest,
+    ModelComparison,
     Side,
     compare_groups,
+    compare_models,
     group_fields,
-    group_reasons,
-    group_results,
-    groups_alone,
     side_by_side,
 )
 from collidecli.commands.results import Progress, Result
 from collidecli.errors import InputError
-from collidecli.scene.material import PENALTY_PARAMETERS, RULE_FIELDS
-from collidecli.scene.options import recorded_option
-from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS, RIGID_CONTACTS
+from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS, RIGID_CONTACTS, group_words
 from collidecli.scene.text_format import count, plural
-from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
-from collidecli.storage.contact_sets.rules import check_body_rows
+from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.process_activity import reading
 
-# Comparison of two contact sets: models, frames and worlds, touching pairs, contacts, fields.
-
-EITHER = "no {} of either file"
-SOURCES = {"scene_sha256": "scenes", "trajectory_sha256": "recordings"}
-
-
-@dataclass(frozen=True)
-class ModelComparison:
-    """Differences of two models.
-
-    kept: bool[numbers, 2], see `kept_pairs`, of shapes, then particle objects; None is all.
-    """
-
-    shapes: ShapeAlignment
-    particles: ParticleAlignment
-    differences: list[ShapeDifference]
-    kept: np.ndarray | None
-    notes: list[str] = field(default_factory=list)
-
-
-def compare_models(
-    a: ContactSet,
-    b: ContactSet,
-    tolerances: Tolerances,
-    renames: Sequence[tuple[str, str]] = (),
-    include: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-) -> ModelComparison:
-    """Differences of two models.
-
-    include, exclude: patterns of A's paths of shapes and particle objects (of B's for added ones).
-
-    Raises InputError for a pattern that matches none of either file.
-    """
-    alignment = align_shapes(_shape_columns(a), _shape_columns(b), renames)
-    particles = align_particles(a.particle_objects, b.particle_objects, renames)
-    names = [*alignment.names, *particles.names]
-    of = EITHER.format("shape or particle object" if len(particles.names) else "shape")
-    kept = kept_pairs(names, include, exclude, of)
-    number = {name: n for n, name in enumerate(names)}
-    found = [*alignment.differences, *particles.differences, *_forced(a, b, alignment), *_rules(a, b)]
-    differences = [
-        one
-        for one in found
-        if _beyond(one, tolerances) and (kept is None or one.path not in number or kept[number[one.path]].all())
-    ]
-    return ModelComparison(alignment, particles, differences, kept, _notes(a, b, alignment))
-
-
-def _shape_columns(contacts: ContactSet) -> ShapeRecords:
-    shapes = contacts.shapes
-    check_body_rows(contacts)
-    body = [contacts.body_path[row] if row >= 0 else "" for row in shapes.body.tolist()]
-    values = {"margin": shapes.margin, "gap": shapes.gap}
-    if contacts.materials is not None:
-        for name in (*RULE_FIELDS[contacts.material_rule], *PENALTY_PARAMETERS):
-            values[name] = np.asarray(getattr(contacts.materials, name))
-    return ShapeRecords(
-        shapes.path, shapes.type, body, shapes.template, contacts.world_template, values, where=contacts.path
-    )
-
-
-def _beyond(one: ShapeDifference, tolerances: Tolerances) -> bool:
-    """Whether a difference exceeds the tolerance of its field; always, if the values are not numbers."""
-    values = [np.atleast_1d(np.asarray(value)) for value in (one.a, one.b)]
-    if one.kind != "changed" or any(value.dtype.kind != "f" for value in values):
-        return True
-    if values[0].shape != values[1].shape:
-        return True
-    atol, rtol = tolerances.of(one.what)
-    apart, size = deviations(one.what, values[0][None], values[1][None])
-    return not apart[0] <= atol + rtol * size[0]
-
-
-def _forced(a: ContactSet, b: ContactSet, alignment: ShapeAlignment) -> list[ShapeDifference]:
-    """Differences of forced pairs. Pairs of equal names in several worlds are compared together."""
-    tables: list[dict[tuple[int, int], list[tuple[float, ...]]]] = []
-    for contacts, numbers in ((a, alignment.number_a), (b, alignment.number_b)):
-        forced, own = contacts.forced, contacts.forced_materials
-        rows = np.concatenate([forced.shape0, forced.shape1])
-        if ((rows < 0) | (rows >= len(contacts.shapes))).any():
-            raise InputError("is no row of /model/shape", f"{contacts.path}: /model/forced_pair", "make it again")
-        columns = [forced.margin, forced.gap]
-        if a.material_rule == b.material_rule == "mujoco" and len(own):
-            columns += [own.condim, *own.friction.T, *own.solref.T, *own.solimp.T]
-        table: dict[tuple[int, int], list[tuple[float, ...]]] = {}
-        for row in range(len(forced)):
-            one, other = sorted(int(numbers[shapes[row]]) for shapes in (forced.shape0, forced.shape1))
-            table.setdefault((one, other), []).append(tuple(float(c[row]) for c in columns))
-        tables.append(table)
-    found = []
-    for pair in sorted(tables[0].keys() | tables[1].keys()):
-        was, now = (sorted(table.get(pair, []), key=repr) for table in tables)
-        if repr(was) != repr(now):
-            path = " and ".join(alignment.names[number] for number in pair)
-            found.append(ShapeDifference("changed", path, "forced pair", _plain_pair(was), _plain_pair(now)))
-    return found
-
-
-def _plain_pair(rows: list[tuple[float, ...]]) -> str:
-    """Margin and gap of a forced pair, as text."""
-    if not rows:
-        return "not forced"
-    words = [f"{name} {value:g}" for name, value in zip(("margin", "gap"), rows[0], strict=False) if value == value]
-    return ("forced, " + ", ".join(words)) if words else "forced"
-
-
-def _rules(a: ContactSet, b: ContactSet) -> list[ShapeDifference]:
-    names = ["gap_rule", "up_axis"]
-    if a.material_rule and b.material_rule:
-        names.append("material_rule")
-    return [
-        ShapeDifference("changed", "/model", name, getattr(a, name), getattr(b, name))
-        for name in names
-        if getattr(a, name) != getattr(b, name)
-    ]
-
-
-def _notes(a: ContactSet, b: ContactSet, alignment: ShapeAlignment) -> list[str]:
-    notes = []
-    if a.version != b.version:
-        versions = " and ".join(".".join(map(str, contacts.version)) for contacts in (a, b))
-        notes.append(f"the files have format versions {versions}: common data is compared")
-    for one, other, name in ((a, b, "A"), (b, a, "B")):
-        alone = [c for c in one.optional_columns if c not in other.optional_columns]
-        if alone:
-            notes.append(f"only {name} has {_list(alone)}: not compared")
-        if one.material_rule and not other.material_rule:
-            notes.append(f"only {name} has materials of shapes: not compared")
-    if a.float_type != b.float_type:
-        notes.append(f"points are {a.float_type} in A and {b.float_type} in B")
-    if alignment.reordered:
-        notes.append("the shapes are in another order; they are matched by path")
-    notes += [
-        f"the {what} are different files" for name, what in SOURCES.items() if getattr(a, name) != getattr(b, name)
-    ]
-    for key in sorted(a.config.keys() | b.config.keys()):
-        one, other = (recorded_option(contacts.config, key) for contacts in (a, b))
-        if one != other:
-            notes.append(f"the option {key} differs: {_short(one)} in A, {_short(other)} in B")
-    return notes
-
-
-def _list(names: Sequence[str]) -> str:
-    return ("the column " if len(names) == 1 else "the columns ") + ", ".join(names)
-
-
-def _short(value: Any, most: int = 80) -> str:
-    text = "none" if value is None or value == "" else str(value)
-    return text if len(text) <= most else text[: most - 3] + "..."
-
-
-def renames_of(texts: Sequence[str]) -> list[tuple[str, str]]:
-    """Pairs (OLD, NEW) of texts "OLD=NEW". Raises InputError for a text without OLD or equals sign."""
-    return [_halves(text, "--rename", "write OLD=NEW: prefixes of a path in A and in B") for text in texts]
-
-
-def _halves(text: str, option: str, fix: str) -> tuple[str, str]:
-    old, equals, new = text.partition("=")
-    if not equals or not old:
-        raise InputError(f"'{text}' is not OLD=NEW", option, fix)
-    return old, new
-
+# Comparison of two contact sets: touching pairs, contacts, fields.
 
 MAX_WORLDS_TRIED = 64
 """Number of other worlds that are searched for the contacts of the first cell that differs."""
 MATCH_COLUMNS = ("shape0", "shape1", "feature0", "feature1", "point0", "point1", "normal")
 """Columns by which contacts are matched."""
 _SHAPE_FIELDS = ("margin", "gap", "contact_ke", "contact_kd", "contact_kf", "contact_ka", "solmix")
-
-
-@dataclass(frozen=True)
-class DiffRequest:
-    """Two contact sets, what is compared and what is allowed. By default everything is compared and nothing allowed.
-
-    atol, rtol: tolerances, texts "1e-6" or "FIELD=1e-6". fields: names of the compared columns; empty is all.
-    renames: texts "OLD=NEW", prefixes of paths. include, exclude: patterns of paths of shapes and particle
-    objects. ignore_shallow: missing and
-    extra contacts within this distance of the gap are ignored [m]; -1 ignores none. A tolerance of the distance
-    ignores those within it of the gap. max_missing, max_extra: allowed
-    number of contacts, or of pairs with pairs_only. allow_fraction: allowed fraction of the contacts, for each of
-    missing, extra and changed. match_frames: "", "step", "time" or "index". first: number of differences that are
-    listed. full: compare the contacts even if the content hashes are equal.
-    """
-
-    a: str
-    b: str
-    atol: Sequence[str] = ()
-    rtol: Sequence[str] = ()
-    fields: Sequence[str] = ()
-    renames: Sequence[str] = ()
-    include: Sequence[str] = ()
-    exclude: Sequence[str] = ()
-    ignore_shallow: float = -1.0
-    max_missing: int = 0
-    max_extra: int = 0
-    allow_fraction: float = 0.0
-    pairs_only: bool = False
-    match_frames: str = ""
-    first: int = 20
-    full: bool = False
-    block_rows: int = BLOCK_ROWS
 
 
 @dataclass
@@ -279,7 +67,7 @@ def compare(
     request: DiffRequest, tolerances: Tolerances, a: ContactSet, b: ContactSet, progress: Progress = None
 ) -> Comparison:
     """The comparison of two open contact sets. Raises InputError for frames that cannot be matched."""
-    model = compare_models(a, b, tolerances, renames_of(request.renames), request.include, request.exclude)
+    model = compare_models(a, b, tolerances, request)
     names = _compared(request, a, b)
     by_hash = bool(a.content_sha256) and a.content_sha256 == b.content_sha256 and not request.full
     try:
@@ -308,16 +96,7 @@ def compare(
             found.add(block.a, block.b, match_contacts(block.a, block.b, count), block.first)
         if progress is not None and worlds:
             progress(block.first // worlds, len(frames.a))
-    options = GroupOptions(
-        (shapes.number_a, shapes.number_b),
-        model.particles,
-        model.kept,
-        request.fields,
-        request.pairs_only,
-        request.ignore_shallow,
-        request.block_rows,
-    )
-    groups = compare_groups(a, b, frames, options, tolerances)
+    groups = compare_groups(a, b, frames, request, model, tolerances)
     compared = Comparison(request, tolerances, model, frames, found, groups)
     if found.first_cell >= 0:
         compared.notes += _shift_notes(compared, sides, worlds)
@@ -413,9 +192,8 @@ def _cell(compared: Comparison, sides: Sequence[Side], side: int, match: int, wo
 
 def _cells_match(one: Contacts, other: Contacts, compared: Comparison) -> bool:
     assert compared.contacts is not None
-    matches: Matches = match_contacts(one, other, len(compared.model.shapes.names))
     trial = TableDifferences("", _tallies([f.name for f in compared.contacts.fields]), compared.tolerances, 1)
-    trial.add(one, other, matches, 0)
+    trial.add(one, other, match_contacts(one, other, len(compared.model.shapes.names)), 0)
     return trial.first_cell < 0
 
 
@@ -473,7 +251,7 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
     cells = _Cells(a, compared.frames, worlds, compared.model.shapes.names)
     contacts = _contacts(compared, a, b, cells)
     groups = _groups(compared, a, cells)
-    reasons = _reasons(compared, frames, a, b, contacts) + group_reasons(groups) + groups_alone(a, b)
+    reasons = _reasons(compared, frames, a, b, contacts, groups)
     found = compared.contacts
     request, crowded = compared.request, []
     if found is not None and found.crowded:
@@ -522,13 +300,24 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
 
 def _groups(compared: Comparison, a: ContactSet, cells: _Cells) -> list[dict[str, Any]]:
     """Differences by group, and how many of each kind are allowed in it."""
-    request = compared.request
     if compared.groups is None:
         compared.groups = [_all_equal(name, table.row_count, compared) for name, table in a.groups.items()]
-    found = group_results(compared.groups, cells, compared.model.particles.names)
-    for group in found:
-        group["allowed"] = _allowed(request, group["a"], group["b"], group["matched"])
-    return found
+    objects, names = compared.model.particles.names, ("name", "unit", "differing", "changed", "largest")
+    return [
+        {
+            "name": one.name,
+            **_row_counts(one),
+            "at_limit": dict(one.at_limit),
+            "ignored_shallow": one.ignored_shallow,
+            "first": cells(one.first_cell) if one.first_cell >= 0 else None,
+            "objects": [
+                {"paths": [objects[row] for row in rows], **counts} for rows, counts in sorted(one.by_object.items())
+            ],
+            "fields": [{name: getattr(tally, name) for name in names} for tally in one.fields if tally.differing],
+            "allowed": _allowed(compared.request, one),
+        }
+        for one in compared.groups
+    ]
 
 
 def _all_equal(name: str, count: int, compared: Comparison) -> TableDifferences:
@@ -538,12 +327,17 @@ def _all_equal(name: str, count: int, compared: Comparison) -> TableDifferences:
     return found
 
 
-def _allowed(request: DiffRequest, rows_a: int, rows_b: int, matched: int) -> dict[str, int]:
+def _row_counts(found: TableDifferences) -> dict[str, int]:
+    """Numbers of rows of A and of B, of matched ones, and of differences by kind."""
+    return {"a": found.rows_a, "b": found.rows_b, "matched": found.matched, **found.counts}
+
+
+def _allowed(request: DiffRequest, found: TableDifferences) -> dict[str, int]:
     """Number of rows of each kind that may differ."""
     return {
-        MISSING: max(request.max_missing, share_of(request.allow_fraction, rows_a)),
-        EXTRA: max(request.max_extra, share_of(request.allow_fraction, rows_b)),
-        CHANGED: share_of(request.allow_fraction, matched),
+        MISSING: max(request.max_missing, share_of(request.allow_fraction, found.rows_a)),
+        EXTRA: max(request.max_extra, share_of(request.allow_fraction, found.rows_b)),
+        CHANGED: share_of(request.allow_fraction, found.matched),
     }
 
 
@@ -631,10 +425,7 @@ def _contacts(compared: Comparison, a: ContactSet, b: ContactSet, cells: _Cells)
         found = _all_equal("", a.contact_count, compared)
     return {
         "what": "pairs" if request.pairs_only else "contacts",
-        "a": found.rows_a,
-        "b": found.rows_b,
-        "matched": found.matched,
-        **found.counts,
+        **_row_counts(found),
         "missing_pairs": found.pair_cells[MISSING],
         "extra_pairs": found.pair_cells[EXTRA],
         "ignored_shallow": found.ignored_shallow,
@@ -645,7 +436,7 @@ def _contacts(compared: Comparison, a: ContactSet, b: ContactSet, cells: _Cells)
             ],
         },
         "within_tolerance": max((f.differing - f.changed for f in found.fields), default=0),
-        "allowed": _allowed(request, found.rows_a, found.rows_b, found.matched),
+        "allowed": _allowed(request, found),
     }
 
 
@@ -655,7 +446,12 @@ def share_of(fraction: float, number: int) -> int:
 
 
 def _reasons(
-    compared: Comparison, frames: dict[str, Any], a: ContactSet, b: ContactSet, contacts: dict[str, Any]
+    compared: Comparison,
+    frames: dict[str, Any],
+    a: ContactSet,
+    b: ContactSet,
+    contacts: dict[str, Any],
+    groups: Sequence[dict[str, Any]],
 ) -> list[str]:
     reasons = []
     if compared.model.differences:
@@ -671,10 +467,23 @@ def _reasons(
     if a.world_count != b.world_count:
         reasons.append(f"{plural(a.world_count, 'world')} in A and {count(b.world_count)} in B")
     noun = "touching pair" if compared.request.pairs_only else "contact"
-    for kind in (MISSING, EXTRA, CHANGED):
-        allowed = contacts["allowed"][kind]
-        if contacts[kind] > allowed:
-            words = f"{plural(contacts[kind], noun)} {kind}"
+    reasons += _beyond(contacts, noun, "")
+    for group in groups:
+        reasons += _beyond(group, "row", f" of {group_words(group['name'])}")
+    return reasons + [
+        f"only {name} has {group_words(group)}"
+        for one, other, name in ((a, b, "A"), (b, a, "B"))
+        for group in one.groups
+        if group not in other.groups
+    ]
+
+
+def _beyond(found: dict[str, Any], noun: str, of: str) -> list[str]:
+    """The kinds of differences of a table of which there are more than allowed."""
+    reasons = []
+    for kind in KINDS:
+        if found[kind] > (allowed := found["allowed"][kind]):
+            words = f"{plural(found[kind], noun)}{of} {kind}"
             reasons.append(f"{words}, and {count(allowed)} allowed" if allowed else words)
     return reasons
 

@@ -1,10 +1,10 @@
-"""Reads matched cells of two contact sets in blocks, in bounded memory."""
+"""What `diff` compares: two models, and matched cells of two contact sets in blocks, in bounded memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,20 +14,233 @@ from collidecli.analysis.alignment import (
     Contacts,
     FrameAlignment,
     ParticleAlignment,
+    ShapeAlignment,
+    ShapeDifference,
+    ShapeRecords,
+    align_particles,
+    align_shapes,
     contacts_of,
     in_order_of_shapes,
     kept_rows,
     match_rows,
 )
-from collidecli.analysis.differences import GAP, KINDS, FieldTally, TableDifferences, Tolerances, pairs_alone
-from collidecli.scene.options import recorded_number
-from collidecli.scene.tables import GROUPS, ContactBlock, ContactGroup, GroupRows, group_words, shapes_of
-from collidecli.scene.text_format import count, plural
-from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, read_ahead, rows_of_cells, spans
-from collidecli.storage.contact_sets.rules import check_group_rows, check_shape_rows, objects_of, pair_values
+from collidecli.analysis.differences import GAP, FieldTally, TableDifferences, Tolerances, deviations, pairs_alone
+from collidecli.analysis.labels import kept_pairs
+from collidecli.errors import InputError
+from collidecli.scene.material import PENALTY_PARAMETERS, RULE_FIELDS
+from collidecli.scene.options import recorded_number, recorded_option
+from collidecli.scene.tables import GROUPS, ContactBlock, ContactGroup, GroupRows, shapes_of
+from collidecli.storage.contact_sets.reader import (
+    BLOCK_ROWS,
+    ContactSet,
+    ContactTable,
+    read_ahead,
+    rows_of_cells,
+    spans,
+)
+from collidecli.storage.contact_sets.rules import (
+    check_body_rows,
+    check_group_rows,
+    check_shape_rows,
+    objects_of,
+    pair_values,
+)
 from collidecli.system_resources import processor_count
 
-CELL_WINDOW = 65536
+
+@dataclass(frozen=True)
+class DiffRequest:
+    """Two contact sets, what is compared and what is allowed. By default everything is compared and nothing allowed.
+
+    atol, rtol: tolerances, texts "1e-6" or "FIELD=1e-6". fields: names of the compared columns; empty is all.
+    renames: texts "OLD=NEW", prefixes of paths. include, exclude: patterns of paths of shapes and particle
+    objects. ignore_shallow: missing and
+    extra contacts within this distance of the gap are ignored [m]; -1 ignores none. A tolerance of the distance
+    ignores those within it of the gap. max_missing, max_extra: allowed
+    number of contacts, or of pairs with pairs_only. allow_fraction: allowed fraction of the contacts, for each of
+    missing, extra and changed. match_frames: "", "step", "time" or "index". first: number of differences that are
+    listed. full: compare the contacts even if the content hashes are equal.
+    """
+
+    a: str
+    b: str
+    atol: Sequence[str] = ()
+    rtol: Sequence[str] = ()
+    fields: Sequence[str] = ()
+    renames: Sequence[str] = ()
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    ignore_shallow: float = -1.0
+    max_missing: int = 0
+    max_extra: int = 0
+    allow_fraction: float = 0.0
+    pairs_only: bool = False
+    match_frames: str = ""
+    first: int = 20
+    full: bool = False
+    block_rows: int = BLOCK_ROWS
+
+
+# Comparison of two models.
+
+EITHER = "no {} of either file"
+MOST_TEXT = 80
+"""Characters of an option's value in a note."""
+SOURCES = {"scene_sha256": "scenes", "trajectory_sha256": "recordings"}
+
+
+@dataclass(frozen=True)
+class ModelComparison:
+    """Differences of two models.
+
+    kept: bool[numbers, 2], see `kept_pairs`, of shapes, then particle objects; None is all.
+    """
+
+    shapes: ShapeAlignment
+    particles: ParticleAlignment
+    differences: list[ShapeDifference]
+    kept: np.ndarray | None
+    notes: list[str] = field(default_factory=list)
+
+
+def compare_models(
+    a: ContactSet,
+    b: ContactSet,
+    tolerances: Tolerances,
+    request: DiffRequest,
+) -> ModelComparison:
+    """Differences of two models. Patterns are of A's paths of shapes and particle objects (of B's for added ones).
+
+    Raises InputError for a pattern that matches none of either file.
+    """
+    renames = [_halves(text, "--rename", "write OLD=NEW: prefixes of a path in A and in B") for text in request.renames]
+    alignment = align_shapes(_shape_columns(a), _shape_columns(b), renames)
+    particles = align_particles(a.particle_objects, b.particle_objects, renames)
+    names = [*alignment.names, *particles.names]
+    of = EITHER.format("shape or particle object" if len(particles.names) else "shape")
+    kept = kept_pairs(names, request.include, request.exclude, of)
+    number = {name: n for n, name in enumerate(names)}
+    found = [*alignment.differences, *particles.differences, *_forced(a, b, alignment), *_rules(a, b)]
+    differences = [
+        one
+        for one in found
+        if _beyond(one, tolerances) and (kept is None or one.path not in number or kept[number[one.path]].all())
+    ]
+    return ModelComparison(alignment, particles, differences, kept, _notes(a, b, alignment))
+
+
+def _shape_columns(contacts: ContactSet) -> ShapeRecords:
+    shapes = contacts.shapes
+    check_body_rows(contacts)
+    body = [contacts.body_path[row] if row >= 0 else "" for row in shapes.body.tolist()]
+    values = {"margin": shapes.margin, "gap": shapes.gap}
+    if contacts.materials is not None:
+        for name in (*RULE_FIELDS[contacts.material_rule], *PENALTY_PARAMETERS):
+            values[name] = np.asarray(getattr(contacts.materials, name))
+    return ShapeRecords(
+        shapes.path, shapes.type, body, shapes.template, contacts.world_template, values, where=contacts.path
+    )
+
+
+def _beyond(one: ShapeDifference, tolerances: Tolerances) -> bool:
+    """Whether a difference exceeds the tolerance of its field; always, if the values are not numbers."""
+    values = [np.atleast_1d(np.asarray(value)) for value in (one.a, one.b)]
+    if one.kind != "changed" or any(value.dtype.kind != "f" for value in values):
+        return True
+    if values[0].shape != values[1].shape:
+        return True
+    atol, rtol = tolerances.of(one.what)
+    apart, size = deviations(one.what, values[0][None], values[1][None])
+    return not apart[0] <= atol + rtol * size[0]
+
+
+def _forced(a: ContactSet, b: ContactSet, alignment: ShapeAlignment) -> list[ShapeDifference]:
+    """Differences of forced pairs. Pairs of equal names in several worlds are compared together."""
+    tables: list[dict[tuple[int, int], list[tuple[float, ...]]]] = []
+    for contacts, numbers in ((a, alignment.number_a), (b, alignment.number_b)):
+        forced, own = contacts.forced, contacts.forced_materials
+        rows = np.concatenate([forced.shape0, forced.shape1])
+        if ((rows < 0) | (rows >= len(contacts.shapes))).any():
+            raise InputError("is no row of /model/shape", f"{contacts.path}: /model/forced_pair", "make it again")
+        columns = [forced.margin, forced.gap]
+        if a.material_rule == b.material_rule == "mujoco" and len(own):
+            columns += [own.condim, *own.friction.T, *own.solref.T, *own.solimp.T]
+        table: dict[tuple[int, int], list[tuple[float, ...]]] = {}
+        for row in range(len(forced)):
+            one, other = sorted(int(numbers[shapes[row]]) for shapes in (forced.shape0, forced.shape1))
+            table.setdefault((one, other), []).append(tuple(float(c[row]) for c in columns))
+        tables.append(table)
+    found = []
+    for pair in sorted(tables[0].keys() | tables[1].keys()):
+        was, now = (sorted(table.get(pair, []), key=repr) for table in tables)
+        if repr(was) != repr(now):
+            path = " and ".join(alignment.names[number] for number in pair)
+            found.append(ShapeDifference("changed", path, "forced pair", _plain_pair(was), _plain_pair(now)))
+    return found
+
+
+def _plain_pair(rows: list[tuple[float, ...]]) -> str:
+    """Margin and gap of a forced pair, as text."""
+    if not rows:
+        return "not forced"
+    words = [f"{name} {value:g}" for name, value in zip(("margin", "gap"), rows[0], strict=False) if value == value]
+    return ("forced, " + ", ".join(words)) if words else "forced"
+
+
+def _rules(a: ContactSet, b: ContactSet) -> list[ShapeDifference]:
+    names = ["gap_rule", "up_axis"]
+    if a.material_rule and b.material_rule:
+        names.append("material_rule")
+    return [
+        ShapeDifference("changed", "/model", name, getattr(a, name), getattr(b, name))
+        for name in names
+        if getattr(a, name) != getattr(b, name)
+    ]
+
+
+def _notes(a: ContactSet, b: ContactSet, alignment: ShapeAlignment) -> list[str]:
+    notes = []
+    if a.version != b.version:
+        versions = " and ".join(".".join(map(str, contacts.version)) for contacts in (a, b))
+        notes.append(f"the files have format versions {versions}: common data is compared")
+    for one, other, name in ((a, b, "A"), (b, a, "B")):
+        alone = [c for c in one.optional_columns if c not in other.optional_columns]
+        if alone:
+            notes.append(f"only {name} has {_list(alone)}: not compared")
+        if one.material_rule and not other.material_rule:
+            notes.append(f"only {name} has materials of shapes: not compared")
+    if a.float_type != b.float_type:
+        notes.append(f"points are {a.float_type} in A and {b.float_type} in B")
+    if alignment.reordered:
+        notes.append("the shapes are in another order; they are matched by path")
+    notes += [
+        f"the {what} are different files" for name, what in SOURCES.items() if getattr(a, name) != getattr(b, name)
+    ]
+    for key in sorted(a.config.keys() | b.config.keys()):
+        one, other = (recorded_option(contacts.config, key) for contacts in (a, b))
+        if one != other:
+            notes.append(f"the option {key} differs: {_short(one)} in A, {_short(other)} in B")
+    return notes
+
+
+def _list(names: Sequence[str]) -> str:
+    return ("the column " if len(names) == 1 else "the columns ") + ", ".join(names)
+
+
+def _short(value: Any) -> str:
+    text = "none" if value is None or value == "" else str(value)
+    return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 3] + "..."
+
+
+def _halves(text: str, option: str, fix: str) -> tuple[str, str]:
+    old, equals, new = text.partition("=")
+    if not equals or not old:
+        raise InputError(f"'{text}' is not OLD=NEW", option, fix)
+    return old, new
+
+
+# Matched cells of two files.
+
 MATCHED_BY = ("shape0", "shape1", "feature0", "feature1")
 THREADS = min(4, processor_count())
 """Number of threads that decompress columns."""
@@ -92,26 +305,44 @@ class MatchedBlock:
 def side_by_side(a: Side, b: Side, frames: FrameAlignment, max_rows: int = BLOCK_ROWS) -> Iterator[MatchedBlock]:
     """Blocks of the matched frames and common worlds, in order; the next block is read ahead.
 
-    A block has at most `max_rows` contacts of each file, or is one cell with more contacts.
+    A block has at most `max_rows` contacts of a file on average, or is one cell with more contacts.
     """
+
+    def blocks(pool: ThreadPoolExecutor) -> Iterator[MatchedBlock]:
+        tables = a.contacts.rigid, b.contacts.rigid
+        for cells in matched_blocks(a.contacts, b.contacts, frames, [tables], 2 * max_rows):
+            yield _matched_block(a, b, *cells, pool)
+
     with ThreadPoolExecutor(THREADS, "collide-unpack") as pool:
-        yield from read_ahead(_side_by_side(a, b, frames, max_rows, pool))
+        yield from read_ahead(blocks(pool))
 
 
-def _side_by_side(
-    a: Side, b: Side, frames: FrameAlignment, max_rows: int, pool: ThreadPoolExecutor
-) -> Iterator[MatchedBlock]:
-    for first, cell_a, cell_b, cell_count in matched_spans(a.contacts, b.contacts, frames):
-        done = 0
-        while done < cell_count:
-            window = min(CELL_WINDOW, cell_count - done)
-            fitting = window
-            for contacts, cell in ((a.contacts, cell_a), (b.contacts, cell_b)):
-                start = contacts.cell_start(slice(cell + done, cell + done + window + 1))
-                fitting = min(fitting, int(np.searchsorted(start, start[0] + max_rows, side="right")) - 1)
-            step = max(1, fitting)
-            yield _matched_block(a, b, first + done, cell_a + done, cell_b + done, step, pool)
-            done += step
+def matched_blocks(
+    a: ContactSet,
+    b: ContactSet,
+    frames: FrameAlignment,
+    tables: Sequence[tuple[ContactTable, ContactTable]],
+    max_rows: int,
+) -> Iterator[tuple[int, int, int, int]]:
+    """(cell over matched frames, cell of A, cell of B, count) of blocks of cells that are consecutive in both files.
+
+    tables: of A and of B. A block has at most `max_rows` rows of all tables of both files, or is one cell with more.
+    """
+
+    def start_of(table: ContactTable, first: int) -> Callable[[slice], np.ndarray]:
+        return lambda cells: table.cell_start(slice(first + cells.start, first + cells.stop))
+
+    worlds = min(a.world_count, b.world_count)
+    follows = (np.diff(frames.a) == 1) & (np.diff(frames.b) == 1) & (a.world_count == b.world_count)
+    starts = np.concatenate([[0], np.flatnonzero(~follows) + 1, [len(frames.a)]])
+    for first, last in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        if last > first and worlds and tables:
+            cell_a, cell_b = int(frames.a[first]) * a.world_count, int(frames.b[first]) * b.world_count
+            rows = [
+                start_of(table, cell) for pair in tables for table, cell in zip(pair, (cell_a, cell_b), strict=True)
+            ]
+            for done, stop in spans(rows, max_rows, 0, (last - first) * worlds):
+                yield first * worlds + done, cell_a + done, cell_b + done, stop - done
 
 
 def _matched_block(
@@ -154,17 +385,6 @@ def _idle(same: set[str]) -> set[str]:
     return idle
 
 
-def matched_spans(a: ContactSet, b: ContactSet, frames: FrameAlignment) -> Iterator[tuple[int, int, int, int]]:
-    """(cell over matched frames, cell of A, cell of B, count) of runs of cells that are consecutive in both files."""
-    worlds = min(a.world_count, b.world_count)
-    follows = (np.diff(frames.a) == 1) & (np.diff(frames.b) == 1) & (a.world_count == b.world_count)
-    starts = np.concatenate([[0], np.flatnonzero(~follows) + 1, [len(frames.a)]])
-    for first, last in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        if last > first and worlds:
-            frame_a, frame_b = int(frames.a[first]), int(frames.b[first])
-            yield first * worlds, frame_a * a.world_count, frame_b * b.world_count, (last - first) * worlds
-
-
 # Comparison of the groups beside /rigid_contacts of two contact sets.
 
 UNMATCHED = ("feature",)
@@ -178,63 +398,42 @@ def group_fields(group: ContactGroup) -> list[tuple[str, str, np.dtype]]:
     return [(one.name, "rad" if one.name == "normal" else one.unit, one.dtype) for one in columns]
 
 
-@dataclass(frozen=True)
-class GroupOptions:
-    """What is compared. numbers: common numbers of the shapes of A and of B. particles: of their particles.
-
-    kept: see `kept_pairs`, of the numbers of shapes, then of particle objects.
-
-    The others are those of DiffRequest.
-    """
-
-    numbers: tuple[np.ndarray, np.ndarray]
-    particles: ParticleAlignment
-    kept: np.ndarray | None
-    fields: Sequence[str]
-    pairs_only: bool
-    ignore_shallow: float
-    block_rows: int
-
-
 def compare_groups(
-    a: ContactSet, b: ContactSet, frames: FrameAlignment, options: GroupOptions, tolerances: Tolerances
+    a: ContactSet,
+    b: ContactSet,
+    frames: FrameAlignment,
+    request: DiffRequest,
+    model: ModelComparison,
+    tolerances: Tolerances,
 ) -> list[TableDifferences]:
     """Differences of each group that both sets have. Raises InputError for unreadable rows."""
     shared = [group for group in GROUPS if group.name in a.groups and group.name in b.groups]
     worlds = min(a.world_count, b.world_count)
     found = {}
     for group in shared:
-        fields = [field for field in group_fields(group) if not options.fields or field[0] in options.fields]
-        tallies = [FieldTally(name, unit, dtype.kind != "f") for name, unit, dtype in fields if not options.pairs_only]
+        fields = [field for field in group_fields(group) if not request.fields or field[0] in request.fields]
+        tallies = [FieldTally(name, unit, dtype.kind != "f") for name, unit, dtype in fields if not request.pairs_only]
         found[group.name] = TableDifferences(
-            group.name, tallies, tolerances, worlds, shallow=options.ignore_shallow, by_pair=False
+            group.name, tallies, tolerances, worlds, shallow=request.ignore_shallow, by_pair=False
         )
-    for first, cell_a, cell_b, cells in matched_spans(a, b, frames) if shared else ():
-        for done, stop in spans(_starts(a, shared, cell_a) + _starts(b, shared, cell_b), options.block_rows, 0, cells):
-            sides = [
-                _keyed(one, shared, (cell + done, cell + stop), options, side)
-                for side, (one, cell) in enumerate(((a, cell_a), (b, cell_b)))
-            ]
-            for name, differences in found.items():
-                one, other = (of_side[name] for of_side in sides)
-                differences.add(one, other, match_rows(one, other, 0), first + done)
+    tables = [(a.groups[group.name], b.groups[group.name]) for group in shared]
+    for first, cell_a, cell_b, cells in matched_blocks(a, b, frames, tables, request.block_rows):
+        sides = [
+            _keyed(one, shared, (cell, cell + cells), request.pairs_only, model, side)
+            for side, (one, cell) in enumerate(((a, cell_a), (b, cell_b)))
+        ]
+        for name, differences in found.items():
+            one, other = (of_side[name] for of_side in sides)
+            differences.add(one, other, match_rows(one, other, 0), first)
     return list(found.values())
-
-
-def _starts(contacts: ContactSet, shared: Sequence[ContactGroup], first: int) -> list[Callable[[slice], np.ndarray]]:
-    """Functions that return the first rows of cells, which are counted from the cell `first` on."""
-
-    def start_of(read: Callable[[slice], np.ndarray]) -> Callable[[slice], np.ndarray]:
-        return lambda cells: read(slice(first + cells.start, first + cells.stop))
-
-    return [start_of(contacts.groups[group.name].cell_start) for group in shared]
 
 
 def _keyed(
     contacts: ContactSet,
     shared: Sequence[ContactGroup],
     cells: tuple[int, int],
-    options: GroupOptions,
+    pairs_only: bool,
+    model: ModelComparison,
     side: int,
 ) -> dict[str, Contacts]:
     """The rows of cells by group, numbered from 0; common numbers of shapes, the lower one first, and of particles.
@@ -246,8 +445,9 @@ def _keyed(
     found = {}
     for group in shared:
         owners = objects_of(contacts, group.name, groups[group.name])
-        objects = [options.particles.objects[side][owner] for owner in owners]
-        found[group.name] = _rows(group, groups, objects, options, side, recorded_number(contacts.config, group.limit))
+        objects = [model.particles.objects[side][owner] for owner in owners]
+        limit = recorded_number(contacts.config, group.limit)
+        found[group.name] = _rows(group, groups, objects, pairs_only, model, side, limit)
     return found
 
 
@@ -255,85 +455,32 @@ def _rows(
     group: ContactGroup,
     groups: dict[str, GroupRows],
     objects: Sequence[np.ndarray],
-    options: GroupOptions,
+    pairs_only: bool,
+    model: ModelComparison,
     side: int,
     limit: float | None,
 ) -> Contacts:
-    held, kept = groups[group.name], options.kept
+    held, kept = groups[group.name], model.kept
     cell = np.repeat(np.arange(len(held.cell_counts)), held.cell_counts)
-    shapes = [options.numbers[side][shape] for shape in shapes_of(groups, group.name)]
+    numbers = (model.shapes.number_a, model.shapes.number_b)[side]
+    shapes = [numbers[shape] for shape in shapes_of(groups, group.name)]
     columns = dict(held.columns)
     if group.objects:
-        columns["indices"] = options.particles.numbers[side][columns["indices"]]
+        columns["indices"] = model.particles.numbers[side][columns["indices"]]
     if len(shapes) == 2:
         shapes, columns = in_order_of_shapes(shapes, columns, group.flipped)
     if limit is not None and "distance" in columns:
         columns[GAP] = np.full(len(cell), limit)
-    keys = [*shapes, *(objects if options.pairs_only else ())]
-    for name in () if options.pairs_only else group.keys:
+    keys = [*shapes, *(objects if pairs_only else ())]
+    for name in () if pairs_only else group.keys:
         if name not in (*group.shapes, *group.references, *UNMATCHED):
             keys += list(columns[name].reshape(len(cell), -1).T)
     none = np.zeros(len(cell), np.int64)
     found = Contacts(cell, none, none, columns, held.lists, keys, objects)
     if kept is not None:
-        first_object = len(kept) - len(options.particles.names)
+        first_object = len(kept) - len(model.particles.names)
         found = kept_rows(found, kept, [*shapes, *(first_object + owner for owner in objects)])
-    if options.pairs_only and len(found):
+    if pairs_only and len(found):
         rows = np.unique(np.stack([found.cell, *(found.keys or ())]), axis=1, return_index=True)[1]
         found = found.at(np.sort(rows))
     return found
-
-
-def groups_alone(a: ContactSet, b: ContactSet) -> list[str]:
-    """A reason for each group that only one set has."""
-    return [
-        f"only {name} has {group_words(group)}"
-        for one, other, name in ((a, b, "A"), (b, a, "B"))
-        for group in one.groups
-        if group not in other.groups
-    ]
-
-
-def group_reasons(results: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The differences of groups, given by `group_results` with what is allowed, that are beyond it."""
-    reasons = []
-    for one in results:
-        for kind in KINDS:
-            if one[kind] > one["allowed"][kind]:
-                words = f"{plural(one[kind], 'row')} of {group_words(one['name'])} {kind}"
-                allowed = one["allowed"][kind]
-                reasons.append(f"{words}, and {count(allowed)} allowed" if allowed else words)
-    return reasons
-
-
-def group_results(
-    found: Sequence[TableDifferences], cells: Callable[[int], dict[str, Any]], objects: Sequence[str]
-) -> list[dict[str, Any]]:
-    """The differences of groups for results. cells: describes a cell. objects: paths of the particle objects."""
-    return [
-        {
-            "name": one.name,
-            "a": one.rows_a,
-            "b": one.rows_b,
-            "matched": one.matched,
-            **one.counts,
-            "at_limit": dict(one.at_limit),
-            "ignored_shallow": one.ignored_shallow,
-            "first": cells(one.first_cell) if one.first_cell >= 0 else None,
-            "objects": [
-                {"paths": [objects[row] for row in rows], **counts} for rows, counts in sorted(one.by_object.items())
-            ],
-            "fields": [
-                {
-                    "name": tally.name,
-                    "unit": tally.unit,
-                    "differing": tally.differing,
-                    "changed": tally.changed,
-                    "largest": tally.largest,
-                }
-                for tally in one.fields
-                if tally.differing
-            ],
-        }
-        for one in found
-    ]

@@ -10,7 +10,18 @@ from rich.text import Text
 from collidecli.escaping import markdown_code, markdown_text, printable_values
 from collidecli.report.findings import Finding, Verdict, markdown_rows, markdown_section
 from collidecli.report.run import world_text
-from collidecli.report.tables import Fitting, Listing, ResultDict, length, listing, name_value_table, percent, stacked
+from collidecli.report.tables import (
+    Column,
+    Fitting,
+    Listing,
+    ResultDict,
+    length,
+    more_text,
+    name_value_table,
+    pair_columns,
+    percent,
+    rows_table,
+)
 from collidecli.scene.text_format import count, plural
 
 CHECKS = {
@@ -103,15 +114,18 @@ def findings(result: ResultDict) -> list[Finding]:
 
 
 MOST_ROWS = 20
+CHECK_COLUMNS: list[Column] = [
+    ("check", "left", lambda one: CHECKS[one["name"]]),
+    ("limit", "right", check_limit),
+    ("pairs", "right", lambda one: count(one["pairs"])),
+    ("deepest", "right", lambda one: length(one["deepest"])),
+]
 
 
 def audit_verdict(result: ResultDict, seconds: float) -> Verdict:
     """The verdict of collide.audit/1. seconds: duration of the audit."""
     result = printable_values(result)
-    checks = [
-        [CHECKS[one["name"]], check_limit(one), count(one["pairs"]), length(one["deepest"]), _state(one)]
-        for one in result["checks"]
-    ]
+    checks = [[*(text(one) for _, _, text in CHECK_COLUMNS), _state(one)] for one in result["checks"]]
     failing = [one for one in result["pairs"] if one["exceeds"]]
     pairs = [
         [
@@ -125,9 +139,9 @@ def audit_verdict(result: ResultDict, seconds: float) -> Verdict:
         f"collide audit: {'passed' if result['passed'] else 'failed'}",
         [markdown_text(audit_words(result))],
         [markdown_text(f"Usable frames: {usable_text(result)}")],
-        markdown_rows(["check", "limit", "pairs", "deepest", "result"], checks),
+        markdown_rows([*(title for title, _, _ in CHECK_COLUMNS), "result"], checks),
         markdown_rows(["shape 0", "shape 1", "deepest", "frame", "world", "frames over"], pairs),
-        [f"and {plural(more, 'more pair')}"] if more else [],
+        [more_text(more)] if more else [],
         [f"- note: {markdown_text(note)}" for note in result["warnings"]],
     )
     return Verdict.of("audit", audit_words(result), findings(result), seconds, markdown)
@@ -141,12 +155,12 @@ def _state(check: ResultDict) -> str:
 
 # Terminal tables of an audit.
 
-MEASURES = ("overlap_volume", "deepest_point")
-
 
 def audit_table(first: int, result: ResultDict) -> RenderableType:
     """Tables of collide.audit/1: the verdict, the checks and the deepest pairs. first: number of pairs."""
-    parts: list[RenderableType] = [Text(audit_words(result), style="bold"), Text(), _summary(result), _checks(result)]
+    failing: Column = ("failing", "right", lambda one: count(one["failing"]))
+    checks = rows_table([*CHECK_COLUMNS, failing], result["checks"])
+    parts: list[RenderableType] = [Text(audit_words(result), style="bold"), Text(), _summary(result), checks]
     if result["pairs"] and first:
         parts.append(Fitting(partial(_pairs, result, first)))
     parts += [Text(f"tunnelling: {line}") for line in tunnel_lines(result)]
@@ -173,49 +187,27 @@ def _summary(result: ResultDict) -> RenderableType:
     return name_value_table(rows)
 
 
-def _checks(result: ResultDict) -> Listing:
-    table = listing(
-        ("check", "left"), ("limit", "right"), ("pairs", "right"), ("deepest", "right"), ("failing", "right")
-    )
-    for one in result["checks"]:
-        table.add_row(
-            CHECKS[one["name"]], check_limit(one), count(one["pairs"]), length(one["deepest"]),
-            count(one["failing"]),
-        )  # fmt: skip
-    return table
-
-
 def _pairs(result: ResultDict, first: int, narrow: int) -> Listing:
     """narrow: the names of a pair in one column."""
-    names, (has_volume, has_point) = ("shape 0", "shape 1"), (one in result["pairs"][0] for one in MEASURES)
-    table = listing(
-        *([(stacked(*names), "left")] if narrow else [(name, "left") for name in names]),
-        ("check", "left"),
-        ("deepest", "right"),
-        ("in frame", "right"),
-        *([("world", "right")] if result["worlds"] > 1 else []),
-        ("frames", "right"),
-        ("over limit", "right"),
-        *([("deepest point", "right")] if has_point else []),
-        *([("volume", "right")] if has_volume else []),
-    )
-    for one in result["pairs"][:first]:
-        pair = one["shape0"], one["shape1"]
-        table.add_row(
-            *([stacked(*pair)] if narrow else pair),
-            "allowed" if one["allowed"] else CHECKS[one["check"]],
-            length(one["depth"]),
-            str(one["frame"]),
-            *([world_text(one["world"], one.get("episode", ""))] if result["worlds"] > 1 else []),
-            count(one["cells"]),
-            count(one["cells_over"]),
-            *([length(one["deepest_point"]) if "deepest_point" in one else ""] if has_point else []),
-            *([_volume(one)] if has_volume else []),
-        )
-    more = len(result["pairs"]) - first
-    if more > 0:
-        table.add_row(f"and {plural(more, 'more pair')}")
-    return table
+    columns: list[Column] = [
+        *pair_columns(narrow),
+        ("check", "left", lambda one: "allowed" if one["allowed"] else CHECKS[one["check"]]),
+        ("deepest", "right", lambda one: length(one["depth"])),
+        ("in frame", "right", lambda one: str(one["frame"])),
+    ]
+    if result["worlds"] > 1:
+        columns.append(("world", "right", lambda one: world_text(one["world"], one.get("episode", ""))))
+    columns.append(("frames", "right", lambda one: count(one["cells"])))
+    columns.append(("over limit", "right", lambda one: count(one["cells_over"])))
+    if "deepest_point" in result["pairs"][0]:
+        columns.append(("deepest point", "right", _deepest_point))
+    if "overlap_volume" in result["pairs"][0]:
+        columns.append(("volume", "right", _volume))
+    return rows_table(columns, result["pairs"][:first], more_text(len(result["pairs"]) - first))
+
+
+def _deepest_point(pair: ResultDict) -> str:
+    return length(pair["deepest_point"]) if "deepest_point" in pair else ""
 
 
 def _volume(pair: ResultDict) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from operator import itemgetter
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -12,6 +13,7 @@ from collidecli.escaping import markdown_code, markdown_text, printable_values
 from collidecli.report.findings import Finding, Suite, Verdict, markdown_rows, markdown_section
 from collidecli.report.tables import (
     KINDS,
+    Column,
     Fitting,
     Listing,
     ResultDict,
@@ -25,15 +27,27 @@ from collidecli.report.tables import (
     length,
     listing,
     model_line,
+    more_text,
     name_value_table,
+    pair_columns,
+    rows_table,
     seconds,
-    stacked,
+    seconds_text,
     verdict,
 )
 from collidecli.scene.tables import GROUPS_BY_NAME, group_words
 from collidecli.scene.text_format import count, plural
 
 MAX_CELL_LENGTH = 100
+
+
+FIELDS: list[Column] = [
+    ("field", "left", itemgetter("name")),
+    ("differ", "right", lambda one: count(one["differing"])),
+    ("beyond tolerance", "right", lambda one: count(one["changed"])),
+    ("largest", "right", lambda one: deviation(one["largest"], one["unit"])),
+]
+"""Columns of a table of fields."""
 
 
 def findings(result: ResultDict) -> list[Finding]:
@@ -80,11 +94,7 @@ def markdown(result: ResultDict, title: str = "collide diff") -> str:
         for p in pairs
     ]
     more = result["pairs"]["differing"] - len(pairs)
-    fields = [
-        [f["name"], count(f["differing"]), count(f["changed"]), deviation(f["largest"], f["unit"])]
-        for f in result["fields"]
-        if f["differing"]
-    ]
+    fields = [[text(one) for _, _, text in FIELDS] for one in result["fields"] if one["differing"]]
     ignored, at_limit = contacts["ignored_shallow"], at_limit_text(result)
     return markdown_section(
         f"{_cell(title)}: {'equal' if result['equal'] else 'different'}",
@@ -92,8 +102,8 @@ def markdown(result: ResultDict, title: str = "collide diff") -> str:
         markdown_rows(["", "A", "B"], sides),
         [f"- {_cell(line, most=300)}" for line in wrong],
         markdown_rows(["shape 0", "shape 1", *KINDS, "first in"], of_pairs),
-        [f"and {plural(more, 'more pair')}"] if pairs and more else [],
-        markdown_rows(["field", "differ", "beyond tolerance", "largest"], fields),
+        [more_text(more)] if pairs and more else [],
+        markdown_rows([title for title, _, _ in FIELDS], fields),
         [f"- {_cell(line.strip(), most=300)}" for line in group_lines(result)],
         [f"Ignored: {plural(ignored, 'contact')} within --ignore-shallow of the gap."] if ignored else [],
         [f"At the limit, not counted: {at_limit} within the tolerance of the pair's gap."] if at_limit else [],
@@ -124,8 +134,6 @@ STATES = {
     "only_b": "only in B",
 }
 """Words for the states of inputs."""
-Column = tuple[str, str, Callable[[ResultDict], str]]
-"""Title, side as in `listing`, and text of the result of an input."""
 
 
 def run_list_table(result: ResultDict) -> RenderableType:
@@ -165,7 +173,7 @@ def events_list_table(result: ResultDict) -> RenderableType:
         ("frames", "right", lambda one: count(one["frames"]["count"])),
         ("pairs", "right", lambda one: count(one["intervals"]["pairs"])),
         ("touches", "right", lambda one: count(one["intervals"]["count"])),
-        ("longest", "right", lambda one: _longest(one["intervals"]["longest"])),
+        ("longest", "right", lambda one: seconds_text(one["intervals"]["longest"])),
     ]
     written = [Text(f"written: {path}") for path in result["written"].values() if path]
     return Group(_table(result, "contact set", columns), _totals(result), *written)
@@ -198,13 +206,9 @@ def inspect_list_table(result: ResultDict) -> RenderableType:
 
 def diff_list_table(result: ResultDict) -> RenderableType:
     """Table of collide.diff_list/1."""
-
-    def number(kind: str) -> Callable[[ResultDict], str]:
-        return lambda one: count(one["contacts"][kind]) if one["contacts"][kind] else ""
-
     columns: list[Column] = [
         ("contacts", "right", lambda one: count(one["contacts"]["a"])),
-        *((kind, "right", number(kind)) for kind in KINDS),
+        *_kind_columns(itemgetter("contacts")),
         ("reasons", "left", lambda one: ", ".join(one["reasons"])),
     ]
     table = _table(result, "contact set", columns, lambda one: "equal" if one["equal"] else "different")
@@ -269,10 +273,6 @@ def _failures(result: ResultDict, words: str) -> str:
 
 def _depth(deepest: ResultDict | None) -> str:
     return length(-deepest["distance"]) if deepest is not None and deepest["distance"] < 0.0 else ""
-
-
-def _longest(value: float | str | None) -> str:
-    return value if isinstance(value, str) else "" if value is None else seconds(value)
 
 
 def _kind(one: ResultDict) -> str:
@@ -348,7 +348,7 @@ def diff_table(result: ResultDict) -> RenderableType:
         parts.append(Fitting(partial(_pairs, result)))
     fields = [one for one in result["fields"] if one["differing"]]
     if fields:
-        parts.append(_fields(fields))
+        parts.append(rows_table(FIELDS, fields))
         parts += [Text(f"{one['name']}: largest at {field_kind(one)}") for one in fields if one["worst"]]
         histogram = [one for one in fields if one["histogram"]]
         if histogram:
@@ -391,29 +391,19 @@ def _summary(result: ResultDict) -> RenderableType:
 
 def _pairs(result: ResultDict, narrow: int) -> Listing:
     """narrow: the names of a pair in one column."""
-    names = ["shape 0", "shape 1"]
-    table = listing(
-        *([(stacked(*names), "left")] if narrow else [(name, "left") for name in names]),
-        *((kind, "right") for kind in KINDS),
-        ("first in", "left"),
-    )
-    for pair in result["pairs"]["listed"]:
-        counts = (count(pair[kind]) if pair[kind] else "" for kind in KINDS)
-        paths = (pair["shape0"], pair["shape1"])
-        table.add_row(*([stacked(*paths)] if narrow else paths), *counts, cell_text(pair["first"]))
-    more = result["pairs"]["differing"] - len(result["pairs"]["listed"])
-    if more:
-        table.add_row(f"and {plural(more, 'more pair')}")
-    return table
+    listed = result["pairs"]["listed"]
+    columns: list[Column] = [*pair_columns(narrow), *_kind_columns(lambda pair: pair)]
+    columns.append(("first in", "left", lambda pair: cell_text(pair["first"])))
+    return rows_table(columns, listed, more_text(result["pairs"]["differing"] - len(listed)))
 
 
-def _fields(fields: list[ResultDict]) -> RenderableType:
-    table = listing(("field", "left"), ("differ", "right"), ("beyond tolerance", "right"), ("largest", "right"))
-    for one in fields:
-        table.add_row(
-            one["name"], count(one["differing"]), count(one["changed"]), deviation(one["largest"], one["unit"])
-        )
-    return table
+def _kind_columns(counts: Callable[[ResultDict], ResultDict]) -> list[Column]:
+    """Columns of the numbers of differences by kind; 0 is empty. counts: of a row."""
+
+    def number(kind: str) -> Callable[[ResultDict], str]:
+        return lambda row: count(counts(row)[kind]) if counts(row)[kind] else ""
+
+    return [(kind, "right", number(kind)) for kind in KINDS]
 
 
 def _histogram(fields: list[ResultDict]) -> RenderableType:

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import Any
+from operator import itemgetter
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from collidecli.escaping import dot_string
 from collidecli.report.run import world_text
-from collidecli.report.tables import Fitting, Listing, ResultDict, length, listing, name_value_table, seconds, stacked
+from collidecli.report.tables import (
+    Column,
+    Fitting,
+    Listing,
+    ResultDict,
+    length,
+    more_text,
+    name_value_table,
+    pair_columns,
+    quantity,
+    rows_table,
+    seconds,
+    seconds_text,
+)
 from collidecli.scene.options import EVENT_COLUMNS
 from collidecli.scene.text_format import count, plural
 
@@ -40,7 +53,7 @@ def _summary(result: ResultDict) -> RenderableType:
     frames, worlds, found, options = result["frames"], result["worlds"], result["intervals"], result["options"]
     span = ""
     if frames["count"]:
-        times = [f"{t} s" if isinstance(t, str) else f"{t:.6g} s" for t in (frames["begin_time"], frames["last_time"])]
+        times = [f"{quantity(frames[name], '{:.6g}'.format)} s" for name in ("begin_time", "last_time")]
         span = f", from {times[0]} to {times[1]}"
         if frames["count"] != frames["last"] + 1:
             span = f", frames {frames['first']} to {frames['last']}{span}"
@@ -72,18 +85,17 @@ def _between_frames(result: ResultDict) -> RenderableType:
         f"{plural(found['count'], 'touch', 'touches')} with times between frames, {count(found['missed'])} in no frame"
     )
     text += f"; {count(found['undecided'])} undecided" if found["undecided"] else ""
-    table = listing(
-        ("frame", "right"), ("world", "right"), ("begin", "right"), ("end", "right"), ("least", "right"),
-        ("in frames", "left"), *((name, "left") for name in names),
-    )  # fmt: skip
-    for one in found["listed"]:
-        times = (f"{one[name]:.6f} s" for name in ("begin_time", "end_time"))
-        held = "no" if one["missed"] else "yes"
-        cells = (count(one["frame"]), count(one["world"]), *times, length(one["least_distance"]), held)
-        table.add_row(*cells, *(one[name] for name in names))
-    if found["listed"] and (more := found["count"] - len(found["listed"])):
-        table.add_row("", f"and {plural(more, 'more touch', 'more touches')}")
-    return Group(Text(text), *([table] if found["listed"] else []))
+    columns: list[Column] = [
+        ("frame", "right", lambda one: count(one["frame"])),
+        ("world", "right", lambda one: count(one["world"])),
+        ("begin", "right", lambda one: f"{one['begin_time']:.6f} s"),
+        ("end", "right", lambda one: f"{one['end_time']:.6f} s"),
+        ("least", "right", lambda one: length(one["least_distance"])),
+        ("in frames", "left", lambda one: "no" if one["missed"] else "yes"),
+        *((name, "left", itemgetter(name)) for name in names),
+    ]
+    more = more_text(found["count"] - len(found["listed"]), "touch", "touches")
+    return Group(Text(text), *([rows_table(columns, found["listed"], "", more)] if found["listed"] else []))
 
 
 def _intervals_line(found: ResultDict, gap: ResultDict) -> str:
@@ -100,48 +112,26 @@ def _intervals_line(found: ResultDict, gap: ResultDict) -> str:
 
 def _intervals(result: ResultDict, narrow: int) -> Listing:
     """narrow: 1 has the names of a pair in one column, and no counts of frames and contacts; 2 no begin either."""
-    names = _pair_headings(result)
-    table = listing(
-        *([("world", "right")] if _shows_worlds(result) else []),
-        *([(stacked(*names), "left")] if narrow else [(name, "left") for name in names]),
-        ("frames", "right"),
-        *([] if narrow > 1 else [("begin", "right")]),
-        ("lasts", "right"),
-        *([] if narrow else [("touching in", "right"), ("contacts", "right")]),
-        ("deepest", "right"),
-        ("in frame", "right"),
-    )
-    worlds = _shows_worlds(result)
-    for one in result["listed"]:
-        pair = _pair(result, one)
-        table.add_row(
-            *([world_text(one["world"], one.get("episode", ""))] if worlds else []),
-            *([stacked(*pair)] if narrow else pair),
-            _span(one),
-            *([] if narrow > 1 else [_time(one["begin_time"])]),
-            _lasting(one["seconds"]),
-            *([] if narrow else [plural(one["touching_frames"], "frame"), count(one["contacts"])]),
-            length(one["least_distance"]),
-            str(one["deepest_frame"]),
-        )
-    more = result["intervals"]["count"] - len(result["listed"])
-    if more:
-        table.add_row(*([""] if worlds else []), f"and {plural(more, 'more touch', 'more touches')}")
-    return table
+    columns: list[Column] = []
+    more = [more_text(result["intervals"]["count"] - len(result["listed"]), "touch", "touches")]
+    if result["worlds"]["count"] > 1 or result["frames"]["episodes"] is not None:
+        columns.append(("world", "right", lambda one: world_text(one["world"], one.get("episode", ""))))
+        more = ["", *more]
+    columns += [*_names_of_pair(result, narrow), ("frames", "right", _span)]
+    if narrow < 2:
+        columns.append(("begin", "right", lambda one: f"{quantity(one['begin_time'], '{:.6g}'.format)} s"))
+    columns.append(("lasts", "right", lambda one: seconds_text(one["seconds"])))
+    if not narrow:
+        columns.append(("touching in", "right", lambda one: plural(one["touching_frames"], "frame")))
+        columns.append(("contacts", "right", lambda one: count(one["contacts"])))
+    columns.append(("deepest", "right", lambda one: length(one["least_distance"])))
+    columns.append(("in frame", "right", lambda one: str(one["deepest_frame"])))
+    return rows_table(columns, result["listed"], *more)
 
 
-def _shows_worlds(result: ResultDict) -> bool:
-    return result["worlds"]["count"] > 1 or result["frames"]["episodes"] is not None
-
-
-def _pair(result: ResultDict, one: ResultDict) -> tuple[str, str]:
-    """Paths of the pair of an interval or of an edge of the graph."""
-    name0, name1 = EVENT_COLUMNS[result["options"]["by"]]
-    return one[name0], one[name1]
-
-
-def _pair_headings(result: ResultDict) -> list[str]:
-    return [re.sub(r"(\d)$", r" \1", name) for name in EVENT_COLUMNS[result["options"]["by"]]]
+def _names_of_pair(result: ResultDict, narrow: int) -> list[Column]:
+    names = EVENT_COLUMNS[result["options"]["by"]]
+    return pair_columns(narrow, [re.sub(r"(\d)$", r" \1", name) for name in names], names)
 
 
 def _span(one: ResultDict) -> str:
@@ -150,42 +140,19 @@ def _span(one: ResultDict) -> str:
     return f"{begin} to {last}"
 
 
-def _time(value: Any) -> str:
-    return f"{value} s" if isinstance(value, str) else f"{value:.6g} s"
-
-
-def _lasting(value: Any) -> str:
-    return value if isinstance(value, str) else seconds(value)
-
-
 def _graph(result: ResultDict, narrow: int) -> Listing:
     """narrow: the names of a pair in one column."""
     graph, worlds = result["graph"], result["worlds"]["looked_at"] > 1
-    names = _pair_headings(result)
-    table = listing(
-        *([(stacked(*names), "left")] if narrow else [(name, "left") for name in names]),
-        *([("worlds", "right")] if worlds else []),
-        ("touches", "right"),
-        ("in total", "right"),
-        ("touching in", "right"),
-        *([] if narrow else [("contacts", "right")]),
-        ("deepest", "right"),
-    )
-    for edge in graph["edges"][: graph["first"]]:
-        pair = _pair(result, edge)
-        table.add_row(
-            *([stacked(*pair)] if narrow else pair),
-            *([count(edge["worlds"])] if worlds else []),
-            count(edge["intervals"]),
-            _lasting(edge["seconds"]),
-            plural(edge["touching_frames"], "frame"),
-            *([] if narrow else [count(edge["contacts"])]),
-            length(edge["least_distance"]),
-        )
-    more = len(graph["edges"]) - graph["first"]
-    if more > 0:
-        table.add_row(f"and {plural(more, 'more pair')}")
-    return table
+    columns: list[Column] = [
+        *_names_of_pair(result, narrow),
+        *([("worlds", "right", lambda edge: count(edge["worlds"]))] if worlds else []),
+        ("touches", "right", lambda edge: count(edge["intervals"])),
+        ("in total", "right", lambda edge: seconds_text(edge["seconds"])),
+        ("touching in", "right", lambda edge: plural(edge["touching_frames"], "frame")),
+        *([] if narrow else [("contacts", "right", lambda edge: count(edge["contacts"]))]),
+        ("deepest", "right", lambda edge: length(edge["least_distance"])),
+    ]
+    return rows_table(columns, graph["edges"][: graph["first"]], more_text(len(graph["edges"]) - graph["first"]))
 
 
 # The graph of touching pairs in the DOT language of Graphviz.
@@ -199,7 +166,7 @@ def touch_dot(result: ResultDict) -> str:
     for node in graph["nodes"]:
         lines.append(f"  {dot_string(node['path'])} [kind={node['kind']}];")
     for edge in graph["edges"]:
-        lasting = edge["seconds"] if isinstance(edge["seconds"], str) else seconds(edge["seconds"])
+        lasting = seconds_text(edge["seconds"])
         label = dot_string(f"{plural(edge['intervals'], 'time')}, {lasting}")
         numbers = {name: edge[name] for name in ("intervals", "touching_frames", "contacts", "seconds", "worlds")}
         values = " ".join(f"{name}={value}" for name, value in numbers.items())

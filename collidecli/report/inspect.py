@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
+from operator import itemgetter
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from collidecli.report.run import contact_text, deepest_text, pair_table
+from collidecli.report.run import STAGE_COLUMNS, contact_text, deepest_text, pair_table
 from collidecli.report.tables import (
+    Column,
     Fitting,
     Listing,
     ResultDict,
     listing,
     name_value_table,
+    pair_columns,
+    rows_table,
     seconds,
     shape_counts,
     stacked,
@@ -47,9 +52,7 @@ def scene_table(result: ResultDict, limit: int | None) -> RenderableType:
     if "why" in result:
         parts += _why_lines(result["why"], limit)
     if "pairs" in result:
-        table = listing(("shape 0", "left"), ("shape 1", "left"))
-        for pair in result["pairs"]:
-            table.add_row(*pair)
+        table = rows_table(pair_columns(0, names=(0, 1)), result["pairs"])
         parts += [table, Text(plural(len(result["pairs"]), "pair"))]
     return Group(*parts) if parts else _whole_scene(result, limit)
 
@@ -118,7 +121,7 @@ def _shape_table(result: ResultDict, limit: int | None, narrow: int) -> Listing:
     narrow: the body in the column of the shape, unless both have the same name.
     """
     shapes = result["shapes"]
-    columns: list[tuple[str, str, Callable[[ResultDict], str]]] = [
+    columns: list[Column] = [
         ("shape, its body", "left", _on_its_body) if narrow else ("shape", "left", lambda s: s["path"]),
         ("type", "left", lambda s: s["type"]),
         ("size [m]", "left", _size_text),
@@ -144,9 +147,7 @@ def _shape_table(result: ResultDict, limit: int | None, narrow: int) -> Listing:
         )
     if any(s["filter"] for s in shapes):
         columns.append(("filter", "left", lambda s: ", ".join(s["filter"])))
-    table = listing(*(column[:2] for column in columns))
-    _add_rows(table, [[value(shape) for _, _, value in columns] for shape in shapes[:limit]], len(shapes))
-    return table
+    return _limited(columns, shapes, limit)
 
 
 def _on_its_body(shape: ResultDict) -> str:
@@ -175,11 +176,10 @@ def _size_text(shape: ResultDict) -> str:
     return f"{size}, {count(shape['vertices'])} vertices" if "vertices" in shape else size
 
 
-def _add_rows(table: Table, rows: Sequence[Sequence[str]], total: int) -> None:
-    for row in rows:
-        table.add_row(*row)
-    if total > len(rows):
-        table.add_row(f"and {count(total - len(rows))} more, which --all lists")
+def _limited(columns: Sequence[Column], rows: Sequence[Any], limit: int | None) -> Listing:
+    """The first rows, and the number of the others."""
+    more = len(rows) - len(rows[:limit])
+    return rows_table(columns, rows[:limit], f"and {count(more)} more, which --all lists" if more else "")
 
 
 def trajectory_table(result: ResultDict, limit: int | None) -> RenderableType:
@@ -218,12 +218,24 @@ def recording_table(result: ResultDict, limit: int | None) -> RenderableType:
 def _with_bodies(rows: list[tuple[str, str]], bodies: Sequence[str], limit: int | None) -> RenderableType:
     if not bodies:
         return name_value_table(rows)
-    table = listing((f"bodies ({count(len(bodies))})", "left"))
-    _add_rows(table, [[name] for name in bodies[:limit]], len(bodies))
-    return Group(name_value_table(rows), table)
+    return Group(name_value_table(rows), _limited([(f"bodies ({count(len(bodies))})", "left", str)], bodies, limit))
 
 
 _OPTIONAL = (("mocap bodies", "mocap_bodies"), ("particles", "particles"))
+
+
+EPISODE_COLUMNS: list[Column] = [
+    ("demonstration", "left", itemgetter("name")),
+    ("world", "right", lambda one: str(one["world"])),
+    ("frames", "right", lambda one: count(one["frame_count"])),
+    ("first", "right", lambda one: str(one["first_frame"])),
+    ("lasts", "right", lambda one: seconds(one["seconds"])),
+]
+OBJECT_COLUMNS: list[Column] = [
+    ("particle object", "left", itemgetter("path")),
+    ("kind", "left", itemgetter("kind")),
+    ("particles", "right", lambda one: count(one["particle_count"])),
+]
 
 
 def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
@@ -252,67 +264,43 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
     ]
     parts: list[RenderableType] = [name_value_table(rows)]
     if result["episodes"]:
-        parts.append(_episode_table(result["episodes"], limit))
+        parts.append(_limited(EPISODE_COLUMNS, result["episodes"], limit))
     if result["top_pairs"]:
         parts.append(pair_table(result["top_pairs"], result["contact_pair_count"]))
     if result["shape_table"]:
         parts.append(Fitting(partial(_contact_shape_table, result, limit)))
     if result["particle_objects"]:
-        parts.append(_object_table(result["particle_objects"], limit))
+        parts.append(_limited(OBJECT_COLUMNS, result["particle_objects"], limit))
     if result["optional_columns"]:
         parts.append(_ranges_table(result["optional_columns"]))
     parts += [_ranges_table(held["columns"], name) for name, held in result["groups"].items() if held["rows"]]
     if result["timing"].get("stages"):
-        table = listing(("stage", "left"), ("time", "right"), ("calls", "right"))
-        for stage in result["timing"]["stages"]:
-            if stage["calls"]:
-                table.add_row(stage["stage"].replace("_", " "), seconds(stage["seconds"]), count(stage["calls"]))
-        parts.append(table)
+        calls: Column = ("calls", "right", lambda stage: count(stage["calls"]))
+        stages = [stage for stage in result["timing"]["stages"] if stage["calls"]]
+        parts.append(rows_table([*STAGE_COLUMNS, calls], stages))
     return Group(*parts)
 
 
 def _contact_shape_table(result: ResultDict, limit: int | None, narrow: int) -> Listing:
     """Table of the shapes of a contact set. narrow: the body in the column of the shape, as in a scene's table."""
     shapes = result["shape_table"]
-    columns: list[tuple[str, str, Callable[[ResultDict], str]]] = [
+    columns: list[Column] = [
         ("shape, its body", "left", _on_its_body) if narrow else ("shape", "left", lambda s: s["path"]),
         ("type", "left", lambda s: s["type"]),
         *([] if narrow else [("body", "left", lambda s: s["body"] or "static")]),
         *_length_columns(shapes),
     ]
-    table = listing(*(column[:2] for column in columns))
-    _add_rows(table, [[value(shape) for _, _, value in columns] for shape in shapes[:limit]], len(shapes))
-    return table
+    return _limited(columns, shapes, limit)
 
 
-def _object_table(objects: Sequence[ResultDict], limit: int | None) -> Listing:
-    """Table of the particle objects of a contact set."""
-    table = listing(("particle object", "left"), ("kind", "left"), ("particles", "right"))
-    rows = [[one["path"], one["kind"], count(one["particle_count"])] for one in objects[:limit]]
-    _add_rows(table, rows, len(objects))
-    return table
-
-
-def _length_columns(shapes: Sequence[ResultDict]) -> list[tuple[str, str, Callable[[ResultDict], str]]]:
+def _length_columns(shapes: Sequence[ResultDict]) -> list[Column]:
     """Columns of the margins and gaps, if they are not all 0."""
-    columns: list[tuple[str, str, Callable[[ResultDict], str]]] = []
+    columns: list[Column] = []
     if any(s["margin"] for s in shapes):
         columns.append(("margin", "right", lambda s: f"{s['margin']:.4g}"))
     if any(s["gap"] for s in shapes):
         columns.append(("gap", "right", lambda s: f"{s['gap']:.4g}"))
     return columns
-
-
-def _episode_table(episodes: Sequence[ResultDict], limit: int | None) -> Table:
-    table = listing(
-        ("demonstration", "left"), ("world", "right"), ("frames", "right"), ("first", "right"), ("lasts", "right")
-    )
-    rows = [
-        [one["name"], str(one["world"]), count(one["frame_count"]), str(one["first_frame"]), seconds(one["seconds"])]
-        for one in episodes[:limit]
-    ]
-    _add_rows(table, rows, len(episodes))
-    return table
 
 
 def _ranges_table(ranges: ResultDict, group: str = "") -> Table:

@@ -24,9 +24,11 @@ from collidecli.report.tables import (
     model_line,
     pair_labels,
     percent,
+    quantity,
     rate,
     seconds,
     short_names,
+    speed,
     verdict,
 )
 from collidecli.scene.options import changed_options
@@ -83,7 +85,7 @@ def _audit(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
         "pair,check,deepest>,in frame>,frames>,over limit>",
         [
             (
-                f"{one['shape0']} and {one['shape1']}", "allowed" if one["allowed"] else CHECKS[one["check"]],
+                _pair(one), "allowed" if one["allowed"] else CHECKS[one["check"]],
                 length(one["depth"]), str(one["frame"]), count(one["cells"]), count(one["cells_over"]),
             )
             for one in found["pairs"][:MAX_PAIRS]
@@ -108,10 +110,9 @@ def _labels(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
         lead += f" {len(found['listed'])} of {plural(found['pairs'], 'pair')} are shown."
     rows = []
     for one in found["listed"]:
-        deepest, slip = one["least_distance"], one.get("mean_slip")
         row = [f"{one['sensor']} and {one['partner']}", count(one["cells"]), percent(one["share"])]
-        row.append(deepest if isinstance(deepest, str) else length(deepest))
-        rows.append([*row, "" if slip is None else f"{slip:.4g} m/s"] if options["slip"] else row)
+        row.append(quantity(one["least_distance"], length))
+        rows.append([*row, speed(one.get("mean_slip"))] if options["slip"] else row)
     columns = "pair,frames>,share>,deepest>" + (",mean slip>" if options["slip"] else "")
     parts = [part(chart="labels" if "labels" in charts else "")]
     parts += [part(table=table("Labels", columns, rows))] if rows else []
@@ -126,7 +127,7 @@ def _clearance(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
         lead += f" The nearest {len(found['listed'])} of {items} are shown."
     rows = []
     for one in found["listed"]:
-        pair = f"{one['shape0']} and {one['shape1']}"
+        pair = _pair(one)
         row = [pair, length(one["least_distance"]), str(one["frame"]), str(one["world"])]
         rows.append([one["body"], *row] if found["by"] == "body" else row)
     columns = ("body," if found["by"] == "body" else "") + "pair,least distance>,in frame>,world>"
@@ -173,7 +174,7 @@ def figures(result: ResultDict) -> list[dict[str, str]]:
     if deepest is not None:
         deep = deepest["distance"] < 0.0
         name = "deepest" if deep else "nearest"
-        where = f"{deepest['shape0']} and {deepest['shape1']}, frame {deepest['frame']}"
+        where = f"{_pair(deepest)}, frame {deepest['frame']}"
         where += f", {_world(result, deepest['world'])}" if _names_worlds(result) else ""
         found.append((name, length(abs(deepest["distance"])), where))
     if timing.get("wall_seconds"):
@@ -565,12 +566,8 @@ def _choice(result: ResultDict, found: ResultDict, number: int, one: ResultDict)
 
 
 def _where(result: ResultDict, pair: ResultDict) -> str:
-    text = f"{pair['shape0']} and {pair['shape1']}, frame {pair['frame']}"
-    if result["demonstrations"]:
-        text += f", {result['demonstrations'][pair['world']]}"
-    elif result["worlds"] > 1:
-        text += f", world {pair['world']}"
-    return text
+    world = f", {_world(result, pair['world'])}" if result["demonstrations"] or result["worlds"] > 1 else ""
+    return f"{_pair(pair)}, frame {pair['frame']}{world}"
 
 
 def _steps(
@@ -618,7 +615,7 @@ def _strips(pairs: Sequence[ResultDict], series: ResultDict, frames: int) -> lis
         for run in runs:
             share = pair["depth"][run["x"]] / deepest
             run["opacity"] = f"{LEAST_OPACITY + (1.0 - LEAST_OPACITY) * share:.2f}"
-        paths = f"{pair['shape0']} and {pair['shape1']}"
+        paths = _pair(pair)
         deep = length(max(0.0, -pair["distance"]))
         strips.append({"label": label, "paths": paths, "runs": runs, "deep": deep, "frame": pair["frame"]})
     return strips

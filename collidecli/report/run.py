@@ -5,11 +5,26 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from collidecli.report.tables import ResultDict, length, listing, name_value_table, percent, rate, seconds
+from collidecli.report.tables import (
+    Column,
+    ResultDict,
+    length,
+    more_text,
+    name_value_table,
+    pair_columns,
+    percent,
+    rate,
+    rows_table,
+    seconds,
+)
 from collidecli.scene.tables import group_words
 from collidecli.scene.text_format import count, memory, plural
 
 OUTSIDE_RUN = ("load", "compile")
+STAGE_COLUMNS: list[Column] = [
+    ("stage", "left", lambda stage: stage["stage"].replace("_", " ")),
+    ("time", "right", lambda stage: seconds(stage["seconds"])),
+]
 
 
 def run_table(result: ResultDict) -> RenderableType:
@@ -24,12 +39,12 @@ def run_table(result: ResultDict) -> RenderableType:
 
 def pair_table(pairs: list[ResultDict], pair_count: int) -> Table:
     """Table of pairs of shapes and their counts of contacts, and the number of pairs that are not listed."""
-    table = listing(("contacts", "right"), ("touching", "right"), ("shape 0", "left"), ("shape 1", "left"))
-    for pair in pairs:
-        table.add_row(count(pair["contacts"]), count(pair["touching"]), pair["shape0"], pair["shape1"])
-    if pair_count > len(pairs):
-        table.add_row("", "", f"and {plural(pair_count - len(pairs), 'more pair')}", "")
-    return table
+    columns: list[Column] = [
+        ("contacts", "right", lambda pair: count(pair["contacts"])),
+        ("touching", "right", lambda pair: count(pair["touching"])),
+        *pair_columns(0),
+    ]
+    return rows_table(columns, pairs, "", "", more_text(pair_count - len(pairs)), "")
 
 
 def world_text(world: int, episode: str) -> str:
@@ -112,12 +127,8 @@ def _stage_table(result: ResultDict) -> Table:
     """Stages of the run with their fractions of its time, then load and compile, which are not part of it."""
     stages = [stage for stage in result["stages"] if stage["stage"] not in OUTSIDE_RUN]
     total = sum(stage["seconds"] for stage in stages) or 1.0
-    table = listing(("stage", "left"), ("time", "right"), ("share", "right"))
-    for stage in stages:
-        if stage["calls"]:
-            table.add_row(
-                stage["stage"].replace("_", " "), seconds(stage["seconds"]), percent(stage["seconds"] / total)
-            )
+    share: Column = ("share", "right", lambda stage: percent(stage["seconds"] / total))
+    table = rows_table([*STAGE_COLUMNS, share], [stage for stage in stages if stage["calls"]])
     table.add_section()
     for stage in result["stages"]:
         if stage["stage"] in OUTSIDE_RUN:

@@ -6,13 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.measure import Measurement
-from rich.table import Column, Table
+from rich.table import Column as TableColumn
+from rich.table import Table
 from rich.text import Text
 
 from collidecli.scene.tables import group_words
@@ -61,6 +63,16 @@ def rate(value: float) -> str:
     return f"{value:.3g}" if value < 99.95 else count(round(value))
 
 
+def quantity(value: float | str, words: Callable[[float], str]) -> str:
+    """A number as text; one that is not finite is a text in a result."""
+    return value if isinstance(value, str) else words(value)
+
+
+def seconds_text(value: float | str | None) -> str:
+    """A duration of a result as text; "" without one."""
+    return "" if value is None else quantity(value, seconds)
+
+
 def percent(fraction: float) -> str:
     """A fraction as a percentage."""
     return f"{100.0 * fraction:.1f} %"
@@ -98,6 +110,34 @@ def listing(*columns: tuple[str, str]) -> Listing:
     return table
 
 
+Column = tuple[str, str, Callable[[Any], str]]
+"""Title, side as in `listing`, and text of a row."""
+
+
+def rows_table(columns: Sequence[Column], rows: Iterable[Any], *more: str) -> Listing:
+    """A `listing` with a row for each of `rows`. more: the cells of a last row, about rows that are not listed."""
+    table = listing(*(column[:2] for column in columns))
+    for row in rows:
+        table.add_row(*(text(row) for _, _, text in columns))
+    if any(more):
+        table.add_row(*more)
+    return table
+
+
+def pair_columns(
+    narrow: int, titles: Sequence[str] = ("shape 0", "shape 1"), names: Sequence[Any] = ("shape0", "shape1")
+) -> list[Column]:
+    """The columns of a pair, which are `names` of a row. narrow: both in one column."""
+    if narrow:
+        return [(stacked(*titles), "left", lambda row: stacked(*(row[name] for name in names)))]
+    return [(title, "left", itemgetter(name)) for title, name in zip(titles, names, strict=True)]
+
+
+def more_text(number: int, noun: str = "pair", nouns: str = "") -> str:
+    """A text about rows that are not listed; "" without any."""
+    return f"and {plural(number, f'more {noun}', nouns and f'more {nouns}')}" if number > 0 else ""
+
+
 class Listing(Table):
     """A table of names, which are folded, but not below a minimum width, and numbers.
 
@@ -119,7 +159,7 @@ class Listing(Table):
         return super().__rich_console__(console, options)
 
 
-def _least_column_width(column: Column) -> int:
+def _least_column_width(column: TableColumn) -> int:
     lines = (line for text in (column.header, *column.cells) for line in str(text).split("\n"))
     width = max(map(cell_len, lines))
     return width if column.no_wrap else min(MIN_NAME_WIDTH, width)
@@ -296,15 +336,13 @@ def cache_table(result: ResultDict) -> RenderableType:
     line = Text(f"{folder}: {_entry_counts(entries)}, {memory(result['bytes'])} of {memory(result['limit'])}")
     if not entries:
         return line
-    table = listing(("key", "left"), ("kind", "left"), ("last used, UTC", "right"), ("size", "right"))
-    for entry in entries:
-        table.add_row(
-            entry["key"][:KEY_DIGITS],
-            KIND_NAMES[entry["kind"]],
-            entry["used"][:16].replace("T", " "),
-            memory(entry["bytes"]),
-        )
-    return Group(table, line)
+    columns: list[Column] = [
+        ("key", "left", lambda entry: entry["key"][:KEY_DIGITS]),
+        ("kind", "left", lambda entry: KIND_NAMES[entry["kind"]]),
+        ("last used, UTC", "right", lambda entry: entry["used"][:16].replace("T", " ")),
+        ("size", "right", lambda entry: memory(entry["bytes"])),
+    ]
+    return Group(rows_table(columns, entries), line)
 
 
 def _entry_counts(entries: Sequence[ResultDict]) -> str:
@@ -508,32 +546,17 @@ def clearance_table(result: ResultDict) -> RenderableType:
 
 def _listed(result: ResultDict, narrow: int) -> Listing:
     """narrow: the names of a pair in one column."""
-    of_bodies, worlds = result["by"] == "body", result["worlds"] > 1
-    names = ("shape 0", "shape 1")
-    table = listing(
-        *([("body", "left")] if of_bodies else []),
-        *([(stacked(*names), "left")] if narrow else [(name, "left") for name in names]),
-        ("distance", "right"),
-        *([("world", "right")] if worlds else []),
-        ("in frame", "right"),
-        ("at", "right"),
-    )
-    for one in result["listed"]:
-        pair = one["shape0"], one["shape1"]
-        table.add_row(
-            *([one["body"]] if of_bodies else []),
-            *([stacked(*pair)] if narrow else pair),
-            length(one["least_distance"]),
-            *([str(one["world"])] if worlds else []),
-            str(one["frame"]),
-            f"{one['time']:.6g} s",
-        )
+    of_bodies = result["by"] == "body"
+    columns: list[Column] = [
+        *([("body", "left", itemgetter("body"))] if of_bodies else []),
+        *pair_columns(narrow),
+        ("distance", "right", lambda one: length(one["least_distance"])),
+        *([("world", "right", lambda one: str(one["world"]))] if result["worlds"] > 1 else []),
+        ("in frame", "right", lambda one: str(one["frame"])),
+        ("at", "right", lambda one: f"{one['time']:.6g} s"),
+    ]
     more = result["items"] - len(result["listed"])
-    if more > 0:
-        table.add_row(
-            f"and {plural(more, 'more body' if of_bodies else 'more pair', 'more bodies' if of_bodies else '')}"
-        )
-    return table
+    return rows_table(columns, result["listed"], more_text(more, *(("body", "bodies") if of_bodies else ())))
 
 
 # Terminal table of the labels of a contact set.
@@ -558,32 +581,20 @@ def label_table(result: ResultDict) -> RenderableType:
     )
     if not result["listed"]:
         return summary
-    has_slip = options["slip"]
-    table = listing(
-        ("sensor", "left"),
-        ("partner", "left"),
-        ("frames", "right"),
-        ("share", "right"),
-        ("deepest", "right"),
-        *([("mean slip", "right")] if has_slip else []),
-    )
-    for one in result["listed"]:
-        deepest = one["least_distance"]
-        table.add_row(
-            one["sensor"],
-            one["partner"],
-            count(one["cells"]),
-            percent(one["share"]),
-            deepest if isinstance(deepest, str) else length(deepest),
-            *([_speed(one["mean_slip"])] if has_slip else []),
-        )
-    more = result["pairs"] - len(result["listed"])
-    if more:
-        table.add_row(f"and {plural(more, 'more pair')}")
-    return Group(summary, table)
+    columns: list[Column] = [
+        ("sensor", "left", itemgetter("sensor")),
+        ("partner", "left", itemgetter("partner")),
+        ("frames", "right", lambda one: count(one["cells"])),
+        ("share", "right", lambda one: percent(one["share"])),
+        ("deepest", "right", lambda one: quantity(one["least_distance"], length)),
+        *([("mean slip", "right", lambda one: speed(one["mean_slip"]))] if options["slip"] else []),
+    ]
+    more = more_text(result["pairs"] - len(result["listed"]))
+    return Group(summary, rows_table(columns, result["listed"], more))
 
 
-def _speed(value: float | None) -> str:
+def speed(value: float | None) -> str:
+    """A speed as text; "" without one."""
     return "" if value is None else f"{value:.4g} m/s"
 
 

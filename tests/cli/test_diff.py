@@ -252,12 +252,11 @@ def test_include_and_exclude(diff):
     assert included == int(((a.columns["shape0"] == 4) | (a.columns["shape1"] == 4)).sum())
 
 
-def test_blocks_do_not_show(diff, monkeypatch):
+def test_blocks_do_not_show(diff):
     a = made_up()
     b = a.with_shape_order([4, 3, 2, 1, 0])
     b.columns["distance"][::5] += np.float32(0.25)
     whole = diff(a, b, "--first", "1000")
-    monkeypatch.setattr("collidecli.commands.diff_blocks.CELL_WINDOW", 2)
     small = compare(DiffRequest("a.h5", "b.h5", first=1000, block_rows=3)).as_dict()
     assert json.loads(json.dumps(small)) == whole
     cells = [(one["frame_a"], one["world"]) for one in whole["differences"]]
