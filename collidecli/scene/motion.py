@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
@@ -239,24 +239,36 @@ def episodes_in(motion: Motion, world_count: int) -> Episodes | None:
     return motion.episodes.in_worlds(world_count)
 
 
-class RestingMotion:
+class TimedMotion:
+    """Base of motions with one time a frame: of one world, float64 and no recording, unless they set other values.
+
+    time: float64[F] [s]. close: releases what is read; None where nothing is open.
+    """
+
+    world_count: int = 1
+    float_type: np.dtype = np.dtype(np.float64)
+    warnings: tuple[str, ...] = ()
+    kinematics_seconds: float = 0.0
+    episodes: Episodes | None = None
+
+    def __init__(self, time: np.ndarray, close: Callable[[], None] | None = None) -> None:
+        self.time, self.step, self._close = time, np.arange(len(time), dtype=np.int64), close
+
+    def close(self) -> None:
+        if self._close is not None:
+            self._close()
+
+
+class RestingMotion(TimedMotion):
     """The scene's resting pose, as a motion of one frame at time 0.
 
     poses: float64[1 or W, B, 7], of all worlds or of each world.
     """
 
     def __init__(self, poses: np.ndarray) -> None:
-        self.time = np.zeros(1)
-        self.step = np.zeros(1, np.int64)
-        self.world_count = len(poses)
-        self.float_type = np.dtype(np.float64)
-        self.warnings: tuple[str, ...] = ()
-        self.kinematics_seconds, self.sha256 = 0.0, ""
-        self.episodes: Episodes | None = None
+        super().__init__(np.zeros(1))
+        self.world_count, self.sha256 = len(poses), ""
         self._pose = np.ascontiguousarray(poses)[None]
 
     def read(self, frames: range) -> np.ndarray:
         return np.repeat(self._pose, len(frames), axis=0)
-
-    def close(self) -> None:
-        pass

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import Future
-from functools import cached_property
 
 _BLOCK = 1 << 20
 
@@ -96,18 +95,3 @@ def _states(paths: Iterable[str | os.PathLike[str]]) -> tuple[_State, ...]:
 
 def _are_settled(states: tuple[_State, ...]) -> bool:
     return all(time.time_ns() - max(mtime, ctime) >= SETTLED_NS for *_, mtime, ctime in states)
-
-
-class RecordedInFile:
-    """Base of motions that are read from one file, `_path`."""
-
-    _path: str
-
-    @property
-    def sha256(self) -> str:
-        """SHA-256 of the file's bytes; computed at the first access."""
-        return self._sha256
-
-    @cached_property
-    def _sha256(self) -> str:
-        return recording_sha256((self._path,))

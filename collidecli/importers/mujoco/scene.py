@@ -37,7 +37,7 @@ from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.heightfield import Heightfield, heightfield
 from collidecli.scene.material import Material, PairMaterial
 from collidecli.scene.model import STATIC_BODY, Model
-from collidecli.scene.motion import Episodes
+from collidecli.scene.motion import TimedMotion
 from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
@@ -597,7 +597,7 @@ def static_bodies(mj_model: mujoco.MjModel) -> np.ndarray:
     return static
 
 
-class KeyframeMotion:
+class KeyframeMotion(TimedMotion):
     """A scene's keyframes as a motion (see `scene.motion.Motion`), one frame each, in the file's order.
 
     time: as authored; the frame's number where authored times decrease.
@@ -606,8 +606,7 @@ class KeyframeMotion:
     def __init__(self, scene: MjcfImport, model: Model) -> None:
         mj_model = scene.mj_model
         count = mj_model.nkey
-        self.warnings: tuple[str, ...] = ()
-        self.time = np.array(mj_model.key_time, np.float64)
+        super().__init__(np.array(mj_model.key_time, np.float64))
         if not np.isfinite(self.time).all():
             key = int(np.argmin(np.isfinite(self.time)))
             where = f"{scene.path}: keyframe {key} ('{mj_model.key(key).name}')"
@@ -615,11 +614,7 @@ class KeyframeMotion:
         if (np.diff(self.time) < 0.0).any():
             self.time = np.arange(count, dtype=np.float64)
             self.warnings = ("the keyframes' times decrease; the frame numbers are used as times",)
-        self.step = np.arange(count, dtype=np.int64)
-        self.world_count = 1
-        self.float_type = np.dtype(np.float64)
-        self.kinematics_seconds, self.sha256 = 0.0, ""
-        self.episodes: Episodes | None = None
+        self.sha256 = ""
         qpos = np.array(mj_model.key_qpos, np.float64).reshape(count, mj_model.nq)
         bad = scene.kinematics.first_bad_coordinate(qpos)
         if bad is not None:
@@ -644,6 +639,3 @@ class KeyframeMotion:
         """qpos float64[len(frames), 1, nq] and poses of mocap bodies, see `RecordsCoordinates`."""
         qpos, mocap = (values[frames.start : frames.stop : frames.step] for values in self._coordinates)
         return qpos, mocap
-
-    def close(self) -> None:
-        pass

@@ -9,7 +9,7 @@ import os
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import BinaryIO
@@ -40,16 +40,12 @@ def refuse_amass(path: str) -> None:
             names = {name.removesuffix(".npy") for name in archive.namelist()}
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
         return
-    if _is_amass(names):
+    if any(wanted <= names for wanted in AMASS_ARRAYS):
         raise InputError(
             "this is a motion of AMASS (poses, trans, betas): rotations of a human body model, not of a robot",
             path,
             f"retarget it to the robot, for example with GMR or PHC, and save {SAVE}",
         )
-
-
-def _is_amass(names: Collection[str]) -> bool:
-    return any(wanted <= set(names) for wanted in AMASS_ARRAYS)
 
 
 def refuse_pickle(path: str) -> None:
@@ -288,6 +284,20 @@ def h5_damage(path: str) -> Iterator[None]:
         yield
     except DAMAGE as error:
         raise damaged(path, error) from error
+
+
+def held_rows(parts: Sequence[h5py.Dataset], frames: range, path: str) -> np.ndarray:
+    """float64[len(frames), ...]: rows of datasets that follow each other; frames after the end have the last row."""
+    starts = np.cumsum([0, *(len(part) for part in parts)])
+    rows = np.minimum(np.asarray(frames, np.intp), starts[-1] - 1)
+    out = np.empty((len(rows), *parts[0].shape[1:]))
+    for start, end, part in zip(starts[:-1], starts[1:], parts, strict=True):
+        within = (rows >= start) & (rows < end)
+        if within.any():
+            held = rows[within] - start
+            with h5_damage(f"{path}: {part.name}"):
+                out[within] = part[int(held.min()) : int(held.max()) + 1][held - held.min()]
+    return out
 
 
 def storage_of(path: str) -> str:

@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.content import h5_damage
+from collidecli.importers.recordings.content import held_rows
 from collidecli.importers.recordings.recording import Target
 from collidecli.importers.scene_import import SceneImport
 from collidecli.numerics.matrices import compose_poses
@@ -28,10 +28,10 @@ from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
 from collidecli.scene.particles import EVERY_TEMPLATE
 from collidecli.scene.text_format import some_names
-from collidecli.storage.file_hash import RecordedInFile
 from collidecli.storage.trajectories.motion import (
     QUATERNION_TOLERANCE,
     BodyMatch,
+    RecordedInFile,
     check_positions,
     normalize,
     pose_fault,
@@ -99,11 +99,9 @@ class CoordinateMotion(RecordedInFile):
         episodes: Episodes | None = None,
     ) -> None:
         check_world_count(recorded.world_count, target, path)
-        self.time, self.step = time, np.arange(len(time), dtype=np.int64)
-        self.world_count, self.float_type = recorded.world_count, np.dtype(np.float64)
-        self.kinematics_seconds, self.has_joint_tree = 0.0, True
-        self.episodes = episodes
-        self._path, self._recorded, self._close = path, recorded, close
+        super().__init__(time, close)
+        self.world_count, self.episodes, self.has_joint_tree = recorded.world_count, episodes, True
+        self._path, self._recorded = path, recorded
         names: dict[str, int] = {}
         self._scenes = []
         for index, held in _by_scene(target, recorded.world_count, path).items():
@@ -112,7 +110,10 @@ class CoordinateMotion(RecordedInFile):
             self._scenes.append(_Scene(kinematics, held, np.array(rows, np.intp)))
         self._names = list(names)
         self._match = BodyMatch(self._names, target.model, path)
-        self.warnings = (*warnings, *self._match.warnings, *self._mocap_warnings())
+        self.warnings = (*warnings, *self._match.warnings)
+        resting = [s.kinematics.mocap_count for s in self._scenes if not recorded.has_mocap(s.worlds[0])]
+        if any(resting):
+            self.warnings += (f"the states hold no mocap poses; {max(resting)} mocap bodies stay at their scene pose",)
 
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), W, B, 7], see `Motion.read`."""
@@ -129,16 +130,6 @@ class CoordinateMotion(RecordedInFile):
     def read_coordinates(self, frames: range) -> tuple[np.ndarray, np.ndarray | None] | None:
         """qpos and poses of mocap bodies, see `RecordsCoordinates`; None for worlds of several scenes."""
         return self._recorded.read(self._scenes[0].worlds, frames) if len(self._scenes) == 1 else None
-
-    def close(self) -> None:
-        if self._close is not None:
-            self._close()
-
-    def _mocap_warnings(self) -> tuple[str, ...]:
-        resting = [s.kinematics.mocap_count for s in self._scenes if not self._recorded.has_mocap(s.worlds[0])]
-        if not any(resting):
-            return ()
-        return (f"the states hold no mocap poses; {max(resting)} mocap bodies stay at their scene pose",)
 
     def _forward(self, scene: _Scene, frames: range) -> np.ndarray:
         """float64[n, worlds of the scene, its bodies, 7]."""
@@ -196,7 +187,6 @@ def _by_scene(target: Target, world_count: int, where: str) -> dict[int, list[in
 
 DEFORMABLE = "deformable_object"
 NODES = "nodal_position"
-OWN_SCENE = "run it with the scene that it was recorded from"
 
 
 class DeformableStates:
@@ -227,21 +217,9 @@ class DeformableStates:
             out[:, world] = self._rest[world if len(self._rest) > 1 else 0]
             for row, data in parts.items():
                 held = slice(int(particles.first[row]), int(particles.first[row + 1]))
-                recorded = self._rows(data, frames)
+                recorded = held_rows(data, frames, self._path)
                 check_positions(recorded[:, None], frames, f"{self._path}: {data[-1].name} (demonstration {world})")
                 out[:, world, held] = recorded + self._origins[world]
-        return out
-
-    def _rows(self, data: list[Any], frames: range) -> np.ndarray:
-        starts = np.cumsum([0, *(len(part) for part in data)])
-        rows = np.minimum(np.asarray(frames, np.intp), starts[-1] - 1)
-        out = np.empty((len(rows), *data[0].shape[1:]))
-        for start, end, part in zip(starts[:-1], starts[1:], data, strict=True):
-            within = (rows >= start) & (rows < end)
-            if within.any():
-                held = rows[within] - start
-                with h5_damage(f"{self._path}: {part.name}"):
-                    out[within] = part[int(held.min()) : int(held.max()) + 1][held - held.min()]
         return out
 
     def _parts(self, groups: Sequence[Any], world: int) -> dict[int, list[Any]]:
@@ -261,14 +239,13 @@ class DeformableStates:
                 wanted = int(np.diff(self._model.particles.first)[row])
                 if data.dtype.kind != "f" or data.ndim != 3 or data.shape[2] != 3 or data.shape[1] != wanted:
                     what = f"{NODES} is {data.dtype}{list(data.shape)}, not floats [frames, {wanted}, 3]"
-                    raise InputError(what, where, OWN_SCENE)
+                    raise InputError(what, where, RECORDED_FROM)
                 found.setdefault(row, []).append(data)
         short = [row for row, parts in found.items() if len({len(groups), len(parts)}) > 1]
         if short:
             name = self._model.particles.path[short[0]]
-            raise InputError(
-                f"'{name}' is not in all of the recorded states", f"{self._path}: {groups[-1].name}", OWN_SCENE
-            )
+            where = f"{self._path}: {groups[-1].name}"
+            raise InputError(f"'{name}' is not in all of the recorded states", where, RECORDED_FROM)
         return found
 
     def _row_of(self, name: str, template: int, where: str) -> int:
@@ -332,11 +309,9 @@ class ArticulationMotion(RecordedInFile):
         particles: DeformableStates | None = None,
     ) -> None:
         check_world_count(len(worlds), target, path)
-        self.time, self.step = time, np.arange(len(time), dtype=np.int64)
-        self.world_count, self.float_type = len(worlds), np.dtype(np.float64)
-        self.kinematics_seconds = 0.0
-        self.episodes = episodes
-        self._path, self._worlds, self._origins, self._close = path, worlds, origins, close
+        super().__init__(time, close)
+        self.world_count, self.episodes = len(worlds), episodes
+        self._path, self._worlds, self._origins = path, worlds, origins
         bodies = target.model.bodies
         self._shift = target.model.world_shift
         self._global = {p for p, t in zip(bodies.path, bodies.template.tolist(), strict=True) if t == GLOBAL_TEMPLATE}
@@ -379,10 +354,6 @@ class ArticulationMotion(RecordedInFile):
     def read_particles(self, frames: range) -> np.ndarray | None:
         """float64[len(frames), W, P, 3], see `RecordsParticles`; None for a scene without particles."""
         return None if self._particles is None else self._particles.read(frames)
-
-    def close(self) -> None:
-        if self._close is not None:
-            self._close()
 
     def _poses(self, index: int, group: list[int], frames: range) -> np.ndarray:
         """float64[n, worlds of the group, B, 7]: an articulation's bodies; the worlds have equal recorded columns."""
@@ -441,6 +412,18 @@ def quaternion_order(stored: str, options: RecordingOptions, where: str, hint: s
             f"give --quaternion-order wxyz or xyzw{hint}",
         )
     return stored or given
+
+
+def check_name_count(
+    count: int, names: Sequence[str], noun: str, known: Sequence[str], where: str, source: str = ""
+) -> None:
+    """Raises InputError where `count` recorded columns do not have a joint name each.
+
+    noun: what is recorded. known: names of the scene's coordinates. source: where the recorder has the names.
+    """
+    if len(names) != count:
+        fix = f"give --joint-names in the recorded order{source}; the scene's are {', '.join(known) or 'none'}"
+        raise InputError(f"{count} {noun} are recorded, and {len(names) or 'no'} names are given", where, fix)
 
 
 def moved_articulation(scene: ArticulatedScene, names: Sequence[str], where: str) -> ArticulationKinematics:

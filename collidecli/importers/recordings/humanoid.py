@@ -16,6 +16,7 @@ from collidecli.importers.recordings.coordinates import (
     ORDERS,
     ArticulationMotion,
     RecordedArticulation,
+    check_name_count,
     moved_articulation,
     quaternion_order,
 )
@@ -26,12 +27,11 @@ from collidecli.scene.kinematics import (
     last_element,
 )
 from collidecli.scene.model import Model
-from collidecli.scene.motion import Episodes, Motion
+from collidecli.scene.motion import Motion
 from collidecli.scene.options import RecordingOptions
 from collidecli.scene.text_format import some_names
-from collidecli.storage.file_hash import RecordedInFile
 from collidecli.storage.h5_files import text_of
-from collidecli.storage.trajectories.motion import BodyMatch
+from collidecli.storage.trajectories.motion import BodyMatch, RecordedInFile
 
 BODY_KEYS = (("body_pos_w", "body_quat_w"), ("body_positions", "body_rotations"))
 ROOT_POSITION = ("root_pos", "root_trans")
@@ -326,19 +326,14 @@ class BodyPoseMotion(RecordedInFile):
                 self._where,
                 f"give --body-names in the recorded order; the scene's bodies are {some_names(model.bodies.path)}",
             )
-        self.time, self.step = time, np.arange(len(time), dtype=np.int64)
-        self.world_count, self.float_type = 1, poses.dtype
-        self._poses, self.kinematics_seconds = poses, 0.0
-        self.episodes: Episodes | None = None
+        super().__init__(time)
+        self._poses, self.float_type = poses, poses.dtype
         self._match = BodyMatch([_body_path(name, model) for name in names], model, self._where)
         self.warnings = tuple(self._match.warnings)
 
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), 1, B, 7], see `Motion.read`."""
         return self._match.checked(self._poses[_motion_rows(frames), None], frames, self._path, self._dataset)
-
-    def close(self) -> None:
-        pass
 
 
 def _articulated(
@@ -355,14 +350,8 @@ def _articulated(
     width = joints.shape[1]
     scene = target.articulated(table.path)
     names = _names(table.joint_names, options.joint_names, "joint", where) if width else ()
-    jointed = [articulation for articulation in scene.articulations if articulation.joints]
-    if len(names) != width:
-        raise InputError(
-            f"{width} joints are recorded, and {len(names) or 'no'} names are given",
-            where,
-            "give --joint-names in the recorded order; the scene's are "
-            + (", ".join(name for articulation in jointed for name in coordinate_names(articulation)) or "none"),
-        )
+    known = [name for articulation in scene.articulations for name in coordinate_names(articulation)]
+    check_name_count(width, names, "joints", known, where)
     articulation = moved_articulation(scene, names, where)
     rows = np.asarray(root, np.float64)
     recorded = RecordedArticulation(

@@ -11,21 +11,22 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.content import Content, h5_damage, h5_mask, h5_masks
+from collidecli.importers.recordings.content import Content, h5_damage, h5_masks, held_rows
 from collidecli.importers.recordings.coordinates import (
     DEFORMABLE,
     ORDERS,
     ArticulationMotion,
     DeformableStates,
     RecordedArticulation,
+    check_name_count,
     check_world_count,
     quaternion_order,
 )
 from collidecli.importers.recordings.recording import (
-    Recording,
+    UNEVEN,
+    DemonstrationRecording,
     RecordingDescription,
     Target,
-    chosen_demos,
     in_order,
     rate_time,
     shared_length,
@@ -78,7 +79,7 @@ class _Demo:
     unused: tuple[str, ...] = field(default=())
 
 
-class IsaacLabRecording(Recording):
+class IsaacLabRecording(DemonstrationRecording):
     """Demonstrations of which each is a world. Names are read when the file is opened, states when they are used."""
 
     NAME = "isaac-lab"
@@ -87,8 +88,9 @@ class IsaacLabRecording(Recording):
 
     def __init__(self, content: Content) -> None:
         self.content, self._file, self._path = content, content.h5_file, content.path
+        self.where = f"{self._path}: /data"
         with h5_damage(self._path), structure():
-            self._names = _demo_names(self._file)
+            self._names = in_order(_groups(_data(self._file)))
 
     @staticmethod
     def recognise(content: Content) -> bool:
@@ -104,14 +106,14 @@ class IsaacLabRecording(Recording):
         with h5_damage(path), structure():
             demos = {name: _demo(file, path, name) for name in self._names}
             if not demos:
-                raise InputError("the recording has no demonstrations", f"{path}: /data", "record at least one")
+                raise InputError("the recording has no demonstrations", self.where, "record at least one")
             lengths = {name: demo.length for name, demo in demos.items()}
             first = next(iter(demos.values()))
             rate = _rate(file)
             frames = max(lengths.values())
             needs = ["--joint-names"] if any(a.width() and not _file_names(a) for a in first.assets.values()) else []
             needs += [] if rate else ["--fps"]
-            needs += ["--demos, or --uneven-demos: their lengths differ"] if len(set(lengths.values())) > 1 else []
+            needs += [UNEVEN] if len(set(lengths.values())) > 1 else []
             shown = [f"{name} ({asset.width()} joints)" for name, asset in first.assets.items()]
             return RecordingDescription(
                 frames=frames,
@@ -127,16 +129,8 @@ class IsaacLabRecording(Recording):
                 ),
             )
 
-    def world_count(self, options: RecordingOptions) -> int | None:
-        return len(self._chosen(options))
-
-    def demos(self, options: RecordingOptions) -> tuple[str, ...]:
-        return tuple(self._chosen(options))
-
-    def _chosen(self, options: RecordingOptions) -> list[str]:
-        where = f"{self._path}: /data"
-        with h5_damage(self._path), structure():
-            return chosen_demos(self._names, options, where, lambda name: h5_mask(self._file, name, self._path))
+    def stored(self) -> list[str]:
+        return self._names
 
     def motion(self, target: Target, options: RecordingOptions) -> ArticulationMotion:
         """The chosen demonstrations as worlds, in order.
@@ -145,11 +139,11 @@ class IsaacLabRecording(Recording):
         """
         file, path = self._file, self._path
         with h5_damage(path), structure():
-            names = self._chosen(options)
-            check_world_count(len(names), target, f"{path}: /data")
+            names = self.chosen(options)
+            check_world_count(len(names), target, self.where)
             demos = {name: _demo(file, path, name) for name in names}
             lengths = {name: demo.length for name, demo in demos.items()}
-            frames = shared_length(lengths, options, f"{path}: /data")
+            frames = shared_length(lengths, options, self.where)
             order = quaternion_order(_file_order(file, path), options, path)
             scene, has_particles = target.articulated(path), len(target.model.particles) > 0
             worlds = [
@@ -208,14 +202,10 @@ def _world(
         names = _file_names(asset) or given.get(name, ())
         width = asset.width()
         where = f"{location}/joint_position"
-        if width and len(names) != width:
-            raise InputError(
-                f"{width} joints are recorded, and {len(names) or 'no'} names are given",
-                where,
-                f"give --joint-names in the recorded order (Isaac Lab's Articulation.joint_names); "
-                f"the scene's are {', '.join(coordinate_names(articulation)) or 'none'}",
-            )
-        columns = JointColumns(articulation, names if width else (), where)
+        names = names if width else ()
+        source = " (Isaac Lab's Articulation.joint_names)"
+        check_name_count(width, names, "joints", coordinate_names(articulation), where, source)
+        columns = JointColumns(articulation, names, where)
         out.append(
             RecordedArticulation(
                 articulation,
@@ -255,32 +245,13 @@ def _reader(asset: _Asset, name: str, order: list[int], path: str) -> Callable[[
     data = [found for found in datasets if isinstance(found, h5py.Dataset)]
     if not data:
         return None
-    starts = np.cumsum([0, *asset.frames])
-
-    def read(frames: range) -> np.ndarray:
-        rows = np.minimum(np.asarray(frames, np.intp), starts[-1] - 1)
-        out = np.empty((len(rows), len(order)))
-        for start, end, part in zip(starts[:-1], starts[1:], data, strict=True):
-            in_part = (rows >= start) & (rows < end)
-            if not in_part.any():
-                continue
-            part_rows = rows[in_part] - start
-            with h5_damage(f"{path}: {part.name}"):
-                block = part[int(part_rows[0]) : int(part_rows[-1]) + 1]
-            out[in_part] = block[part_rows - part_rows[0]][:, order]
-        return out
-
-    return read
+    return lambda frames: np.take(held_rows(data, frames, path), order, axis=1)
 
 
 def _data(file: h5py.File) -> h5py.Group:
     data = file["data"]
     assert isinstance(data, h5py.Group)
     return data
-
-
-def _demo_names(file: h5py.File) -> list[str]:
-    return in_order(_groups(_data(file)))
 
 
 def _groups(group: h5py.Group) -> list[str]:

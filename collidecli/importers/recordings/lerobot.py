@@ -21,6 +21,7 @@ from collidecli.importers.recordings.content import JSON, Content
 from collidecli.importers.recordings.coordinates import (
     ArticulationMotion,
     RecordedArticulation,
+    check_name_count,
     check_world_count,
     moved_articulation,
 )
@@ -28,10 +29,10 @@ from collidecli.importers.recordings.recording import (
     DATA,
     EPISODES,
     INFO,
-    Recording,
+    UNEVEN,
+    DemonstrationRecording,
     RecordingDescription,
     Target,
-    chosen_demos,
     rate_time,
     recording_files,
     shared_length,
@@ -58,7 +59,7 @@ def episode_number(demo: str) -> int:
     return int(demo.removeprefix(EPISODE))
 
 
-class LeRobotRecording(Recording):
+class LeRobotRecording(DemonstrationRecording):
     """Episodes of which each is a world; `observation.state` has the positions of joints by name."""
 
     NAME = "lerobot"
@@ -66,7 +67,7 @@ class LeRobotRecording(Recording):
     OPTIONS = ("demos", "uneven_demos", "joint_names", "joint_units", "fps")
 
     def __init__(self, content: Content) -> None:
-        self.content, self._path = content, content.path
+        self.content, self._path, self.where = content, content.path, content.path
         self._parquet = extra_module("pyarrow", "tables", "LeRobot data sets", "pyarrow.parquet")
         try:
             with open(content.path, encoding="utf-8") as file:
@@ -131,32 +132,25 @@ class LeRobotRecording(Recording):
 
     def describe(self) -> RecordingDescription:
         names, frames = self._state_names(), max(self._lengths.values())
-        uneven = len(set(self._lengths.values())) > 1
         return RecordingDescription(
             frames=frames,
             worlds=len(self._lengths),
             start=0.0,
             end=(frames - 1) / self._fps if self._fps > 0.0 else None,
             coordinates=int(self._features[STATE]["shape"][0]),
-            needs=("--demos, or --uneven-demos: their lengths differ",) if uneven else (),
+            needs=(UNEVEN,) if len(set(self._lengths.values())) > 1 else (),
             details=(
                 ("demonstrations", some_names(list(self._lengths))),
                 ("joints", some_names(names) if names else "without names"),
             ),
         )
 
-    def world_count(self, options: RecordingOptions) -> int | None:
-        return len(self._chosen(options))
-
-    def demos(self, options: RecordingOptions) -> tuple[str, ...]:
-        return tuple(self._chosen(options))
-
-    def _chosen(self, options: RecordingOptions) -> list[str]:
-        return chosen_demos(list(self._lengths), options, self._path, lambda name: None)
+    def stored(self) -> list[str]:
+        return list(self._lengths)
 
     def motion(self, target: Target, options: RecordingOptions) -> ArticulationMotion:
         """The chosen episodes as worlds, in order. The robot's root keeps its pose in the scene."""
-        chosen, where = self._chosen(options), f"{self._path}: {STATE}"
+        chosen, where = self.chosen(options), f"{self._path}: {STATE}"
         check_world_count(len(chosen), target, self._path)
         lengths = {name: self._lengths[name] for name in chosen}
         frames = shared_length(lengths, options, self._path)
@@ -164,11 +158,7 @@ class LeRobotRecording(Recording):
         names = options.joint_names or self._state_names()
         scene = target.articulated(self._path)
         known = [name for articulation in scene.articulations for name in coordinate_names(articulation)]
-        width = states[0].shape[1]
-        if len(names) != width:
-            what = f"{width} numbers are recorded, and {len(names) or 'no'} names are given"
-            fix = f"give --joint-names in the recorded order; the scene's are {', '.join(known) or 'none'}"
-            raise InputError(what, where, fix)
+        check_name_count(states[0].shape[1], names, "numbers", known, where)
         articulation = moved_articulation(scene, names, where)
         columns = JointColumns(articulation, names, where)
         if options.joint_units == DEGREES:

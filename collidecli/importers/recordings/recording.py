@@ -6,7 +6,7 @@ import glob
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -16,7 +16,18 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.content import CSV, HDF5, JSON, NPY, NPZ, USD, Content, open_content
+from collidecli.importers.recordings.content import (
+    CSV,
+    HDF5,
+    JSON,
+    NPY,
+    NPZ,
+    USD,
+    Content,
+    h5_damage,
+    h5_mask,
+    open_content,
+)
 from collidecli.importers.scene_import import SceneImport
 from collidecli.scene.kinematics import ArticulatedScene, Kinematics
 from collidecli.scene.model import Model
@@ -228,69 +239,82 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 RANGE = ".."
 """Separator of the first and last demonstration of a range."""
+UNEVEN = "--demos, or --uneven-demos: their lengths differ"
+"""Of `RecordingDescription.needs`."""
 
 
-def chosen_demos(
-    stored: Sequence[str],
-    options: RecordingOptions,
-    where: str,
-    mask: Callable[[str], Sequence[str] | None] = lambda name: None,
-) -> list[str]:
-    """The demonstrations of --demos, in its order and each once; without it all stored ones in numeric order.
+class DemonstrationRecording(Recording):
+    """A recording of demonstrations, of which each is a world. where: file and group, for messages."""
 
-    An entry is a name, a pattern with `*`, `?` or `[...]`, a range `FIRST..LAST` in numeric order, or the name of a
-    mask. mask: names in the mask of a name; None if there is no such mask.
-    Raises InputError: an entry that selects nothing, a name that is given twice, or a file without demonstrations.
-    """
-    if not stored:
-        raise InputError("the recording has no demonstrations", where, "record at least one")
-    ordered = in_order(stored)
-    if not options.demos:
-        return ordered
-    for entry, count in Counter(options.demos).items():
-        if count > 1:
-            raise InputError(f"demonstration '{entry}' is given twice", "--demos", "give each once")
-    return list(dict.fromkeys(name for entry in options.demos for name in _selected(entry, ordered, mask, where)))
+    where: str
 
+    def stored(self) -> Sequence[str]:
+        """Names of the demonstrations in the file."""
+        raise NotImplementedError
 
-def _selected(
-    entry: str, ordered: Sequence[str], mask: Callable[[str], Sequence[str] | None], where: str
-) -> Sequence[str]:
-    """The demonstrations that an entry of --demos selects. Raises InputError for none."""
-    if entry in ordered:
-        return [entry]
-    first, dots, last = entry.partition(RANGE)
-    if dots:
-        for name in (first, last):
+    def world_count(self, options: RecordingOptions) -> int | None:
+        return len(self.chosen(options))
+
+    def demos(self, options: RecordingOptions) -> tuple[str, ...]:
+        return tuple(self.chosen(options))
+
+    def chosen(self, options: RecordingOptions) -> list[str]:
+        """The demonstrations of --demos, in its order and each once; without it all stored ones in numeric order.
+
+        An entry is a name, a pattern with `*`, `?` or `[...]`, a range `FIRST..LAST` in numeric order, or the name of a
+        mask of the file.
+        Raises InputError: an entry that selects nothing, a name that is given twice, or a file without demonstrations.
+        """
+        ordered = in_order(self.stored())
+        if not ordered:
+            raise InputError("the recording has no demonstrations", self.where, "record at least one")
+        for entry, count in Counter(options.demos).items():
+            if count > 1:
+                raise InputError(f"demonstration '{entry}' is given twice", "--demos", "give each once")
+        found = [name for entry in options.demos for name in self._selected(entry, ordered)]
+        return list(dict.fromkeys(found)) if options.demos else ordered
+
+    def _selected(self, entry: str, ordered: Sequence[str]) -> Sequence[str]:
+        """The demonstrations that an entry of --demos selects. Raises InputError for none."""
+        if entry in ordered:
+            return [entry]
+        first, dots, last = entry.partition(RANGE)
+        if dots:
+            for name in (first, last):
+                if name not in ordered:
+                    raise self._no_demonstration(name, ordered)
+            found = ordered[ordered.index(first) : ordered.index(last) + 1]
+            if not found:
+                raise InputError(f"the range '{entry}' is descending", "--demos", f"write {last}{RANGE}{first}")
+            return found
+        found = [name for name in ordered if fnmatchcase(name, entry)]
+        if found:
+            return found
+        masked = self._masked(entry)
+        if masked is None:
+            raise self._no_demonstration(entry, ordered)
+        for name in masked:
             if name not in ordered:
-                raise _no_demonstration(name, ordered, where)
-        found = ordered[ordered.index(first) : ordered.index(last) + 1]
-        if not found:
-            raise InputError(f"the range '{entry}' is descending", "--demos", f"write {last}{RANGE}{first}")
-        return found
-    found = [name for name in ordered if fnmatchcase(name, entry)]
-    if found:
-        return found
-    masked = mask(entry)
-    if masked is None:
-        raise _no_demonstration(entry, ordered, where)
-    for name in masked:
-        if name not in ordered:
-            what = f"the mask '{entry}' names the demonstration '{name}', which the file does not have"
-            raise InputError(what, where, "name demonstrations that exist")
-    if not masked:
-        raise InputError(f"the mask '{entry}' is empty", where, "choose another one, or name demonstrations")
-    return in_order(masked)
+                what = f"the mask '{entry}' names the demonstration '{name}', which the file does not have"
+                raise InputError(what, self.where, "name demonstrations that exist")
+        if not masked:
+            raise InputError(f"the mask '{entry}' is empty", self.where, "choose another one, or name demonstrations")
+        return in_order(masked)
 
+    def _masked(self, name: str) -> list[str] | None:
+        """The demonstrations in a mask; None if there is no such mask."""
+        file, path = self.content.h5, self.content.path
+        if file is None:
+            return None
+        with h5_damage(path), structure():
+            return h5_mask(file, name, path)
 
-def _no_demonstration(entry: str, ordered: Sequence[str], where: str) -> InputError:
-    close = get_close_matches(entry, ordered, n=_NAMED) or list(ordered[:_NAMED])
-    more = f", of {len(ordered)}" if len(ordered) > len(close) else ""
-    return InputError(
-        f"there is no demonstration '{entry}'",
-        where,
-        f"--demos takes {', '.join(close)}{more}; patterns such as demo_*, ranges such as demo_0..demo_9, and masks",
-    )
+    def _no_demonstration(self, entry: str, ordered: Sequence[str]) -> InputError:
+        close = get_close_matches(entry, ordered, n=_NAMED) or list(ordered[:_NAMED])
+        more = f", of {len(ordered)}" if len(ordered) > len(close) else ""
+        patterns = "patterns such as demo_*, ranges such as demo_0..demo_9, and masks"
+        fix = f"--demos takes {', '.join(close)}{more}; {patterns}"
+        return InputError(f"there is no demonstration '{entry}'", self.where, fix)
 
 
 def shared_length(lengths: Mapping[str, int], options: RecordingOptions, where: str) -> int:

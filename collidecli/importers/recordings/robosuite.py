@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.content import Content, h5_damage, h5_mask, h5_masks
+from collidecli.importers.recordings.content import Content, h5_damage, h5_masks
 from collidecli.importers.recordings.coordinates import (
     RECORDED_FROM,
     CoordinateMotion,
@@ -16,12 +16,12 @@ from collidecli.importers.recordings.coordinates import (
     mujoco_scene,
 )
 from collidecli.importers.recordings.recording import (
+    UNEVEN,
+    DemonstrationRecording,
     EmbeddedScene,
     EmbeddedScenes,
-    Recording,
     RecordingDescription,
     Target,
-    chosen_demos,
     in_order,
     rate_time,
     shared_length,
@@ -34,7 +34,7 @@ from collidecli.storage.process_activity import structure, structure_step
 MODEL_FILE = "model_file"
 
 
-class RobosuiteRecording(Recording):
+class RobosuiteRecording(DemonstrationRecording):
     """Demonstrations of which each is a world; their states are found once, when the file is opened."""
 
     NAME = "robosuite"
@@ -43,7 +43,7 @@ class RobosuiteRecording(Recording):
 
     def __init__(self, content: Content) -> None:
         self.content, self._file, self._path = content, content.h5_file, content.path
-        self._where = f"{self._path}: /data"
+        self.where = f"{self._path}: /data"
         with h5_damage(self._path), structure():
             self._states = _states_by_demo(self._file, self._path)
 
@@ -61,7 +61,7 @@ class RobosuiteRecording(Recording):
     def describe(self) -> RecordingDescription:
         first = next(iter(self._states.values()), None)
         if first is None:
-            raise InputError("the recording has no demonstrations", self._where, "record at least one")
+            raise InputError("the recording has no demonstrations", self.where, "record at least one")
         with h5_damage(self._path), structure():
             models = {_model_file(self._file, name) for name in self._states}
             masks = h5_masks(self._file)
@@ -69,9 +69,8 @@ class RobosuiteRecording(Recording):
             longest = max(self._states.values(), key=len)
             time = np.asarray(longest[:, 0], np.float64) if longest.shape[0] and longest.shape[1] else np.zeros(0)
         lengths = {name: states.shape[0] for name, states in self._states.items()}
-        uneven = len(set(lengths.values())) > 1
         shown = ", ".join(f"{name} {length}" for name, length in list(lengths.items())[:8])
-        needs = ("--demos, or --uneven-demos: their lengths differ",) if uneven else ()
+        needs = (UNEVEN,) if len(set(lengths.values())) > 1 else ()
         return RecordingDescription(
             frames=max(lengths.values()),
             worlds=len(lengths),
@@ -87,35 +86,32 @@ class RobosuiteRecording(Recording):
             ),
         )
 
-    def world_count(self, options: RecordingOptions) -> int | None:
-        return len(self._chosen(options))
-
-    def demos(self, options: RecordingOptions) -> tuple[str, ...]:
-        return tuple(self._chosen(options))
+    def stored(self) -> list[str]:
+        return list(self._states)
 
     def embedded_scenes(self, options: RecordingOptions) -> EmbeddedScenes:
         """The distinct scenes of the chosen demonstrations. Raises InputError for one without `model_file`."""
         texts: dict[str, str] = {}
         worlds = []
-        for name in self._chosen(options):
+        for name in self.chosen(options):
             with h5_damage(self._path), structure():
                 text = _model_file(self._file, name)
             if text is None:
                 raise InputError(
                     f"the demonstration contains no scene (attribute {MODEL_FILE})",
-                    f"{self._where}/{name}",
+                    f"{self.where}/{name}",
                     "give the scene in which it was recorded",
                 )
-            texts.setdefault(text, f"{self._where}/{name}, {MODEL_FILE}")
+            texts.setdefault(text, f"{self.where}/{name}, {MODEL_FILE}")
             worlds.append(list(texts).index(text))
         return EmbeddedScenes(tuple(EmbeddedScene(*item) for item in texts.items()), tuple(worlds))
 
     def motion(self, target: Target, options: RecordingOptions) -> CoordinateMotion:
         """The chosen demonstrations as worlds, in order."""
-        names = self._chosen(options)
-        check_world_count(len(names), target, self._where)
+        names = self.chosen(options)
+        check_world_count(len(names), target, self.where)
         lengths = {name: self._states[name].shape[0] for name in names}
-        frames = shared_length(lengths, options, self._where)
+        frames = shared_length(lengths, options, self.where)
         with h5_damage(self._path):
             demos = _Demos([self._states[name] for name in names], target, self._path)
             if options.fps is not None:
@@ -125,12 +121,6 @@ class RobosuiteRecording(Recording):
                 time, warnings = shared_time(demos.times(frames), locations)
         episodes = Episodes.of_demonstrations(lengths, frames)
         return CoordinateMotion(self._path, target, demos, time, warnings, self.close, episodes)
-
-    def _chosen(self, options: RecordingOptions) -> list[str]:
-        with h5_damage(self._path), structure():
-            return chosen_demos(
-                list(self._states), options, self._where, lambda name: h5_mask(self._file, name, self._path)
-            )
 
 
 class _Demos:

@@ -25,7 +25,7 @@ from collidecli.importers.usd.transforms import (
 )
 from collidecli.scene.builder import ModelBuilder, ShapeConfig
 from collidecli.scene.model import Model
-from collidecli.scene.motion import Episodes
+from collidecli.scene.motion import TimedMotion
 from collidecli.scene.shape_types import POSITION_LIMIT
 from collidecli.scene.triangle_mesh import triangulated
 
@@ -297,7 +297,7 @@ def rest_poses(
     return {path: RestPose(pose, scale) for path, pose, scale in zip(prims, poses, scales, strict=True)}
 
 
-class UsdMotion:
+class UsdMotion(TimedMotion):
     """Body poses at the stage's time samples; see `scene.motion.Motion`.
 
     There is a frame at every time at which any body, or a prim above one, has an authored sample; between its own
@@ -334,15 +334,11 @@ class UsdMotion:
         if not rate > 0.0:
             raise InputError(f"timeCodesPerSecond is {rate:g}", file, "give a number greater than zero")
         with np.errstate(over="ignore"):
-            self.time = self._codes / rate
+            super().__init__(self._codes / rate, self._release)
         if not np.isfinite(self.time).all():
             raise InputError(f"time codes over timeCodesPerSecond ({rate:g}) are not finite times", file, "correct it")
-        self.step = self._codes.astype(np.int64) if whole else np.arange(len(self._codes), dtype=np.int64)
-        self.world_count = 1
-        self.warnings: tuple[str, ...] = ()
-        self.kinematics_seconds = 0.0
-        self.episodes: Episodes | None = None
-        self.float_type = np.dtype(np.float64)
+        if whole:
+            self.step = self._codes.astype(np.int64)
         self.sha256 = ""
 
     def read(self, frames: range) -> np.ndarray:
@@ -367,7 +363,7 @@ class UsdMotion:
             return None
         return self._particles.positions(self._particle_path, self._codes[np.asarray(frames, np.intp)])[:, None]
 
-    def close(self) -> None:
+    def _release(self) -> None:
         self._prims, self._transforms = [], PrimTransforms(Usd.TimeCode.EarliestTime())
 
     def _matrices(self, codes: np.ndarray) -> np.ndarray:

@@ -25,12 +25,12 @@ from collidecli.errors import InputError
 from collidecli.numerics.matrices import compose_poses, length
 from collidecli.scene.kinematics import Kinematics, find_bodies, shift_of_named
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
-from collidecli.scene.motion import Episodes
+from collidecli.scene.motion import Episodes, TimedMotion
 from collidecli.scene.shape_types import POSITION_LIMIT
 from collidecli.scene.text_format import some_names
 from collidecli.storage import array_loops as loops
 from collidecli.storage.contact_sets.schema import EPISODE_GROUP, EPISODE_TABLES
-from collidecli.storage.file_hash import RecordedInFile
+from collidecli.storage.file_hash import recording_sha256
 from collidecli.storage.h5_files import (
     DAMAGE,
     AttributeRule,
@@ -603,6 +603,21 @@ def open_trajectory(
         raise
 
 
+class RecordedInFile(TimedMotion):
+    """Base of motions that are read from one file, `_path`."""
+
+    _path: str
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the file's bytes; computed at the first access."""
+        return self._sha256
+
+    @cached_property
+    def _sha256(self) -> str:
+        return recording_sha256((self._path,))
+
+
 class TrajectoryMotion(RecordedInFile):
     """A recorded motion (see `scene.motion.Motion`); only the requested frames are in memory.
 
@@ -621,7 +636,7 @@ class TrajectoryMotion(RecordedInFile):
         particles = _particle_warnings(self.header, model, ignore_particles)
         has_particles = self.header.particle_count > 0 and not ignore_particles
         self._particles = FrameRows(file, cached_dataset(file, "particle_q", path)) if has_particles else None
-        self.kinematics_seconds, self.has_joint_tree = 0.0, self.header.kind == "joint_q"
+        self.has_joint_tree = self.header.kind == "joint_q"
         self.time, self.step = self.header.time, self.header.step
         self.world_count = self.header.world_count
         self.float_type = self.header.float_type
