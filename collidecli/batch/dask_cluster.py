@@ -178,7 +178,9 @@ def by_dask(store: Store, plan: Plan, shards: Sequence[int], client: Any, done: 
             client.wait_for_workers(1, timeout=WORKERS_SECONDS)
         if not client.nthreads():
             raise InputError("the cluster has no workers", "--executor dask", "start dask worker with its address")
-        client.register_plugin(_plugin(distributed, name, store.absolute_location))
+        # Dask is only imported when it is wanted: `_Slots` becomes its plugin here.
+        plugin = type("CollideSlots", (_Slots, distributed.WorkerPlugin), {})
+        client.register_plugin(plugin(name, store.absolute_location))
         Submission(store, plan, client, name).run(shards, done)
         with suppress(Exception):
             client.unregister_worker_plugin(name)
@@ -187,11 +189,6 @@ def by_dask(store: Store, plan: Plan, shards: Sequence[int], client: Any, done: 
             fix = "start it again and repeat the command; what is done is kept"
             raise ClusterLostError("the scheduler of the cluster ended", "--executor dask", fix) from error
         raise
-
-
-def _plugin(distributed: Any, name: str, folder: str) -> Any:
-    """`_Slots` as a plugin of Dask, which this module can only import when it is wanted."""
-    return type("CollideSlots", (_Slots, distributed.WorkerPlugin), {})(name, folder)
 
 
 class Submission:

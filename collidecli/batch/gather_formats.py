@@ -312,10 +312,10 @@ class _Sidecar:
         time = (contacts.time - contacts.time[:1]).astype(np.float32)
         index = np.array([self._shapes.setdefault(p, len(self._shapes)) for p in contacts.shapes.path], np.int32)
         task = self._tasks.setdefault(done.episode.job, len(self._tasks))
-        rows = ContactRows(_everything(contacts)).blocks()
+        rows = list(ContactRows(_everything(contacts)).blocks())
         held = {
-            column.name: np.concatenate([np.zeros(0, _dtype(column)), *values])
-            for column, values in zip(self._columns, _by_column(rows, self._columns), strict=True)
+            column.name: np.concatenate([np.zeros(0, _dtype(column)), *(block[column.name] for block in rows)])
+            for column in self._columns
         }
         for name in ("shape0", "shape1"):
             held[name] = index[held[name]]
@@ -436,14 +436,6 @@ def _dtype(column: TableColumn) -> np.dtype:
     return np.dtype(np.int32) if column.words is not None else column.dtype
 
 
-def _by_column(blocks: Iterator[dict[str, np.ndarray]], columns: Sequence[TableColumn]) -> list[list[np.ndarray]]:
-    held: list[list[np.ndarray]] = [[] for _ in columns]
-    for block in blocks:
-        for values, column in zip(held, columns, strict=True):
-            values.append(block[column.name])
-    return held
-
-
 # Contacts of a batch as a folder of Parquet files, a row per contact, and a table of its episodes.
 
 CONTACTS = "contacts"
@@ -556,7 +548,10 @@ def _write_recording(
             demo.attrs["key"], demo.attrs["content_sha256"] = done.episode.key, contacts.content_sha256
             _write_contacts(demo.create_group("contacts"), contacts)
             if pairs:
-                _write_pairs(demo.create_group("pairs"), contacts, pairs)
+                group = demo.create_group("pairs")
+                group.attrs["names"] = [pair.name for pair in pairs]
+                group["touching"], group["distance"] = pair_labels(contacts, pairs)
+                group["distance"].attrs["unit"] = "m"
 
 
 def _write_contacts(group: h5py.Group, contacts: ContactSet) -> None:
@@ -579,10 +574,3 @@ def _write_contacts(group: h5py.Group, contacts: ContactSet) -> None:
         for name, dataset in made.items():
             dataset[row : row + block.contact_count] = block.columns[name]
         row += block.contact_count
-
-
-def _write_pairs(group: h5py.Group, contacts: ContactSet, pairs: Sequence[NamedPair]) -> None:
-    touching, distance = pair_labels(contacts, pairs)
-    group.attrs["names"] = [pair.name for pair in pairs]
-    group["touching"], group["distance"] = touching, distance
-    group["distance"].attrs["unit"] = "m"

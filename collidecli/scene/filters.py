@@ -127,6 +127,7 @@ def _classes(records: SceneRecords, shapes_of_body: dict[int, list[int]]) -> tup
     for row, shape in enumerate(records.shapes):
         static = shape.body == STATIC_BODY
         large = not static and _is_large(shapes_of_body[shape.body])
+        of_static_cloud = static and shape.cloud >= 0  # its points are numbered after the bodies
         # Attributes that no rule uses keep their defaults, so that they split no class.
         used_by_joints = large or shape.body in world_joint or (static and bool(world_joint))
         cfg = shape.cfg
@@ -139,7 +140,7 @@ def _classes(records: SceneRecords, shapes_of_body: dict[int, list[int]]) -> tup
             mask_both=resolved_mask_both(cfg, static),
             usd_groups=frozenset((shape.scope, name) for name in cfg.usd_groups or ()),
             articulation=articulation_of_body.get(shape.body, -1),
-            large_body=shape.body if large else _static_cloud(records, shape),
+            large_body=shape.body if large else len(records.bodies) + shape.cloud if of_static_cloud else -1,
             world_joint=shape.body in world_joint,
             filter_parent=bool(cfg.collision_filter_parent) if used_by_joints else True,
         )
@@ -150,11 +151,6 @@ def _classes(records: SceneRecords, shapes_of_body: dict[int, list[int]]) -> tup
             fix="give shapes with equal filters equal groups and masks, or split the scene into worlds",
         )
     return tuple(id_of), shape_class
-
-
-def _static_cloud(records: SceneRecords, shape: ShapeRecord) -> int:
-    """Number of the point cloud of a static shape, after those of bodies; -1 for none."""
-    return len(records.bodies) + shape.cloud if shape.body == STATIC_BODY and shape.cloud >= 0 else -1
 
 
 def _disabled_rule(shape: ShapeRecord) -> str:

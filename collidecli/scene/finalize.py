@@ -22,7 +22,6 @@ from collidecli.scene.model import (
     BodyRecord,
     ForcedRecord,
     Model,
-    PairFilter,
     PairRecord,
     SceneRecords,
     ShapeRecord,
@@ -104,7 +103,10 @@ def build_model(
         model, model.bodies, model.shapes, model.shapes.material, model.pair_filter, model.forced_material,
         model.particles,
     ):  # fmt: skip
-        _freeze(part)
+        assert is_dataclass(part)
+        for array in (getattr(part, item.name) for item in fields(part)):
+            if isinstance(array, np.ndarray):
+                array.setflags(write=False)
     return model
 
 
@@ -277,11 +279,3 @@ def _paths(records: Sequence[BodyRecord | ShapeRecord]) -> tuple[str, ...]:
 
 def _stacked(rows: list[np.ndarray], width: int) -> np.ndarray:
     return np.array(rows, np.float64).reshape(-1, width)
-
-
-def _freeze(part: Model | Bodies | Shapes | Materials | PairFilter | PairMaterials | Particles) -> None:
-    assert is_dataclass(part)
-    for item in fields(part):
-        value = getattr(part, item.name)
-        if isinstance(value, np.ndarray):
-            value.setflags(write=False)

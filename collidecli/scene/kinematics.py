@@ -197,12 +197,11 @@ def coordinate_names(articulation: ArticulationKinematics) -> tuple[str, ...]:
     return tuple(name for joint in articulation.joints for name in joint.coordinates)
 
 
-def find_articulation(scene: ArticulatedScene, name: str, where: str) -> ArticulationKinematics:
+def find_articulation(held: Sequence[ArticulationKinematics], name: str, where: str) -> ArticulationKinematics:
     """The articulation or free body of a name: its path, else one of its aliases, else one regardless of case.
 
     Raises InputError if there is none, or more than one.
     """
-    held = scene.articulations
     for found in (
         [x for x in held if x.path == name],
         [x for x in held if name in x.aliases],

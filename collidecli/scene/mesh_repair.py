@@ -91,13 +91,9 @@ def in_order(label: np.ndarray) -> np.ndarray:
 def _net(face: np.ndarray) -> np.ndarray:
     """int64[n]: for each set of three vertices, the number of its triangles minus that of opposite triangles."""
     _, index = numbered(np.sort(face, axis=1, kind="stable"), axis=0)
-    return np.bincount(index, weights=_parity(face)).astype(np.int64)
-
-
-def _parity(face: np.ndarray) -> np.ndarray:
-    """int64[F]: 1 for an even permutation of ascending vertices, -1 for an odd one."""
     a, b, c = face.T
-    return np.where((a < b) ^ (b < c) ^ (c < a), -1, 1)
+    parity = np.where((a < b) ^ (b < c) ^ (c < a), -1, 1)  # of the permutation from ascending vertices
+    return np.bincount(index, weights=parity).astype(np.int64)
 
 
 def bodies_of(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> np.ndarray:

@@ -106,6 +106,7 @@ _speed = partial(_declared, SPEED)
 _scene = partial(_declared, SCENE)
 _recording = partial(_declared, RECORDING)
 _names = partial(_scene, (), kind="names")
+_recorded_names = partial(_recording, (), kind="names", metavar="NAME,...")
 
 
 def declared_options(kind: type) -> dict[str, Option]:
@@ -124,11 +125,17 @@ def _check_declared(options: ContactOptions | EngineOptions) -> None:
     for name, option in declared_options(type(options)).items():
         value = getattr(options, name)
         if option.choices and value is not None:
-            _check_choice(name, value, option.choices)
+            if value not in option.choices:
+                raise InputError(f"{name} is {value!r}", "options", f"give one of: {', '.join(option.choices)}")
         elif option.kind == "length" and value is not None:
             _check_length(name, value)
         elif option.kind in ("count", "whole", "size", "limit"):
             _check_count(name, value)
+
+
+def _check_count(name: str, value: Any) -> None:
+    if not hasattr(value, "__index__") or isinstance(value, bool) or value < 0:
+        raise InputError(f"{name} is {value!r}", "options", "give an integer of at least zero; zero sets no limit")
 
 
 @dataclass(frozen=True)
@@ -405,25 +412,18 @@ class RecordingOptions:
     lengths are refused (""), "cut" to the shortest, or kept whole ("hold"), without contacts after their ends.
     """
 
-    demos: tuple[str, ...] = _recording(
-        (),
+    demos: tuple[str, ...] = _recorded_names(
         "Demonstrations to use, one world each: names, patterns such as demo_1*, ranges such as demo_0..demo_9, masks. "
-        "[default: all]",
-        kind="names",
-        metavar="NAME,...",
+        "[default: all]"
     )
     uneven_demos: str = _recording(
         "",
         "Cut all to the shortest, or keep (hold) all frames of each. [default: refuse them]",
         choices=("cut", "hold"),
     )
-    joint_names: tuple[str, ...] = _recording(
-        (), "Joint names of the recorded positions, in order.", kind="names", metavar="NAME,..."
-    )
+    joint_names: tuple[str, ...] = _recorded_names("Joint names of the recorded positions, in order.")
     joint_units: str = _recording("", "Unit of the recorded joint angles.", choices=("radians", "degrees"))
-    body_names: tuple[str, ...] = _recording(
-        (), "Body names of the recorded poses, in order.", kind="names", metavar="NAME,..."
-    )
+    body_names: tuple[str, ...] = _recorded_names("Body names of the recorded poses, in order.")
     quaternion_order: str = _recording("", "Order of the recorded quaternions.", choices=("wxyz", "xyzw"))
     state_spec: str = _recording("", "Layout of MuJoCo states, such as FULLPHYSICS or time,qpos,qvel.", metavar="NAME")
     fps: float | None = _recording(None, "Frame rate, in frames per second.", kind="rate")
@@ -471,13 +471,3 @@ def check_sweep_tolerance(tolerance: float) -> None:
     _check_length("sweep_tolerance", tolerance)
     if tolerance == 0.0:
         raise InputError("sweep_tolerance is 0", "options", "give a length above 0 m, such as 1e-6")
-
-
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise InputError(f"{name} is {value!r}", "options", f"give one of: {', '.join(choices)}")
-
-
-def _check_count(name: str, value: Any) -> None:
-    if not hasattr(value, "__index__") or isinstance(value, bool) or value < 0:
-        raise InputError(f"{name} is {value!r}", "options", "give an integer of at least zero; zero sets no limit")

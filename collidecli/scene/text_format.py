@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 NAMES_SHOWN = 12
 
@@ -53,6 +54,11 @@ def metres(value: object) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{value} is not finite")
     return number / unit
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names with their numbers in numeric order: demo_2 before demo_10."""
+    return sorted(names, key=lambda name: [int(p) if p.isdecimal() else p for p in re.split(r"(\d+)", name)])
 
 
 def some_names(names: Sequence[str]) -> str:

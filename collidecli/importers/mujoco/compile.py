@@ -210,10 +210,7 @@ def _refuse_excessive_sizes(text: bytes, location: str) -> None:
 def _count(attributes: bytes) -> int:
     """The product of the numbers in `count`; 1 without one, or where it is not a number, which MuJoCo reports."""
     found = _COUNT.search(attributes)
-    return _product_of_words(found[1].split()) if found else 1
-
-
-def _product_of_words(words: Iterable[bytes]) -> int:
+    words = found[1].split() if found else []
     return math.prod(max(1, int(word)) for word in words if word.isdigit() and len(word) < 20)
 
 

@@ -197,8 +197,9 @@ class ForwardKinematics:
             return qpos[address : address + 3], _normalized(qpos[address + 3 : address + 7])
         position, quaternion = self._position[body][:, None], self._quaternion[body][:, None]
         if self._mocap[body] >= 0:
-            given = self._mocap_pose(body) if mocap is None else mocap[self._mocap[body]]
-            position, quaternion = given[:3], _normalized(given[3:])
+            if mocap is not None:  # else the pose in the scene, which MuJoCo resets it to
+                position, quaternion = mocap[self._mocap[body]][:3], mocap[self._mocap[body]][3:]
+            quaternion = _normalized(quaternion)
         if parent:
             r = rotations[parent]
             position = (r[:, 0] * position[0] + r[:, 1] * position[1] + r[:, 2] * position[2]) + positions[parent]
@@ -206,10 +207,6 @@ class ForwardKinematics:
         for joint in range(first, first + count):
             position, quaternion = self._moved(joint, qpos, position, quaternion)
         return position, quaternion
-
-    def _mocap_pose(self, body: int) -> np.ndarray:
-        """The pose of a mocap body in the scene, which MuJoCo resets it to."""
-        return np.concatenate([self._position[body], self._quaternion[body]])[:, None]
 
     def _moved(
         self, joint: int, qpos: np.ndarray, position: np.ndarray, quaternion: np.ndarray
@@ -336,7 +333,9 @@ class MujocoKinematics:
         row = int(np.argmax(bad))
         if not finite[row].all():
             index = int(np.argmin(finite[row]))
-            return row, self._body_of_coordinate(index), f"qpos[{index}] is {qpos[row, index]:g}"
+            joint = int(np.searchsorted(self._model.jnt_qposadr, index, side="right")) - 1
+            body = self.body_path[int(self._model.jnt_bodyid[joint]) - 1]
+            return row, body, f"qpos[{index}] is {qpos[row, index]:g}"
         for each, (_, body) in zip(norms[row], self._quaternions, strict=True):
             if not abs(each - 1.0) <= QUATERNION_TOLERANCE:
                 return row, body, f"the joint's quaternion has norm {each:.6g}"
@@ -350,10 +349,6 @@ class MujocoKinematics:
         row, mocap_id = (int(k) for k in np.unravel_index(int(np.argmax(bad)), bad.shape))
         body = int(np.flatnonzero(self._model.body_mocapid == mocap_id)[0])
         return row, self.body_path[body - 1], pose_fault(mocap[row, mocap_id])
-
-    def _body_of_coordinate(self, index: int) -> str:
-        joint = int(np.searchsorted(self._model.jnt_qposadr, index, side="right")) - 1
-        return self.body_path[int(self._model.jnt_bodyid[joint]) - 1]
 
 
 def _joined(qpos: np.ndarray, mocap: np.ndarray | None) -> np.ndarray:

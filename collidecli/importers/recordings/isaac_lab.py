@@ -27,7 +27,6 @@ from collidecli.importers.recordings.recording import (
     DemonstrationRecording,
     RecordingDescription,
     Target,
-    in_order,
     rate_time,
     shared_length,
 )
@@ -41,7 +40,7 @@ from collidecli.scene.kinematics import (
 from collidecli.scene.model import GLOBAL_TEMPLATE
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
-from collidecli.scene.text_format import some_names
+from collidecli.scene.text_format import in_order, some_names
 from collidecli.storage.h5_files import text_of
 from collidecli.storage.process_activity import structure, structure_step
 
@@ -147,7 +146,7 @@ class IsaacLabRecording(DemonstrationRecording):
             order = quaternion_order(_file_order(file, path), options, path)
             scene, has_particles = target.articulated(path), len(target.model.particles) > 0
             worlds = [
-                _world(demo, _world_scene(scene, target, world), ORDERS[order], options, path)
+                _world(demo, _in_world(scene, target, world), ORDERS[order], options, path)
                 for world, demo in enumerate(demos.values())
             ]
             warnings = [
@@ -167,24 +166,17 @@ class IsaacLabRecording(DemonstrationRecording):
         return ArticulationMotion(path, target, worlds, origins, time, warnings, self.close, episodes, particles)
 
 
-@dataclass(frozen=True)
-class _WorldScene:
-    """The articulations and bodies of a scene in one world; see `ArticulatedScene`."""
-
-    articulations: tuple[ArticulationKinematics, ...]
-    warnings: tuple[str, ...] = ()
-
-
-def _world_scene(scene: ArticulatedScene, target: Target, world: int) -> _WorldScene:
+def _in_world(scene: ArticulatedScene, target: Target, world: int) -> list[ArticulationKinematics]:
+    """The articulations and bodies of a scene in one world."""
     bodies, template = target.model.bodies, target.model.world_template[world]
     present = {
         p for p, t in zip(bodies.path, bodies.template.tolist(), strict=True) if t in (GLOBAL_TEMPLATE, template)
     }
-    return _WorldScene(tuple(a for a in scene.articulations if a.body_path[0] in present))
+    return [a for a in scene.articulations if a.body_path[0] in present]
 
 
 def _world(
-    demo: _Demo, scene: _WorldScene, order: list[int], options: RecordingOptions, path: str
+    demo: _Demo, held: Sequence[ArticulationKinematics], order: list[int], options: RecordingOptions, path: str
 ) -> list[RecordedArticulation]:
     """The recorded articulations and bodies of a demonstration. Raises InputError for one that the scene lacks."""
     structure_step()
@@ -194,7 +186,7 @@ def _world(
     out = []
     for name, asset in demo.assets.items():
         location = f"{path}: {asset.location}"
-        articulation = find_articulation(scene, name, location)
+        articulation = find_articulation(held, name, location)
         if articulation.path in found:
             what = f"'{name}' and '{found[articulation.path]}' are both '{articulation.path}' in the scene"
             raise InputError(what, location, "give each the name that it has in the scene")

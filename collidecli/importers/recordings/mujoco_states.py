@@ -24,7 +24,6 @@ from collidecli.importers.recordings.recording import (
     shared_time,
     step_mismatch,
 )
-from collidecli.importers.scene_import import SceneImport
 from collidecli.numerics.matrices import WXYZ_TO_XYZW
 from collidecli.scene.options import RecordingOptions
 from collidecli.storage.process_activity import structure
@@ -173,7 +172,8 @@ class MujocoStatesRecording(Recording):
         with h5_damage(path):
             worlds, frames, size = array.extents()
             check_world_count(worlds, target, array.where)
-            layouts = {i: _layout(target.imports[i], options, size, array.where) for i in set(target.world_import)}
+            models = {i: mujoco_scene(target.imports[i], array.where).mj_model for i in set(target.world_import)}
+            layouts = {i: find_layout(model, options.state_spec, size, array.where) for i, model in models.items()}
             states = _States(array, [layouts[i] for i in target.world_import[:worlds]])
             if options.fps is not None or not states.has_time:
                 time, warnings = rate_time(frames, options.fps, array.where), ()
@@ -299,13 +299,7 @@ def _array_name(headers: dict[str, Any]) -> str | None:
     named = next((name for name in ARRAY_NAMES if name in headers), None)
     if named is not None:
         return named
-    only = next(iter(headers)) if len(headers) == 1 else None
-    return only if only is not None and _holds_states(headers[only]) else None
-
-
-def _holds_states(header: Any) -> bool:
-    return header.dtype.kind == "f" and header.shape is not None and len(header.shape) in (2, 3)
-
-
-def _layout(scene: SceneImport, options: RecordingOptions, size: int, where: str) -> StateLayout:
-    return find_layout(mujoco_scene(scene, where).mj_model, options.state_spec, size, where)
+    for name, header in headers.items() if len(headers) == 1 else ():
+        if header.dtype.kind == "f" and header.shape is not None and len(header.shape) in (2, 3):
+            return name
+    return None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import glob
 import os
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -33,6 +32,7 @@ from collidecli.scene.kinematics import ArticulatedScene, Kinematics
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import RecordingOptions
+from collidecli.scene.text_format import in_order
 from collidecli.storage.process_activity import structure
 
 # The interface of a recording: its description, its motion, and the scenes that are embedded in it.
@@ -230,11 +230,6 @@ def _first_difference(time: np.ndarray, other: np.ndarray) -> int | None:
 
 
 _NAMED = 5
-
-
-def in_order(names: Iterable[str]) -> list[str]:
-    """Names with their numbers in numeric order: demo_2 before demo_10."""
-    return sorted(names, key=lambda name: [int(p) if p.isdecimal() else p for p in re.split(r"(\d+)", name)])
 
 
 RANGE = ".."

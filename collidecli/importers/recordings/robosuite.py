@@ -22,13 +22,13 @@ from collidecli.importers.recordings.recording import (
     EmbeddedScenes,
     RecordingDescription,
     Target,
-    in_order,
     rate_time,
     shared_length,
     shared_time,
 )
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
+from collidecli.scene.text_format import in_order
 from collidecli.storage.process_activity import structure, structure_step
 
 MODEL_FILE = "model_file"

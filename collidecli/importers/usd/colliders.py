@@ -19,14 +19,13 @@ from pxr import Usd, UsdPhysics
 
 from collidecli.errors import InputError
 from collidecli.importers.usd.motion import DEFORMABLE, RADIUS
-from collidecli.importers.usd.stage import REST_TIME, SHAPES_TO_USE, Physics
+from collidecli.importers.usd.stage import REST_TIME, SHAPES_TO_USE, Physics, constant
 from collidecli.importers.usd.transforms import (
     AXIS_ORDER,
-    MOVE_RIGIDLY,
     ROUNDING,
     PrimTransforms,
-    TransformError,
     WorldTransforms,
+    located_transform,
 )
 from collidecli.numerics.matrices import integer_power, matmul, matvec
 from collidecli.scene.builder import ModelBuilder
@@ -144,9 +143,7 @@ def read(row: Attribute, attribute: Usd.Attribute, where: str, units: tuple[floa
     units: the stage's metersPerUnit and kilogramsPerUnit.
     Raises InputError at `where` for a value of another kind, out of range, or that changes over time.
     """
-    if attribute.ValueMightBeTimeVarying():
-        raise InputError(f"{row.name} changes over time", where, "give it one value")
-    value = attribute.Get(REST_TIME)
+    value = constant(attribute, where, "give it one value")
     if value is None or (isinstance(value, float) and value == -math.inf):
         return None
     if row.kind is bool or row.kind is str:
@@ -172,6 +169,20 @@ def _word(row: Attribute, value: Any, where: str) -> Any:
     if row.choices and value not in row.choices:
         raise InputError(f"{row.name} is '{value}'", where, f"give one of {', '.join(row.choices)}")
     return value
+
+
+class Notes:
+    """Warnings about colliders, one for each kind, with the path of the first."""
+
+    def __init__(self) -> None:
+        self._paths: dict[str, list[str]] = {}
+
+    def add(self, what: str, path: str) -> None:
+        self._paths.setdefault(what, []).append(path)
+
+    def warnings(self) -> list[str]:
+        more = {what: f" and {len(paths) - 1} more" if len(paths) > 1 else "" for what, paths in self._paths.items()}
+        return [f"<{paths[0]}>{more[what]}: {what}" for what, paths in self._paths.items()]
 
 
 MASK_DEFAULT = 1
@@ -202,7 +213,7 @@ class ColliderAttributes:
         self._physics, self._owner_of = physics, owner_of
         self._units = metres_per_unit, float(UsdPhysics.GetStageKilogramsPerUnit(physics.stage))
         self._cache: dict[str, _Own] = {}
-        self._noted: dict[str, list[str]] = {}
+        self._noted = Notes()
         self.kept: dict[str, dict[str, Any]] = {}
         every = (*physics.shapes, *physics.deformables)
         self._enabled = {path: self._is_enabled(path) for path in every}
@@ -213,7 +224,7 @@ class ColliderAttributes:
         for path in physics.deformables:
             self._check_particles(path)
         self._masked = any("contype" in each or "conaffinity" in each for each in self._values.values())
-        physics.warnings += [shared_warning(what, paths) for what, paths in self._noted.items()]
+        physics.warnings += self._noted.warnings()
 
     def config(self, path: str, base: ShapeConfig, default_gap: float) -> ShapeConfig:
         """`base` with the collider's margin, gap, signed group, masks, stiffness and the rule that disables it."""
@@ -245,7 +256,7 @@ class ColliderAttributes:
         own = self._own(prim)
         for name in own.unknown:
             if name != RADIUS or path not in self._physics.deformables:
-                self._note(f"{name} is unknown and has no effect", path)
+                self._noted.add(f"{name} is unknown and has no effect", path)
         kept = {name: value for name, value in own.values.items() if name not in ROWS or ROWS[name].use == KEPT}
         if kept:
             self.kept[path] = kept
@@ -293,7 +304,7 @@ class ColliderAttributes:
         rest, contact = held.get("rest_offset"), held.get("contact_offset")
         if rest is not None and rest < 0.0:
             what = "physxCollision:restOffset is negative: surfaces are not deflated here; the contacts are PhysX's, "
-            self._note(f"{what}their distances those of the plain surfaces", path)
+            self._noted.add(f"{what}their distances those of the plain surfaces", path)
             rest = 0.0
         margins = (held.get("margin"), rest, held.get("mjc_margin"))
         margin, _ = self._first(path, margins, ("newton:contactMargin", "physxCollision:restOffset", "mjc:margin"))
@@ -312,18 +323,15 @@ class ColliderAttributes:
         present = [index for index, value in enumerate(values) if value is not None]
         for index in present[1:]:
             if values[index] != values[present[0]]:
-                self._note(f"{names[index]} is ignored where {names[present[0]]} is authored", path)
+                self._noted.add(f"{names[index]} is ignored where {names[present[0]]} is authored", path)
         return (values[present[0]], present[0]) if present else (None, -1)
 
     def _is_enabled(self, path: str) -> bool:
         attribute = UsdPhysics.CollisionAPI(self._physics.prim(path)).GetCollisionEnabledAttr()
         if not attribute:  # a deformable prim need not be a collider
             return True
-        if attribute.ValueMightBeTimeVarying():
-            what = "physics:collisionEnabled changes over time"
-            fix = "give it one value; colliders that change over time are not handled"
-            raise InputError(what, self._physics.where(path), fix)
-        return bool(attribute.Get(REST_TIME))
+        fix = "give it one value; colliders that change over time are not handled"
+        return bool(constant(attribute, self._physics.where(path), fix))
 
     def _check_particles(self, path: str) -> None:
         """Refuses what a deformable prim cannot have, and notes what has no effect on particles."""
@@ -338,7 +346,7 @@ class ColliderAttributes:
         for use in ("contact_offset", "mjc_gap", *SOLVER_ROWS, "k_hydro"):
             if use in held:
                 name = next(row.name for row in TABLE if row.use == use)
-                self._note(f"{name} has no effect on particles", path)
+                self._noted.add(f"{name} has no effect on particles", path)
 
     def _disabled_rule(self, path: str) -> str | None:
         if not self._enabled[path]:
@@ -346,9 +354,6 @@ class ColliderAttributes:
         if TRIGGER in self._physics.prim(path).GetPrimTypeInfo().GetAppliedAPISchemas():
             return f"{TRIGGER}: a trigger makes no contact"
         return None
-
-    def _note(self, what: str, path: str) -> None:
-        self._noted.setdefault(what, []).append(path)
 
 
 def set_gap_rule(builder: ModelBuilder, attributes: ColliderAttributes, file: str) -> None:
@@ -362,11 +367,6 @@ def set_gap_rule(builder: ModelBuilder, attributes: ColliderAttributes, file: st
         what = f"the gaps of PhysX and MuJoCo add up, and the builder's gap_rule is {builder.gap_rule!r}"
         raise InputError(what, file, 'set gap_rule = "sum" before the first shape is added')
     builder.gap_rule = "sum"
-
-
-def shared_warning(what: str, paths: list[str]) -> str:
-    """A warning about several colliders, with the path of the first."""
-    return f"<{paths[0]}>{f' and {len(paths) - 1} more' if len(paths) > 1 else ''}: {what}"
 
 
 # Shape, sizes and world pose [m] of a collider prim, from its attributes and its world transform.
@@ -432,14 +432,8 @@ class ShapeReader:
         """
         prim = self._physics.prim(path)
         type_name = str(prim.GetTypeName())
-        try:
+        with located_transform(f"the {type_name} collider", self._physics.where(path)):
             self._transforms.check(path)
-        except TransformError as error:
-            raise InputError(
-                f"the {type_name} collider has {error}",
-                self._physics.where(path),
-                MOVE_RIGIDLY,
-            ) from None
         axis = "Z"
         if type_name == "Plane" or type_name in ROUND_TYPES:
             axis = self._axis(prim)
@@ -468,12 +462,12 @@ class ShapeReader:
             return self._round(prim, type_name, scale)
         raise InputError(
             f"a collider of type {type_name or 'no type'} is not handled",
-            self._physics.where(str(prim.GetPath())),
+            self._where(prim),
             f"{SHAPES_TO_USE}, or set physics:collisionEnabled = false",
         )
 
     def _round(self, prim: Usd.Prim, type_name: str, scale: list[float]) -> tuple[ShapeType, tuple[float, ...]]:
-        where = self._physics.where(str(prim.GetPath()))
+        where = self._where(prim)
         radii = ROUND_ATTRIBUTES[type_name]
         bottom = self._length(prim, radii[0])
         top = bottom if radii[0] == radii[1] else self._length(prim, radii[1])
@@ -497,8 +491,7 @@ class ShapeReader:
 
     def _points(self, prim: Usd.Prim, scale: list[float], rotation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Positions and radii of a point cloud, see `WorldShape`; widths are diameters, of all points or of each."""
-        path = str(prim.GetPath())
-        where = self._physics.where(path)
+        where, row = self._where(prim), self._transforms.row(str(prim.GetPath()))
         if not _agree(scale):
             shown = ", ".join(f"{s:g}" for s in scale)
             raise InputError(f"the points are scaled by {shown}", where, "scale them uniformly: points are spheres")
@@ -515,40 +508,34 @@ class ShapeReader:
         wrong = np.flatnonzero(~((width > 0.0) & (width < np.inf)))
         if len(wrong):
             raise InputError(f"width {wrong[0]} is {width[wrong[0]]:g}", where, "every width must be greater than zero")
-        columns = matmul(rotation.T, self._transforms.columns[self._transforms.row(path)])
+        columns = matmul(rotation.T, self._transforms.columns[row])
         radius = np.broadcast_to(0.5 * _mean(scale) * self._metres_per_unit * width, len(point))
         return matvec(columns, point) * self._metres_per_unit, radius
 
     def _axis(self, prim: Usd.Prim) -> str:
         axis = str(self._attribute(prim, "axis"))
         if axis not in AXIS_ORDER:
-            raise InputError(f"axis is '{axis}'", self._physics.where(str(prim.GetPath())), "give X, Y or Z")
+            raise InputError(f"axis is '{axis}'", self._where(prim), "give X, Y or Z")
         return axis
 
     def _length(self, prim: Usd.Prim, name: str, may_be_zero: bool = False) -> float:
         value = self._attribute(prim, name)
         if not isinstance(value, float):
-            raise InputError(f"{name} is {value!r}", self._physics.where(str(prim.GetPath())), "give a number")
+            raise InputError(f"{name} is {value!r}", self._where(prim), "give a number")
         if not (math.isfinite(value) and (value > 0.0 or (may_be_zero and value == 0.0))):
-            raise InputError(
-                f"{name} is {value:g}",
-                self._physics.where(str(prim.GetPath())),
-                "every size must be finite and greater than zero",
-            )
+            fix = "every size must be finite and greater than zero"
+            raise InputError(f"{name} is {value:g}", self._where(prim), fix)
         return value
 
     def _attribute(self, prim: Usd.Prim, name: str):
-        attribute = prim.GetAttribute(name)
-        if attribute.ValueMightBeTimeVarying():
-            raise InputError(
-                f"{name} changes over time",
-                self._physics.where(str(prim.GetPath())),
-                "give the shape one size; shapes that grow are not handled",
-            )
-        value = attribute.Get(REST_TIME)
+        fix = "give the shape one size; shapes that grow are not handled"
+        value = constant(prim.GetAttribute(name), self._where(prim), fix)
         if value is None:
-            raise InputError(f"{name} has no value", self._physics.where(str(prim.GetPath())), "author it")
+            raise InputError(f"{name} has no value", self._where(prim), "author it")
         return value
+
+    def _where(self, prim: Usd.Prim) -> str:
+        return self._physics.where(str(prim.GetPath()))
 
 
 def _agree(scales: list[float]) -> bool:

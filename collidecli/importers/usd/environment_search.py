@@ -32,16 +32,17 @@ from collidecli.importers.usd.stage import (
     upwards,
 )
 from collidecli.importers.usd.transforms import (
-    MOVE_RIGIDLY,
     PrimTransforms,
     TransformError,
     check_columns,
     columns_of,
+    located_transform,
     pose_of,
     rotation_of,
 )
 from collidecli.numerics.matrices import matmul
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.text_format import in_order
 
 # What makes two environments equal: their opinions, composition arcs, scale, and references from prims outside.
 #
@@ -316,11 +317,7 @@ def _matching(stage: Usd.Stage, pattern: str) -> list[str]:
         ]
         _set_mask(stage, [f"{path}/{NOTHING}" for path in candidates])
         found = [path for path in candidates if _is_in_scene(stage.GetPrimAtPath(path))]
-    return sorted(found, key=_by_number)
-
-
-def _by_number(path: str) -> list[str | int]:
-    return [int(part) if k % 2 else part for k, part in enumerate(re.split(r"(\d+)", path))]
+    return in_order(found)
 
 
 def _child_names(prim: Usd.Prim) -> list[str]:
@@ -371,10 +368,8 @@ def _check(columns: np.ndarray, roots: list[str], file: str) -> None:
         check_columns(columns)
         return
     for each, root in zip(columns, roots, strict=True):
-        try:
+        with located_transform("the environment", f"{file} <{root}>"):
             check_columns(each)
-        except TransformError as error:
-            raise InputError(f"the environment has {error}", f"{file} <{root}>", MOVE_RIGIDLY) from None
 
 
 @dataclass
@@ -454,10 +449,12 @@ class _Search:
             fixed = False
             for prim in Usd.PrimRange(self.stage.GetPrimAtPath(first), Usd.TraverseInstanceProxies()):
                 for relationship in prim.GetAuthoredRelationships():
-                    named = (_root_among(roots, target) for target in relationship.GetTargets())
-                    found |= {root for root in named if root not in ("", first)}
+                    prefixes = (path for to in relationship.GetTargets() for path in to.GetPrimPath().GetPrefixes())
+                    found |= {str(path) for path in prefixes if str(path) in roots and str(path) != first}
                 if str(prim.GetPath()) != first:
-                    fixed = fixed or prim.IsA(UsdPhysics.Scene) or _resets(prim)
+                    xformable = UsdGeom.Xformable(prim)
+                    resets = bool(xformable and xformable.GetResetXformStack())
+                    fixed = fixed or prim.IsA(UsdPhysics.Scene) or resets
             if fixed or Links.has_expression(self.stage.GetPrimAtPath(first)):
                 found |= {root for root in roots if classes[root] == first}
         return found
@@ -474,15 +471,6 @@ class _Search:
             for first in dict.fromkeys(classes.values())
         }
         return {root: merged[first] for root, first in classes.items()}
-
-
-def _resets(prim: Usd.Prim) -> bool:
-    xformable = UsdGeom.Xformable(prim)
-    return bool(xformable and xformable.GetResetXformStack())
-
-
-def _root_among(roots: set[str], target: Sdf.Path) -> str:
-    return next((str(p) for p in target.GetPrimPath().GetPrefixes() if str(p) in roots), "")
 
 
 # Worlds of a USD stage by the attribute `newton:world` of its colliders.

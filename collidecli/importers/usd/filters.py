@@ -10,7 +10,7 @@ from typing import Any
 from pxr import Usd, UsdPhysics
 
 from collidecli.errors import InputError
-from collidecli.importers.usd.stage import REST_TIME, Physics
+from collidecli.importers.usd.stage import Physics, authored_value
 from collidecli.scene.builder import ModelBuilder
 
 # Collision groups and physics scenes of a USD stage, and the pairs of groups that do not collide.
@@ -98,8 +98,7 @@ def filtered_groups(prims: dict[str, Usd.Prim], with_ungrouped: bool) -> Iterato
 
 def is_inverted(prim: Usd.Prim) -> bool:
     """Whether a group is inverted, as authored: the parsed descriptor can be true where nothing is authored."""
-    attribute = prim.GetAttribute("physics:invertFilteredGroups")
-    return bool(attribute and attribute.HasAuthoredValue() and attribute.Get(REST_TIME))
+    return bool(authored_value(prim, "physics:invertFilteredGroups"))
 
 
 def targets_of(prim: Usd.Prim, relationship: str) -> list[str]:
@@ -110,8 +109,7 @@ def targets_of(prim: Usd.Prim, relationship: str) -> list[str]:
 
 def _merge_name(prim: Usd.Prim) -> str:
     """The merge name with a leading blank, so that it differs from all prim paths; "" for none or an empty one."""
-    attribute = prim.GetAttribute("physics:mergeGroup")
-    value = attribute.Get(REST_TIME) if attribute else ""
+    value = authored_value(prim, "physics:mergeGroup")
     return f" {value}" if value else ""
 
 
@@ -186,7 +184,9 @@ def articulations_of(physics: Physics) -> Iterator[Articulation]:
         for chain in dict.fromkeys(_rooted_chains(physics, [str(p) for p in articulation.rootPrims], chain_of)):
             roots_of.setdefault(chain, []).append(root)
     for chain, roots in roots_of.items():
-        flags = {root: value for root in roots if (value := _self_collision(physics, root)) is not None}
+        values = {root: [authored_value(physics.prim(root), name) for name in SELF_COLLISION] for root in roots}
+        given = {root: [value for value in held if value is not None] for root, held in values.items()}
+        flags = {root: bool(held[0]) for root, held in given.items() if held}
         if len(set(flags.values())) > 1:
             on, off = (next(root for root, value in flags.items() if value is want) for want in (True, False))
             what = f"<{on}> and <{off}> are roots of one articulation, with self-collision on and off"
@@ -225,15 +225,6 @@ def _chains(physics: Physics) -> dict[str, tuple[str, ...]]:
     index = {path: i for i, path in enumerate(physics.bodies)}
     ordered = {id(bodies): tuple(sorted(bodies, key=index.__getitem__)) for bodies in chain.values()}
     return {path: ordered[id(bodies)] for path, bodies in chain.items()}
-
-
-def _self_collision(physics: Physics, root: str) -> bool | None:
-    prim = physics.prim(root)
-    for name in SELF_COLLISION:
-        attribute = prim.GetAttribute(name)
-        if attribute and attribute.HasAuthoredValue():
-            return bool(attribute.Get(REST_TIME))
-    return None
 
 
 class PairFilters:

@@ -144,7 +144,8 @@ class _Instancer:
             raise InputError(f"two instances have the id {values[counts > 1][0]}", where, "give each a unique id")
         placing = _placing(schema, len(index), where)
         path = schema.GetPath()
-        off = set(_inactive_ids(schema.GetPrim()))
+        inactive = schema.GetPrim().GetMetadata("inactiveIds")
+        off = set(inactive.GetAppliedItems()) if inactive else set()
         hidden = set(schema.GetInvisibleIdsAttr().Get(REST_TIME) or ()) & set(ids.tolist()) - off
         if hidden:
             warnings.append(
@@ -312,11 +313,6 @@ def _constant(attribute: Usd.Attribute, where: str) -> np.ndarray:
                 "keep the instances constant",
             )
     return first
-
-
-def _inactive_ids(prim: Usd.Prim) -> list[int]:
-    listed = prim.GetMetadata("inactiveIds")
-    return list(listed.GetAppliedItems()) if listed else []
 
 
 def _samples(operation: str, attribute: Usd.Attribute) -> dict:

@@ -16,11 +16,10 @@ from pxr import Sdf, Usd, UsdPhysics
 from collidecli.errors import InputError
 from collidecli.importers.usd.stage import REST_TIME, Physics, upwards
 from collidecli.importers.usd.transforms import (
-    MOVE_RIGIDLY,
     PrimTransforms,
-    TransformError,
     check_columns,
     columns_of,
+    located_transform,
     pose_of,
     rotation_of,
 )
@@ -133,12 +132,8 @@ class JointReader:
         target_prim = self._physics.prim(target) if target else None
         matrix = self._transforms.matrix(target_prim) if target_prim else np.eye(4)
         columns = columns_of(matrix)
-        try:
+        with located_transform(f"side {side} of the joint is on <{target}>, which", where):
             check_columns(columns)
-        except TransformError as error:
-            raise InputError(
-                f"side {side} of the joint is on <{target}>, which has {error}", where, MOVE_RIGIDLY
-            ) from None
         origin = (matvec(columns, local) + matrix[3, :3]) * self._metres_per_unit
         frame = compose(
             column(pose_of(rotation_of(columns), origin)), column(np.concatenate([np.zeros(3), quaternion / norm]))
@@ -162,29 +157,19 @@ class JointReader:
         if isinstance(descriptor, UsdPhysics.FixedJointDesc):
             return ()
         if isinstance(descriptor, UsdPhysics.RevoluteJointDesc):
-            return (f"rot{_letter(descriptor.axis)}",)
+            return (f"rot{descriptor.axis.name}",)
         if isinstance(descriptor, UsdPhysics.PrismaticJointDesc):
-            return (f"trans{_letter(descriptor.axis)}",)
+            return (f"trans{descriptor.axis.name}",)
         if isinstance(descriptor, UsdPhysics.SphericalJointDesc):
             return QUATERNION_AXES
         if isinstance(descriptor, UsdPhysics.D6JointDesc):
             locked = {
-                _axis_name(limit.first)
+                f"{limit.first.name[:1].lower()}{limit.first.name[1:]}"  # a limit on the distance is not an axis
                 for limit in descriptor.jointLimits
                 if limit.second.enabled and not limit.second.lower < limit.second.upper
             }
             return tuple(axis for axis in AXES if axis not in locked)
         return None
-
-
-def _letter(axis: Any) -> str:
-    return str(axis.name)
-
-
-def _axis_name(dof: Any) -> str:
-    """`transX` for pxr's `TransX`; a limit on the distance is not an axis."""
-    name = str(dof.name)
-    return name[:1].lower() + name[1:]
 
 
 # Body poses of USD articulations from their joint coordinates: forward kinematics of UsdPhysics joints.

@@ -18,15 +18,14 @@ from pxr import Usd, UsdGeom, UsdPhysics, UsdShade, Vt
 
 from collidecli.errors import InputError
 from collidecli.importers.mesh_files import cached_hull, decomposed, limited_hull, simplified
-from collidecli.importers.usd.colliders import WorldShape, shared_warning
-from collidecli.importers.usd.stage import REST_TIME, Physics
+from collidecli.importers.usd.colliders import Notes, WorldShape
+from collidecli.importers.usd.stage import Physics, constant
 from collidecli.importers.usd.transforms import (
-    MOVE_RIGIDLY,
     PrimTransforms,
-    TransformError,
     check_columns,
     check_lengths,
     columns_of,
+    located_transform,
 )
 from collidecli.numerics.matrices import cross, dot, length, matvec, norm, polar
 from collidecli.scene.convex_hull import ConvexHull, hull_points
@@ -100,7 +99,7 @@ class MeshContents:
 def _constant(attribute: Usd.Attribute, where: str) -> np.ndarray:
     """The array of an attribute; refused where it is missing or changes over time."""
     name = attribute.GetName()
-    value = _value(attribute, where)
+    value = constant(attribute, where, SEVERAL)
     if value is None or _is_empty(value):
         raise InputError(f"the {MESH} has no {name}", where, "give it points and faces, or leave it out")
     array = np.array(value)
@@ -111,8 +110,7 @@ def _constant(attribute: Usd.Attribute, where: str) -> np.ndarray:
 
 
 def _holes(mesh: UsdGeom.Mesh, where: str) -> np.ndarray:
-    attribute = mesh.GetHoleIndicesAttr()
-    value = _value(attribute, where)
+    value = constant(mesh.GetHoleIndicesAttr(), where, SEVERAL)
     array = np.zeros(0, np.int32) if value is None or _is_empty(value) else np.array(value)
     if array.dtype != np.int32 or array.ndim != 1:
         raise InputError("holeIndices is not an array of the right type", where, "use the type of UsdGeomMesh")
@@ -122,12 +120,6 @@ def _holes(mesh: UsdGeom.Mesh, where: str) -> np.ndarray:
 def _is_empty(value: Any) -> bool:
     """Whether a value is an array without elements; texts, numbers and values of unknown types are not."""
     return not isinstance(value, str) and hasattr(value, "__len__") and len(value) == 0
-
-
-def _value(attribute: Usd.Attribute, where: str) -> Any:
-    if attribute.ValueMightBeTimeVarying():
-        raise InputError(f"{attribute.GetName()} changes over time", where, SEVERAL)
-    return attribute.Get(REST_TIME)
 
 
 def _check(point: np.ndarray, counts: np.ndarray, indices: np.ndarray, hole: np.ndarray, where: str) -> int:
@@ -356,7 +348,9 @@ def field_options(
         options["sdf_target_voxel_size"] = size[1]
     else:
         options |= _resolution(*size, longest, where)
-    thickness = _thickness(held.pop(THICKNESS, DEFAULT_THICKNESS), where)
+    thickness = held.pop(THICKNESS, DEFAULT_THICKNESS)
+    if not isinstance(thickness, float) or not 0.0 < thickness < np.inf:
+        raise InputError(f"{THICKNESS} is {thickness!r}", where, "give a fraction of the mesh's diagonal, above 0")
     inner, outer = DEFAULT_BAND if of_newton else (-thickness * diagonal, thickness * diagonal)
     inner, outer = held.pop(NEWTON_INNER, inner), held.pop(NEWTON_OUTER, outer)
     if not inner < 0.0 < outer:
@@ -382,12 +376,6 @@ def _resolution(name: str, value: object, longest: float, where: str) -> dict[st
     if value % RESOLUTION_STEP:
         return {"sdf_target_voxel_size": longest / value}
     return {"sdf_max_resolution": value}
-
-
-def _thickness(value: object, where: str) -> float:
-    if not isinstance(value, float) or not 0.0 < value < np.inf:
-        raise InputError(f"{THICKNESS} is {value!r}", where, "give a fraction of the mesh's diagonal, above 0")
-    return value
 
 
 OF_MUJOCO = "mjc:maxhullvert"
@@ -486,7 +474,7 @@ class MeshReader:
         self._contents = MeshContents()
         self._fitted: dict[tuple, Fit] = {}
         self._subset_materials: dict[str, bool] = {}
-        self._noted: dict[str, list[str]] = {}
+        self._noted = Notes()
 
     def read(self, path: str) -> dict[str, WorldShape]:
         """The shapes of a mesh collider by path: one of its own, or convex parts `<path>#<k>`.
@@ -498,10 +486,8 @@ class MeshReader:
         approximation = self._approximation(path)
         matrix = self._transforms.matrix(prim)
         columns = columns_of(matrix)
-        try:
+        with located_transform(f"the {MESH} collider", where):
             (check_columns if approximation == CUBE else check_lengths)(columns)
-        except TransformError as error:
-            raise InputError(f"the {MESH} collider has {error}", where, MOVE_RIGIDLY) from None
         content = self._contents.read(prim, where)
         rotation, stretch = polar(columns)
         limits = replace(self._cooking.limits(path, approximation, where), strict=self._strict)
@@ -524,7 +510,7 @@ class MeshReader:
 
     def warnings(self) -> list[str]:
         """Warnings about the meshes that have been read, one line per kind."""
-        return [shared_warning(what, paths) for what, paths in self._noted.items()]
+        return self._noted.warnings()
 
     def _approximation(self, path: str) -> str:
         """Without PhysicsMeshCollisionAPI a mesh collides as its triangles, and so it does without an approximation."""
@@ -533,7 +519,7 @@ class MeshReader:
         approximation = str(self._physics.shapes[path].approximation)
         if SDF_API in prim.GetPrimTypeInfo().GetAppliedAPISchemas():
             if approximation not in (TRIANGLES, FIELD):
-                self._note(f"physics:approximation = {approximation} is ignored where {SDF_API} is applied", path)
+                self._noted.add(f"physics:approximation = {approximation} is ignored where {SDF_API} is applied", path)
             return FIELD
         if approximation in (TRIANGLES, FEWER, HULL, PARTS, CUBE, SPHERE, FIELD):
             return approximation
@@ -550,24 +536,21 @@ class MeshReader:
         of_newton = SDF_API in self._physics.prim(path).GetPrimTypeInfo().GetAppliedAPISchemas()
         options, notes = field_options(self._kept.get(path, {}), of_newton, shape.mesh, where)
         for what in notes:
-            self._note(what, path)
+            self._noted.add(what, path)
         return options
 
     def _note_approximation(self, path: str, content: MeshContent, approximation: str, fit: Fit) -> None:
         for what in (*fit.notes, *self._cooking.notes(path, approximation)):
-            self._note(what, path)
+            self._noted.add(what, path)
         if content.unused and approximation in (HULL, CUBE, SPHERE):
-            self._note("points that no face uses count for its shape, as in PhysX and Newton", path)
+            self._noted.add("points that no face uses count for its shape, as in PhysX and Newton", path)
         prim = self._physics.prim(path)
         source = prim.GetPrimInPrototype() if prim.IsInstanceProxy() else prim
         key = str(source.GetPath())
         if key not in self._subset_materials:
             self._subset_materials[key] = has_subset_materials(source)
         if self._subset_materials[key]:
-            self._note("physics materials of its GeomSubsets are not used; all of it has that of the mesh", path)
-
-    def _note(self, what: str, path: str) -> None:
-        self._noted.setdefault(what, []).append(path)
+            self._noted.add("physics materials of its GeomSubsets are not used; all of it has that of the mesh", path)
 
 
 def _stretch_key(stretch: np.ndarray) -> tuple[str, bytes]:

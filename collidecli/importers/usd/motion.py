@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics
 
 from collidecli.errors import InputError
-from collidecli.importers.usd.stage import EXPORT_AGAIN, REST_TIME, diagnostics
+from collidecli.importers.usd.stage import REST_TIME, authored_value, constant, reading_samples
 from collidecli.importers.usd.transforms import (
-    MOVE_RIGIDLY,
     ROUNDING,
     PrimTransforms,
     TransformError,
     WorldTransforms,
     check_columns,
     columns_of,
+    located_transform,
     pose_of,
     rotation_of,
     scales_of,
@@ -74,8 +73,7 @@ def is_deformable(prim: Usd.Prim, file: str) -> bool:
     """Whether a prim of a file is deformable, see `deformable_prims`."""
     kind = str(prim.GetTypeName())
     where = f"{file} <{prim.GetPath()}>"
-    marked = prim.GetAttribute(DEFORMABLE)
-    value = marked.Get(REST_TIME) if marked and marked.HasAuthoredValue() else None
+    value = authored_value(prim, DEFORMABLE)
     if value not in (None, False, True):
         raise InputError(f"{DEFORMABLE} is {value!r}", where, "give a bool")
     if kind not in (POINTS, CLOTH_MESH, SOFT_MESH):
@@ -119,11 +117,11 @@ def read_deformable(prim: Usd.Prim, metres_per_unit: float, file: str) -> Deform
 
 
 def _array(attribute: Usd.Attribute, where: str, width: int = 0) -> np.ndarray:
+    name = attribute.GetName() if attribute else "its elements"
+    if attribute and name != "points":
+        constant(attribute, where, "keep the elements over time")
     value = attribute.Get(REST_TIME) if attribute else None
-    if attribute and attribute.GetName() != "points" and attribute.ValueMightBeTimeVarying():
-        raise InputError(f"{attribute.GetName()} changes over time", where, "keep the elements over time")
     if value is None or not len(value):
-        name = attribute.GetName() if attribute else "its elements"
         raise InputError(f"the deformable prim has no {name}", where, "give it points and elements, or leave it out")
     array = np.array(value)
     return array.reshape(-1, width) if width else array
@@ -148,7 +146,7 @@ def _check_indices(indices: np.ndarray, count: int, where: str) -> None:
 
 def _radius(prim: Usd.Prim, count: int, where: str) -> np.ndarray:
     """float64[count]: `collide:particleRadius`, else half of the widths of Points, else 0, in stage units."""
-    value: Any = prim.GetAttribute(RADIUS).Get(REST_TIME) if prim.HasAttribute(RADIUS) else None
+    value = authored_value(prim, RADIUS)
     widths = UsdGeom.Points(prim).GetWidthsAttr() if str(prim.GetTypeName()) == POINTS else None
     if value is None and widths is not None and widths.Get(REST_TIME):
         value = 0.5 * np.array(widths.Get(REST_TIME), np.float64)
@@ -176,11 +174,9 @@ class DeformableMotion:
     def positions(self, paths: tuple[str, ...], codes: np.ndarray) -> np.ndarray:
         """float64[codes, P, 3]: world positions of the particles of the prims of `paths` [m]."""
         held = [self._deformables[path] for path in paths]
-        with diagnostics(self._file) as warnings:
+        with reading_samples(self._file):
             matrix = self._transforms.matrices_at([each.prim for each in held], codes)
             parts = [self._points(each, matrix[:, k], codes) for k, each in enumerate(held)]
-        if warnings:
-            raise InputError(f"the time samples cannot be read ({warnings[0]})", self._file, EXPORT_AGAIN)
         return np.concatenate(parts, axis=1)
 
     def _points(self, held: Deformable, matrix: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -288,10 +284,8 @@ def rest_poses(
     """
     world = WorldTransforms(transforms, prims)
     for path in prims:
-        try:
+        with located_transform("the body", f"{file} <{path}>"):
             world.check(path)
-        except TransformError as error:
-            raise InputError(f"the body has {error}", f"{file} <{path}>", MOVE_RIGIDLY) from None
     columns = world.columns
     poses, scales = pose_of(rotation_of(columns), world.position * metres_per_unit), scales_of(columns)
     return {path: RestPose(pose, scale) for path, pose, scale in zip(prims, poses, scales, strict=True)}
@@ -351,7 +345,8 @@ class UsdMotion(TimedMotion):
         poses = np.broadcast_to(self._rest, (len(codes), 1, *self._rest.shape)).copy()
         if not len(codes) or not len(self._prims):
             return poses
-        matrix = self._matrices(codes)
+        with reading_samples(self._file):
+            matrix = self._transforms.matrices_at(self._prims, codes)
         columns = columns_of(matrix)
         self._check(codes, matrix, columns)
         poses[:, 0, self._rows] = pose_of(rotation_of(columns), matrix[..., 3, :3] * self._metres_per_unit)
@@ -365,14 +360,6 @@ class UsdMotion(TimedMotion):
 
     def _release(self) -> None:
         self._prims, self._transforms = [], PrimTransforms(Usd.TimeCode.EarliestTime())
-
-    def _matrices(self, codes: np.ndarray) -> np.ndarray:
-        """float64[F, moving, 4, 4], in stage units."""
-        with diagnostics(self._file) as warnings:
-            found = self._transforms.matrices_at(self._prims, codes)
-        if warnings:
-            raise InputError(f"the time samples cannot be read ({warnings[0]})", self._file, EXPORT_AGAIN)
-        return found
 
     def _check(self, codes: np.ndarray, matrix: np.ndarray, columns: np.ndarray) -> None:
         """Checks the chunk at once; on an error checks one by one to find the frame and body."""

@@ -472,7 +472,9 @@ class PrototypeGroups:
 
     @cached_property
     def _members(self) -> dict[str, Usd.UsdCollectionMembershipQuery]:
-        return dict(_collections(self._stage))
+        prims = Usd.PrimRange.Stage(self._stage, Usd.TraverseInstanceProxies())
+        groups = [prim for prim in prims if prim.IsA(UsdPhysics.CollisionGroup)]
+        return {str(p.GetPath()): Usd.CollectionAPI(p, "colliders").ComputeMembershipQuery() for p in groups}
 
     def including(self, path: str) -> set[str]:
         """The groups whose collections contain a prim."""
@@ -490,12 +492,6 @@ class PrototypeGroups:
                 elif _is_excluded(members, source):
                     groups.discard(group)
         return groups
-
-
-def _collections(stage: Usd.Stage) -> Iterator[tuple[str, Usd.UsdCollectionMembershipQuery]]:
-    for prim in Usd.PrimRange.Stage(stage, Usd.TraverseInstanceProxies()):
-        if prim.IsA(UsdPhysics.CollisionGroup):
-            yield str(prim.GetPath()), Usd.CollectionAPI(prim, "colliders").ComputeMembershipQuery()
 
 
 def _is_excluded(members: Usd.UsdCollectionMembershipQuery, path: str) -> bool:
@@ -561,6 +557,19 @@ class Physics:
         return self._prototype_groups.of(path, {str(group) for group in self.shapes[path].collisionGroups})
 
 
+def authored_value(prim: Usd.Prim, name: str) -> Any:
+    """The value of a prim's attribute at rest; None where it is not authored."""
+    attribute = prim.GetAttribute(name)
+    return attribute.Get(REST_TIME) if attribute and attribute.HasAuthoredValue() else None
+
+
+def constant(attribute: Usd.Attribute, where: str, fix: str) -> Any:
+    """The value of an attribute at rest. Raises InputError at `where` for one that changes over time."""
+    if attribute.ValueMightBeTimeVarying():
+        raise InputError(f"{attribute.GetName()} changes over time", where, fix)
+    return attribute.Get(REST_TIME)
+
+
 def open_stage(
     path: str | os.PathLike[str],
     variants: Iterable[str] = (),
@@ -586,7 +595,8 @@ def open_stage(
     with diagnostics(str(path)) as warnings:
         whole = not masked or variants or motion_layer
         mask = Usd.StagePopulationMask.All() if whole else Usd.StagePopulationMask()
-        _reload_files()
+        # pxr keeps layers by path while another stage refers to them.
+        Sdf.Layer.ReloadLayers({layer for layer in Sdf.Layer.GetLoadedLayers() if _is_unchanged_file(layer)})
         stage = Usd.Stage.OpenMasked(str(file), mask)
         stage.Reload()  # the scene's own layer may have been edited in memory
         map_assets(stage, assets)
@@ -595,11 +605,6 @@ def open_stage(
             lay_over(stage, motion_layer, str(path))
     left_out = check_composition(stage, str(path), ignore_missing)
     return stage, assets.warnings() + left_out + [warning for warning in warnings if not is_report_of_missing(warning)]
-
-
-def _reload_files() -> None:
-    """Reloads the layers of files: pxr keeps layers by path while another stage refers to them."""
-    Sdf.Layer.ReloadLayers({layer for layer in Sdf.Layer.GetLoadedLayers() if _is_unchanged_file(layer)})
 
 
 def _is_unchanged_file(layer: Sdf.Layer | None) -> bool:
@@ -750,6 +755,15 @@ def diagnostics(file: str) -> Iterator[list[str]]:
     corrupt = [w for w in warnings if w.startswith("Corrupt asset")]
     if corrupt:
         raise InputError(f"the USD scene cannot be read ({corrupt[0]})", file, EXPORT_AGAIN)
+
+
+@contextmanager
+def reading_samples(file: str) -> Iterator[None]:
+    """Converts pxr's errors and warnings in the block, which reads time samples, to an InputError."""
+    with diagnostics(file) as warnings:
+        yield
+    if warnings:
+        raise InputError(f"the time samples cannot be read ({warnings[0]})", file, EXPORT_AGAIN)
 
 
 def _first_line(text: str) -> str:

@@ -6,7 +6,8 @@ Components are computed one by one: NumPy's products of many small matrices take
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 from pxr import Gf, Usd, UsdGeom, Vt
 
+from collidecli.errors import InputError
 from collidecli.numerics import elementary
 from collidecli.numerics.matrices import cross, dot, matmul, norm
 
@@ -49,6 +51,15 @@ def check_lengths(columns: np.ndarray) -> np.ndarray:
     if not np.all(length < _MOST_SCALE):
         raise TransformError(f"a scale beyond {_MOST_SCALE:g}")
     return length
+
+
+@contextmanager
+def located_transform(what: str, where: str) -> Iterator[None]:
+    """Converts a TransformError in the block to an InputError: that `what` has the fault."""
+    try:
+        yield
+    except TransformError as error:
+        raise InputError(f"{what} has {error}", where, MOVE_RIGIDLY) from None
 
 
 def check_columns(columns: np.ndarray) -> None:
@@ -205,7 +216,7 @@ def _axis_and_angle(quaternion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     length = norm(imaginary)
     rotates = length > _SHORTEST
     with np.errstate(all="ignore"):
-        angle = np.where(rotates, 2.0 * _degrees(elementary.acos(np.clip(quaternion[:, 3], -1.0, 1.0))), 0.0)
+        angle = np.where(rotates, 2.0 * (elementary.acos(np.clip(quaternion[:, 3], -1.0, 1.0)) * (180.0 / np.pi)), 0.0)
         axis = np.where(rotates[:, None], imaginary * (1.0 / length)[:, None], np.array([1.0, 0.0, 0.0]))
         size = norm(axis)
         off = np.abs(size * size - 1.0) >= _UNIT
@@ -238,10 +249,6 @@ def _identities(count: int) -> np.ndarray:
 
 def _radians(degrees: np.ndarray) -> np.ndarray:
     return degrees * (np.pi / 180.0)
-
-
-def _degrees(radians: np.ndarray) -> np.ndarray:
-    return radians * (180.0 / np.pi)
 
 
 _ARRAY_OF = {

@@ -294,7 +294,7 @@ def test_an_axis_without_a_limit_is_free(tmp_path):
 
 def test_columns(tmp_path):
     scene = stage_of(tmp_path, joint("j", "/a", "/b"), joint("k", "/b", "/c", "Spherical"))
-    robot = find_articulation(scene, "a", "here")
+    robot = find_articulation(scene.articulations, "a", "here")
     assert coordinate_names(robot) == ("/j", "/k:x", "/k:y", "/k:z", "/k:w")
     columns = JointColumns(robot, ("k:w", "k:x", "/k:y", "k:z"), "file.h5")
     assert columns.warnings == [
@@ -331,12 +331,12 @@ def test_names(tmp_path):
         STAGE.format(text=f'def Xform "World" {{\n{text}\n{BODY.format(name="b", x=1)}\n}}')
     )
     scene = scene_of(tmp_path / "scene.usda")
-    assert find_articulation(scene, "/World/two/Cube", "here").path == "/World/two/Cube"
-    assert find_articulation(scene, "two", "here").path == "/World/two/Cube"
-    assert find_articulation(scene, "B", "here").path == "/World/b"
+    assert find_articulation(scene.articulations, "/World/two/Cube", "here").path == "/World/two/Cube"
+    assert find_articulation(scene.articulations, "two", "here").path == "/World/two/Cube"
+    assert find_articulation(scene.articulations, "B", "here").path == "/World/b"
     for name, message in (("cube", "may be any of '/World/one/Cube', '/World/two/Cube'"), ("World", "no articulation")):
         with pytest.raises(InputError, match=message):
-            find_articulation(scene, name, "here")
+            find_articulation(scene.articulations, name, "here")
 
 
 def test_several_joints_backwards(tmp_path):
