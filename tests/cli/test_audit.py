@@ -14,7 +14,7 @@ import pytest
 import collidecli
 from collidecli.analysis.summary import series_of
 from collidecli.scene.motion import Episodes
-from tests.cli.conftest import FRAMES, distances
+from tests.cli.conftest import FRAMES, distances, refusals, write_poses
 from tests.hostile.cases import damaged_set
 from tests.hostile.seeds import GOLDEN
 from tests.support.contact_sets import Touch, made_up_block, small_model, touching_set, write_contact_set
@@ -42,9 +42,8 @@ def audit(here, collide):
 
     def call(*options: str) -> dict:
         answer = collide("audit", *options, "--json")
-        assert answer.code in (0, 1), answer.err
         result = json.loads(answer.out)
-        assert (answer.code == 0) == result["passed"]
+        assert answer.code == (0 if result.get("passed") else 1), answer.err
         return result
 
     return call
@@ -61,10 +60,7 @@ def robot(here) -> str:
     poses[1, 0, :3, 2] -= 0.83
     poses[2, 0, 2, 2] = 1.26
     poses[3, 0, 3, 0] = 0.295
-    with h5py.File("robot.h5", "w") as file:
-        file.attrs["format"], file.attrs["format_version"] = "collide-trajectory", np.array((1, 0), np.int32)
-        file["time"], file["body_q"] = np.arange(4) / 10.0, poses
-        file.create_dataset("body_name", data=["trunk", "arm", "hand", "ball"], dtype=h5py.string_dtype())
+    write_poses("robot.h5", poses, ["trunk", "arm", "hand", "ball"], 0.1)
     return "robot.xml"
 
 
@@ -95,7 +91,7 @@ def test_a_limit_is_not_exceeded_by_itself(audit):
 
 
 def test_a_scene_and_its_contact_set_agree(audit, collide):
-    assert collide("run", "scene.xml", "-t", "motion.h5", "--gap", "0.05", "-o", "out.h5", "-q").code == 0
+    collide.ok("run scene.xml -t motion.h5 --gap 0.05 -o out.h5 -q")
     one, other = audit("scene.xml", "-t", "motion.h5", "--max-depth", "1mm"), audit("out.h5", "--max-depth", "1mm")
     for name in ("pairs", "usable", "frames", "cells", "reasons", "scene_sha256", "trajectory_sha256"):
         assert one[name] == other[name]
@@ -259,71 +255,66 @@ LIMITS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--max-depth", "-1"], "below 0"),
-        (["--max-depth", "nan"], "not a length"),
-        (["--self=x"], "not a length"),
-        (["--overlap-volume", "--first", "0"], "give --first at least 1"),
-        (["--ground-shapes", ""], "it is empty"),
-        (["--allow", "base", "nothing"], "'nothing' matches no"),
-        (["--ground-shapes", "x*"], "'x*' matches no"),
-        (["--max-ground", "1"], "--ground-shapes"),
-        (["--self"], "--self-bodies"),
-        (["--self", "--self-bodies", "x"], "'x' matches no"),
-        (["--against", "scene.xml"], "not JSON"),
-        (["--against", "missing.json"], "cannot be read"),
-        (["--against", "other.json"], "collide.audit/1"),
-        (["--against", "damaged.json"], "damaged"),
-        (["--against", "tunnels.json"], "damaged"),
-        (["--limits", "missing.toml"], "cannot be read"),
-        (["--mask", "mask.txt"], "extension"),
-        (["--chart", "a.txt"], "extension"),
-        (["--frames", "50:"], "selects none"),
-        *((["--limits", name], words) for name, (_, words) in LIMITS.items()),
-    ],
-)
-def test_refused(here, collide, options, words):
+@pytest.fixture
+def files(here) -> None:
+    """Files of limits and of baselines that are none, and a contact set, beside the scene and the motion."""
     (here / "other.json").write_text('{"schema": "collide.run/1"}')
     (here / "damaged.json").write_text('{"schema": "collide.audit/1", "pairs": [{"shape0": 1}]}')
     (here / "tunnels.json").write_text('{"schema": "collide.audit/1", "pairs": [], "tunnels": [{"steps": "x"}]}')
     for name, (text, _) in LIMITS.items():
         (here / name).write_text(text)
-    answer = collide("audit", "scene.xml", "-t", "motion.h5", "--mask", "m.npz", *options, "--markdown", "a.md")
-    if "--mask" in options:
-        answer = collide("audit", "scene.xml", *options, "--markdown", "a.md")
-    assert answer.code == 2, answer.err
-    assert words in answer.err
-    assert len(answer.err.splitlines()) <= 3
-    assert not (here / "m.npz").exists()
-    assert not (here / "a.md").exists()
+    touching_set([Touch(0, 0, 0, 1, -0.01)], 2, 1).write(here / "a.h5")
 
 
-def test_refused_of_contact_sets(here, collide):
-    made = touching_set([Touch(0, 0, 0, 1, -0.01)], 2, 1).write(here / "a.h5")
-    assert "--self-bodies" in collide("audit", made, "--self").err
-    assert collide("audit", made, "--self", "--self-bodies", "body*").code == 0
-    for option in ("--overlap-volume", "--deepest-point"):
-        assert "no geometry" in collide("audit", made, option).err
-    for words in (["-t", "motion.h5"], ["--margin", "0.1"], ["--worlds", "2"]):
-        answer = collide("audit", made, *words)
-        assert (answer.code, "contact set" in answer.err) == (2, True)
+test_refused = refusals(
+    "audit",
+    ("", ""),
+    ("missing.xml", "missing.xml"),
+    *((f"scene.xml -t motion.h5 --mask m.npz --markdown a.md {words}", told) for words, told in (
+        ("--max-depth -1", "below 0"),
+        ("--max-depth nan", "not a length"),
+        ("--self=x", "not a length"),
+        ("--overlap-volume --first 0", "give --first at least 1"),
+        ("--ground-shapes ''", "it is empty"),
+        ("--allow base nothing", "'nothing' matches no"),
+        ("--ground-shapes x*", "'x*' matches no"),
+        ("--max-ground 1", "--ground-shapes"),
+        ("--self", "--self-bodies"),
+        ("--self --self-bodies x", "'x' matches no"),
+        ("--against scene.xml", "not JSON"),
+        ("--against missing.json", "cannot be read"),
+        ("--against other.json", "collide.audit/1"),
+        ("--against damaged.json", "damaged"),
+        ("--against tunnels.json", "damaged"),
+        ("--limits missing.toml", "cannot be read"),
+        ("--chart a.txt", "extension"),
+        ("--frames 50:", "selects none"),
+        *((f"--limits {name}", told) for name, (_, told) in LIMITS.items()),
+    )),
+    ("scene.xml --mask mask.txt", "extension"),
+    ("scene.xml --mask x.npz --markdown x.npz", "x.npz"),
+    ("a.h5 --self", "--self-bodies"),
+    ("a.h5 --overlap-volume", "no geometry"),
+    ("a.h5 --deepest-point", "no geometry"),
+    ("a.h5 -t motion.h5", "contact set"),
+    ("a.h5 --margin 0.1", "contact set"),
+    ("a.h5 --worlds 2", "contact set"),
+    ("--self body* a.h5", "'body*' is not a length: write one, as 2mm, or --self after"),
+    needs="files",
+)  # fmt: skip
+
+
+def test_arguments_that_are_none_in_python(files, collide):
+    collide.ok("audit a.h5 --self --self-bodies body*")
     for words in ({"allow": ["a"]}, {"allow": ("a", "b")}, {"max_depth": "2 miles"}):
         with pytest.raises(collidecli.InputError):
-            collidecli.audit(made, **words)
-    assert (
-        "'body*' is not a length: write one, as 2mm, or --self after" in collide("audit", "--self", "body*", made).err
-    )
-    assert collide("audit").code == 2
-    assert collide("audit", "missing.xml").code == 2
-    assert collide("audit", "scene.xml", "--mask", "x.npz", "--markdown", "x.npz").code == 2
+            collidecli.audit("a.h5", **words)
 
 
 def test_a_damaged_file(here, collide):
     good = GOLDEN.with_name("contacts_1_1.h5").read_bytes()
     (here / "a.h5").write_bytes(damaged_set(good, random.Random(73)))  # its root has no readable format
-    answer = collide("audit", "a.h5")
+    answer = collide("audit a.h5")
     assert (answer.code, "internal" in answer.err) == (2, False)
 
 
@@ -346,23 +337,14 @@ def bullet(here) -> list[str]:
     poses[..., 6] = 1.0
     poses[:, 0, 0, 0] = -1.0 + SPEED / RATE * np.arange(3)
     poses[:, 0, 1, 2] = 5.0
-    with h5py.File("bullet.h5", "w") as file:
-        file.attrs["format"], file.attrs["format_version"] = "collide-trajectory", np.array((1, 0), np.int32)
-        file["time"], file["body_q"] = np.arange(3) / RATE, poses
-        file.create_dataset("body_name", data=["bullet", "ball"], dtype=h5py.string_dtype())
+    write_poses("bullet.h5", poses, ["bullet", "ball"], 1.0 / RATE)
     return ["bullet.xml", "-t", "bullet.h5"]
 
 
-def result_of(answer) -> dict:
-    assert answer.code in (0, 1), answer.err
-    return json.loads(answer.out)
-
-
-def test_a_bullet_through_a_wall(bullet, here, collide):
-    assert result_of(collide("audit", *bullet, "--max-depth", "0", "--json"))["passed"]
-    answer = collide("audit", *bullet, "--sweep", "--json", "--mask", "m.npz")
-    result = result_of(answer)
-    assert (answer.code, result["passed"]) == (1, False)
+def test_a_bullet_through_a_wall(bullet, here, audit):
+    assert audit(*bullet, "--max-depth", "0")["passed"]
+    result = audit(*bullet, "--sweep", "--mask", "m.npz")
+    assert not result["passed"]
     (one,) = result["tunnels"]
     assert (one["shape0"], one["shape1"], one["steps"], one["frame"]) == ("wall", "bullet", 1, 0)
     assert one["time"] == pytest.approx((1.0 - 0.0055) / SPEED, abs=1e-7)
@@ -370,32 +352,28 @@ def test_a_bullet_through_a_wall(bullet, here, collide):
     assert result["checks"][-1]["name"] == "tunnel"
     with np.load("m.npz") as mask:
         assert mask["usable"][:, 0].tolist() == [False, False, True]
-    assert result_of(collide("audit", *bullet, "--sweep", "--allow", "bullet", "wall", "--json"))["passed"]
-    (here / "base.json").write_text(answer.out)
-    assert result_of(collide("audit", *bullet, "--sweep", "--against", "base.json", "--json"))["passed"]
+    assert audit(*bullet, "--sweep", "--allow", "bullet", "wall")["passed"]
+    (here / "base.json").write_text(json.dumps(result))
+    assert audit(*bullet, "--sweep", "--against", "base.json")["passed"]
 
 
-def test_a_contact_set_with_a_sweep(bullet, here, collide):
-    assert collide("run", *bullet, "--sweep", "-o", "swept.h5", "-q").code == 0
-    assert collide("run", *bullet, "-o", "plain.h5", "-q").code == 0
-    one, other = (result_of(collide("audit", *words, "--sweep", "--json")) for words in (["swept.h5"], bullet))
-    assert one["tunnels"] == other["tunnels"]
-    answer = collide("audit", "swept.h5", "--junit-xml", "a.xml", "--markdown", "a.md")
+def test_a_contact_set_with_a_sweep(bullet, here, collide, audit):
+    collide.ok("run", *bullet, "--sweep", "-o", "swept.h5", "-q")
+    collide.ok("run", *bullet, "-o", "plain.h5", "-q")
+    assert audit("swept.h5", "--sweep")["tunnels"] == audit(*bullet, "--sweep")["tunnels"]
+    answer = collide("audit swept.h5 --junit-xml a.xml --markdown a.md")
     assert answer.code == 1
     assert "tunnelling: wall and bullet: 1 step, the first after frame 0, world 0" in answer.out
     assert "1 pair touches only between two frames" in (here / "a.xml").read_text()
     assert "| tunnelling | not allowed | 1 |" in (here / "a.md").read_text()
-    assert result_of(collide("audit", "swept.h5", "--frames", "1:", "--json"))["passed"]
-    refused = collide("audit", "plain.h5", "--sweep")
-    assert (refused.code, "run with --sweep" in refused.err) == (2, True)
+    assert audit("swept.h5", "--frames", "1:")["passed"]
+    collide.refused("audit plain.h5 --sweep", told="run with --sweep")
 
 
-def test_steps_of_selected_frames(bullet, collide):
+def test_steps_of_selected_frames(bullet, collide, audit):
     """The step from frame 0 to 1 is not audited if one of both frames is not selected, as of a scene."""
-    assert collide("run", *bullet, "--sweep", "-o", "swept.h5", "-q").code == 0
-    assert result_of(collide("audit", "swept.h5", "--frames", ":1", "--json"))["tunnels"] == []
-    answer = collide("audit", "swept.h5", "--frames", "::2")
-    assert answer.code == 0
+    collide.ok("run", *bullet, "--sweep", "-o", "swept.h5", "-q")
+    assert audit("swept.h5", "--frames", ":1")["tunnels"] == []
+    answer = collide.ok("audit swept.h5 --frames ::2")
     assert "tunnelling is not checked: the frames are not consecutive" in answer.err
-    answer = collide("audit", "swept.h5", "--frames", "::2", "--sweep")
-    assert (answer.code, "the frames are not consecutive" in answer.err) == (2, True)
+    collide.refused("audit swept.h5 --frames ::2 --sweep", told="the frames are not consecutive")

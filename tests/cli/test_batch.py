@@ -23,12 +23,12 @@ import pytest
 from collidecli.batch import plan as plan_module
 from collidecli.batch import work as work_module
 from collidecli.batch.executors import WorkerKilledError, WorkerProcess, by_processes
-from collidecli.batch.plan import read_plan
+from collidecli.batch.plan import Plan, read_plan
 from collidecli.batch.store import DifferentContactsError, Failure, Store, content_of, open_store
 from collidecli.batch.work import work_shard
-from tests.cli.conftest import write_motion
+from tests.cli.conftest import refusals, write_jobs, write_motion
 from tests.cli.test_recordings import falling, write_demos
-from tests.support.batches import JOBS, KillsOn
+from tests.support.batches import JOBS, KillsOn, compute, dataset, plan, result_count, start
 
 LENGTHS = (12, 5, 20, 9, 16, 7)
 
@@ -36,58 +36,35 @@ LENGTHS = (12, 5, 20, 9, 16, 7)
 @pytest.fixture
 def jobs(here: Path) -> Path:
     """The current folder with jobs.toml and six recordings of different lengths."""
-    (here / "demos").mkdir()
-    for number, length in enumerate(LENGTHS):
-        write_motion(here / "demos" / f"d{number}.h5", length)
-    (here / "jobs.toml").write_text(JOBS)
-    return here
-
-
-def result(answer) -> dict:
-    assert answer.err == "" or answer.code, answer.err
-    return json.loads(answer.out)
-
-
-def compute(collide, folder: str) -> None:
-    """Plans jobs.toml and computes it in this process."""
-    assert collide("batch", "plan", "jobs.toml", "-o", folder).code == 0
-    for shard in range(read_plan(Store(folder)).shard_count):
-        work_shard(folder, shard)
-
-
-def dataset(collide, folder: str) -> str:
-    """Hash of the data set of a batch."""
-    return result(collide("batch", "gather", folder, "-o", f"{folder}.parquet", "--force", "--json"))["dataset_sha256"]
+    return write_jobs(here, LENGTHS)
 
 
 def test_every_recording_is_computed_once_and_gives_the_contacts_of_run(jobs, collide):
-    state = result(collide("batch", "run", "jobs.toml", "-o", "B", "--workers", "2", "--json"))
+    state = collide.result("batch run jobs.toml -o B --workers 2")
     assert (state["episodes"], state["done"], state["failed"], state["left"]) == (6, 6, 0, 0)
-    gathered = result(collide("batch", "gather", "B", "-o", "all.parquet", "--json"))
+    gathered = collide.result("batch gather B -o all.parquet")
     rows = parquet.read_table("all.parquet").to_pylist()
     assert [Path(row["motion"]).name for row in rows] == [f"d{k}.h5" for k in range(6)]
     assert [row["frames"] for row in rows] == list(LENGTHS)
     assert gathered["contacts"] == sum(row["contacts"] for row in rows) > 0
     for row in rows:
-        alone = collide("run", "scene.xml", "-t", row["motion"], "--gap", "0.02", "-o", "one.h5", "--force", "--json")
-        assert json.loads(alone.out)["content_sha256"] == row["content_sha256"] == content_of(row["file"])
+        alone = collide.result("run scene.xml --gap 0.02 -o one.h5 --force -t", row["motion"])
+        assert alone["content_sha256"] == row["content_sha256"] == content_of(row["file"])
     before = {path: path.stat().st_mtime_ns for path in Path("B/results").rglob("*.h5")}
-    assert collide("batch", "work", "B", "--slot", "0/1").code == 0
-    assert {path: path.stat().st_mtime_ns for path in Path("B/results").rglob("*.h5")} == before, (
-        "nothing is done again"
-    )
+    collide.ok("batch work B --slot 0/1")
+    after = {path: path.stat().st_mtime_ns for path in Path("B/results").rglob("*.h5")}
+    assert after == before, "nothing is done again"
     assert not [path for path in Path("B").rglob("*") if path.name.startswith(".")]
-    assert result(collide("batch", "verify", "B", "--sample", "100%", "--json"))["checked"] == 6
+    assert collide.result("batch verify B --sample 100%")["checked"] == 6
 
 
 @pytest.mark.usefixtures("in_process")
 def test_shards_and_slots_give_one_data_set(jobs, collide):
     compute(collide, "A")
-    assert collide("batch", "plan", "jobs.toml", "-o", "B", "--shard-seconds", "1e-9").code == 0
-    assert read_plan(Store("B")).shard_count == 6
-    assert result(collide("batch", "status", "B", "--json"))["left"] == 6
+    assert plan(collide, "B", "--shard-seconds", "1e-9").shard_count == 6
+    assert collide.result("batch status B")["left"] == 6
     for slot in (2, 0, 1, 0):
-        assert collide("batch", "work", "B", "--slot", f"{slot}/3").code == 0
+        collide.ok("batch work B --slot", f"{slot}/3")
     assert dataset(collide, "A") == dataset(collide, "B")
 
 
@@ -95,19 +72,13 @@ def test_shards_and_slots_give_one_data_set(jobs, collide):
 def test_killed_workers_lose_nothing(jobs, collide):
     for number in range(6, 30):
         write_motion(jobs / "demos" / f"d{number}.h5", 40 + number)
-    command = "from collidecli.cli.guard import command; raise SystemExit(command())"
-    words = ["batch", "run", "jobs.toml", "-o", "B", "--workers", "2", "--shard-seconds", "1e-9", "--json"]
-    running = subprocess.Popen([sys.executable, "-c", command, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    running = start(*["batch", "run", "jobs.toml", "-o", "B", "--workers", "2", "--shard-seconds", "1e-9", "--json"])
     killed = 0
     while running.poll() is None and killed < 3:
-        if len(list(Path("B/results").rglob("*.h5"))) > 2 * killed:
-            workers = [
-                child
-                for child in psutil.Process(running.pid).children(recursive=True)
-                if "spawn_main" in " ".join(child.cmdline())
-            ]
-            for worker in workers[:1]:
-                os.kill(worker.pid, signal.SIGKILL)
+        if result_count("B") > 2 * killed:
+            children = psutil.Process(running.pid).children(recursive=True)
+            for worker in [child for child in children if "spawn_main" in " ".join(child.cmdline())][:1]:
+                worker.kill()
                 killed += 1
         time.sleep(0.05)
     out, err = running.communicate(timeout=300)
@@ -120,63 +91,61 @@ def test_killed_workers_lose_nothing(jobs, collide):
 
 @pytest.mark.usefixtures("in_process")
 def test_the_whole_run_killed_goes_on_where_it_was(jobs, collide):
-    command = "from collidecli.cli.guard import command; raise SystemExit(command())"
-    words = ["batch", "run", "jobs.toml", "-o", "B", "--workers", "1", "--shard-seconds", "1e-9"]
-    running = subprocess.Popen(
-        [sys.executable, "-c", command, *words],
-        start_new_session=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
-    while running.poll() is None and not list(Path("B/results").rglob("*.h5")):
+    running = start(*["batch", "run", "jobs.toml", "-o", "B", "--workers", "1", "--shard-seconds", "1e-9"])
+    while running.poll() is None and not result_count("B"):
         time.sleep(0.02)
     workers = psutil.Process(running.pid).children(recursive=True)
     os.kill(running.pid, signal.SIGKILL)
     running.communicate()
     _, alive = psutil.wait_procs(workers, timeout=20)
     assert alive == [], "workers end with the process that started them"
-    assert collide("batch", "work", "B", "--slot", "0/1").code == 0
-    assert result(collide("batch", "status", "B", "--json"))["done"] == 6
+    collide.ok("batch work B --slot 0/1")
+    assert collide.result("batch status B")["done"] == 6
     compute(collide, "A")
     assert dataset(collide, "A") == dataset(collide, "B")
 
 
 @pytest.mark.usefixtures("in_process")
-def test_a_bad_recording_does_not_stop_the_others(jobs, collide):
+def test_a_bad_recording_does_not_stop_the_others_and_is_tried_again_on_request(jobs, collide):
     (jobs / "demos" / "junk.h5").write_bytes(b"junk")
     write_motion(jobs / "demos" / "nan.h5", 5)
     with h5py.File(jobs / "demos" / "nan.h5", "a") as file:
         file["body_q"][3, 0, 0, 1] = float("nan")
-    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
-    answer = collide("batch", "work", "B", "--slot", "0/1", "--json")
-    state = json.loads(answer.out)
-    assert (answer.code, state["done"], state["failed"], state["left"]) == (1, 6, 2, 0)
+    plan(collide)
+    quiet = collide("batch work B --slot 0/1 --quiet")
+    assert (quiet.code, quiet.out, "2 of 8 episodes failed" in quiet.err) == (1, "", True)
+    state = collide.result("batch work B --slot 0/1", code=1)
+    assert (state["done"], state["failed"], state["left"], state["computed"]) == (6, 2, 0, 0)
     said = {Path(failure["motion"]).name: failure for failure in state["failures"]}
     assert "not a recording" in said["junk.h5"]["message"]
+    assert said["junk.h5"]["message"].count("junk.h5") == 1
     assert "frame 3" in said["nan.h5"]["message"]
     assert {failure["exit_code"] for failure in state["failures"]} == {2}
-    assert collide("batch", "work", "B", "--slot", "0/1").code == 1
     write_motion(jobs / "demos" / "nan.h5", 5)
-    assert collide("batch", "run", "B", "--retry-failed", "--workers", "1").code == 1
-    status = collide("batch", "status", "B").out
+    assert collide("batch work B --slot 0/1").code == 1
+    assert collide.result("batch run B --retry-failed --workers 1", code=1)["computed"] == 1
+    status = collide("batch status B").out
     assert status.count("junk.h5") == 1, "a recording is named once"
-    gathered = collide("batch", "gather", "B", "-o", "x.parquet")
+    assert "worker time" in status
+    gathered = collide("batch gather B -o x.parquet")
     assert re.search(r"episodes +7\nfailed +1, without a row", gathered.out)
+    assert collide.result("batch gather B -o y.parquet")["failed"] == 1
+    write_motion(jobs / "demos" / "junk.h5", 4)
+    assert collide.result("batch work B --slot 0/1 --retry-failed")["computed"] == 1
 
 
 def test_an_episode_that_kills_its_worker_is_quarantined(jobs, collide, monkeypatch):
-    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
-    store, plan = open_store("B"), read_plan(Store("B"))
-    bad = next(episode for episode in plan.episodes if episode.motion.endswith("d3.h5"))
+    made, store = plan(collide), open_store("B")
+    bad = next(episode for episode in made.episodes if episode.motion.endswith("d3.h5"))
     monkeypatch.setattr("collidecli.batch.executors.work_shard", KillsOn(bad.key))
-    by_processes(store, range(plan.shard_count), 1, lambda report: None)
+    by_processes(store, range(made.shard_count), 1, lambda report: None)
     (failure,) = store.failures().values()
     assert (failure.key, failure.attempts, failure.exit_code) == (bad.key, 3, 4)
-    assert set(store.results()) == {episode.key for episode in plan.episodes} - {bad.key}
+    assert set(store.results()) == {episode.key for episode in made.episodes} - {bad.key}
 
 
 def test_different_contacts_of_one_key_stop_the_batch(jobs, collide):
-    compute(collide, "B")
+    compute(collide)
     store = Store("B")
     one, other = sorted(store.results())[:2]
     made = store.new_result(one)
@@ -191,8 +160,7 @@ def test_different_contacts_of_one_key_stop_the_batch(jobs, collide):
 
 def test_keys_depend_on_all_that_changes_contacts(jobs, collide, monkeypatch):
     def keys(folder: str) -> set[str]:
-        assert collide("batch", "plan", "jobs.toml", "-o", folder).code == 0
-        return {episode.key for episode in read_plan(Store(folder)).episodes}
+        return {episode.key for episode in plan(collide, folder).episodes}
 
     found = [keys("A")]
     assert keys("A2") == found[0]
@@ -236,57 +204,46 @@ def test_keys_depend_on_all_that_changes_contacts(jobs, collide, monkeypatch):
 )
 def test_a_faulty_job_file_is_refused(jobs, collide, text, words):
     (jobs / "jobs.toml").write_text(text)
-    answer = collide("batch", "run", "jobs.toml", "-o", "B")
-    assert (answer.code, answer.out) == (2, ""), answer.err
-    for word in words:
-        assert word in answer.err
-    assert not Path("B/plan.parquet").exists()
+    collide.refused("batch run jobs.toml -o B", told=words)
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (("status", "nothing"), 2, "no plan"),
-        (("run", "jobs.toml"), 2, "is a job file"),
-        (("run", "B", "--shard-seconds", "5"), 2, "the shards of the plan in B are of 90 s"),
-        (("plan", "jobs.toml", "-o", "B", "--shard-seconds", "5"), 2, "the shards of the plan in B are of 90 s"),
-        (
-            ("run", "jobs.toml", "-o", "N", "--scheduler-file", "x", "--workers", "1", "--executor", "dask"),
-            2,
-            "--workers",
-        ),
-        (("work", "B", "--slot", "3/3"), 2, "not a slot"),
-        (("work", "B", "--slot", "x"), 2, "not a slot"),
-        (("verify", "B", "--sample", "0%"), 2, "not a share"),
-        (("verify", "B"), 2, "no contact set"),
-        (("gather", "B", "-o", "x.parquet"), 2, "have no contact set"),
-        (("gather", "B", "-o", "x.csv"), 2, "a manifest has the extension .parquet"),
-        (("run", "B", "--address", "tcp://127.0.0.1:1"), 2, "no effect on processes"),
-        (("plan", "jobs.toml", "-o", "scene.xml"), 3, "cannot be written"),
-    ],
+@pytest.fixture
+def planned(jobs, collide) -> Plan:
+    """The plan B of jobs.toml."""
+    return plan(collide)
+
+
+test_wrong_words_are_refused = refusals(
+    "batch",
+    ("status nothing", "no plan"),
+    ("run jobs.toml", "is a job file"),
+    ("run B --shard-seconds 5", "the shards of the plan in B are of 90 s"),
+    ("plan jobs.toml -o B --shard-seconds 5", "the shards of the plan in B are of 90 s"),
+    ("run jobs.toml -o N --scheduler-file x --workers 1 --executor dask", "--workers"),
+    ("work B --slot 3/3", "not a slot"),
+    ("work B --slot x", "not a slot"),
+    ("verify B --sample 0%", "not a share"),
+    ("verify B", "no contact set"),
+    ("gather B -o x.parquet", "have no contact set"),
+    ("gather B -o x.csv", "a manifest has the extension .parquet"),
+    ("run B --address tcp://127.0.0.1:1", "no effect on processes"),
+    ("plan jobs.toml -o scene.xml", "cannot be written", 3),
+    needs="planned",
 )
-def test_wrong_words_are_refused(jobs, collide, words, code, said):
-    if "B" in words:
-        assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
-    answer = collide("batch", *words)
-    assert (answer.code, answer.out) == (code, "")
-    assert said in answer.err
 
 
 def test_a_folder_of_another_plan_is_refused(jobs, collide):
-    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
-    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    plan(collide)
+    plan(collide)
     write_motion(jobs / "demos" / "more.h5", 5)
-    answer = collide("batch", "plan", "jobs.toml", "-o", "B")
-    assert answer.code == 3
-    assert "other recordings or options" in answer.err
-    assert collide("batch", "plan", "jobs.toml", "-o", "B", "--force").code == 0
+    collide.refused("batch plan jobs.toml -o B", told="other recordings or options", code=3)
+    collide.ok("batch plan jobs.toml -o B --force")
     assert len(read_plan(Store("B")).episodes) == 7
 
 
 @pytest.mark.usefixtures("in_process")
 def test_what_a_killed_worker_leaves_is_removed(jobs, collide):
-    compute(collide, "B")
+    compute(collide)
     code = """
 import os, signal
 from collidecli.batch.store import Store
@@ -296,9 +253,9 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
     assert subprocess.run([sys.executable, "-c", code]).returncode == -signal.SIGKILL
     assert len(list(Path("B").glob("collide_unfinished_*/*.h5"))) == 1
-    assert collide("batch", "status", "B").code == 0
+    collide.ok("batch status B")
     Path(open_store("B").result_location(read_plan(Store("B")).episodes[0].key)).unlink()
-    assert collide("batch", "work", "B", "--slot", "0/1").code == 0
+    collide.ok("batch work B --slot 0/1")
     assert not list(Path("B").glob("collide_*"))
     assert {path.suffix for path in Path("B").rglob("*") if path.is_file()} == {".h5", ".json", ".parquet"}
 
@@ -308,52 +265,47 @@ os.kill(os.getpid(), signal.SIGKILL)
     ["", "{", "7", "{}", "[" * 100_000, '{"key": 1}', b"\xff", '{"key": "a", "job": "b", "more": 1}'],
     ids=range(8),
 )
-def test_a_damaged_report_of_a_failure_is_named(jobs, collide, report):
-    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+def test_a_damaged_report_of_a_failure_is_named(planned, collide, report):
     Path("B/failed").mkdir()
     Path("B/failed/x.json").write_bytes(report if isinstance(report, bytes) else report.encode())
-    answer = collide("batch", "status", "B")
-    assert (answer.code, answer.out) == (2, "")
-    assert "B/failed/x.json: is no report of a failed episode" in answer.err
-    assert len(answer.err.splitlines()) == 2
+    collide.refused("batch status B", told="B/failed/x.json: is no report of a failed episode")
 
 
 def test_a_damaged_plan_is_named(jobs, collide):
     """Parquet reads most files with a changed byte, with other values."""
-    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    plan(collide)
     data = Path("B/plan.parquet").read_bytes()
     for at in range(0, len(data), max(1, len(data) // 60)):
         Path("B/plan.parquet").write_bytes(data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :])
-        answer = collide("batch", "status", "B")
+        answer = collide("batch status B")
         assert answer.code == 0 or "B/plan.parquet: is " in answer.err, (at, answer.err)
         if answer.code == 0:  # a byte of a name or a statistic, which nothing reads
-            assert json.loads(collide("batch", "status", "B", "--json").out)["left"] == len(LENGTHS)
+            assert collide.result("batch status B")["left"] == len(LENGTHS)
     Path("B/plan.parquet").write_bytes(data)
     table = parquet.read_table("B/plan.parquet")
     moved = pyarrow.array([f"{path.as_py()}x" for path in table["motion"]])
     parquet.write_table(table.set_column(table.column_names.index("motion"), "motion", moved), "B/plan.parquet")
-    assert "B/plan.parquet: is damaged: it was changed" in collide("batch", "status", "B").err
+    assert "B/plan.parquet: is damaged: it was changed" in collide("batch status B").err
 
 
 def test_refused_jobs_leave_no_folder(jobs, collide):
     Path("demos/d0.h5").write_bytes(b"junk")
     Path("scene.xml").write_text("<mujoco><worldbody>")
-    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 2
-    assert not Path("B").exists()
+    collide.refused("batch plan jobs.toml -o B")
 
 
 def test_a_batch_of_failures_alone_is_gathered_as_no_rows(jobs, collide):
-    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    plan(collide)
     store = open_store("B")
     for episode in read_plan(store).episodes:
         store.fail(Failure(episode.key, episode.job, episode.motion, "is damaged", 2, "here"))
-    assert result(collide("batch", "gather", "B", "-o", "out.parquet", "--json"))["episodes"] == 0
+    assert collide.result("batch gather B -o out.parquet")["episodes"] == 0
     assert parquet.read_table("out.parquet").num_rows == 0
 
 
 def test_status_lists_the_throughput_of_each_host(jobs, collide):
-    compute(collide, "B")
-    state = result(collide("batch", "status", "B", "--json"))
+    compute(collide)
+    state = collide.result("batch status B")
     (host,) = state["hosts"]
     assert host["host"] == os.uname().nodename
     assert (host["episodes"], host["shards"]) == (6, read_plan(Store("B")).shard_count)
@@ -365,22 +317,21 @@ def test_status_lists_the_throughput_of_each_host(jobs, collide):
     store = open_store("B")
     store.log({**event, "host": "other", "done": 30, "seconds": 10.0})
     store.log({**event, "host": "of an earlier plan", "keys": ["0" * 64]})
-    hosts = result(collide("batch", "status", "B", "--json"))["hosts"]
+    hosts = collide.result("batch status B")["hosts"]
     assert {one["host"]: one["episodes"] for one in hosts} == {"other": 6, os.uname().nodename: 6}
     assert next(one["episodes_per_second"] for one in hosts if one["host"] == "other") == 0.6
-    table = collide("batch", "status", "B").out
+    table = collide("batch status B").out
     assert "episodes/s" in table
     assert "other" in table
     Path("B/events/x.json").write_text('{"event": "shard", "host": "h", "time": "now"}')
-    answer = collide("batch", "status", "B")
-    assert (answer.code, "B/events/x.json: is no event" in answer.err) == (2, True)
+    collide.refused("batch status B", told="B/events/x.json: is no event")
 
 
 def test_status_watches_until_nothing_is_left(jobs, collide):
-    assert collide("batch", "plan", "jobs.toml", "-o", "B", "--shard-seconds", "1e-9").code == 0
+    plan(collide, "B", "--shard-seconds", "1e-9")
     worker = threading.Thread(target=lambda: [work_shard("B", shard) for shard in range(6)])
     worker.start()
-    state = result(collide("batch", "status", "B", "--watch", "--interval", "0.1", "--json"))
+    state = collide.result("batch status B --watch --interval 0.1")
     assert (state["done"], state["left"]) == (6, 0)
     worker.join()
 
@@ -388,9 +339,8 @@ def test_status_watches_until_nothing_is_left(jobs, collide):
 @pytest.mark.usefixtures("in_process")
 def test_the_bar_counts_by_estimated_seconds(jobs, collide, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    assert collide("batch", "plan", "jobs.toml", "-o", "B", "--shard-seconds", "1e-9").code == 0
+    made, seen = plan(collide, "B", "--shard-seconds", "1e-9"), []
     work_shard("B", 0)
-    plan, seen = read_plan(Store("B")), []
 
     @contextmanager
     def bar(console, episodes: int, seconds: float):
@@ -398,18 +348,18 @@ def test_the_bar_counts_by_estimated_seconds(jobs, collide, monkeypatch):
         yield lambda *step: seen.append(step)
 
     monkeypatch.setattr("collidecli.report.progress.batch_progress", bar)
-    assert collide("batch", "run", "B", "--workers", "1").code == 0
-    estimates = [episode.seconds for episode in plan.episodes[1:]]
+    collide.ok("batch run B --workers 1")
+    estimates = [episode.seconds for episode in made.episodes[1:]]
     assert seen[0] == (5, pytest.approx(sum(estimates)))
     assert seen[1:] == [(pytest.approx(seconds), 1, 0) for seconds in estimates], "shards that are left alone"
 
 
 @pytest.mark.usefixtures("in_process")
 def test_no_process_starts_where_nothing_is_left(jobs, collide, monkeypatch):
-    assert collide("batch", "run", "jobs.toml", "-o", "B", "--workers", "1").code == 0
+    collide.ok("batch run jobs.toml -o B --workers 1")
     monkeypatch.setattr(WorkerProcess, "call", lambda *_: pytest.fail("a process was started"))
-    assert collide("batch", "run", "B", "--workers", "1").code == 0
-    assert collide("batch", "work", "B", "--slot", "0/1").code == 0
+    collide.ok("batch run B --workers 1")
+    collide.ok("batch work B --slot 0/1")
 
 
 @pytest.mark.parametrize(("errors", "attempts", "code"), [(1, 0, 0), (2, 0, 0), (3, 3, 1)])
@@ -426,15 +376,15 @@ def test_an_internal_error_is_tried_three_times_with_less_memory(jobs, collide, 
 
     monkeypatch.setattr(work_module, "run", run)
     (jobs / "jobs.toml").write_text(JOBS.replace("gap = 0.02", 'gap = 0.02, memory-limit = "512MiB"'))
-    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    plan(collide)
     limits.clear()
-    assert collide("batch", "work", "B", "--slot", "0/1").code == code
+    assert collide("batch work B --slot 0/1").code == code
     assert [failure.attempts for failure in open_store("B").failures().values()] == [attempts] * bool(attempts)
     assert limits == [512 << 20, 256 << 20, 128 << 20][: min(errors + 1, 3)]
 
 
 def test_a_process_killed_for_memory_is_followed_by_half_the_limit(jobs, collide, monkeypatch):
-    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    plan(collide)
     calls = []
 
     def call(self, function, folder, shard, only, attempt=0):
@@ -444,7 +394,7 @@ def test_a_process_killed_for_memory_is_followed_by_half_the_limit(jobs, collide
         return function(folder, shard, only, attempt)
 
     monkeypatch.setattr(WorkerProcess, "call", call)
-    assert collide("batch", "work", "B", "--slot", "0/1").code == 0
+    collide.ok("batch work B --slot 0/1")
     keys = [episode.key for episode in read_plan(Store("B")).episodes]
     assert calls == [(None, 0), *(([key], attempt) for key in keys for attempt in (0, 1, 2))]
 
@@ -461,15 +411,14 @@ def test_each_demonstration_is_an_episode(jobs, collide):
         "[[job]]\nname = 'lift'\nmotion = ['demos.hdf5', 'bad.hdf5']\noptions = { gap = 0.2, device = 'cpu' }\n"
         "[[job]]\nname = 'some'\nmotion = ['demos.hdf5']\noptions = { gap = 0.2, demos = 'demo_0..demo_1', fps = 10 }\n"
     )
-    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
-    answer = collide("batch", "work", "B", "--slot", "0/1", "--json")
-    state = json.loads(answer.out)
-    assert (answer.code, state["done"], state["failed"]) == (1, 4, 2)
+    plan(collide)
+    state = collide.result("batch work B --slot 0/1", code=1)
+    assert (state["done"], state["failed"]) == (4, 2)
     failed = {(Path(one["motion"]).name, one["demo"]): one["message"] for one in state["failures"]}
     assert failed.keys() == {("bad.hdf5", ""), ("demos.hdf5", "demo_10")}
     assert "demo_10" in failed["demos.hdf5", "demo_10"]
-    assert "demos.hdf5 demo_10" in collide("batch", "status", "B").out
-    assert collide("batch", "gather", "B", "-o", "all.parquet").code == 0
+    assert "demos.hdf5 demo_10" in collide("batch status B").out
+    collide.ok("batch gather B -o all.parquet")
     rows = parquet.read_table("all.parquet").to_pylist()
     assert [(row["job"], row["demo"], row["frames"]) for row in rows] == [
         ("lift", "demo_0", 12),
@@ -477,19 +426,14 @@ def test_each_demonstration_is_an_episode(jobs, collide):
         ("some", "demo_0", 12),
         ("some", "demo_1", 7),
     ]
-    words = ("--demos", "demo_1", "--gap", "0.2", "--device", "cpu", "--json")
-    alone = collide("run", "-t", "demos.hdf5", *words, "-o", "one.h5")
-    assert json.loads(alone.out)["content_sha256"] == rows[1]["content_sha256"]
+    alone = collide.result("run -t demos.hdf5 --demos demo_1 --gap 0.2 --device cpu -o one.h5")
+    assert alone["content_sha256"] == rows[1]["content_sha256"]
 
 
 @pytest.fixture
 def two_jobs(here: Path) -> Path:
     """The current folder with jobs.toml: two jobs of three recordings each."""
-    (here / "demos").mkdir()
-    for number in range(3):
-        write_motion(here / "demos" / f"d{number}.h5", 5 + number)
-    (here / "jobs.toml").write_text(JOBS + JOBS.replace("balls", "again\\u001b").replace("0.02", "0.03"))
-    return here
+    return write_jobs(here, (5, 6, 7), JOBS + JOBS.replace("balls", "again\\u001b").replace("0.02", "0.03"))
 
 
 def test_plan_shows_what_it_does(two_jobs, collide, monkeypatch):
@@ -512,7 +456,7 @@ def test_plan_shows_what_it_does(two_jobs, collide, monkeypatch):
 
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setattr("collidecli.report.progress.frame_progress", bar)
-    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    plan(collide)
     assert seen == [
         ("hashing", "reading scenes", "recordings"),
         *(("hashing", number, 6) for number in range(1, 7)),
@@ -521,99 +465,55 @@ def test_plan_shows_what_it_does(two_jobs, collide, monkeypatch):
     ]
 
 
-def test_tables_name_a_failed_recording_once(here, collide):
-    (here / "demos").mkdir()
-    write_motion(here / "demos" / "good.h5", 5)
-    (here / "demos" / "bad.h5").write_bytes(b"junk")
-    (here / "jobs.toml").write_text(JOBS)
-    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
-    work_shard("B", 0)
-    shown = collide("batch", "status", "B").out
-    assert shown.count("bad.h5") == 1, shown
-    assert "worker time" in shown
-    state = json.loads(collide("batch", "status", "B", "--json").out)
-    assert state["failures"][0]["message"].count("bad.h5") == 1
-    gathered = collide("batch", "gather", "B", "-o", "all.parquet").out
-    assert "failed    1, without a row" in gathered
-    assert json.loads(collide("batch", "gather", "B", "-o", "x.parquet", "--json").out)["failed"] == 1
-
-
-@pytest.mark.parametrize(("spent", "words"), [(5.7168, "5.72 s"), (3599.0, "3599 s"), (5400.0, "1.50 h")])
-def test_the_time_of_a_host_is_readable_for_short_and_long_batches(here, collide, spent, words):
-    (here / "demos").mkdir()
-    write_motion(here / "demos" / "good.h5", 5)
-    (here / "jobs.toml").write_text(JOBS)
-    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
-    (episode,) = read_plan(Store("B")).episodes
-    keys = {"keys": [episode.key, "of another plan"]}
-    Store("B").log({"event": "shard", "host": "h", "done": 3, "seconds": spent, "time": 1.0, **keys})
-    assert words in collide("batch", "status", "B").out
+def test_the_time_of_a_host_is_readable_for_short_and_long_batches(here, collide):
+    write_jobs(here, (5,))
+    (episode,) = plan(collide).episodes
+    for host, spent in (("a", 5.7168), ("b", 3599.0), ("c", 5400.0)):
+        keys = {"keys": [episode.key, "of another plan"]}
+        Store("B").log({"event": "shard", "host": host, "done": 3, "seconds": spent, "time": 1.0, **keys})
+    shown = collide("batch status B").out
+    assert all(words in shown for words in ("5.72 s", "3599 s", "1.50 h"))
 
 
 @pytest.mark.usefixtures("in_process")
 def test_a_command_says_what_it_computed(two_jobs, collide):
-    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
-    assert "computed now" not in collide("batch", "status", "B").out
+    plan(collide)
+    assert "computed now" not in collide("batch status B").out
     for computed in (6, 0):
-        answer = collide("batch", "work", "B", "--slot", "0/1", "--json")
-        assert (answer.code, json.loads(answer.out)["computed"]) == (0, computed)
-    answer = collide("batch", "work", "B", "--slot", "7/8")
+        assert collide.result("batch work B --slot 0/1")["computed"] == computed
+    answer = collide("batch work B --slot 7/8")
     assert re.search(r"computed now +0", answer.out)
     assert "slot 7/8 has no shard: the plan has 2" in answer.err
 
 
-@pytest.mark.usefixtures("in_process")
-def test_failures_are_told_with_quiet_too_and_tried_again_on_request(two_jobs, collide):
-    (two_jobs / "demos" / "bad.h5").write_bytes(b"junk")
-    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
-    answer = collide("batch", "work", "B", "--slot", "0/1", "--quiet")
-    assert (answer.code, answer.out) == (1, "")
-    assert "2 of 8 episodes failed" in answer.err
-    write_motion(two_jobs / "demos" / "bad.h5", 4)
-    assert collide("batch", "work", "B", "--slot", "0/1").code == 1
-    again = collide("batch", "work", "B", "--slot", "0/1", "--retry-failed", "--json")
-    assert (again.code, json.loads(again.out)["computed"]) == (0, 2)
-
-
 def test_a_watcher_waits_for_the_plan(two_jobs, collide):
-    assert collide("batch", "plan", "jobs.toml", "-o", "A").code == 0
-    for shard in range(2):
-        work_shard("A", shard)
+    compute(collide, "A")
     planner = threading.Timer(0.5, lambda: Path("A").rename("B"))
     planner.start()
-    state = collide("batch", "status", "B", "--watch", "--interval", "0.1", "--json")
+    state = collide("batch status B --watch --interval 0.1 --json")
     assert json.loads(state.out)["left"] == 0
     assert "waiting for it" in state.err
 
 
 def test_warnings_of_runs_are_counted(here, collide):
-    (here / "jobs.toml").write_text(JOBS)
-    (here / "demos").mkdir()
-    for number in range(3):
-        write_motion(here / "demos" / f"d{number}.h5", 5 + number)
+    write_jobs(here, (5, 6, 7))
     with h5py.File(here / "demos" / "d1.h5", "a") as file:
         file["mocap_q"] = np.zeros((len(file["time"]), 1, 0, 7))
-    compute(collide, "B")
-    state = result(collide("batch", "status", "B", "--json"))
+    compute(collide)
+    state = collide.result("batch status B")
     missing, mocap = state["run_warnings"]
-    assert (missing["episodes"], mocap) == (
-        3,
-        {
-            "message": "/mocap_q is ignored: it applies to /joint_q only",
-            "episodes": 1,
-            "motion": str(here / "demos" / "d1.h5"),
-        },
-    )
+    said = "/mocap_q is ignored: it applies to /joint_q only"
+    assert mocap == {"message": said, "episodes": 1, "motion": str(here / "demos" / "d1.h5")}
+    assert missing["episodes"] == 3
     assert "far" in missing["message"]
     assert missing["motion"].startswith(str(here / "demos"))
-    shown = collide("batch", "status", "B")
+    shown = collide("batch status B")
     assert re.search(r"3 +.*far", shown.out)
     assert shown.err == ""
     (event,) = [name for name in Path("B/events").iterdir() if b"mocap" in name.read_bytes()]
     for damaged in ({"x": [1]}, {"x": []}, [], {"x": [["a"]]}):
         event.write_text(json.dumps({**json.loads(event.read_text()), "run_warnings": damaged}))
-        refused = collide("batch", "status", "B")
-        assert (refused.code, "is no event of a batch: its run_warnings" in refused.err) == (2, True)
+        collide.refused("batch status B", told="is no event of a batch: its run_warnings")
 
 
 COUNT = 12
@@ -627,10 +527,7 @@ def mount(*words: str) -> bool:
 @pytest.fixture
 def small(here: Path):
     """A file system of its own in the folder small, with too little space for the batch of jobs.toml."""
-    (here / "demos").mkdir()
-    for number in range(COUNT):
-        write_motion(here / "demos" / f"d{number}.h5", 5 + number)
-    (here / "jobs.toml").write_text(JOBS)
+    write_jobs(here, range(5, 5 + COUNT))
     (here / "small").mkdir()
     try:
         mounted = mount("-o", "size=500k", "tmpfs", "small")
@@ -644,14 +541,12 @@ def small(here: Path):
 
 def test_a_full_disk_ends_a_batch_which_goes_on_where_there_is_space(small, collide):
     compute(collide, "whole")
-    assert collide("batch", "plan", "jobs.toml", "-o", "small/B", "--shard-seconds", "1e-9").code == 0
-    full = collide("batch", "run", "small/B", "--workers", "2")
-    assert full.code == 3
-    assert "no space left" in full.err
-    assert "Traceback" not in full.err
+    collide.ok("batch plan jobs.toml -o small/B --shard-seconds 1e-9")
+    full = collide("batch run small/B --workers 2")
+    assert (full.code, "no space left" in full.err, "Traceback" in full.err) == (3, True, False)
     kept = list(open_store("small/B").results())
     assert 0 < len(kept) < COUNT
     assert mount("-o", "remount,size=20m", "tmpfs", "small")
-    assert collide("batch", "run", "small/B", "--workers", "1").code == 0
+    collide.ok("batch run small/B --workers 1")
     assert dataset(collide, "small/B") == dataset(collide, "whole")
     assert not list(Path("small/B").rglob("*.partial")), "of the other worker, which was ended"

@@ -15,9 +15,8 @@ import pytest
 
 from collidecli.batch.plan import read_plan
 from collidecli.batch.store import Store
-from tests.cli.conftest import write_motion
-from tests.cli.test_batch import compute
-from tests.support.batches import JOBS, Cluster, result_count, start, until
+from tests.cli.conftest import write_jobs, write_motion
+from tests.support.batches import Cluster, compute, dataset, plan, result_count, start, until
 
 pytest.importorskip("distributed")
 EPISODES = 16
@@ -34,11 +33,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @pytest.fixture
 def batch(here: Path, collide) -> str:
     """The folder of a planned batch with a shard per recording."""
-    (here / "demos").mkdir()
-    for number in range(EPISODES):
-        write_motion(here / "demos" / f"d{number}.h5", 5 + number)
-    (here / "jobs.toml").write_text(JOBS)
-    assert collide("batch", "plan", "jobs.toml", "-o", "B", "--shard-seconds", "1e-9").code == 0
+    write_jobs(here, range(5, 5 + EPISODES))
+    plan(collide, "B", "--shard-seconds", "1e-9")
     return "B"
 
 
@@ -48,12 +44,6 @@ def free() -> int:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         return held.getsockname()[1]
-
-
-def dataset(collide, folder: str) -> str:
-    """Hash of the data set of a batch."""
-    answer = collide("batch", "gather", folder, "-o", f"{folder}.parquet", "--force", "--json")
-    return json.loads(answer.out)["dataset_sha256"]
 
 
 @pytest.fixture
@@ -80,7 +70,7 @@ def test_two_workers_give_the_data_set_of_one_process(cluster, batch, undisturbe
 
 @pytest.mark.slow
 def test_a_local_cluster_is_started_without_an_address(batch, undisturbed, collide):
-    answer = collide("batch", "run", "B", "--executor", "dask", "--workers", "2", "--json")
+    answer = collide("batch run B --executor dask --workers 2 --json")
     assert (answer.code, answer.err) == (0, "")
     assert dataset(collide, "B") == undisturbed
 
@@ -88,18 +78,15 @@ def test_a_local_cluster_is_started_without_an_address(batch, undisturbed, colli
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--address", "127.0.0.1:{free}"), "no Dask scheduler responds"),
-        (("--address", "tcp://"), "tcp://HOST:PORT"),
-        (("--scheduler-file", "gone.json"), "no such file"),
-        (("--scheduler-file", "scene.xml"), "not the file of a Dask scheduler"),
-        (("--scheduler-file", "x", "--address", "y"), "give one of them"),
+        ("--address 127.0.0.1:{free}", "no Dask scheduler responds"),
+        ("--address tcp://", "tcp://HOST:PORT"),
+        ("--scheduler-file gone.json", "no such file"),
+        ("--scheduler-file scene.xml", "not the file of a Dask scheduler"),
+        ("--scheduler-file x --address y", "give one of them"),
     ],
 )
 def test_a_scheduler_that_does_not_answer_gives_one_message(batch, collide, free, words, said):
-    answer = collide("batch", "run", batch, "--executor", "dask", *(word.format(free=free) for word in words))
-    assert (answer.code, answer.out) == (2, "")
-    assert said in answer.err
-    assert len(answer.err.splitlines()) == 2, answer.err
+    collide.refused(f"batch run B --executor dask {words.format(free=free)}", told=said)
 
 
 def test_dask_prints_nothing_where_no_scheduler_answers(batch, free):
@@ -180,9 +167,9 @@ def test_the_tasks_of_a_killed_client_stop(cluster, batch, undisturbed, collide)
 
 @pytest.mark.slow
 def test_an_episode_that_kills_its_process_is_quarantined_and_bad_input_is_not_repeated(cluster, batch, collide):
-    plan = read_plan(Store("B"))
-    killer = next(one for one in plan.episodes if one.motion.endswith("d3.h5"))
-    Path(next(one for one in plan.episodes if one.motion.endswith("d5.h5")).motion).write_bytes(b"junk")
+    episodes = read_plan(Store("B")).episodes
+    killer = next(one for one in episodes if one.motion.endswith("d3.h5"))
+    Path(next(one for one in episodes if one.motion.endswith("d5.h5")).motion).write_bytes(b"junk")
     write_motion(Path(killer.motion), 300_000)  # long enough to be found while it is computed
     running = start(*on(cluster))
     partial = f"{killer.key}."

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from contextlib import chdir
 from pathlib import Path
 
 import h5py
@@ -16,12 +18,12 @@ from collidecli.batch import gather as gather_merge
 from collidecli.batch import gather_formats
 from collidecli.batch.plan import read_plan
 from collidecli.batch.store import Failure, Store, open_store
-from collidecli.batch.work import work_shard
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.file_hash import file_sha256
-from tests.cli.conftest import SCENE
+from tests.cli.conftest import SCENE, CommandLine, refusals
 from tests.cli.test_hydroelastic import scene, stiffness
 from tests.cli.test_recordings import falling, write_demos
+from tests.support.batches import compute, plan
 
 JOBS = """
 [[job]]
@@ -33,34 +35,41 @@ FOLDERS = ("merge", "parquet", "lerobot", "robomimic")
 LENGTHS = {"demo_0": 12, "demo_2": 9, "demo_10": 7}
 
 
-@pytest.fixture
-def batch(here: Path) -> Path:
-    """The current folder with demos/one.hdf5 and demos/two.hdf5, and jobs.toml."""
-    (here / "demos").mkdir()
+def write_recordings(folder: Path) -> None:
+    """demos/one.hdf5 and demos/two.hdf5, and jobs.toml."""
+    (folder / "demos").mkdir()
     states = falling()
     states[:, 3] -= 0.098  # of the ball: it touches the base after some frames
-    write_demos(here / "demos/one.hdf5", {name: states[:length] for name, length in LENGTHS.items()})
-    write_demos(here / "demos/two.hdf5", {"demo_0": states[:5]})
-    (here / "jobs.toml").write_text(JOBS)
+    write_demos(folder / "demos/one.hdf5", {name: states[:length] for name, length in LENGTHS.items()})
+    write_demos(folder / "demos/two.hdf5", {"demo_0": states[:5]})
+    (folder / "jobs.toml").write_text(JOBS)
+
+
+@pytest.fixture
+def batch(here: Path) -> Path:
+    """The current folder with the recordings."""
+    write_recordings(here)
     return here
 
 
+@pytest.fixture(scope="module")
+def computed(tmp_path_factory) -> Path:
+    """A folder with the recordings and with B, in which every episode is computed."""
+    folder = tmp_path_factory.mktemp("batch")
+    with chdir(folder):
+        write_recordings(folder)
+        compute(CommandLine())
+    return folder
+
+
 @pytest.fixture
-def done(batch: Path, collide) -> Path:
-    """The same with the folder B, in which every episode is computed."""
-    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
-    for shard in range(read_plan(Store("B")).shard_count):
-        work_shard("B", shard)
-    return batch
-
-
-def result(answer) -> dict:
-    assert (answer.code, answer.err) == (0, ""), answer.err
-    return json.loads(answer.out)
+def done(computed: Path, tmp_path: Path, collide) -> Path:
+    """The current folder is a copy of the computed one."""
+    return Path(shutil.copytree(computed, tmp_path, dirs_exist_ok=True))
 
 
 def gather(collide, to: str, output: str = "out", *words: str) -> dict:
-    return result(collide("batch", "gather", "B", "--to", to, "-o", output, *words, "--json"))
+    return collide.result("batch gather B --to", to, "-o", output, *words)
 
 
 def contact_sets() -> list[tuple[str, str, ContactSet]]:
@@ -209,7 +218,7 @@ def test_lerobot_with_one_pair_has_plain_columns(done, collide):
 def test_merge_has_a_world_for_each_episode(done, collide, monkeypatch):
     gather(collide, "merge")
     assert files_of("out") == {"lift/shard-00000.h5", "gather.json"}
-    assert collide("check", "out/lift/shard-00000.h5").code == 0
+    collide.ok("check out/lift/shard-00000.h5")
     sets = contact_sets()
     with ContactSet.open("out/lift/shard-00000.h5") as merged:
         assert merged.episodes is not None
@@ -233,32 +242,21 @@ def test_merge_refuses_other_scenes_by_name(batch, collide):
     states = falling()
     other = SCENE.replace('size="0.5"', 'size="0.4"')
     write_demos(batch / "demos/two.hdf5", {"demo_0": states[:5]}, {"demo_0": other})
-    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
-    for shard in range(read_plan(Store("B")).shard_count):
-        work_shard("B", shard)
-    answer = collide("batch", "gather", "B", "--to", "merge", "-o", "out")
-    assert (answer.code, answer.out) == (2, "")
-    assert "scene" in answer.err
-    assert not Path("out").exists()
+    compute(collide)
+    collide.refused("batch gather B --to merge -o out", told="scene")
     for to in ("parquet", "robomimic", "lerobot"):
         gather(collide, to, f"out_{to}")
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--to", "parquet", "--pairs", "a b"), "--pairs: has no effect"),
-        (("--to", "lerobot", "--pairs", "ball"), "not two patterns"),
-        (("--to", "lerobot", "--pairs", "a b", "--pairs", "a  b"), "given twice"),
-        (("--to", "lerobot", "--pairs", "*ball *cube"), "'*cube' matches no shape"),
-        (("--to", "robomimic", "--pairs", "*ball *cube"), "'*cube' matches no shape"),
-    ],
+test_wrong_pairs_are_refused = refusals(
+    "batch gather B -o out",
+    ("--to parquet --pairs 'a b'", "--pairs: has no effect"),
+    ("--to lerobot --pairs ball", "not two patterns"),
+    ("--to lerobot --pairs 'a b' --pairs 'a  b'", "given twice"),
+    ("--to lerobot --pairs '*ball *cube'", "'*cube' matches no shape"),
+    ("--to robomimic --pairs '*ball *cube'", "'*cube' matches no shape"),
+    needs="done",
 )
-def test_wrong_pairs_are_refused(done, collide, words, said):
-    answer = collide("batch", "gather", "B", *words, "-o", "out")
-    assert (answer.code, answer.out) == (2, "")
-    assert said in answer.err
-    assert not Path("out").exists()
 
 
 @pytest.mark.parametrize("to", ["lerobot", "robomimic"])
@@ -270,24 +268,18 @@ def test_rows_that_are_not_recorded_frames_are_refused(here, collide, to, option
     motion = "demo.hdf5" if demo else "motion.h5"
     job = f"[[job]]\nname = 'a'\nscene = 'scene.xml'\nmotion = '{motion}'\noptions = {{ {options}gap = 0.1 }}\n"
     (here / "jobs.toml").write_text(job)
-    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
-    work_shard("B", 0)
-    answer = collide("batch", "gather", "B", "--to", to, "-o", "out")
-    assert (answer.code, Path("out").exists()) == (2, False)
-    assert (said if to == "lerobot" or demo else "no demonstration of an HDF5 recording") in answer.err
+    compute(collide)
+    told = said if to == "lerobot" or demo else "no demonstration of an HDF5 recording"
+    collide.refused("batch gather B -o out --to", to, told=told)
 
 
 @pytest.mark.parametrize("to", FOLDERS)
 def test_failed_episodes_are_left_out_and_counted(batch, collide, to):
-    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
-    store = open_store("B")
-    plan = read_plan(store)
-    bad = next(one for one in plan.episodes if one.demo == "demo_2")
+    made, store = plan(collide), open_store("B")
+    bad = next(one for one in made.episodes if one.demo == "demo_2")
     store.fail(Failure(bad.key, bad.job, bad.motion, "is damaged", 2, "here", demo=bad.demo))
-    answer = collide("batch", "gather", "B", "--to", to, "-o", "out")
-    assert (answer.code, "have no contact set" in answer.err, Path("out").exists()) == (2, True, False)
-    for shard in range(plan.shard_count):
-        work_shard("B", shard)
+    collide.refused("batch gather B -o out --to", to, told="have no contact set")
+    compute(collide)
     answer = gather(collide, to)
     assert (answer["episodes"], answer["failed"]) == (3, 1)
     if to == "parquet":
@@ -299,18 +291,11 @@ def test_failed_episodes_are_left_out_and_counted(batch, collide, to):
 def test_nothing_half_written_is_left(done, collide, to):
     """A damaged contact set ends the gathering; an earlier output stays as it was."""
     gather(collide, to)
-    before = {name: Path("out", name).read_bytes() for name in files_of("out")}
-    answer = collide("batch", "gather", "B", "--to", to, "-o", "out")
-    assert (answer.code, answer.out) == (3, "")
-    assert "exists already" in answer.err
+    collide.refused("batch gather B --to", to, "-o", "out", told="exists already", code=3)
     last = Path(contact_sets()[-1][2].path)
     last.write_bytes(last.read_bytes()[:2000])
-    answer = collide("batch", "gather", "B", "--to", to, "-o", "out", "--force")
-    assert (answer.code, answer.out) == (2, "")
-    assert last.name in answer.err
-    assert {name: Path("out", name).read_bytes() for name in files_of("out")} == before
-    assert collide("batch", "gather", "B", "--to", to, "-o", "new").code == 2
-    assert not Path("new").exists()
+    collide.refused("batch gather B --to", to, "-o", "out", "--force", told=last.name)
+    collide.refused("batch gather B --to", to, "-o", "new")
     assert not list(Path().glob("collide_*"))
 
 
@@ -321,11 +306,8 @@ def test_force_replaces_only_folders_of_gather(done, collide, to):
     Path("out/stale").write_text("")
     gather(collide, to, "out", "--force")
     assert "stale" not in files_of("out")
-    answer = collide("batch", "gather", "B", "--to", to, "-o", "demos", "--force")
-    assert (answer.code, files_of("demos")) == (3, {"one.hdf5", "two.hdf5"})
-    assert "no folder of collide batch gather" in answer.err
-    answer = collide("batch", "gather", "B", "--to", to, "-o", "no/folder")
-    assert (answer.code, "does not exist" in answer.err) == (3, True)
+    for output, told in (("demos", "no folder of collide batch gather"), ("no/folder", "does not exist")):
+        collide.refused("batch gather B --force --to", to, "-o", output, told=told, code=3)
 
 
 JOB = '[[job]]\nname = "box"\nscene = "scene.usda"\noptions = { hydro-surface = true, device = "cpu" }\n'
@@ -336,14 +318,12 @@ def hydroelastic_set(here: Path, collide) -> str:
     """The contact set of the one episode of the batch B."""
     scene(here, stiffness("3e6"), stiffness("7e6"))
     Path("jobs.toml").write_text(JOB)
-    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
-    work_shard("B", 0)
-    (episode,) = read_plan(Store("B")).episodes
+    (episode,) = compute(collide).episodes
     return Store("B").result_location(episode.key)
 
 
 def test_parquet_has_a_file_for_each_group(hydroelastic_set, collide):
-    assert collide("batch", "gather", "B", "--to", "parquet", "-o", "out").code == 0
+    collide.ok("batch gather B --to parquet -o out")
     assert len(parquet.read_table("out/contacts-00000.parquet")) == 0
     with ContactSet.open(hydroelastic_set) as contacts:
         held = contacts.cell(0).groups
@@ -354,23 +334,19 @@ def test_parquet_has_a_file_for_each_group(hydroelastic_set, collide):
         assert {rows["shape0"][0], rows["shape1"][0]} == {"/ground", "/box"}
     assert set(held) == {"hydro_patches", "hydro_faces"}
     counts = {name: groups.row_count for name, groups in held.items()}
-    answer = collide("batch", "gather", "B", "-o", "B.parquet", "--json")
-    assert json.loads(answer.out)["groups"] == counts
+    assert collide.result("batch gather B -o B.parquet")["groups"] == counts
     for table in ("B.parquet", "out/episodes.parquet"):
         (row,) = parquet.read_table(table).to_pylist()
         assert {name: row[name] for name in counts} == counts
         assert row["contacts"] == 0
-    assert f"hydro faces    {counts['hydro_faces']:,}" in collide("batch", "gather", "B", "-o", "C.parquet").out
+    assert f"hydro faces    {counts['hydro_faces']:,}" in collide("batch gather B -o C.parquet").out
 
 
 def test_a_row_for_each_frame_refuses_surfaces_that_no_contact_replaces(hydroelastic_set, collide):
-    refused = collide("batch", "gather", "B", "--to", "lerobot", "-o", "out")
-    assert refused.code == 2
-    assert "has hydro patches and hydro faces, and --to lerobot writes contacts of rigid shapes alone" in refused.err
-    assert "--hydro-reduce" in refused.err
+    told = "has hydro patches and hydro faces, and --to lerobot writes contacts of rigid shapes alone"
+    collide.refused("batch gather B --to lerobot -o out", told=(told, "--hydro-reduce"))
     Path("jobs.toml").write_text(JOB.replace("hydro-surface", "hydro-reduce"))
-    assert collide("batch", "plan", "jobs.toml", "-o", "R").code == 0
-    work_shard("R", 0)
-    assert collide("batch", "gather", "R", "--to", "lerobot", "-o", "out", "--pairs", "*box *ground").code == 0
+    compute(collide, "R")
+    collide.ok("batch gather R --to lerobot -o out --pairs", "*box *ground")
     rows = parquet.read_table("out/data/chunk-000/file-000.parquet").to_pydict()
     assert rows["contact.pair_touching"] == [True]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from collidecli.cli.batch import verb
-from tests.support.batches import REPOSITORY
+from tests.support.batches import REPOSITORY, write_programs
 
 yaml = pytest.importorskip("yaml")
 FOLDER = REPOSITORY / "samples" / "07_cluster" / "kubernetes"
@@ -60,9 +60,7 @@ def test_the_slots_are_the_completions():
 
 def wait(folder: Path, kubectl: str) -> subprocess.CompletedProcess[str]:
     """wait.sh with this `kubectl`, and a `sleep` that counts its calls in `slept`."""
-    for name, text in (("kubectl", kubectl), ("sleep", f"echo >> {folder}/slept")):
-        (folder / name).write_text(f"#!/bin/bash\n{text}\n")
-        (folder / name).chmod(0o755)
+    write_programs(folder, kubectl=kubectl, sleep=f"echo >> {folder}/slept")
     return subprocess.run(
         ["bash", FOLDER / "wait.sh", "collide-work"],
         env={"PATH": f"{folder}:{os.environ['PATH']}"},

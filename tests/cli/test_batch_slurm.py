@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -15,12 +14,21 @@ from pathlib import Path
 import psutil
 import pytest
 
-from collidecli.batch.plan import read_plan
-from collidecli.batch.store import Store
-from collidecli.batch.work import work_shard
 from collidecli.cli.batch import verb
-from tests.cli.conftest import write_motion
-from tests.support.batches import COLLIDE, JOBS, REPOSITORY, Slurm, environment, missing_programs, result_count, until
+from tests.cli.conftest import write_jobs
+from tests.support.batches import (
+    COLLIDE,
+    JOBS,
+    REPOSITORY,
+    Slurm,
+    compute,
+    dataset,
+    environment,
+    missing_programs,
+    result_count,
+    until,
+    write_programs,
+)
 
 SCRIPTS = REPOSITORY / "samples" / "07_cluster" / "slurm"
 EPISODES = 24
@@ -37,13 +45,8 @@ def test_scripts_have_no_syntax_error(script):
     [(0, 0, False), (1, 0, False), (2, 0, False), (4, 0, True), (137, 2, True), (137, 3, False)],
 )
 def test_only_a_killed_task_is_queued_again(tmp_path, code, restarts, requeued):
-    for name, text in (
-        ("collide", f'echo "$@" > {tmp_path}/words; exit {code}'),
-        ("scontrol", f"echo $@ > {tmp_path}/queued"),
-        ("sleep", ""),
-    ):
-        (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
-        (tmp_path / name).chmod(0o755)
+    collide, scontrol = f'echo "$@" > {tmp_path}/words; exit {code}', f"echo $@ > {tmp_path}/queued"
+    write_programs(tmp_path, collide=collide, scontrol=scontrol, sleep="")
     variables = {
         "PATH": f"{tmp_path}:{os.environ['PATH']}",
         "SLURM_ARRAY_JOB_ID": "7",
@@ -63,8 +66,7 @@ def test_only_a_killed_task_is_queued_again(tmp_path, code, restarts, requeued):
 
 def task(folder: Path, *words: str, first: int = 0, last: int = 7, number: int = 0) -> subprocess.CompletedProcess[str]:
     """work.sbatch as a task of an array of 8, with a `collide` that writes its words to `words`."""
-    (folder / "collide").write_text(f'#!/bin/bash\necho "$@" > {folder}/words\n')
-    (folder / "collide").chmod(0o755)
+    write_programs(folder, collide=f'echo "$@" > {folder}/words')
     variables = {
         "PATH": f"{folder}:{os.environ['PATH']}",
         "SLURM_ARRAY_TASK_ID": str(number),
@@ -102,8 +104,7 @@ def test_too_few_words_give_the_usage(script):
 def submit(folder: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], list[list[str]]]:
     """submit.sh with an `sbatch` that prints 1, 2, 3; its result, and the words of each call."""
     log = folder / "calls"
-    (folder / "sbatch").write_text(f'#!/bin/bash\necho "$@" >> {log}\necho "$(wc -l < {log});main"\n')
-    (folder / "sbatch").chmod(0o755)
+    write_programs(folder, sbatch=f'echo "$@" >> {log}\necho "$(wc -l < {log});main"')
     (folder / "jobs.toml").write_text(JOBS)
     done = subprocess.run(
         ["bash", SCRIPTS / "submit.sh", *words],
@@ -180,10 +181,7 @@ def test_the_table_of_an_earlier_plan_stays_where_planning_fails(slurm, here):
 
 @pytest.mark.slow
 def test_requeued_and_killed_tasks_give_the_data_set_of_one_process(slurm, here, collide):
-    (here / "demos").mkdir()
-    for number in range(EPISODES):
-        write_motion(here / "demos" / f"d{number}.h5", 5 + number)
-    (here / "jobs.toml").write_text(JOBS)
+    write_jobs(here, range(5, 5 + EPISODES))
     plan = slurm.run(
         "sbatch", "--parsable", "--wait", "--wrap", "collide batch plan jobs.toml -o B --shard-seconds 1e-9"
     )
@@ -197,16 +195,10 @@ def test_requeued_and_killed_tasks_give_the_data_set_of_one_process(slurm, here,
     assert set(slurm.state(work)) == {"COMPLETED"}, [path.read_text() for path in here.glob("slurm-*.out")]
     gather = slurm.run("sbatch", "--parsable", "--wait", str(SCRIPTS / "gather.sbatch"), "B")
     assert slurm.state(gather) == ["COMPLETED"], Path(f"slurm-{gather}.out").read_text()
-    state = json.loads(collide("batch", "status", "B", "--json").out)
+    state = collide.result("batch status B")
     assert (state["done"], state["left"]) == (EPISODES, 0)
-    assert collide("batch", "plan", "jobs.toml", "-o", "A").code == 0
-    for shard in range(read_plan(Store("A")).shard_count):
-        work_shard("A", shard)
-    hashes = [
-        json.loads(collide("batch", "gather", folder, "-o", f"{folder}.parquet", "--json").out)["dataset_sha256"]
-        for folder in "AB"
-    ]
-    assert hashes[0] == hashes[1]
+    compute(collide, "A")
+    assert dataset(collide, "A") == dataset(collide, "B")
     shown = slurm.run("scontrol", "show", "job", work)
     assert sum(int(number) for number in re.findall(r"Restarts=(\d+)", shown)) >= 1, shown
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import urllib.request
 from pathlib import Path
@@ -10,12 +9,10 @@ from pathlib import Path
 import pyarrow.parquet as parquet
 import pytest
 
-from collidecli.batch.plan import read_plan
 from collidecli.batch.store import DifferentContactsError, Failure, Store, content_of, files_at
 from collidecli.errors import InputError
-from tests.cli.conftest import write_motion
-from tests.cli.test_batch import compute, dataset, result
-from tests.support.batches import JOBS
+from tests.cli.conftest import write_jobs
+from tests.support.batches import compute, dataset, plan
 
 fsspec = pytest.importorskip("fsspec")
 pytest.importorskip("s3fs")
@@ -48,36 +45,28 @@ def endpoint(monkeypatch):
 
 @pytest.fixture
 def jobs(here: Path) -> Path:
-    (here / "demos").mkdir()
-    for number, length in enumerate((12, 5, 9)):
-        write_motion(here / "demos" / f"d{number}.h5", length)
-    (here / "jobs.toml").write_text(JOBS)
-    return here
+    return write_jobs(here, (12, 5, 9))
 
 
 @pytest.mark.usefixtures("in_process")
 def test_an_object_store_has_the_data_set_of_a_folder(endpoint, jobs, collide):
     compute(collide, "A")
     (jobs / "demos" / "junk.h5").write_bytes(b"junk")
-    assert collide("batch", "run", "jobs.toml", "-o", URL, "--workers", "1").code == 1
-    state = result_of(collide("batch", "status", URL, "--json"))
+    assert collide("batch run jobs.toml -o", URL, "--workers", "1").code == 1
+    state = collide.result("batch status", URL)
     assert (state["done"], state["failed"], state["left"]) == (3, 1, 0)
     assert "not a recording" in state["failures"][0]["message"]
-    gathered = result_of(collide("batch", "gather", URL, "-o", "s3.parquet", "--json"))
+    gathered = collide.result("batch gather", URL, "-o", "s3.parquet")
     assert gathered["dataset_sha256"] == dataset(collide, "A")
     rows = parquet.read_table("s3.parquet").to_pylist()
     assert {row["file"] for row in rows} == {Store(URL).result_location(row["key"]) for row in rows}
     before = dict.fromkeys(Store(URL).files.names("results"))
     events = len(Store(URL).events())
-    assert collide("batch", "work", URL, "--slot", "0/1").code == 1
+    assert collide("batch work", URL, "--slot", "0/1").code == 1
     assert dict.fromkeys(Store(URL).files.names("results")) == before
     assert len(Store(URL).events()) == events, "nothing is computed again"
-    assert result(collide("batch", "verify", URL, "--sample", "100%", "--json"))["checked"] == 3
+    assert collide.result("batch verify", URL, "--sample", "100%")["checked"] == 3
     assert not list(jobs.glob("s3*/")), "a URL is not a folder"
-
-
-def result_of(answer) -> dict:
-    return json.loads(answer.out)
 
 
 @pytest.mark.parametrize("location", [URL, "folder", "memory://nightly"])
@@ -139,27 +128,18 @@ def test_records_of_failures_and_events(endpoint):
 
 
 def test_stores_that_cannot_be_used(endpoint, jobs, collide, monkeypatch):
-    for url, code, words in (
-        ("s3://nobucket/run", 3, ("s3://nobucket/run", "bucket does not exist")),
-        ("qq://bucket/run", 2, ("qq://bucket/run", "qq")),
-    ):
-        answer = collide("batch", "run", "jobs.toml", "-o", url)
-        assert (answer.code, answer.out) == (code, "")
-        assert all(word in answer.err for word in words), answer.err
-    assert collide("batch", "status", URL).code == 2
+    run = "batch run jobs.toml -o"
+    collide.refused(run, "s3://nobucket/run", told=("s3://nobucket/run", "bucket does not exist"), code=3)
+    collide.refused(run, "qq://bucket/run", told=("qq://bucket/run", "qq"))
+    collide.refused("batch status", URL)
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{unused.getsockname()[1]}")
         fsspec.get_filesystem_class("s3").clear_instance_cache()
-        answer = collide("batch", "status", URL)
-    assert (answer.code, answer.out) == (2, "")
-    assert "cannot be read" in answer.err
-    assert "Traceback" not in answer.err
+        collide.refused("batch status", URL, told="cannot be read")
 
 
 def test_a_plan_in_an_object_store_is_read_back(endpoint, jobs, collide):
-    assert collide("batch", "plan", "jobs.toml", "-o", URL).code == 0
-    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
-    there, here = read_plan(Store(URL)), read_plan(Store("B"))
+    there, here = plan(collide, URL), plan(collide)
     assert {one.key for one in there.episodes} == {one.key for one in here.episodes}
     assert there.requests == here.requests

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
 
 import h5py
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.cli import main as cli
+from tests.cli.conftest import refusals
 
 SCENE = """
 <mujoco>
@@ -37,27 +36,21 @@ PAIRS = [
 ]  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def scene(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("cell.xml").write_text(SCENE)
+@pytest.fixture
+def cell(tmp_path, collide):
+    """The current folder, with cell.xml."""
+    (tmp_path / "cell.xml").write_text(SCENE)
+    return tmp_path
 
 
-def called(capsys, *arguments: str) -> dict:
-    assert cli.main(["clearance", "cell.xml", *arguments, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+@pytest.fixture
+def called(cell, collide):
+    """called(*options): the result of cell.xml."""
+    return lambda *options: collide.result("clearance cell.xml", *options)
 
 
-def refused(capsys, *arguments: str) -> str:
-    code = cli.main(["clearance", *arguments])
-    said = capsys.readouterr()
-    assert (code, said.out) == (2, "")
-    assert len(said.err.strip().splitlines()) <= 2
-    return said.err
-
-
-def test_distances_of_every_pair_in_every_frame(capsys):
-    found = called(capsys, "-o", "all.h5")
+def test_distances_of_every_pair_in_every_frame(called):
+    found = called("-o", "all.h5")
     assert (found["pairs"], found["items"], found["measured"], found["bytes"]) == (
         8,
         8,
@@ -78,18 +71,13 @@ def test_distances_of_every_pair_in_every_frame(capsys):
     np.testing.assert_allclose(distance["arm/tip", "box"][0], 0.3, atol=1e-12)
     least = [one["least_distance"] for one in found["listed"]]
     assert least == sorted(least)
-    assert found["listed"][0] | {
-        "least_distance": -0.05,
-        "frame": 2,
-        "time": 1.0,
-        "shape0": "floor",
-        "shape1": "box",
-    } == (found["listed"][0] | {"least_distance": pytest.approx(-0.05)})
+    nearest = [found["listed"][0][name] for name in ("least_distance", "frame", "time", "shape0", "shape1")]
+    assert nearest == [pytest.approx(-0.05), 2, 1.0, "floor", "box"]
 
 
-def test_least_distances_equal_those_of_the_contact_set_where_pairs_touch(capsys):
-    assert cli.main(["run", "cell.xml", "-o", "contacts.h5", "--margin", "0.01", "-q"]) == 0
-    found = called(capsys, "--margin", "0.01")["listed"][0]
+def test_least_distances_equal_those_of_the_contact_set_where_pairs_touch(called, collide):
+    collide.ok("run cell.xml -o contacts.h5 --margin 0.01 -q")
+    found = called("--margin", "0.01")["listed"][0]
     with collidecli.open_contacts("contacts.h5") as contacts:
         pairs = contacts.pairs()
         assert [pairs["shape0"][0], pairs["shape1"][0]] == [found["shape0"], found["shape1"]]
@@ -97,10 +85,10 @@ def test_least_distances_equal_those_of_the_contact_set_where_pairs_touch(capsys
     assert found["least_distance"] == pytest.approx(-0.07)
 
 
-def test_tables_have_the_rows_of_the_file(capsys):
-    called(capsys, "-o", "all.h5")
-    called(capsys, "-o", "all.csv")
-    called(capsys, "-o", "all.parquet")
+def test_tables_have_the_rows_of_the_file(called):
+    called("-o", "all.h5")
+    called("-o", "all.csv")
+    called("-o", "all.parquet")
     with h5py.File("all.h5") as file:
         distance, point = file["distance"][:].reshape(-1), file["point1"][:].reshape(-1, 3)
     rows = list(csv.DictReader(Path("all.csv").read_text(encoding="utf-8").splitlines()))
@@ -114,11 +102,11 @@ def test_tables_have_the_rows_of_the_file(capsys):
     assert table.column_names == list(rows[0])
 
 
-def test_bodies_selections_and_nearest_pairs_are_parts_of_all_pairs(capsys):
-    called(capsys, "-o", "all.h5")
+def test_bodies_selections_and_nearest_pairs_are_parts_of_all_pairs(called):
+    called("-o", "all.h5")
     with h5py.File("all.h5") as file:
         distance = dict(zip(PAIRS, file["distance"][:, 0].T, strict=True))
-    found = called(capsys, "--by", "body", "-o", "body.h5")
+    found = called("--by", "body", "-o", "body.h5")
     with h5py.File("body.h5") as file:
         bodies = file["item_first"].asstr()[:].tolist()
         assert bodies == ["arm", "box", "floor", "wall"]
@@ -126,12 +114,12 @@ def test_bodies_selections_and_nearest_pairs_are_parts_of_all_pairs(capsys):
             of_body = [d for pair, d in distance.items() if any(path.split("/")[0] == name for path in pair)]
             np.testing.assert_array_equal(row, np.min(of_body, axis=0))
     assert [one["body"] for one in found["listed"]][:2] == ["box", "floor"]
-    between = called(capsys, "--between", "arm*", "wall", "-o", "between.h5")
+    between = called("--between", "arm*", "wall", "-o", "between.h5")
     with h5py.File("between.h5") as file:
         truth = np.minimum(distance["wall", "arm/tip"], distance["wall", "arm/link"])
         np.testing.assert_array_equal(file["distance"][:, 0, 0], truth)
     assert (between["pairs"], between["items"], between["by"]) == (2, 1, "all")
-    top = called(capsys, "--top", "3", "-o", "top.h5")
+    top = called("--top", "3", "-o", "top.h5")
     nearest = sorted(PAIRS, key=lambda pair: distance[pair].min())[:3]
     assert [(one["shape0"], one["shape1"]) for one in top["listed"]] == nearest
     with h5py.File("top.h5") as file:
@@ -139,23 +127,23 @@ def test_bodies_selections_and_nearest_pairs_are_parts_of_all_pairs(capsys):
             *(file[f"item_{n}"].asstr()[:] for n in ("first", "second")), file["distance"][:, 0].T, strict=True
         ):
             np.testing.assert_array_equal(row, distance[first, second])
-    assert called(capsys, "--by", "all")["listed"][0]["least_distance"] == min(row.min() for row in distance.values())
+    assert called("--by", "all")["listed"][0]["least_distance"] == min(row.min() for row in distance.values())
 
 
-def test_results_do_not_depend_on_threads_and_frames_of_a_block(capsys, monkeypatch):
+def test_results_do_not_depend_on_threads_and_frames_of_a_block(called, monkeypatch):
     from collidecli.commands import clearance
 
-    whole = called(capsys, "--by", "body", "-o", "whole.h5", "--threads", "1")
+    whole = called("--by", "body", "-o", "whole.h5", "--threads", "1")
     monkeypatch.setattr(clearance, "QUERIES_AT_ONCE", 1)
-    parts = called(capsys, "--by", "body", "-o", "parts.h5", "--threads", "3")
+    parts = called("--by", "body", "-o", "parts.h5", "--threads", "3")
     assert whole["listed"] == parts["listed"]
     with h5py.File("whole.h5") as one, h5py.File("parts.h5") as other:
         for name in one:
             np.testing.assert_array_equal(one[name][:], other[name][:])
 
 
-def test_several_worlds_and_a_chart(capsys):
-    found = called(capsys, "--worlds", "2", "--frames", "1:", "-o", "worlds.h5", "--plot", "chart.svg", "--top", "2")
+def test_several_worlds_and_a_chart(called):
+    found = called("--worlds", "2", "--frames", "1:", "-o", "worlds.h5", "--plot", "chart.svg", "--top", "2")
     assert (found["worlds"], found["frames"]) == (2, 2)
     assert found["series"]["frame"] == [0, 1]
     assert found["series"]["least"][0] == pytest.approx([0.2, -0.05])
@@ -164,31 +152,26 @@ def test_several_worlds_and_a_chart(capsys):
     assert Path("chart.svg").read_text(encoding="utf-8").startswith("<?xml")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["cell.xml", "--between", "nothing", "wall"], "'nothing' matches no shape and no body"),
-        (["cell.xml", "--between", "wall", "floor"], "no pair of shapes may touch"),
-        (["cell.xml", "--between", "wall"], "--between"),
-        (["cell.xml", "-o", "out.txt"], "extension"),
-        (["cell.xml", "-o", "cell.xml"], "extension"),
-        (["cell.xml", "--plot", "out.pdf"], "extension"),
-        (["cell.xml", "--top", "0"], "--top"),
-        (["cell.xml", "--top", "2", "--by", "body"], "--top"),
-        (["cell.xml", "--margin", "nan"], "--margin"),
-        (["cell.xml", "--compression", "gzip", "-o", "out.csv"], "--compression"),
-        (["cell.xml", "--plot", "out.svg", "--first", "0"], "none is listed"),
-        (["none.xml"], "none.xml"),
-        ([], "there is no scene"),
-    ],
+test_bad_input = refusals(
+    "clearance",
+    ("cell.xml --between nothing wall", "'nothing' matches no shape and no body"),
+    ("cell.xml --between wall floor", "no pair of shapes may touch"),
+    ("cell.xml --between wall", "--between"),
+    ("cell.xml -o out.txt", "extension"),
+    ("cell.xml -o cell.xml", "extension"),
+    ("cell.xml --plot out.pdf", "extension"),
+    ("cell.xml --top 0", "--top"),
+    ("cell.xml --top 2 --by body", "--top"),
+    ("cell.xml --margin nan", "--margin"),
+    ("cell.xml --compression gzip -o out.csv", "--compression"),
+    ("cell.xml --plot out.svg --first 0", "none is listed"),
+    ("none.xml", "none.xml"),
+    ("", "there is no scene"),
+    needs="cell",
 )
-def test_bad_input(capsys, arguments, words):
-    assert words in refused(capsys, *arguments)
-    assert sorted(path.name for path in Path().iterdir()) == ["cell.xml"]
 
 
-def test_an_existing_output_is_kept(capsys):
-    Path("out.csv").write_text("mine")
-    assert cli.main(["clearance", "cell.xml", "-o", "out.csv", "-q"]) == 3
-    assert Path("out.csv").read_text() == "mine"
-    assert cli.main(["clearance", "cell.xml", "-o", "out.csv", "-q", "--force"]) == 0
+def test_an_existing_output_is_kept(cell, collide):
+    (cell / "out.csv").write_text("mine")
+    collide.refused("clearance cell.xml -o out.csv", code=3)
+    collide.ok("clearance cell.xml -o out.csv -q --force")

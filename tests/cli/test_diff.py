@@ -7,7 +7,6 @@ import math
 import shutil
 import threading
 from dataclasses import replace
-from itertools import pairwise
 from xml.etree import ElementTree
 
 import h5py
@@ -18,6 +17,7 @@ from collidecli.commands.diff import DiffRequest
 from collidecli.commands.diff import diff as compare
 from collidecli.scene.options import ContactOptions, declared_options
 from collidecli.storage.contact_sets.reader import ContactSet
+from tests.cli.conftest import RUN, refusals
 from tests.support.contact_sets import Edited, made_up
 
 COUNTS = ("missing", "extra", "changed")
@@ -43,12 +43,26 @@ def pair(edited: Edited, row: int) -> tuple[str, str]:
     return edited.path[edited.columns["shape0"][row]], edited.path[edited.columns["shape1"][row]]
 
 
+@pytest.fixture
+def diff(here, collide):
+    """diff(a, b, *options): the result; both are Edited, and a.h5 and b.h5. The exit code must agree with them."""
+
+    def call(a: Edited, b: Edited, *options: str) -> dict:
+        a.write(here / "a.h5")
+        b.write(here / "b.h5")
+        answer = collide("diff a.h5 b.h5 --json", *options)
+        result = json.loads(answer.out)
+        assert answer.code == (0 if result.get("equal") else 1), answer.err
+        assert result["schema"] == "collide.diff/1"
+        return result
+
+    return call
+
+
 def test_the_same_file_is_equal_by_its_hash_and_in_full(here, collide):
     made_up().write(here / "a.h5", sha="ab" * 32)
-    answer = collide("diff", "a.h5", "a.h5")
-    assert answer.code == 0
-    assert "hashes are equal" in answer.out
-    full = json.loads(collide("diff", "a.h5", "a.h5", "--full", "--json").out)
+    assert "hashes are equal" in collide.ok("diff a.h5 a.h5").out
+    full = collide.result("diff a.h5 a.h5 --full")
     assert (full["equal"], full["by_hash"], counts(full)) == (True, False, (0, 0, 0))
     assert full["contacts"]["matched"] == len(made_up().cell)
     assert full["notes"] == []
@@ -59,8 +73,8 @@ def test_a_hash_that_lies_is_caught_in_full(here, collide):
     edited.write(here / "a.h5", sha="ab" * 32)
     edited.columns["distance"][3] += 1e-3
     edited.write(here / "b.h5", sha="ab" * 32)
-    assert collide("diff", "a.h5", "b.h5").code == 0
-    assert collide("diff", "a.h5", "b.h5", "--full").code == 1
+    collide.ok("diff a.h5 b.h5")
+    assert collide("diff a.h5 b.h5 --full").code == 1
 
 
 def test_one_contact_moved(diff):
@@ -150,17 +164,11 @@ def test_touching_pairs_alone(diff):
     assert diff(a, a.rows(every != shared))["contacts"]["missing_pairs"] == 0
 
 
-@pytest.mark.parametrize("order", [[4, 3, 2, 1, 0], [0, 2, 1, 4, 3], [1, 2, 3, 4, 0]])
-def test_shapes_in_another_order(diff, order):
-    a = made_up()
-    result = diff(a, a.with_shape_order(order))
-    assert result["equal"]
-    assert result["contacts"]["matched"] == len(a.cell)
-    assert any("order" in note for note in result["notes"])
-
-
 def test_shapes_in_another_order_and_one_contact_moved(diff):
     a = made_up()
+    result = diff(a, a.with_shape_order([1, 2, 3, 4, 0]))
+    assert (result["equal"], result["contacts"]["matched"]) == (True, len(a.cell))
+    assert any("order" in note for note in result["notes"])
     b = a.copy()
     b.columns["point1"][30, 0] += 0.25
     result = diff(a, b.with_shape_order([4, 3, 2, 1, 0]))
@@ -252,17 +260,6 @@ def test_include_and_exclude(diff):
     assert included == int(((a.columns["shape0"] == 4) | (a.columns["shape1"] == 4)).sum())
 
 
-def test_blocks_do_not_show(diff):
-    a = made_up()
-    b = a.with_shape_order([4, 3, 2, 1, 0])
-    b.columns["distance"][::5] += np.float32(0.25)
-    whole = diff(a, b, "--first", "1000")
-    small = compare(DiffRequest("a.h5", "b.h5", first=1000, block_rows=3)).as_dict()
-    assert json.loads(json.dumps(small)) == whole
-    cells = [(one["frame_a"], one["world"]) for one in whole["differences"]]
-    assert all(x <= y for x, y in pairwise(cells))
-
-
 KEYS = {"shape0", "shape1", "feature0", "feature1"}
 POINTS = {"point0", "point1"}
 
@@ -321,13 +318,13 @@ def test_numbers_that_are_not_finite(diff):
     assert counts(result) == (0, 0, 2)
 
 
-def test_a_crate_moved_a_millimetre(here, collide):
+def test_a_crate_moved_a_millimetre(here, ran, collide):
     """Two runs of one scene, the ball 1 mm lower from frame 12 on: its pair, from that frame, by 1 mm."""
-    assert collide("run", "scene.xml", "-t", "motion.h5", "--device", "cpu", "-o", "a.h5").code == 0
+    ran("a.h5")
     with h5py.File(here / "motion.h5", "r+") as file:
         file["body_q"][12:, 0, 0, 2] -= 1e-3
-    assert collide("run", "scene.xml", "-t", "motion.h5", "--device", "cpu", "-o", "b.h5").code == 0
-    result = json.loads(collide("diff", "a.h5", "b.h5", "--json").out)
+    collide.ok(*RUN, "-o", "b.h5")
+    result = collide.result("diff a.h5 b.h5", code=1)
     assert result["first"]["frame_a"] == 12
     assert not any("shifted" in note for note in result["notes"])
     (found,) = result["pairs"]["listed"]
@@ -335,36 +332,7 @@ def test_a_crate_moved_a_millimetre(here, collide):
     assert counts(result) == (0, 0, 8)
     distance = next(f for f in result["fields"] if f["name"] == "distance")
     assert distance["largest"] == pytest.approx(1e-3, rel=1e-4)  # float32 of 0.1 m
-    assert collide("diff", "a.h5", "b.h5", "--atol", "1.01e-3").code == 0
-
-
-def test_the_sample_with_one_crate_moved(here, collide, request):
-    """crate_a of the pile 1 mm off in frames 60 to 62: all that differs has crate_a in it, from frame 60 on."""
-    sample = request.path.parents[2] / "samples" / "01_usd_pile"
-    scene, motion = sample / "pile.usda", sample / "motion.usdc"
-    assert collide("traj", "convert", motion, "--scene", scene, "-o", "pile.h5").code == 0
-    run = ("run", scene, "-t", "pile.h5", "--device", "cpu", "--frames", "55:66")
-    assert collide(*run, "-o", "a.h5").code == 0
-    with h5py.File(here / "pile.h5", "r+") as file:
-        crate = file["body_name"].asstr()[:].tolist().index("/World/Objects/crate_a")
-        file["body_q"][60:63, 0, crate, 0] += 1e-3
-    assert collide(*run, "-o", "b.h5").code == 0
-    result = json.loads(collide("diff", "a.h5", "b.h5", "--json").out)
-    assert (result["first"]["frame_a"], result["first"]["step"], result["frames"]["differing"]) == (5, 60, 3)
-    assert result["pairs"]["listed"]
-    for found in result["pairs"]["listed"]:
-        assert "/World/Objects/crate_a" in (found["shape0"], found["shape1"])
-    assert result["model"]["differences"] == 0
-    with h5py.File("a.h5") as one:
-        paths = one["model/shape/path"].asstr()[:].tolist()
-        start = one["rigid_contacts/cell_start"][:]
-        rows = slice(start[5], start[8])
-        touched = {
-            frozenset((paths[x], paths[y]))
-            for x, y in zip(one["rigid_contacts/shape0"][rows], one["rigid_contacts/shape1"][rows], strict=True)
-            if "/World/Objects/crate_a" in (paths[x], paths[y])
-        }
-    assert {frozenset((found["shape0"], found["shape1"])) for found in result["pairs"]["listed"]} >= touched
+    collide.ok("diff a.h5 b.h5 --atol 1.01e-3")
 
 
 @pytest.mark.parametrize("gap", [0.1, 0.01, 3.0])
@@ -403,7 +371,7 @@ def test_a_tolerance_does_not_cover_contacts_below_the_limit(diff, collide):
     result = diff(a, b, "--atol", "1e-3")
     assert (result["equal"], counts(result), result["contacts"]["at_limit"]["missing"]) == (False, (1, 0, 0), 1)
     assert diff(a, b, "--atol", "1e-3", "--ignore-shallow", "0.002")["contacts"]["ignored_shallow"] == 1
-    answer = collide("diff", "a.h5", "b.h5", "--atol", "2e-3")
+    answer = collide("diff a.h5 b.h5 --atol 2e-3")
     assert (answer.code, "2 missing at the limit" in answer.out) == (0, True), answer.out
     assert "not counted: their distance is within the tolerance" in answer.out
 
@@ -467,18 +435,6 @@ def test_a_frame_that_is_not_there(diff):
     assert diff(b, a)["frames"]["only_b"] == 1
 
 
-def test_frames_are_matched_by_step(diff):
-    a = made_up()
-    late = a.rows(a.cell >= 2 * a.worlds)
-    late = Edited(**{**vars(late), "cell": late.cell - 2 * a.worlds, "step": a.step[2:], "time": a.time[2:]})
-    late.columns["distance"] = late.columns["distance"].copy()
-    late.columns["distance"][0] += 0.5
-    result = diff(a, late)
-    assert (result["frames"]["by"], result["frames"]["compared"], result["frames"]["only_a"]) == ("step", 4, 2)
-    assert counts(result) == (0, 0, 1)
-    assert (result["first"]["frame_a"], result["first"]["frame_b"]) == (2, 0)
-
-
 def without_first_frames(a: Edited, count: int) -> Edited:
     """The set that begins `count` frames later."""
     late = a.rows(a.cell >= count * a.worlds).copy()
@@ -486,25 +442,29 @@ def without_first_frames(a: Edited, count: int) -> Edited:
 
 
 @pytest.mark.parametrize("by", ["step", "time"])
-@pytest.mark.parametrize("earlier", [1, 2, 4])
-def test_a_file_b_that_begins_before_a(diff, by, earlier):
-    b = made_up()
-    a = without_first_frames(b, earlier)
+@pytest.mark.parametrize(("a_earlier", "b_earlier"), [(0, 1), (0, 4), (2, 0)])
+def test_a_file_that_begins_before_the_other(diff, by, a_earlier, b_earlier):
+    whole = made_up()
+    a, b = without_first_frames(whole, b_earlier), without_first_frames(whole, a_earlier)
     if by == "time":
         a.step = a.step + 1000
+    shared = 6 - a_earlier - b_earlier
     result = diff(a, b)
     frames = result["frames"]
-    assert (frames["by"], frames["compared"], frames["only_a"], frames["only_b"]) == (by, 6 - earlier, 0, earlier)
-    assert frames["first_only_b"] == {"frame": 0, "step": 0, "time": 0.0}
+    assert [frames[name] for name in ("by", "compared", "only_a", "only_b")] == [by, shared, a_earlier, b_earlier]
+    first = frames["first_only_a"] or frames["first_only_b"]
+    assert first == {"frame": 0, "step": 1000 * (by == "time") * (a_earlier > 0), "time": 0.0}
     assert counts(result) == (0, 0, 0)
-    assert result["contacts"]["matched"] == len(a.cell)
+    assert result["contacts"]["matched"] == min(len(a.cell), len(b.cell))
     last = len(a.cell) - 1
+    a.columns["distance"] = a.columns["distance"].copy()
     a.columns["distance"][last] += 0.5
     result = diff(a, b)
     assert counts(result) == (0, 0, 1)
     frame, world = divmod(int(a.cell[last]), a.worlds)
     for place in (result["first"], result["differences"][0]):
-        assert (place["frame_a"], place["frame_b"], place["world"]) == (frame, frame + earlier, world)
+        other = frame + b_earlier - a_earlier
+        assert (place["frame_a"], place["frame_b"], place["world"]) == (frame, other, world)
         assert place["time"] == a.time[frame]
         assert place["step"] == a.step[frame]
     assert result["differences"][0]["fields"]["distance"]["a"] > result["differences"][0]["fields"]["distance"]["b"]
@@ -527,25 +487,22 @@ def test_runs_of_scenes_whose_shapes_are_in_another_order(here, collide):
     static = '<body name="stand"><geom name="base" type="sphere" size="0.5" margin="0.04"/></body>'
     for name, bodies in (("first", static + BALL), ("second", BALL + static)):
         (here / f"{name}.xml").write_text(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
-        arguments = (f"{name}.xml", "-t", "motion.h5", "-o", f"{name}.h5", "--columns", "margin0,margin1")
-        assert collide("run", *arguments).code == 0
+        collide.ok(f"run {name}.xml -t motion.h5 -o {name}.h5 --columns margin0,margin1")
     with h5py.File(here / "first.h5") as one, h5py.File(here / "second.h5") as other:
         contacts, exchanged = one["/rigid_contacts"], other["/rigid_contacts"]
         assert set(contacts["margin0"][:].tolist()) == set(exchanged["margin1"][:].tolist()) == {np.float32(0.04)}
         assert set(contacts["margin1"][:].tolist()) == set(exchanged["margin0"][:].tolist()) == {np.float32(0.01)}
-    answer = collide("diff", "first.h5", "second.h5", "--json")
-    result = json.loads(answer.out)
+    result = collide.result("diff first.h5 second.h5")
     assert counts(result) == (0, 0, 0)
     assert result["contacts"]["matched"] > 5
     assert {"margin0", "margin1"} <= {field["name"] for field in result["fields"]}
-    assert answer.code == 0
     with h5py.File(here / "second.h5", "a") as other:
         other["/rigid_contacts/margin0"][3] += 0.5
-    result = json.loads(collide("diff", "first.h5", "second.h5", "--full", "--json").out)
+    result = collide.result("diff first.h5 second.h5 --full", code=1)
     assert counts(result) == (0, 0, 1)
     assert list(result["differences"][0]["fields"]) == ["margin1"]
     for name, code in (("margin1", 0), ("margin0", 1)):
-        assert collide("diff", "first.h5", "second.h5", "--full", "--atol", f"{name}=0.6").code == code
+        assert collide("diff first.h5 second.h5 --full --atol", f"{name}=0.6").code == code
 
 
 def test_frames_without_common_steps_are_matched_by_time(diff):
@@ -615,7 +572,7 @@ def test_reports(here, collide):
     b.columns["distance"][9] += 0.5
     a.write(here / "a.h5")
     b.write(here / "b.h5")
-    answer = collide("diff", "a.h5", "b.h5", "--junit-xml", "d.xml", "--markdown", "d.md", "--github")
+    answer = collide("diff a.h5 b.h5 --junit-xml d.xml --markdown d.md --github")
     assert answer.code == 1
     root = ElementTree.parse(here / "d.xml").getroot()
     (suite,) = root
@@ -630,49 +587,40 @@ def test_reports(here, collide):
         "error title=collide diff%3A model",
         "error title=collide diff%3A contacts changed",
     ]
-    again = collide("diff", "a.h5", "b.h5", "--markdown", "d.md")
-    assert (again.code, "--force" in again.err) == (3, True)
-    assert collide("diff", "a.h5", "b.h5", "--markdown", "d.md", "--force", "--quiet").code == 1
+    collide.refused("diff a.h5 b.h5 --markdown d.md", told="--force", code=3)
+    assert collide("diff a.h5 b.h5 --markdown d.md --force --quiet").code == 1
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--atol", "few"), ("--atol", "few")),
-        (("--atol", "feature0=1"), ("feature0", "no field")),
-        (("--rtol", "normal=1"), ("normal", "--rtol")),
-        (("--atol", "-1"), ("-1", "at least 0")),
-        (("--include", "nobody*"), ("nobody*", "--include")),
-        (("--rename", "ball"), ("ball", "OLD=NEW")),
-        (("--fields", "friction"), ("friction", "--fields")),
-        (("--allow-fraction", "2"), ("--allow-fraction", "from 0 to 1")),
-    ],
-)
-def test_options_that_mean_nothing(here, collide, options, words):
-    made_up().write(here / "a.h5")
-    answer = collide("diff", "a.h5", "a.h5", *options)
-    assert (answer.code, answer.out) == (2, "")
-    for word in words:
-        assert word in answer.err
-
-
-def test_files_that_cannot_be_compared(here, collide):
+@pytest.fixture
+def files(here) -> None:
+    """a.h5, and files that cannot be compared with it."""
     edited = made_up()
     edited.write(here / "a.h5")
     (here / "text.h5").write_text("words")
-    for name in ("text.h5", "nowhere.h5", "motion.h5"):
-        answer = collide("diff", "a.h5", name)
-        assert (answer.code, answer.out) == (2, "")
-        assert name in answer.err
     edited.path[1] = edited.path[2]
     edited.write(here / "twice.h5")
-    answer = collide("diff", "a.h5", "twice.h5")
-    assert (answer.code, "twice.h5" in answer.err, "bøx" in answer.err) == (2, True, True)
     broken = made_up()
     broken.columns["shape1"][4] = 77
     broken.write(here / "broken.h5")
-    answer = collide("diff", "a.h5", "broken.h5")
-    assert (answer.code, "77" in answer.err, "broken.h5" in answer.err) == (2, True, True)
+
+
+test_refused = refusals(
+    "diff a.h5",
+    ("a.h5 --atol few", ("--atol", "few")),
+    ("a.h5 --atol feature0=1", ("feature0", "no field")),
+    ("a.h5 --rtol normal=1", ("normal", "--rtol")),
+    ("a.h5 --atol -1", ("-1", "at least 0")),
+    ("a.h5 --include nobody*", ("nobody*", "--include")),
+    ("a.h5 --rename ball", ("ball", "OLD=NEW")),
+    ("a.h5 --fields friction", ("friction", "--fields")),
+    ("a.h5 --allow-fraction 2", ("--allow-fraction", "from 0 to 1")),
+    ("text.h5", "text.h5"),
+    ("nowhere.h5", "nowhere.h5"),
+    ("motion.h5", "motion.h5"),
+    ("twice.h5", ("twice.h5", "bøx")),
+    ("broken.h5", ("77", "broken.h5")),
+    needs="files",
+)
 
 
 def test_settings(here, collide, monkeypatch):
@@ -682,19 +630,18 @@ def test_settings(here, collide, monkeypatch):
     a.write(here / "a.h5")
     b.write(here / "b.h5")
     (here / "collide.toml").write_text('[diff]\natol = "distance=0.6, point0=0.2"\n')
-    assert collide("diff", "a.h5", "b.h5").code == 0
+    collide.ok("diff a.h5 b.h5")
     monkeypatch.setenv("COLLIDE_DIFF_ATOL", "distance=0.4,point0=0.2")
-    assert collide("diff", "a.h5", "b.h5").code == 1
-    assert collide("diff", "a.h5", "b.h5", "--atol", "distance=0.6", "--atol", "point0=0.2").code == 0
+    assert collide("diff a.h5 b.h5").code == 1
+    collide.ok("diff a.h5 b.h5 --atol distance=0.6 --atol point0=0.2")
 
 
 def test_golden_files_compare_with_each_other(collide, here, request):
     golden = request.path.parents[1] / "golden"
     for one, other in (("1_0", "1_0"), ("1_1", "1_1"), ("1_0", "1_1"), ("1_1", "1_0")):
-        answer = collide("diff", golden / f"contacts_{one}.h5", golden / f"contacts_{other}.h5", "--full", "--json")
-        result = json.loads(answer.out)
-        assert answer.code == (0 if result["equal"] else 1)
-        assert result["equal"] or one != other
+        files = (golden / f"contacts_{name}.h5" for name in (one, other))
+        result = collide.result("diff --full", *files, code=int(one != other))
+        assert result["equal"] == (one == other)
         if one != other:
             assert any("versions" in note for note in result["notes"])
             assert any("materials" in note for note in result["notes"])
@@ -709,8 +656,8 @@ SPHERES = """<mujoco><worldbody>
 def test_options_at_their_defaults_are_no_notes(here, collide):
     """Versions write more or fewer options; one that is not there had its default."""
     (here / "scene.xml").write_text(SPHERES)
-    assert collide("run", "scene.xml", "-o", "now.h5", "--device", "cpu").code == 0
-    assert collide("run", "scene.xml", "-o", "r.h5", "--device", "cpu", "--reduce-contacts").code == 0
+    collide.ok("run scene.xml -o now.h5 --device cpu")
+    collide.ok("run scene.xml -o r.h5 --device cpu --reduce-contacts")
     with h5py.File(here / "now.h5") as now, h5py.File(here / "r.h5") as reduced:
         written, all_of_them = (json.loads(str(file.attrs["config"])) for file in (now, reduced))
     assert "betas" not in written
@@ -725,16 +672,16 @@ def test_options_at_their_defaults_are_no_notes(here, collide):
         with h5py.File(here / name, "a") as file:
             file.attrs["config"] = json.dumps(config)
     for name in ("old.h5", "more.h5"):
-        assert json.loads(collide("diff", "now.h5", name, "--json").out)["notes"] == []
+        assert collide.result("diff now.h5", name)["notes"] == []
         # As far as options go, these could be joined.
-        assert "it has worlds of now.h5" in collide("merge", "now.h5", name, "--worlds", "-o", "m.h5").err
-    assert "the option reduce_contacts: true and false" in collide("merge", "now.h5", "r.h5", "-o", "m.h5").err
-    assert json.loads(collide("diff", "other.h5", "now.h5", "--json").out)["notes"] == [
+        assert "it has worlds of now.h5" in collide("merge now.h5", name, "--worlds", "-o", "m.h5").err
+    assert "the option reduce_contacts: true and false" in collide("merge now.h5 r.h5 -o m.h5").err
+    assert collide.result("diff other.h5 now.h5")["notes"] == [
         "the option later differs: 1 in A, none in B",
         "the option narrow_phase differs: mpr in A, gjk in B",
         "the option uneven_demos differs: cut in A, none in B",
     ]
-    notes = json.loads(collide("diff", "r.h5", "now.h5", "--json").out)["notes"]
+    notes = collide.result("diff r.h5 now.h5")["notes"]
     assert notes == ["the option reduce_contacts differs: True in A, False in B"]
 
 

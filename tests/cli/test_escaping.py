@@ -138,14 +138,14 @@ def test_terminals(pair, collide, monkeypatch, words, form):
 
 
 def test_json_has_the_names_themselves(pair, collide):
-    found = json.loads(collide("events", pair[0], "--first", "9999", "--json").out)
+    found = collide.result("events", pair[0], "--first", "9999")
     assert {one[side] for one in found["listed"] for side in ("shape0", "shape1")} <= used(pair[0])
     assert len(found["listed"]) > 20
 
 
 @pytest.mark.parametrize("words", [["export", "A", "--to", "csv", "-o", "x.csv"], ["events", "A", "--csv", "x.csv"]])
 def test_csv(pair, collide, words):
-    assert collide(*(pair[0] if word == "A" else word for word in words)).code == 0
+    collide.ok(*(pair[0] if word == "A" else word for word in words))
     with open("x.csv", newline="", encoding="utf-8") as file:
         head, *rows = list(csv.reader(file))
     assert len(rows) > 20
@@ -170,7 +170,7 @@ def test_a_cell_of_csv_is_one_cell_with_the_text(text):
 
 def test_parquet(pair, collide):
     parquet = pytest.importorskip("pyarrow.parquet")
-    assert collide("export", pair[0], "--to", "parquet", "-o", "x.parquet").code == 0
+    collide.ok("export", pair[0], "--to", "parquet", "-o", "x.parquet")
     table = parquet.read_table("x.parquet").to_pydict()
     assert set(table["shape0"]) | set(table["shape1"]) == used(pair[0])
 
@@ -218,7 +218,7 @@ def test_junit(pair, collide):
 
 
 def test_dot(pair, collide):
-    assert collide("events", pair[0], "--dot", "x.dot").code == 0
+    collide.ok("events", pair[0], "--dot", "x.dot")
     quoted = r'"(?:[^"\\]|\\.)*"'
     pattern = re.compile(rf"  (?:node )?(?:{quoted})?(?: -- {quoted})? ?\[(?:[a-z_]+=(?:{quoted}|[\w.+-]+) ?)+\];")
     lines = Path("x.dot").read_text(encoding="utf-8").splitlines()
@@ -257,7 +257,7 @@ def test_pages(pair, collide, here, output):
     }[output]
     pages = []
     for file in (plain, pair[0]):
-        assert collide(output, file, *words, "--force").code == 0
+        collide.ok(output, file, *words, "--force")
         pages.append(Path(words[words.index("-o" if "-o" in words else "--export") + 1]).read_text(encoding="utf-8"))
     assert Elements(pages[0]).found == Elements(pages[1]).found
     if output == "plot":
@@ -276,7 +276,7 @@ def test_pages(pair, collide, here, output):
 def test_a_file_name_is_text_of_the_page(here, collide):
     pytest.importorskip("viser")
     made_up().write(here / "$DATA<i>&.h5")
-    assert collide("view", "$DATA<i>&.h5", "--export", "x.html").code == 0
+    collide.ok("view", "$DATA<i>&.h5", "--export", "x.html")
     assert "<summary>$DATA&lt;i&gt;&amp;.h5</summary>" in Path("x.html").read_text(encoding="utf-8")
 
 
@@ -284,7 +284,7 @@ def test_a_file_name_is_text_of_the_page(here, collide):
 def test_usd(pair, collide, ending):
     from pxr import Usd
 
-    assert collide("export", pair[0], "--to", "usd", "-o", f"x.{ending}").code == 0
+    collide.ok("export", pair[0], "--to", "usd", "-o", f"x.{ending}")
     stage = Usd.Stage.Open(f"x.{ending}")
     root = stage.GetPrimAtPath("/collide_contacts")
     assert tuple(root.GetAttribute("collide:shapes").Get()) == HOSTILE

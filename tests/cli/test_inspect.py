@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -17,13 +16,12 @@ import numpy as np
 import pytest
 
 from collidecli.commands.contact_totals import ContactCounts
+from tests.cli.conftest import RUN, refusals
 from tests.support.contact_sets import Edited, made_up
-
-RUN = ("run", "scene.xml", "-t", "motion.h5", "--device", "cpu")
 
 
 def test_scene(here, collide):
-    result = json.loads(collide("inspect", "scene.xml", "--json").out)
+    result = collide.result("inspect scene.xml")
     assert result["schema"] == "collide.inspect.scene/1"
     assert result["shape_types"] == {"sphere": 3}
     assert [shape["path"] for shape in result["shapes"]] == ["base", "ball", "far"]
@@ -32,7 +30,7 @@ def test_scene(here, collide):
     assert result["allowed_pair_count"] == 3
     assert result["gap_rule"] == "sum"
     assert "pairs" not in result
-    table = collide("inspect", "scene.xml").out
+    table = collide("inspect scene.xml").out
     for word in ("base", "static", "0.5", "3 pairs", "one resting pose"):
         assert word in table
 
@@ -43,30 +41,29 @@ def test_convex_meshes_say_how_many_vertices_they_have(here, collide):
         f"""<mujoco><asset><mesh name="cube" vertex="{corners}"/></asset>
         <worldbody><geom name="rock" type="mesh" mesh="cube"/></worldbody></mujoco>"""
     )
-    result = json.loads(collide("inspect", "scene.xml", "--json").out)
+    result = collide.result("inspect scene.xml")
     assert result["shape_types"] == {"convex_mesh": 1}
     assert result["shapes"][0]["vertices"] == 8
     assert result["shapes"][0]["size"] == pytest.approx([1.0, 1.0, 1.0])
-    assert "1 1 1, 8 vertices" in collide("inspect", "scene.xml").out
+    assert "1 1 1, 8 vertices" in collide("inspect scene.xml").out
 
 
 def test_pairs(here, collide):
-    result = json.loads(collide("inspect", "scene.xml", "--pairs", "--json").out)
+    result = collide.result("inspect scene.xml --pairs")
     assert result["pairs"] == [["base", "ball"], ["base", "far"], ["ball", "far"]]
-    assert "3 pairs" in collide("inspect", "scene.xml", "--pairs").out
+    assert "3 pairs" in collide("inspect scene.xml --pairs").out
 
 
 def test_why(here, collide):
     scene = (here / "scene.xml").read_text().replace("<worldbody>", "<worldbody><geom name='wall' size='1'/>")
     (here / "scene.xml").write_text(scene.replace('name="far" type', 'name="far" contype="0" conaffinity="2" type'))
-    assert "base and ball may touch" in collide("inspect", "scene.xml", "--why", "base", "ball").out
-    answer = collide("inspect", "scene.xml", "--why", "far", "ball")
-    assert answer.code == 0
+    assert "base and ball may touch" in collide("inspect scene.xml --why base ball").out
+    answer = collide.ok("inspect scene.xml --why far ball")
     assert "may not touch: contype and conaffinity" in answer.out
-    result = json.loads(collide("inspect", "scene.xml", "--why", "wall", "base", "--json").out)
+    result = collide.result("inspect scene.xml --why wall base")
     why = {"shape0": "wall", "shape1": "base", "may_touch": False, "rule": "static pair"}
     assert result["why"] == {**why, "pairs": [why]}
-    open_pair = collide("inspect", "scene.xml", "--why", "wall", "base", "--static-pairs")
+    open_pair = collide("inspect scene.xml --why wall base --static-pairs")
     assert "wall and base may touch" in open_pair.out
 
 
@@ -77,48 +74,69 @@ def test_why_of_bodies(here, collide):
         f'<body name="{name}"><freejoint/>{geoms.format(name, bit)}</body>' for name, bit in (("a", 1), ("b", 2))
     )
     (here / "two.xml").write_text(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
-    answer = collide("inspect", "two.xml", "--why", "a", "b")
+    answer = collide("inspect two.xml --why a b")
     assert answer.out.splitlines()[0] == "a and b: 2 of 4 pairs of their shapes may touch"
-    why = json.loads(collide("inspect", "two.xml", "--why", "a", "b0", "--json").out)["why"]
+    why = collide.result("inspect two.xml --why a b0")["why"]
     assert [(p["shape0"], p["shape1"], p["may_touch"]) for p in why["pairs"]] == [
         ("a0", "b0", True),
         ("a1", "b0", True),
     ]
     assert why["may_touch"]
-    assert "there is no shape or body 'c'" in collide("inspect", "two.xml", "--why", "c", "b").err
+    assert "there is no shape or body 'c'" in collide("inspect two.xml --why c b").err
 
 
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (("scene.xml", "--why", "base", "bal"), "did you mean ball"),
-        (("scene.xml", "--why", "base", "base"), "given twice"),
-        (("scene.xml", "--why", "base"), "'--why'"),
-        (("motion.h5", "--pairs"), "motion.h5"),
-        (("foreign.h5",), "foreign.h5"),
-        (("nowhere.h5",), "nowhere.h5"),
-    ],
+@pytest.fixture
+def foreign(here) -> None:
+    """Files that are neither contact sets nor recordings of ours, beside the scene and the motion."""
+    (here / "text.h5").write_text("words")
+    (here / "cut.h5").write_bytes((here / "motion.h5").read_bytes()[:700])
+    for name, kind in (("foreign", "something-else"), ("clearance", "collide-clearance"), ("times", "collide-profile")):
+        with h5py.File(here / f"{name}.h5", "w") as file:
+            file.attrs["format"] = kind
+    with h5py.File(here / "plain.h5", "w") as file:
+        file["x"] = 1
+    made_up().write(here / "a.h5")
+    with h5py.File("a.h5", "a") as file:
+        file["rigid_contacts/shape0"][0] = -1
+
+
+PROFILE = "times.h5: this file has the times of collide profile", "collide report OUT.h5 --profile FILE"
+test_refusals = refusals(
+    "",
+    ("inspect scene.xml --why base bal", "did you mean ball"),
+    ("inspect scene.xml --why base base", "given twice"),
+    ("inspect scene.xml --why base", "'--why'"),
+    ("inspect scene.xml --why none ball", "there is no shape or body 'none'"),
+    ("inspect motion.h5 --pairs", "motion.h5"),
+    ("inspect foreign.h5", "foreign.h5"),
+    ("inspect nowhere.h5", "nowhere.h5"),
+    ("inspect none", "give a scene, a recording or a contact set"),
+    *((f"check {name}", name) for name in ("text.h5", "plain.h5", "foreign.h5", "cut.h5", "nowhere.h5")),
+    ("check clearance.h5", "the format is collide-clearance, and files of collide-contacts and collide-trajectory"),
+    ("clearance clearance.h5", "the file's format is 'collide-clearance'"),
+    ("run scene.xml -t clearance.h5 -o x.h5", "the file's format is 'collide-clearance'"),
+    ("check times.h5", PROFILE),
+    ("inspect times.h5", PROFILE),
+    *((verb, "no row of /model/shape") for verb in ("inspect a.h5", "events a.h5", "report a.h5 -o r.html")),
+    ("textconv scene.xml", "scene.xml"),
+    ("textconv none.h5", "none.h5"),
+    ("textconv motion.h5 --decimals 99", "--decimals"),
+    needs="foreign",
 )
-def test_refusals(here, collide, args, words):
-    with h5py.File(here / "foreign.h5", "w") as file:
-        file.attrs["format"] = "something-else"
-    answer = collide("inspect", *args)
-    assert (answer.code, answer.out) == (2, "")
-    assert words in answer.err
 
 
 def test_trajectory(here, collide):
-    result = json.loads(collide("inspect", "motion.h5", "--json").out)
+    result = collide.result("inspect motion.h5")
     assert result["schema"] == "collide.inspect.trajectory/1"
     assert (result["frames"], result["worlds"], result["bodies"]) == (20, 1, ["ball"])
     assert result["end"] == pytest.approx(0.19)
-    assert "20, from 0 s to 0.19 s" in collide("inspect", "motion.h5").out
+    assert "20, from 0 s to 0.19 s" in collide("inspect motion.h5").out
 
 
 def test_contact_set_whatever_it_is_called(here, collide):
-    run = json.loads(collide(*RUN, "-o", "contacts.h5", "--json", "--gap", "0.05", "--worlds", "2").out)
+    run = collide.result(*RUN, "-o", "contacts.h5", "--gap", "0.05", "--worlds", "2")
     (here / "contacts.h5").rename("contacts.dat")
-    result = json.loads(collide("inspect", "contacts.dat", "--json").out)
+    result = collide.result("inspect contacts.dat")
     assert result["schema"] == "collide.inspect.contacts/1"
     for name in ("content_sha256", "frames", "worlds", *(field.name for field in fields(ContactCounts))):
         assert result[name] == run[name]
@@ -134,7 +152,7 @@ def test_contact_set_whatever_it_is_called(here, collide):
     }
     assert result["config"]["gap"] == 0.05
     assert result["timing"]["thread_count"] == run["threads"]
-    table = collide("inspect", "contacts.dat").out
+    table = collide("inspect contacts.dat").out
     for word in ("gap 0.05", "base", "narrow phase", result["content_sha256"], "touching (1 pair of shapes)"):
         assert word in table
     assert re.search(r"^ far +sphere +far", table, re.M), "shapes without a contact are listed too"
@@ -143,7 +161,7 @@ def test_contact_set_whatever_it_is_called(here, collide):
 def test_a_long_table_is_cut_and_says_so(here, collide):
     geoms = "".join(f'<geom name="g{k}" size="1" pos="{3 * k} 0 0"/>' for k in range(50))
     (here / "many.xml").write_text(f"<mujoco><worldbody>{geoms}</worldbody></mujoco>")
-    cut, full = collide("inspect", "many.xml").out, collide("inspect", "many.xml", "--all").out
+    cut, full = collide("inspect many.xml").out, collide("inspect many.xml --all").out
     assert "and 10 more" in cut
     assert "g49" not in cut
     assert "g49" in full
@@ -158,162 +176,67 @@ def test_pairs_that_may_not_touch_are_counted_by_rule_without_names(here, collid
         f"""<mujoco><worldbody>{links}</worldbody>
         <contact><exclude body1="a" body2="b"/><exclude body1="a" body2="b2"/></contact></mujoco>"""
     )
-    table = collide("inspect", "scene.xml").out
+    table = collide("inspect scene.xml").out
     assert "excluded   2 pairs: parent and child (filterparent)\n" in table
     assert "excluded   2 pairs: <exclude>\n" in table
 
 
-def test_options_are_shown_where_they_are_not_at_their_defaults(here, collide):
-    assert collide(*RUN, "-o", "a.h5").code == 0
-    assert "options      at their defaults\n" in collide("inspect", "a.h5").out
-    assert collide(*RUN, "-o", "b.h5", "--reduce-contacts", "--gap", "0.2").code == 0
-    assert "options      gap 0.2, reduce_contacts True\n" in collide("inspect", "b.h5").out
-
-
-def test_what_is_not_there_could_have_been_any_of_three(here, collide):
-    answer = collide("inspect", "none")
-    assert answer.code == 2
-    assert "give a scene, a recording or a contact set" in answer.err
+def test_options_are_shown_where_they_are_not_at_their_defaults(ran, collide):
+    assert "options      at their defaults\n" in collide("inspect", ran("a.h5")).out
+    shown = collide("inspect", ran("b.h5", "--reduce-contacts", "--gap", "0.2")).out
+    assert "options      gap 0.2, reduce_contacts True\n" in shown
 
 
 def test_shapes_of_the_same_path_are_told_apart_by_their_template(here, collide):
     (here / "other.xml").write_text((here / "scene.xml").read_text().replace('size="0.5"', 'size="1.5"'))
-    ran = collide("run", "scene.xml", "other.xml", "-o", "a.h5", "--json", "--gap", "0.75", "--device", "cpu")
-    assert ran.code == 0, ran.err
-    result = json.loads(collide("inspect", "a.h5", "--json").out)
-    assert result["top_pairs"] == json.loads(ran.out)["top_pairs"]
+    computed = collide.result("run scene.xml other.xml -o a.h5 --gap 0.75 --device cpu")
+    result = collide.result("inspect a.h5")
+    assert result["top_pairs"] == computed["top_pairs"]
     assert [pair["shape0"] for pair in result["top_pairs"]] == ["base (template 0)", "base (template 1)"]
     assert result["deepest"]["shape0"] == "base (template 1)"
 
 
-def test_good_files(here, collide):
-    assert collide(*RUN).code == 0
-    for name in ("scene.contacts.h5", "motion.h5"):
-        answer = collide("check", name)
-        assert (answer.code, answer.err) == (0, "")
-        assert "good" in answer.out
-    result = json.loads(collide("check", "motion.h5", "--json").out)
+def test_good_files(ran, collide):
+    for name in (ran("a.h5"), "motion.h5"):
+        answer = collide.ok("check", name)
+        assert (answer.err, "good" in answer.out) == ("", True)
+    result = collide.result("check motion.h5")
     assert (result["schema"], result["good"], result["findings"]) == ("collide.check/1", True, [])
 
 
-def test_a_changed_contact_set(here, collide):
-    assert collide(*RUN).code == 0
-    with h5py.File(here / "scene.contacts.h5", "r+") as file:
-        file["rigid_contacts/distance"][3] = -1.0
-    answer = collide("check", "scene.contacts.h5")
-    assert answer.code == 1
-    assert "hash" in answer.out
-    result = json.loads(collide("check", "scene.contacts.h5", "--json").out)
-    assert not result["good"]
-    assert any("frame" in finding["where"] for finding in result["findings"])
-
-
-def test_an_incomplete_contact_set(here, collide):
-    assert collide(*RUN).code == 0
-    with h5py.File(here / "scene.contacts.h5", "r+") as file:
-        del file.attrs["complete"]
-    answer = collide("check", "scene.contacts.h5")
-    assert answer.code == 1
-    assert "incomplete" in answer.out
-
-
 @pytest.mark.parametrize(
-    ("frame", "column", "value", "words"),
+    ("name", "dataset", "row", "value", "told"),
     [
-        (7, 0, np.nan, "not finite"),
-        (0, 6, 1.1, "norm"),
-        (19, 2, np.inf, "not finite"),
+        ("contacts.h5", "rigid_contacts/distance", 3, -1.0, ("hash", "frame")),
+        ("ids.h5", "rigid_contacts/contact_id", 0, -1, "contact_id is negative"),
+        ("motion.h5", "body_q", (7, 0, 0, 0), np.nan, ("/body_q, frame 7, world 0, body 'ball'", "not finite")),
+        ("motion.h5", "body_q", (0, 0, 0, 6), 1.1, ("/body_q, frame 0, world 0, body 'ball'", "norm")),
+        ("motion.h5", "body_q", (19, 0, 0, 2), np.inf, ("/body_q, frame 19, world 0, body 'ball'", "not finite")),
+        ("motion.h5", "body_q", ([11, 17], 0, 0, 0), np.nan, ("frame 11", "(2 faults)")),
+        ("motion.h5", "time", 5, 0.0, "frame 5"),
+        ("joints.h5", "joint_q", (2, 0, 5), np.nan, "/joint_q, frame 2, world 0, entry 5"),
     ],
 )
-def test_a_faulty_pose_is_named(here, collide, frame, column, value, words):
-    with h5py.File(here / "motion.h5", "r+") as file:
-        file["body_q"][frame, 0, 0, column] = value
-    answer = collide("check", "motion.h5")
-    assert answer.code == 1
-    assert f"/body_q, frame {frame}, world 0, body 'ball'" in answer.out
-    assert words in answer.out
-
-
-def test_a_faulty_header_and_names(here, collide):
-    with h5py.File(here / "motion.h5", "r+") as file:
-        file["time"][5] = 0.0
-    answer = collide("check", "motion.h5")
-    assert answer.code == 1
-    assert "frame 5" in answer.out
-
-
-def test_faulty_coordinates(here, collide):
-    assert collide("record", "scene.xml", "--frames", "4", "--joint").code == 0
-    assert collide("check", "scene.motion.h5").code == 0
-    with h5py.File(here / "scene.motion.h5", "r+") as file:
-        file["joint_q"][2, 0, 5] = np.nan
-    answer = collide("check", "scene.motion.h5")
-    assert answer.code == 1
-    assert "/joint_q, frame 2, world 0, entry 5" in answer.out
-
-
-def test_files_that_are_neither(here, collide):
-    (here / "text.h5").write_text("words")
-    with h5py.File(here / "foreign.h5", "w") as file:
-        file["x"] = 1
-    (here / "cut.h5").write_bytes((here / "motion.h5").read_bytes()[:700])
-    for name in ("text.h5", "foreign.h5", "cut.h5", "nowhere.h5"):
-        answer = collide("check", name)
-        assert (answer.code, answer.out) == (2, "")
-        assert name in answer.err
-
-
-def test_every_block_is_read_and_counted(here, collide, monkeypatch):
+def test_faults_are_named(here, ran, collide, monkeypatch, name, dataset, row, value, told):
+    """Every block of a recording is read, and all faults are counted."""
     monkeypatch.setattr("collidecli.storage.trajectories.check.BLOCK_BYTES", 1)
-    with h5py.File(here / "motion.h5", "r+") as file:
-        file["body_q"][[11, 17], 0, 0, 0] = np.nan
-    answer = collide("check", "motion.h5")
-    assert answer.code == 1
-    assert "frame 11" in answer.out
-    assert "(2 faults)" in answer.out
+    if name == "joints.h5":
+        collide.ok("record scene.xml --frames 4 --joint -o joints.h5")
+    elif name != "motion.h5":
+        ran(name, *(("--contact-ids",) if name == "ids.h5" else ()))
+    collide.ok("check", name)
+    with h5py.File(name, "r+") as file:
+        file[dataset][row] = value
+    collide.found("check", name, told=told)
+    result = collide.result("check", name, code=1)
+    assert not result["good"]
+    assert result["findings"]
 
 
-@pytest.mark.parametrize(("value", "is_named"), [(-1, True), (0, False)])
-def test_contact_ids_below_zero(here, collide, value, is_named):
-    assert collide("run", "scene.xml", "-t", "motion.h5", "--contact-ids", "-o", "ids.h5").code == 0
-    with h5py.File("ids.h5", "a") as file:
-        file["/rigid_contacts/contact_id"][0] = value
-    answer = collide("check", "ids.h5")
-    assert ("contact_id is negative" in answer.out + answer.err) == is_named
-
-
-def test_verbs_refuse_rows_of_shapes_that_do_not_exist(here, collide):
-    made_up().write(here / "a.h5")
-    with h5py.File("a.h5", "a") as file:
-        file["rigid_contacts/shape0"][0] = -1
-    for verb in (("inspect",), ("events",), ("report", "-o", "r.html")):
-        answer = collide(verb[0], "a.h5", *verb[1:])
-        assert (answer.code, answer.out) == (2, ""), answer.err
-        assert "no row of /model/shape" in answer.err
-
-
-def test_other_formats_are_named(here, collide):
-    with h5py.File(here / "out.h5", "w") as file:
-        file.attrs["format"] = "collide-clearance"
-    for words, text in (
-        (["check", "out.h5"], "the format is collide-clearance, and files of collide-contacts and collide-trajectory"),
-        (["clearance", "out.h5"], "the file's format is 'collide-clearance'"),
-        (["run", "scene.xml", "-t", "out.h5", "-o", "x.h5"], "the file's format is 'collide-clearance'"),
-    ):
-        answer = collide(*words)
-        assert (answer.code, text in answer.err) == (2, True), answer.err
-
-
-@pytest.mark.parametrize("verb", ["check", "inspect"])
-def test_the_times_of_profile_are_named(here, collide, verb):
-    """`check` named such a file a trajectory, and `inspect` requested one."""
-    with h5py.File(here / "scene.profile.h5", "w") as file:
-        file.attrs["format"] = "collide-profile"
-    answer = collide(verb, "scene.profile.h5")
-    assert answer.code == 2
-    assert "scene.profile.h5: this file has the times of collide profile" in answer.err
-    assert "collide report OUT.h5 --profile FILE" in answer.err
-    assert "trajectory" not in answer.err
+def test_an_incomplete_contact_set(ran, collide):
+    with h5py.File(ran("a.h5"), "r+") as file:
+        del file.attrs["complete"]
+    collide.found("check a.h5", told="incomplete")
 
 
 ROOT = Path(__file__).parents[2]
@@ -352,8 +275,7 @@ def by_pair(a: Edited) -> dict[tuple[int, str, str], list[int]]:
 
 def test_every_line_says_what_is_there(here, collide):
     a = made_up()
-    answer = collide("textconv", a.write(here / "a.h5"), "--decimals", "9")
-    assert answer.code == 0
+    answer = collide.ok("textconv", a.write(here / "a.h5"), "--decimals", "9")
     lines = sections(answer.out)
     expected = by_pair(a)
     seen = set()
@@ -417,24 +339,15 @@ def test_a_name_that_breaks_lines_stays_on_one(here, collide):
 
 
 def test_a_trajectory_is_told_by_its_datasets(here, collide):
-    before = collide("textconv", "motion.h5").out.splitlines()
+    before = collide("textconv motion.h5").out.splitlines()
+    result = collide.result("textconv motion.h5")
+    assert (result["schema"], result["lines"]) == ("collide.textconv/1", before)
     assert before[0] == "collide-trajectory"
     assert [line.split()[0] for line in before[1:]] == ["/body_name", "/body_q", "/time"]
     with h5py.File("motion.h5", "r+") as file:
         file["body_q"][3, 0, 0, 2] += 1e-9
-    after = collide("textconv", "motion.h5").out.splitlines()
+    after = collide("textconv motion.h5").out.splitlines()
     assert [line.split()[0] for line, was in zip(after, before, strict=True) if line != was] == ["/body_q"]
-
-
-def test_refusals_and_json(here, collide):
-    answer = collide("textconv", "scene.xml")
-    assert answer.code == 2
-    assert "scene.xml" in answer.err
-    assert collide("textconv", "none.h5").code == 2
-    assert collide("textconv", "motion.h5", "--decimals", "99").code == 2
-    result = json.loads(collide("textconv", "motion.h5", "--json").out)
-    assert result["schema"] == "collide.textconv/1"
-    assert result["lines"][0] == "collide-trajectory"
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

@@ -19,6 +19,7 @@ import warp as wp
 
 from collidecli.engine.joint_kinematics import MANY, pose_tree
 from collidecli.engine.runtime.kernel_cache import initialize
+from tests.cli.conftest import write_poses
 from tests.support.batches import environment
 
 WITHOUT_CARRIED = """
@@ -48,14 +49,11 @@ class Runs:
         self.kernels.mkdir(parents=True)
         (folder / "scene.xml").write_text(SCENE)
         for name in ("body_q", "joint_q"):
-            with h5py.File(folder / f"{name}.h5", "w") as file:
-                file.attrs["format"] = "collide-trajectory"
-                file.attrs["format_version"] = np.array((1, 0), np.int32)
-                file["time"] = np.arange(MANY) / 100.0
-                poses = np.tile([0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 1.0], (MANY, 1, 1, 1))
-                file[name] = poses if name == "body_q" else np.zeros((MANY, 1, 1))
-                file[name].attrs["layout"] = "mujoco-qpos"
-                file.create_dataset("body_name", data=["ball"], dtype=h5py.string_dtype())
+            write_poses(folder / f"{name}.h5", np.tile([0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 1.0], (MANY, 1, 1, 1)), ["ball"])
+        with h5py.File(folder / "joint_q.h5", "a") as file:
+            del file["body_q"]
+            file["joint_q"] = np.zeros((MANY, 1, 1))
+            file["joint_q"].attrs["layout"] = "mujoco-qpos"
 
     def link_compiled(self) -> None:
         """Links to the kernels that other tests have compiled, without that of joints and the table of hashes."""

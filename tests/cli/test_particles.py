@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 import re
 from dataclasses import replace
@@ -17,39 +16,15 @@ from collidecli.commands.event_stream import EventOptions
 from collidecli.commands.events import EventsRequest, events
 from collidecli.scene.tables import SELF_CONTACTS
 from collidecli.storage.contact_sets.check import check_file
+from tests.cli.conftest import GROUP_FRAMES, MODEL
 from tests.support.contact_sets import (
     Touch,
-    block_with_groups,
     changed,
-    differences_from,
     intervals,
     made_up_block,
     ordered,
-    small_model,
     write_contact_set,
 )
-
-FRAMES = 6
-MODEL = small_model()
-
-
-@pytest.fixture
-def block():
-    return block_with_groups(MODEL, FRAMES)
-
-
-@pytest.fixture
-def made(tmp_path, monkeypatch, block):
-    """a.h5 with all groups, in the current folder."""
-    monkeypatch.chdir(tmp_path)
-    write_contact_set(tmp_path / "a.h5", MODEL, block)
-    return tmp_path
-
-
-@pytest.fixture
-def differences(made, collide):
-    return differences_from(made / "a.h5", MODEL, collide)
-
 
 OBJECTS = [
     {"path": "/cloth", "kind": "cloth", "template": -1, "first_particle": 0, "particle_count": 6},
@@ -63,10 +38,10 @@ def owners(block, group, entry):
 
 
 def test_particle_objects_are_named(made, collide, block):
-    assert json.loads(collide("inspect", "a.h5", "--json").out)["particle_objects"] == OBJECTS
-    shown = collide("inspect", "a.h5").out
+    assert collide.result("inspect a.h5")["particle_objects"] == OBJECTS
+    shown = collide("inspect a.h5").out
     assert re.search(r"particle object +kind +particles\n.*\n +/cloth +cloth +6\n +gel +soft +3\n", shown), shown
-    lines = collide("textconv", "a.h5", "--summary").out.splitlines()
+    lines = collide("textconv a.h5 --summary").out.splitlines()
     at = lines.index("particle objects")
     assert lines[at + 1 : at + 3] == ["  /cloth  cloth  6 particles", "  gel  soft  3 particles"]
     soft = block.groups["soft_contacts"].columns
@@ -92,15 +67,15 @@ def test_particle_objects_in_tables(made, collide, block):
         assert set(frame["object1"]) == {"gel"}
         assert "object" not in contacts.to_pandas(group="hydro_patches")
     for name in ("soft_contacts", "hydro_faces"):
-        assert collide("export", "a.h5", "--to", "npz", "--group", name, "-o", f"{name}.npz").code == 0
+        collide.ok("export a.h5 --to npz --group", name, "-o", f"{name}.npz")
     arrays = np.load(made / "soft_contacts.npz")
     for name in ("path", "kind", "template", "first_particle", "particle_count"):
         assert arrays[f"particle_object_{name}"].tolist() == [one[name] for one in OBJECTS]
     assert "particle_object_path" not in np.load(made / "hydro_faces.npz")
-    assert collide("export", "a.h5", "--to", "parquet", "--group", "soft_contacts", "-o", "s.parquet").code == 0
+    collide.ok("export a.h5 --to parquet --group soft_contacts -o s.parquet")
     table = pytest.importorskip("pyarrow.parquet").read_table(made / "s.parquet")
     assert table["object"].to_pylist() == owners(block, "soft_contacts", 0)
-    assert collide("export", "a.h5", "--to", "csv", "--group", "self_contacts", "-o", "s.csv").code == 0
+    collide.ok("export a.h5 --to csv --group self_contacts -o s.csv")
     with open(made / "s.csv", newline="") as file:
         assert [row["object0"] for row in csv.DictReader(file)] == owners(block, "self_contacts", 0)
 
@@ -142,7 +117,7 @@ def test_the_object_of_a_difference_is_named(differences, collide, block):
     path = owners(block, "soft_contacts", 0)[5]
     assert groups["soft_contacts"]["objects"] == [{"paths": [path], "missing": 0, "extra": 0, "changed": 1}]
     assert groups["self_contacts"]["objects"] == groups["hydro_patches"]["objects"] == []
-    assert f"\n  {path}: 1 changed\n" in collide("diff", "a.h5", "b.h5").out
+    assert f"\n  {path}: 1 changed\n" in collide("diff a.h5 b.h5").out
 
 
 def test_another_object_is_a_difference_of_the_models(differences, collide, block):
@@ -175,28 +150,25 @@ def test_pairs_of_objects_are_compared_alone(differences, block):
     assert groups["soft_contacts"]["a"] == len(pairs)
 
 
-def test_objects_are_selected_by_path(made, collide, block):
+@pytest.mark.usefixtures("no_charts")
+@pytest.mark.parametrize("option", ["include", "exclude"])
+def test_objects_are_selected_by_path(made, collide, block, option):
     soft = owners(block, "soft_contacts", 0)
     sides = [owners(block, "self_contacts", entry) for entry in SELF_CONTACTS.objects.values()]
-    both = list(zip(*sides, strict=True))
     assert {*soft} == {"gel", "/cloth"}
-    for group, rows in (("soft_contacts", [(one,) for one in soft]), ("self_contacts", both)):
-        wanted = {"include": sum("gel" in row for row in rows), "exclude": sum("gel" not in row for row in rows)}
-        for option, count in wanted.items():
-            words = "export", "a.h5", "--to", "csv", "--group", group, f"--{option}", "gel", "-o", f"{option}.csv"
-            assert collide(*words, "--force").code == 0
-            assert len(Path(f"{option}.csv").read_text().splitlines()) - 1 == count
-            with collidecli.ContactSet.open(made / "a.h5") as contacts:
-                assert len(contacts.to_pandas(group=group, **{option: "gel"})) == count
-            answer = collide("report", "a.h5", f"--{option}", "gel", "--json", "--force")
-            assert json.loads(answer.out)["groups"]["counts"][group]["rows"] == count
-            answer = collide("diff", "a.h5", "a.h5", "--full", f"--{option}", "gel", "--json")
-            (found,) = [one for one in json.loads(answer.out)["groups"] if one["name"] == group]
-            assert found["matched"] == found["a"] == count
-    refused = collide("export", "a.h5", "--to", "csv", "--include", "silk")
-    assert (refused.code, "'silk' matches no shape or particle object of a.h5" in refused.err) == (2, True)
-    refused = collide("diff", "a.h5", "a.h5", "--include", "silk")
-    assert "'silk' matches no shape or particle object of either file" in refused.err
+    gel = f"--{option}", "gel"
+    reported = collide.result("report a.h5", *gel)["groups"]["counts"]
+    compared = {one["name"]: one for one in collide.result("diff a.h5 a.h5 --full", *gel)["groups"]}
+    for group, rows in (("soft_contacts", [(one,) for one in soft]), ("self_contacts", list(zip(*sides, strict=True)))):
+        count = sum(("gel" in row) == (option == "include") for row in rows)
+        collide.ok("export a.h5 --to csv --force -o x.csv --group", group, *gel)
+        assert len(Path("x.csv").read_text().splitlines()) - 1 == count
+        with collidecli.ContactSet.open("a.h5") as contacts:
+            assert len(contacts.to_pandas(group=group, **{option: "gel"})) == count
+        assert reported[group]["rows"] == compared[group]["matched"] == compared[group]["a"] == count
+    collide.refused("export a.h5 --to csv --include silk", told="'silk' matches no shape or particle object of a.h5")
+    told = "'silk' matches no shape or particle object of either file"
+    collide.refused("diff a.h5 a.h5 --include silk", told=told)
 
 
 def test_another_object_that_is_not_selected_is_no_difference(differences, block):
@@ -206,20 +178,14 @@ def test_another_object_that_is_not_selected_is_no_difference(differences, block
 
 @pytest.mark.parametrize("particle", [9, -1, 2**31 - 1])
 def test_a_particle_of_no_object_is_refused(made, collide, block, particle):
-    rows = block.groups["soft_contacts"]
-    rows.columns["indices"][2, 0] = particle
+    block.groups["soft_contacts"].columns["indices"][2, 0] = particle
     write_contact_set(made / "b.h5", MODEL, block)
-    for verb in (("textconv", "b.h5"), ("diff", "a.h5", "b.h5"),
-                 ("export", "b.h5", "--to", "csv", "--group", "soft_contacts", "-o", "x.csv")):  # fmt: skip
-        answer = collide(*verb)
-        assert answer.code == 2
-        assert "b.h5: /soft_contacts/indices, cells 0 to " in answer.err
-        assert f"({particle}, " in answer.err
-        assert "are not particles of the scene, which has 9" in answer.err
-    assert not (made / "x.csv").exists()
+    told = "b.h5: /soft_contacts/indices, cells 0 to ", f"({particle}, ", "are not particles of the scene, which has 9"
+    for words in ("textconv b.h5", "diff a.h5 b.h5", "export b.h5 --to csv --group soft_contacts -o x.csv"):
+        collide.refused(words, told=told)
 
 
-TIME = [0.01 * frame for frame in range(FRAMES)]
+TIME = [0.01 * frame for frame in range(GROUP_FRAMES)]
 ITEMS = (*MODEL.shapes.path, "/cloth", "gel", *(f"/cloth[{k}]" for k in range(6)), *(f"gel[{k}]" for k in range(3)))
 SHAPES, OBJECT_COUNT = len(MODEL.shapes.path), 2
 
@@ -268,14 +234,12 @@ def touches_of_particles(block):
 
 def expected(touches, name=ITEMS.__getitem__):
     return intervals(
-        touches, range(FRAMES), TIME, lambda last, following: following == last + 1, name, threshold=math.inf
+        touches, range(GROUP_FRAMES), TIME, lambda last, following: following == last + 1, name, threshold=math.inf
     )
 
 
 def listed(collide, *options):
-    answer = collide("events", "a.h5", "--json", "--first", "100000", *options)
-    assert answer.code == 0, answer.err
-    return json.loads(answer.out)
+    return collide.result("events a.h5 --first 100000", *options)
 
 
 def rounded(found):
@@ -314,7 +278,7 @@ def test_single_particles(made, collide, block):
     assert any(one["pair"][0] == "/cloth[0]" for one in found)
     kinds = {node["path"]: node["kind"] for node in result["graph"]["nodes"]}
     assert (kinds["gel[2]"], kinds["/cloth"], kinds["ball"]) == ("particle", "cloth", "shape")
-    shown = collide("events", "a.h5", "--by", "particles").out
+    shown = collide("events a.h5 --by particles").out
     assert " shape " in shown
     assert " particle " in shown
     assert "pairs of particles" in shown
@@ -349,22 +313,20 @@ def test_selections_name_objects(made, collide, block):
     assert pairs("--by", "particles", "--between", "gel,ball") == {
         pair for pair in particles if pair[1].startswith("gel[") and pair[0] == "ball"
     }
-    answer = collide("events", "a.h5", "--include", "jelly")
-    assert answer.code == 2
-    assert "'jelly' matches no shape or particle object of a.h5" in answer.err
+    collide.refused("events a.h5 --include jelly", told="'jelly' matches no shape or particle object of a.h5")
 
 
 def test_tables_have_the_objects_and_the_file(made, collide, block):
-    assert collide("events", "a.h5", "--csv", "a.csv", "--by", "particles").code == 0
+    collide.ok("events a.h5 --csv a.csv --by particles")
     with open(made / "a.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["file"] for row in rows} == {"a.h5"}
     assert len(rows) == len(expected(touches_of_particles(block)))
     assert any((row["shape"], row["particle"]) == ("gel", "/cloth[0]") for row in rows)
     parquet = pytest.importorskip("pyarrow.parquet")
-    assert collide("events", "a.h5", "--parquet", "a.parquet").code == 0
+    collide.ok("events a.h5 --parquet a.parquet")
     write_contact_set(made / "b.h5", MODEL, block)
-    assert collide("events", "a.h5", "b.h5", "--parquet", "ab.parquet").code == 0
+    collide.ok("events a.h5 b.h5 --parquet ab.parquet")
     one, both = (parquet.read_table(made / name) for name in ("a.parquet", "ab.parquet"))
     assert one.column_names == both.column_names
     assert one.to_pylist() == [row for row in both.to_pylist() if row["file"] == "a.h5"]
@@ -372,13 +334,8 @@ def test_tables_have_the_objects_and_the_file(made, collide, block):
 
 
 def test_the_limit_of_a_threshold_is_that_of_particles_too(made, collide, block):
-    assert (
-        "contacts of particle objects with each other touch at any"
-        in collide("events", "a.h5", "--threshold", "0.001").err
-    )
-    answer = collide("events", "a.h5", "--by", "particles", "--threshold", "0.02")
-    assert answer.code == 2
-    assert "no contacts beyond 0.01 m" in answer.err
+    assert "contacts of particle objects with each other touch at any" in collide("events a.h5 --threshold 0.001").err
+    collide.refused("events a.h5 --by particles --threshold 0.02", told="no contacts beyond 0.01 m")
     assert listed(collide, "--by", "particles", "--threshold", "any")["contacts"] == {"asked_for": 0, "touching": 0} | {
         name: sum(sum(p >= 0 for p in row["indices"]) for group in ("soft_contacts", "self_contacts")
                   for _, _, row in rows_of(block, group))
@@ -394,6 +351,6 @@ def test_particles_in_python(made, block):
 
 
 def test_a_set_without_particles_has_no_pairs_of_them(made, collide):
-    write_contact_set(made / "a.h5", MODEL, made_up_block(MODEL, FRAMES), force=True)
+    write_contact_set(made / "a.h5", MODEL, made_up_block(MODEL, GROUP_FRAMES), force=True)
     result = listed(collide, "--by", "particles", "--graph")
     assert (result["listed"], result["graph"]["edges"]) == ([], [])

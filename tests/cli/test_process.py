@@ -596,7 +596,7 @@ def test_a_name_cannot_steer_the_terminal():
 def test_completion(here, collide, shell, monkeypatch):
     answer = collide("completion", shell)
     assert (answer.code, "_COLLIDE_COMPLETE" in answer.out) == (0, True), answer.err
-    assert json.loads(collide("completion", shell, "--json").out)["script"] == answer.out
+    assert collide.result("completion", shell)["script"] == answer.out
     monkeypatch.setenv("_COLLIDE_COMPLETE", f"{shell}_complete")
     monkeypatch.setenv("COMP_WORDS", "collide run --broad")
     monkeypatch.setenv("COMP_CWORD", "--broad" if shell == "fish" else "2")

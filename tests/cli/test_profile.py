@@ -12,15 +12,14 @@ from collidecli.commands import profile as app
 from collidecli.commands.profile import DeviceTimes, compare_devices
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.pipeline import BroadPhaseChoice, ChunkReport, find_device
+from tests.cli.conftest import refusals
 from tests.support.traces import checked_trace
 
 PROFILE = ("profile", "scene.xml", "-t", "motion.h5", "--gap", "0.025", "--device", "cpu")
 
 
 def test_all_broad_phases_agree_and_both_files_hold_the_figures(here, collide):
-    answer = collide(*PROFILE, "--repeats", "2", "--json")
-    assert answer.code == 0
-    result = json.loads(answer.out)
+    result = collide.result(*PROFILE, "--repeats", "2")
     assert result["schema"] == "collide.profile/1"
     assert result["identical"]
     assert [phase["name"] for phase in result["phases"]] == ["nxn", "sap", "explicit", "standard"]
@@ -46,21 +45,16 @@ def test_all_broad_phases_agree_and_both_files_hold_the_figures(here, collide):
 
 
 def test_table_and_overwriting(here, collide):
-    answer = collide(*PROFILE, "--repeats", "1")
-    assert answer.code == 0
+    answer = collide.ok(*PROFILE, "--repeats", "1")
     for word in ("nxn", "sap", "explicit", "standard", "bit-identical", "advice", "scene.profile.h5"):
         assert word in answer.out
-    assert collide(*PROFILE).code == 3
-    assert collide(*PROFILE, "-o", "other.json").code == 2
-    assert collide(*PROFILE, "-o", "other.h5", "--json-out", "scene.xml", "--force").code == 3
+    collide.refused(*PROFILE, code=3)
 
 
 def test_absurd_broad_phases_are_left_out_by_name(here, collide, monkeypatch):
     monkeypatch.setattr(app, "MOST_PAIR_TESTS", 59)
     monkeypatch.setattr(app, "MOST_LISTED_PAIRS", 2)
-    answer = collide(*PROFILE, "--repeats", "1", "--json")
-    assert answer.code == 0
-    result = json.loads(answer.out)
+    result = collide.result(*PROFILE, "--repeats", "1")
     assert [bool(phase["skipped"]) for phase in result["phases"]] == [True, False, True, True]
     assert "60" in result["phases"][0]["skipped"]
     assert result["fastest"] == "sap"
@@ -73,16 +67,14 @@ def test_absurd_broad_phases_are_left_out_by_name(here, collide, monkeypatch):
 def test_nxn_is_kept_up_to_the_limit(here, collide, monkeypatch):
     # 20 frames of 3 pairs
     monkeypatch.setattr(app, "MOST_PAIR_TESTS", 60)
-    result = json.loads(collide(*PROFILE, "--repeats", "1", "--json").out)
+    result = collide.result(*PROFILE, "--repeats", "1")
     assert result["phases"][0]["skipped"] is None
 
 
 def test_contacts_that_differ_are_a_failed_check(here, collide, monkeypatch):
     values = iter(range(9))
     monkeypatch.setattr(app.ContactDigest, "value", lambda self: str(next(values)))
-    answer = collide(*PROFILE, "--repeats", "1")
-    assert answer.code == 1
-    assert "DIFFER" in answer.out
+    collide.found(*PROFILE, "--repeats", "1", told="DIFFER")
 
 
 def test_the_digest_sees_every_column(here):
@@ -157,12 +149,12 @@ def test_standard_is_no_rival_of_explicit():
 @pytest.mark.parametrize(("is_clear", "passes"), [(True, 2), (False, 8)])
 def test_passes_are_repeated_until_one_is_clearly_faster(here, collide, monkeypatch, is_clear, passes):
     monkeypatch.setattr(app, "advise", lambda measured, choice: app.Advice("sap", is_clear, True, ""))
-    result = json.loads(collide(*PROFILE, "--repeats", "2", "--json").out)
+    result = collide.result(*PROFILE, "--repeats", "2")
     assert result["repeats"] == passes
 
 
 def test_a_trace_of_every_pass(here, collide):
-    assert collide(*PROFILE, "--repeats", "1", "--threads", "2", "--trace", "trace.json", "-q").code == 0
+    collide.ok(*PROFILE, "--repeats", "1", "--threads", "2", "--trace", "trace.json", "-q")
     events = checked_trace(here / "trace.json")
     names = [event["args"]["name"] for event in events if event["name"] == "process_name"]
     assert names == ["nxn", "sap", "explicit", "standard"]
@@ -178,9 +170,7 @@ def test_devices_are_compared(here, collide, monkeypatch):
     cpu = find_device("cpu")
     monkeypatch.setattr(app, "find_devices", lambda names: [cpu] * len(names.split(",")))
     command = ("profile", "scene.xml", "-t", "motion.h5", "--gap", "0.025", "--repeats", "2", "--devices", "cpu,cuda")
-    answer = collide(*command, "--json", "--trace", "trace.json")
-    assert answer.code == 0
-    result = json.loads(answer.out)
+    result = collide.result(*command, "--trace", "trace.json")
     assert [each["device"] for each in result["devices"]] == ["cpu", "cpu"]
     for each in result["devices"]:
         assert each["contacts"] == 14
@@ -201,30 +191,19 @@ def test_devices_are_compared(here, collide, monkeypatch):
 
 
 def test_one_device_is_not_compared(here, collide):
-    result = json.loads(collide(*PROFILE, "--repeats", "1", "--json").out)
+    result = collide.result(*PROFILE, "--repeats", "1")
     assert not result.keys() & {"devices", "device_advice"}
 
 
-@pytest.mark.parametrize(
-    ("devices", "words"),
-    [
-        ("cpu,cuda:99", "there is no device 'cuda:99'"),
-        ("cpu,cpu", "names the device cpu twice"),
-        ("cpu,,", "has an empty name"),
-    ],
+test_refused = refusals(
+    "profile scene.xml -t motion.h5",
+    ("--devices cpu,cuda:99", ("there is no device 'cuda:99'", "--devices")),
+    ("--devices cpu,cpu", ("names the device cpu twice", "--devices")),
+    ("--devices cpu,,", ("has an empty name", "--devices")),
+    ("--device cpu --devices cpu", "--device"),
+    ("-o other.json", "other.json"),
+    ("-o other.h5 --json-out scene.xml --force", "scene.xml", 3),
 )
-def test_devices_that_cannot_be_compared_are_refused(here, collide, devices, words):
-    answer = collide("profile", "scene.xml", "-t", "motion.h5", "--devices", devices)
-    assert answer.code == 2
-    assert words in answer.err
-    assert "--devices" in answer.err
-    assert "Traceback" not in answer.err
-    assert not list(here.glob("*.profile.*"))
-
-
-def test_devices_and_device_exclude_each_other(here, collide):
-    answer = collide(*PROFILE, "--devices", "cpu")
-    assert (answer.code, "--device" in answer.err) == (2, True)
 
 
 @pytest.mark.parametrize(

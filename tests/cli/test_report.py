@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 from collections import defaultdict
+from contextlib import chdir
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -20,7 +22,7 @@ from collidecli.report.charts import PAGE, THEMES, Canvas, drawing
 from collidecli.report.report_page import report_page
 from collidecli.scene.options import CHART_KINDS, CHART_THEMES
 from collidecli.storage.result_files import AUDIT, CLEARANCE, LABELS, fits, write_json, write_profile_h5
-from tests.cli.conftest import FRAMES, distances
+from tests.cli.conftest import FRAMES, RUN, SCENE, CommandLine, distances, refusals, write_motion
 from tests.support.contact_sets import block_with_groups, made_up, small_model, write_contact_set
 
 HOSTILE = '<script>alert("x")</script>&amp;'
@@ -69,12 +71,6 @@ def moved(here) -> tuple[str, str]:
     b.columns["point0"][20] += 0.03
     b.columns["distance"][20] -= 0.03
     return a.write(here / "a.h5"), b.write(here / "b.h5")
-
-
-@pytest.fixture
-def no_charts(monkeypatch) -> None:
-    """Drawing takes a second; some tests look at words only."""
-    monkeypatch.setattr("collidecli.report.report_page.page_charts", lambda result: {})
 
 
 def test_the_facts(here):
@@ -232,8 +228,7 @@ def test_the_verdict_is_on_top(moved, no_charts):
 
 def test_the_page(moved, here, collide):
     a, b = moved
-    answer = collide("report", b, "--against", a, "-o", "page.html")
-    assert answer.code == 0, answer.err
+    answer = collide.ok("report", b, "--against", a, "-o", "page.html")
     assert "different: 1 contact missing, 1 contact changed" in answer.out
     text = Path("page.html").read_text()
     page = Page(text)
@@ -251,32 +246,28 @@ def test_the_page(moved, here, collide):
 
 
 def test_a_page_that_is_there_is_replaced_by_force_alone(moved, collide, no_charts):
-    assert collide("report", moved[1], "--against", moved[0], "-o", "p.html").code == 0
+    collide.ok("report", moved[1], "--against", moved[0], "-o", "p.html")
     assert "Compared with" in Path("p.html").read_text()
-    assert collide("report", moved[1], "-o", "p.html").code == 3
-    assert collide("report", moved[1], "-o", "p.html", "--force").code == 0
+    collide.refused("report", moved[1], "-o", "p.html", code=3)
+    collide.ok("report", moved[1], "-o", "p.html", "--force")
     assert "Compared with" not in Path("p.html").read_text()
 
 
 def test_equal_sets_say_so(moved, collide, no_charts):
-    answer = collide("report", moved[0], "--against", moved[0], "-o", "p.html", "--json")
-    result = json.loads(answer.out)
+    result = collide.result("report a.h5 --against a.h5 -o p.html")
     assert (result["schema"], result["output"], result["difference"]["equal"]) == ("collide.report/1", "p.html", True)
     assert 'class="verdict equal"' in Path("p.html").read_text()
-    contacts = report(ReportRequest(moved[1], moved[0], atol=("point0=0.1", "distance=0.04"))).as_dict()["difference"][
-        "contacts"
-    ]
+    within = report(ReportRequest("b.h5", "a.h5", atol=("point0=0.1", "distance=0.04"))).as_dict()
+    contacts = within["difference"]["contacts"]
     assert (contacts["missing"], contacts["changed"]) == (1, 0)
 
 
 def test_a_set_without_contacts(here, collide):
     a = made_up()
     nothing = a.rows(np.zeros(len(a.cell), bool))
-    assert collide("report", nothing.write(here / "none.h5")).code == 0
+    collide.ok("report", nothing.write(here / "none.h5"))
     Page(Path("none.html").read_text())
-    answer = collide("plot", "none.h5", "--kind", "pairs")
-    assert answer.code == 2
-    assert "--kind pairs has nothing to show: it has no contacts" in answer.err
+    collide.refused("plot none.h5 --kind pairs", told="--kind pairs has nothing to show: it has no contacts")
 
 
 def test_a_profile(moved, here, collide, no_charts):
@@ -311,9 +302,7 @@ def test_every_kind_of_chart(moved, collide):
         source = [str(SAMPLE)] if kind in ("stages", "phases") else [b, "--against", a]
         source = ["groups.h5"] if kind in ("areas", "forces", "pressures", "particles") else source
         theme = CHART_THEMES[number % 2]
-        answer = collide("plot", *source, "--kind", kind, "-o", f"{kind}.svg", "--theme", theme, "--json")
-        assert answer.code == 0, answer.err
-        result = json.loads(answer.out)
+        result = collide.result("plot", *source, "--kind", kind, "-o", f"{kind}.svg", "--theme", theme)
         assert (result["schema"], result["kind"]) == ("collide.plot/1", kind)
         root = ElementTree.parse(f"{kind}.svg").getroot()
         assert root.attrib["width"] == "920pt"
@@ -321,7 +310,7 @@ def test_every_kind_of_chart(moved, collide):
 
 
 def test_a_png_has_the_width_that_was_asked_for(moved, collide):
-    assert collide("plot", moved[0], "-o", "c.png", "--width", "400").code == 0
+    collide.ok("plot", moved[0], "-o", "c.png", "--width", "400")
     head = Path("c.png").read_bytes()[:24]
     assert head[:8] == b"\x89PNG\r\n\x1a\n"
     assert int.from_bytes(head[16:20], "big") == 800
@@ -331,31 +320,25 @@ def test_the_kinds_are_those_of_the_option():
     assert tuple(KINDS) == CHART_KINDS
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["plot", "a.h5", "-o", "x.pdf"], "x.pdf: a chart has the extension .png or .svg"),
-        (["plot", "a.h5", "--kind", "differences"], "give --against"),
-        (["plot", "a.h5", "--width", "9"], "9 is not from 240 to 4000"),
-        (["plot", "a.h5", "--kind", "stages"], "it has no timing of stages"),
-        (["report", "a.h5", "--atol", "1"], "need --against"),
-        (["report", "a.h5", "--world", "7"], "world 7 is not there"),
-        (["plot", "a.h5", "--include", "none*"], "'none*' matches no shape of a.h5"),
-        (["plot", "a.h5", "--body", "none*"], "'none*' matches no body of a.h5"),
-        (["report", "a.h5", "--against", "b.h5", "--world", "0"], "leave out --world and --body"),
-        (["report", "scene.xml"], "scene.xml"),
-        (["report", "a.h5", "--profile", "scene.xml"], "scene.xml: is neither JSON nor HDF5"),
-        (["report", "a.h5", "--profile", "a.h5"], "a.h5: is no profile"),
-        (["report", "a.h5", "--against", "none.h5"], "none.h5"),
-        (["report", "a.h5", "-o", "none/x.html"], "the folder"),
-        (["report", "a.h5", "-o", "x.json"], "x.json: a page has the extension .html or .htm"),
-    ],
+test_refusals = refusals(
+    "",
+    ("plot a.h5 -o x.pdf", "x.pdf: a chart has the extension .png or .svg"),
+    ("plot a.h5 --kind differences", "give --against"),
+    ("plot a.h5 --width 9", "9 is not from 240 to 4000"),
+    ("plot a.h5 --kind stages", "it has no timing of stages"),
+    ("report a.h5 --atol 1", "need --against"),
+    ("report a.h5 --world 7", "world 7 is not there"),
+    ("plot a.h5 --include none*", "'none*' matches no shape of a.h5"),
+    ("plot a.h5 --body none*", "'none*' matches no body of a.h5"),
+    ("report a.h5 --against b.h5 --world 0", "leave out --world and --body"),
+    ("report scene.xml", "scene.xml"),
+    ("report a.h5 --profile scene.xml", "scene.xml: is neither JSON nor HDF5"),
+    ("report a.h5 --profile a.h5", "a.h5: is no profile"),
+    ("report a.h5 --against none.h5", "none.h5"),
+    ("report a.h5 -o none/x.html", "the folder", 3),
+    ("report a.h5 -o x.json", "x.json: a page has the extension .html or .htm"),
+    needs="moved",
 )
-def test_refusals(moved, collide, words, told):
-    answer = collide(*words)
-    assert answer.code in (2, 3)
-    assert told in answer.err
-    assert "Traceback" not in answer.err
 
 
 def damaged(path: str, edit) -> str:
@@ -378,9 +361,7 @@ def test_values_that_no_sum_can_be_made_of(here, collide, dataset, value, told):
     a = made_up(frames=9, worlds=2)
     row = 5 if dataset.startswith("time") else int(np.flatnonzero(a.cell == 2 * 2 + 1)[-1])
     path = damaged(a.write(here / "a.h5"), lambda file: file[dataset].__setitem__(row, value))
-    answer = collide("plot", path)
-    assert answer.code == 2
-    assert told in answer.err
+    collide.refused("plot", path, told=told)
 
 
 def test_a_timing_report_that_means_nothing(here, no_charts):
@@ -400,38 +381,51 @@ def test_a_timing_report_that_means_nothing(here, no_charts):
 @pytest.mark.parametrize("package", ["matplotlib", "jinja2"])
 def test_without_the_packages_for_plots(moved, collide, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
-    answer = collide("report", moved[0])
-    assert answer.code == 2
-    assert "pip install 'collidecli[plots]'" in answer.err
-    assert not Path("a.html").exists()
+    collide.refused("report", moved[0], told="pip install 'collidecli[plots]'")
 
 
-def printed(path, answer) -> dict:
-    assert answer.code in (0, 1), answer.err
-    path.write_text(answer.out)
-    return json.loads(answer.out)
+RESULTS = {
+    "audit": "audit out.h5 --max-depth 1mm",
+    "labels": "label out.h5 -o l.npz --chart l.svg",
+    "pair": "clearance scene.xml -t motion.h5",
+    "body": "clearance scene.xml -t motion.h5 --by body",
+    "all": "clearance scene.xml -t motion.h5 --by all",
+    "none": "clearance scene.xml -t motion.h5 --first 0",
+}
+"""Verbs whose results a page can have: of one sphere that oscillates against another."""
+
+
+@pytest.fixture(scope="module")
+def computed(tmp_path_factory) -> Path:
+    """A folder with the contact set out.h5 and NAME.json of each of RESULTS."""
+    folder, collide = tmp_path_factory.mktemp("results"), CommandLine()
+    (folder / "scene.xml").write_text(SCENE)
+    write_motion(folder / "motion.h5")
+    with chdir(folder):
+        collide.ok(*RUN, "-o", "out.h5")
+        for name, words in RESULTS.items():
+            Path(f"{name}.json").write_text(json.dumps(collide.result(words, code=int(name == "audit"))))
+    return folder
 
 
 @pytest.fixture
-def results(here, collide) -> tuple[dict, dict]:
-    """An audit and labels of contacts.h5: one sphere that oscillates against another."""
-    assert collide("run", "scene.xml", "-t", "motion.h5", "-o", "out.h5", "-q").code == 0
-    audit = printed(here / "audit.json", collide("audit", "out.h5", "--max-depth", "1mm", "--json"))
-    labels = printed(here / "labels.json", collide("label", "out.h5", "-o", "l.npz", "--json", "--chart", "l.svg"))
-    return audit, labels
+def results(computed, here) -> dict[str, dict]:
+    """The results by name; the current folder has them too."""
+    shutil.copytree(computed, here, dirs_exist_ok=True)
+    return {name: json.loads((here / f"{name}.json").read_text()) for name in RESULTS}
 
 
-def test_the_page_has_both(results, here, collide):
-    audit, labels = results
-    answer = collide("report", "out.h5", "--audit", "audit.json", "--labels", "labels.json", "--json")
-    record = json.loads(answer.out)
-    assert (answer.code, record["audit"], record["labels"], record["warnings"]) == (0, audit, labels, [])
+def test_the_page_has_all_results(results, here, collide):
+    record = collide.result("report out.h5 --audit audit.json --labels labels.json --clearance pair.json")
+    assert record["warnings"] == []
+    for name, other in (("audit", "audit"), ("labels", "labels"), ("clearance", "pair")):
+        assert record[name] == results[other]
     text = (here / "out.html").read_text()
     over = int((-distances().astype(np.float32) > np.float32(1e-3)).sum())
     assert re.search(r'class="verdict different"><strong>Audit failed: 1 finding, 1 pair penetrates', text)
     assert f"Usable frames: {FRAMES - over} of {FRAMES}" in text
     assert f"above its limit in {over} frames" in text
-    for name in ("audit", "labels"):
+    for name in ("audit", "labels", "clearance"):
         assert f'id="{name}-title"' in text
         assert f'id="{name}-wide-' in text
     assert "<title>frame 0: " in text  # of the chart of depth
@@ -440,45 +434,20 @@ def test_the_page_has_both(results, here, collide):
 
 
 @pytest.mark.parametrize("by", ["pair", "body", "all"])
-def test_the_page_has_the_clearance(by, here, collide):
-    assert collide("run", "scene.xml", "-t", "motion.h5", "-o", "out.h5", "-q").code == 0
-    found = printed(here / "near.json", collide("clearance", "scene.xml", "-t", "motion.h5", "--by", by, "--json"))
+def test_the_page_has_the_clearance(by, results, here, collide, no_charts):
+    found = results[by]
     assert fits(found, CLEARANCE)
-    answer = collide("report", "out.h5", "--clearance", "near.json", "--json")
-    record = json.loads(answer.out)
-    assert (answer.code, record["clearance"], record["warnings"]) == (0, found, [])
-    text = (here / "out.html").read_text()
+    assert collide.result(f"report out.h5 --clearance {by}.json")["clearance"] == found
     nearest = found["listed"][0]
     assert found["series"]["least"][0] == pytest.approx(distances().tolist(), abs=1e-9)
     assert nearest["least_distance"] == min(found["series"]["least"][0])
-    assert 'id="clearance-title"' in text
-    assert 'id="clearance-wide-' in text
-    assert ("body" in nearest) == (by == "body")
-    assert (">body<" in text) == (by == "body")
-    other = json.dumps({**found, "trajectory_sha256": "0"})
-    (here / "other.json").write_text(other)
-    answer = collide("report", "out.h5", "--clearance", "other.json", "--force")
-    assert (answer.code, "other.json is of another recording" in answer.err) == (0, True)
-
-
-def test_a_damaged_clearance_is_refused(here, collide):
-    assert collide("run", "scene.xml", "-t", "motion.h5", "-o", "out.h5", "-q").code == 0
-    found = printed(here / "near.json", collide("clearance", "scene.xml", "-t", "motion.h5", "--json"))
-    series = found["series"]
-    cases = [{"by": "frame"}, {"by": "body"}, {"listed": []}, {"series": None}, {"items": -1.5}]
-    cases += [{"series": {**series, "least": [["nan"] * FRAMES]}}, {"series": {**series, "time": []}}]
-    for case in cases:
-        (here / "bad.json").write_text(json.dumps({**found, **case}))
-        answer = collide("report", "out.h5", "--clearance", "bad.json")
-        assert (answer.code, answer.err.startswith("error: bad.json: ")) == (2, True), (case, answer.err)
-    found = printed(here / "near.json", collide("clearance", "scene.xml", "-t", "motion.h5", "--first", "0", "--json"))
-    assert "series" not in found
-    assert collide("report", "out.h5", "--clearance", "near.json").code == 2
+    assert ("body" in nearest) == (">body<" in (here / "out.html").read_text()) == (by == "body")
+    assert "series" not in results["none"]
 
 
 def test_series_of_labels(results, here):
     """The fraction of the labelled frames in each bin; one world and bins of one frame."""
-    labels = results[1]
+    labels = results["labels"]
     with np.load(here / "l.npz") as held:
         (sensor, partner) = (held[name].tolist() for name in ("sensors", "partners"))
         one = labels["listed"][0]
@@ -489,37 +458,61 @@ def test_series_of_labels(results, here):
     assert (here / "l.svg").read_text().startswith("<?xml")
 
 
-def test_results_of_another_motion_have_a_warning(results, here, collide):
-    for name in ("audit", "labels"):
-        text = (here / f"{name}.json").read_text()
-        (here / "other.json").write_text(re.sub(r'"scene_sha256": "[^"]*"', '"scene_sha256": "0"', text))
-        answer = collide("report", "out.h5", f"--{name}", "other.json", "--force")
-        assert (answer.code, "other.json is of another scene" in answer.err) == (0, True)
+@pytest.mark.parametrize(
+    ("option", "name", "key", "what"),
+    [
+        ("audit", "audit", "scene_sha256", "scene"),
+        ("labels", "labels", "scene_sha256", "scene"),
+        ("clearance", "pair", "trajectory_sha256", "recording"),
+    ],
+)
+def test_results_of_another_motion_have_a_warning(results, here, collide, no_charts, option, name, key, what):
+    (here / "other.json").write_text(json.dumps({**results[name], key: "0"}))
+    assert f"other.json is of another {what}" in collide.ok(f"report out.h5 --{option} other.json").err
 
 
-def test_damaged_results_are_refused(results, here, collide):
-    audit, labels = results
-    cases = [("audit", {**audit, "checks": [{"name": "x"}]}), ("audit", {**audit, "baseline": {}})]
-    cases += [("audit", {**audit, "series": {**audit["series"], "depth": []}}), ("audit", labels)]
-    cases += [("audit", {**audit, "series": {**audit["series"], "depth": [float("nan")] * FRAMES}})]
-    cases += [("labels", {**labels, "series": {**labels["series"], "labelled": []}}), ("labels", audit), ("labels", [])]
-    for name, value in cases:
-        (here / "bad.json").write_text(json.dumps(value))
-        answer = collide("report", "out.h5", f"--{name}", "bad.json")
-        assert (answer.code, answer.err.startswith("error: bad.json: ")) == (2, True), answer.err
-        assert not (here / "out.html").exists()
-    for words in (["missing.json"], ["out.h5"]):
-        assert collide("report", "out.h5", "--audit", *words).code == 2
-    assert collide("report", "out.h5", "--audit", "audit.json", "-o", "audit.json", "--force").code == 3
-    assert collide("report", "out.h5", "out.h5", "--audit", "audit.json", "-o", "pages/").code == 2
-    assert collide("label", "out.h5", "-o", "x.npz", "--chart", "x.svg", "--first", "0").code == 2
-    assert collide("label", "out.h5", "-o", "x.npz", "--chart", "x.txt").code == 2
+DAMAGE = [
+    *(("audit", "audit", change) for change in ({"checks": [{"name": "x"}]}, {"baseline": {}})),
+    *(("audit", "audit", {"series": {"depth": values}}) for values in ([], [float("nan")] * FRAMES)),
+    ("audit", "labels", {}),
+    ("labels", "audit", {}),
+    ("labels", "labels", {"series": {"labelled": []}}),
+    *(("clearance", "pair", change) for change in ({"by": "frame"}, {"by": "body"}, {"listed": []}, {"items": -1.5})),
+    ("clearance", "pair", {"series": None}),
+    *(("clearance", "pair", {"series": change}) for change in ({"least": [["nan"] * FRAMES]}, {"time": []})),
+]
+
+
+@pytest.mark.parametrize(("option", "name", "change"), DAMAGE)
+def test_damaged_results_are_refused(results, here, collide, option, name, change):
+    held = results[name]
+    if isinstance(change.get("series"), dict):
+        change = {"series": {**held["series"], **change["series"]}}
+    (here / "bad.json").write_text(json.dumps({**held, **change}))
+    assert collide.refused(f"report out.h5 --{option} bad.json").startswith("error: bad.json: ")
+
+
+test_results_that_are_none = refusals(
+    "report out.h5",
+    ("--audit missing.json", "missing.json"),
+    ("--audit out.h5", "out.h5"),
+    ("--labels list.json", "list.json"),
+    ("--clearance none.json", "none.json"),
+    ("--audit audit.json -o audit.json --force", "audit.json", 3),
+    ("out.h5 --audit audit.json -o pages/", "--audit"),
+    needs="listed",
+)
+
+
+@pytest.fixture
+def listed(results, here) -> None:
+    """The results, beside JSON that is a list."""
+    (here / "list.json").write_text("[]")
 
 
 def test_forms_of_values(results):
-    audit, labels = results
-    assert fits(audit, AUDIT)
-    assert fits(labels, LABELS)
+    assert fits(results["audit"], AUDIT)
+    assert fits(results["labels"], LABELS)
     for value, form in ((1, int), (1, float), (None, (int, None)), ([], [str]), ({"a": 1, "b": 2}, {"a": int})):
         assert fits(value, form)
     for value, form in ((True, int), (True, float), (float("inf"), float), ("x", int), ({}, {"a": int}), ([1], [str])):

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from pxr import Usd, UsdGeom
 
-from collidecli import open_contacts
-from collidecli.cli.main import main
 from collidecli.storage.contact_sets.reader import ContactSet
+from tests.cli.conftest import CommandLine, refusals, write_poses
 
 SAMPLE = Path(__file__).parents[2] / "samples" / "06_cloth"
 CLOTH = SAMPLE / "cloth.usda"
+SELVES = ("--self-contacts", "0.02", "--device", "cpu")
 
 
 def made():
@@ -31,19 +31,31 @@ def made():
 
 
 @pytest.fixture(scope="module")
-def contacts(tmp_path_factory):
+def whole(tmp_path_factory) -> Path:
+    """The contact set of all frames."""
     output = tmp_path_factory.mktemp("cloth") / "cloth.h5"
-    words = ["run", str(CLOTH), "--self-contacts", "0.02", "-o", str(output), "--device", "cpu", "-q"]
-    assert main(words) == 0
-    assert main(["check", str(output), "-q"]) == 0
-    with h5py.File(output) as file:
+    CommandLine().ok("run", CLOTH, *SELVES, "-o", output)
+    CommandLine().ok("check", output)
+    return output
+
+
+@pytest.fixture
+def contacts(whole):
+    with h5py.File(whole) as file:
         held: Any = file
         yield {name: {key: data[()] for key, data in held[name].items()} for name in ("soft_contacts", "self_contacts")}
 
 
-def test_the_sample_has_no_warning(capsys):
-    assert main(["inspect", str(CLOTH)]) == 0
-    assert capsys.readouterr().err == ""
+@pytest.fixture
+def cloth(tmp_path, collide) -> None:
+    """The current folder has the scene and recordings of its particles."""
+    (tmp_path / "cloth.usda").symlink_to(CLOTH)
+    for name, count, value in (("m", 329, 0.0), ("more", 330, 0.0), ("nan", 329, np.nan)):
+        write_recording(tmp_path / f"{name}.h5", count, value)
+
+
+def test_the_sample_has_no_warning(collide):
+    assert collide.ok("inspect", CLOTH).err == ""
 
 
 def test_particles_touch_the_ball_and_the_ground_where_the_formula_says(contacts):
@@ -75,106 +87,76 @@ def test_the_cloth_touches_itself_only_once_it_is_folded(contacts):
     assert contacts["self_contacts"]["distance"].max() < 0.02
 
 
-def test_the_result_does_not_depend_on_threads_chunks_and_memory(tmp_path, collide):
-    hashes = set()
-    for k, words in enumerate(([], ["--threads", "1", "--chunk-cells", "3"], ["--memory-limit", "96MiB"])):
-        run = collide("run", str(CLOTH), "--self-contacts", "0.02", "-o", str(tmp_path / f"{k}.h5"), "--json", *words)
-        assert run.code == 0, run.err
-        result = json.loads(run.out)
-        assert result["groups"]["soft_contacts"]["rows"] > 1000
-        hashes.add(result["content_sha256"])
-    assert len(hashes) == 1
+@pytest.mark.parametrize("words", ["--threads 1 --chunk-cells 3", "--memory-limit 96MiB"])
+def test_the_result_does_not_depend_on_threads_chunks_and_memory(cloth, whole, collide, words):
+    result = collide.result("run cloth.usda -o other.h5", *SELVES, *words.split())
+    assert result["groups"]["soft_contacts"]["rows"] > 1000
+    with ContactSet.open(whole) as contacts:
+        assert result["content_sha256"] == contacts.content_sha256
 
 
-def test_parts_of_the_motion_are_merged_into_the_whole(tmp_path, collide, contacts):
-    parts = [str(tmp_path / "a.h5"), str(tmp_path / "b.h5")]
-    for part, frames in zip(parts, ("0:12", "12:"), strict=True):
-        run = collide("run", str(CLOTH), "--self-contacts", "0.02", "--frames", frames, "-o", part, "-q")
-        assert run.code == 0, run.err
-    merged = collide("merge", *parts, "-o", str(tmp_path / "c.h5"), "--json")
+def test_parts_of_the_motion_are_merged_into_the_whole(cloth, collide, contacts):
+    for part, frames in (("a.h5", "0:12"), ("b.h5", "12:")):
+        collide.ok("run cloth.usda", *SELVES, "--frames", frames, "-o", part)
     rows = {name: int(held["cell_start"][-1]) for name, held in contacts.items()}
-    assert json.loads(merged.out)["group_rows"] == rows
-    viewed = collide("view", str(tmp_path / "c.h5"), "--points-only", "--export", str(tmp_path / "c.html"))
-    assert f"soft contacts  {rows['soft_contacts']:,}".replace(",", " ") in viewed.out
+    assert collide.result("merge a.h5 b.h5 -o c.h5")["group_rows"] == rows
+    viewed = collide.ok("view c.h5 --points-only --export c.html").out
+    assert f"soft contacts  {rows['soft_contacts']:,}".replace(",", " ") in viewed
 
 
 def write_recording(path: Path, count: int, value: float = 0.0) -> None:
-    with h5py.File(path, "w") as file:
-        file.attrs["format"] = "collide-trajectory"
-        file.attrs["format_version"] = np.array([1, 0], np.int32)
-        file.attrs["creator"] = "test"
-        file["time"] = [0.0, 1.0]
-        file["body_name"] = np.zeros(0, "S1")
-        file["body_q"] = np.zeros((2, 1, 0, 7))
+    write_poses(path, np.zeros((2, 1, 0, 7)), [], 1.0)
+    with h5py.File(path, "a") as file:
         file["particle_q"] = np.full((2, 1, count, 3), value, np.float32)
 
 
-@pytest.mark.parametrize(
-    ("count", "value", "words", "said"),
-    [
-        (330, 0.0, (), "/particle_q: the recording has 330 particles, the scene 329"),
-        (329, np.nan, (), "/particle_q, frame 0, world 0, particle 0: the position is (nan, nan, nan)"),
-        (329, 0.0, ("--soft-gap", "-1"), "--soft-gap"),
-        (329, 0.0, ("--self-contacts", "nan"), "--self-contacts"),
-        (329, 0.0, ("--self-contact-rings", "2"), "self_contact_rings applies to contacts of objects with themselves"),
-    ],
-)
-def test_bad_input_is_refused_in_one_message(tmp_path, collide, count, value, words, said):
-    write_recording(tmp_path / "m.h5", count, value)
-    refused = collide("run", str(CLOTH), "-t", str(tmp_path / "m.h5"), "-o", str(tmp_path / "c.h5"), *words)
-    assert refused.code == 2
-    assert said in refused.err
-    assert "Traceback" not in refused.err
-    assert not (tmp_path / "c.h5").exists()
+test_bad_input_is_refused = refusals(
+    "",
+    ("run cloth.usda -t more.h5", "/particle_q: the recording has 330 particles, the scene 329"),
+    ("run cloth.usda -t nan.h5", "/particle_q, frame 0, world 0, particle 0: the position is (nan, nan, nan)"),
+    ("run cloth.usda --soft-gap -1", "--soft-gap"),
+    ("run cloth.usda --self-contacts nan", "--self-contacts"),
+    ("run cloth.usda --self-contact-rings 2", "self_contact_rings applies to contacts of objects with themselves"),
+    ("inspect cloth.usda --why /World/cloth /World/ball",
+     "'/World/cloth' is no shape: it consists of particles (cloth)"),
+    needs="cloth",
+)  # fmt: skip
 
 
-def test_inspect_lists_the_objects_of_particles(collide):
-    shown = collide("inspect", str(CLOTH))
-    assert "289: cloth /World/cloth, 512 triangles" in shown.out
-    why = collide("inspect", str(CLOTH), "--why", "/World/cloth", "/World/ball")
-    assert why.code == 2
-    assert "'/World/cloth' is no shape: it consists of particles (cloth)" in why.err
-    objects = json.loads(collide("inspect", str(CLOTH), "--json").out)["deformables"]
+def test_inspect_lists_the_objects_of_particles(cloth, collide):
+    assert "289: cloth /World/cloth, 512 triangles" in collide.ok("inspect cloth.usda").out
+    objects = collide.result("inspect cloth.usda")["deformables"]
     assert [(each["path"], each["particles"]) for each in objects] == [("/World/cloth", 289), ("/World/drops", 40)]
 
 
-def test_a_converted_recording_keeps_the_positions_of_particles(tmp_path, collide):
-    source = tmp_path / "m.h5"
-    write_recording(source, 329)
-    run = collide("traj", "convert", str(source), "-o", str(tmp_path / "n.h5"), "--scene", str(CLOTH))
-    assert run.code == 0, run.err
-    with h5py.File(tmp_path / "n.h5") as file:
+def test_a_converted_recording_keeps_the_positions_of_particles(cloth, collide):
+    collide.ok("traj convert m.h5 -o n.h5 --scene cloth.usda")
+    with h5py.File("n.h5") as file:
         positions: Any = file["particle_q"]
         assert positions.shape == (2, 1, 329, 3)
-    assert collide("check", str(tmp_path / "n.h5")).code == 0
+    collide.ok("check n.h5")
 
 
-def test_recorded_particles_move_those_of_the_scene_and_can_be_ignored(tmp_path, collide):
-    write_recording(tmp_path / "m.h5", 329)
-    run = collide("run", str(CLOTH), "-t", str(tmp_path / "m.h5"), "-o", str(tmp_path / "c.h5"))
-    assert run.code == 0, run.err
-    with h5py.File(tmp_path / "c.h5") as file:
-        starts: Any = file["soft_contacts/cell_start"]
-        assert np.diff(starts[()]).tolist() == [329, 329]
-    run = collide("run", str(CLOTH), "-t", str(tmp_path / "m.h5"), "-o", str(tmp_path / "d.h5"), "--ignore-particles")
-    assert run.code == 0
-    assert "/particle_q is ignored" in run.err
-    with h5py.File(tmp_path / "d.h5") as file:
+def test_recorded_particles_move_those_of_the_scene_and_can_be_ignored(cloth, collide):
+    collide.ok("run cloth.usda -t m.h5 -o c.h5")
+    ignored = collide.ok("run cloth.usda -t m.h5 -o d.h5 --ignore-particles")
+    assert "/particle_q is ignored" in ignored.err
+    with ContactSet.open("c.h5") as contacts:
+        assert np.diff(contacts.groups["soft_contacts"].cell_start()).tolist() == [329, 329]
+        assert "ignore_particles" not in contacts.config
+    with h5py.File("d.h5") as file:
         assert "soft_contacts" not in file
         assert "particle_object" not in file["model"]  # pyright: ignore[reportOperatorIssue]
         assert json.loads(str(file.attrs["config"]))["ignore_particles"] is True
-    with h5py.File(tmp_path / "c.h5") as file:
-        assert "ignore_particles" not in json.loads(str(file.attrs["config"]))
 
 
 GRIPPER = Path(__file__).parents[2] / "samples" / "05_hydroelastic" / "gripper.usda"
 
 
-def test_the_forces_of_pads_ball_and_block(tmp_path):
-    output = tmp_path / "gripper.h5"
-    assert main(["run", str(GRIPPER), "--hydro-surface", "-o", str(output), "--device", "cpu", "-q"]) == 0
-    assert main(["check", str(output), "-q"]) == 0
-    with h5py.File(output) as found:
+def test_the_forces_of_pads_ball_and_block(collide):
+    collide.ok("run", GRIPPER, "--hydro-surface", "-o", "gripper.h5", "--device", "cpu")
+    collide.ok("check gripper.h5")
+    with h5py.File("gripper.h5") as found:
         names = [name.decode() for name in found["model/shape/path"][:]]
         start, patches = found["hydro_patches/cell_start"][:], found["hydro_patches"]
         assert start[1] == 0
@@ -206,11 +188,10 @@ SUNK = 0.002
 """How far the ring's lowest point is below the waves' height under its centre [m]."""
 
 
-def test_a_ring_rolls_over_waves(tmp_path):
-    output = tmp_path / "ring.h5"
-    assert main(["run", str(MESHES), "--gap", "0.005", "-o", str(output), "--device", "cpu", "-q"]) == 0
-    assert main(["check", str(output), "-q"]) == 0
-    with open_contacts(output) as contacts:
+def test_a_ring_rolls_over_waves(collide):
+    collide.ok("run", MESHES, "--gap", "0.005", "-o", "ring.h5", "--device", "cpu")
+    collide.ok("check ring.h5")
+    with ContactSet.open("ring.h5") as contacts:
         row = {path: k for k, path in enumerate(contacts.shapes.path)}
         frames, depths = [], []
         for frame in range(contacts.frame_count):
@@ -227,32 +208,17 @@ def test_a_ring_rolls_over_waves(tmp_path):
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 PILE = SAMPLES / "01_usd_pile" / "pile.usda"
-HUMANOID = [str(SAMPLES / "02_humanoid" / name) for name in ("humanoid.xml", "motion.h5")]
 
 
-def run(output: Path, *words: str) -> None:
-    assert main(["run", *words, "-o", str(output), "--device", "cpu", "-q"]) == 0
-
-
-@pytest.fixture(scope="module")
-def humanoid(tmp_path_factory) -> Path:
-    """whole.h5 of 60 frames, and a.h5 and b.h5 of its halves."""
-    folder = tmp_path_factory.mktemp("humanoid")
-    for name, frames in (("whole", ":60"), ("a", ":31"), ("b", "31:60")):
-        run(folder / f"{name}.h5", HUMANOID[0], "-t", HUMANOID[1], "--frames", frames)
-    return folder
-
-
-def test_a_layer_over_the_pile(tmp_path):
+def test_a_layer_over_the_pile(collide):
     """Composed, it has the scene's moving shapes and, at their time codes, every contact near the two that it names."""
-    run(tmp_path / "pile.h5", str(PILE), "--frames", "20:100:39")
-    words = ["--to", "usd", "-o", str(tmp_path / "over.usdc"), "--scene", str(PILE), "-q"]
-    assert main(["export", str(tmp_path / "pile.h5"), *words]) == 0
-    stage = Usd.Stage.Open(str(tmp_path / "over.usdc"))
+    collide.ok("run", PILE, "--frames", "20:100:39", "-o", "pile.h5", "--device", "cpu")
+    collide.ok("export pile.h5 --to usd -o over.usdc --scene", PILE)
+    stage = Usd.Stage.Open("over.usdc")
     assert not stage.GetCompositionErrors()
     points = UsdGeom.Points(stage.GetPrimAtPath("/collide_contacts/world_0/points"))
     paths = stage.GetPrimAtPath("/collide_contacts").GetAttribute("collide:shapes").Get()
-    with ContactSet.open(tmp_path / "pile.h5") as contacts:
+    with ContactSet.open("pile.h5") as contacts:
         counts = np.diff(contacts.cell_start()).tolist()
         codes = contacts.step.tolist()
     assert points.GetPointsAttr().GetTimeSamples() == codes == [20, 59, 98]
@@ -273,21 +239,3 @@ def test_a_layer_over_the_pile(tmp_path):
                 # Half of the gap, or of the depth, keeps the middle from the surface itself.
                 low, high = np.array(box.GetMin()) - 0.06, np.array(box.GetMax()) + 0.06
                 assert np.all((low <= place) & (place <= high)), (paths[row], code)
-
-
-def test_halves_of_the_humanoid_are_the_whole(humanoid):
-    parts = [str(humanoid / f"{name}.h5") for name in "ba"]
-    assert main(["merge", *parts, "-o", str(humanoid / "merged.h5"), "-q"]) == 0
-    assert main(["check", str(humanoid / "merged.h5"), "-q"]) == 0
-    with ContactSet.open(humanoid / "whole.h5") as one, ContactSet.open(humanoid / "merged.h5") as other:
-        assert one.content_sha256 == other.content_sha256
-        assert other.contact_count > 100
-
-
-@pytest.mark.parametrize("name", ["csv", "parquet", "npz", "newton", "genesis", "dart", "raisim", "mujoco"])
-def test_the_humanoid_in_every_format(humanoid, name):
-    ending = name if name in ("csv", "parquet") else "npz"
-    output = humanoid / f"{name}.{ending}"
-    scene = ["--scene", HUMANOID[0]] if name == "mujoco" else []
-    assert main(["export", str(humanoid / "whole.h5"), "--to", name, "-o", str(output), "-q", *scene]) == 0
-    assert output.stat().st_size > 10_000

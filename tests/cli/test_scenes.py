@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import pickle
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import h5py
 import numpy as np
@@ -11,13 +14,12 @@ import pytest
 import trimesh
 
 import collidecli
-from collidecli.cli import main as cli
 from collidecli.engine.geometry import signed_distance
-from tests.cli.conftest import SCENE
+from tests.cli.conftest import refusals
 from tests.cli.test_recordings import states, write_demos
 from tests.support.fields import RING
 from tests.support.solids import Mesh, box, joined, turned
-from tests.support.usd_scenes import BODY_APIS, mesh, sphere, write_usda
+from tests.support.usd_scenes import BODY_APIS, mesh, placed, sphere, write_usda
 
 ARM = """<robot name="arm"><link name="base"><collision><geometry><sphere radius="0.5"/></geometry></collision></link>
 <link name="tip"><collision><geometry><sphere radius="0.5"/></geometry></collision></link>
@@ -30,6 +32,28 @@ MESH_BOX = """<mujoco><asset><mesh name="m" file="/gone/m.obj"/></asset><worldbo
 <geom name="b" type="box" mesh="m"/></body></worldbody></mujoco>"""
 MESH = "v 0 0 0\nv 2 0 0\nv 0 4 0\nv 0 0 6\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 CPU = ("--device", "cpu")
+HINGE = """<robot name="arm"><link name="base"><collision><geometry><sphere radius="0.1"/></geometry></collision></link>
+<link name="hand"><collision><geometry><sphere radius="0.1"/></geometry></collision></link>
+<joint name="turn" type="revolute"><parent link="base"/><child link="hand"/><origin xyz="0 0 0.5"/><axis xyz="1 0 0"/>
+<limit lower="-1" upper="1"/></joint></robot>"""
+BALL = 'def Sphere "ball" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]) {\n}\n'
+ENVIRONMENTS = (
+    '#usda 1.0\n(metersPerUnit = 1\nupAxis = "Z")\ndef "World" { def "envs" {\n'
+    + "".join(f'def "env_{k}" {{ {BALL} }}\n' for k in range(3))
+    + "}\n}\n"
+)
+Y_UP = """#usda 1.0
+(
+ metersPerUnit = 0.01
+ upAxis = "Y"
+)
+def Sphere "ball" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]) {
+ double radius = 30
+ double3 xformOp:translate = (500, 29, 0)
+ uniform token[] xformOpOrder = ["xformOp:translate"]
+}
+"""
+WALK = "hinge.urdf -t walk.csv --fps 30 --quaternion-order xyzw --joint-names turn"
 
 
 @pytest.fixture
@@ -40,7 +64,7 @@ def arm(here):
 
 
 def test_a_urdf_runs(arm, collide):
-    assert collide("run", "arm.urdf", *CPU).code == 0
+    collide.ok("run arm.urdf", *CPU)
     with h5py.File("arm.contacts.h5") as file:
         assert list(file["model/shape/path"].asstr()) == ["base/collision#0", "tip/collision#0"]
         assert file["rigid_contacts/distance"][:].tolist() == pytest.approx([-0.1], abs=1e-6)
@@ -48,7 +72,7 @@ def test_a_urdf_runs(arm, collide):
 
 def test_disabled_pairs_are_an_option_of_the_run(arm, collide):
     for options in ((), ("--disabled-pairs", "arm.srdf")):
-        assert collide("run", "arm.urdf", *CPU, *options, "-o", f"{len(options)}.h5").code == 0
+        collide.ok("run arm.urdf", *CPU, *options, "-o", f"{len(options)}.h5")
     with h5py.File("0.h5") as every, h5py.File("2.h5") as fewer:
         assert (len(every["rigid_contacts/distance"]), len(fewer["rigid_contacts/distance"])) == (1, 0)
         assert every.attrs["scene_sha256"] != fewer.attrs["scene_sha256"]
@@ -67,9 +91,7 @@ LEGS = """<mujoco><worldbody>
 
 def allowed(collide, *options):
     """Pairs of names that may touch."""
-    answer = collide("inspect", *options, "--pairs", "--json")
-    assert answer.code == 0, answer.err
-    return {tuple(sorted(pair)) for pair in json.loads(answer.out)["pairs"]}
+    return {tuple(sorted(pair)) for pair in collide.result("inspect", *options, "--pairs")["pairs"]}
 
 
 def test_self_collisions_of_kinematic_trees(here, collide):
@@ -80,7 +102,7 @@ def test_self_collisions_of_kinematic_trees(here, collide):
     assert allowed(collide, "legs.xml", "--self-collisions", "on") == every
     assert allowed(collide, "legs.xml", "--self-collisions", "off") == every - own
     for pair in own:
-        answer = collide("inspect", "legs.xml", "--self-collisions", "off", "--why", *pair)
+        answer = collide("inspect legs.xml --self-collisions off --why", *pair)
         assert answer.out.strip().endswith("may not touch: self-collision of the articulation is off")
     (here / "forced.xml").write_text(LEGS.replace("FORCED", '<contact><pair geom1="arm" geom2="tip"/></contact>'))
     assert allowed(collide, "forced.xml", "--self-collisions", "off") == (every - own) | {("arm", "tip")}
@@ -89,7 +111,7 @@ def test_self_collisions_of_kinematic_trees(here, collide):
 def test_self_collisions_of_a_urdf_are_in_the_contact_set(arm, collide):
     for options in ((), ("--self-collisions", "off"), ("--self-collisions", "off", "--ground")):
         name = f"{len(options)}.h5"
-        assert collide("run", "arm.urdf", *CPU, *options, "-o", name).code == 0
+        collide.ok("run arm.urdf", *CPU, *options, "-o", name)
     found = {}
     for count in (0, 2, 3):
         with h5py.File(f"{count}.h5") as file:
@@ -97,34 +119,22 @@ def test_self_collisions_of_a_urdf_are_in_the_contact_set(arm, collide):
     assert found[0] == (1, None)
     assert found[2] == (0, "off")
     assert allowed(collide, "arm.urdf", "--self-collisions", "off", "--ground") == {("ground", "tip/collision#0")}
-    assert collide("run", "arm.urdf", "--self-collisions", "maybe").code == 2
     with pytest.raises(collidecli.InputError, match="self_collisions is 'maybe'"):
         collidecli.ModelBuilder().add_mjcf("arm.urdf", self_collisions="maybe")
 
 
 def test_what_is_left_out_is_told(here, collide):
     (here / "broken.xml").write_text(BROKEN)
-    answer = collide("inspect", "broken.xml")
-    assert answer.code == 0
+    answer = collide.ok("inspect broken.xml")
     assert "warning: removed, as it does not compile" in answer.err
-    assert collide("record", "broken.xml", "-o", "m.h5", "--frames", "2").code == 2
 
 
 def test_asset_map(here, collide):
     (here / "box.xml").write_text(MESH_BOX)
     (here / "m.obj").write_text(MESH)
-    answer = collide("inspect", "box.xml")
-    assert answer.code == 2
-    assert "geom 'b' collides, and its file '/gone/m.obj'" in answer.err
-    assert collide("inspect", "box.xml", "--asset-map", "/gone=.").code == 0
+    collide.ok("inspect box.xml --asset-map /gone=.")
     (here / "collide.toml").write_text('asset-map = "/gone=."\n')
-    assert collide("inspect", "box.xml").code == 0
-
-
-def test_a_geom_that_is_only_seen_is_told_from_one_that_is_not_there(here, collide):
-    (here / "seen.xml").write_text(BROKEN.replace('name="a" size', 'name="a" contype="0" conaffinity="0" size'))
-    assert "'a' is only visual" in collide("inspect", "seen.xml", "--why", "a", "b").err
-    assert "there is no shape or body 'c'" in collide("inspect", "seen.xml", "--why", "c", "b").err
+    collide.ok("inspect box.xml")
 
 
 def test_from_python(arm):
@@ -140,7 +150,7 @@ def test_from_python(arm):
     assert builder.finalize().shapes.path == ("b",)
 
 
-RUN = ("--device", "cpu", "--json", "--force", "-o", "out.h5")
+RUN = ("--device", "cpu", "--force", "-o", "out.h5")
 ROBOT = """<robot name="legs">
   <link name="pelvis"><collision><geometry><box size="0.2 0.2 0.2"/></geometry></collision></link>
   <link name="foot"><collision><geometry>{foot}</geometry></collision></link>
@@ -166,65 +176,79 @@ def robot(here):
 MOTION = ("-t", "motion.csv", "--fps", "50", "--quaternion-order", "xyzw", "--joint-names", "knee")
 
 
-def run(collide, *args):
-    answer = collide("run", *args, *RUN)
-    assert answer.code == 0, answer.err
-    return json.loads(answer.out), answer.err
+def run(collide, *words):
+    return collide.result("run", *words, *RUN)
 
 
 def test_a_floating_base_takes_the_root_motion_over_the_ground(robot, collide):
-    welded = collide("run", "legs.urdf", *MOTION, *RUN)
-    assert welded.code == 2
-    result, _ = run(collide, "legs.urdf", *MOTION, "--floating-base", "--ground", "--gap", "0.1")
+    collide.refused("run legs.urdf", *MOTION, *RUN)
+    result = run(collide, "legs.urdf", *MOTION, "--floating-base", "--ground", "--gap", "0.1")
     assert result["frames"] == FRAMES
     assert result["deepest"]["distance"] == pytest.approx(-0.02, abs=1e-6)
     with h5py.File("out.h5") as file:
         assert set(file["model/shape/path"].asstr()) >= {"ground", "foot/collision#0"}
         config = json.loads(file.attrs["config"])
         assert config["floating_base"] is config["ground"] is True
-    exported = collide("export", "out.h5", "--to", "usd", "-o", "out.usda", "--force")
-    assert exported.code == 0, exported.err
+    collide.ok("export out.h5 --to usd -o out.usda --force")
 
 
 def test_record_simulates_a_floating_base_on_the_ground(robot, collide):
     args = ("--frames", "400", "-o", "m.h5", "--force", "--json")
-    answer = collide("record", "legs.urdf", *args, "--floating-base", "--ground")
-    assert answer.code == 0, answer.err
-    result, _ = run(collide, "legs.urdf", "-t", "m.h5", "--floating-base", "--ground")
+    collide.ok("record legs.urdf", *args, "--floating-base", "--ground")
+    result = run(collide, "legs.urdf", "-t", "m.h5", "--floating-base", "--ground")
     assert result["contacts"] > 0
 
 
 def test_ground_of_usd_is_normal_to_the_up_axis(here, collide):
-    (here / "y.usda").write_text("""#usda 1.0
-(
- metersPerUnit = 0.01
- upAxis = "Y"
-)
-def Sphere "ball" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]) {
- double radius = 30
- double3 xformOp:translate = (500, 29, 0)
- uniform token[] xformOpOrder = ["xformOp:translate"]
-}
-""")
-    result, _ = run(collide, "y.usda", "--ground")
+    (here / "y.usda").write_text(Y_UP)
+    result = run(collide, "y.usda", "--ground")
     assert result["deepest"]["distance"] == pytest.approx(-0.01, abs=1e-6)
-    refused = collide("run", "y.usda", "--floating-base", *RUN)
-    assert refused.code == 2
-    assert "--floating-base is for URDF scenes" in refused.err
 
 
-def test_options_without_effect_are_refused(robot, collide):
-    refused = collide("run", "scene.xml", "--floating-base", *RUN)
-    assert refused.code == 2
-    assert "--floating-base is for URDF scenes" in refused.err
-    (robot / "ground.xml").write_text("<mujoco><worldbody><geom name='ground' size='1'/></worldbody></mujoco>")
-    refused = collide("run", "ground.xml", "--ground", *RUN)
-    assert refused.code == 2
-    assert "a geom 'ground' already" in refused.err
-    (robot / "fixed.urdf").write_text(ROBOT.format(foot=SPHERE).replace('"pelvis"', '"world"'))
-    refused = collide("run", "fixed.urdf", "--floating-base", *RUN)
-    assert refused.code == 2
-    assert "can move already" in refused.err
+@pytest.fixture
+def scenes(arm, walk, collide):
+    """Scenes that options have no effect on, or that lack what they refer to, and recordings that do not fit them."""
+    (arm / "y.usda").write_text(Y_UP)
+    (arm / "ground.xml").write_text("<mujoco><worldbody><geom name='ground' size='1'/></worldbody></mujoco>")
+    (arm / "fixed.urdf").write_text(ROBOT.format(foot=SPHERE).replace('"pelvis"', '"world"'))
+    (arm / "seen.xml").write_text(BROKEN.replace('name="a" size', 'name="a" contype="0" conaffinity="0" size'))
+    (arm / "box.xml").write_text(MESH_BOX)
+    (arm / "m.obj").write_text(MESH)
+    (arm / "broken.xml").write_text(BROKEN)
+    (arm / "a.usda").write_text('#usda 1.0\ndef "World" (references = @./no.usda@) {}')
+    (arm / "envs.usda").write_text(ENVIRONMENTS)
+    write_demos(arm / "demos.hdf5", {"demo_0": states(4, 0), "demo_1": states(4, 0)})
+    motion = {"root_pos": np.zeros((4, 3)), "root_quat_xyzw": np.zeros((4, 4)), "dof_pos": np.zeros((4, 1))}
+    np.savez("objects.npz", **motion, dof_names=np.array(["turn"], dtype=object))
+
+
+test_refused = refusals(
+    "",
+    ("run scene.xml --floating-base", "--floating-base is for URDF scenes"),
+    ("run y.usda --floating-base", "--floating-base is for URDF scenes"),
+    ("run ground.xml --ground", "a geom 'ground' already"),
+    ("run fixed.urdf --floating-base", "can move already"),
+    ("run arm.urdf --self-collisions maybe", "maybe"),
+    ("record broken.xml -o m.h5 --frames 2", "broken.xml"),
+    ("inspect box.xml", "geom 'b' collides, and its file '/gone/m.obj'"),
+    ("inspect seen.xml --why a b", "'a' is only visual"),
+    ("inspect seen.xml --why c b", "there is no shape or body 'c'"),
+    (f"run {WALK}", "--floating-base"),
+    ("inspect hinge.urdf --why hand ground", "--ground"),
+    ("run hinge.urdf --joint-names turn", "give a recording with -t"),
+    ("run scene.xml -t objects.npz", "np.array(names, dtype=str)"),
+    ("run envs.usda -t demos.hdf5",
+     ("there are 2 worlds of the recording, and the scene has 3 worlds of its own", "--demos")),
+    ("run a.usda", "replace the path, as written, with --asset-map"),
+    ("record scene.xml", "'--frames'"),
+    ("record scene.xml --frames 0", "'--frames'"),
+    ("record scene.xml --frames 3 --seed -1", "'--seed'"),
+    ("record scene.xml --frames 3 --control nowhere.npy", "nowhere.npy"),
+    ("record scene.xml --frames 3 --keyframe stand", "stand"),
+    ("record scene.xml --frames 3 -o scene.xml --force", "scene.xml", 3),
+    ("record scene.xml --frames 3 -o motion.h5", "motion.h5", 3),
+    needs="scenes",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("variable", ["ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "beside"])
@@ -235,16 +259,15 @@ def test_package_paths_are_found(robot, collide, monkeypatch, variable):
     scene = robot / "robots" / "urdf" / "legs.urdf"
     scene.parent.mkdir(parents=True)
     scene.write_text(ROBOT.format(foot=mesh))
-    refused = collide("run", str(scene), *MOTION, "--floating-base", *RUN)
-    assert refused.code == 2
-    assert "package://legs_description=FOLDER or ROS_PACKAGE_PATH" in refused.err
+    told = "package://legs_description=FOLDER or ROS_PACKAGE_PATH"
+    collide.refused("run", scene, *MOTION, "--floating-base", *RUN, told=told)
     root = {"ROS_PACKAGE_PATH": "ros", "AMENT_PREFIX_PATH": "install/share", "beside": "robots"}[variable]
     meshes = robot / root / "legs_description" / "meshes"
     meshes.mkdir(parents=True)
     trimesh.creation.box((0.2, 0.2, 0.2)).export(meshes / "foot.stl")
     if variable != "beside":
         monkeypatch.setenv(variable, f"{robot / 'nothing'}:{robot / root.removesuffix('/share')}")
-    result, _ = run(collide, str(scene), *MOTION, "--floating-base", "--ground")
+    result = run(collide, str(scene), *MOTION, "--floating-base", "--ground")
     assert result["deepest"]["distance"] == pytest.approx(-0.02, abs=1e-6)
 
 
@@ -253,110 +276,74 @@ def test_motions_of_amass_and_gmr_are_named_with_their_conversion(robot, collide
     objects = np.array([{}], dtype=object)
     np.savez("stageii.npz", poses=np.zeros((3, 165)), trans=np.zeros((3, 3)), labels=objects)
     gmr = {"fps": 30, "root_pos": np.zeros((3, 3)), "root_rot": np.zeros((3, 4)), "dof_pos": np.zeros((3, 1))}
-    with open("gmr.pkl", "wb") as file:
-        pickle.dump(gmr, file)
-    with open("other.pkl", "wb") as file:
-        pickle.dump({"a": 1}, file)
-    words = {
+    for name, held in (("gmr", gmr), ("other", {"a": 1})):
+        (robot / f"{name}.pkl").write_bytes(pickle.dumps(held))
+    for name, told in {
         "amass.npz": ("a motion of AMASS", "retarget it to the robot"),
         "stageii.npz": ("a motion of AMASS", "retarget it to the robot"),
         "gmr.pkl": ("a motion of GMR", "root_quat_xyzw=d['root_rot']"),
         "other.pkl": ("this is a pickle, which is not read", "numpy.savez"),
-    }
-    for name, expected in words.items():
-        refused = collide("run", "legs.urdf", "-t", name, "--floating-base", *RUN)
-        assert refused.code == 2, name
-        assert all(text in refused.err for text in expected), refused.err
+    }.items():
+        collide.refused("run legs.urdf --floating-base -t", name, told=told)
     root = np.tile([0.0, 0.0, 0.0, 1.0], (3, 1))
     np.savez("gmr.npz", root_pos=gmr["root_pos"], root_quat_xyzw=root, dof_pos=gmr["dof_pos"], fps=30)
-    result, _ = run(collide, "legs.urdf", "-t", "gmr.npz", "--floating-base", "--joint-names", "knee")
-    assert result["frames"] == 3
+    assert run(collide, *["legs.urdf", "-t", "gmr.npz", "--floating-base", "--joint-names", "knee"])["frames"] == 3
 
 
 CLEAN = box(1.0, 1.0, 1.0)
 NOISE = np.random.default_rng(0).uniform(-1e-6, 1e-6, (36, 3))
 """USD has points in float32, for which 1e-9 m is nothing here."""
+
+
+def with_faces(more: Any) -> np.ndarray:
+    """The triangles of CLEAN and some more."""
+    return np.concatenate([CLEAN[1], more])
+
+
+SPIKE = np.concatenate([CLEAN[0], [[1.5, 1.5, 0.0]]])
 DIRTY = {
-    "duplicate": (
-        (CLEAN[0], np.concatenate([CLEAN[1], CLEAN[1][:1]])),
-        "1 duplicate triangle is left out",
-        "1 duplicates",
-    ),
+    "duplicate": ((CLEAN[0], with_faces(CLEAN[1][:1])), "1 duplicate triangle is left out", "1 duplicates"),
     "opposite": (
-        (CLEAN[0], np.concatenate([CLEAN[1], CLEAN[1][:1, ::-1]])),
-        "1 triangle that faces away from an equal one is left out",
+        (CLEAN[0], with_faces(CLEAN[1][:1, ::-1])), "1 triangle that faces away from an equal one is left out",
         "1 opposite",
     ),
-    "fin": (
-        (np.concatenate([CLEAN[0], [[1.5, 1.5, 0.0]]]), np.concatenate([CLEAN[1], [[6, 7, 8]]])),
-        "1 triangle of a fin is left out",
-        "1 fins",
-    ),
+    "fin": ((SPIKE, with_faces([[6, 7, 8]])), "1 triangle of a fin is left out", "1 fins"),
     "soup": (
         (CLEAN[0][CLEAN[1]].reshape(-1, 3) + NOISE, np.arange(36).reshape(12, 3)),
-        "border vertices are welded to others",
-        "welded",
+        "border vertices are welded to others", "welded",
     ),
     "over": (
         (CLEAN[0], np.concatenate([CLEAN[1][1:], CLEAN[1][:1, ::-1]])),
-        "1 triangle is turned over to face as those beside",
-        "1 turned",
+        "1 triangle is turned over to face as those beside", "1 turned",
     ),
     "inside_out": (turned(CLEAN), "1 inside-out body is turned over", "1 inside out"),
     "overlapping": (
-        joined(CLEAN, box(0.5, 0.35, 0.35, (1.0, 0.85, 0.85))),
-        "2 overlapping bodies are united",
-        "2 united",
+        joined(CLEAN, box(0.5, 0.35, 0.35, (1.0, 0.85, 0.85))), "2 overlapping bodies are united", "2 united"
     ),
-    "flat": (
-        (CLEAN[0], np.concatenate([CLEAN[1], [[0, 0, 1]]])),
-        "1 triangle without area is left out",
-        "1 degenerate",
-    ),
-}
+    "flat": ((CLEAN[0], with_faces([[0, 0, 1]])), "1 triangle without area is left out", "1 degenerate"),
+}  # fmt: skip
 
 
-def scene(name: str, mesh: Mesh, approximation: str = "none") -> str:
-    points = ", ".join(f"({x!r}, {y!r}, {z!r})" for x, y, z in mesh[0].tolist())
-    indices = ", ".join(str(k) for k in np.asarray(mesh[1]).reshape(-1).tolist())
-    return f"""#usda 1.0
-(
-    metersPerUnit = 1
-    upAxis = "Z"
-)
-
-def Mesh "{name}" (prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsMeshCollisionAPI"])
-{{
-    uniform token physics:approximation = "{approximation}"
-    point3f[] points = [{points}]
-    int[] faceVertexCounts = [{", ".join("3" for _ in mesh[1])}]
-    int[] faceVertexIndices = [{indices}]
-}}
-
-def Sphere "ball" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"])
-{{
-    double radius = 0.02
-    double3 xformOp:translate = (0.05, 0, 0)
-    uniform token[] xformOpOrder = ["xformOp:translate"]
-}}
-"""
+def write_part(folder: Path, name: str, part: Mesh, approximation: str = "none", file: str = "dirty.usda") -> None:
+    """A scene of this mesh and a ball."""
+    ball = sphere("ball", f"double radius = 0.02\n{placed((0.05, 0, 0))}")
+    write_usda(folder, mesh(name, *part, approximation) + ball, name=file)
 
 
 @pytest.mark.parametrize("name", DIRTY)
 def test_what_is_repaired_is_told_and_strict_meshes_refuse_it(here, collide, name):
-    mesh, told, counted = DIRTY[name]
-    (here / "dirty.usda").write_text(scene(name, mesh))
-    table = collide("inspect", "dirty.usda")
-    assert table.code == 0
+    part, told, counted = DIRTY[name]
+    write_part(here, name, part)
+    table = collide.ok("inspect dirty.usda")
     assert f"</{name}>" in table.err
     assert told in table.err
     assert counted in table.out
     assert "closed" in table.out
-    result = json.loads(collide("inspect", "dirty.usda", "--json", "-q").out)
+    result = collide.result("inspect dirty.usda -q")
     assert result["shapes"][0]["closed"]
     assert sum(result["shapes"][0]["repairs"].values()) > 0
     assert any(told in warning for warning in result["warnings"])
-    refused = collide("inspect", "dirty.usda", "--strict-meshes")
+    refused = collide("inspect dirty.usda --strict-meshes")
     assert refused.code == 2
     assert f"</{name}>" in refused.err
     assert f"the mesh needs repairs: {told}" in refused.err or (name == "soup" and told in refused.err)
@@ -364,154 +351,79 @@ def test_what_is_repaired_is_told_and_strict_meshes_refuse_it(here, collide, nam
 
 
 def test_run_warns_or_refuses_and_keeps_no_trace_of_the_option(here, collide):
-    mesh, told, _ = DIRTY["overlapping"]
-    (here / "dirty.usda").write_text(scene("part", mesh))
+    part, told, _ = DIRTY["overlapping"]
+    write_part(here, "part", part)
     run = ("run", "dirty.usda", "--device", "cpu", "-o", "out.h5")
-    refused = collide(*run, "--strict-meshes")
-    assert refused.code == 2
-    assert "</part>" in refused.err
-    assert not (here / "out.h5").exists()
-    done = collide(*run)
-    assert done.code == 0
+    collide.refused(*run, "--strict-meshes", told="</part>")
+    done = collide.ok(*run)
     assert told in done.err
-    result = json.loads(collide("inspect", "out.h5", "--json").out)
+    result = collide.result("inspect out.h5")
     assert result["deepest"]["distance"] == pytest.approx(-0.97, abs=1e-6)
-    (here / "clean.usda").write_text(scene("part", CLEAN))
+    write_part(here, "part", CLEAN, file="clean.usda")
     run = ("run", "clean.usda", "--device", "cpu", "-o")
     clean = [collide(*run, "0.h5"), collide(*run, "1.h5", "--strict-meshes")]
     assert [each.code for each in clean] == [0, 0]
-    hashes = [json.loads(collide("inspect", f"{k}.h5", "--json").out) for k in range(2)]
+    hashes = [collide.result("inspect", f"{k}.h5") for k in range(2)]
     assert hashes[0]["content_sha256"] == hashes[1]["content_sha256"]
     assert "strict_meshes" not in hashes[1]["config"]
 
 
 def test_convex_parts_and_hulls(here, collide):
     """Parts are made of the triangles, and are refused too; a hull is of points alone."""
-    mesh, told, _ = DIRTY["duplicate"]
+    part, told, _ = DIRTY["duplicate"]
     for approximation, code in (("convexDecomposition", 2), ("convexHull", 0)):
-        (here / "dirty.usda").write_text(scene("part", mesh, approximation))
-        answer = collide("inspect", "dirty.usda", "--strict-meshes")
+        write_part(here, "part", part, approximation)
+        answer = collide("inspect dirty.usda --strict-meshes")
         assert answer.code == code
         assert (told in answer.err) == (code == 2)
 
 
 @pytest.mark.parametrize("verb", ["profile", "traj convert"])
 def test_other_verbs_refuse_too(here, collide, verb):
-    (here / "dirty.usda").write_text(scene("part", DIRTY["duplicate"][0]))
+    write_part(here, "part", DIRTY["duplicate"][0])
     words = {
         "profile": ["profile", "dirty.usda", "--device", "cpu"],
         "traj convert": ["traj", "convert", "motion.h5", "--scene", "dirty.usda"],
     }
-    answer = collide(*words[verb], "--strict-meshes")
-    assert answer.code == 2
-    assert "the mesh needs repairs" in answer.err
-
-
-HINGE = """<robot name="arm"><link name="base"><collision><geometry><sphere radius="0.1"/></geometry></collision></link>
-<link name="hand"><collision><geometry><sphere radius="0.1"/></geometry></collision></link>
-<joint name="turn" type="revolute"><parent link="base"/><child link="hand"/><origin xyz="0 0 0.5"/><axis xyz="1 0 0"/>
-<limit lower="-1" upper="1"/></joint></robot>"""
-BALL = 'def Sphere "ball" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]) {\n}\n'
-ENVIRONMENTS = (
-    '#usda 1.0\n(metersPerUnit = 1\nupAxis = "Z")\ndef "World" { def "envs" {\n'
-    + "".join(f'def "env_{k}" {{ {BALL} }}\n' for k in range(3))
-    + "}\n}\n"
-)
-
-
-def refused(collide, *args: str) -> str:
-    answer = collide(*args)
-    assert answer.code == 2, answer.out
-    return answer.err
+    collide.refused(*words[verb], "--strict-meshes", told="the mesh needs repairs")
 
 
 @pytest.fixture
-def walk(here):
+def walk(here) -> None:
     """Root poses and a joint of an arm that moves along x."""
-    (here / "arm.urdf").write_text(HINGE)
+    (here / "hinge.urdf").write_text(HINGE)
     rows = np.zeros((4, 8))
     rows[:, 0], rows[:, 6] = 0.1 * np.arange(4), 1.0
     np.savetxt("walk.csv", rows, delimiter=",")
-    return ("arm.urdf", "-t", "walk.csv", "--fps", "30", "--quaternion-order", "xyzw", "--joint-names", "turn")
 
 
-def test_the_moved_root_of_a_urdf_needs_a_floating_base(walk, collide):
-    assert "--floating-base" in refused(collide, "run", *walk)
-    assert collide("run", *walk, "--floating-base", "--device", "cpu").code == 0
-
-
-def test_the_ground_is_an_option(walk, collide):
-    assert "--ground" in refused(collide, "inspect", "arm.urdf", "--why", "hand", "ground")
-    assert collide("inspect", "arm.urdf", "--ground", "--why", "hand", "ground").code == 0
-
-
-def test_options_of_recordings_need_a_recording(walk, collide):
-    assert "give a recording with -t" in refused(collide, "run", "arm.urdf", "--joint-names", "turn")
-
-
-def test_names_that_are_objects(here, collide):
-    (here / "scene.xml").write_text(SCENE)
-    names = np.array(["turn"], dtype=object)
-    np.savez(
-        "m.npz", root_pos=np.zeros((4, 3)), root_quat_xyzw=np.zeros((4, 4)), dof_pos=np.zeros((4, 1)), dof_names=names
-    )
-    assert "np.array(names, dtype=str)" in refused(collide, "run", "scene.xml", "-t", "m.npz")
-
-
-def test_worlds_of_a_recording_and_environments(here, collide):
-    (here / "envs.usda").write_text(ENVIRONMENTS)
-    write_demos(here / "demos.hdf5", {"demo_0": states(4, 0), "demo_1": states(4, 0)})
-    message = refused(collide, "run", "envs.usda", "-t", "demos.hdf5")
-    assert "there are 2 worlds of the recording, and the scene has 3 worlds of its own" in message
-    assert "--demos" in message
-    assert "--demos" not in refused(collide, "run", "envs.usda", "--worlds", "2")
-
-
-def test_missing_references_are_replaced_as_written(here, collide):
-    (here / "a.usda").write_text('#usda 1.0\ndef "World" (references = @./no.usda@) {}')
-    assert "replace the path, as written, with --asset-map" in refused(collide, "run", "a.usda")
+def test_a_moved_root_and_the_ground_are_options(scenes, collide):
+    collide.ok(f"run {WALK} --floating-base --device cpu")
+    collide.ok("inspect hinge.urdf --ground --why hand ground")
+    assert "--demos" not in collide.refused("run envs.usda --worlds 2")
 
 
 def test_the_span_of_demonstrations_is_that_of_the_longest(here, collide):
     write_demos(here / "demos.hdf5", {"demo_0": states(4, 0), "demo_1": states(7, 0)})
-    assert "7, from 0 s to 0.6 s" in collide("inspect", "demos.hdf5").out
+    assert "7, from 0 s to 0.6 s" in collide("inspect demos.hdf5").out
 
 
 def test_recorded_motion_runs(here, collide):
-    answer = collide("record", "scene.xml", "-o", "out.h5", "--frames", "6", "--every", "2", "--worlds", "2", "--json")
-    result = json.loads(answer.out)
-    assert (answer.code, result["schema"]) == (0, "collide.record/1")
+    result = collide.result("record scene.xml -o out.h5 --frames 6 --every 2 --worlds 2")
+    assert result["schema"] == "collide.record/1"
     assert (result["frames"], result["worlds"], result["bodies"]) == (6, 2, 2)
     # five times two steps of MuJoCo's default 2 ms
     assert result["duration"] == pytest.approx(0.02)
-    assert collide("check", "out.h5").code == 0
+    collide.ok("check out.h5")
     # Without --worlds, as many as were recorded.
-    run = json.loads(collide("run", "scene.xml", "-t", "out.h5", "--json", "--device", "cpu").out)
-    assert (run["frames"], run["worlds"]) == (6, 2)
+    computed = collide.result("run scene.xml -t out.h5 --device cpu")
+    assert (computed["frames"], computed["worlds"]) == (6, 2)
 
 
 def test_the_same_arguments_record_the_same(here, collide):
     for name in ("a.h5", "b.h5"):
-        assert collide("record", "scene.xml", "--frames", "5", "--noise", "0.01", "--seed", "3", "-o", name).code == 0
+        collide.ok("record scene.xml --frames 5 --noise 0.01 --seed 3 -o", name)
     assert (here / "a.h5").read_bytes() == (here / "b.h5").read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("options", "code", "words"),
-    [
-        ((), 2, "'--frames'"),
-        (("--frames", "0"), 2, "'--frames'"),
-        (("--frames", "3", "--seed", "-1"), 2, "'--seed'"),
-        (("--frames", "3", "--control", "nowhere.npy"), 2, "nowhere.npy"),
-        (("--frames", "3", "--keyframe", "stand"), 2, "stand"),
-        (("--frames", "3", "-o", "scene.xml", "--force"), 3, "scene.xml"),
-        (("--frames", "3", "-o", "motion.h5"), 3, "motion.h5"),
-    ],
-)
-def test_refusals(here, collide, options, code, words):
-    answer = collide("record", "scene.xml", *options)
-    assert (answer.code, answer.out) == (code, "")
-    assert words in answer.err
 
 
 WEDGE = """o wedge
@@ -535,47 +447,37 @@ WRIST = """<robot name="arm"><link name="base"/>
 @pytest.mark.parametrize("verb", [("record", "arm.urdf", "--frames", "2", "-o", "arm.h5"), ("inspect", "arm.urdf")])
 def test_meshes_of_a_package_are_where_the_asset_map_says(here, collide, verb):
     (here / "arm.urdf").write_text(WRIST)
-    answer = collide(*verb)
-    assert (answer.code, answer.out) == (2, "")
-    assert "--asset-map package://arm=FOLDER" in answer.err
+    collide.refused(*verb, told="--asset-map package://arm=FOLDER")
     (here / "robots" / "meshes").mkdir(parents=True)
     (here / "robots" / "meshes" / "wedge.obj").write_text(WEDGE)
-    answer = collide(*verb, "--asset-map", f"package://arm={here / 'robots'}")
-    assert answer.code == 0, answer.err
+    collide.ok(*verb, "--asset-map", f"package://arm={here / 'robots'}")
 
 
-def test_the_second_run_finds_the_field(tmp_path, capsys, monkeypatch):
-    ring = mesh("ring", *RING, "sdf", "uniform int physxSDFMeshCollision:sdfResolution = 40", BODY_APIS)
-    place = 'double3 xformOp:translate = (1, 0, 0)\nuniform token[] xformOpOrder = ["xformOp:translate"]'
-    scene = str(write_usda(tmp_path, ring + sphere("ball", f"double radius = 0.1\n{place}")))
-    cache = ["--cache-dir", str(tmp_path / "cache")]
-    built = []
-    build = signed_distance.build_sdf
-    monkeypatch.setattr(signed_distance, "build_sdf", lambda *words: built.append(words) or build(*words))
-    hashes, load, result = [], [], {}
-    for name in ("a.h5", "b.h5"):
-        words = ["run", scene, "-o", str(tmp_path / name), "--device", "cpu", "--json", *cache]
-        assert cli.main(words) == 0
-        result = json.loads(capsys.readouterr().out)
-        hashes.append(result["content_sha256"])
-        load += [stage["calls"] for stage in result["stages"] if stage["stage"] == "load"]
-    assert len(built) == 1
-    assert hashes[0] == hashes[1]
-    assert load == [2, 2]  # the scene, and its fields
-    assert cli.main(["cache", "--json", *cache]) == 0
-    assert len(json.loads(capsys.readouterr().out)["entries"]) == 1
-    deepest = result["deepest"]["distance"]
+RADIUS = "double radius = 0.1"
+
+
+def ring(resolution: int) -> str:
+    """A mesh with a signed distance field."""
+    return mesh("ring", *RING, "sdf", f"uniform int physxSDFMeshCollision:sdfResolution = {resolution}", BODY_APIS)
+
+
+def test_the_second_run_finds_the_field(tmp_path, collide, monkeypatch):
+    write_usda(tmp_path, ring(40) + sphere("ball", f"{RADIUS}\n{placed((1, 0, 0))}"))
+    build = Mock(side_effect=signed_distance.build_sdf)
+    monkeypatch.setattr(signed_distance, "build_sdf", build)
+    one, other = (collide.result(f"run s.usda -o {name}.h5 --device cpu --cache-dir cache") for name in "ab")
+    assert build.call_count == 1
+    assert one["content_sha256"] == other["content_sha256"]
+    for result in (one, other):  # the scene, and its fields
+        assert [stage["calls"] for stage in result["stages"] if stage["stage"] == "load"] == [2]
+    assert len(collide.result("cache --cache-dir cache")["entries"]) == 1
     # The ball is on the middle line of the tube, 0.35 thick: a polygon of ten sides, so cos(18 deg) of it at least.
     voxel = 2.7 / 40
-    assert -0.45 - voxel <= deepest <= -0.35 * np.cos(np.pi / 10.0) - 0.1 + voxel
+    assert -0.45 - voxel <= other["deepest"]["distance"] <= -0.35 * np.cos(np.pi / 10.0) - 0.1 + voxel
 
 
-@pytest.mark.parametrize("verb", [["run", "-o", "o.h5"], ["profile"]])
-def test_too_many_voxels_name_the_file_and_the_prim(tmp_path, capsys, monkeypatch, verb):
-    monkeypatch.chdir(tmp_path)
-    ring = mesh("ring", *RING, "sdf", "uniform int physxSDFMeshCollision:sdfResolution = 8192", BODY_APIS)
-    scene = write_usda(tmp_path, ring + sphere("ball", "double radius = 0.1"))
-    assert cli.main([*verb, scene.name, "--device", "cpu", "--cache-limit", "0"]) == 2
-    message = capsys.readouterr().err
-    assert message.startswith(f"error: {scene.name}: shape '/ring': the signed distance field would have ")
-    assert "larger than" in message
+@pytest.mark.parametrize("verb", ["run -o o.h5", "profile"])
+def test_too_many_voxels_name_the_file_and_the_prim(tmp_path, collide, verb):
+    write_usda(tmp_path, ring(8192) + sphere("ball", RADIUS))
+    told = "error: s.usda: shape '/ring': the signed distance field would have ", "larger than"
+    collide.refused(verb, "s.usda", "--device", "cpu", "--cache-limit", "0", told=told)

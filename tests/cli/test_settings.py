@@ -10,45 +10,39 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collidecli.cli import main as cli
 from collidecli.cli.options import MemorySize
 from collidecli.storage.field_cache import FieldCache
+from tests.cli.conftest import RUN, refusals
 
-PLAIN = ("run", "scene.xml", "-t", "motion.h5", "--force", "--device", "cpu")
-RUN = (*PLAIN, "--json")
-
-
-def broad_phase(answer) -> str:
-    assert answer.code == 0, answer.err
-    return json.loads(answer.out)["broad_phase"]
+PLAIN = (*RUN, "--force")
 
 
 def test_flag_before_variable_before_file_before_default(here, collide, monkeypatch):
-    assert broad_phase(collide(*RUN)) == "explicit"
+    assert collide.result(*PLAIN)["broad_phase"] == "explicit"
     (here / "collide.toml").write_text('broad-phase = "nxn"\n')
-    assert broad_phase(collide(*RUN)) == "nxn"
+    assert collide.result(*PLAIN)["broad_phase"] == "nxn"
     monkeypatch.setenv("COLLIDE_BROAD_PHASE", "sap")
-    assert broad_phase(collide(*RUN)) == "sap"
-    assert broad_phase(collide(*RUN, "--broad-phase", "explicit")) == "explicit"
+    assert collide.result(*PLAIN)["broad_phase"] == "sap"
+    assert collide.result(*PLAIN, "--broad-phase", "explicit")["broad_phase"] == "explicit"
 
 
 def test_a_verbs_own_table_comes_before_the_rest_of_the_file(here, collide):
     (here / "collide.toml").write_text('broad_phase = "nxn"\n[run]\nbroad_phase = "sap"\n[inspect]\nall = true\n')
-    assert broad_phase(collide(*RUN)) == "sap"
+    assert collide.result(*PLAIN)["broad_phase"] == "sap"
 
 
 def test_config_names_another_file(here, collide):
     (here / "collide.toml").write_text('broad-phase = "nxn"\n')
     (here / "ci.toml").write_text('broad-phase = "sap"\n')
-    assert broad_phase(collide(*RUN, "--config", "ci.toml")) == "sap"
+    assert collide.result(*PLAIN, "--config", "ci.toml")["broad_phase"] == "sap"
 
 
 def test_every_kind_of_value(here, collide):
     text = 'gap = 0.025\nthreads = 2\nforce = true\nmemory-limit = "1GiB"\ntrajectory = "motion.h5"\njson = true\n'
     (here / "collide.toml").write_text(text)
-    result = json.loads(collide("run", "scene.xml").out)
+    result = json.loads(collide("run scene.xml").out)
     assert result["contacts"] == 14
-    assert collide("run", "scene.xml").code == 0
+    collide.ok("run scene.xml")
 
 
 @pytest.mark.parametrize(
@@ -70,28 +64,15 @@ def test_every_kind_of_value(here, collide):
 )
 def test_a_faulty_file_is_refused_by_name(here, collide, text, words):
     (here / "collide.toml").write_text(text)
-    answer = collide(*PLAIN)
-    assert (answer.code, answer.out) == (2, "")
-    for word in words:
-        assert word in answer.err
-
-
-def test_a_faulty_variable_is_refused_and_an_unknown_one_is_noticed(here, collide, monkeypatch):
-    monkeypatch.setenv("COLLIDE_THREADS", "few")
-    answer = collide(*RUN)
-    assert answer.code == 2
-    assert "the value is from COLLIDE_THREADS" in answer.err
-    monkeypatch.delenv("COLLIDE_THREADS")
-    monkeypatch.setenv("COLLIDE_BROADPHASE", "sap")
-    assert "COLLIDE_BROAD_PHASE" in collide(*RUN).err
+    collide.refused(*PLAIN, told=words)
 
 
 def test_another_verbs_options_have_variables_of_their_own(here, collide, monkeypatch):
     monkeypatch.setenv("COLLIDE_RECORD_FRAMES", "3")
     monkeypatch.setenv("COLLIDE_OUTPUT", "elsewhere.h5")
-    assert collide("record", "scene.xml").code == 0
+    collide.ok("record scene.xml")
     assert (here / "scene.motion.h5").exists()
-    assert broad_phase(collide(*RUN)) == "explicit"
+    assert collide.result(*PLAIN)["broad_phase"] == "explicit"
     assert (here / "elsewhere.h5").exists()
 
 
@@ -112,11 +93,12 @@ def test_memory_sizes(text, size):
 
 
 @pytest.mark.parametrize("name", ["COLLIDE_THREADS", "COLLIDE_RUN_THREADS"])
-def test_the_variable_of_a_bad_value_is_named(here, collide, monkeypatch, name):
+def test_the_variable_of_a_bad_value_is_named_and_an_unknown_one_is_noticed(here, collide, monkeypatch, name):
     monkeypatch.setenv(name, "many")
-    answer = collide(*PLAIN)
-    assert answer.code == 2
-    assert f"\n  the value is from {name}; collide run --help" in answer.err
+    collide.refused(*PLAIN, told=f"\n  the value is from {name}; collide run --help")
+    monkeypatch.delenv(name)
+    monkeypatch.setenv("COLLIDE_BROADPHASE", "sap")
+    assert "COLLIDE_BROAD_PHASE" in collide(*PLAIN).err
 
 
 @pytest.mark.parametrize(
@@ -130,70 +112,49 @@ def test_the_variable_of_a_bad_value_is_named(here, collide, monkeypatch, name):
 def test_the_source_of_a_refused_value_is_named(here, collide, monkeypatch, text, words, where):
     """A value of the right type that no run can have is refused after the options are read."""
     (here / "collide.toml").write_text(text)
-    answer = collide("run", "scene.xml", "-o", "out.h5", *words)
-    assert (answer.code, where in answer.err) == (2, True), answer.err
+    collide.refused("run scene.xml -o out.h5", *words, told=where)
     monkeypatch.setenv("COLLIDE_GAP", "3e18")
     (here / "collide.toml").unlink()
     if not words:
-        assert "COLLIDE_GAP, options: gap is 3e+18" in collide("run", "scene.xml", "-o", "out.h5").err
+        assert "COLLIDE_GAP, options: gap is 3e+18" in collide("run scene.xml -o out.h5").err
 
 
 @pytest.fixture
-def filled(tmp_path, monkeypatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    cache = FieldCache(str(tmp_path / "here"))
+def filled(tmp_path, collide) -> Path:
+    """The folder `fields` in the current one, a cache with two entries."""
+    cache = FieldCache(str(tmp_path / "fields"))
     for key in ("aa", "bb"):
         cache.save(key, {"values": np.arange(300.0)})
-    return tmp_path / "here"
+    return tmp_path / "fields"
 
 
-def result(capsys, *words: str) -> dict:
-    assert cli.main(["cache", *words, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def test_show_and_clear(filled, capsys):
-    shown = result(capsys, "--cache-dir", str(filled))
+def test_show_and_clear(filled, collide):
+    shown = collide.result("cache --cache-dir fields")
     assert shown["schema"] == "collide.cache/1"
     assert sorted(entry["key"] for entry in shown["entries"]) == ["aa", "bb"]
     assert shown["bytes"] == sum(path.stat().st_size for path in filled.rglob("*.sdf")) > 4800
     assert shown["limit"] == 1 << 30
-    assert len(result(capsys, "clear", "--cache-dir", str(filled))["removed"]) == 2
-    assert result(capsys, "--cache-dir", str(filled))["entries"] == []
-
-
-def test_in_words(filled, capsys):
-    assert cli.main(["cache", "--cache-dir", str(filled)]) == 0
-    out = capsys.readouterr().out
-    assert "2 signed distance fields" in out
-    assert "of 1 GiB" in out
-    assert cli.main(["cache", "clear", "--cache-dir", str(filled)]) == 0
-    assert "2 signed distance fields removed" in capsys.readouterr().out
-
-
-def test_hulls_are_counted(filled, capsys):
     FieldCache(str(filled)).save("hull-cc", {"values": np.arange(3.0)})
-    assert cli.main(["cache", "--cache-dir", str(filled)]) == 0
-    out = capsys.readouterr().out
-    assert "2 signed distance fields, 1 convex hull," in out
-    assert "convex hull" in out
+    words = collide.ok("cache --cache-dir fields").out
+    assert "2 signed distance fields, 1 convex hull," in words
+    assert "of 1 GiB" in words
+    assert len(collide.result("cache clear --cache-dir fields")["removed"]) == 3
+    assert collide.result("cache --cache-dir fields")["entries"] == []
+    FieldCache(str(filled)).save("aa", {"values": np.arange(3.0)})
+    assert "1 signed distance field removed" in collide.ok("cache clear --cache-dir fields").out
 
 
-def test_variable_and_file_say_where(filled, capsys, monkeypatch):
-    monkeypatch.setenv("COLLIDE_CACHE_DIR", str(filled))
-    assert len(result(capsys)["entries"]) == 2
+def test_variable_and_file_say_where(filled, collide, monkeypatch):
+    monkeypatch.setenv("COLLIDE_CACHE_DIR", "fields")
+    assert len(collide.result("cache")["entries"]) == 2
     monkeypatch.delenv("COLLIDE_CACHE_DIR")
-    Path("collide.toml").write_text('cache-dir = "here"\ncache-limit = "2MiB"\n')
-    shown = result(capsys)
+    Path("collide.toml").write_text('cache-dir = "fields"\ncache-limit = "2MiB"\n')
+    shown = collide.result("cache")
     assert (len(shown["entries"]), shown["limit"]) == (2, 2 << 20)
-    assert result(capsys, "--cache-limit", "0B")["limit"] == 0
+    assert collide.result("cache --cache-limit 0B")["limit"] == 0
 
 
-def test_wrong_words(filled, capsys):
-    assert cli.main(["cache", "burn"]) == 2
-    assert "burn" in capsys.readouterr().err
-    assert cli.main(["cache", "--cache-limit", "much"]) == 2
-    assert "memory size" in capsys.readouterr().err
+test_wrong_words = refusals("cache", ("burn", "burn"), ("--cache-limit much", "memory size"))
 
 
 IMPORTED = """

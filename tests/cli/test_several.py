@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from unittest.mock import Mock
 from xml.etree import ElementTree
 
 import h5py
@@ -18,7 +19,7 @@ from collidecli.cli.streams import Streams
 from collidecli.commands import run as run_module
 from collidecli.errors import InputError, OutputError
 from collidecli.storage.contact_sets.reader import ContactSet
-from tests.cli.conftest import SCENE, write_motion
+from tests.cli.conftest import SCENE, refusals, write_motion
 from tests.support.contact_sets import made_up
 
 RUN = ("run", "scene.xml", "--device", "cpu")
@@ -51,10 +52,8 @@ def outputs(folder: str) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in Path(folder).rglob("*") if path.is_file())
 
 
-def listed(answer, schema: str, code: int) -> dict[str, dict]:
+def listed(result: dict, schema: str) -> dict[str, dict]:
     """The items of the printed object, by input."""
-    assert answer.code == code, answer.err
-    result = json.loads(answer.out)
     assert result["schema"] == f"collide.{schema}/1"
     assert sum(result["counts"].values()) == len(result["items"])
     return {item["input"]: item for item in result["items"]}
@@ -62,7 +61,7 @@ def listed(answer, schema: str, code: int) -> dict[str, dict]:
 
 def test_every_recording_of_a_folder_but_a_damaged_one_is_run(demos, collide):
     answer = collide(*RUN, "-t", "demos", "-o", "out/", "--json")
-    items = listed(answer, "run_list", 1)
+    items = listed(json.loads(answer.out), "run_list")
     assert list(items) == ["demos/a.h5", "demos/b.h5", "demos/bad.h5", "demos/sub/a.h5"]
     assert outputs("out") == ["a.contacts.h5", "b.contacts.h5", "sub/a.contacts.h5"]
     for name, frames in FRAMES.items():
@@ -99,27 +98,34 @@ def test_outputs_have_the_names_of_the_recordings(demos, collide, monkeypatch, w
 
 
 def test_a_pattern_of_one_file_gives_a_list(demos, collide):
-    items = listed(collide(*RUN, "-t", "demos/sub/*.h5", "-o", "out", "--json"), "run_list", 0)
+    items = listed(collide.result(*RUN, "-t", "demos/sub/*.h5", "-o", "out"), "run_list")
     assert list(items) == ["demos/sub/a.h5"]
     answer = collide(*RUN, "-t", "demos/a.h5", "-o", "single/", "--json")
     assert json.loads(answer.out)["output"] == "single/a.contacts.h5"
 
 
 def test_existing_outputs_are_refused_before_any_run_or_skipped(demos, collide):
-    assert collide(*RUN, "-t", "demos/a.h5", "-o", "out/").code == 0
+    collide.ok(*RUN, "-t", "demos/a.h5", "-o", "out/")
     before = Path("out/a.contacts.h5").stat()
-    answer = collide(*RUN, "-t", "demos/[ab].h5", "-o", "out")
-    assert (answer.code, answer.out, outputs("out")) == (3, "", ["a.contacts.h5"])
-    assert "out/a.contacts.h5: the output exists already" in answer.err
-    items = listed(collide(*RUN, "-t", "demos/[ab].h5", "-o", "out", "--skip-existing", "--json"), "run_list", 0)
+    told = "out/a.contacts.h5: the output exists already"
+    collide.refused(*RUN, "-t", "demos/[ab].h5", "-o", "out", told=told, code=3)
+    items = listed(collide.result(*RUN, "-t", "demos/[ab].h5", "-o", "out", "--skip-existing"), "run_list")
     assert [item["state"] for item in items.values()] == ["skipped", "done"]
     assert Path("out/a.contacts.h5").stat().st_mtime_ns == before.st_mtime_ns
-    assert collide(*RUN, "-t", "demos/[ab].h5", "-o", "out", "--force").code == 0
+    collide.ok(*RUN, "-t", "demos/[ab].h5", "-o", "out", "--force")
     assert Path("out/a.contacts.h5").stat().st_mtime_ns > before.st_mtime_ns
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), OutputError("no space left", "out/b.contacts.h5")])
-def test_an_interruption_keeps_what_is_finished_and_no_part(demos, collide, monkeypatch, error):
+@pytest.mark.parametrize(
+    ("error", "code", "told", "kept"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted", {"a"}),
+        (OutputError("no space left", "out/b.contacts.h5"), 3, "no space left", {"a"}),
+        (ZeroDivisionError("oh"), 70, "demos/b.h5: internal error: ZeroDivisionError: oh", {"a", "sub/a"}),
+    ],
+)
+def test_an_error_keeps_what_is_finished_and_no_part(demos, collide, monkeypatch, error, code, told, kept):
+    """An interruption and a full disk end the list; an error in collide does not."""
     real = run_module.run
 
     def run(request, progress=None, cache=None):
@@ -129,9 +135,9 @@ def test_an_interruption_keeps_what_is_finished_and_no_part(demos, collide, monk
 
     monkeypatch.setattr(run_module, "run", run)
     answer = collide(*RUN, "-t", "demos", "-o", "out/")
-    assert answer.code == (130 if isinstance(error, KeyboardInterrupt) else 3)
-    assert outputs("out") == ["a.contacts.h5"]
-    assert not os.path.exists("out/sub")
+    assert (answer.code, told in answer.err) == (code, True)
+    assert outputs("out") == sorted(f"{name}.contacts.h5" for name in kept)
+    assert os.path.exists("out/sub") == ("sub/a" in kept)
     with ContactSet.open("out/a.contacts.h5") as contacts:
         assert contacts.frame_count == FRAMES["a"]
 
@@ -147,98 +153,78 @@ def test_a_signal_whose_exception_a_library_replaced_ends_the_list():
         list(computed(streams, [Job("a.h5"), Job("b.h5")], compute, "reading"))
 
 
-def test_an_error_in_collide_is_named_and_does_not_end_the_others(demos, collide, monkeypatch):
-    real = run_module.run
-
-    def run(request, progress=None, cache=None):
-        if request.trajectory == "demos/a.h5":
-            raise ZeroDivisionError("oh")
-        return real(request, progress, cache)
-
-    monkeypatch.setattr(run_module, "run", run)
-    answer = collide(*RUN, "-t", "demos/[ab].h5", "-o", "out")
-    assert answer.code == 70
-    assert "demos/a.h5: internal error: ZeroDivisionError: oh" in answer.err
-    assert outputs("out") == ["b.contacts.h5"]
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        ((*RUN, "-t", "nothing/*.h5", "-o", "out"), 2, "'nothing/*.h5' matches no file"),
-        ((*RUN, "-t", "demos/a.h5", "-t", "nix.h5", "-o", "out"), 2, "'nix.h5': there is no such file"),
-        ((*RUN, "-t", "empty", "-o", "out"), 2, "empty: the folder has no file with the extension .h5"),
-        ((*RUN, "-t", "demos"), 2, "5 recordings have no default output: name a folder with -o"),
-        ((*RUN, "-t", "demos", "-o", "out.h5"), 3, "give a folder, such as out/"),
-        ((*RUN, "-t", "demos", "-o", "scene.xml"), 3, "this is a file"),
-        ((*RUN, "-t", "demos", "-o", "out", "--trace", "t.json"), 2, "--trace is for one run"),
-        ((*RUN, "-t", "demos/[ab].h5", "-o", "out", "--force", "--skip-existing"), 2, "exclude each other"),
-        ((*RUN, "-t", "demos/a.h5", "-o", "x.h5", "--skip-existing"), 2, "--skip-existing is for several runs"),
-        ((*RUN, "-t", "demos/b.h5", "-t", "demos/b.npz", "-o", "out"), 2, "has the output b.contacts.h5, and so has"),
-        ((*RUN, "-t", "demos", "--each", "-o", "out"), 2, "--each runs several scenes, each with one recording"),
-        (("run", "demos", "-o", "out"), 2, "for its recordings -t demos"),
-        (("run", "*.xml", "nothing*.xml", "-o", "x.h5"), 2, "'nothing*.xml' matches no file"),
-        (("diff", "demos", "scene.xml"), 2, "is no folder, and demos is one"),
-        (("events", "demos/a.h5", "demos/b.h5", "--graph"), 2, "--graph and --dot are for one contact set"),
-        (("report", "demos/a.h5", "demos/b.h5"), 2, "need a folder: name it with -o"),
-        (("inspect", "demos", "--pairs"), 2, "--pairs and --why are for one file"),
-    ],
-)
-def test_refused_before_any_work(demos, collide, words, code, said):
+@pytest.fixture
+def more(demos) -> None:
+    """The recordings, another one of the same name, and a folder without any."""
     (demos / "empty").mkdir()
     (demos / "demos" / "b.npz").write_bytes(b"x")
-    answer = collide(*words)
-    assert (answer.code, answer.out) == (code, ""), answer.err
-    assert said in answer.err
-    assert not os.path.exists("out")
+
+
+test_refused_before_any_work = refusals(
+    "",
+    *((f"run scene.xml -t {words}", *told) for words, *told in (
+        ("nothing/*.h5 -o out", "'nothing/*.h5' matches no file"),
+        ("demos/a.h5 -t nix.h5 -o out", "'nix.h5': there is no such file"),
+        ("empty -o out", "empty: the folder has no file with the extension .h5"),
+        ("demos", "5 recordings have no default output: name a folder with -o"),
+        ("demos -o out.h5", "give a folder, such as out/", 3),
+        ("demos -o scene.xml", "this is a file", 3),
+        ("demos -o out --trace t.json", "--trace is for one run"),
+        ("demos/[ab].h5 -o out --force --skip-existing", "exclude each other"),
+        ("demos/a.h5 -o x.h5 --skip-existing", "--skip-existing is for several runs"),
+        ("demos/b.h5 -t demos/b.npz -o out", "has the output b.contacts.h5, and so has"),
+        ("demos --each -o out", "--each runs several scenes, each with one recording"),
+    )),
+    ("run demos -o out", "for its recordings -t demos"),
+    ("run *.xml nothing*.xml -o x.h5", "'nothing*.xml' matches no file"),
+    ("diff demos scene.xml", "is no folder, and demos is one"),
+    ("events demos/a.h5 demos/b.h5 --graph", "--graph and --dot are for one contact set"),
+    ("report demos/a.h5 demos/b.h5", "need a folder: name it with -o"),
+    ("inspect demos --pairs", "--pairs and --why are for one file"),
+    needs="more",
+)  # fmt: skip
 
 
 def test_scenes_are_worlds_or_with_each_runs(here, collide):
     (here / "scenes").mkdir()
     for name in ("one", "two"):
         (here / "scenes" / f"{name}.xml").write_text(SCENE)
-    worlds = collide("run", "scenes/*.xml", "-o", "worlds.h5", "--device", "cpu", "--json")
-    assert json.loads(worlds.out)["worlds"] == 2
-    words = ("run", "--each", "scenes/*.xml", "-t", "motion.h5", "-o", "out", "--device", "cpu", "--json")
-    items = listed(collide(*words), "run_list", 0)
+    assert collide.result("run scenes/*.xml -o worlds.h5 --device cpu")["worlds"] == 2
+    items = listed(collide.result("run --each scenes/*.xml -t motion.h5 -o out --device cpu"), "run_list")
     assert outputs("out") == ["one.contacts.h5", "two.contacts.h5"]
     assert items["scenes/two.xml"]["result"]["scene"] == "two.xml"
     assert items["scenes/two.xml"]["result"]["trajectory"] == "motion.h5"
 
 
 def test_recordings_that_contain_their_scene_take_the_place_of_scenes(demos, collide, monkeypatch):
-    requests = []
-
-    def run(request, progress=None, cache=None):
-        requests.append((request.scenes, request.trajectory))
-        raise InputError("not run")
-
+    run = Mock(side_effect=InputError("not run"))
     monkeypatch.setattr(run_module, "run", run)
-    assert collide("run", "demos/[ab].h5", "-o", "out").code == 2
-    assert requests == [((), "demos/a.h5"), ((), "demos/b.h5")]
+    assert collide("run demos/[ab].h5 -o out").code == 2
+    requests = [call.args[0] for call in run.call_args_list]
+    assert [(one.scenes, one.trajectory) for one in requests] == [((), "demos/a.h5"), ((), "demos/b.h5")]
 
 
 def test_a_variable_names_one_recording(demos, collide, monkeypatch):
     (demos / "a file.h5").write_bytes(Path("motion.h5").read_bytes())
     monkeypatch.setenv("COLLIDE_TRAJECTORY", "a file.h5")
-    assert json.loads(collide(*RUN, "--json").out)["trajectory"] == "a file.h5"
+    assert collide.result(*RUN)["trajectory"] == "a file.h5"
 
 
 def test_check_of_a_folder(sets, collide):
-    items = listed(collide("check", "runs/", "--json"), "check_list", 1)
+    items = listed(collide.result("check runs/", code=1), "check_list")
     assert list(items) == ["runs/a.h5", "runs/b.h5", "runs/motion.h5", "runs/sub/a.h5"]
     assert items["runs/motion.h5"]["result"]["good"]
     findings = items["runs/sub/a.h5"]["result"]["findings"]
-    answer = collide("check", "runs/motion.h5", "motion.h5")
+    answer = collide("check runs/motion.h5 motion.h5")
     assert (answer.code, "2 good, 0 faulty" in answer.out) == (0, True)
     (sets / "runs" / "cut.h5").write_bytes(b"\x89HDF")
-    answer = collide("check", "runs")
+    answer = collide("check runs")
     assert answer.code == 1
     assert "runs/cut.h5" in answer.err
     assert "1 cannot be checked" in answer.out
     assert all(f"runs/sub/a.h5: {one['where']}: {one['what']}" in answer.out for one in findings)
     assert findings
-    assert collide("check", "runs/cut.h5", "runs/cut.h5", "runs/c*.h5").code == 2
+    assert collide("check runs/cut.h5 runs/cut.h5 runs/c*.h5").code == 2
 
 
 def test_events_of_several_sets_are_one_table(sets, collide):
@@ -246,41 +232,39 @@ def test_events_of_several_sets_are_one_table(sets, collide):
     renamed = made_up()
     renamed.path = [f"new/{path}" for path in renamed.path]
     renamed.write(sets / "runs" / "b.h5")
-    answer = collide("events", "runs", "--csv", "all.csv", "--parquet", "all.parquet", "--json")
-    items = listed(answer, "events_list", 1)
+    answer = collide("events runs --csv all.csv --parquet all.parquet --json")
+    items = listed(json.loads(answer.out), "events_list")
     assert "1 file of a folder is left out, as they are not contact sets: runs/motion.h5" in answer.err
     assert [name for name, item in items.items() if item["state"] == "failed"] == ["runs/cut.h5"]
     rows = list(csv.DictReader(Path("all.csv").read_text().splitlines()))
     for name in ("runs/a.h5", "runs/b.h5", "runs/sub/a.h5"):
-        assert collide("events", name, "--csv", "one.csv", "--force").code == 0
+        collide.ok("events", name, "--csv", "one.csv", "--force")
         alone = list(csv.DictReader(Path("one.csv").read_text().splitlines()))
         assert alone == [row for row in rows if row["file"] == name]
         assert len(alone) == items[name]["result"]["intervals"]["count"]
     parquet = pytest.importorskip("pyarrow.parquet").read_table("all.parquet").to_pylist()
     assert [(row["file"], row["shape0"]) for row in parquet] == [(row["file"], row["shape0"]) for row in rows]
-    assert collide("events", "runs/cut.h5", "runs/c*.h5", "--csv", "none.csv").code == 2
-    assert not os.path.exists("none.csv")
+    collide.refused("events runs/cut.h5 runs/c*.h5 --csv none.csv")
 
 
 def test_report_writes_a_page_each(sets, collide, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr("collidecli.report.report_page.report_page", lambda result: result["file"])
     names = ("runs/a.h5", "runs/sub/a.h5", "runs/motion.h5")
-    items = listed(collide("report", *names, "-o", "pages", "--json"), "report_list", 1)
+    items = listed(collide.result("report", *names, "-o", "pages", code=1), "report_list")
     assert outputs("pages") == ["a.html", "sub/a.html"]
     assert Path("pages/sub/a.html").read_text() == "runs/sub/a.h5"
     assert items["runs/motion.h5"]["state"] == "failed"
-    answer = collide("report", "runs", "-o", "pages", "--skip-existing")
-    assert answer.code == 0
+    answer = collide.ok("report runs -o pages --skip-existing")
     assert "1 done, 2 skipped" in answer.out
 
 
 def test_inspect_has_a_row_for_each(sets, collide):
-    items = listed(collide("inspect", "runs", "scene.xml", "--json"), "inspect_list", 0)
+    items = listed(collide.result("inspect runs scene.xml"), "inspect_list")
     schemas = {name: item["result"]["schema"] for name, item in items.items()}
     assert schemas["scene.xml"] == "collide.inspect.scene/1"
     assert schemas["runs/motion.h5"] == "collide.inspect.trajectory/1"
-    assert "contact set" in collide("inspect", "runs").out
+    assert "contact set" in collide("inspect runs").out
 
 
 @pytest.fixture
@@ -296,8 +280,8 @@ def folders(sets: Path) -> Path:
 
 def test_diff_of_two_folders(folders, collide):
     pages = ("--junit-xml", "d.xml", "--markdown", "d.md", "--github")
-    answer = collide("diff", "runs", "now", "--json", *pages)
-    items = listed(answer, "diff_list", 1)
+    answer = collide("diff runs now --json", *pages)
+    items = listed(json.loads(answer.out), "diff_list")
     states = {name: item["result"]["equal"] if item["result"] else item["state"] for name, item in items.items()}
     assert states == {"a.h5": True, "b.h5": "only_a", "new.h5": "only_b", "sub/a.h5": False}
     root = ElementTree.parse("d.xml").getroot()
@@ -308,18 +292,18 @@ def test_diff_of_two_folders(folders, collide):
     assert "| `b.h5` | only in A |" in text
     assert "### sub/a.h5: different" in text
     assert answer.err.count("::error") == 3
-    table = collide("diff", "runs", "now").out
+    table = collide("diff runs now").out
     assert "4 contact sets: 1 equal, 1 different, 1 only in A, 1 only in B" in table
 
 
 def test_exit_codes_of_diff_of_folders(folders, collide):
-    assert collide("diff", "runs", "runs").code == 0
-    assert collide("diff", "now/sub", "runs/sub", "--atol", "1e-2").code == 0
+    collide.ok("diff runs runs")
+    collide.ok("diff now/sub runs/sub --atol 1e-2")
     for name in ("runs/sub/a.h5", "now/sub/a.h5"):
         with h5py.File(name, "r+") as file:
             del file["rigid_contacts"]
-    answer = collide("diff", "runs", "runs", "--junit-xml", "d.xml", "--github")
+    answer = collide("diff runs runs --junit-xml d.xml --github")
     assert answer.code == 1
     assert ElementTree.parse("d.xml").getroot().get("errors") == "1"
     assert "::error title=collide diff%3A sub/a.h5::failed" in answer.err
-    assert collide("diff", "runs/sub", "now/sub").code == 2
+    assert collide("diff runs/sub now/sub").code == 2

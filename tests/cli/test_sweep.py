@@ -1,15 +1,25 @@
-"""`collide run --sweep` on the command line: its table, its summary, any execution, and refused input."""
+"""`collide run --sweep` on the command line, for every table of steps: shapes, particles, cloths, self-contacts."""
 
-import json
+from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import chdir
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
 import numpy as np
 import pandas
 import pytest
 
+import collidecli
 from collidecli.commands.view import ViewRequest, opened_view
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.trajectories.writer import TrajectoryWriter
+from tests.cli.conftest import CommandLine, write_poses
+from tests.support.meshes import grid
+from tests.support.usd_scenes import COLLIDER, sphere, write_usda
 
 SCENE = """<mujoco><worldbody>
 <geom name="wall" type="box" size="0.0005 1 1"/>
@@ -17,226 +27,409 @@ SCENE = """<mujoco><worldbody>
 <body name="bar" pos="0 0 3"><freejoint/><geom name="bar" type="capsule" size="0.05 0.6" pos="0.3 0 0"/></body>
 <body name="post" pos="1 0 3"><freejoint/><geom name="post" type="box" size="0.1 0.1 0.4"/></body>
 </worldbody></mujoco>"""
-FRAMES = 24
 NAMES = ("bullet", "bar", "post")
+FRAMES, RATE = 24, 60.0
+HEADER = 'metersPerUnit = 1\n upAxis = "Z"\n startTimeCode = 0\n endTimeCode = 3\n timeCodesPerSecond = 60'
+GRAIN_FALL, CLOTH_FALL, LIMIT = 1.0 / 6.0, 0.5, 0.01
+"""Of a grain and of a cloth in a frame [m]; the limit of self-contacts [m]."""
 
 
-def poses() -> np.ndarray:
-    """A bullet at 100 m/s in frames of 1/60 s, and a bar that turns by 1.1 rad a frame through a post."""
+def poses(turn: float = 0.55) -> np.ndarray:
+    """A bullet at 100 m/s in frames of 1/60 s, and a bar that turns by 2 * `turn` rad a frame through a post."""
     frame = np.arange(FRAMES)
     found = np.zeros((FRAMES, 1, 3, 7))
     found[..., 6] = 1.0
-    found[:, 0, 0, 0] = -9.5 + 100.0 / 60.0 * frame
+    found[:, 0, 0, 0] = -9.5 + 100.0 / RATE * frame
     found[:, 0, 1, 2], found[:, 0, 2, 2], found[:, 0, 2, 0] = 3.0, 3.0, 0.35
-    found[:, 0, 1, 5], found[:, 0, 1, 6] = np.sin(0.55 * frame + 0.3), np.cos(0.55 * frame + 0.3)
+    found[:, 0, 1, 5], found[:, 0, 1, 6] = np.sin(turn * frame + 0.3), np.cos(turn * frame + 0.3)
     return found
 
 
-def write_motion(path, values: np.ndarray) -> None:
-    with TrajectoryWriter(path, world_count=1, body_names=NAMES) as writer:
-        writer.append(np.arange(len(values)) / 60.0, np.arange(len(values)), body_q=values)
+def falling(points: list, fall: float, first: float = 0.0) -> np.ndarray:
+    """float64[4, n, 3]: points that fall by `fall` a frame, in the numbers of float32."""
+    found = np.tile(np.array(points, float), (4, 1, 1))
+    found[..., 2] += first - fall * np.arange(4)[:, None]
+    return found.astype(np.float32).astype(float)
+
+
+def samples(name: str, positions: np.ndarray) -> str:
+    """A point attribute with a time sample for each frame."""
+    frames = (", ".join(str(tuple(map(float, point))) for point in frame) for frame in positions)
+    return f"point3f[] {name}.timeSamples = {{ {', '.join(f'{n}: [{text}]' for n, text in enumerate(frames))} }}\n"
+
+
+def block(name: str, place: tuple, scale: tuple) -> str:
+    return f"""def Cube "{name}" {COLLIDER} {{
+    double size = 1
+    double3 xformOp:translate = {place}
+    double3 xformOp:scale = {scale}
+    uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:scale"]
+}}
+"""
+
+
+def cloth(name: str, positions: np.ndarray, faces: np.ndarray, inside: str = "") -> str:
+    counts, indices = [3] * len(faces), np.ravel(faces).tolist()
+    mesh = f"{inside}\nint[] faceVertexCounts = {counts}\nint[] faceVertexIndices = {indices}\n"
+    return f'def Mesh "{name}" {COLLIDER} {{\n{mesh}{samples("points", positions)}}}\n'
+
+
+GRAINS = falling([[2.1, 0.05, 0.25], [0.0, 0.0, 0.7], [9.0, 0.0, 0.25]], GRAIN_FALL)
+"""One falls through the plate between frames, one onto the ball, one beside both."""
+SQUARE = falling([(-1.2, -1.0, 0.0), (0.8, -1.0, 0.0), (1.0, 1.0, 0.0), (-1.0, 1.0, 0.0)], CLOTH_FALL, 0.75)
+"""A cloth that falls past a peg, which is inside one triangle, and past a post with a corner."""
+LOWER, FACES = np.tile(grid(2)[0], (4, 1, 1)).astype(np.float32).astype(float), grid(2)[1]
+UPPER = falling(grid(2)[0] + np.array([0.1, 0.05, 0.7]), CLOTH_FALL)
+"""A cloth that falls through another, which rests, from the second to the third frame."""
+PARTICLES = f"""{sphere("ball", "double radius = 0.3", COLLIDER)}
+{block("plate", (2, 0, 0), (0.5, 0.5, 0.001))}
+def Points "grains" {COLLIDER} {{
+    float[] widths = [0.002, 0.002, 0.002]
+    {samples("points", GRAINS)}}}
+"""
+PEG = f"""def Capsule "peg" {COLLIDER} {{
+    double radius = 0.01
+    double height = 0.18
+    uniform token axis = "Z"
+}}
+{block("post", (1, 1, 0), (0.02, 0.02, 0.2))}
+{cloth("cloth", SQUARE, np.array([[0, 1, 2], [0, 2, 3]]), "float collide:particleRadius = 0")}
+"""
+
+
+def write_rigid(folder: Path) -> None:
+    (folder / "scene.xml").write_text(SCENE)
+    write_poses(folder / "motion.h5", poses(), NAMES, 1.0 / RATE)
+
+
+def stage(text: str) -> Callable[[Path], object]:
+    return lambda folder: write_usda(folder, text, HEADER, "scene.usda")
+
+
+def check_shot(columns: dict[str, np.ndarray], frame: np.ndarray) -> None:
+    shot = (columns["shape0"] == 0) & (columns["shape1"] == 1)
+    assert shot.sum() == 1
+    assert (frame[shot][0] + columns["enter"][shot][0]) / RATE == pytest.approx((9.5 - 0.0045) / 100.0, abs=1e-6)
+    assert columns["tunnel"][shot].tolist() == [1]
+
+
+def check_grains(columns: dict[str, np.ndarray], frame: np.ndarray) -> None:
+    assert (frame.tolist(), columns["indices"][:, 0].tolist(), columns["tunnel"].tolist()) == ([1, 2], [0, 1], [1, 0])
+    assert columns["enter"][0] == pytest.approx((0.25 - GRAIN_FALL - 0.0015) / GRAIN_FALL, abs=1e-5)
+
+
+def check_square(columns: dict[str, np.ndarray], frame: np.ndarray) -> None:
+    assert (frame.tolist(), columns["shape"].tolist(), columns["kind"].tolist()) == ([1, 1], [1, 0], [0, 2])
+    assert columns["indices"].tolist() == [[2, -1, -1], [0, 1, 2]]
+    np.testing.assert_allclose(columns["enter"], (0.25 - 0.1) / CLOTH_FALL, atol=1e-5)
+    np.testing.assert_allclose(columns["barycentric"].sum(axis=1), 1.0, atol=1e-6)
+
+
+def check_cloths(columns: dict[str, np.ndarray], frame: np.ndarray) -> None:
+    assert (frame == 1).all()
+    assert set(columns["kind"].tolist()) == {0, 1}
+    faces = columns["kind"] == 0
+    np.testing.assert_allclose(columns["enter"][faces], (0.2 - LIMIT) / CLOTH_FALL, atol=1e-5)
+    np.testing.assert_allclose(columns["leave"][faces], (0.2 + LIMIT) / CLOTH_FALL, atol=1e-5)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scene with one table of steps.
+
+    counts: touches, tunnels; None for some. line: of the summary. check: of columns and frames. events: whether each
+    pair is missed, and its begin [s]. of_particles: events of single particles.
+    """
+
+    table: str
+    write: Callable[[Path], object]
+    run: str
+    check: Callable[[dict[str, np.ndarray], np.ndarray], None]
+    line: str
+    counts: tuple[int, int] | None = None
+    owners: tuple[tuple[str, ...], ...] = ()
+    positions: np.ndarray | None = None
+    events: dict[tuple[str, str], tuple[bool, float | None]] | None = None
+    of_particles: tuple[tuple[str, str], ...] = ()
+
+
+CASES = {
+    "shapes": Case(
+        "sweep", write_rigid, "run scene.xml -t motion.h5", check_shot, "1 touch missed by the frame rate, of"
+    ),
+    "grains": Case(
+        "soft_sweep", stage(PARTICLES), "run scene.usda", check_grains,
+        "particles: 1 touch missed by the frame rate, of 2 in steps", (2, 1), (("/grains",),), GRAINS,
+        {("/plate", "/grains"): (True, None), ("/ball", "/grains"): (False, (0.7 - 0.301) / 10.0)},
+        (("/ball", "/grains[1]"), ("/plate", "/grains[0]")),
+    ),
+    "cloth": Case(
+        "soft_sweep", stage(PEG), "run scene.usda", check_square,
+        "particles: 2 touches missed by the frame rate, of 2 in steps", (2, 2), (("/cloth",),), SQUARE,
+        {("/peg", "/cloth"): (True, None), ("/post", "/cloth"): (True, None)},
+        (*(("/peg", f"/cloth[{n}]") for n in (0, 1, 2)), ("/post", "/cloth[2]")),
+    ),
+    "self": Case(
+        "self_sweep", stage(cloth("lower", LOWER, FACES) + cloth("upper", UPPER, FACES)),
+        f"run scene.usda --self-contacts {LIMIT}", check_cloths, "self-contacts: ", None,
+        (("/lower", "/upper"), ("/upper", "/lower")), np.concatenate([LOWER, UPPER], axis=1),
+        {("/lower", "/upper"): (True, (1.0 + (0.2 - LIMIT) / CLOTH_FALL) / RATE)},
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A folder with swept.h5 and plain.h5, the runs with and without --sweep; rows and output of the former."""
+
+    case: Case
+    folder: Path
+    result: dict[str, Any]
+    columns: dict[str, np.ndarray]
+    frame: np.ndarray
+
+
+def rows_of(path: str | Path, table: str) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Columns and cells."""
+    with ContactSet.open(path) as contacts:
+        held = contacts.groups[table]
+        columns = {column.name: held.column(column.name) for column in held.columns}
+        return columns, np.repeat(np.arange(contacts.cell_count), np.diff(held.cell_start()))
+
+
+@pytest.fixture(scope="module", params=CASES)
+def computed(request, tmp_path_factory) -> Swept:
+    case, folder, collide = CASES[request.param], tmp_path_factory.mktemp("swept"), CommandLine()
+    with chdir(folder):
+        case.write(folder)
+        collide.ok(case.run, "-o", "plain.h5")
+        result = collide.result(case.run, "--sweep", "-o", "swept.h5")
+    assert not any("swept" in warning for warning in result["warnings"]), "every object is"
+    return Swept(case, folder, result, *rows_of(folder / "swept.h5", case.table))
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "scene.xml").write_text(SCENE)
-    write_motion("motion.h5", poses())
-    return tmp_path
+def swept(computed, collide, monkeypatch) -> Swept:
+    """The current folder is that of the runs."""
+    monkeypatch.chdir(computed.folder)
+    return computed
 
 
-def rows_of(path) -> tuple[dict[str, np.ndarray], np.ndarray, ContactSet]:
-    with ContactSet.open(path) as contacts:
-        table = contacts.groups["sweep"]
-        columns = {column.name: table.column(column.name) for column in table.columns}
-        return columns, np.repeat(np.arange(contacts.cell_count), np.diff(table.cell_start())), contacts
+only_shapes = pytest.mark.parametrize("computed", ["shapes"], indirect=True)
+of_particles = pytest.mark.parametrize("computed", [name for name in CASES if name != "shapes"], indirect=True)
 
 
-def test_the_table_and_the_summary(folder, collide):
-    answer = collide("run", "scene.xml", "-t", "motion.h5", "--sweep", "--json", "-o", "out.h5")
-    assert answer.code == 0, answer.err
-    result = json.loads(answer.out)
-    columns, frame, contacts = rows_of("out.h5")
-    assert check_file("out.h5") == []
-    assert contacts.version == (1, 4)
-    assert result["sweep"] == {
-        "touches": len(frame),
-        "tunnels": int(columns["tunnel"].sum()),
-        "undecided": 0,
-    }
-    assert result["groups"]["sweep"]["rows"] == len(frame)
-    assert result["groups"]["sweep"]["deepest"]["distance"] == columns["least"].min()
-    shot = (columns["shape0"] == 0) & (columns["shape1"] == 1)
-    assert shot.sum() == 1
-    time = (frame[shot][0] + columns["enter"][shot][0]) / 60.0
-    assert time == pytest.approx((9.5 - 0.0045) / 100.0, abs=1e-6)
-    assert columns["tunnel"][shot].tolist() == [1]
-    assert contacts.config["sweep"] is True
-    assert "sweep_tolerance" not in contacts.config
-    shown = collide("run", "scene.xml", "-t", "motion.h5", "--sweep", "-o", "out.h5", "--force")
-    assert f"1 touch missed by the frame rate, of {len(frame)} in steps" in shown.out
+def test_the_table_and_the_summary(swept, collide):
+    case, columns, count = swept.case, swept.columns, len(swept.frame)
+    assert check_file("swept.h5") == []
+    case.check(columns, swept.frame)
+    touches, tunnels = case.counts or (count, int(columns["tunnel"].sum()))
+    assert swept.result[case.table] == {"touches": touches, "tunnels": tunnels, "undecided": 0}
+    assert swept.result["groups"][case.table]["rows"] == count == touches > 1
+    assert swept.result["groups"][case.table]["deepest"]["distance"] == columns["least"].min()
+    shown = collide.ok(case.run, "--sweep", "-o", "again.h5", "--force").out
+    assert case.line in shown
+    assert f"missed by the frame rate, of {count} in steps" in shown
+    with collidecli.ContactSet.open("swept.h5") as contacts:
+        assert contacts.version == (1, 4)
+        assert (contacts.config["sweep"], "sweep_tolerance" in contacts.config) == (True, False)
+        table = contacts.to_pandas(group=case.table)
+    owners = table[[name for name in table.columns if name.startswith("object")]]
+    assert {*owners.itertuples(index=False, name=None)} == {*case.owners} or not case.owners
+    collide.ok("export swept.h5 --to csv --force -o t.csv --group", case.table)
+    assert len(Path("t.csv").read_text().splitlines()) == count + 1
 
 
-def test_the_contacts_in_frames_are_those_without_sweep(folder, collide):
-    for name, more in (("a.h5", ()), ("b.h5", ("--sweep",))):
-        assert collide("run", "scene.xml", "-t", "motion.h5", "-o", name, *more).code == 0
-    with ContactSet.open("a.h5") as one, ContactSet.open("b.h5") as other:
-        assert one.version == (1, 3)
-        assert list(one.groups) == []
-        for name in ("cell_start", *one.column_names):
-            assert np.array_equal(one.column(name), other.column(name))
-
-
-def test_bits_do_not_depend_on_the_execution(folder, collide):
-    hashes = set()
-    for more in (
-        (),
-        ("--chunk-cells", "1", "--threads", "2"),
-        ("--chunk-cells", "5", "--threads", "1"),
-        ("--broad-phase", "sap"),
-        ("--broad-phase", "nxn", "--memory-limit", "64MiB"),
-    ):
-        run = ("run", "scene.xml", "-t", "motion.h5", "--sweep", "-o", "o.h5", "--force", "--json", "--worlds", "3")
-        answer = collide(*run, *more)
-        assert answer.code == 0, answer.err
-        hashes.add(json.loads(answer.out)["content_sha256"])
-    assert len(hashes) == 1
-
-
-def test_worlds_of_one_recording_have_equal_rows(folder, collide):
-    assert collide("run", "scene.xml", "-t", "motion.h5", "--sweep", "--worlds", "2", "-o", "two.h5").code == 0
-    columns, cell, _ = rows_of("two.h5")
-    for values in columns.values():
-        assert np.array_equal(values[cell % 2 == 0], values[cell % 2 == 1])
-    assert len(cell) > 4
+def test_the_contacts_in_frames_are_those_without_sweep(swept):
+    with h5py.File("plain.h5") as plain, h5py.File("swept.h5") as found:
+        assert {swept.case.table} <= set(found) - set(plain) <= {"sweep", "soft_sweep", "self_sweep"}
+        for group in {"rigid_contacts", "soft_contacts", "self_contacts"} & set(plain):
+            for name in plain[group]:
+                np.testing.assert_array_equal(plain[group][name][()], found[group][name][()])
+    with ContactSet.open("plain.h5") as contacts:
+        assert contacts.version == (1, 3)
 
 
 @pytest.mark.parametrize(
+    "more", ["--threads 2 --chunk-cells 1", "--chunk-cells 5 --threads 1", "--broad-phase sap", "--broad-phase nxn"]
+)
+def test_bits_do_not_depend_on_the_execution(swept, collide, more):
+    run = (swept.case.run, "--sweep", "-o", "o.h5", "--force", "--memory-limit", "256MiB")
+    assert collide.result(*run, *more.split())["content_sha256"] == swept.result["content_sha256"]
+
+
+def test_worlds_of_one_recording_have_equal_rows(swept, collide):
+    collide.ok(swept.case.run, "--sweep", "--worlds", "3", "-o", "o.h5", "--force")
+    columns, cell = rows_of("o.h5", swept.case.table)
+    for world in range(3):
+        assert (cell[cell % 3 == world] // 3).tolist() == swept.frame.tolist()
+        for name, values in swept.columns.items():
+            np.testing.assert_array_equal(columns[name][cell % 3 == world], values)
+
+
+@of_particles
+def test_python_has_the_rows_of_the_command(swept):
+    builder = collidecli.ModelBuilder()
+    builder.add_usd("scene.usda")
+    limit = {"self_contacts": LIMIT} if swept.case.table == "self_sweep" else {}
+    made = collidecli.sweep(builder.finalize(), None, particle_q=swept.case.positions[:, None], **limit)
+    found = made.elements if limit else made.particles
+    assert found is not None
+    assert found.frame.tolist() == swept.frame.tolist()
+    for name in {"kind", "indices", "shape", "barycentric", "enter", "leave", "least", "least_bound"} & {
+        *swept.columns
+    }:
+        np.testing.assert_array_equal(getattr(found, name), swept.columns[name])
+
+
+@of_particles
+def test_events_report_and_view(swept, collide, monkeypatch):
+    case, columns = swept.case, swept.columns
+    monkeypatch.setattr("collidecli.report.report_page.page_charts", lambda result: {})
+
+    def events(*options):
+        return collide.result("events swept.h5 --sweep --first 1000", *options)["between_frames"]
+
+    found = events()
+    missed = sum(one for one, _ in case.events.values())
+    assert (found["count"], found["missed"], found["undecided"]) == (len(case.events), missed, 0)
+    for one in found["listed"]:
+        is_missed, begin = case.events[one["shape0"], one["shape1"]]
+        assert one["missed"] == is_missed
+        assert begin is None or one["begin_time"] == pytest.approx(begin, abs=1e-6)
+    shape, _ = next(iter(case.events))
+    assert events("--include", shape)["count"] == sum(shape in pair for pair in case.events)
+    alone = events("--by", "particles")["listed"]
+    if case.of_particles:
+        assert sorted((one["shape"], one["particle"]) for one in alone) == sorted(case.of_particles)
+    else:
+        assert len(alone) == len(np.unique(columns["indices"]))
+    page = collide.result("report swept.h5 -o page.html --force")["between_frames"]
+    assert (page["count"], page["missed"]) == (found["count"], found["missed"])
+    with opened_view(ViewRequest("swept.h5")) as view:
+        drawn = view.frames.self_contacts(1, 0) if case.table == "self_sweep" else view.frames.contacts(1, 0)["point0"]
+    assert len(drawn) == (swept.frame == 1).sum()
+    if case.table == "self_sweep":
+        np.testing.assert_allclose(drawn[:, 2], 0.5 * LIMIT, atol=2e-6)
+    elif case.positions is GRAINS:
+        np.testing.assert_allclose(drawn, [[2.1, 0.05, 0.0005]], atol=1e-6)
+
+
+def test_neither_one_frame_nor_parts_of_a_motion(swept, collide):
+    run = (swept.case.run, "--sweep", "--force")
+    collide.refused(*run, "--frames", "1", "-o", "one.h5", told="has one frame")
+    for name, frames in (("a.h5", ":2"), ("b.h5", "2:")):
+        collide.ok(*run, "--frames", frames, "-o", name)
+    collide.refused("merge a.h5 b.h5 -o c.h5", told="none between its frames and those of another set")
+
+
+@pytest.mark.parametrize("computed", ["self"], indirect=True)
+def test_self_contacts_are_swept_where_both_are_asked_for(swept, collide):
+    collide.ok("run scene.usda --sweep -o b.h5 --force")
+    with h5py.File("plain.h5") as plain, h5py.File("b.h5") as without:
+        assert "self_sweep" not in plain
+        assert "self_sweep" not in without
+
+
+@only_shapes
+@pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--sweep", "--sweep-tolerance", "0"), "sweep_tolerance is 0"),
-        (("--sweep", "--sweep-tolerance", "-1e-6"), "-1e-6"),
-        (("--sweep", "--sweep-tolerance", "nan"), "nan"),
-        (("--sweep-tolerance", "1mm"), "--sweep"),
-        (("--sweep", "--frames", "3"), "has one frame"),
-        (("--sweep", "--frames", "::2"), "body 'bar' rotates by half a turn"),
+        ("--sweep --sweep-tolerance 0", "sweep_tolerance is 0"),
+        ("--sweep --sweep-tolerance -1e-6", "-1e-6"),
+        ("--sweep --sweep-tolerance nan", "nan"),
+        ("--sweep-tolerance 1mm", "--sweep"),
+        ("--sweep --frames ::2", "body 'bar' rotates by half a turn"),
     ],
 )
-def test_bad_input_is_refused(folder, collide, more, message):
-    values = poses()
-    values[:, 0, 1, 5], values[:, 0, 1, 6] = (
-        np.sin(np.pi / 4 * np.arange(FRAMES)),
-        np.cos(np.pi / 4 * np.arange(FRAMES)),
-    )
-    write_motion("quarter.h5", values)
-    answer = collide("run", "scene.xml", "-t", "quarter.h5", "-o", "out.h5", *more)
-    assert answer.code == 2
-    assert message in answer.err
-    assert not (folder / "out.h5").exists()
+def test_bad_input_is_refused(swept, collide, more, message):
+    write_poses("quarter.h5", poses(np.pi / 4), NAMES, 1.0 / RATE)
+    collide.refused("run scene.xml -t quarter.h5 -o out.h5", *more.split(), told=message)
 
 
-def test_events_join_the_touches_of_consecutive_steps(folder, collide):
+@only_shapes
+def test_events_join_the_touches_of_consecutive_steps(swept, collide):
     values = np.zeros((4, 1, 3, 7))
     values[..., 6], values[:, 0, 1, 1], values[:, 0, 2, 1] = 1.0, 50.0, 90.0
     values[:, 0, 0, 0] = [-0.01, -0.002, 0.002, 0.05]  # the ball touches the wall from -0.0045 to 0.0045
-    write_motion("slow.h5", values)
-    assert collide("run", "scene.xml", "-t", "slow.h5", "--sweep", "-o", "out.h5").code == 0
-    answer = collide("events", "out.h5", "--sweep", "--json")
-    assert answer.code == 0, answer.err
-    found = json.loads(answer.out)["between_frames"]
+    write_poses("slow.h5", values, NAMES, 1.0 / RATE)
+    collide.ok("run scene.xml -t slow.h5 --sweep -o out.h5")
+    found = collide.result("events out.h5 --sweep")["between_frames"]
     assert (found["count"], found["missed"], found["undecided"]) == (1, 0, 0)
     (one,) = found["listed"]
     assert (one["frame"], one["world"], one["shape0"], one["shape1"]) == (0, 0, "wall", "bullet")
-    assert one["begin_time"] == pytest.approx((0.0055 / 0.008) / 60.0, abs=1e-5)
-    assert one["end_time"] == pytest.approx((2.0 + 0.0025 / 0.048) / 60.0, abs=1e-5)
+    assert one["begin_time"] == pytest.approx((0.0055 / 0.008) / RATE, abs=1e-5)
+    assert one["end_time"] == pytest.approx((2.0 + 0.0025 / 0.048) / RATE, abs=1e-5)
     assert not one["missed"]
-    shown = collide("events", "out.h5", "--sweep", "--by", "bodies").out
-    assert "1 touch with times between frames, 0 in no frame" in shown
-    none = json.loads(collide("events", "out.h5", "--sweep", "--include", "post", "--json").out)["between_frames"]
+    assert "1 touch with times between frames, 0 in no frame" in collide("events out.h5 --sweep --by bodies").out
+    none = collide.result("events out.h5 --sweep --include post")["between_frames"]
     assert none == {"count": 0, "missed": 0, "undecided": 0, "listed": []}
 
 
-def test_tables_of_events_have_the_times_between_frames(folder, collide):
+@only_shapes
+@pytest.mark.parametrize("options", ["", "--by bodies", "--merge-gap 3", "--threshold any", "--frames 5:20"])
+def test_tables_of_events_have_the_times_between_frames(swept, collide, options):
     """A touch in frames has begin and end of those in --json that overlap it; missed ones are rows at the end."""
-    run = ("run", "scene.xml", "-t", "motion.h5", "--sweep", "--worlds", "2", "-o", "out.h5")
-    assert collide(*run).code == 0
-    for options in ((), ("--by", "bodies"), ("--merge-gap", "3"), ("--threshold", "any"), ("--frames", "5:20")):
-        words = ("events", "out.h5", "--sweep", "--first", "1000", *options, "--csv", "t.csv", "--force", "--json")
-        answer = collide(*words, "--parquet", "t.parquet")
-        assert answer.code == 0, answer.err
-        found = json.loads(answer.out)
-        table = pandas.read_csv("t.csv")
-        assert table["missed"].sum() == found["between_frames"]["missed"] > 0
-        assert len(table) == found["intervals"]["count"] + found["between_frames"]["missed"]
-        assert len(pandas.read_parquet("t.parquet")) == len(table)
-        assert table["missed"].is_monotonic_increasing
-        names = [name for name in table.columns if name[:-1] in ("shape", "body")]
-        with ContactSet.open("out.h5") as contacts:
-            time = contacts.time
-        for row in table.to_dict("records"):
-            pair = [
-                one for one in found["between_frames"]["listed"] if all(one[n] == row[n] for n in (*names, "world"))
-            ]
-            if row["missed"]:
-                (one,) = [one for one in pair if one["begin_time"] == row["begin_time"] == row["enter_time"]]
-                assert (one["missed"], one["end_time"], row["contacts"]) == (True, row["leave_time"], 0)
-                assert time[row["begin_frame"]] <= row["enter_time"] <= time[row["begin_frame"] + 1]
-                continue
-            first, last = row["begin_time"], time[row["last_frame"]]
-            held = [one for one in pair if one["end_time"] >= first and one["begin_time"] <= last]
-            if not held:
-                assert np.isnan(row["enter_time"])
-                assert options == ("--threshold", "any")
-                continue
-            assert row["enter_time"] == min(one["begin_time"] for one in held)
-            assert row["leave_time"] == max(one["end_time"] for one in held)
-    assert collide("events", "out.h5", "--csv", "plain.csv").code == 0
+    collide.ok(swept.case.run, "--sweep", "--worlds", "2", "-o", "two.h5", "--force")
+    words = ("events two.h5 --sweep --first 1000 --csv t.csv --parquet t.parquet --force", *options.split())
+    found = collide.result(*words)
+    table = pandas.read_csv("t.csv")
+    assert table["missed"].sum() == found["between_frames"]["missed"] > 0
+    assert len(table) == found["intervals"]["count"] + found["between_frames"]["missed"]
+    assert len(pandas.read_parquet("t.parquet")) == len(table)
+    assert table["missed"].is_monotonic_increasing
+    names = [name for name in table.columns if name[:-1] in ("shape", "body")]
+    with ContactSet.open("two.h5") as contacts:
+        time = contacts.time
+    for row in table.to_dict("records"):
+        listed = found["between_frames"]["listed"]
+        pair = [one for one in listed if all(one[n] == row[n] for n in (*names, "world"))]
+        if row["missed"]:
+            (one,) = [one for one in pair if one["begin_time"] == row["begin_time"] == row["enter_time"]]
+            assert (one["missed"], one["end_time"], row["contacts"]) == (True, row["leave_time"], 0)
+            assert time[row["begin_frame"]] <= row["enter_time"] <= time[row["begin_frame"] + 1]
+            continue
+        first, last = row["begin_time"], time[row["last_frame"]]
+        held = [one for one in pair if one["end_time"] >= first and one["begin_time"] <= last]
+        if not held:
+            assert np.isnan(row["enter_time"])
+            assert options == "--threshold any"
+            continue
+        assert row["enter_time"] == min(one["begin_time"] for one in held)
+        assert row["leave_time"] == max(one["end_time"] for one in held)
+
+
+@only_shapes
+def test_events_of_a_set_without_sweep(swept, collide):
+    collide.refused("events plain.h5 --sweep", told="no contacts between frames")
+    assert "between_frames" not in collide.result("events plain.h5")
+    collide.ok("events plain.h5 --csv plain.csv")
     assert "missed" not in pandas.read_csv("plain.csv")
 
 
-def test_events_of_a_set_without_sweep(folder, collide):
-    assert collide("run", "scene.xml", "-t", "motion.h5", "-o", "out.h5").code == 0
-    answer = collide("events", "out.h5", "--sweep")
-    assert answer.code == 2
-    assert "no contacts between frames" in answer.err
-    assert "between_frames" not in json.loads(collide("events", "out.h5", "--json").out)
-
-
-def test_parts_of_a_motion_are_not_merged(folder, collide):
-    for name, frames in (("a.h5", ":12"), ("b.h5", "12:")):
-        assert collide("run", "scene.xml", "-t", "motion.h5", "--sweep", "--frames", frames, "-o", name).code == 0
-    answer = collide("merge", "a.h5", "b.h5", "-o", "c.h5")
-    assert answer.code == 2
-    assert "none between its frames and those of another set" in answer.err
-
-
-def test_the_report_lists_missed_touches(folder, collide):
-    assert collide("run", "scene.xml", "-t", "motion.h5", "--sweep", "-o", "out.h5").code == 0
-    answer = collide("report", "out.h5", "-o", "out.html", "--json")
-    assert answer.code == 0, answer.err
-    found = json.loads(answer.out)["between_frames"]
+@only_shapes
+def test_the_report_lists_missed_touches(swept, collide):
+    found = collide.result("report swept.h5 -o out.html")["between_frames"]
     assert found["missed"] == 1
-    text = (folder / "out.html").read_text()
+    text = Path("out.html").read_text()
     assert "Between frames" in text
     assert f"{found['count']} touches, 1 of them in no recorded frame." in text
-    none = json.loads(collide("report", "out.h5", "-o", "b.html", "--include", "post", "--json").out)
+    none = collide.result("report swept.h5 -o b.html --include post")
     assert none["between_frames"]["missed"] == 0
 
 
-def test_a_view_draws_the_touches_that_the_frames_miss(folder, collide):
+@only_shapes
+def test_a_view_draws_the_touches_that_the_frames_miss(swept):
     """In the frame before, after the contacts of the frame; what the frames have is drawn once."""
-    assert collide("run", "scene.xml", "-t", "motion.h5", "--sweep", "-o", "out.h5").code == 0
-    columns, frame, _ = rows_of("out.h5")
+    columns, frame = swept.columns, swept.frame
     missed = np.flatnonzero(columns["tunnel"] == 1)
     assert 0 < len(missed) < len(frame)
-    with opened_view(ViewRequest("out.h5")) as view:
+    with opened_view(ViewRequest("swept.h5")) as view, ContactSet.open("swept.h5") as contacts:
         for index in range(FRAMES):
             drawn = view.frames.contacts(index, 0)
-            with ContactSet.open("out.h5") as contacts:
-                held = contacts.cells(index, index + 1, tuple(drawn)).columns
+            held = contacts.cells(index, index + 1, tuple(drawn)).columns
             rows = missed[frame[missed] == index]
             for name, values in drawn.items():
                 added = columns["least" if name == "distance" else name][rows]
                 assert np.array_equal(values, np.concatenate([held[name], added.astype(values.dtype)])), name
-        deepest = max(-columns["least"].min(), view.touches.deepest)
-        assert view.touches.deepest == pytest.approx(deepest)
+        assert view.touches.deepest >= -columns["least"].min()

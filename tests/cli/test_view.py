@@ -21,15 +21,16 @@ from collidecli.errors import InputError
 from collidecli.report.view.framing import Look
 from collidecli.report.view.server import start_server
 from collidecli.report.view.stage import Stage
+from tests.cli.conftest import refusals, write_poses
 from tests.support.contact_sets import made_up
+from tests.support.usd_scenes import COLLIDER, placed, sphere, write_usda
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def out(here, collide) -> str:
-    assert collide("run", "scene.xml", "-t", "motion.h5", "-o", "out.h5", "--device", "cpu", "--gap", "0.02").code == 0
-    return "out.h5"
+def out(ran) -> str:
+    return ran("out.h5", "--gap", "0.02")
 
 
 def test_shapes_stand_where_their_contacts_say(out):
@@ -51,12 +52,11 @@ def test_shapes_stand_where_their_contacts_say(out):
 
 
 def test_worlds_move_by_themselves(here, collide):
-    with h5py.File("motion.h5", "r+") as file:
+    with h5py.File("motion.h5") as file:
         poses = np.repeat(file["body_q"][:], 2, axis=1)
-        poses[:, 1, 0, 0] += 0.25
-        del file["body_q"]
-        file["body_q"] = poses
-    assert collide("run", "scene.xml", "-t", "motion.h5", "-o", "out.h5", "--device", "cpu").code == 0
+    poses[:, 1, 0, 0] += 0.25
+    write_poses("motion.h5", poses, ["ball"])
+    collide.ok("run scene.xml -t motion.h5 -o out.h5 --device cpu")
     with opened_view(ViewRequest("out.h5")) as view:
         ball = view.frames.model.shapes.path.index("ball")
         places = [view.frames.shape_poses(7, world)[ball, :3] for world in (0, 1)]
@@ -64,9 +64,7 @@ def test_worlds_move_by_themselves(here, collide):
 
 
 def test_a_slice_of_a_slice(here, collide):
-    assert (
-        collide("run", "scene.xml", "-t", "motion.h5", "-o", "out.h5", "--frames", "3::2", "--device", "cpu").code == 0
-    )
+    collide.ok("run scene.xml -t motion.h5 -o out.h5 --frames 3::2 --device cpu")
     with opened_view(ViewRequest("out.h5", frames="2:5")) as view, h5py.File("motion.h5") as file:
         ball = view.frames.model.shapes.path.index("ball")
         held = [view.frames.shape_poses(place, 0)[ball, 2] for place in range(3)]
@@ -95,11 +93,8 @@ def test_what_is_found_elsewhere(out, here, monkeypatch):
 
 
 def test_what_is_another(out, here):
-    with h5py.File("motion.h5", "r") as file, h5py.File("other.h5", "w") as other:
-        for name in file.attrs:
-            other.attrs[name] = file.attrs[name]
-        for name in file:
-            file.copy(name, other)
+    shutil.copy("motion.h5", "other.h5")
+    with h5py.File("other.h5", "r+") as other:
         other["body_q"][..., 0] += 0.5
     with (
         pytest.raises(InputError, match=r"not the recording of out\.h5"),
@@ -124,56 +119,46 @@ def test_what_is_another(out, here):
         pass
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "told"),
-    [
-        (["none.h5"], 2, "none.h5"),
-        (["scene.xml"], 2, "scene.xml"),
-        (["a.h5", "--frames", "99:"], 2, "'99:' selects none of 9 frames"),
-        (["a.h5", "--scene", "none.usda"], 2, "none.usda: there is no such file"),
-        (["a.h5", "-t", "none.h5", "--scene", "scene.xml"], 2, "none.h5"),
-        (["a.h5", "--points-only", "--scene", "scene.xml"], 2, "--points-only draws neither scene nor motion"),
-        (["a.h5", "--port", "99999"], 2, "99999 is no port"),
-        (["a.h5", "--host", "256.1.1.1"], 2, "there is no host '256.1.1.1'"),
-        (["a.h5", "--host", "192.0.2.1"], 2, "'192.0.2.1' is not an address of this machine"),
-        (["a.h5", "--world", "1"], 2, "--world needs --export"),
-        (["a.h5", "--export", "p.html", "--world", "0,7"], 2, "world 7 does not exist"),
-        (["a.h5", "--export", "none/p.html"], 3, "the folder"),
-        (["a.h5", "--export", "p.png"], 2, "p.png: a page has the extension .html or .htm"),
-        (["a.h5", "--export", "p"], 2, "p: a page has the extension"),
-        (["a.h5", "--export", "a.h5", "--force"], 3, "the output is also an input"),
-    ],
-)
-def test_refusals(here, collide, words, code, told):
+@pytest.fixture
+def made_up_set(here) -> None:
+    """The contact set a.h5 of 9 frames and 2 worlds."""
     made_up(frames=9, worlds=2).write(here / "a.h5")
-    answer = collide("view", *words, "--no-browser")
-    assert (answer.code, answer.out) == (code, "")
-    assert told in answer.err
-    assert len([line for line in answer.err.splitlines() if line.startswith("error")]) == 1
-    assert "Traceback" not in answer.err
-    assert sorted(path.name for path in here.iterdir() if path.name.startswith("p")) == []
 
 
-def test_a_port_that_is_taken(here, collide):
-    made_up().write(here / "a.h5")
+test_refusals = refusals(
+    "view --no-browser",
+    ("none.h5", "none.h5"),
+    ("scene.xml", "scene.xml"),
+    ("a.h5 --frames 99:", "'99:' selects none of 9 frames"),
+    ("a.h5 --scene none.usda", "none.usda: there is no such file"),
+    ("a.h5 -t none.h5 --scene scene.xml", "none.h5"),
+    ("a.h5 --points-only --scene scene.xml", "--points-only draws neither scene nor motion"),
+    ("a.h5 --port 99999", "99999 is no port"),
+    ("a.h5 --host 256.1.1.1", "there is no host '256.1.1.1'"),
+    ("a.h5 --host 192.0.2.1", "'192.0.2.1' is not an address of this machine"),
+    ("a.h5 --world 1", "--world needs --export"),
+    ("a.h5 --export p.html --world 0,7", "world 7 does not exist"),
+    ("a.h5 --export none/p.html", "the folder", 3),
+    ("a.h5 --export p.png", "p.png: a page has the extension .html or .htm"),
+    ("a.h5 --export p", "p: a page has the extension"),
+    ("a.h5 --export a.h5 --force", "the output is also an input", 3),
+    needs="made_up_set",
+)
+
+
+def test_a_port_that_is_taken(made_up_set, collide):
     with socket.create_server(("localhost", 0)) as taken:
         port = str(taken.getsockname()[1])
-        answer = collide("view", "a.h5", "--no-browser", "--port", port)
-    assert answer.code == 2
-    assert f"port {port} of localhost is in use" in answer.err
+        collide.refused("view a.h5 --no-browser --port", port, told=f"port {port} of localhost is in use")
 
 
-def test_without_viser(here, collide, monkeypatch):
-    made_up().write(here / "a.h5")
+def test_without_viser(made_up_set, collide, monkeypatch):
     monkeypatch.setitem(sys.modules, "viser", None)
-    answer = collide("view", "a.h5")
-    assert answer.code == 2
-    assert "pip install 'collidecli[view]'" in answer.err
+    collide.refused("view a.h5", told="pip install 'collidecli[view]'")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it(here, number):
-    made_up().write(here / "a.h5")
+def test_a_signal_ends_it(here, made_up_set, number):
     command = [sys.executable, "-m", "collidecli.cli.guard", "view", "a.h5", "--port", "0", "--no-browser", "--json"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
@@ -192,42 +177,27 @@ def test_a_signal_ends_it(here, number):
     assert "Traceback" not in said
 
 
-SPREAD = """#usda 1.0
-(
-    metersPerUnit = 1
-    upAxis = "Z"
-)
-def Xform "World"
-{
-    def Plane "floor" (prepend apiSchemas = ["PhysicsCollisionAPI"])
-    {
+BALL = sphere("ball", f"double radius = 0.2\n{placed((0, 0, 0.1))}")
+SPREAD = f"""def Xform "World" {{
+    def Plane "floor" {COLLIDER} {{
         uniform token axis = "Z"
-    }
-    def Xform "envs"
-    {
-        def Xform "env_0"
-        {
-            def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsRigidBodyAPI"])
-            {
-                double radius = 0.2
-                double3 xformOp:translate = (0, 0, 0.1)
-                uniform token[] xformOpOrder = ["xformOp:translate"]
-            }
-        }
-        def Xform "env_1" (prepend inherits = </World/envs/env_0>)
-        {
-            double3 xformOp:translate = (30, 0, 0)
-            uniform token[] xformOpOrder = ["xformOp:translate"]
-        }
-    }
-}
+    }}
+    def Xform "envs" {{
+        def Xform "env_0" {{
+            {BALL}
+        }}
+        def Xform "env_1" (prepend inherits = </World/envs/env_0>) {{
+            {placed((30, 0, 0))}
+        }}
+    }}
+}}
 """
 
 
 @pytest.mark.parametrize("first", [0, 1])
 def test_worlds_that_stand_apart_are_drawn_in_one_place(here, collide, first):
-    (here / "envs.usda").write_text(SPREAD)
-    assert collide("run", "envs.usda", "-o", "envs.h5", "--device", "cpu").code == 0
+    write_usda(here, SPREAD, name="envs.usda")
+    collide.ok("run envs.usda -o envs.h5 --device cpu")
     server = start_server("127.0.0.1", 0)
     try:
         with opened_view(ViewRequest("envs.h5")) as view:

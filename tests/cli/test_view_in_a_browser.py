@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-import os
 import threading
 import time
+from contextlib import chdir
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -13,10 +13,10 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.cli.main import main
 from collidecli.commands import view
 from collidecli.commands.view import ViewRequest, export_view, opened_view, serve_view
 from collidecli.report.view.framing import OPACITY, OPACITY_OVER_SURFACES
+from tests.cli.conftest import CommandLine, write_poses
 from tests.support.browser import chromium, needs_chromium
 
 pytest.importorskip("viser")
@@ -53,20 +53,16 @@ def falling_ball(tmp_path_factory):
     poses[:, 1, 0, 2] -= 0.02
     poses[..., 6] = 1.0
     (folder / "scene.xml").write_text(SCENE)
-    with h5py.File(folder / "motion.h5", "w") as file:
-        file.attrs["format"] = "collide-trajectory"
+    write_poses(folder / "motion.h5", poses, ["ball"], 0.1)
+    with h5py.File(folder / "motion.h5", "a") as file:
         file.attrs["format_version"] = np.array((1, 1), np.int32)
-        file["time"] = np.arange(FRAMES) / 10.0
-        file["body_q"] = poses
-        file.create_dataset("body_name", data=["ball"], dtype=h5py.string_dtype())
         file.create_dataset("episode/name", data=["long", "short"], dtype=h5py.string_dtype())
         file["episode/world"] = np.array((0, 1), np.int32)
         file["episode/first_frame"] = np.zeros(2, np.int64)
         file["episode/frame_count"] = np.array((FRAMES, SHORT), np.int64)
-    os.environ.pop("COLLIDE_CONFIG", None)
-    names = [str(folder / name) for name in ("scene.xml", "motion.h5", "out.h5")]
-    assert main(["run", names[0], "-t", names[1], "-o", names[2], "-q", "--device", "cpu"]) == 0
-    with opened_view(ViewRequest(names[2])) as opened:
+    with chdir(folder):
+        CommandLine().ok("run scene.xml -t motion.h5 -o out.h5 -q --device cpu")
+    with opened_view(ViewRequest(str(folder / "out.h5"))) as opened:
         export_view(opened, str(folder / "page.html"), (0, 1), False)
         yield opened, folder / "page.html"
 
@@ -335,12 +331,11 @@ SELVES = """() => { const one = window.__viserSceneTree.getState()["/contacts/se
 DRAWN = f"Object.values(({NODES})()).reduce((all, one) => all + one, 0)"
 
 
-def test_surfaces_on_a_page(tmp_path, monkeypatch, collide, browser):
+def test_surfaces_on_a_page(tmp_path, collide, browser):
     """A ball that overlaps a block: as many triangles as the faces have, none without the checkbox; and forces."""
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "scene.xml").write_text(SCENE.replace("0 0 1", "0 0 0.45"))
     words = ("--hydro", "all", "--hydro-resolution", "12", "--hydro-surface", "--device", "cpu", "-o", "a.h5", "-q")
-    assert collide("run", "scene.xml", *words).code == 0
+    collide.ok("run scene.xml", *words)
     with view.opened_view(view.ViewRequest("a.h5")) as opened:
         lengths = opened.frames.surfaces(0, 0).faces.lengths
         view.export_view(opened, "page.html", (0,), False)
@@ -354,24 +349,22 @@ def test_surfaces_on_a_page(tmp_path, monkeypatch, collide, browser):
     seen.page.close()
 
 
-def test_shapes_over_forces_are_fainter(tmp_path, monkeypatch, collide):
+def test_shapes_over_forces_are_fainter(tmp_path, collide):
     """Of a set without faces, whose forces are arrows within the shapes; a set without surfaces has opaquer shapes."""
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "scene.xml").write_text(SCENE.replace("0 0 1", "0 0 0.45"))
     for hydro, opacity in (("all", OPACITY_OVER_SURFACES), ("off", OPACITY)):
         words = ("--hydro", hydro, "--device", "cpu", "-o", "a.h5", "-q", "--force")
-        assert collide("run", "scene.xml", *words).code == 0
+        collide.ok("run scene.xml", *words)
         with view.opened_view(view.ViewRequest("a.h5")) as opened:
             assert not opened.frames.has_faces
             view.export_view(opened, "page.html", (0,), True)
         assert f'"opacity":{opacity}' in Path("page.html").read_text().replace(": ", ":")
 
 
-def test_self_contacts_on_a_page(tmp_path, monkeypatch, collide, browser):
+def test_self_contacts_on_a_page(tmp_path, collide, browser):
     """The sample's folded cloth: as many points as the frame has self-contacts, and none without the checkbox."""
-    monkeypatch.chdir(tmp_path)
     words = ("--self-contacts", "0.02", "--frames", "23:25", "--device", "cpu", "-o", "a.h5", "-q")
-    assert collide("run", str(CLOTH), *words).code == 0
+    collide.ok("run", str(CLOTH), *words)
     with view.opened_view(view.ViewRequest("a.h5", scene=str(CLOTH))) as opened:
         count = len(opened.frames.self_contacts(1, 0))
         assert opened.frames.self_contact_count((0,)) >= count > 50

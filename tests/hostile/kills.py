@@ -15,10 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import h5py
 import numpy as np
 import psutil
 
+from tests.cli.conftest import write_poses
 from tests.hostile.seeds import ROBOT_XML
 
 COMMAND = (sys.executable, "-m", "collidecli.cli.guard")
@@ -135,26 +135,22 @@ def write_inputs(folder: Path) -> None:
     """A scene, a motion of FRAMES frames, and a job file of three recordings."""
     (folder / "robot.xml").write_text(ROBOT_XML.replace('<include file="part.xml"/>', ""))
     rng = np.random.default_rng(0)
-    write_poses(folder / "motion.h5", FRAMES, rng)
+    write_motion(folder / "motion.h5", FRAMES, rng)
     (folder / "recordings").mkdir()
     for number in range(3):
-        write_poses(folder / "recordings" / f"{number}.h5", 1000, rng)
+        write_motion(folder / "recordings" / f"{number}.h5", 1000, rng)
     job = {"scene": "robot.xml", "motion": "recordings/*.h5"}
     lines = "\n".join(f"{name} = {json.dumps(value)}" for name, value in job.items())
     (folder / "jobs.toml").write_text(f'[[job]]\nname = "robot"\n{lines}\n')
 
 
-def write_poses(path: Path, frames: int, rng: np.random.Generator) -> None:
+def write_motion(path: Path, frames: int, rng: np.random.Generator) -> None:
     """Trunk and ball at random heights near the floor."""
     poses = np.zeros((frames, 1, 2, 7))
     poses[..., 2] = rng.uniform(0.05, 0.35, (frames, 1, 2))
     poses[:, :, 1, 0] = 1.0
     poses[..., 6] = 1.0
-    with h5py.File(path, "w") as file:
-        file.attrs["format"], file.attrs["format_version"] = "collide-trajectory", np.array((1, 0), np.int32)
-        file["time"] = np.arange(frames) / 100.0
-        file["body_q"] = poses
-        file.create_dataset("body_name", data=["base", "ball"], dtype=h5py.string_dtype())
+    write_poses(path, poses, ["base", "ball"])
 
 
 def kill_faults(ground: Ground, number: int) -> list[str]:

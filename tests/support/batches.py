@@ -14,10 +14,11 @@ import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 
-from collidecli.batch.plan import read_plan
+from collidecli.batch.plan import Plan, read_plan
 from collidecli.batch.store import Store
 from collidecli.batch.work import work_shard
 
@@ -28,6 +29,27 @@ scene = "scene.xml"
 motion = ["demos/*.h5"]
 options = { gap = 0.02, device = "cpu" }
 """
+
+
+def plan(collide: Any, folder: str = "B", *options: str) -> Plan:
+    """The plan of jobs.toml. collide: the command line in process."""
+    collide.ok("batch plan jobs.toml -o", folder, *options)
+    return read_plan(Store(folder))
+
+
+def compute(collide: Any, folder: str = "B") -> Plan:
+    """Plans jobs.toml and computes it in this process."""
+    made = plan(collide, folder)
+    for shard in range(made.shard_count):
+        work_shard(folder, shard)
+    return made
+
+
+def dataset(collide: Any, folder: str) -> str:
+    """Hash of the data set of a batch."""
+    return collide.result("batch gather", folder, "-o", f"{folder}.parquet", "--force")["dataset_sha256"]
+
+
 COLLIDE = (sys.executable, "-c", "from collidecli.cli.guard import command; raise SystemExit(command())")
 REPOSITORY = Path(__file__).parents[2]
 
@@ -46,6 +68,13 @@ def start(*words: str, **more: str) -> subprocess.Popen[bytes]:
         env=environment(**more),
         start_new_session=True,
     )
+
+
+def write_programs(folder: Path, **texts: str) -> None:
+    """Shell scripts that stand in for programs, by name."""
+    for name, text in texts.items():
+        (folder / name).write_text(f"#!/bin/bash\n{text}\n")
+        (folder / name).chmod(0o755)
 
 
 def until(holds: Callable[[], object], seconds: float = 300.0, every: float = 0.05) -> None:

@@ -401,23 +401,22 @@ class Edited:
         return str(path)
 
 
+def _edited(
+    worlds: int, cell: np.ndarray, columns: dict[str, np.ndarray], step: np.ndarray, time: np.ndarray
+) -> Edited:
+    """Contacts of the shapes of `small_model`: a static plane, and four bodies of one shape."""
+    shapes = small_model(worlds).shapes
+    types = ["plane", "sphere", "box", "capsule", "ellipsoid"]
+    body, margin, gap = (np.array(values) for values in (shapes.body, shapes.margin, shapes.gap))
+    return Edited(cell, columns, list(shapes.path), types, body, margin, gap, worlds, step, time)
+
+
 def made_up(frames: int = 6, worlds: int = 3, contacts_per_cell: int = 6, seed: int = 5) -> Edited:
     """Contacts of `small_model`, no two pairs of a cell nearer than chance has it."""
-    model = small_model(worlds)
-    block = made_up_block(model, frames, contacts_per_cell, seed=seed)
+    block = made_up_block(small_model(worlds), frames, contacts_per_cell, seed=seed)
     cell = np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
-    return Edited(
-        cell=cell,
-        columns=dict(block.columns),
-        path=list(model.shapes.path),
-        type=["plane", "sphere", "box", "capsule", "ellipsoid"],
-        body=np.array(model.shapes.body),
-        margin=np.array(model.shapes.margin),
-        gap=np.array(model.shapes.gap),
-        worlds=worlds,
-        step=np.arange(frames, dtype=np.int64) * STEP,
-        time=np.arange(frames) * TIME_STEP,
-    )
+    steps = np.arange(frames, dtype=np.int64)
+    return _edited(worlds, cell, dict(block.columns), steps * STEP, steps * TIME_STEP)
 
 
 class Touch(NamedTuple):
@@ -429,8 +428,7 @@ class Touch(NamedTuple):
 
 
 def touching_set(rows: Sequence[Touch], frames: int, worlds: int, time: Sequence[float] | None = None) -> Edited:
-    """A set with these contacts, of the shapes of `small_model`: a static plane, and four bodies of one shape."""
-    model = small_model(worlds)
+    """A set with these contacts."""
     n = len(rows)
     columns = {name: np.array([getattr(row, name) for row in rows], np.int32) for name in ("shape0", "shape1")}
     columns["distance"] = np.array([row.distance for row in rows], np.float32)
@@ -441,18 +439,9 @@ def touching_set(rows: Sequence[Touch], frames: int, worlds: int, time: Sequence
     columns["feature0"] = np.arange(n, dtype=np.int32)
     columns["feature1"] = np.full(n, -1, np.int32)
     columns["kind"] = np.zeros(n, np.uint8)
-    return Edited(
-        cell=np.array([row.frame * worlds + row.world for row in rows], np.int64),
-        columns=columns,
-        path=list(model.shapes.path),
-        type=["plane", "sphere", "box", "capsule", "ellipsoid"],
-        body=np.array(model.shapes.body),
-        margin=np.array(model.shapes.margin),
-        gap=np.array(model.shapes.gap),
-        worlds=worlds,
-        step=np.arange(frames, dtype=np.int64),
-        time=np.arange(frames) * 0.25 if time is None else np.array(time, float),
-    )
+    cell = np.array([row.frame * worlds + row.world for row in rows], np.int64)
+    steps = np.arange(frames, dtype=np.int64)
+    return _edited(worlds, cell, columns, steps, steps * 0.25 if time is None else np.array(time, float))
 
 
 def intervals(

@@ -26,7 +26,7 @@ from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import IDENTITY_POSE, ShapeType
 from collidecli.scene.tables import MOTION_COLUMNS
 from collidecli.storage.trajectories.motion import open_trajectory
-from tests.cli.conftest import SCENE, write_motion
+from tests.cli.conftest import SCENE, write_motion, write_poses
 from tests.cli.test_recordings import falling, write_demos
 from tests.support.engine_runs import ArrayMotion, assert_identical, mixed_builder, random_poses
 
@@ -386,12 +386,11 @@ def here(tmp_path: Path, monkeypatch) -> Path:
     (tmp_path / "scene.xml").write_text(SCENE)
     for length in (20, 9):
         write_motion(tmp_path / f"m{length}.h5", length)
-    write_motion(tmp_path / "two.h5", 12)
-    with h5py.File(tmp_path / "two.h5", "a") as file:
-        poses = file["body_q"][()].repeat(2, axis=1)
-        poses[:, 1, :, 2] += 0.05
-        del file["body_q"]
-        file["body_q"] = poses
+    poses = np.zeros((12, 2, 1, 7))
+    poses[..., 2] = (0.905 - 0.01 * np.arange(12))[:, None, None]
+    poses[:, 1, :, 2] += 0.05
+    poses[..., 6] = 1.0
+    write_poses(tmp_path / "two.h5", poses, ["ball"])
     return tmp_path
 
 

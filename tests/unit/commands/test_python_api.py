@@ -11,7 +11,6 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
 
@@ -37,6 +36,7 @@ from collidecli.scene.options import EngineOptions
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock, groups_of_cells
 from collidecli.scene.text_format import memory
 from collidecli.storage.h5_chunks import CHUNK_ROWS
+from tests.cli.conftest import write_poses
 from tests.support.contact_sets import block_with_groups, small_model
 from tests.support.engine_runs import ArrayMotion, random_cloud, random_poses
 from tests.support.meshes import blob, grid, point_distances, torus, winding
@@ -78,15 +78,6 @@ def body_q() -> np.ndarray:
     return poses
 
 
-def write_trajectory(path, poses: np.ndarray) -> None:
-    with h5py.File(path, "w") as file:
-        file.attrs["format"] = "collide-trajectory"
-        file.attrs["format_version"] = np.array((1, 0), np.int32)
-        file["time"] = np.arange(len(poses)) / 100.0
-        file["body_q"] = poses
-        file.create_dataset("body_name", data=list(BODIES), dtype=h5py.string_dtype())
-
-
 def mjcf_model(tmp_path, world_count: int = 1):
     (tmp_path / "scene.xml").write_text(SCENE)
     builder = ModelBuilder()
@@ -120,7 +111,7 @@ def test_every_public_name_is_there():
 @pytest.mark.parametrize("float_type", ["float32", "float64"])
 def test_same_contacts_as_the_file_of_a_run(tmp_path, body_q, float_type):
     poses = body_q.astype(float_type)
-    write_trajectory(tmp_path / "motion.h5", poses)
+    write_poses(tmp_path / "motion.h5", poses, BODIES)
     model = mjcf_model(tmp_path, 2)
     output = str(tmp_path / "out.contacts.h5")
     scene, motion = str(tmp_path / "scene.xml"), str(tmp_path / "motion.h5")
