@@ -292,7 +292,7 @@ test_refused = refusals(
         *((f"--limits {name}", told) for name, (_, told) in LIMITS.items()),
     )),
     ("scene.xml --mask mask.txt", "extension"),
-    ("scene.xml --mask x.npz --markdown x.npz", "x.npz"),
+    ("scene.xml --mask x.npz --markdown x.npz", "have one path"),
     ("a.h5 --self", "--self-bodies"),
     ("a.h5 --overlap-volume", "no geometry"),
     ("a.h5 --deepest-point", "no geometry"),
