@@ -120,9 +120,9 @@ def used(path: str) -> set[str]:
     ],
 )
 @pytest.mark.parametrize("form", [[], ["--json"]])
-def test_terminals(pair, collide, monkeypatch, words, form):
+@pytest.mark.usefixtures("no_charts")
+def test_terminals(pair, collide, words, form):
     """No byte controls the terminal, no line is a workflow command but those of --github."""
-    monkeypatch.setattr("collidecli.report.report_page.page_charts", lambda result: {})
     answer = collide(*({"A": pair[0], "B": pair[1]}.get(word, word) for word in words), *form)
     assert answer.code in (0, 1, 2), answer.err
     assert answer.out or answer.code == 2

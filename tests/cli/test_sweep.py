@@ -283,9 +283,9 @@ def test_python_has_the_rows_of_the_command(swept):
 
 
 @of_particles
-def test_events_report_and_view(swept, collide, monkeypatch):
+@pytest.mark.usefixtures("no_charts")
+def test_events_report_and_view(swept, collide):
     case, columns = swept.case, swept.columns
-    monkeypatch.setattr("collidecli.report.report_page.page_charts", lambda result: {})
 
     def events(*options):
         return collide.result("events swept.h5 --sweep --first 1000", *options)["between_frames"]
@@ -408,6 +408,7 @@ def test_events_of_a_set_without_sweep(swept, collide):
 
 
 @only_shapes
+@pytest.mark.usefixtures("no_charts")
 def test_the_report_lists_missed_touches(swept, collide):
     found = collide.result("report swept.h5 -o out.html")["between_frames"]
     assert found["missed"] == 1

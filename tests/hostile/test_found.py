@@ -15,83 +15,79 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.cli.main import main
+from tests.cli.conftest import CommandLine, collide
 from tests.hostile.seeds import PART_USDA, PILE_USDA, ROBOT_XML, assets, usdz
 
+__all__ = ["collide"]
 RUN = ("-o", "out.h5", "--device", "cpu", "--threads", "1", "--quiet", "--force")
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def here(tmp_path: Path, collide: CommandLine) -> Path:
     (tmp_path / "robot.xml").write_text(ROBOT_XML.replace('<include file="part.xml"/>', ""))
     (tmp_path / "part.usda").write_text(PART_USDA)
     return tmp_path
 
 
-def told(capsys: pytest.CaptureFixture[str], *args: str) -> str:
-    """The message of a refusal: exit code 2, one or two lines, no output."""
-    capsys.readouterr()
-    assert main([*args, *(RUN if args[0] == "run" else ())]) == 2
-    answer = capsys.readouterr()
-    assert answer.out == ""
-    assert len(answer.err.splitlines()) <= 2
-    assert not os.path.exists("out.h5")
-    return answer.err
+def told(collide: CommandLine, *words: str) -> str:
+    """The message of a refusal, of one or two lines."""
+    message = collide.refused(*words, *(RUN if words[0] == "run" else ()))
+    assert len(message.splitlines()) <= 2
+    return message
 
 
-def test_a_package_of_several_layers_runs(here, capsys):
+def test_a_package_of_several_layers_runs(here, collide):
     (here / "x").mkdir()
     (here / "pile.usdz").write_bytes(usdz(here / "x"))
     (here / "pile.usda").write_text(PILE_USDA)
     hashes = []
     for scene in ("pile.usdz", "pile.usda"):
-        assert main(["run", scene, *RUN]) == 0
+        collide.ok("run", scene, *RUN)
         with h5py.File("out.h5") as file:
             hashes.append(file["/rigid_contacts/distance"][()].tolist())
     assert hashes[0] == hashes[1]
     assert len(hashes[0]) > 0
 
 
-def test_a_scene_of_nothing_is_a_good_contact_set(here):
+def test_a_scene_of_nothing_is_a_good_contact_set(here, collide):
     (here / "none.xml").write_text("<mujoco/>")
-    assert main(["run", "none.xml", *RUN]) == 0
-    assert main(["check", "out.h5", "--quiet"]) == 0
+    collide.ok("run", "none.xml", *RUN)
+    collide.ok("check", "out.h5", "--quiet")
 
 
 @pytest.mark.parametrize("time", ["-inf", "nan", "inf"])
-def test_a_keyframe_at_no_time(here, capsys, time):
+def test_a_keyframe_at_no_time(here, collide, time):
     (here / "robot.xml").write_text(
         ROBOT_XML.replace('<include file="part.xml"/>', "").replace('time="1"', f'time="{time}"')
     )
-    assert "robot.xml: keyframe 1 (''): the time is" in told(capsys, "run", "robot.xml")
+    assert "robot.xml: keyframe 1 (''): the time is" in told(collide, "run", "robot.xml")
 
 
-def test_frames_at_no_time(here, capsys):
+def test_frames_at_no_time(here, collide):
     (here / "pile.usda").write_text(PILE_USDA.replace("timeCodesPerSecond = 10", "timeCodesPerSecond = 5e-324"))
-    assert "pile.usda: time codes over timeCodesPerSecond" in told(capsys, "run", "pile.usda")
+    assert "pile.usda: time codes over timeCodesPerSecond" in told(collide, "run", "pile.usda")
 
 
-def test_time_codes_that_no_step_can_hold(here):
+def test_time_codes_that_no_step_can_hold(here, collide):
     (here / "pile.usda").write_text(PILE_USDA.replace("3: (0, 0, 0.1)", "1e300: (0, 0, 0.1)"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert main(["run", "pile.usda", *RUN]) == 0
+        collide.ok("run", "pile.usda", *RUN)
     with h5py.File("out.h5") as file:
         assert file["/time/step"][()].tolist() == [0, 1, 2]
 
 
-def test_text_of_a_stage_that_is_not_utf8(here, capsys):
+def test_text_of_a_stage_that_is_not_utf8(here, collide):
     text = PILE_USDA.encode().replace(b"</World/Rubber>", b"</World/Rub\xffber>")
     (here / "pile.usda").write_bytes(text)
-    assert told(capsys, "inspect", "pile.usda").startswith("error: pile.usda")
+    assert told(collide, "inspect", "pile.usda").startswith("error: pile.usda")
 
 
-def test_what_the_model_refuses_names_the_file(here, capsys):
+def test_what_the_model_refuses_names_the_file(here, collide):
     (here / "pile.usda").write_text(PILE_USDA.replace('upAxis = "Z"', 'upAxis = "W"'))
-    assert told(capsys, "run", "pile.usda").startswith("error: pile.usda: upAxis is 'W'\n")
+    assert told(collide, "run", "pile.usda").startswith("error: pile.usda: upAxis is 'W'\n")
     (here / "pile.usda").write_text(PILE_USDA.replace("(0.3, 0, 0.3)", "(1e13, 0, 0)"))
-    assert told(capsys, "run", "pile.usda").startswith("error: pile.usda: body '/World/cart': a pose is not finite")
+    assert told(collide, "run", "pile.usda").startswith("error: pile.usda: body '/World/cart': a pose is not finite")
 
 
 def test_a_real_crash_is_answered_for(here):
@@ -106,26 +102,26 @@ def test_a_real_crash_is_answered_for(here):
     assert len(done.stderr.splitlines()) == 2
 
 
-def test_an_include_of_a_pipe(here, capsys):
+def test_an_include_of_a_pipe(here, collide):
     os.mkfifo(here / "pipe.xml")
     (here / "robot.xml").write_text('<mujoco><include file="pipe.xml"/></mujoco>')
-    assert "pipe.xml, which is not a regular file" in told(capsys, "inspect", "robot.xml")
+    assert "pipe.xml, which is not a regular file" in told(collide, "inspect", "robot.xml")
 
 
-def test_a_header_that_does_not_close(here, capsys):
+def test_a_header_that_does_not_close(here, collide):
     text = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1, 4".ljust(117) + b"\n"
     (here / "states.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text)
-    assert told(capsys, "inspect", "states.npy").startswith("error: states.npy: ")
+    assert told(collide, "inspect", "states.npy").startswith("error: states.npy: ")
 
 
-def test_an_archive_whose_packed_bytes_are_damaged(here, capsys):
+def test_an_archive_whose_packed_bytes_are_damaged(here, collide):
     memory = io.BytesIO()
     np.savez_compressed(memory, states=np.random.default_rng(0).random((1, 4, 29)))
     data = bytearray(memory.getvalue())
     data[60:400] = b"\xff" * 340
     (here / "states.npz").write_bytes(data)
     assert zipfile.is_zipfile(here / "states.npz")
-    assert told(capsys, "run", "robot.xml", "-t", "states.npz").startswith("error: states.npz")
+    assert told(collide, "run", "robot.xml", "-t", "states.npz").startswith("error: states.npz")
 
 
 @pytest.mark.parametrize(
@@ -139,7 +135,7 @@ def test_an_archive_whose_packed_bytes_are_damaged(here, capsys):
     ],
     ids=["nothing", "complex", "text", "references", "opaque"],
 )
-def test_states_that_are_no_numbers(here, capsys, how):
+def test_states_that_are_no_numbers(here, collide, how):
     with h5py.File("states.h5", "w") as file:
         file.create_dataset("states", **how)
     with h5py.File("demos.hdf5", "w") as file:
@@ -148,46 +144,45 @@ def test_states_that_are_no_numbers(here, capsys, how):
         file.attrs["format"], file.attrs["format_version"] = "collide-trajectory", np.array((1, 0), np.int32)
         file.create_dataset("joint_q", **how)
     for name in ("states.h5", "demos.hdf5", "ours.h5"):
-        assert told(capsys, "run", "robot.xml", "-t", name).startswith(f"error: {name}")
-        assert told(capsys, "inspect", name).startswith(f"error: {name}")
+        assert told(collide, "run", "robot.xml", "-t", name).startswith(f"error: {name}")
+        assert told(collide, "inspect", name).startswith(f"error: {name}")
 
 
 @pytest.mark.parametrize(
     "value", [np.zeros(1000), "x" * 30_000, "\x1b[2J\n\r", np.bytes_(b"\xff"), 7.5, h5py.Empty("f8")]
 )
-def test_a_format_of_any_kind(here, capsys, value):
+def test_a_format_of_any_kind(here, collide, value):
     with h5py.File("x.h5", "w") as file:
         file.attrs["format"] = value
         file["body_q"] = np.zeros((1, 1, 1, 7))
     for verb in ("inspect", "check"):
-        said = told(capsys, verb, "x.h5")
+        said = told(collide, verb, "x.h5")
         assert said.startswith("error: x.h5: ")
         assert len(said) < 4000
         assert said.replace("\n", "").isprintable()
 
 
-def test_names_in_files_cannot_steer_the_terminal(here, capsys):
+def test_names_in_files_cannot_steer_the_terminal(here, collide):
     shutil.copy(Path(__file__).parents[1] / "golden" / "contacts_1_0.h5", "x.h5")
     with h5py.File("x.h5", "r+") as file:
         file.attrs["creator"] = "\x1b[2J\nme\r"
-    assert main(["inspect", "x.h5"]) == 0
-    said = capsys.readouterr().out
+    said = collide.ok("inspect x.h5").out
     assert "\\x1b[2J\\nme\\r" in said
     assert said.replace("\n", "").isprintable()
 
 
 @pytest.mark.parametrize("config", ["7.5", "[" * 100_000, "null", "{"])
-def test_a_configuration_that_is_none(here, capsys, config):
+def test_a_configuration_that_is_none(here, collide, config):
     shutil.copy(Path(__file__).parents[1] / "golden" / "contacts_1_0.h5", "x.h5")
     with h5py.File("x.h5", "r+") as file:
         file.attrs.create("config", config, dtype=h5py.string_dtype())
-    assert told(capsys, "inspect", "x.h5").startswith("error: x.h5: the root attribute config")
+    assert told(collide, "inspect", "x.h5").startswith("error: x.h5: the root attribute config")
 
 
 @pytest.mark.parametrize(
     "text", ["[" * 60_000, "[" * 100_000, '{"sim_args": ' * 20_000, "7", "null", '{"sim_args": 7}']
 )
-def test_arguments_of_isaac_lab_that_are_none(here, capsys, text):
+def test_arguments_of_isaac_lab_that_are_none(here, collide, text):
     """The rate is then unknown: --fps is needed to run it, and nothing to inspect it."""
     with h5py.File("isaac.hdf5", "w") as file:
         assets(file)
@@ -196,28 +191,27 @@ def test_arguments_of_isaac_lab_that_are_none(here, capsys, text):
             file["data"].attrs.create("env_args", text, dtype=h5py.string_dtype())
         else:
             file["data"].attrs["env_args"] = text
-    assert main(["inspect", "isaac.hdf5"]) == 0
-    assert "--fps" in capsys.readouterr().out
-    assert "--fps" in told(capsys, "run", "robot.xml", "-t", "isaac.hdf5")
-    assert main(["run", "robot.xml", "-t", "isaac.hdf5", "--fps", "50", *RUN]) == 0
+    assert "--fps" in collide.ok("inspect isaac.hdf5").out
+    assert "--fps" in told(collide, "run", "robot.xml", "-t", "isaac.hdf5")
+    collide.ok("run", "robot.xml", "-t", "isaac.hdf5", "--fps", "50", *RUN)
 
 
-def test_a_transform_that_overflows(here, capsys):
+def test_a_transform_that_overflows(here, collide):
     (here / "pile.usda").write_text(PILE_USDA.replace("(0.3, 0, 0.3)", "(1e308, 0, 0)"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert told(capsys, "run", "pile.usda").startswith("error: pile.usda")
+        assert told(collide, "run", "pile.usda").startswith("error: pile.usda")
         scaled = PILE_USDA.replace("translate = (0.3, 0, 0.3)", "scale = (1e308, 1, 1)").replace(
             '["xformOp:translate"]\n        def "block"', '["xformOp:scale"]\n        def "block"'
         )
         assert scaled.count("xformOp:scale") == 2
         (here / "pile.usda").write_text(scaled)
-        assert "a scale beyond 1e+100" in told(capsys, "run", "pile.usda")
+        assert "a scale beyond 1e+100" in told(collide, "run", "pile.usda")
 
 
 @pytest.mark.parametrize("name", ["points", "faceVertexCounts", "holeIndices"])
 @pytest.mark.parametrize("value", ["nothing[] {} = [(0, 0, 0)]", "float {} = 1", 'string {} = "x"'])
-def test_a_mesh_whose_arrays_are_none(here, capsys, name, value):
+def test_a_mesh_whose_arrays_are_none(here, collide, name, value):
     lines = {
         "points": "point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]",
         "faceVertexCounts": "int[] faceVertexCounts = [3, 3, 3, 3]",
@@ -227,26 +221,26 @@ def test_a_mesh_whose_arrays_are_none(here, capsys, name, value):
     apis = '["PhysicsCollisionAPI", "PhysicsMeshCollisionAPI"]'
     text = "\n".join(["#usda 1.0", f'def Mesh "m" (prepend apiSchemas = {apis})', "{", *lines.values(), "}", ""])
     (here / "mesh.usda").write_text(text)
-    assert told(capsys, "run", "mesh.usda").startswith("error: mesh.usda </m>: ")
+    assert told(collide, "run", "mesh.usda").startswith("error: mesh.usda </m>: ")
 
 
-def test_attributes_of_a_contact_set_to_merge_that_cannot_be_listed(here, capsys):
+def test_attributes_of_a_contact_set_to_merge_that_cannot_be_listed(here, collide):
     """An attribute's name that ends early: HDF5 opens the file, and says so where attributes are gone through."""
     for name in ("first.h5", "second.h5"):
-        assert main(["run", "robot.xml", "-o", name, "--device", "cpu", "--quiet"]) == 0
+        collide.ok("run", "robot.xml", "-o", name, "--device", "cpu", "--quiet")
     data = (here / "second.h5").read_bytes()
     (here / "second.h5").write_bytes(data.replace(b"candidate_count", b"candi\0ate_count"))
-    message = told(capsys, "merge", "first.h5", "second.h5", "--worlds", "-o", "out.h5")
+    message = told(collide, "merge", "first.h5", "second.h5", "--worlds", "-o", "out.h5")
     assert "second.h5" in message
 
 
-def test_hashes_that_steer_the_terminal(here, capsys):
+def test_hashes_that_steer_the_terminal(here, collide):
     for name in ("content_sha256", "scene_sha256", "trajectory_sha256"):
         shutil.copyfile(Path(__file__).parents[1] / "golden" / "contacts_1_1.h5", here / "contacts.h5")
         with h5py.File(here / "contacts.h5", "a") as file:
             file.attrs[name] = "\x1b[2J\x07\n\r"
         for verb in ("textconv", "inspect", "events", "report"):
-            assert f"the root attribute {name} is no SHA-256" in told(capsys, verb, "contacts.h5")
+            assert f"the root attribute {name} is no SHA-256" in told(collide, verb, "contacts.h5")
 
 
 @pytest.mark.parametrize(("where", "name", "value"), [
@@ -254,7 +248,7 @@ def test_hashes_that_steer_the_terminal(here, capsys):
     ("/", "config", "{}"), ("/", "content_sha256", "0" * 64), ("model", "up_axis", None),
     ("/", "content_block_rows", None), ("/", "content_block_rows", 1 << 40), ("/", "content_block_rows", b"\xff"),
 ])  # fmt: skip
-def test_attributes_are_checked_at_every_open(here, capsys, where, name, value):
+def test_attributes_are_checked_at_every_open(here, collide, where, name, value):
     version = "2_0" if name == "content_block_rows" else "1_1"
     shutil.copyfile(Path(__file__).parents[1] / "golden" / f"contacts_{version}.h5", here / "contacts.h5")
     with h5py.File(here / "contacts.h5", "a") as file:
@@ -263,6 +257,6 @@ def test_attributes_are_checked_at_every_open(here, capsys, where, name, value):
         else:
             file[where].attrs[name] = value
     for words in (("inspect", "contacts.h5"), ("events", "contacts.h5"), ("diff", "contacts.h5", "contacts.h5")):
-        message = told(capsys, *words)
+        message = told(collide, *words)
         assert name in message
         assert "collide check" in message
