@@ -17,6 +17,7 @@ from collidecli.importers.usd.scene import UsdImport, add_usd
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.filters import allowed_pairs
 from collidecli.scene.model import Model
+from collidecli.scene.options import SceneOptions
 from tests.support.hull_oracle import low_and_high
 
 COLLIDER = '(prepend apiSchemas = ["PhysicsCollisionAPI"])'
@@ -24,26 +25,36 @@ BODY = '(prepend apiSchemas = ["PhysicsRigidBodyAPI"])'
 BOTH = '(prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"])'
 
 
-def write_usda(folder: Path, text: str, header: str = 'metersPerUnit = 1\n upAxis = "Z"', name: str = "s.usda") -> Path:
+METRES = 'metersPerUnit = 1\n upAxis = "Z"'
+CENTIMETRES = 'metersPerUnit = 0.01\nupAxis = "Z"\ntimeCodesPerSecond = 10'
+TRANSLATED = 'uniform token[] xformOpOrder = ["xformOp:translate"]\n'
+
+
+def write_usda(folder: Path, text: str, header: str = METRES, name: str = "s.usda") -> Path:
     path = folder / name
     path.write_text(f"#usda 1.0\n(\n {header}\n)\n{text}")
     return path
 
 
-def load(folder: Path, text: str, **options) -> tuple[UsdImport, Model]:
+def load(
+    folder: Path, scene: str | Path, header: str = METRES, name: str = "s.usda", **options
+) -> tuple[UsdImport, Model]:
+    """A stage of a file, or of a text that is written to one. options: of the importer."""
     builder = ModelBuilder()
-    scene = add_usd(builder, write_usda(folder, text, **options))
-    return scene, builder.finalize()
+    path = scene if isinstance(scene, Path) else write_usda(folder, scene, header, name)
+    return add_usd(builder, path, SceneOptions(**options)), builder.finalize()
 
 
-def check_refused(call: Callable[[], object], said: Iterable[str], capfd: pytest.CaptureFixture[str]) -> None:
+def check_refused(
+    call: Callable[[], object], said: Iterable[str], capfd: pytest.CaptureFixture[str] | None = None
+) -> None:
     """The call ends with an InputError that says all of these and what to do; USD prints nothing of its own."""
     with pytest.raises(InputError) as error:
         call()
     for words in said:
         assert words in str(error.value)
     assert error.value.fix
-    assert capfd.readouterr() == ("", "")
+    assert capfd is None or capfd.readouterr() == ("", "")
 
 
 def touching(model: Model) -> set[str]:
@@ -55,6 +66,16 @@ def touching(model: Model) -> set[str]:
 def pairs(text: str) -> set[str]:
     """Pairs as a test writes them: "a b, b c"."""
     return {" ".join(sorted(pair.split())) for pair in text.split(",") if pair.strip()}
+
+
+def at(*place: float) -> str:
+    """A prim's own translation."""
+    return f"double3 xformOp:translate = {place}\n{TRANSLATED}"
+
+
+def moving(samples: str) -> str:
+    """A prim's own translations by time code, as 0: (0, 0, 2), 10: (0, 0, 1)."""
+    return f"double3 xformOp:translate.timeSamples = {{ {samples} }}\n{TRANSLATED}"
 
 
 def sphere(name: str, inside: str = "", apis: str = BOTH) -> str:

@@ -17,7 +17,7 @@ from collidecli.importers.usd.scene import add_usd
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.filters import explain
 from tests.support.newton_pairs import newton_assets, newton_facts
-from tests.support.usd_scenes import BODY, COLLIDER, load, sphere, write_usda
+from tests.support.usd_scenes import BODY, CENTIMETRES, COLLIDER, at, check_refused, load, sphere, write_usda
 
 FLOAT32_OF_METRES = 4e-7
 """USD holds the offsets in float32, contacts their distances: a few roundings of numbers up to 2."""
@@ -27,10 +27,6 @@ def offsets(contact=None, rest=None, more="") -> str:
     lines = [f"float physxCollision:contactOffset = {contact}"] if contact is not None else []
     lines += [f"float physxCollision:restOffset = {rest}"] if rest is not None else []
     return "\n".join([*lines, more])
-
-
-def at(x: float) -> str:
-    return f'double3 xformOp:translate = ({x}, 0, 0)\nuniform token[] xformOpOrder = ["xformOp:translate"]\n'
 
 
 def margin_and_gap(model, name: str) -> tuple[float, float]:
@@ -86,15 +82,15 @@ def test_contacts_are_those_of_physx(tmp_path, rest):
     """PhysX's rule: a contact where the surfaces are nearer than the sum of contactOffsets, 0.125 + 0.0625 here."""
     max_separation, apart = 0.125 + 0.0625, sum(max(r, 0.0) for r in rest)
     for distance, there in ((max_separation - 1e-4, True), (max_separation + 1e-4, False)):
-        text = sphere("a", offsets(0.125, rest[0]) + "\ndouble radius = 1\n" + at(0))
-        text += sphere("b", offsets(0.0625, rest[1]) + "\ndouble radius = 1\n" + at(2 + distance))
+        text = sphere("a", offsets(0.125, rest[0]) + "\ndouble radius = 1\n" + at(0, 0, 0))
+        text += sphere("b", offsets(0.0625, rest[1]) + "\ndouble radius = 1\n" + at(2 + distance, 0, 0))
         _, model = load(tmp_path, text)
         expected = [distance - apart] if there else []
         np.testing.assert_allclose(collide(model).distance, expected, rtol=0.0, atol=FLOAT32_OF_METRES)
 
 
 def test_offsets_in_other_units(tmp_path):
-    _, model = load(tmp_path, sphere("a", offsets(4, 1)), header='metersPerUnit = 0.01\nupAxis = "Z"')
+    _, model = load(tmp_path, sphere("a", offsets(4, 1)), CENTIMETRES)
     np.testing.assert_allclose(margin_and_gap(model, "/a"), (0.01, 0.03))
 
 
@@ -112,26 +108,36 @@ def test_a_negative_rest_offset_is_told(tmp_path):
     assert said.startswith("</a> and 1 more: physxCollision:restOffset is negative")
 
 
-def test_what_is_passed_over_is_told(tmp_path):
-    inside = offsets(0.5, 0.25, "float newton:contactMargin = 0.125\nfloat newton:contactGap = 1")
-    scene, _ = load(tmp_path, sphere("a", inside))
-    assert scene.warnings == (
-        "</a>: physxCollision:restOffset is ignored where newton:contactMargin is authored",
-        "</a>: physxCollision:contactOffset is ignored where newton:contactGap is authored",
-    )
-    scene, _ = load(tmp_path, sphere("a", offsets(rest=0.25, more="float newton:contactMargin = 0.25")))
-    assert scene.warnings == ()
+UNKNOWN = """float newton:contactSpeed = 1
+float physxCollision:magnetism = 2
+float newton:mpm:voxelSize = 1
+float physxRigidBody:linearDamping = 1
+float other:contactGap = 1
+float physxCollision:torsionalPatchRadius = 1"""
 
 
-def test_an_unknown_attribute_is_named_once(tmp_path):
-    inside = "float newton:contactSpeed = 1\nfloat physxCollision:magnetism = 2\n"
-    inside += "float newton:mpm:voxelSize = 1\nfloat physxRigidBody:linearDamping = 1\nfloat other:contactGap = 1\n"
-    inside += "float physxCollision:torsionalPatchRadius = 1"
-    scene, _ = load(tmp_path, sphere("a", inside) + sphere("b", inside) + sphere("c", "float newton:contactSpeed = 1"))
-    assert set(scene.warnings) == {
-        "</a> and 2 more: newton:contactSpeed is unknown and has no effect",
-        "</a> and 1 more: physxCollision:magnetism is unknown and has no effect",
-    }
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            sphere("a", offsets(0.5, 0.25, "float newton:contactMargin = 0.125\nfloat newton:contactGap = 1")),
+            (
+                "</a>: physxCollision:restOffset is ignored where newton:contactMargin is authored",
+                "</a>: physxCollision:contactOffset is ignored where newton:contactGap is authored",
+            ),
+        ),
+        (sphere("a", offsets(rest=0.25, more="float newton:contactMargin = 0.25")), ()),
+        (
+            sphere("a", UNKNOWN) + sphere("b", UNKNOWN) + sphere("c", "float newton:contactSpeed = 1"),
+            (
+                "</a> and 2 more: newton:contactSpeed is unknown and has no effect",
+                "</a> and 1 more: physxCollision:magnetism is unknown and has no effect",
+            ),
+        ),
+    ],
+)
+def test_what_has_no_effect_on_a_shape_is_told(tmp_path, text, said):
+    assert load(tmp_path, text)[0].warnings == said
 
 
 SDF = """int newton:sdfMaxResolution = 64
@@ -148,7 +154,7 @@ int physxConvexHullCollision:hullVertexLimit = 32
 
 
 def test_what_is_kept_for_later(tmp_path):
-    scene, _ = load(tmp_path, sphere("a", SDF) + sphere("b"), header='metersPerUnit = 0.01\nupAxis = "Z"')
+    scene, _ = load(tmp_path, sphere("a", SDF) + sphere("b"), CENTIMETRES)
     (held,) = scene.kept.values()
     assert list(scene.kept) == ["/a"]
     assert held == {
@@ -163,7 +169,7 @@ def test_hydroelastic_shapes(tmp_path):
     """In SI: a stiffness per area and length of 100 kg / (cm s)^2 is 1e6 kg / (m s)^2; inf marks a rigid shape."""
     rigid = "bool newton:hydroelasticEnabled = 1\nfloat newton:hydroelasticStiffness = inf\n"
     text = sphere("a", SDF) + sphere("b") + sphere("c", rigid)
-    _, model = load(tmp_path, text, header='metersPerUnit = 0.01\nupAxis = "Z"')
+    _, model = load(tmp_path, text, CENTIMETRES)
     assert model.shapes.is_hydroelastic.tolist() == [True, False, True]
     np.testing.assert_allclose(model.shapes.hydro_stiffness, [1e6, np.nan, np.inf])
 
@@ -207,11 +213,7 @@ def test_solver_parameters(tmp_path):
     ],
 )
 def test_refused_by_name(tmp_path, inside, said):
-    with pytest.raises(InputError) as error:
-        load(tmp_path, sphere("a", inside))
-    assert said in str(error.value)
-    assert "</a>" in error.value.where
-    assert error.value.fix
+    check_refused(lambda: load(tmp_path, sphere("a", inside)), (said, "</a>"))
 
 
 def test_newton_world_is_one_in_each_environment(tmp_path):
@@ -257,9 +259,7 @@ def test_margins_and_gaps_in_newton(tmp_path):
         "e": offsets(0.5, 0.25, "float newton:contactGap = 1"),
     }  # fmt: skip
     path = write_usda(tmp_path, "".join(sphere(name, text) for name, text in inside.items()))
-    builder = ModelBuilder()
-    add_usd(builder, path)
-    model = builder.finalize()
+    _, model = load(tmp_path, path)
     facts = newton_facts([path])[path]
     margins = {name: margin_and_gap(model, f"/{name}")[0] for name in inside}
     assert margins == {name: pytest.approx(facts["margin"][f"/{name}"]) for name in inside}
@@ -277,17 +277,7 @@ def test_the_table_in_the_documents():
 
 # Deformable prims of a USD stage: which are particles, their positions over time, and what is refused.
 
-HEAD = """#usda 1.0
-(
-    metersPerUnit = 0.01
-    upAxis = "Z"
-    timeCodesPerSecond = 10
-)
-def Cube "Box" (prepend apiSchemas = ["PhysicsCollisionAPI"])
-{
-    double size = 1
-}
-"""
+BOX = f'def Cube "Box" {COLLIDER} {{\ndouble size = 1\n}}\n'
 DROPS = """def Points "Drops" (prepend apiSchemas = ["PhysicsCollisionAPI"])
 {
     point3f[] points.timeSamples = { 0: [(0, 0, 60), (20, 0, 90)], 2: [(0, 0, 50), (20, 0, 70)] }
@@ -315,14 +305,6 @@ JELLY = """def TetMesh "Jelly" (prepend apiSchemas = ["PhysxDeformableBodyAPI"])
 """
 
 
-def imported(tmp_path, *prims: str):
-    path = tmp_path / "stage.usda"
-    path.write_text(HEAD + "".join(prims))
-    builder = ModelBuilder()
-    found = add_usd(builder, path)
-    return found, builder.finalize()
-
-
 def moved(found, model):
     motion = found.motion(model)
     assert motion is not None
@@ -332,7 +314,7 @@ def moved(found, model):
 
 
 def test_points_move_with_their_samples_and_their_transform(tmp_path):
-    found, model = imported(tmp_path, DROPS)
+    found, model = load(tmp_path, BOX + DROPS, CENTIMETRES)
     particles = model.particles
     assert (particles.path, particles.kind) == (("/Drops",), ("particles",))
     np.testing.assert_allclose(particles.radius, [0.01, 0.02])
@@ -344,7 +326,7 @@ def test_points_move_with_their_samples_and_their_transform(tmp_path):
 
 
 def test_a_collider_whose_points_move_is_a_cloth_and_a_tetmesh_a_soft_body(tmp_path):
-    found, model = imported(tmp_path, CLOTH, JELLY, DROPS)
+    found, model = load(tmp_path, BOX + CLOTH + JELLY + DROPS, CENTIMETRES)
     particles = model.particles
     assert particles.path == ("/Cloth", "/Jelly", "/Drops")
     assert particles.kind == ("cloth", "soft", "particles")
@@ -367,12 +349,12 @@ def test_a_collider_whose_points_move_is_a_cloth_and_a_tetmesh_a_soft_body(tmp_p
     ],
 )
 def test_what_only_shows_is_not_deformable(tmp_path, prim):
-    _, model = imported(tmp_path, prim)
+    _, model = load(tmp_path, BOX + prim, CENTIMETRES)
     assert len(model.particles) == 0
 
 
 def test_a_disabled_collider_has_no_contacts(tmp_path):
-    _, model = imported(tmp_path, CLOTH.replace("{\n", "{\n    bool physics:collisionEnabled = 0\n", 1))
+    _, model = load(tmp_path, BOX + CLOTH.replace("{\n", "{\n    bool physics:collisionEnabled = 0\n", 1), CENTIMETRES)
     assert not model.particles.may_touch(0, 0)
 
 
@@ -384,7 +366,7 @@ def test_a_disabled_collider_has_no_contacts(tmp_path):
         (JELLY.replace("(0, 1, 2, 3)", "(0, 1, 2, 4)"), "</Jelly>: an index is 4, and the points are 0 to 3"),
         (
             JELLY.replace("(0, 1, 2, 3)", "(0, 1, 2, 2)"),
-            "stage.usda: soft '/Jelly': element 0 of the tetrahedra has one",
+            "s.usda: soft '/Jelly': element 0 of the tetrahedra has one",
         ),
         (
             JELLY.replace("int4[] tetVertexIndices = [(0, 1, 2, 3)]", ""),
@@ -404,9 +386,7 @@ def test_a_disabled_collider_has_no_contacts(tmp_path):
     ],
 )
 def test_invalid_prims_are_refused_by_name(tmp_path, prim, what):
-    with pytest.raises(InputError) as refused:
-        imported(tmp_path, prim)
-    assert what in str(refused.value)
+    check_refused(lambda: load(tmp_path, BOX + prim, CENTIMETRES), [what])
 
 
 def test_a_changing_number_of_points_and_a_position_that_is_not_finite_are_refused(tmp_path):
@@ -414,28 +394,14 @@ def test_a_changing_number_of_points_and_a_position_that_is_not_finite_are_refus
         ("[(0, 0, 50)]", "there are 1 points, and 2 at rest"),
         ("[(0, 0, nan), (1, 1, 1)]", "point 0 is at"),
     ):
-        found, model = imported(tmp_path, DROPS.replace("[(0, 0, 50), (20, 0, 70)]", points))
+        found, model = load(tmp_path, BOX + DROPS.replace("[(0, 0, 50), (20, 0, 70)]", points), CENTIMETRES)
         with pytest.raises(InputError, match=f"</Drops>, time code 2: {what}"):
             moved(found, model)
 
 
 # Filters, margins and environments of deformable prims of a USD stage, and attributes that they cannot have.
 
-BOX_AND_BALL = """#usda 1.0
-(
-    metersPerUnit = 0.01
-    upAxis = "Z"
-    timeCodesPerSecond = 10
-)
-def Cube "Box" (prepend apiSchemas = ["PhysicsCollisionAPI"])
-{
-    double size = 1
-}
-def Sphere "Ball" (prepend apiSchemas = ["PhysicsCollisionAPI"])
-{
-    double radius = 1
-}
-"""
+BOX_AND_BALL = BOX + sphere("Ball", "double radius = 1", COLLIDER)
 
 
 def drops(more: str = "", schemas: str = '"PhysicsCollisionAPI"') -> str:
@@ -461,23 +427,15 @@ def PhysicsCollisionGroup "Hard"
 """
 
 
-def import_stage(tmp_path, text: str):
-    path = tmp_path / "stage.usda"
-    path.write_text(text)
-    builder = ModelBuilder()
-    found = add_usd(builder, path)
-    return found, builder.finalize()
+def beside_box_and_ball(tmp_path, text: str):
+    return load(tmp_path, BOX_AND_BALL + text, CENTIMETRES)
 
 
-def test_own_attributes_of_particles_are_known(tmp_path):
-    found, _ = import_stage(tmp_path, BOX_AND_BALL + drops())
-    assert found.warnings == ()
-
-
-def test_a_radius_of_particles_has_no_effect_on_a_shape(tmp_path):
+def test_own_attributes_of_particles_are_known_and_a_radius_has_no_effect_on_a_shape(tmp_path):
+    assert beside_box_and_ball(tmp_path, drops())[0].warnings == ()
     shape = drops().replace("def Points", "def Sphere").replace("bool collide:deformable = 1", "")
-    found, _ = import_stage(tmp_path, BOX_AND_BALL + shape)
-    assert found.warnings == ("</Drops>: collide:particleRadius is unknown and has no effect",)
+    warnings = beside_box_and_ball(tmp_path, shape)[0].warnings
+    assert warnings == ("</Drops>: collide:particleRadius is unknown and has no effect",)
 
 
 def touched(model) -> list[str]:
@@ -503,15 +461,15 @@ def touched(model) -> list[str]:
     ],
 )  # fmt: skip
 def test_filters_are_those_of_rigid_colliders(tmp_path, text, expected):
-    _, model = import_stage(tmp_path, BOX_AND_BALL + text)
+    _, model = beside_box_and_ball(tmp_path, text)
     assert touched(model) == expected
 
 
 def test_colliders_of_another_physics_scene_are_not_touched(tmp_path):
     scenes = 'def PhysicsScene "One" {}\ndef PhysicsScene "Two" {}\n'
-    _, model = import_stage(tmp_path, BOX_AND_BALL + scenes + drops("rel physics:simulationOwner = </Two>"))
+    _, model = beside_box_and_ball(tmp_path, scenes + drops("rel physics:simulationOwner = </Two>"))
     assert touched(model) == []
-    _, model = import_stage(tmp_path, BOX_AND_BALL + scenes + drops("rel physics:simulationOwner = </One>"))
+    _, model = beside_box_and_ball(tmp_path, scenes + drops("rel physics:simulationOwner = </One>"))
     assert touched(model) == ["/Box", "/Ball"]
 
 
@@ -525,7 +483,7 @@ def test_colliders_of_another_physics_scene_are_not_touched(tmp_path):
     ],
 )
 def test_a_margin_is_a_part_of_the_radius(tmp_path, more, radius):
-    _, model = import_stage(tmp_path, BOX_AND_BALL + drops(more))
+    _, model = beside_box_and_ball(tmp_path, drops(more))
     np.testing.assert_allclose(model.particles.radius, radius)
 
 
@@ -540,39 +498,27 @@ def test_a_margin_is_a_part_of_the_radius(tmp_path, more, radius):
             r"</Drops>: physics:filteredPairs with the deformable prim </Drops>",
         ),
         (
-            drops() + 'over "Box" { rel physics:filteredPairs = </Drops> }',
-            r"</Box>: physics:filteredPairs with the def",
+            drops() + sphere("Other", "rel physics:filteredPairs = </Drops>", COLLIDER),
+            r"</Other>: physics:filteredPairs with the def",
         ),
     ],
 )
 def test_what_cannot_be_honoured_is_refused_by_name(tmp_path, text, said):
-    if "over" in text:  # one prim has one specification in a layer
-        box, _, over = text.partition('over "Box" { ')
-        text = BOX_AND_BALL.replace("double size = 1", "double size = 1\n    " + over.removesuffix(" }")) + box
-    else:
-        text = BOX_AND_BALL + text
     with pytest.raises(InputError, match=said):
-        import_stage(tmp_path, text)
+        beside_box_and_ball(tmp_path, text)
 
 
 def test_what_has_no_effect_is_named(tmp_path):
     more = (
         "float physxCollision:contactOffset = 4\n float newton:contact_ke = 3\n float newton:hydroelasticStiffness = 5"
     )
-    found, model = import_stage(tmp_path, BOX_AND_BALL + drops(more))
+    found, model = beside_box_and_ball(tmp_path, drops(more))
     for name in ("physxCollision:contactOffset", "newton:contact_ke", "newton:hydroelasticStiffness"):
         assert any(f"</Drops>: {name} has no effect on particles" in warning for warning in found.warnings), name
     assert model.gap_rule == "max"
 
 
-ENVIRONMENTS = """#usda 1.0
-(
-    defaultPrim = "World"
-    metersPerUnit = 1
-    upAxis = "Z"
-    timeCodesPerSecond = 10
-)
-def Xform "World"
+ENVIRONMENTS = """def Xform "World"
 {
     def Cube "step" (prepend apiSchemas = ["PhysicsCollisionAPI"])
     {
@@ -615,7 +561,7 @@ def Xform "World"
 
 
 def test_deformable_prims_of_environments_are_in_their_worlds(tmp_path):
-    found, model = import_stage(tmp_path, ENVIRONMENTS)
+    found, model = load(tmp_path, ENVIRONMENTS, 'metersPerUnit = 1\nupAxis = "Z"\ntimeCodesPerSecond = 10')
     assert model.world_template.tolist() == [0, 0, 1]
     assert model.particles.path == ("/World/envs/env_0/drops", "/World/envs/env_2/drops")
     assert model.particles.template.tolist() == [0, 1]
@@ -643,12 +589,8 @@ def test_deformable_prims_of_environments_are_in_their_worlds(tmp_path):
 
 
 def test_a_deformable_prim_in_a_world_of_newton(tmp_path):
-    box, world = 'def Cube "Box"', "    int newton:world = {}\n"
-    text = BOX_AND_BALL.replace("double size = 1", "double size = 1\n" + world.format(0)) + drops(
-        "int newton:world = 1"
-    )
-    assert box in text
-    _, model = import_stage(tmp_path, text)
+    text = BOX_AND_BALL.replace("double size = 1", "double size = 1\nint newton:world = 0")
+    _, model = load(tmp_path, text + drops("int newton:world = 1"), CENTIMETRES)
     assert model.world_count == 2
     assert dict(zip(model.shapes.path, model.shapes.template.tolist(), strict=True)) == {"/Ball": -1, "/Box": 0}
     assert set(model.particles.template.tolist()) == {1}

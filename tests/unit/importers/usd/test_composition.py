@@ -1,26 +1,24 @@
 """Ways of composing a stage and variants, held against pxr's flattened stage; transforms and visibility."""
 
-import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics, UsdUtils
 
 import collidecli
-from collidecli.errors import InputError
-from collidecli.importers.usd.scene import add_usd
 from collidecli.importers.usd.stage import _parse
-from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.filters import allowed_pairs
-from collidecli.scene.options import SceneOptions
 from tests.support.usd_scenes import (
     BODY,
     BOTH,
     COLLIDER,
+    TRANSLATED,
     check_corners,
     check_refused,
     check_same_contacts,
     load,
+    moving,
     pairs,
     sphere,
     touching,
@@ -29,27 +27,20 @@ from tests.support.usd_scenes import (
 )
 
 
-def open_usd(path):
-    builder = ModelBuilder()
-    scene = add_usd(builder, path)
-    return scene, builder.finalize()
-
-
 def check_as_flattened(folder, text, expected):
     """The scene has these shapes, and the contacts of what pxr makes of it as one layer without arcs."""
     ours = load(folder, text)
     assert ours[1].shapes.path == tuple(expected)
     flat = folder / "flat.usda"
     Usd.Stage.Open(str(folder / "s.usda")).Flatten().Export(str(flat))
-    theirs = open_usd(flat)
+    theirs = load(folder, flat)
     assert theirs[1].shapes.path == ours[1].shapes.path
     check_same_contacts(ours, theirs)
     return ours
 
 
 GROUND = f'def Plane "g" {COLLIDER} {{\n}}\n'
-MOVES = "double3 xformOp:translate.timeSamples = {0: (0, 0, 2), 10: (0, 0, 0.5)}\n"
-MOVES += 'uniform token[] xformOpOrder = ["xformOp:translate"]\n'
+MOVES = moving("0: (0, 0, 2), 10: (0, 0, 0.5)")
 PART = f'(\ndefaultPrim = "part"\nmetersPerUnit = 1\nupAxis = "Z"\n)\ndef Xform "part" {{\n{sphere("s", MOVES)}}}\n'
 
 
@@ -115,13 +106,12 @@ def test_what_is_missing_is_named(tmp_path, arc):
     if "inherits" in arc:
         assert load(tmp_path, text)[1].shapes.path == ("/s",)
         return
-    with pytest.raises(InputError, match=r"@gone\.usda@"):
-        load(tmp_path, text)
+    check_refused(lambda: load(tmp_path, text), ["@gone.usda@"])
 
 
 def test_missing_sublayer_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"gone\.usda"):
-        load(tmp_path, sphere("s"), header='metersPerUnit = 1\nupAxis = "Z"\nsubLayers = [@gone.usda@]')
+    header = 'metersPerUnit = 1\nupAxis = "Z"\nsubLayers = [@gone.usda@]'
+    check_refused(lambda: load(tmp_path, sphere("s"), header=header), ["gone.usda"])
 
 
 ROBOT = f"""
@@ -337,7 +327,7 @@ def test_packages(tmp_path):
     root = write_usda(tmp_path, GROUND + 'def Xform "r" (references = @./part.usda@) {\n}\n')
     package = str(tmp_path / "all.usdz")
     assert UsdUtils.CreateNewUsdzPackage(Sdf.AssetPath(str(root)), package)
-    plain, packed = open_usd(root), open_usd(package)
+    plain, packed = load(tmp_path, root), load(tmp_path, Path(package))
     assert packed[1].shapes.path == ("/g", "/r/s")
     check_same_contacts(packed, plain)
     assert packed[0].files == (package,)
@@ -348,7 +338,7 @@ def test_packages(tmp_path):
 
 def test_value_clips(tmp_path):
     """Time samples in clips move the body as those in the scene do, and the clips are of the scene's files."""
-    moves = MOVES.replace('uniform token[] xformOpOrder = ["xformOp:translate"]', "")
+    moves = MOVES.replace(TRANSLATED, "")
     part(tmp_path, "clip.usda", f'over "s" {{\n{moves}}}\n')
     part(tmp_path, "manifest.usda", 'over "s" {\ndouble3 xformOp:translate\n}\n')
     clips = """clips = { dictionary default = {
@@ -359,8 +349,7 @@ def test_value_clips(tmp_path):
      double2[] times = [(0, 0), (10, 10)]
     } }"""
     apis = '(prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]\n' + clips + ")"
-    order = 'double3 xformOp:translate\nuniform token[] xformOpOrder = ["xformOp:translate"]'
-    ours = load(tmp_path, GROUND + sphere("s", order, apis))
+    ours = load(tmp_path, GROUND + sphere("s", f"double3 xformOp:translate\n{TRANSLATED}", apis))
     check_same_contacts(ours, load(tmp_path, GROUND + sphere("s", MOVES), name="plain.usda"))
     assert {name.rsplit("/", 1)[1] for name in ours[0].files} >= {"s.usda", "clip.usda"}
 
@@ -387,26 +376,20 @@ def test_missing_files_are_left_out_or_refused_by_their_written_paths(tmp_path):
     path = tmp_path / "s.usda"
     path.write_text(MISSING)
     written = ("@./nosub.usda@", "@assets/none.usda@", "@omniverse://srv/lib/../box.usda@", "</nothing>")
-    builder = ModelBuilder()
-    scene = add_usd(builder, path, SceneOptions(ignore_missing=True))
-    assert builder.finalize().shapes.path == ("/ball",)
+    scene, model = load(tmp_path, path, ignore_missing=True)
+    assert model.shapes.path == ("/ball",)
     assert len(scene.warnings) == len(written)
     for name in written:
         assert sum(name in warning for warning in scene.warnings) == 1
-    with pytest.raises(InputError, match=re.escape(written[0])):
-        add_usd(ModelBuilder(), path)
+    check_refused(lambda: load(tmp_path, path), written[:1])
     (tmp_path / "nosub.usda").write_text("#usda 1.0\n")
-    with pytest.raises(InputError) as refused:
-        add_usd(ModelBuilder(), path)
-    assert "--ignore-missing" in refused.value.fix
-    assert all(name in str(refused.value) for name in written[1:])
+    check_refused(lambda: load(tmp_path, path), (*written[1:], "--ignore-missing"))
 
 
 def test_what_does_not_compose_for_another_reason_is_refused(tmp_path):
     path = tmp_path / "s.usda"
     path.write_text(MISSING.replace("@s.usda@</nothing>", "</c>").replace("payload", "references"))
-    with pytest.raises(InputError, match="does not compose"):
-        add_usd(ModelBuilder(), path, SceneOptions(ignore_missing=True))
+    check_refused(lambda: load(tmp_path, path, ignore_missing=True), ["does not compose"])
 
 
 MAPPED = """#usda 1.0
@@ -430,12 +413,6 @@ SIZED += " {{\n double radius = {radius}\n}}\n"
 OUTER = '(\ndefaultPrim = "o"\n)\ndef Xform "o" {\n def "p" (references = @/gone/part.usda@) {\n }\n}\n'
 
 
-def mapped(path, *entries):
-    builder = ModelBuilder()
-    scene = add_usd(builder, path, SceneOptions(asset_map=entries))
-    return scene, builder.finalize()
-
-
 def test_asset_paths_are_mapped_in_every_layer(tmp_path):
     """Paths of a server and of another machine's folder, in the scene and in a layer that it refers to."""
     for name, radius in (("one", 0.5), ("two", 0.25)):
@@ -449,16 +426,14 @@ def test_asset_paths_are_mapped_in_every_layer(tmp_path):
     server = f"omniverse://srv/lib={tmp_path / 'lib'}"
     kept = []
     for name, radius in (("one", 0.5), ("two", 0.25)):
-        imported, model = mapped(scene, server, f"/gone={tmp_path / name}", "/unused=/x")
+        imported, model = load(tmp_path, scene, asset_map=(server, f"/gone={tmp_path / name}", "/unused=/x"))
         kept.append(imported)  # the layers of the first map are still open at the second
         assert model.world_count == 2
         assert model.shapes.size[0, 0] == radius
         assert str(tmp_path / name / "part.usda") in imported.files
         assert sum("no asset's path begins with '/unused'" in warning for warning in imported.warnings) == 1
-    with pytest.raises(InputError, match=re.escape("@/gone/part.usda@")):
-        mapped(scene, server)
-    with pytest.raises(InputError, match=re.escape("@omniverse://srv/lib/outer.usda@")):
-        mapped(scene)
+    check_refused(lambda: load(tmp_path, scene, asset_map=(server,)), ["@/gone/part.usda@"])
+    check_refused(lambda: load(tmp_path, scene), ["@omniverse://srv/lib/outer.usda@"])
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*.usda")}
 
 
@@ -506,12 +481,6 @@ def Xform "robot" (
 """
 
 
-def load_variants(path, *variants):
-    builder = ModelBuilder()
-    scene = add_usd(builder, path, SceneOptions(variants=variants))
-    return scene, builder.finalize()
-
-
 @pytest.mark.parametrize(
     ("variants", "expected"),
     [
@@ -526,7 +495,7 @@ def load_variants(path, *variants):
 def test_selected_as_pxr_selects(tmp_path, variants, expected):
     """The same shapes and contacts as in the flattened stage of a selection made through pxr itself."""
     path = write_usda(tmp_path, GRIPPER)
-    ours = load_variants(path, *variants)
+    ours = load(tmp_path, path, variants=variants)
     assert sorted(p.rsplit("/")[-1] for p in ours[1].shapes.path) == expected.split()
     stage = Usd.Stage.Open(str(path))
     for variant in variants:
@@ -535,7 +504,7 @@ def test_selected_as_pxr_selects(tmp_path, variants, expected):
         assert stage.GetPrimAtPath(prim).GetVariantSet(name).SetVariantSelection(value)
     stage.Flatten().Export(str(tmp_path / "flat.usda"))
     del stage  # its root layer is shared, and has the selection now
-    theirs = load_variants(tmp_path / "flat.usda")
+    theirs = load(tmp_path, tmp_path / "flat.usda")
     assert ours[1].shapes.path == theirs[1].shapes.path
     check_same_contacts(ours, theirs)
 
@@ -543,9 +512,9 @@ def test_selected_as_pxr_selects(tmp_path, variants, expected):
 def test_files_stay_as_they_are(tmp_path):
     path = write_usda(tmp_path, GRIPPER)
     before = path.read_bytes()
-    load_variants(path, "/robot:gripper=closed")
+    load(tmp_path, path, variants=("/robot:gripper=closed",))
     assert path.read_bytes() == before
-    _, model = load_variants(path)
+    _, model = load(tmp_path, path)
     assert "box" in [shape.label for shape in model.shapes.types()]
 
 
@@ -553,7 +522,7 @@ def test_inside_an_instance(tmp_path):
     """Instances that share a prototype take different variants."""
     text = f'class "asset" {{\n{GRIPPER}}}\n'
     text += "".join(f'def "r{k}" (instanceable = true\n prepend references = </asset>) {{\n}}\n' for k in (0, 1))
-    _, model = load_variants(write_usda(tmp_path, text), "/r1/robot:gripper=closed")
+    _, model = load(tmp_path, text, variants=("/r1/robot:gripper=closed",))
     labels = dict(zip(model.shapes.path, (shape.label for shape in model.shapes.types()), strict=True))
     assert labels["/r0/robot/finger"] == "box"
     assert labels["/r1/robot/finger"] == "sphere"
@@ -572,10 +541,8 @@ def test_a_broken_reference_in_a_variant_that_is_not_selected(tmp_path):
      }
     }
     """
-    path = write_usda(tmp_path, text + sphere("s"))
-    assert load_variants(path, "/r:v=b")[1].shapes.path == ("/s",)
-    with pytest.raises(InputError, match=r"@gone\.usda@"):
-        load_variants(path)
+    assert load(tmp_path, text + sphere("s"), variants=("/r:v=b",))[1].shapes.path == ("/s",)
+    check_refused(lambda: load(tmp_path, text + sphere("s")), ["@gone.usda@"])
 
 
 @pytest.mark.parametrize(
@@ -594,13 +561,11 @@ def test_a_broken_reference_in_a_variant_that_is_not_selected(tmp_path):
     ],
 )
 def test_refused_by_name(tmp_path, capfd, variants, said):
-    path = write_usda(tmp_path, GRIPPER)
-    check_refused(lambda: load_variants(path, *variants), said, capfd)
+    check_refused(lambda: load(tmp_path, GRIPPER, variants=variants), said, capfd)
 
 
 def test_a_scene_without_variants_says_so(tmp_path):
-    with pytest.raises(InputError, match="the scene has no variants"):
-        load_variants(write_usda(tmp_path, sphere("s")), "/t:v=a")
+    check_refused(lambda: load(tmp_path, sphere("s"), variants=("/t:v=a",)), ["the scene has no variants"])
 
 
 def test_from_python(tmp_path):

@@ -18,7 +18,21 @@ from collidecli.importers.usd.transforms import AXIS_ORDER, PrimTransforms, Worl
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.filters import explain
 from collidecli.scene.shape_types import ShapeType
-from tests.support.usd_scenes import BODY, BOTH, COLLIDER, check_refused, load, sphere, write_usda
+from tests.support.usd_scenes import (
+    BODY,
+    BOTH,
+    COLLIDER,
+    CUBE_FACES,
+    CUBE_POINTS,
+    check_corners,
+    check_refused,
+    check_supports,
+    load,
+    moving,
+    sphere,
+    world_corners,
+    write_usda,
+)
 
 ORDER = 'uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:rotateXYZ", "xformOp:scale"]'
 
@@ -85,14 +99,8 @@ def test_nested_transforms_against_usd(tmp_path):
         f'def Xform "b" {BODY} {{\n{xform((3, 1, -1), (-15, 25, 95), (0.5, 0.5, -0.5))}{inner}\n}}\n}}'
     )
     scene, model = load(tmp_path, text)
-    rotation, position = shape_world_pose(model, 0)
-    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
-    ours = position + (corners * model.shapes.size[0]) @ rotation.T
-    matrix = np.array(UsdGeom.Xformable(scene.stage.GetPrimAtPath("/w/b/s")).ComputeLocalToWorldTransform(0))
-    theirs = corners @ matrix[:3, :3] + matrix[3, :3]
-    distance = np.linalg.norm(ours[:, None] - theirs, axis=-1)
-    assert np.all(np.sort(distance, axis=1)[:, 0] < 1e-13)
-    assert sorted(np.argmin(distance, axis=1)) == list(range(8))
+    matrix = UsdGeom.Xformable(scene.stage.GetPrimAtPath("/w/b/s")).ComputeLocalToWorldTransform(0)
+    check_corners(world_corners(model, "/w/b/s"), matrix, atol=1e-13)
     np.testing.assert_allclose(np.sort(model.shapes.size[0]), (0.5, 2, 3), rtol=1e-7)  # float32 scales
 
 
@@ -195,6 +203,8 @@ def test_disabled_collider_of_another_type_is_left_out_with_a_warning(tmp_path):
 
 
 CONE = f'def Cone "s" {COLLIDER} {{\n%s\n}}'
+SHEAR = "matrix4d xformOp:transform = ((1, 0.5, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1))\n"
+SHEAR += 'uniform token[] xformOpOrder = ["xformOp:transform"]'
 
 
 @pytest.mark.parametrize(
@@ -227,6 +237,13 @@ CONE = f'def Cone "s" {COLLIDER} {{\n%s\n}}'
          f'{sphere("t", "int newton:world = 1", COLLIDER)}}}', ["</b/t>", "newton:world is 1", "</b>"]),
         ('def Sphere "s" (references = @gone.usda@) {\n}', ["@gone.usda@", "compose"]),
         ('def Sphere "s" (references = </nowhere>) {\n}', ["</nowhere>", "compose"]),
+        ('def "a" (references = @one.usd@) {\n}\ndef "b" (references = @two.usd@) {\n}', ["@one.usd@", "@two.usd@"]),
+        (f'def Xform "g" {{\n{sphere("p")}{sphere("q", SHEAR)}{sphere("r", SHEAR)}}}', ["</g/q>", "shear"]),
+        (f'def Xform "b" {BODY} {{\n{sphere("s", moving("0: (0, 0, 0), 1: (1, 0, 0)"), COLLIDER)}}}',
+         ["</b/s>", "moves relative to its body </b>"]),
+        (f'def Xform "b" {BODY} {{\n{moving("0: (0, 0, 0), 1: (1, 0, 0)")}'
+         + sphere("s", 'uniform token[] xformOpOrder = ["!resetXformStack!"]', COLLIDER) + "}",
+         ["</b/s>", "moves relative to its body </b>"]),
         ('def Sphere "s" {', ["s.usda", "cannot be read"]),
     ],
 )  # fmt: skip
@@ -238,11 +255,6 @@ def test_a_layer_that_pxr_is_dropping_is_passed_over(tmp_path, monkeypatch):
     """Layers of closed stages go on pxr's threads; one that has gone is listed as None."""
     monkeypatch.setattr(Sdf.Layer, "GetLoadedLayers", staticmethod(lambda: [None]))
     assert len(load(tmp_path, sphere("s"))[1].shapes) == 1
-
-
-def test_several_broken_references_are_all_named(tmp_path):
-    with pytest.raises(InputError, match=r"@one\.usd@.*@two\.usd@"):
-        load(tmp_path, 'def "a" (references = @one.usd@) {\n}\ndef "b" (references = @two.usd@) {\n}')
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "nan", "inf"])
@@ -281,10 +293,8 @@ SCENE = Path(__file__).parents[4] / "samples" / "01_usd_pile" / "pile.usda"
 
 
 @pytest.fixture(scope="module")
-def sample():
-    builder = ModelBuilder()
-    scene = add_usd(builder, SCENE)
-    return scene, builder.finalize()
+def sample(tmp_path_factory):
+    return load(tmp_path_factory.mktemp("unused"), SCENE)
 
 
 def rule(sample, first, second):
@@ -430,23 +440,6 @@ def test_animated_static_collider_is_a_body(tmp_path):
     assert moved == {"/s": (1, 0, 0), "/off": (0, 1, 0), "/x/u": (0, 0, 1)}
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (f'def Xform "b" {BODY} {{\n{sphere("s", samples("0: (0, 0, 0), 1: (1, 0, 0)"), COLLIDER)}}}',
-         ["</b/s>", "moves relative to its body </b>"]),
-        (f'def Xform "b" {BODY} {{\n{samples("0: (0, 0, 0), 1: (1, 0, 0)")}'
-         + sphere("s", 'uniform token[] xformOpOrder = ["!resetXformStack!"]', COLLIDER) + "}",
-         ["</b/s>", "moves relative to its body </b>"]),
-    ],
-)  # fmt: skip
-def test_colliders_that_move_within_their_body_are_refused(tmp_path, text, said):
-    with pytest.raises(InputError) as error:
-        load(tmp_path, text)
-    for words in said:
-        assert words in str(error.value)
-
-
 def matrices(*rows):
     return (
         "matrix4d xformOp:transform.timeSamples = { "
@@ -472,10 +465,7 @@ def test_bad_frames_are_named(tmp_path, third, said):
     scene, model = load(tmp_path, sphere("a", matrices(UNIT, UNIT, third)) + sphere("b"))
     motion = scene.motion(model)
     motion.read(range(2))
-    with pytest.raises(InputError) as error:
-        motion.read(range(3))
-    for words in ("s.usda", "</a>", "time code 2", said):
-        assert words in str(error.value)
+    check_refused(lambda: motion.read(range(3)), ("s.usda", "</a>", "time code 2", said))
 
 
 # Every type of shape under scales and reflections, against the points of USD's own surfaces.
@@ -490,14 +480,6 @@ SHAPES = {
 }
 
 
-def scaled(scale, more=""):
-    order = 'uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:rotateXYZ", "xformOp:scale"]'
-    return (
-        f"double3 xformOp:translate = (0.5, 0.25, 1)\nfloat3 xformOp:rotateXYZ = (25, -40, 65)\n"
-        f"float3 xformOp:scale = {scale}\n{order}\n{more}"
-    )
-
-
 @pytest.mark.share(3)
 @pytest.mark.parametrize("axis", ["X", "Y", "Z"])
 @pytest.mark.parametrize("where", ["shape", "body", "above"])
@@ -506,34 +488,30 @@ def test_scales_against_support_points_of_usd(tmp_path, kind, where, axis):
     """Each type under each reflection, on the collider, its body or above: the points of its surface stand where USD
     puts them, so the extreme of our shape in any direction is the extreme of USD's.
     """
-    rng, points = np.random.default_rng(1), _surface(kind, axis)
+    points = _surface(kind, axis)
     for scale in SCALES:
         inside = SHAPES[kind] + ("" if kind in ("Sphere", "Cube") else f'\nuniform token axis = "{axis}"')
-        on = {name: scaled(scale if name == where else (1, 1, 1)) for name in ("shape", "body", "above")}
+        scales = {name: scale if name == where else (1, 1, 1) for name in ("shape", "body", "above")}
+        on = {name: xform((0.5, 0.25, 1), (25, -40, 65), each) for name, each in scales.items()}
         prim = f'def {kind} "s" {COLLIDER} {{\n{inside}\n{on["shape"]}}}\n'
         scene, model = load(
             tmp_path, f'def Xform "u" {{\n{on["above"]}def Xform "b" {BODY} {{\n{on["body"]}{prim}}}\n}}\n'
         )
         matrix = np.array(UsdGeom.Xformable(scene.stage.GetPrimAtPath("/u/b/s")).ComputeLocalToWorldTransform(0))
-        directions = rng.normal(size=(8, 3))
-        directions /= np.linalg.norm(directions, axis=1)[:, None]
-        extremes = (points @ (matrix[:3, :3] @ directions.T)).max(axis=0) + directions @ matrix[3, :3]
-        for direction, extreme in zip(directions, extremes, strict=True):
-            ours = _support(model, direction)
-            # The cloud of points is inscribed: 4e-4 of a shape of size 2.
-            assert -1e-9 <= ours - extreme <= 1e-3, (scale, direction)
+        # The cloud of points is inscribed: 4e-4 of a shape of size 2.
+        check_supports(model, "/u/b/s", points @ matrix[:3, :3] + matrix[3, :3], 4e-4)
 
 
 def _surface(kind, axis):
     """float64[n, 3]: a dense cloud on a prim's surface in its own frame, written from USD's schemas."""
-    turn = np.linspace(0, 2 * np.pi, 721)
-    rise = np.linspace(-np.pi / 2, np.pi / 2, 361)
+    turn = np.linspace(0, 2 * np.pi, 361)
+    rise = np.linspace(-np.pi / 2, np.pi / 2, 181)
     circle = np.stack([np.cos(turn), np.sin(turn), 0 * turn], -1)
     ball = np.concatenate([circle * np.cos(r) + [0, 0, np.sin(r)] for r in rise])
     if kind == "Sphere":
         return 0.5 * ball
     if kind == "Cube":
-        return 0.4 * np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+        return 0.4 * CUBE_POINTS
     up = np.array([0, 0, 0.45])
     points = {
         "Capsule": lambda: np.concatenate([0.3 * ball + up, 0.3 * ball - up]),
@@ -543,29 +521,10 @@ def _surface(kind, axis):
     return points[:, {"X": [2, 0, 1], "Y": [1, 2, 0], "Z": [0, 1, 2]}[axis]]
 
 
-def _support(model, direction):
-    """The extreme of the model's one shape along a world direction, in closed form."""
-    position, turn = np.zeros(3), Rotation.identity()
-    for pose in (np.array(model.bodies.pose[0]), np.array(model.shapes.pose[0])):
-        position, turn = position + turn.apply(pose[:3]), turn * Rotation.from_quat(pose[3:])
-    x, y, z = turn.inv().apply(direction)
-    a, b, c = (float(s) for s in model.shapes.size[0])
-    across = np.hypot(x, y)
-    local = {
-        "sphere": lambda: a,
-        "box": lambda: abs(x) * a + abs(y) * b + abs(z) * c,
-        "capsule": lambda: a + abs(z) * b,
-        "cylinder": lambda: across * a + abs(z) * b,
-        "cone": lambda: max(across * a - z * b, z * b),
-    }[model.shapes.types()[0].label]()
-    return float(position @ direction + local)
-
-
 # metersPerUnit over every type of shape: a scene in centimetres has the sizes, poses and contacts of one in metres.
 
 APIS = '"PhysicsRigidBodyAPI", "PhysicsCollisionAPI"'
 CORNERS = [(x, y, z) for x in (-0.5, 0.25) for y in (-0.25, 0.5) for z in (-0.125, 0.25)]
-QUADS = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
 SHAPES_IN_METRES = {
     "sphere": ("Sphere", "double radius = {0.25}"),
     "ellipsoid": ("Sphere", "double radius = {0.25}\nfloat3 xformOp:scale = (1, 2, 0.5)"),
@@ -599,7 +558,7 @@ def scene(kind: str, units: float, floor: bool) -> str:
     points = ", ".join(str(tuple(c * units for c in corner)) for corner in CORNERS)
     mesh = (
         f"point3f[] points = [{points}]\nint[] faceVertexCounts = {[4] * 6}\n"
-        f"int[] faceVertexIndices = {[k for quad in QUADS for k in quad]}\n"
+        f"int[] faceVertexIndices = {[k for quad in CUBE_FACES for k in quad]}\n"
     )
     prim, inside = SHAPES_IN_METRES[kind]
     operations = '"xformOp:translate", "xformOp:rotateXYZ"' + (', "xformOp:scale"' if "scale" in inside else "")
@@ -706,29 +665,10 @@ def test_scale_and_rotation_give_the_matrix_back_and_have_no_reflection():
             assert signs[0] == signs[2]
 
 
-def _spheres(count: int) -> Usd.Stage:
-    stage = Usd.Stage.CreateInMemory()
-    for place in range(count):
-        sphere = UsdGeom.Sphere.Define(stage, f"/group/s{place}")
-        UsdPhysics.CollisionAPI.Apply(sphere.GetPrim())
-        sphere.AddTransformOp().Set(Gf.Matrix4d().SetTranslate(Gf.Vec3d(3.0 * place, 0.0, 0.0)))
-    return stage
-
-
-def test_the_first_prim_that_shears_is_named(tmp_path):
-    stage = _spheres(5)
-    for place in (2, 4):
-        sheared = Gf.Matrix4d(1.0)
-        sheared[0, 1] = 0.5
-        stage.GetAttributeAtPath(f"/group/s{place}.xformOp:transform").Set(sheared)
-    stage.Export(str(tmp_path / "sheared.usda"))
-    with pytest.raises(InputError, match="shear") as error:
-        add_usd(ModelBuilder(), tmp_path / "sheared.usda")
-    assert "</group/s2>" in str(error.value)
-
-
 def test_what_is_known_of_prims_above_says_the_same_of_those_below():
-    stage = _spheres(4)
+    stage = Usd.Stage.CreateInMemory()
+    for place in range(4):
+        UsdGeom.Sphere.Define(stage, f"/group/s{place}").AddTranslateOp().Set(Gf.Vec3d(3.0 * place, 0.0, 0.0))
     turn = UsdGeom.Xform.Define(stage, "/group").AddRotateZOp()
     turn.Set(0.0, 0.0)
     turn.Set(90.0, 1.0)
