@@ -10,9 +10,7 @@ import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
 import collidecli
-from collidecli.importers.usd.scene import add_usd
-from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.options import SceneOptions
+from tests.support.usd_scenes import load
 
 ROBOT = "Robot"
 ENVIRONMENTS = "/World/envs"
@@ -167,12 +165,6 @@ def stage_writer(folder):
     return write
 
 
-def load(path, **options):
-    builder = ModelBuilder()
-    scene = add_usd(builder, path, SceneOptions(**options))
-    return scene, builder.finalize()
-
-
 def flattened_alone(path, root, folder):
     """A file with one environment only, at its place, and all that is outside."""
     flat = Usd.Stage.Open(str(path)).Flatten()
@@ -199,12 +191,12 @@ def rows(contacts, model):
 
 
 def check_against_alone(path, folder, roots=None):
-    _, model = load(path)
+    _, model = load(folder, path)
     together = collidecli.collide(model, device="cpu")
     assert model.world_path == tuple(roots or (env(k) for k in range(COUNT)))
     found = []
     for world, root in enumerate(model.world_path):
-        single = load(flattened_alone(path, root, folder), environments="none")[1]
+        single = load(folder, flattened_alone(path, root, folder), environments="none")[1]
         expected = collidecli.collide(single, device="cpu")
         ours, theirs = rows(together.cell(0, world), model), rows(expected, single)
         assert ours[0] == theirs[0], root

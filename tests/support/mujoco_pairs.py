@@ -104,12 +104,13 @@ def reported_pairs(mj_model: mujoco.MjModel) -> GeomPairs:
     return {(min(p), max(p)) for p in ((int(c.geom1), int(c.geom2)) for c in data.contact)}
 
 
-def load(folder: Path, text: str) -> tuple[MjcfImport, Model]:
-    path = folder / "scene.xml"
-    path.write_text(text)
+def load(folder: Path, scene: str | Path, name: str = "scene.xml", **options) -> tuple[MjcfImport, Model]:
+    """An MJCF or URDF of a file, or of a text that is written to one. options: of the importer."""
+    path = scene if isinstance(scene, Path) else folder / name
+    if isinstance(scene, str):
+        path.write_text(scene)
     builder = ModelBuilder()
-    scene = add_mjcf(builder, path)
-    return scene, builder.finalize()
+    return add_mjcf(builder, path, SceneOptions(**options)), builder.finalize()
 
 
 BAND = 2e-6

@@ -15,11 +15,12 @@ from collidecli.commands.scenes import load_scene
 from collidecli.errors import InputError
 from collidecli.importers.mujoco import scene as geoms
 from collidecli.importers.mujoco.compile import compile_mjcf
-from collidecli.importers.mujoco.scene import add_compiled, add_mjcf
+from collidecli.importers.mujoco.scene import add_compiled
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType
+from tests.support.mujoco_pairs import load
 
 TETRAHEDRON = "v 0 0 0\nv 2 0 0\nv 0 4 0\nv 0 0 6\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 BODY = """<worldbody><geom name="floor" type="plane" size="1 1 1"/>
@@ -60,8 +61,7 @@ def scene(parts, material=""):
 
 
 def loaded(path, **options):
-    builder = ModelBuilder()
-    return add_mjcf(builder, path, SceneOptions(**options)), builder.finalize()
+    return load(path.parent, path, **options)
 
 
 def same_geoms(ours, theirs):
@@ -372,15 +372,10 @@ def mesh(points: np.ndarray, more: str = "", name: str = "m") -> str:
     return f'<mesh name="{name}" vertex="{" ".join(f"{x:.9g}" for x in points.ravel())}" {more}/>'
 
 
-def scene_of_mesh(tmp_path, assets: str, geoms: str, compiler: str = "", world: str = ""):
-    path = tmp_path / "scene.xml"
-    path.write_text(
-        f"<mujoco><compiler {compiler}/><asset>{assets}</asset><worldbody>{world}"
-        f'<body name="b" pos="1 2 3" euler="20 30 40"><freejoint/>{geoms}</body></worldbody></mujoco>'
-    )
-    builder = ModelBuilder()
-    imported = add_mjcf(builder, path)
-    return imported, builder.finalize()
+def scene_of_mesh(tmp_path, assets: str, geoms: str, world: str = ""):
+    text = f"<mujoco><asset>{assets}</asset><worldbody>{world}"
+    text += f'<body name="b" pos="1 2 3" euler="20 30 40"><freejoint/>{geoms}</body></worldbody></mujoco>'
+    return load(tmp_path, text)
 
 
 def in_body(model: Model, row: int) -> np.ndarray:
@@ -514,16 +509,15 @@ def test_an_sdf_geom_is_refused_by_name(tmp_path):
 
 def test_the_mesh_file_of_a_colliding_geom_is_part_of_the_scene(tmp_path):
     """Found by the asset map, hashed by content; that of a geom that is only seen is not."""
-    obj = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
     parts = tmp_path / "parts"
-    parts.mkdir()
     for name in ("hull", "look"):
-        (parts / f"{name}.obj").write_text(obj)
-    path = tmp_path / "robot.xml"
-    path.write_text(
+        write(parts, TETRAHEDRON, f"{name}.obj")
+    path = write(
+        tmp_path,
         f"""<mujoco><compiler meshdir="/home/nobody/robot"/>
         <asset><mesh file="hull.obj"/><mesh file="look.obj"/></asset><worldbody><body><freejoint/>
-        <geom name="g" type="mesh" mesh="hull"/><geom type="mesh" mesh="look" {SEEN}/></body></worldbody></mujoco>"""
+        <geom name="g" type="mesh" mesh="hull"/><geom type="mesh" mesh="look" {SEEN}/></body></worldbody></mujoco>""",
+        "robot.xml",
     )
     options = SceneOptions(asset_map=(f"/home/nobody/robot={parts}",))
 
@@ -533,9 +527,9 @@ def test_the_mesh_file_of_a_colliding_geom_is_part_of_the_scene(tmp_path):
     before = load_scene([str(path)], None, options=options)
     assert before.model.shapes.types() == [ShapeType.CONVEX_MESH]
     assert before.imports[0].files == (str(path), str(parts / "hull.obj"))
-    (parts / "look.obj").write_text(obj.replace("v 1", "v 2"))
+    write(parts, TETRAHEDRON.replace("v 2", "v 3"), "look.obj")
     assert hashed() == before.sha256
-    (parts / "hull.obj").write_text(obj.replace("v 1", "v 2"))
+    write(parts, TETRAHEDRON.replace("v 2", "v 3"), "hull.obj")
     assert hashed() != before.sha256
     (parts / "hull.obj").unlink()
     with pytest.raises(InputError, match=r"geom 'g' collides, and its file '.*hull\.obj' cannot be used"):

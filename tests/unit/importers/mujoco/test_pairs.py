@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 from collidecli.commands.python_api import Contacts, collide
-from collidecli.importers.mujoco.scene import add_mjcf
-from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.filters import allowed_pairs, explain
 from tests.support.mujoco_pairs import load, our_pairs, reported_pairs, ruled_pairs
 
@@ -54,16 +52,6 @@ SCENES = {
         '<exclude body1="A" body2="E"/><pair geom1="a" geom2="e"/><pair geom1="a" geom2="a_too"/>'
         '<pair geom1="k4" geom2="k0"/><pair geom1="b" geom2="a"/><pair geom1="m" geom2="world_ball"/>'
         '<pair geom1="world_ball" geom2="shelf_ball"/><pair geom1="c" geom2="c2"/>',
-    ),
-    "contacts off": scene_text(
-        WORLD + CHAIN, '<pair geom1="a" geom2="e"/>', '<option><flag contact="disable"/></option>'
-    ),
-    "constraints off": scene_text(WORLD + CHAIN, option='<option><flag constraint="disable"/></option>'),
-    "planes": scene_text(
-        '<geom type="plane" name="p" size="1 1 1"/><body name="Q" mocap="true">'
-        '<geom name="q" type="plane" size="1 1 1"/>'
-        "</body>" + CHAIN,
-        '<pair geom1="p" geom2="q"/>',
     ),
 }
 
@@ -230,7 +218,7 @@ RULES = {
     "planes": (
         "",
         PLANE.format("p") + body("Q", PLANE.format("q"), **MOCAP_OF_RULES) + body("A", g("a")),
-        "",
+        '<pair geom1="p" geom2="q"/>',
         "a-p a-q",
     ),
     "masks": (
@@ -294,10 +282,7 @@ def test_rules(tmp_path, head, bodies, contact, expected):
 
 
 def check(folder, text, expected):
-    (folder / "scene.xml").write_text(text)
-    builder = ModelBuilder()
-    scene = add_mjcf(builder, folder / "scene.xml")
-    model = builder.finalize()
+    scene, model = load(folder, text)
     path = model.shapes.path
     assert {"-".join(sorted((path[a], path[b]))) for a, b in allowed_pairs(model, 0).tolist()} == set(expected.split())
     mj_model = mujoco.MjModel.from_xml_path(str(folder / "scene.xml"))
@@ -373,19 +358,21 @@ def positions() -> np.ndarray:
     return np.array(frames)
 
 
-def ours(model, centres: np.ndarray) -> Contacts:
+def ours(model, **options) -> Contacts:
+    """Contacts of the spheres at all `positions`."""
     order = [list(model.bodies.path).index(name) for name, _, _ in SPHERES]
+    centres = positions()
     poses = np.zeros((len(centres), 1, len(model.bodies.path), 7))
     poses[..., 6] = 1.0
     poses[:, 0, order, :3] = centres
-    return collide(model, poses)
+    return collide(model, poses, **options)
 
 
 @pytest.mark.parametrize("contact", PAIRS.values(), ids=PAIRS.keys())
 def test_contacts_are_those_of_mujoco(tmp_path, contact):
     imported, model = load(tmp_path, scene(contact))
     centres = positions()
-    found = ours(model, centres)
+    found = ours(model)
     mj_model, data = imported.mj_model, mujoco.MjData(imported.mj_model)
     seen = []
     for frame, at in enumerate(centres):
@@ -411,12 +398,7 @@ def test_contacts_are_those_of_mujoco(tmp_path, contact):
 def test_margins_of_columns_are_the_pair_s_halves(tmp_path):
     """margin0 + margin1 is what `distance` is less than the distance of the surfaces."""
     _, model = load(tmp_path, scene(PAIRS["several"]))
-    centres = positions()
-    rows = list(model.bodies.path)
-    poses = np.zeros((len(centres), 1, len(rows), 7))
-    poses[..., 6] = 1.0
-    poses[:, 0, [rows.index(name) for name, _, _ in SPHERES], :3] = centres
-    found = collide(model, poses, columns=("margin0", "margin1"))
+    found = ours(model, columns=("margin0", "margin1"))
     surfaces = np.einsum("ij,ij->i", found.point1 - found.point0, found.normal.astype(float))
     margins = found.columns["margin0"] + found.columns["margin1"]
     np.testing.assert_allclose(surfaces - margins, found.distance, atol=1e-6)
@@ -425,11 +407,7 @@ def test_margins_of_columns_are_the_pair_s_halves(tmp_path):
 
 def test_given_margin_and_gap_replace_those_of_pairs(tmp_path):
     _, model = load(tmp_path, scene(PAIRS["several"]))
-    centres = positions()
-    poses = np.zeros((len(centres), 1, 4, 7))
-    poses[..., 6] = 1.0
-    poses[:, 0, [list(model.bodies.path).index(name) for name, _, _ in SPHERES], :3] = centres
-    found = collide(model, poses, margin=0.1, gap=0.05)
+    found = ours(model, margin=0.1, gap=0.05)
     surfaces = np.einsum("ij,ij->i", found.point1 - found.point0, found.normal.astype(float))
     np.testing.assert_allclose(surfaces - 0.2, found.distance, atol=1e-6)
     expected = np.repeat(SURFACES, 10)

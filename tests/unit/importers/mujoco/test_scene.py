@@ -531,14 +531,6 @@ SCENE = """<mujoco><worldbody><geom name="floor" type="plane" size="0 0 1"/>
 </worldbody></mujoco>"""
 
 
-def loaded(tmp_path, text: str = SCENE):
-    path = tmp_path / "scene.xml"
-    path.write_text(text)
-    builder = ModelBuilder()
-    found = add_mjcf(builder, path)
-    return found, builder.finalize()
-
-
 def shaken(mj_model: mujoco.MjModel, frames: int) -> np.ndarray:
     """float64[frames, nq]: the first configuration, displaced at random."""
     rng = np.random.default_rng(3)
@@ -553,7 +545,7 @@ def positions_of(found, model, qpos: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def test_vertices_move_as_in_mujoco(tmp_path):
-    found, model = loaded(tmp_path)
+    found, model = load(tmp_path, SCENE)
     assert model.particles.path == ("sheet", "cube", "rope")
     assert model.particles.kind == ("cloth", "soft", "particles")
     np.testing.assert_allclose(model.particles.radius, [0.01] * (25 + 27) + [0.02] * 4)
@@ -572,7 +564,7 @@ def test_vertices_move_as_in_mujoco(tmp_path):
 
 def test_contacts_with_a_plane_are_those_of_mujoco(tmp_path):
     """MuJoCo has a contact of each vertex with a plane; with other geoms it has those of elements, which differ."""
-    found, model = loaded(tmp_path)
+    found, model = load(tmp_path, SCENE)
     qpos = np.tile(found.mj_model.qpos0, (4, 1))
     qpos[:, : -7 - 9] += np.random.default_rng(8).normal(size=(4, found.mj_model.nq - 16)) * 0.05
     poses, positions = positions_of(found, model, qpos)
@@ -600,7 +592,7 @@ def test_contacts_with_a_plane_are_those_of_mujoco(tmp_path):
 
 
 def test_a_pinned_vertex_does_not_touch_the_shapes_of_its_body(tmp_path):
-    found, model = loaded(tmp_path)
+    found, model = load(tmp_path, SCENE)
     poses, positions = positions_of(found, model, found.mj_model.qpos0[None])
     pipeline = pipeline_of(model, poses)
     block = pipeline.collide(PoseBatch(0, 1, 0, poses, positions), Workspace(pipeline.device_model.device, 1 << 32))[0]
@@ -612,18 +604,18 @@ def test_a_pinned_vertex_does_not_touch_the_shapes_of_its_body(tmp_path):
 
 def test_a_flex_that_does_not_collide_is_left_out(tmp_path):
     text = SCENE.replace('selfcollide="none"', 'selfcollide="none" contype="0" conaffinity="0"')
-    assert len(loaded(tmp_path, text)[1].particles) == 0
+    assert len(load(tmp_path, text)[1].particles) == 0
 
 
 def test_an_interpolated_flex_is_refused_by_name(tmp_path):
     text = """<mujoco><worldbody><flexcomp name="jelly" type="grid" count="3 3 3" spacing="0.1 0.1 0.1" radius="0.01"
     dim="3" mass="1" dof="trilinear"/></worldbody></mujoco>"""
     with pytest.raises(InputError, match="flex 'jelly' are interpolated"):
-        loaded(tmp_path, text)
+        load(tmp_path, text)
 
 
 def test_a_recording_of_the_bodies_moves_all_particles_of_flexes(tmp_path):
-    _, model = loaded(tmp_path)
+    _, model = load(tmp_path, SCENE)
     path = tmp_path / "m.h5"
     with h5py.File(path, "w") as file:
         file.attrs["format"] = "collide-trajectory"

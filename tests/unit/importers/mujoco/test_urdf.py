@@ -1,5 +1,7 @@
 """URDF by MuJoCo's parser, and SRDF's pairs of links with MJCF, URDF and USD scenes."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -7,12 +9,11 @@ from scipy.spatial.transform import Rotation
 from collidecli.commands.scenes import load_scene
 from collidecli.errors import InputError
 from collidecli.importers.mujoco.compile import is_urdf
-from collidecli.importers.mujoco.scene import add_mjcf
 from collidecli.importers.mujoco.srdf import read_srdf
-from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.filters import allowed_pairs, explain
 from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType
+from tests.support import mujoco_pairs
 from tests.support.mujoco_pairs import our_pairs, reported_pairs, ruled_pairs
 
 BOX = '<collision><origin xyz="0 0 0.1" rpy="0 0 1"/><geometry><box size="0.2 0.4 0.6"/></geometry></collision>'
@@ -43,11 +44,7 @@ ARM = f"""<?xml version="1.0"?>
 </robot>"""
 
 
-def load(folder, text, name="robot.urdf", **options):
-    path = folder / name
-    path.write_text(text)
-    builder = ModelBuilder()
-    return add_mjcf(builder, path, SceneOptions(**options)), builder.finalize()
+load = partial(mujoco_pairs.load, name="robot.urdf")
 
 
 def named_pairs(model):
@@ -240,8 +237,7 @@ def load_with_srdf(folder, srdf, scene=MJCF, name="scene.xml"):
 
 
 def pairs(scene):
-    path = scene.model.shapes.path
-    return {" ".join(sorted((path[a], path[b]))) for a, b in allowed_pairs(scene.model, 0).tolist()}
+    return set(map(" ".join, named_pairs(scene.model)))
 
 
 def rule(scene, a, b):

@@ -29,13 +29,13 @@ from tests.support.environments import (
     check_against_alone,
     env,
     flattened_alone,
-    load,
     place,
     rows,
     stage_writer,
     write_environments,
     write_robot,
 )
+from tests.support.usd_scenes import load
 
 
 @pytest.fixture
@@ -68,8 +68,8 @@ def test_turned_environments(stage_of, tmp_path):
 
 
 @pytest.mark.parametrize("how", HOW)
-def test_one_template_and_its_origins(stage_of, how):
-    scene, model = load(stage_of(how=how))
+def test_one_template_and_its_origins(tmp_path, stage_of, how):
+    scene, model = load(tmp_path, stage_of(how=how))
     assert model.world_template.tolist() == [0] * COUNT
     np.testing.assert_array_equal(model.world_pose[:, :2], [(2.5 * (k // 3), 2.5 * (k % 3)) for k in range(COUNT)])
     assert scene.warnings == ()
@@ -161,16 +161,16 @@ def test_an_odd_one_has_a_template_of_its_own(stage_of, tmp_path, odd, how):
     assert model.world_template.tolist() == [0, 0, 0, 1, 0]
 
 
-def test_the_same_change_in_two_is_one_template(stage_of):
+def test_the_same_change_in_two_is_one_template(tmp_path, stage_of):
     def both(layer):
         for k in (1, 3):
             attribute(env(k, "/shelf"), "size", 0.7)(layer)
 
-    assert load(stage_of(both))[1].world_template.tolist() == [0, 1, 0, 1, 0]
+    assert load(tmp_path, stage_of(both))[1].world_template.tolist() == [0, 1, 0, 1, 0]
 
 
 @pytest.mark.parametrize("how", HOW)
-def test_a_simulators_numbers_of_its_robots_are_no_difference(stage_of, how):
+def test_a_simulators_numbers_of_its_robots_are_no_difference(tmp_path, stage_of, how):
     """Stages that Kit saves number the articulations of Newton, another number in each environment."""
 
     def numbered(layer):
@@ -179,7 +179,7 @@ def test_a_simulators_numbers_of_its_robots_are_no_difference(stage_of, how):
             name = "physics:newton:articulation_index"
             Sdf.AttributeSpec(spec, name, Sdf.ValueTypeNames.UInt, declaresCustom=True).default = k
 
-    assert load(stage_of(numbered, how))[1].world_template.tolist() == [0] * COUNT
+    assert load(tmp_path, stage_of(numbered, how))[1].world_template.tolist() == [0] * COUNT
 
 
 @pytest.mark.parametrize("how", HOW)
@@ -190,36 +190,36 @@ def test_groups_of_a_cloner(stage_of, tmp_path, how, inverted):
     if inverted:
         model, _ = check_against_alone(path, tmp_path)
     else:
-        model = load(path)[1]
+        model = load(tmp_path, path)[1]
         assert collidecli.collide(model, device="cpu").rigid_contact_count == 0
     assert model.world_template.tolist() == [0] * COUNT
-    assert load(path)[0].warnings == ()
+    assert load(tmp_path, path)[0].warnings == ()
 
 
-def test_a_group_that_differs_in_one(stage_of):
+def test_a_group_that_differs_in_one(tmp_path, stage_of):
     def change(layer):
         add_isaac_groups(layer, COUNT)
         layer.GetPrimAtPath("/World/collisions/group3").attributes["physics:invertFilteredGroups"].default = False
 
-    assert load(stage_of(change))[1].world_template.tolist() == [0, 0, 0, 1, 0]
+    assert load(tmp_path, stage_of(change))[1].world_template.tolist() == [0, 0, 0, 1, 0]
 
 
 def test_a_filter_across_environments_is_fine(stage_of, tmp_path):
     path = stage_of(filtered(env(1, "/shelf"), env(3, "/shelf")))
-    scene, model = load(path)
+    scene, model = load(tmp_path, path)
     assert scene.warnings == ()
     # The one that names another differs by that; the one that is named is not shared, whatever is said of it.
     assert model.world_template.tolist() == [0, 1, 0, 2, 0]
     check_against_alone(path, tmp_path)
 
 
-def test_a_joint_across_environments_is_told(stage_of):
+def test_a_joint_across_environments_is_told(tmp_path, stage_of):
     def joint(layer):
         outside_joint(layer)
         targets = layer.GetPrimAtPath("/World/joint").relationships["physics:body1"].targetPathList
         targets.explicitItems = [env(1, "/Robot/link_0")]
 
-    scene, model = load(stage_of(joint))
+    scene, model = load(tmp_path, stage_of(joint))
     assert "</World/joint>: the joint is between two environments, which cannot collide" in scene.warnings
     assert model.world_template.tolist() == [0, 1, 0, 2, 0]
 
@@ -255,7 +255,7 @@ def test_a_body_that_carries_the_environments(stage_of, tmp_path):
     assert model.bodies.path == (ENVIRONMENTS,)
 
 
-def test_a_collection_by_expression_may_mean_any(stage_of):
+def test_a_collection_by_expression_may_mean_any(tmp_path, stage_of):
     def change(layer):
         group_of_one(layer)
         group = layer.GetPrimAtPath("/World/group")
@@ -264,16 +264,16 @@ def test_a_collection_by_expression_may_mean_any(stage_of):
         kind = Sdf.ValueTypeNames.PathExpression
         Sdf.AttributeSpec(group, name, kind).default = Sdf.PathExpression(env(2, "//"))
 
-    assert load(stage_of(change))[1].world_template.tolist() == list(range(COUNT))
+    assert load(tmp_path, stage_of(change))[1].world_template.tolist() == list(range(COUNT))
 
 
-def test_a_physics_scene_in_each(stage_of):
+def test_a_physics_scene_in_each(tmp_path, stage_of):
     def change(layer):
         for k in range(COUNT):
             scene = Sdf.CreatePrimInLayer(layer, env(k, "/scene"))
             scene.specifier, scene.typeName = Sdf.SpecifierDef, "PhysicsScene"
 
-    assert load(stage_of(change))[1].world_template.tolist() == list(range(COUNT))
+    assert load(tmp_path, stage_of(change))[1].world_template.tolist() == list(range(COUNT))
 
 
 def test_static_pairs_within_an_environment(stage_of):
@@ -293,7 +293,7 @@ def test_static_pairs_within_an_environment(stage_of):
     np.testing.assert_allclose(at, np.broadcast_to(at[:1], at.shape), rtol=0.0, atol=1e-12)
 
 
-def test_variants_in_one_environment(stage_of):
+def test_variants_in_one_environment(tmp_path, stage_of):
     def change(layer):
         for k in range(COUNT):
             shelf = layer.GetPrimAtPath(env(k, "/shelf"))
@@ -306,24 +306,24 @@ def test_variants_in_one_environment(stage_of):
             shelf.variantSelections["size"] = "small"
 
     path = stage_of(change)
-    assert load(path)[1].world_template.tolist() == [0] * COUNT
-    model = load(path, variants=(f"{env(2, '/shelf')}:size=large",))[1]
+    assert load(tmp_path, path)[1].world_template.tolist() == [0] * COUNT
+    model = load(tmp_path, path, variants=(f"{env(2, '/shelf')}:size=large",))[1]
     assert model.world_template.tolist() == [0, 0, 1, 0, 0]
     sizes = {path: size[0] for path, size in zip(model.shapes.path, model.shapes.size, strict=True)}
     assert (sizes[env(0, "/shelf")], sizes[env(2, "/shelf")]) == (0.25, 0.4)
 
 
-def test_patterns(stage_of):
+def test_patterns(tmp_path, stage_of):
     path = stage_of()
-    assert load(path, environments="none")[1].world_count == 1
-    picked = load(path, environments="/World/*/env_[1-3]")[1]
+    assert load(tmp_path, path, environments="none")[1].world_count == 1
+    picked = load(tmp_path, path, environments="/World/*/env_[1-3]")[1]
     assert picked.world_path == (env(1), env(2), env(3))
     assert (picked.shapes.template == -1).sum() == 1 + 2 * (2 * 3 + 1)
     for pattern in ("World/envs", "/World//x", "/"):
         with pytest.raises(InputError, match="is no path of prims"):
-            load(path, environments=pattern)
+            load(tmp_path, path, environments=pattern)
     with pytest.raises(InputError, match="no prim of the scene is"):
-        load(path, environments="/World/halls/*")
+        load(tmp_path, path, environments="/World/halls/*")
 
 
 def test_roots_at_the_top_and_without_a_type(tmp_path):
@@ -331,18 +331,18 @@ def test_roots_at_the_top_and_without_a_type(tmp_path):
     path = tmp_path / "top.usda"
     colliders = [f'def {kind}"room_{k}" {{\n{shape}\n}}' for k, kind in enumerate(["", "Scope ", "", "Xform "])]
     path.write_text("\n".join(["#usda 1.0\n( metersPerUnit = 1 )", *colliders]))
-    model = load(path, environments="/room_*")[1]
+    model = load(tmp_path, path, environments="/room_*")[1]
     # The type of a root may matter to what is below it, so that other types are other templates.
     assert model.world_template.tolist() == [0, 1, 0, 2]
 
 
 @pytest.mark.parametrize("environments", ["", "none"])
-def test_a_referenced_file_that_has_changed_is_read_anew(stage_of, environments):
+def test_a_referenced_file_that_has_changed_is_read_anew(tmp_path, stage_of, environments):
     path = stage_of(how="reference")
-    held = load(path, environments=environments)  # while this lives, pxr keeps the layers
+    held = load(tmp_path, path, environments=environments)  # while this lives, pxr keeps the layers
     robot = path.parent / "robot.usda"
     robot.write_text(robot.read_text().replace("double radius = 0.08", "double radius = 0.07"))
-    model = load(path, environments=environments)[1]
+    model = load(tmp_path, path, environments=environments)[1]
     assert set(model.shapes.size[model.shapes.type == ShapeType.CAPSULE, 0].tolist()) == {0.07}
     assert held[1].world_count == model.world_count
 
@@ -352,7 +352,7 @@ def test_names_are_ordered_by_number(tmp_path):
     layer = Sdf.Layer.FindOrOpen(str(path))
     layer.GetPrimAtPath(ENVIRONMENTS).nameChildrenOrder = [f"env_{k}" for k in (10, 2, 1, 11, 0)]
     layer.Save()
-    assert load(path)[1].world_path == tuple(env(k) for k in range(12))
+    assert load(tmp_path, path)[1].world_path == tuple(env(k) for k in range(12))
 
 
 def test_one_environment_is_one_world_that_can_be_copied(tmp_path):
@@ -368,8 +368,8 @@ def test_one_environment_is_one_world_that_can_be_copied(tmp_path):
     np.testing.assert_array_equal(model.shapes.pose, plain.shapes.pose)
 
 
-def test_the_stage_holds_one_environment_of_each_kind(stage_of):
-    scene, _ = load(stage_of(ODD["size"]))
+def test_the_stage_holds_one_environment_of_each_kind(tmp_path, stage_of):
+    scene, _ = load(tmp_path, stage_of(ODD["size"]))
     held = [prim.GetName() for prim in scene.stage.GetPrimAtPath(ENVIRONMENTS).GetChildren()]
     assert held == ["env_0", "env_3"]
     assert len([prim for prim in scene.stage.Traverse() if prim.HasAPI(UsdPhysics.ArticulationRootAPI)]) == 2
@@ -391,7 +391,7 @@ def test_example_of_the_documents(tmp_path, monkeypatch, capsys):
     assert [body["path"] for body in inspected["bodies"]] == [env(0, "/crate"), env(2, "/crate")]
     assert whole["worlds"] == 1
     # Four corners of each crate on the ground; the larger one's are below it, as far as its size says.
-    contacts = collidecli.collide(load("envs.usda")[1], device="cpu")
+    contacts = collidecli.collide(load(tmp_path, Path("envs.usda"))[1], device="cpu")
     assert np.diff(contacts.cell_start).tolist() == [4, 4, 4]
     expected = [[3 * k + s * a for s in (-1, 1)] for k, a in enumerate((0.5, 0.5, 0.6))]
     found = [sorted(set(contacts.cell(0, k).point1[:, 0].round(6))) for k in range(3)]
@@ -501,23 +501,21 @@ def check_motion_against_alone(path, folder):
     return scene.model
 
 
-def test_an_animation_that_all_have(stage_of, tmp_path):
+MOVED_LINK = {0: (0.4, 0.1, 0.3), 24: (0.3, 0.35, 0.3)}
+
+
+@pytest.mark.parametrize(
+    ("moved", "templates"),
+    [
+        ([(env(k, "/Robot/link_2"), MOVED_LINK) for k in range(COUNT)], [0] * COUNT),
+        ([(env(3, "/Robot/link_2"), MOVED_LINK)], [0, 0, 0, 1, 0]),
+        ([(env(3), {0: (2.5, 0.0, 0.0), 24: (2.5, 0.4, 0.5)})], [0, 0, 0, 1, 0]),
+    ],
+    ids=["all", "one", "one as a whole"],
+)
+def test_animated_environments(stage_of, tmp_path, moved, templates):
     def change(layer):
-        for k in range(COUNT):
-            animate(layer, env(k, "/Robot/link_2"), {0: (0.4, 0.1, 0.3), 24: (0.3, 0.35, 0.3)})
+        for path, values in moved:
+            animate(layer, path, values)
 
-    assert check_motion_against_alone(stage_of(change), tmp_path).world_template.tolist() == [0] * COUNT
-
-
-def test_an_animation_of_one(stage_of, tmp_path):
-    def change(layer):
-        animate(layer, env(3, "/Robot/link_2"), {0: (0.4, 0.1, 0.3), 24: (0.3, 0.35, 0.3)})
-
-    assert check_motion_against_alone(stage_of(change), tmp_path).world_template.tolist() == [0, 0, 0, 1, 0]
-
-
-def test_an_environment_that_moves_as_a_whole(stage_of, tmp_path):
-    def change(layer):
-        animate(layer, env(3), {0: (2.5, 0.0, 0.0), 24: (2.5, 0.4, 0.5)})
-
-    assert check_motion_against_alone(stage_of(change), tmp_path).world_template.tolist() == [0, 0, 0, 1, 0]
+    assert check_motion_against_alone(stage_of(change), tmp_path).world_template.tolist() == templates

@@ -6,17 +6,20 @@ from scipy.spatial.transform import Rotation
 
 import collidecli
 from collidecli.errors import InputError
-from collidecli.scene.filters import allowed_pairs
+from collidecli.scene.filters import allowed_pairs, explain
 from collidecli.scene.shape_types import ShapeType
 from tests.support.usd_scenes import (
     BODY,
     BOTH,
+    CENTIMETRES,
     COLLIDER,
+    at,
     check_corners,
     check_refused,
     check_same_contacts,
     instance_matrices,
     load,
+    moving,
     sphere,
     world_corners,
     write_usda,
@@ -124,8 +127,7 @@ MOVING = """
 @pytest.mark.parametrize("apis", [COLLIDER, BOTH])
 def test_time_samples_move_instances_as_pxr_does(tmp_path, apis, rate):
     """At their own samples, and between them where another body has one; static colliders become bodies."""
-    other = sphere("o", "double3 xformOp:translate.timeSamples = {5: (0, 0, 0), 13: (1, 0, 0)}\n"
-                   'uniform token[] xformOpOrder = ["xformOp:translate"]')  # fmt: skip
+    other = sphere("o", moving("5: (0, 0, 0), 13: (1, 0, 0)"))
     text = other + instancer(MOVING + TILT, cube("a", apis=apis), index=(0, 0))
     header = f'metersPerUnit = 1\n upAxis = "Z"\n timeCodesPerSecond = {rate}'
     scene, model = load(tmp_path, text, header=header)
@@ -197,6 +199,12 @@ def allowed(folder, text):
     return scene, {" ".join(sorted((short[a], short[b]))) for a, b in allowed_pairs(model, 0)}
 
 
+def with_w(folder, text):
+    """Warnings, and the pairs with a further sphere `w`."""
+    scene, found = allowed(folder, text if 'Sphere "w"' in text else text + sphere("w"))
+    return scene.warnings, {pair for pair in found if "w" in pair.split()}
+
+
 def two(first="", second="", third=""):
     return instancer(SPREAD, TWO % (first, second, third), "<protos/a>, <protos/b>", (0, 0, 1, 1))
 
@@ -209,9 +217,8 @@ def test_instances_collide_with_each_other(tmp_path):
 
 @pytest.mark.parametrize("target", ["</i/protos/a/s>", "</i/protos/a>"])
 def test_filtered_pair_with_a_prototype_is_with_every_instance(tmp_path, target):
-    scene, pairs = allowed(tmp_path, two() + sphere("w", f"rel physics:filteredPairs = {target}"))
-    assert {pair for pair in pairs if "w" in pair.split()} == {"b_2/t w", "b_3/t w"}
-    assert scene.warnings == ()
+    text = two() + sphere("w", f"rel physics:filteredPairs = {target}")
+    assert with_w(tmp_path, text) == ((), {"b_2/t w", "b_3/t w"})
 
 
 def test_filtered_pairs_inside_prototypes(tmp_path):
@@ -223,8 +230,7 @@ def test_filtered_pairs_inside_prototypes(tmp_path):
     assert pairs == names("p_0/a/s p_1/a/s, p_0/b/t p_1/b/t, p_0/a/s p_1/b/t, p_0/b/t p_1/a/s")
     _, pairs = allowed(tmp_path, two(second="rel physics:filteredPairs = </i/protos/b>"))
     assert pairs == names("a_0/s a_1/s, b_2/t b_3/t")
-    _, pairs = allowed(tmp_path, two(second="rel physics:filteredPairs = </w>") + sphere("w"))
-    assert {pair for pair in pairs if "w" in pair.split()} == {"b_2/t w", "b_3/t w"}
+    assert with_w(tmp_path, two(second="rel physics:filteredPairs = </w>"))[1] == {"b_2/t w", "b_3/t w"}
 
 
 def group(name, members, filtered, more=""):
@@ -245,17 +251,14 @@ def group(name, members, filtered, more=""):
     ],
 )
 def test_groups_of_prototypes_are_those_of_instances(tmp_path, members, more, free):
-    text = two() + sphere("w") + group("G", members, "</H>", more) + group("H", "</w>", "[]")
-    _, pairs = allowed(tmp_path, text)
-    assert {pair for pair in pairs if "w" in pair.split()} == names(free)
+    text = two() + group("G", members, "</H>", more) + group("H", "</w>", "[]")
+    assert with_w(tmp_path, text)[1] == names(free)
 
 
-def test_group_of_an_instancer_whose_prototype_is_elsewhere(tmp_path):
-    text = f'over "p" {{\n{sphere("a")}}}\n' + instancer(SPREAD, "", "</p/a>") + sphere("w")
-    _, pairs = allowed(tmp_path, text + group("G", "</i>", "</H>") + group("H", "</w>", "[]"))
-    assert not {pair for pair in pairs if "w" in pair.split()}
-    _, pairs = allowed(tmp_path, text + group("G", "</p>", "</H>") + group("H", "</w>", "[]"))
-    assert not {pair for pair in pairs if "w" in pair.split()}
+@pytest.mark.parametrize("members", ["</i>", "</p>"])
+def test_group_of_an_instancer_whose_prototype_is_elsewhere(tmp_path, members):
+    text = f'over "p" {{\n{sphere("a")}}}\n' + instancer(SPREAD, "", "</p/a>")
+    assert not with_w(tmp_path, text + group("G", members, "</H>") + group("H", "</w>", "[]"))[1]
 
 
 def test_joints_inside_prototypes_join_within_the_instance(tmp_path):
@@ -270,22 +273,21 @@ def test_joints_inside_prototypes_join_within_the_instance(tmp_path):
 def test_joints_outside_name_an_instance(tmp_path):
     """A prim named as instances are named may be joined; a prototype may not, as it is no body of the scene."""
     joint = 'def PhysicsFixedJoint "j" {\nrel physics:body0 = %s\nrel physics:body1 = </w>\n}\n'
-    _, pairs = allowed(tmp_path, two() + sphere("w") + joint % "</i/instances/a_1>")
-    assert {pair for pair in pairs if "w" in pair.split()} == names("a_0/s w, b_2/t w, b_3/t w")
-    with pytest.raises(InputError, match=r"</j>: the joint names </i/protos/a>, which is in a prototype"):
-        load(tmp_path, two() + sphere("w") + joint % "</i/protos/a>")
+    assert with_w(tmp_path, two() + joint % "</i/instances/a_1>")[1] == names("a_0/s w, b_2/t w, b_3/t w")
+    said = ["</j>: the joint names </i/protos/a>, which is in a prototype"]
+    check_refused(lambda: load(tmp_path, two() + sphere("w") + joint % "</i/protos/a>"), said)
 
 
 def test_too_many_instances(tmp_path, monkeypatch):
     monkeypatch.setattr("collidecli.importers.usd.instancers.INSTANCE_LIMIT", 7)
-    with pytest.raises(InputError, match=r"</j>: more than 7 instances"):
-        load(tmp_path, instancer(SPREAD, cube("a")) + instancer(SPREAD, cube("a"), name="j"))
+    text = instancer(SPREAD, cube("a")) + instancer(SPREAD, cube("a"), name="j")
+    check_refused(lambda: load(tmp_path, text), ["</j>: more than 7 instances"])
 
 
 def test_in_environments_that_are_worlds(tmp_path):
     """Each environment's instancer is that of its world, whose template the worlds share."""
-    place = 'double3 xformOp:translate = (%d, 0, 0)\nuniform token[] xformOpOrder = ["xformOp:translate"]\n'
-    envs = "".join(f'def Xform "env_{k}" {{\n{place % (30 * k)}{two().replace("</i/", "<")}}}\n' for k in range(3))
+    inside = two().replace("</i/", "<")
+    envs = "".join(f'def Xform "env_{k}" {{\n{at(30 * k, 0, 0)}{inside}}}\n' for k in range(3))
     _, model = load(tmp_path, f'def Xform "World" {{\ndef Xform "envs" {{\n{envs}}}\n}}\n')
     assert model.world_count == 3
     roots = ("a_0/s", "a_1/s", "b_2/t", "b_3/t")
@@ -312,27 +314,28 @@ def test_material_and_attributes_of_the_prototype(tmp_path):
     """Bound on the prototype, above it where it stands, or inside the instancer itself."""
     binding = "rel material:binding:physics = </m>"
     direct = sphere("a", f"{binding}\nfloat newton:contactMargin = 0.25", BOUND)
-    _, model = load(tmp_path, material("m", 0.75) + instancer(SPREAD, direct))
-    np.testing.assert_array_equal(model.shapes.friction, [0.75] * 4)
-    np.testing.assert_array_equal(model.shapes.margin, [0.25] * 4)
     above = f'over "p" {BINDS} {{\n{binding}\n{sphere("a")}}}\n'
-    _, model = load(tmp_path, material("m", 0.75) + above + instancer(SPREAD, "", "</p/a>"))
-    np.testing.assert_array_equal(model.shapes.friction, [0.75] * 4)
     inside = material("m", 0.75) + sphere("a", binding.replace("</m>", "<../m>"), BOUND)
-    _, model = load(tmp_path, instancer(SPREAD, inside))
-    np.testing.assert_array_equal(model.shapes.friction, [0.75] * 4)
+    for text, margin in (
+        (material("m", 0.75) + instancer(SPREAD, direct), 0.25),
+        (material("m", 0.75) + above + instancer(SPREAD, "", "</p/a>"), 0.0),
+        (instancer(SPREAD, inside), 0.0),
+    ):
+        _, model = load(tmp_path, text)
+        np.testing.assert_array_equal(model.shapes.friction, [0.75] * 4)
+        np.testing.assert_array_equal(model.shapes.margin, [margin] * 4)
 
 
 def test_same_contacts_as_the_scene_written_out(tmp_path):
     """Boxes and spheres dropped on a ground, from an instancer and as prims of their own."""
-    at = [(0, 0, 0.9), (1.5, 0, 0.95), (0.2, 0.1, 2.5), (5, 5, 1)]
+    places = [(0, 0, 0.9), (1.5, 0, 0.95), (0.2, 0.1, 2.5), (5, 5, 1)]
     ground = 'def Plane "g" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {\n}\n'
-    inside = f"point3f[] positions = {at}\nquatf[] orientationsf = {[(0.8, 0, 0, 0.6)] * 4}"
+    inside = f"point3f[] positions = {places}\nquatf[] orientationsf = {[(0.8, 0, 0, 0.6)] * 4}"
     two = cube("a", apis=BOTH) + sphere("b", "double radius = 0.7")
     ours = load(tmp_path, ground + instancer(inside, two, "<protos/a>, <protos/b>", (0, 1, 0, 1)), name="ours.usda")
     order = 'uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:orient"]'
     plain = ""
-    for k, p in enumerate(at):
+    for k, p in enumerate(places):
         place = f"float3 xformOp:translate = {p}\nquatf xformOp:orient = (0.8, 0, 0, 0.6)\n{order}"
         plain += cube(f"a_{k}", place, BOTH) if k % 2 == 0 else sphere(f"b_{k}", place + "\ndouble radius = 0.7")
     check_same_contacts(ours, load(tmp_path, ground + plain, name="plain.usda"))
@@ -396,12 +399,7 @@ def test_each_point_is_a_sphere_at_its_place_in_the_world(tmp_path, apis, mirror
     points = rng.uniform(-1.0, 1.0, (7, 3)).astype(np.float32).astype(float)
     widths = rng.uniform(0.1, 0.2, 7).astype(np.float32).astype(float)
     place = ((1.0, 2.0, 3.0), (20.0, 30.0, 40.0), (2.0 * mirror, 2.0, 2.0))
-    path = write_usda(
-        tmp_path, cloud("c", points, widths, apis=apis, place=place), 'metersPerUnit = 0.01\n upAxis = "Z"'
-    )
-    builder = collidecli.ModelBuilder()
-    imported = builder.add_usd(path)
-    model = builder.finalize()
+    imported, model = load(tmp_path, cloud("c", points, widths, apis=apis, place=place), CENTIMETRES)
     assert model.shapes.path == tuple(f"/c#{k}" for k in range(7))
     assert imported.shape_of == {f"/c#{k}": k for k in range(7)}
     assert set(model.shapes.type.tolist()) == {ShapeType.SPHERE}
@@ -448,8 +446,6 @@ def test_points_of_one_cloud_do_not_touch_and_those_of_two_do(tmp_path):
 
 
 def test_the_rule_of_a_static_cloud_has_a_name(tmp_path):
-    from collidecli.scene.filters import explain
-
     _, model = load(tmp_path, cloud("a", np.eye(3), [2.0], apis=COLLIDER))
     assert explain(model, 0, 1).rule == "static pair"
     builder = collidecli.ModelBuilder()

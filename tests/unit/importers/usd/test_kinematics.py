@@ -19,6 +19,7 @@ from collidecli.importers.usd.stage import open_stage, parse_physics
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.kinematics import JointColumns, coordinate_names, find_articulation, last_element
 from tests.support.twin_robots import ARM, CART, HUMANOID, QUATERNION, Link, write_twins
+from tests.support.usd_scenes import at, sphere, write_usda
 
 COUNT = 1000
 EXACT = 1e-12
@@ -233,19 +234,10 @@ JOINT = """def Physics{kind}Joint "{name}" {api} {{
     {text}
 }}
 """
-STAGE = """#usda 1.0
-(
-    metersPerUnit = 1
-    upAxis = "Z"
-)
-{text}
-"""
-BODY = """def Sphere "{name}" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]) {{
-    double radius = 0.1
-    double3 xformOp:translate = ({x}, 0, 0)
-    uniform token[] xformOpOrder = ["xformOp:translate"]
-}}
-"""
+
+
+def ball(name, x):
+    return sphere(name, f"double radius = 0.1\n{at(x, 0, 0)}")
 
 
 def joint(name, a, b, kind="Revolute", api="", text=""):
@@ -255,9 +247,8 @@ def joint(name, a, b, kind="Revolute", api="", text=""):
 
 def stage_of(tmp_path, *texts, bodies="abc"):
     """Bodies /a, /b, /c at x = 0, 1, 2."""
-    held = "".join(BODY.format(name=name, x=k) for k, name in enumerate(bodies))
-    (tmp_path / "scene.usda").write_text(STAGE.format(text=held + "".join(texts)))
-    return scene_of(tmp_path / "scene.usda")
+    held = "".join(ball(name, k) for k, name in enumerate(bodies))
+    return scene_of(write_usda(tmp_path, held + "".join(texts)))
 
 
 MIMIC = '(prepend apiSchemas = ["PhysxMimicJointAPI:rotX"])'
@@ -326,14 +317,10 @@ def test_a_mimic_joint_must_be_recorded(tmp_path):
 
 
 def test_names(tmp_path):
-    text = "".join(f'def Xform "{env}" {{\n{BODY.format(name="Cube", x=0)}}}\n' for env in ("one", "two"))
-    (tmp_path / "scene.usda").write_text(
-        STAGE.format(text=f'def Xform "World" {{\n{text}\n{BODY.format(name="b", x=1)}\n}}')
-    )
-    scene = scene_of(tmp_path / "scene.usda")
-    assert find_articulation(scene.articulations, "/World/two/Cube", "here").path == "/World/two/Cube"
-    assert find_articulation(scene.articulations, "two", "here").path == "/World/two/Cube"
-    assert find_articulation(scene.articulations, "B", "here").path == "/World/b"
+    text = "".join(f'def Xform "{env}" {{\n{ball("Cube", 0)}}}\n' for env in ("one", "two"))
+    scene = scene_of(write_usda(tmp_path, f'def Xform "World" {{\n{text}\n{ball("b", 1)}\n}}'))
+    for name, path in (("/World/two/Cube", "/World/two/Cube"), ("two", "/World/two/Cube"), ("B", "/World/b")):
+        assert find_articulation(scene.articulations, name, "here").path == path
     for name, message in (("cube", "may be any of '/World/one/Cube', '/World/two/Cube'"), ("World", "no articulation")):
         with pytest.raises(InputError, match=message):
             find_articulation(scene.articulations, name, "here")

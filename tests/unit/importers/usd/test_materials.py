@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 
 import collidecli
-from collidecli.errors import InputError
 from collidecli.importers.usd.scene import add_usd
 from collidecli.importers.usd.stage import parse_physics
 from collidecli.scene.material import COMBINE_MODES, Material
 from collidecli.scene.model import Model
-from tests.support.usd_scenes import load, write_usda
+from tests.support.usd_scenes import at, check_refused, load, sphere, write_usda
 
 CENTIMETRES = 'metersPerUnit = 0.01\n kilogramsPerUnit = 10\n upAxis = "Z"'
 
@@ -28,8 +27,7 @@ def material(name: str, inside: str = "", apis: str = "PhysicsMaterialAPI") -> s
 def collider(name: str, inside: str = "", place: float = 0.0) -> str:
     """A sphere of radius 1 that is a body and that bindings may be on."""
     apis = '["PhysicsRigidBodyAPI", "PhysicsCollisionAPI", "MaterialBindingAPI"]'
-    moved = f'double3 xformOp:translate = ({place}, 0, 0)\nuniform token[] xformOpOrder = ["xformOp:translate"]'
-    return f'def Sphere "{name}" (prepend apiSchemas = {apis}) {{\n{moved}\n{inside}\n}}\n'
+    return sphere(name, f"{at(place, 0, 0)}{inside}", f"(prepend apiSchemas = {apis})")
 
 
 def bound(target: str, purpose: str = ":physics", strength: str = "") -> str:
@@ -186,10 +184,7 @@ def test_what_no_material_says_is_the_builders_default(tmp_path):
     ],
 )
 def test_refusals_name_the_material(tmp_path, inside, message):
-    with pytest.raises(InputError) as error:
-        load(tmp_path, material("Odd", inside) + collider("a", bound("/Odd")))
-    assert error.value.what == message
-    assert "</Odd>" in error.value.where
+    check_refused(lambda: load(tmp_path, material("Odd", inside) + collider("a", bound("/Odd"))), (message, "</Odd>"))
 
 
 def test_values_over_time_are_warned_of(tmp_path):
@@ -274,9 +269,8 @@ def test_newton_reads_the_same_materials(tmp_path):
     text = material("Full", "\n".join(values + own)) + collider("full", older) + BINDINGS
     path = write_usda(tmp_path, text)
     theirs = newton_materials(path)
-    builder = collidecli.ModelBuilder()
-    imported = add_usd(builder, path)
-    ours = builder.finalize().shapes.material
+    imported, model = load(tmp_path, path)
+    ours = model.shapes.material
     names = ("friction", "restitution", "torsional_friction", "rolling_friction", "contact_ke", "contact_kd")
     full = [getattr(ours, name)[imported.shape_of["/full"]] for name in (*names, "contact_kf")]
     assert full == list(theirs["/full"].values())

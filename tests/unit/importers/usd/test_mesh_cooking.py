@@ -16,7 +16,7 @@ from collidecli.scene.filters import allowed_pairs, explain
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.signed_distance import surface_distance, winding_number
 from tests.support.meshes import point_distances, torus, winding
-from tests.support.usd_scenes import APIS, BODY_APIS, load, mesh, points_in_world, sphere, touching, write_usda
+from tests.support.usd_scenes import APIS, BODY_APIS, at, load, mesh, points_in_world, sphere, touching, write_usda
 
 coacd = pytest.importorskip("coacd")
 pytest.importorskip("fast_simplification")
@@ -66,10 +66,9 @@ def test_fewer_triangles_and_how_far_they_are_off(tmp_path):
 def bent(tmp_path_factory):
     """An L of two parts on a body, a static copy of it in another place, and balls that filters keep from either."""
     folder = tmp_path_factory.mktemp("bent")
-    moved = 'double3 xformOp:translate = (9, 0, 0)\nuniform token[] xformOpOrder = ["xformOp:translate"]\n'
     rel = "rel physics:filteredPairs = [</far>]\n"
     text = mesh("l", L_POINTS, L_FACES, "convexDecomposition", rel, apis=BODY_APIS)
-    text += mesh("fixed", L_POINTS, L_FACES, "convexDecomposition", moved) + sphere("far") + sphere("near")
+    text += mesh("fixed", L_POINTS, L_FACES, "convexDecomposition", at(9, 0, 0)) + sphere("far") + sphere("near")
     return folder, *load(folder, text)
 
 
