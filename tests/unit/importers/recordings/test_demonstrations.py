@@ -493,27 +493,18 @@ def test_refusals_of_states(tmp_path, change, options, words):
 
 
 @pytest.mark.parametrize(
-    ("states", "words"),
+    ("states", "kind", "spec", "words"),
     [
-        (np.zeros((2, 0, 5)), "no state in it"),
-        (np.zeros((0, 3, 5)), "no state in it"),
-        (np.zeros((2, 3)), "a state has 3 numbers"),
+        (np.zeros((2, 0, 5)), "npy", "", "no state in it"),
+        (np.zeros((0, 3, 5)), "npy", "", "no state in it"),
+        (np.zeros((2, 3)), "npy", "", "a state has 3 numbers"),
+        (np.zeros((2, 3, 4), int), "npz", "", "not floats"),
+        (plain_states()[..., 1:13], "npy", "QPOS", "contains no times\n.*--fps"),
     ],
 )
-def test_shapes_that_are_none(tmp_path, states, words):
+def test_arrays_that_are_no_states(tmp_path, states, kind, spec, words):
     with pytest.raises(InputError, match=words):
-        opened_states(tmp_path, states)
-
-
-def test_integers_named_states_are_no_states(tmp_path):
-    with pytest.raises(InputError, match="not floats"):
-        opened_states(tmp_path, np.zeros((2, 3, 4), int), "npz")
-
-
-def test_a_layout_without_time_needs_the_rate(tmp_path):
-    with pytest.raises(InputError, match="contains no times") as raised:
-        opened_states(tmp_path, plain_states()[..., 1:13], state_spec="QPOS")
-    assert "--fps" in raised.value.fix
+        opened_states(tmp_path, states, kind, state_spec=spec)
 
 
 # Deformable objects of demonstrations in the worlds of a scene of several environments.

@@ -33,6 +33,16 @@ def twins(tmp_path):
     return write_twins(tmp_path, ROBOT, seed=4)
 
 
+@pytest.fixture
+def demo(twins):
+    return stepped(twins, FRAMES)
+
+
+@pytest.fixture
+def target(twins):
+    return target_of(twins.usd)
+
+
 def body_arrays(demo: Demo, order: str = "wxyz", names: bool = True) -> dict:
     """As trackers of Isaac Lab 2 save them; robots only, as there, and the root first."""
     bodies = [name for name in demo.poses if name != "puck"]
@@ -92,8 +102,8 @@ def check(motion, target, demo: Demo, tolerance=1e-6, rate=50.0):
 
 @pytest.mark.parametrize("order", ["wxyz", "xyzw"])
 @pytest.mark.parametrize("scene", ["usd", "mjcf"])
-def test_poses_of_bodies(tmp_path, twins, scene, order):
-    demo, target = stepped(twins, FRAMES), target_of(getattr(twins, scene))
+def test_poses_of_bodies(tmp_path, twins, demo, scene, order):
+    target = target_of(getattr(twins, scene))
     path = npz(tmp_path / "m.npz", **body_arrays(demo, order))
     check(opened(path, target, quaternion_order=order), target, demo)
     facts = open_recording(path).describe()
@@ -102,8 +112,7 @@ def test_poses_of_bodies(tmp_path, twins, scene, order):
     assert facts.end == pytest.approx((FRAMES - 1) / 50.0)
 
 
-def test_the_file_says_its_order(tmp_path, twins):
-    demo, target = stepped(twins, FRAMES), target_of(twins.usd)
+def test_the_file_says_its_order(tmp_path, demo, target):
     path = npz(tmp_path / "m.npz", **body_arrays(demo), quaternion_order="wxyz")
     check(opened(path, target), target, demo)
     arrays = root_arrays(demo)
@@ -111,9 +120,8 @@ def test_the_file_says_its_order(tmp_path, twins):
     check(opened(npz(tmp_path / "r.npz", **arrays), target), target, demo)
 
 
-def test_bodies_without_names(tmp_path, twins):
+def test_bodies_without_names(tmp_path, demo, target):
     """Named by an option, or by joints: the first body is then the root."""
-    demo, target = stepped(twins, FRAMES), target_of(twins.usd)
     path = npz(tmp_path / "m.npz", **body_arrays(demo, names=False))
     names = tuple(name for name in demo.poses if name != "puck")
     check(opened(path, target, quaternion_order="wxyz", body_names=names), target, demo)
@@ -125,8 +133,7 @@ def test_bodies_without_names(tmp_path, twins):
 
 
 @pytest.mark.parametrize("order", ["xyzw", "wxyz"])
-def test_root_and_joints(tmp_path, twins, order):
-    demo, target = stepped(twins, FRAMES), target_of(twins.usd)
+def test_root_and_joints(tmp_path, demo, target, order):
     arrays = root_arrays(demo)
     if order == "wxyz":
         arrays["root_rot"] = arrays["root_rot"][:, [3, 0, 1, 2]]
@@ -134,8 +141,7 @@ def test_root_and_joints(tmp_path, twins, order):
     check(opened(path, target, quaternion_order=order), target, demo, 1e-9)
 
 
-def test_csv_without_a_header(tmp_path, twins):
-    demo, target = stepped(twins, FRAMES), target_of(twins.usd)
+def test_csv_without_a_header(tmp_path, demo, target):
     path = csv(tmp_path / "m.csv", csv_rows(demo))
     check(opened(path, target, quaternion_order="xyzw", fps=30.0, joint_names=demo.names), target, demo, 1e-7, 30.0)
     assert open_recording(path).describe().needs == ("--quaternion-order", "--fps", "--joint-names")
@@ -144,8 +150,7 @@ def test_csv_without_a_header(tmp_path, twins):
 @pytest.mark.parametrize(
     "root", ["x,y,z,qx,qy,qz,qw", "root_pos_x,root_pos_y,root_pos_z,root_quat_x,root_quat_y,root_quat_z,root_quat_w"]
 )
-def test_csv_with_a_header(tmp_path, twins, root):
-    demo, target = stepped(twins, FRAMES), target_of(twins.usd)
+def test_csv_with_a_header(tmp_path, demo, target, root):
     path = csv(tmp_path / "m.csv", csv_rows(demo), f"{root},{','.join(demo.names)}")
     check(opened(path, target, fps=30.0), target, demo, 1e-7, 30.0)
     timed = np.concatenate([np.arange(FRAMES)[:, None] / 30.0, csv_rows(demo)[:, WXYZ + list(range(7, 11))]], axis=1)
@@ -227,8 +232,7 @@ def test_other_text_is_no_motion(tmp_path, text):
         kind_of(tmp_path / "m.csv")
 
 
-def test_bad_cells_are_named(tmp_path, twins):
-    demo, target = stepped(twins, FRAMES), target_of(twins.usd)
+def test_bad_cells_are_named(tmp_path, demo, target):
     arrays = root_arrays(demo)
     for key, place, value, message in (
         ("dof_pos", (3, 2), np.nan, r"m.npz: dof_pos, frame 3, world 0: the coordinate of joint 'elbow_joint' is nan"),
@@ -312,6 +316,7 @@ def tip_heights(states: np.ndarray) -> list[float]:
 
 
 RUN = ("run", "arm.xml", "-t", "arm/meta/info.json", "--gap", "0.5", "--device", "cpu", "-o", "out.h5")
+RUN_OTHER = tuple(word.replace("arm/meta", "other/meta") for word in RUN)
 
 
 def test_an_episode_moves_the_joints_of_its_states(data_set, collide):
@@ -400,7 +405,7 @@ def test_a_batch_numbers_episodes_as_the_data_set_does(data_set, collide):
 def test_data_sets_that_do_not_fit_are_refused(data_set, collide, changes, words, said):
     words = words or (("--demos", "episode_0") if changes else ())
     write_data_set(data_set / "other", **changes)
-    answer = collide(*["other/meta/info.json" if word.endswith("info.json") else word for word in RUN], *words)
+    answer = collide(*RUN_OTHER, *words)
     assert (answer.code, answer.out) == (2, "")
     assert said in answer.err
     assert not Path("out.h5").exists()
@@ -408,8 +413,7 @@ def test_data_sets_that_do_not_fit_are_refused(data_set, collide, changes, words
 
 def test_names_of_joints_can_be_given(data_set, collide):
     write_data_set(data_set / "other", names={"motors": ["m0", "m1"]})
-    words = ["other/meta/info.json" if word.endswith("info.json") else word for word in RUN]
-    answer = collide(*words, "--demos", "episode_0", "--joint-names", "shoulder,elbow", "--json")
+    answer = collide(*RUN_OTHER, "--demos", "episode_0", "--joint-names", "shoulder,elbow", "--json")
     ours = json.loads(answer.out)["content_sha256"]
     theirs = json.loads(collide(*RUN, "--demos", "episode_0", "--force", "--json").out)["content_sha256"]
     with ContactSet.open("out.h5") as contacts:
@@ -422,13 +426,11 @@ def test_damaged_files_are_named(data_set, collide, file):
     path = Path("arm", file)
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
-    answer = collide(*RUN, "--demos", "episode_0")
-    assert (answer.code, answer.out) == (2, "")
-    assert path.name in answer.err
-    path.unlink()
-    answer = collide(*RUN, "--demos", "episode_0")
-    assert (answer.code, answer.out) == (2, "")
-    assert "arm" in answer.err
+    for change, said in ((lambda: None, path.name), (path.unlink, "arm")):
+        change()
+        answer = collide(*RUN, "--demos", "episode_0")
+        assert (answer.code, answer.out) == (2, "")
+        assert said in answer.err
 
 
 @pytest.mark.parametrize("text", ["{", "{}", '{"codebase_version": 1, "features": 2, "fps": "x"}', "{" * 9999])

@@ -14,6 +14,7 @@ from collidecli.importers.recordings.recording import kind_of, open_motion, open
 from collidecli.scene.options import RecordingOptions
 from tests.support.twin_robots import ROBOT, target_of, write_isaac_lab, write_twins
 from tests.support.twin_robots import stepped_demo as stepped
+from tests.support.usd_scenes import write_usda
 
 FRAMES = 7
 
@@ -21,6 +22,22 @@ FRAMES = 7
 @pytest.fixture
 def twins(tmp_path):
     return write_twins(tmp_path, ROBOT, seed=2, ground=True)
+
+
+@pytest.fixture
+def demo(twins):
+    return stepped(twins, FRAMES)
+
+
+@pytest.fixture
+def path(tmp_path, demo):
+    return write_isaac_lab(tmp_path / "m.hdf5", [demo], 1)
+
+
+@pytest.fixture
+def sheet(twins):
+    """The scene has a cloth too."""
+    twins.usd.write_text(twins.usd.read_text() + SHEET)
 
 
 def opened(path, target, **options):
@@ -73,9 +90,7 @@ def test_demonstrations_are_worlds(tmp_path, twins):
         opened(path, target_of(twins.usd, 2), joint_names=demos[0].names)
 
 
-def test_the_time_of_env_args(tmp_path, twins):
-    demo = stepped(twins, FRAMES)
-    path = write_isaac_lab(tmp_path / "m.hdf5", [demo], 1)
+def test_the_time_of_env_args(twins, demo, path):
     with h5py.File(path, "a") as file:
         file["data"].attrs["env_args"] = json.dumps({"sim_args": {"dt": 0.005, "decimation": 4}})
     motion = open_motion(open_recording(path), target_of(twins.usd), RecordingOptions(joint_names=demo.names))
@@ -83,9 +98,7 @@ def test_the_time_of_env_args(tmp_path, twins):
     assert open_recording(path).describe().needs == ("--joint-names",)
 
 
-def test_names_in_the_file(tmp_path, twins):
-    demo = stepped(twins, FRAMES)
-    path = write_isaac_lab(tmp_path / "m.hdf5", [demo], 1)
+def test_names_in_the_file(twins, demo, path):
     with h5py.File(path, "a") as file:
         file["data/demo_0/states/articulation/robot"].attrs["joint_names"] = list(demo.names)
     assert opened(path, target_of(twins.usd)).warnings == ()
@@ -127,9 +140,7 @@ def test_names_in_the_file(tmp_path, twins):
     ],
     ids=["names", "count", "unknown joint", "fps", "order", "unknown body", "root", "lengths", "initial", "version"],
 )
-def test_refusals(tmp_path, twins, break_it, options, message):
-    demo = stepped(twins, FRAMES)
-    path = write_isaac_lab(tmp_path / "m.hdf5", [demo], 1)
+def test_refusals(twins, demo, path, break_it, options, message):
     if break_it is not None:
         with h5py.File(path, "a") as file:
             break_it(file["data/demo_0"])
@@ -151,10 +162,8 @@ def test_refusals(tmp_path, twins, break_it, options, message):
         ("rigid_object/puck/root_pose", (5, slice(3, 7)), 0.51, "frame 6, world 0, body '/World/puck': .*1.02"),
     ],
 )
-def test_bad_cells_are_named(tmp_path, twins, dataset, place, value, message):
+def test_bad_cells_are_named(twins, demo, path, dataset, place, value, message):
     """Frame 0 is the initial state: row r of the states is frame r + 1."""
-    demo = stepped(twins, FRAMES)
-    path = write_isaac_lab(tmp_path / "m.hdf5", [demo], 1)
     with h5py.File(path, "a") as file:
         held = file[f"data/demo_0/states/{dataset}"]
         assert isinstance(held, h5py.Dataset)
@@ -167,9 +176,7 @@ def test_bad_cells_are_named(tmp_path, twins, dataset, place, value, message):
         motion.read(range(FRAMES))
 
 
-def test_what_is_left_out_is_told(tmp_path, twins):
-    demo = stepped(twins, FRAMES)
-    path = write_isaac_lab(tmp_path / "m.hdf5", [demo], 1)
+def test_what_is_left_out_is_told(twins, demo, path):
     with h5py.File(path, "a") as file:
         for group in ("initial_state", "states"):
             del file[f"data/demo_0/{group}/rigid_object"]
@@ -203,10 +210,7 @@ def positions_in(motion, frames: range) -> np.ndarray:
     return found
 
 
-def test_nodes_of_deformable_objects_move_the_particles_of_the_scene(tmp_path, twins):
-    twins.usd.write_text(twins.usd.read_text() + SHEET)
-    demo = stepped(twins, FRAMES)
-    path = write_isaac_lab(tmp_path / "m.hdf5", [demo], 1)
+def test_nodes_of_deformable_objects_move_the_particles_of_the_scene(twins, demo, path, sheet):
     nodes = np.random.default_rng(4).normal(size=(FRAMES, 3, 3)).astype(np.float32)
     write_nodes(path, nodes)
     motion = opened(path, target_of(twins.usd), joint_names=demo.names)
@@ -222,19 +226,13 @@ def test_nodes_of_deformable_objects_move_the_particles_of_the_scene(tmp_path, t
         (np.zeros((FRAMES, 3, 3), np.float32), "towel", "the scene has no deformable objects 'towel'"),
     ],
 )
-def test_deformable_objects_that_the_scene_does_not_have_are_refused(tmp_path, twins, nodes, name, message):
-    twins.usd.write_text(twins.usd.read_text() + SHEET)
-    demo = stepped(twins, FRAMES)
-    path = write_isaac_lab(tmp_path / "m.hdf5", [demo], 1)
+def test_deformable_objects_that_the_scene_does_not_have_are_refused(twins, demo, path, sheet, nodes, name, message):
     write_nodes(path, nodes, name)
     with pytest.raises(InputError, match=message):
         opened(path, target_of(twins.usd), joint_names=demo.names)
 
 
-def test_an_object_that_is_not_recorded_rests_with_a_warning_and_nan_is_refused(tmp_path, twins):
-    twins.usd.write_text(twins.usd.read_text() + SHEET)
-    demo = stepped(twins, FRAMES)
-    path = write_isaac_lab(tmp_path / "m.hdf5", [demo], 1)
+def test_an_object_that_is_not_recorded_rests_with_a_warning_and_nan_is_refused(twins, demo, path, sheet):
     motion = opened(path, target_of(twins.usd), joint_names=demo.names)
     assert any("no positions of" in warning for warning in motion.warnings)
     assert positions_in(motion, range(2))[1, 0, 0].tolist() == [0.0, 0.0, 5.0]
@@ -246,12 +244,7 @@ def test_an_object_that_is_not_recorded_rests_with_a_warning_and_nan_is_refused(
         opened(path, target_of(twins.usd), joint_names=demo.names).read_particles(range(FRAMES))
 
 
-ENVIRONMENTS = """#usda 1.0
-(
-    metersPerUnit = 1
-    upAxis = "Z"
-)
-def Xform "World"
+ENVIRONMENTS = """def Xform "World"
 {{
     def Plane "ground" (prepend apiSchemas = ["PhysicsCollisionAPI"])
     {{
@@ -303,8 +296,7 @@ def test_poses_are_relative_to_the_environment(tmp_path, radii):
     envs = (
         ENVIRONMENT.format(k=k, x=p[0], y=p[1], radius=r) for k, (p, r) in enumerate(zip(origins, radii, strict=True))
     )
-    scene_path = tmp_path / "scene.usda"
-    scene_path.write_text(ENVIRONMENTS.format(envs="".join(envs)))
+    scene_path = write_usda(tmp_path, ENVIRONMENTS.format(envs="".join(envs)))
     rng = np.random.default_rng(0)
     path = tmp_path / "m.hdf5"
     angle, root, cube = rng.uniform(-3, 3, (3, 4)), rng.normal(size=(3, 4, 3)), rng.normal(size=(3, 4, 3))
@@ -345,7 +337,7 @@ RAIL = """def PhysicsPrismaticJoint "rail"
 def test_a_root_that_a_joint_places_moves_with_its_environment(tmp_path):
     text = ENVIRONMENT.replace("def PhysicsRevoluteJoint", RAIL)
     envs = (text.format(k=k, x=4.0 * k, y=0.0, radius=0.1) for k in range(2))
-    (tmp_path / "scene.usda").write_text(ENVIRONMENTS.format(envs="".join(envs)))
+    scene_path = write_usda(tmp_path, ENVIRONMENTS.format(envs="".join(envs)))
     joints = np.random.default_rng(0).uniform(-1, 1, (2, 5, 2))
     path = tmp_path / "m.hdf5"
     with h5py.File(path, "w") as file:
@@ -354,7 +346,7 @@ def test_a_root_that_a_joint_places_moves_with_its_environment(tmp_path):
             asset["joint_position"] = joints[k]
             asset["root_pose"] = np.tile([9.0, 9, 9, 1, 0, 0, 0], (5, 1))
     options = RecordingOptions(joint_names=("hinge", "rail"), fps=10.0)
-    request = SceneRequest(scenes=[str(tmp_path / "scene.usda")], trajectory=str(path), recording=options)
+    request = SceneRequest(scenes=[str(scene_path)], trajectory=str(path), recording=options)
     scene, motion = scene_in_motion(request)
     assert any("root_pose: not used: joints position" in warning for warning in motion.warnings)
     poses = motion.read(range(5))
