@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -26,6 +25,7 @@ from collidecli.exporters.selection import SelectedContacts, rows_of
 from collidecli.importers.recordings.lerobot import episode_number
 from collidecli.importers.recordings.recording import is_data_set
 from collidecli.scene.tables import GROUPS_BY_NAME, RIGID_CONTACTS
+from collidecli.scene.text_format import number_parts
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.rules import check_body_rows, check_shape_rows
 from collidecli.storage.flat_tables import TableColumn, record_batch, require_pyarrow
@@ -75,7 +75,7 @@ class Gathered:
         self.sizes: list[EpisodeSize] = []
         keys, failures = set(store.results()), store.failures()
         done = []
-        ordered = sorted(plan.episodes, key=_order)
+        ordered = sorted(plan.episodes, key=lambda one: (one.job, one.motion, number_parts(one.demo)))
         self.is_data_set = len({(episode.job, episode.motion) for episode in ordered}) == 1 and all(
             is_data_set(episode.motion) and episode.demo for episode in ordered
         )
@@ -130,12 +130,6 @@ def _label(episode: Episode) -> str:
 def frames_of(contacts: ContactSet) -> int:
     """Number of recorded frames: those of all demonstrations, or of the motion."""
     return int(contacts.episodes.frame_count.sum()) if contacts.episodes else contacts.frame_count
-
-
-def _order(episode: Episode) -> tuple[str, str, list[tuple[int, str]]]:
-    """Numbers in names of demonstrations in numeric order: demo_2 before demo_10."""
-    parts = re.split(r"(\d+)", episode.demo)
-    return episode.job, episode.motion, [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 # Tables as numbered Parquet files of a least size, whose row groups end with an episode.
@@ -227,10 +221,6 @@ class ParquetParts:
 #
 # The layout is that of `lerobot.datasets` 0.4 (`utils.py`, `lerobot_dataset.py`): meta/info.json, meta/tasks.parquet,
 # meta/episodes and data in numbered chunks of Parquet files. A feature of shape [-1] is a list of any length.
-
-# pyarrow ships no type stubs.
-# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
-
 
 TO_LEROBOT = "--to lerobot"
 VERSION = "v3.0"
@@ -484,7 +474,7 @@ def _batches(contacts: ContactSet, name: str, job: str, index: int) -> Iterator[
     job and episode_index are added; frame_index is in place of frame. The first batch has no rows, so that episodes
     without contacts have columns.
     """
-    everything = SelectedContacts(contacts, range(contacts.frame_count), np.arange(contacts.world_count), None)
+    everything = _everything(contacts)
     rows = ContactRows(everything if name == CONTACTS else rows_of(everything, name))
     columns = (
         TableColumn("job", np.dtype(np.int32), words=(job,)),

@@ -58,7 +58,12 @@ def metres(value: object) -> float:
 
 def in_order(names: Iterable[str]) -> list[str]:
     """Names with their numbers in numeric order: demo_2 before demo_10."""
-    return sorted(names, key=lambda name: [int(p) if p.isdecimal() else p for p in re.split(r"(\d+)", name)])
+    return sorted(names, key=number_parts)
+
+
+def number_parts(name: str) -> list[int | str]:
+    """The texts and numbers that a name consists of, texts first: a key by which numbers are in numeric order."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 
 
 def some_names(names: Sequence[str]) -> str:

@@ -47,7 +47,7 @@ class Attribute:
     use: the field of a shape that it sets, KEPT or IGNORED. kind: float, int, bool or str. The float -inf means the
     simulator's default: the attribute is then treated as not authored.
     length, mass: powers of the stage's metersPerUnit and kilogramsPerUnit that convert a value to SI.
-    least: minimum; exclusive with `above`. choices: values of a str.
+    least: minimum; exclusive with `above`. most: maximum. choices: values of a str.
     inherited: a prim above the collider, up to its body, may define it for its descendants. infinite: may be inf.
     """
 
@@ -58,6 +58,7 @@ class Attribute:
     mass: int = 0
     least: float = -math.inf
     above: bool = False
+    most: float = math.inf
     choices: tuple[str, ...] = ()
     inherited: bool = False
     infinite: bool = False
@@ -148,16 +149,22 @@ def read(row: Attribute, attribute: Usd.Attribute, where: str, units: tuple[floa
         return None
     if row.kind is bool or row.kind is str:
         return _word(row, value, where)
+    return in_si(row, value, where, units)
+
+
+def in_si(row: Attribute, value: Any, where: str, units: tuple[float, float]) -> Any:
+    """A number in SI, see `read`. Raises InputError at `where` for a value of another kind or out of range."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InputError(f"{row.name} is {value!r}", where, "give a number")
     if row.kind is int and value != int(value if math.isfinite(value) else 0):
         raise InputError(f"{row.name} is {value!r}", where, "give an integer")
     if row.infinite and value == math.inf:
         return value
-    if not math.isfinite(value) or value < row.least or (row.above and value == row.least):
+    if not math.isfinite(value) or not row.least <= value <= row.most or (row.above and value == row.least):
         bound = f" {'above' if row.above else 'of at least'} {row.least:g}" if math.isfinite(row.least) else ""
-        or_inf = ", or inf" if row.infinite else ""
-        raise InputError(f"{row.name} is {value:g}", where, f"give a finite number{bound}{or_inf}")
+        fix = f"give a finite number{bound}{', or inf' if row.infinite else ''}"
+        fix = f"give a number from {row.least:g} to {row.most:g}" if math.isfinite(row.most) else fix
+        raise InputError(f"{row.name} is {value:g}", where, fix)
     if row.kind is int:
         return int(value)
     return value * integer_power(units[0], row.length) * integer_power(units[1], row.mass)

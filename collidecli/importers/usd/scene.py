@@ -11,6 +11,7 @@ import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,11 @@ from collidecli.errors import InputError, located_errors
 from collidecli.importers.usd.colliders import (
     HANDLED_TYPES,
     POINTS,
+    Attribute,
     ColliderAttributes,
     ShapeReader,
     WorldShape,
+    in_si,
     set_gap_rule,
 )
 from collidecli.importers.usd.environment_search import NewtonWorlds, newton_worlds, populate
@@ -58,7 +61,7 @@ from collidecli.importers.usd.stage import (
     parse_physics,
 )
 from collidecli.importers.usd.transforms import PrimTransforms, pose_of
-from collidecli.numerics.matrices import integer_power, matmul, matvec
+from collidecli.numerics.matrices import matmul, matvec
 from collidecli.scene.builder import ModelBuilder, ShapeConfig
 from collidecli.scene.finalize import UP_AXES
 from collidecli.scene.material import COMBINE_MODES, MATERIAL_LIMIT, Material
@@ -71,18 +74,19 @@ from collidecli.scene.shape_config import resolved_material
 PURPOSE = "physics"
 """Purpose of the bindings with precedence over those of all purposes."""
 
+_coefficient = partial(Attribute, least=0.0, most=MATERIAL_LIMIT)
 _NUMBERS = (
-    ("physics:dynamicFriction", "friction", 0, 0, MATERIAL_LIMIT),
-    ("physics:staticFriction", "static_friction", 0, 0, MATERIAL_LIMIT),
-    ("physics:restitution", "restitution", 0, 0, 1.0),
-    ("newton:torsionalFriction", "torsional_friction", 1, 0, MATERIAL_LIMIT),
-    ("newton:rollingFriction", "rolling_friction", 1, 0, MATERIAL_LIMIT),
-    ("newton:contactStiffness", "contact_ke", 0, 1, MATERIAL_LIMIT),
-    ("newton:contactDamping", "contact_kd", 0, 1, MATERIAL_LIMIT),
-    ("newton:contactFrictionGain", "contact_kf", 0, 1, MATERIAL_LIMIT),
-    ("newton:contactAdhesion", "contact_ka", 1, 0, MATERIAL_LIMIT),
+    _coefficient("physics:dynamicFriction", "friction"),
+    _coefficient("physics:staticFriction", "static_friction"),
+    _coefficient("physics:restitution", "restitution", most=1.0),
+    _coefficient("newton:torsionalFriction", "torsional_friction", length=1),
+    _coefficient("newton:rollingFriction", "rolling_friction", length=1),
+    _coefficient("newton:contactStiffness", "contact_ke", mass=1),
+    _coefficient("newton:contactDamping", "contact_kd", mass=1),
+    _coefficient("newton:contactFrictionGain", "contact_kf", mass=1),
+    _coefficient("newton:contactAdhesion", "contact_ka", length=1),
 )
-"""Attribute, field, powers of metersPerUnit and kilogramsPerUnit in its unit, and its maximum."""
+"""Attributes of a material; `use` is a field of `Material`."""
 
 _MODES = (
     ("physxMaterial:frictionCombineMode", "friction_combine"),
@@ -147,18 +151,11 @@ class PhysicsMaterials:
 
     def _values(self, prim: Usd.Prim) -> dict[str, float | str]:
         found: dict[str, float | str] = {}
-        for name, attribute, length, mass, highest in _NUMBERS:
-            value = self._value(prim, name)
-            if value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                raise InputError(f"{name} is {value!r}", self._where(prim), "give a number")
-            if value == -math.inf and name.startswith("newton:"):
-                continue  # the schema's value for an unset attribute
-            if not 0.0 <= value <= highest:
-                raise InputError(f"{name} is {value:g}", self._where(prim), f"give a number from 0 to {highest:g}")
-            to_si = integer_power(self._units[0], length), integer_power(self._units[1], mass)
-            found[attribute] = float(value) * to_si[0] * to_si[1]
+        for row in _NUMBERS:
+            value = self._value(prim, row.name)
+            is_unset = value == -math.inf and row.name.startswith("newton:")  # by the default of Newton's schema
+            if value is not None and not is_unset:
+                found[row.use] = float(in_si(row, value, self._where(prim), self._units))
         for name, attribute in _MODES:
             mode = self._value(prim, name)
             if mode is not None:
