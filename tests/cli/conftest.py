@@ -19,9 +19,10 @@ import pytest
 
 from collidecli.batch.executors import WorkerProcess
 from collidecli.cli.main import main
+from collidecli.scene.model import Model
 from collidecli.scene.tables import ContactBlock
 from tests.support.batches import JOBS
-from tests.support.contact_sets import block_with_groups, differences_from, small_model, write_contact_set
+from tests.support.contact_sets import block_with_groups, small_model, write_contact_set
 
 FRAMES = 20
 SCENE = """<mujoco>
@@ -63,6 +64,12 @@ def _motion(frames: int) -> bytes:
 def write_motion(path: Path, frames: int = FRAMES) -> None:
     """The ball sinks into the base; `far` is left out and so stays far."""
     path.write_bytes(_motion(frames))
+
+
+def sha(path: str | Path) -> str:
+    """The hash of the contacts of a set."""
+    with h5py.File(path) as file:
+        return str(file.attrs["content_sha256"])
 
 
 def write_jobs(folder: Path, lengths: Sequence[int], text: str = JOBS) -> Path:
@@ -118,6 +125,14 @@ class CommandLine:
         answer = self(*words, "--json")
         assert answer.code == code, (words, answer.err)
         return json.loads(answer.out)
+
+    def verdict(self, *words: object) -> dict[str, Any]:
+        """The object that a command prints with --json; its exit code is 0 if the object says so, and else 1."""
+        answer = self(*words, "--json")
+        assert answer.code in (0, 1), (words, answer.err)
+        result = json.loads(answer.out)
+        assert (answer.code == 0) == next(result[name] for name in ("equal", "passed", "good") if name in result)
+        return result
 
     def found(self, *words: object, told: str | Sequence[str] = ()) -> str:
         """What a command prints that must end with exit code 1, as it finds something; all of `told` is in it."""
@@ -204,8 +219,14 @@ def made(tmp_path: Path, collide: CommandLine, block: ContactBlock) -> Path:
 
 @pytest.fixture
 def differences(made: Path, collide: CommandLine):
-    """(exit code, result, result by group) of diff of a.h5 and b.h5, a changed block."""
-    return differences_from(made / "a.h5", MODEL, collide)
+    """differences(block, *options): exit code, result, result by group of diff of a.h5 and b.h5, a changed block."""
+
+    def call(other: ContactBlock, *options: str, model: Model = MODEL) -> tuple[int, dict, dict]:
+        write_contact_set(made / "b.h5", model, other, force=True)
+        result = collide.verdict("diff a.h5 b.h5", *options)
+        return 1 - result["equal"], result, {one["name"]: one for one in result["groups"]}
+
+    return call
 
 
 @pytest.fixture

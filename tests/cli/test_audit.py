@@ -38,15 +38,8 @@ DEPTH = np.maximum(-distances().astype(np.float32), 0)
 
 @pytest.fixture
 def audit(here, collide):
-    """audit(*options): the result as JSON; the exit code must agree with it."""
-
-    def call(*options: str) -> dict:
-        answer = collide("audit", *options, "--json")
-        result = json.loads(answer.out)
-        assert answer.code == (0 if result.get("passed") else 1), answer.err
-        return result
-
-    return call
+    """audit(*options): the result; the exit code must agree with it."""
+    return lambda *options: collide.verdict("audit", *options)
 
 
 @pytest.fixture

@@ -50,9 +50,7 @@ def diff(here, collide):
     def call(a: Edited, b: Edited, *options: str) -> dict:
         a.write(here / "a.h5")
         b.write(here / "b.h5")
-        answer = collide("diff a.h5 b.h5 --json", *options)
-        result = json.loads(answer.out)
-        assert answer.code == (0 if result.get("equal") else 1), answer.err
+        result = collide.verdict("diff a.h5 b.h5", *options)
         assert result["schema"] == "collide.diff/1"
         return result
 

@@ -103,13 +103,6 @@ def test_orders(events, collide, order, column, sign):
     assert f"and {len(listed) - 2} more" in shown
 
 
-def test_edges_count_intervals_whose_begin_or_end_is_not_recorded(events):
-    """Of the pairs touching in the first frame, never there, and in the last frame."""
-    edges = events("--graph")["graph"]["edges"]
-    found = sorted((edge["intervals"], edge["unknown_ends"]) for edge in edges)
-    assert found == [(1, 0), (1, 1), (2, 1)]
-
-
 def test_the_graph_alone(flicker, collide):
     shown = collide("events", flicker, "--graph", "--first", "0").out
     assert " to " not in shown.split("touches ")[1]

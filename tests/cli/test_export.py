@@ -14,7 +14,7 @@ from pxr import Gf, Usd, UsdGeom, UsdPhysics
 from scipy.spatial.transform import Rotation
 
 from collidecli.scene.options import EXPORT_FORMATS
-from tests.cli.conftest import CommandLine, refusals, write_poses
+from tests.cli.conftest import CommandLine, refusals, sha, write_poses
 from tests.support.contact_sets import made_up
 
 
@@ -284,11 +284,6 @@ def parts(here, ran):
     for name, frames in (("whole", ":"), ("a", ":8"), ("b", "8:")):
         ran(f"{name}.h5", "--gap", "1", "--frames", frames)
     return here
-
-
-def sha(path) -> str:
-    with h5py.File(path) as file:
-        return str(file.attrs["content_sha256"])
 
 
 def test_a_split_run_is_one_run_again(parts, collide):

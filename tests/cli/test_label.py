@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import h5py
 import numpy as np
 import pandas
@@ -54,8 +52,7 @@ BODIES = [f"body{k}" for k in range(4)]
 
 
 def test_dense_arrays(made, collide):
-    answer = collide("label", made, "-o", "out.npz", "--json")
-    result = json.loads(answer.out)
+    result = collide.result("label a.h5 -o out.npz")
     touch, distance = expected(BODIES, [*BODIES, "ground"], 0.0)
     with np.load("out.npz") as found:
         np.testing.assert_array_equal(found["touch"], touch)

@@ -61,6 +61,7 @@ def listed(result: dict, schema: str) -> dict[str, dict]:
 
 def test_every_recording_of_a_folder_but_a_damaged_one_is_run(demos, collide):
     answer = collide(*RUN, "-t", "demos", "-o", "out/", "--json")
+    assert answer.code == 1
     items = listed(json.loads(answer.out), "run_list")
     assert list(items) == ["demos/a.h5", "demos/b.h5", "demos/bad.h5", "demos/sub/a.h5"]
     assert outputs("out") == ["a.contacts.h5", "b.contacts.h5", "sub/a.contacts.h5"]
@@ -68,8 +69,8 @@ def test_every_recording_of_a_folder_but_a_damaged_one_is_run(demos, collide):
         item = items[f"demos/{name}.h5"]
         assert (item["state"], item["error"], item["result"]["frames"]) == ("done", None, frames)
         assert item["output"] == item["result"]["output"] == f"out/{name}.contacts.h5"
-    alone = collide(*RUN, "-t", "demos/b.h5", "-o", "b.h5", "--json")
-    assert json.loads(alone.out)["content_sha256"] == items["demos/b.h5"]["result"]["content_sha256"]
+    alone = collide.result(*RUN, "-t", "demos/b.h5", "-o", "b.h5")
+    assert alone["content_sha256"] == items["demos/b.h5"]["result"]["content_sha256"]
     bad = items["demos/bad.h5"]
     assert (bad["state"], bad["result"], bad["error"]["exit_code"]) == ("failed", None, 2)
     assert answer.err.startswith("error: demos/bad.h5: the file is truncated")
@@ -100,8 +101,7 @@ def test_outputs_have_the_names_of_the_recordings(demos, collide, monkeypatch, w
 def test_a_pattern_of_one_file_gives_a_list(demos, collide):
     items = listed(collide.result(*RUN, "-t", "demos/sub/*.h5", "-o", "out"), "run_list")
     assert list(items) == ["demos/sub/a.h5"]
-    answer = collide(*RUN, "-t", "demos/a.h5", "-o", "single/", "--json")
-    assert json.loads(answer.out)["output"] == "single/a.contacts.h5"
+    assert collide.result(*RUN, "-t", "demos/a.h5", "-o", "single/")["output"] == "single/a.contacts.h5"
 
 
 def test_existing_outputs_are_refused_before_any_run_or_skipped(demos, collide):
@@ -233,6 +233,7 @@ def test_events_of_several_sets_are_one_table(sets, collide):
     renamed.path = [f"new/{path}" for path in renamed.path]
     renamed.write(sets / "runs" / "b.h5")
     answer = collide("events runs --csv all.csv --parquet all.parquet --json")
+    assert answer.code == 1
     items = listed(json.loads(answer.out), "events_list")
     assert "1 file of a folder is left out, as they are not contact sets: runs/motion.h5" in answer.err
     assert [name for name, item in items.items() if item["state"] == "failed"] == ["runs/cut.h5"]
@@ -282,6 +283,7 @@ def folders(sets: Path) -> Path:
 def test_diff_of_two_folders(folders, collide):
     pages = ("--junit-xml", "d.xml", "--markdown", "d.md", "--github")
     answer = collide("diff runs now --json", *pages)
+    assert answer.code == 1
     items = listed(json.loads(answer.out), "diff_list")
     states = {name: item["result"]["equal"] if item["result"] else item["state"] for name, item in items.items()}
     assert states == {"a.h5": True, "b.h5": "only_a", "new.h5": "only_b", "sub/a.h5": False}

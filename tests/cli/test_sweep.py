@@ -251,7 +251,7 @@ def test_the_contacts_in_frames_are_those_without_sweep(swept):
 
 
 @pytest.mark.parametrize(
-    "more", ["--threads 2 --chunk-cells 1", "--chunk-cells 5 --threads 1", "--broad-phase sap", "--broad-phase nxn"]
+    "more", ["--threads 2 --chunk-cells 1 --broad-phase sap", "--threads 1 --chunk-cells 5 --broad-phase nxn"]
 )
 def test_bits_do_not_depend_on_the_execution(swept, collide, more):
     run = (swept.case.run, "--sweep", "-o", "o.h5", "--force", "--memory-limit", "256MiB")

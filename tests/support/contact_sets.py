@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import h5py
 import numpy as np
@@ -296,23 +296,6 @@ def changed(block, group, column, row, amount):
     values[row] += amount
     other = replace(rows, columns={**rows.columns, column: values})
     return replace(block, groups={**block.groups, group: other})
-
-
-def differences_from(path: Path, model: Model, collide: Callable[..., Any]):
-    """A function that returns (exit code, result, result by group) of diff of `path` and a changed block.
-
-    The changed set is b.h5 in the same folder. collide: calls the command line.
-    """
-
-    def call(other: ContactBlock, *options: str, model: Model = model) -> tuple[int, dict, dict]:
-        write_contact_set(path.parent / "b.h5", model, other, force=True)
-        answer = collide("diff", str(path), str(path.parent / "b.h5"), "--json", *options)
-        assert answer.code in (0, 1), answer.err
-        result = json.loads(answer.out)
-        assert result["equal"] == (answer.code == 0)
-        return answer.code, result, {one["name"]: one for one in result["groups"]}
-
-    return call
 
 
 STEP, TIME_STEP = 5, 0.01
