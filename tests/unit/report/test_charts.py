@@ -330,29 +330,15 @@ def test_units_of_lengths(metres, unit):
     assert factor == {"m": 1.0, "mm": 1e3, "µm": 1e6, "nm": 1e9}[unit]
 
 
-@pytest.mark.parametrize(
-    ("power", "words"),
-    [(0, "1 m"), (1, "10 m"), (-1, "100 mm"), (-3, "1 mm"), (-5, "10 µm"), (-6, "1 µm"), (-8, "10 nm")],
-)
-def test_powers_of_ten_as_lengths(power, words):
-    assert short_length(10.0**power) == words
+LENGTHS = {1.0: "1 m", 10.0: "10 m", 0.1: "100 mm", 1e-3: "1 mm", 1e-5: "10 µm", 1e-6: "1 µm", 1e-8: "10 nm"}
+COUNTS = {
+    12: "12", 9999: "9999", 1e4: "10k", 123456: "123k", 1e6: "1M", 2.5e9: "2.5G", -2e4: "-20k", 0.5: "0.5",
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        (12, "12"),
-        (9999, "9999"),
-        (1e4, "10k"),
-        (123456, "123k"),
-        (1e6, "1M"),
-        (2.5e9, "2.5G"),
-        (-2e4, "-20k"),
-        (0.5, "0.5"),
-    ],
-)
-def test_counts_on_axes(value, words):
-    assert short_number(value) == words
+@pytest.mark.parametrize(("text", "words"), [(short_length, LENGTHS), (short_number, COUNTS)])
+def test_powers_of_ten_and_counts_on_axes(text, words):
+    assert {value: text(value) for value in words} == words
 
 
 @pytest.mark.parametrize("kind", KINDS)

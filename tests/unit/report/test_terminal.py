@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from functools import partial
 from io import StringIO
 from types import SimpleNamespace
 from typing import Any
@@ -26,55 +27,52 @@ from collidecli.report.tables import (
 )
 
 
-def test_the_time_of_a_long_load_is_shown(monkeypatch):
+@pytest.fixture
+def screen():
+    """A console of 120 columns, and a function that returns what a bar of it shows now."""
     out = StringIO()
-    console = Console(file=out, force_terminal=True, width=120, color_system=None)
+
+    def shown(bar) -> str:
+        out.truncate(0)
+        bar._bar.refresh()
+        return out.getvalue()
+
+    return Console(file=out, force_terminal=True, width=120, color_system=None), shown
+
+
+def test_the_time_of_a_long_load_is_shown(screen, monkeypatch):
+    console, shown = screen
     with frame_progress(console, "colliding", "loading") as bar:
         clock = bar._bar.get_time
-        assert not re.search(r"\d s", out.getvalue())
+        assert not re.search(r"\d s", shown(bar))
         monkeypatch.setattr(bar._bar, "get_time", lambda: clock() + 75.0)
         for task in bar._bar.tasks:
             task._get_time = bar._bar.get_time
-        bar._bar.refresh()
-        assert re.search(r"loading.* 75 s", out.getvalue())
+        assert re.search(r"loading.* 75 s", shown(bar))
 
 
-def test_compiled_kernels_are_counted_until_the_first_frame():
-    out = StringIO()
-    console = Console(file=out, force_terminal=True, width=120, color_system=None)
-
-    def shown() -> str:
-        out.truncate(0)
-        bar._bar.refresh()
-        return out.getvalue()
-
+def test_compiled_kernels_are_counted_until_the_first_frame(screen):
+    console, shown = screen
     with frame_progress(console, "colliding", "loading") as bar:
-        assert "loading" in shown()
+        assert "loading" in shown(bar)
         bar.compiling(3, 7)
-        assert "compiling kernels (first run only), 3 of 7" in shown()
+        assert "compiling kernels (first run only), 3 of 7" in shown(bar)
         bar(4, 20)
-        text = shown()
+        text = shown(bar)
         assert "colliding" in text
         assert "4/20" in text
         bar.compiling(7, 7)
-        assert "compiling" not in shown()
+        assert "compiling" not in shown(bar)
 
 
-def test_counts_are_grouped_and_follow_a_growing_total():
-    out = StringIO()
-    console = Console(file=out, force_terminal=True, width=120, color_system=None)
-
-    def shown() -> str:
-        out.truncate(0)
-        bar._bar.refresh()
-        return out.getvalue()
-
+def test_counts_are_grouped_and_follow_a_growing_total(screen):
+    console, shown = screen
     with frame_progress(console, "computing", "starting workers", "episodes") as bar:
-        assert "/" not in shown()
+        assert "/" not in shown(bar)
         bar(1200, 3000)
-        assert "1 200/3 000" in shown()
+        assert "1 200/3 000" in shown(bar)
         bar(4500, 6000)
-        assert "4 500/6 000" in shown()
+        assert "4 500/6 000" in shown(bar)
     assert Rate("episodes").render(SimpleNamespace(speed=1500.4)).plain == "1 500 episodes/s"
 
 
@@ -202,43 +200,23 @@ def test_a_wide_terminal_has_every_column_and_a_narrow_one_the_names_above_each_
     assert PATHS[1] in joined
 
 
-@pytest.mark.parametrize(
-    ("metres", "words"),
-    [
-        (0.0, "0 m"),
-        (-0.0149612, "-14.96 mm"),
-        (0.00099999, "1 mm"),
-        (0.99999, "1 m"),
-        (-3.25e-6, "-3.25 um"),
-        (2.54e-16, "2.54e-16 m"),
-        (123456.7, "123457 m"),
-    ],
-)
-def test_lengths(metres, words):
-    assert length(metres) == words
+LENGTHS = {
+    0.0: "0 m", -0.0149612: "-14.96 mm", 0.00099999: "1 mm", 0.99999: "1 m", -3.25e-6: "-3.25 um",
+    2.54e-16: "2.54e-16 m", 123456.7: "123457 m",
+}  # fmt: skip
+TIMES = {0.0: "0 s", 0.9997: "1 s", 0.0009996: "1 ms", 0.0361: "36.1 ms", 123.4: "123 s", 5e-8: "50 ns"}
+RATES = {0.514: "0.514", 38.26: "38.3", 1483.4: "1 483"}
+PRESSURES = {2e5: "200 kPa", 999.99: "1 kPa", 7.25e9: "7.25 GPa", 0.5: "500 mPa", 0.0: "0 Pa", 1e-6: "1e-06 Pa"}
 
 
 @pytest.mark.parametrize(
-    ("value", "words"),
-    [(0.0, "0 s"), (0.9997, "1 s"), (0.0009996, "1 ms"), (0.0361, "36.1 ms"), (123.4, "123 s"), (5e-8, "50 ns")],
+    ("text", "words"),
+    [(length, LENGTHS), (seconds, TIMES), (rate, RATES), (partial(with_prefix, unit="Pa"), PRESSURES)],
 )
-def test_times(value, words):
-    assert seconds(value) == words
-
-
-@pytest.mark.parametrize(("value", "words"), [(0.514, "0.514"), (38.26, "38.3"), (1483.4, "1 483")])
-def test_rates(value, words):
-    assert rate(value) == words
+def test_words_of_quantities(text, words):
+    assert {value: text(value) for value in words} == words
 
 
 def test_numbers_of_shapes():
     types = {"convex_mesh": 1, "box": 2, "mesh": 3, "plane": 1, "heightfield": 1200}
     assert shape_counts(types) == "1 200 heightfields, 3 meshes, 2 boxes, 1 convex mesh, 1 plane"
-
-
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [(2e5, "200 kPa"), (999.99, "1 kPa"), (7.25e9, "7.25 GPa"), (0.5, "500 mPa"), (0.0, "0 Pa"), (1e-6, "1e-06 Pa")],
-)
-def test_quantities_with_a_prefix(value, words):
-    assert with_prefix(value, "Pa") == words
