@@ -69,7 +69,9 @@ def done(computed: Path, tmp_path: Path, collide) -> Path:
 
 
 def gather(collide, to: str, output: str = "out", *words: str) -> dict:
-    return collide.result("batch gather B --to", to, "-o", output, *words)
+    answer = collide.ok("batch gather B --json --to", to, "-o", output, *words)
+    assert answer.err == ""
+    return json.loads(answer.out)
 
 
 def contact_sets() -> list[tuple[str, str, ContactSet]]:

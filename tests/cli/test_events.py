@@ -1,7 +1,8 @@
-"""collide events: files that it writes, real runs of the samples, and what it refuses."""
+"""collide events: thresholds, pauses, filters, files that it writes, and what it refuses."""
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -30,8 +31,14 @@ def flicker(here) -> str:
 
 @pytest.fixture
 def events(flicker, collide):
-    """events(*options): the result of the set FLICKER."""
-    return lambda *options: collide.result("events", flicker, *options)
+    """events(*options): the result of the set FLICKER, of which there is no warning."""
+
+    def call(*options: str) -> dict:
+        answer = collide.ok("events a.h5 --json", *options)
+        assert answer.err == ""
+        return json.loads(answer.out)
+
+    return call
 
 
 def test_open_ends_are_said(events, collide, flicker):
