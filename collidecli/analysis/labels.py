@@ -76,7 +76,12 @@ def labelled_runs(
     number, at = np.unique(np.cumsum(begins)[entered] - 1, return_index=True)
     first, last = entered[at], np.append(start[1:], len(key))[number] - 1
     found = Runs(key[first], frame[first], frame[last], end[first])
-    return _of_least_length(found, rule.min_frames)
+    if rule.min_frames > 1 and len(found):
+        apart = found.first[1:] - found.last[:-1] - 1 >= rule.min_frames
+        start = np.flatnonzero(_breaks(found.key, apart, found.first, found.end))
+        last = found.last[np.append(start[1:], len(found)) - 1]
+        found = Runs(found.key[start], found.first[start], last, found.end[start])
+    return found.take(np.flatnonzero(found.frame_count >= rule.min_frames))
 
 
 def _breaks(key: np.ndarray, apart: np.ndarray, first: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -84,15 +89,6 @@ def _breaks(key: np.ndarray, apart: np.ndarray, first: np.ndarray, end: np.ndarr
     if not len(key):
         return np.zeros(0, bool)
     return np.concatenate([[True], apart | (key[1:] != key[:-1]) | (first[1:] >= end[:-1])])
-
-
-def _of_least_length(found: Runs, least: int) -> Runs:
-    if least > 1 and len(found):
-        apart = found.first[1:] - found.last[:-1] - 1 >= least
-        start = np.flatnonzero(_breaks(found.key, apart, found.first, found.end))
-        last = found.last[np.append(start[1:], len(found)) - 1]
-        found = Runs(found.key[start], found.first[start], last, found.end[start])
-    return found.take(np.flatnonzero(found.frame_count >= least))
 
 
 # Selection of paths by patterns such as `*/ground`; `*` matches slashes too.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -194,6 +195,29 @@ def time_bins(frames: int, most: int) -> np.ndarray:
     return np.arange(frames) // per_bin
 
 
+class TimeBins:
+    """The bins of frames of `time_bins`. of: int64[frames], the bin of each. start, lengths: int64[bins] [frames]."""
+
+    def __init__(self, frames: int, most: int) -> None:
+        self.of = time_bins(frames, most)
+        self.start = np.flatnonzero(np.diff(self.of, prepend=-1))
+        self.lengths = np.diff(self.start, append=frames)
+
+    def axis(self, time: np.ndarray, number: np.ndarray | None = None) -> dict[str, Any]:
+        """Frames per bin, and number and time of the first frame of each. time, number: of all frames."""
+        frame = self.start if number is None else number[self.start]
+        per_bin = int(self.lengths[0]) if len(self.lengths) else 1
+        return {"frames_per_bin": per_bin, "frame": frame.tolist(), "time": time[self.start].tolist()}
+
+    def means(self, values: np.ndarray) -> list[float]:
+        """The mean of the values of the frames of each bin."""
+        return (np.add.reduceat(values, self.start) / self.lengths).tolist()
+
+    def greatest(self, values: np.ndarray) -> list[Any]:
+        """The greatest value of the frames of each bin."""
+        return np.maximum.reduceat(values, self.start).tolist()
+
+
 # Totals of rows of groups by frame and by pair of shapes.
 
 
@@ -359,15 +383,3 @@ def depths_of(key: np.ndarray, cell: np.ndarray, distance: np.ndarray) -> tuple[
 def leading_run(bad: np.ndarray) -> np.ndarray:
     """int64[n]: number of leading True in each row of bool[n, m]."""
     return np.where(bad.all(axis=1), bad.shape[1], np.argmin(bad, axis=1)) if bad.shape[1] else np.zeros(len(bad), int)
-
-
-def series_of(arrays: dict[str, np.ndarray], most: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """First frame of each bin of frames, and the greatest value of arrays [F, W] in each bin, over all worlds.
-
-    most: greatest number of bins. Bins have equal numbers of frames, except the last.
-    """
-    count = len(next(iter(arrays.values())))
-    first = np.arange(0, count, max(1, -(-count // most)))
-    if not count:
-        return first, dict.fromkeys(arrays, np.zeros(0))
-    return first, {name: np.maximum.reduceat(values.max(axis=1), first) for name, values in arrays.items()}

@@ -145,7 +145,8 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
 def _request(ctx: click.Context, inputs: tuple[str, ...], values: dict[str, Any]) -> AuditRequest:
     """The request of the options. Raises UsageError, and InputError for options of a scene with a contact set."""
     from collidecli.commands.audit import AuditRequest
-    from collidecli.commands.audit_sources import LENGTHS, AuditedScene, AuditLimits, read_limits
+    from collidecli.commands.audit_sources import LENGTHS, AuditLimits, read_limits
+    from collidecli.commands.scenes import EngineRequest
     from collidecli.storage.contact_sets.schema import FORMAT
     from collidecli.storage.h5_files import format_of_path
 
@@ -162,7 +163,7 @@ def _request(ctx: click.Context, inputs: tuple[str, ...], values: dict[str, Any]
     scenes, trajectory = scenes_and_recording(inputs, values["trajectory"])
     if not scenes and trajectory is None:
         raise click.UsageError("Missing argument 'SCENE...': give a scene, or a contact set of collide run.")
-    scene = request_of(AuditedScene, values, scenes=scenes, trajectory=trajectory)
+    scene = request_of(EngineRequest, values, scenes=scenes, trajectory=trajectory)
     return AuditRequest(scene=scene, **common)
 
 

@@ -110,11 +110,13 @@ def _diff_folders(streams: Streams, pages: Pages, a: str, b: str, given: dict[st
     from collidecli.commands.diff import DiffRequest, diff
     from collidecli.commands.results import ONLY_A, ONLY_B, DiffList, ListedInput
     from collidecli.report.diff import diff_list_table, diff_list_verdict
+    from collidecli.storage.contact_sets.schema import FORMAT
 
     for path, other in ((a, b), (b, a)):
         if not os.path.isdir(path):
             raise InputError(f"is no folder, and {other} is one", path, "compare two folders or two contact sets")
-    files_a, files_b = (_contact_sets(streams, folder) for folder in (a, b))
+    listed = (listed_files(streams, [folder], (FORMAT,), "contact sets") or () for folder in (a, b))
+    files_a, files_b = ({file.relative: file.path for file in files} for files in listed)
     seconds: dict[str, float] = {}
 
     def compute(job: Job, progress: Progress) -> Result:
@@ -131,10 +133,3 @@ def _diff_folders(streams: Streams, pages: Pages, a: str, b: str, given: dict[st
     pages.write(diff_list_verdict(found.as_dict(), seconds))
     streams.result(found, diff_list_table)
     return exit_code(found, lambda one: one["equal"])
-
-
-def _contact_sets(streams: Streams, folder: str) -> dict[str, str]:
-    """Paths of the contact sets in a folder by relative path, and of files there that cannot be read."""
-    from collidecli.storage.contact_sets.schema import FORMAT
-
-    return {file.relative: file.path for file in listed_files(streams, [folder], (FORMAT,), "contact sets") or ()}

@@ -139,14 +139,14 @@ def _one(streams: Streams, request: EventsRequest, inputs: Sequence[str], output
 
 
 def _several(streams: Streams, request: EventsRequest, inputs: Sequence[str], outputs: dict[str, str]) -> int:
-    from collidecli.commands.events import IntervalTable, interval_tables
+    from collidecli.commands.events import IntervalTable, written_tables
     from collidecli.commands.results import EventsList
     from collidecli.report.diff import events_list_table
 
     csv, parquet = outputs["csv"], outputs["parquet"]
     table = IntervalTable(inputs if csv or parquet else (), request.options)
     jobs = [Job(file) for file in inputs]
-    with interval_tables(table, csv, parquet, request.force) as tables:
+    with written_tables(csv, parquet, request.force, table.columns) as tables:
 
         def compute(job: Job, progress: Progress) -> Result:
             return table.events(replace(request, path=job.name), tables, progress)

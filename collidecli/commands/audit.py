@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from collidecli.analysis.summary import MotionDepths, depths_of, leading_run, series_of
+from collidecli.analysis.summary import MotionDepths, TimeBins, depths_of, leading_run
 from collidecli.commands.audit_sources import (
     STEPS_LEFT_OUT,
-    AuditedScene,
     AuditLimits,
     AuditSource,
     PairLimits,
@@ -25,6 +22,7 @@ from collidecli.commands.audit_sources import (
     undecided_note,
 )
 from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending
+from collidecli.commands.scenes import EngineRequest
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import held, texts, write_npz
 from collidecli.scene.text_format import plural
@@ -32,6 +30,7 @@ from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.flat_tables import TableColumn, csv_table
 from collidecli.storage.input_limits import AUDIT, write_arrays_h5
 from collidecli.storage.process_activity import reading
+from collidecli.storage.result_files import read_result
 
 # Measures of overlaps beside the depth: the volume of the intersection, and the depth of the deepest point.
 
@@ -84,7 +83,7 @@ class AuditRequest:
     """
 
     contacts: str = ""
-    scene: AuditedScene | None = None
+    scene: EngineRequest | None = None
     frames: str = ""
     limits: AuditLimits = field(default_factory=AuditLimits)
     against: str = ""
@@ -242,10 +241,9 @@ def _audited(
 
 
 def _series(source: AuditSource, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    first, found = series_of(arrays, MAX_BINS)
-    columns = {"frame": source.frames.number[first], "time": source.frames.time[first], **found}
-    per_bin = int(first[1]) if len(first) > 1 else max(1, len(source.frames))
-    return {"frames_per_bin": per_bin, **{name: values.tolist() for name, values in columns.items()}}
+    bins = TimeBins(len(source.frames), MAX_BINS)
+    greatest = {name: bins.greatest(values.max(axis=1)) for name, values in arrays.items()}
+    return {**bins.axis(source.frames.time, source.frames.number), **greatest}
 
 
 def _recorded(source: AuditSource) -> tuple[np.ndarray, np.ndarray]:
@@ -350,14 +348,7 @@ def _steps_by_name(baseline: dict[str, Any]) -> dict[tuple[str, str], int]:
 def _read_baseline(path: str) -> dict[str, Any]:
     """An earlier result. Raises InputError for another file."""
     fix = "give the output of an earlier collide audit --json"
-    try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", path, fix) from error
-    except (ValueError, RecursionError):
-        raise InputError("is not JSON", path, fix) from None
-    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-        raise InputError(f"is not a result of {SCHEMA}", path, fix)
+    found = read_result(path, SCHEMA, {}, fix)
     try:
         _depths_by_name(found)
         _steps_by_name(found)

@@ -18,15 +18,13 @@ from collidecli.commands.collision import prepare_collision
 from collidecli.commands.event_stream import touching_blocks
 from collidecli.commands.python_api import ModelBuilder, collide
 from collidecli.commands.run import search_warnings
-from collidecli.commands.scenes import LoadedScene, SceneRequest, parse_frames, scene_in_motion
+from collidecli.commands.scenes import EngineRequest, LoadedScene, parse_frames, scene_in_motion
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.pipeline import find_device, load_ahead
 from collidecli.errors import InputError
-from collidecli.importers.mesh_files import parts_kept_in
 from collidecli.numerics.matrices import compose_poses, inverse_poses
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, episodes_in
-from collidecli.scene.options import EngineOptions
 from collidecli.scene.particles import Particles
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 from collidecli.scene.tables import HYDRO_PATCHES, SELF_CONTACTS, SOFT_CONTACTS, SWEEP, ContactBlock, GroupRows
@@ -365,17 +363,6 @@ STEPS_LEFT_OUT = "tunnelling is not checked: the frames are not consecutive"
 PARTICLES_LEFT_OUT = "particles, cloths and soft bodies are not audited: collide events lists their contacts"
 
 
-@dataclass(frozen=True, kw_only=True)
-class AuditedScene(SceneRequest):
-    """A scene in motion to audit. engine: device, threads and cache."""
-
-    engine: EngineOptions = field(default_factory=EngineOptions)
-
-    @property
-    def memory_limit(self) -> int:
-        return self.engine.memory_limit
-
-
 @dataclass
 class AuditSource:
     """Contacts to audit. name: for messages. scene, trajectory: names of files, or "". scene_sha256,
@@ -472,7 +459,7 @@ def contact_set_source(contacts: ContactSet, frames: str, self_bodies: Sequence[
         frames=Frames(number, contacts.time[number], episodes),
         step=contacts.step[number],
         world_count=worlds,
-        contents=_of_contact_set(contacts, first, last),
+        contents=touching_blocks(contacts, BLOCK_ROWS, first, last, with_particles=False, each_particle=False),
         notes=notes,
         swept=swept,
     )
@@ -486,20 +473,15 @@ def _swept(contacts: ContactSet, first: int, last: int) -> list[tuple[int, Group
     return [(first, rows)]
 
 
-def _of_contact_set(contacts: ContactSet, first: int, last: int) -> Generator[ContactBlock, None, None]:
-    yield from touching_blocks(contacts, BLOCK_ROWS, first, last, with_particles=False, each_particle=False)
-
-
 @contextmanager
-def audited_scene(request: AuditedScene, self_bodies: Sequence[str]) -> Iterator[AuditSource]:
+def audited_scene(request: EngineRequest, self_bodies: Sequence[str]) -> Iterator[AuditSource]:
     """The contacts of a scene in motion, with point contacts and without a gap. Raises InputError as `run` does."""
     request.engine.checked()
     contact = replace(request.contact, gap=0.0, hydro="off").checked()
     timing = TimingReport()
     device = find_device(request.engine.device)
     load_ahead(device)
-    with parts_kept_in(request.engine.cache_dir, request.engine.cache_limit):
-        scene, motion = scene_in_motion(request)
+    scene, motion = scene_in_motion(request)
     with closing(motion):
         notes = [*scene.warnings, *motion.warnings]
         if len(scene.model.particles):

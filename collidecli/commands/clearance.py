@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from collidecli.analysis.labels import matching_paths
 from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending, check_output
-from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
+from collidecli.commands.scenes import EngineRequest, LoadedScene, scene_in_motion
 from collidecli.engine.device_model import bounding_radius
 from collidecli.engine.distances import PairDistances
 from collidecli.engine.joint_kinematics import begin_loading_kinematics
@@ -25,12 +25,11 @@ from collidecli.engine.pipeline import find_device
 from collidecli.engine.scheduler import processing_threads
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import episode_arrays
-from collidecli.importers.mesh_files import parts_kept_in
 from collidecli.numerics.matrices import compose_as_kernels
 from collidecli.scene.filters import allowed_pairs
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.motion import Episodes, Motion, episodes_in
-from collidecli.scene.options import CLEARANCE_THINGS, EngineOptions
+from collidecli.scene.options import CLEARANCE_THINGS
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.field_cache import FieldCache
@@ -367,7 +366,7 @@ Write = Callable[[ClearanceBlock], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClearanceRequest(SceneRequest):
+class ClearanceRequest(EngineRequest):
     """A scene, its motion, and what is measured.
 
     by: one of CLEARANCE_THINGS; "" is "all" with `between`, else "pair". between: two patterns, or none. top: number of
@@ -383,11 +382,6 @@ class ClearanceRequest(SceneRequest):
     first: int = 20
     bins: int = 0
     force: bool = False
-    engine: EngineOptions = field(default_factory=EngineOptions)
-
-    @property
-    def memory_limit(self) -> int:
-        return self.engine.memory_limit
 
     @property
     def kind(self) -> str:
@@ -434,8 +428,7 @@ def clearance(request: ClearanceRequest, progress: Progress = None) -> Clearance
     """
     check_clearance(request)
     device = find_device(request.engine.device)
-    with parts_kept_in(request.engine.cache_dir, request.engine.cache_limit):
-        scene, motion = scene_in_motion(request)
+    scene, motion = scene_in_motion(request)
     try:
         model = request.contact.apply(scene.model)
         measured = MeasuredMotion(request, model, motion, device)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collidecli.analysis.labels import listed
-from collidecli.analysis.touches import Intervals, MergeGap, PairKeys, touches
+from collidecli.analysis.summary import PairTotals, touches_of
+from collidecli.analysis.touches import Intervals, MergeGap
 from collidecli.commands.event_stream import EventOptions, EventStream, interval_columns
 from collidecli.commands.events import leading
 from collidecli.commands.scenes import frames_text, parse_frames
@@ -170,28 +171,22 @@ class ContactSet(reader.ContactSet):
         Columns: shape0, shape1 (paths, as in `to_pandas`), row0, row1 (rows of `shapes`), contacts, cells (number of
         cells with contacts), least_distance [m], negative is penetration.
         """
-        keys = PairKeys.of_shapes(self.shapes.path, 1)
-        whole = np.zeros(0, np.int64)
-        sums: Sums = (whole, whole, whole, np.zeros(0, np.float32))
+        found, count = PairTotals.none(), len(self.shapes)
         for block in self.blocks(names=("shape0", "shape1", "distance")):
             check_shape_rows(self, block)
-            cell = np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
-            key = keys.key(np.zeros(1, np.int64), block.columns["shape0"], block.columns["shape1"])
-            found = touches(key, cell, block.columns["distance"])
-            sums = _summed(sums, (found.key, found.contacts, found.touching, found.distance))
-        key, contacts, cells, distance = sums
-        order = np.lexsort((key, -contacts))
-        row0, row1 = keys.items(key[order])
-        paths = np.array(keys.paths, object)
+            found = found.joined(PairTotals.of(touches_of(block), count))
+        order = np.lexsort((found.key, -found.contacts))
+        row0, row1 = np.divmod(found.key[order], max(1, count))
+        paths = np.array(self.shapes.path, object)
         return NamedColumns(
             {
                 "shape0": paths[row0],
                 "shape1": paths[row1],
                 "row0": row0.astype(np.int32),
                 "row1": row1.astype(np.int32),
-                "contacts": contacts[order],
-                "cells": cells[order],
-                "least_distance": distance[order],
+                "contacts": found.contacts[order],
+                "cells": found.touches[order],
+                "least_distance": found.least[order].astype(np.float32),
             }
         )
 
@@ -327,22 +322,3 @@ def _categories(pandas: Any, names: Sequence[str], rows: np.ndarray) -> Any:
     distinct = list(dict.fromkeys(names))
     number = {name: n for n, name in enumerate(distinct)}
     return pandas.Categorical.from_codes(np.array([number[name] for name in names], np.int64)[rows], distinct)
-
-
-Sums = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""Key, contacts, cells and least distance of pairs, sorted by key."""
-
-
-def _summed(one: Sums, other: Sums) -> Sums:
-    """Sums of both by pair."""
-    key, contacts, cells, distance = (np.concatenate(parts) for parts in zip(one, other, strict=True))
-    if not len(key):
-        return key, contacts, cells, distance
-    order = np.argsort(key, kind="stable")
-    start = np.flatnonzero(np.concatenate([[True], np.diff(key[order]) > 0]))
-    return (
-        key[order][start],
-        np.add.reduceat(contacts[order], start),
-        np.add.reduceat(cells[order], start),
-        np.minimum.reduceat(distance[order], start),
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from collidecli.scene.motion import Episodes
 from collidecli.scene.options import EVENT_COLUMNS, EVENT_THINGS, recorded_number
 from collidecli.scene.tables import (
     HYDRO_PATCHES,
+    RIGID_CONTACTS,
     SELF_CONTACTS,
     SELF_SWEEP,
     SOFT_CONTACTS,
@@ -33,7 +34,6 @@ from collidecli.storage.contact_sets.rules import (
     check_body_rows,
     check_group_rows,
     check_has_contacts,
-    check_shape_rows,
     gap_range,
     objects_of,
 )
@@ -181,7 +181,7 @@ Pairs = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 def touching_blocks(
     contacts: ContactSet, max_rows: int, first: int, last: int, with_particles: bool, each_particle: bool
-) -> Iterator[ContactBlock]:
+) -> Generator[ContactBlock, None, None]:
     """Blocks of the cells `first` to `last` - 1 with the columns shape0, shape1 and distance.
 
     Items are the shapes, S of them, then the particle objects, then the particles. A hydroelastic surface is a contact
@@ -191,34 +191,27 @@ def touching_blocks(
     """
     parts: dict[str, Callable[[ContactSet, GroupRows, bool], Pairs]] = {}
     if not each_particle:
-        parts[HYDRO_PATCHES.name] = _patches
+        parts = {RIGID_CONTACTS.name: _of_shapes, HYDRO_PATCHES.name: _of_shapes}
     if with_particles:
         parts |= {SOFT_CONTACTS.name: _soft, SELF_CONTACTS.name: _self}
-    tables = {name: contacts.groups[name] for name in parts if name in contacts.groups}
-    starts = [] if each_particle else [contacts.cell_start]
-    starts += [table.cell_start for table in tables.values()]
+    tables = {name: contacts.tables[name] for name in parts if name in contacts.tables}
+    starts = [table.cell_start for table in tables.values()]
     for begin, end in spans(starts, max_rows, first, last) if starts else ():
         held = {name: table.rows(begin, end, _READ[name]) for name, table in tables.items()}
         check_group_rows(contacts, held, begin, end)
-        pairs = [parts[name](contacts, rows, each_particle) for name, rows in held.items()]
-        yield _joined(begin, end, ([] if each_particle else [_rigid(contacts, begin, end)]) + pairs)
+        yield _joined(begin, end, [parts[name](contacts, rows, each_particle) for name, rows in held.items()])
 
 
 _READ = {
+    RIGID_CONTACTS.name: COLUMNS,
     HYDRO_PATCHES.name: ("shape0", "shape1", "depth"),
     SOFT_CONTACTS.name: ("shape", "indices", "distance"),
     SELF_CONTACTS.name: ("kind", "indices", "distance"),
 }
 
 
-def _rigid(contacts: ContactSet, first: int, last: int) -> Pairs:
-    block = contacts.cells(first, last, COLUMNS)
-    check_shape_rows(contacts, block)
-    return _pairs(block.cell_counts, *(block.columns[name] for name in COLUMNS))
-
-
-def _patches(contacts: ContactSet, rows: GroupRows, each_particle: bool) -> Pairs:
-    return _pairs(rows.cell_counts, *(rows.columns[name] for name in _READ[HYDRO_PATCHES.name]))
+def _of_shapes(contacts: ContactSet, rows: GroupRows, each_particle: bool) -> Pairs:
+    return _pairs(rows.cell_counts, *rows.columns.values())
 
 
 def _soft(contacts: ContactSet, rows: GroupRows, each_particle: bool) -> Pairs:

@@ -125,7 +125,10 @@ def events(request: EventsRequest, progress: Progress = None, keep: KeepRows | N
         stream = EventStream(contacts, request.options)
         graph, totals = TouchGraph(stream.keys.paths), Totals(request.order, request.first)
         swept = swept_touches(contacts, stream, request.options.by) if request.sweep else None
-        with _tables(request, stream) as tables:
+        file = TableColumn(FILE, np.dtype(np.int64), words=(request.path,))
+        columns = (file, *interval_table(stream.keys, stream.frames.episodes, request.options.by))
+        columns = swept_columns(columns) if request.sweep else columns
+        with written_tables(request.csv, request.parquet, request.force, columns) as tables:
             for found in stream.batches(progress):
                 add_to_graph(graph, found, stream)
                 totals.add(found, stream.frames)
@@ -145,23 +148,15 @@ def events(request: EventsRequest, progress: Progress = None, keep: KeepRows | N
 
 
 @contextmanager
-def _tables(request: EventsRequest, stream: EventStream) -> Iterator[list[Append]]:
-    """Functions that append rows to the requested files; both files appear when the block ends without an error."""
-    file = TableColumn(FILE, np.dtype(np.int64), words=(request.path,))
-    columns = (file, *interval_table(stream.keys, stream.frames.episodes, request.options.by))
-    columns = swept_columns(columns) if request.sweep else columns
-    with written_tables(request.csv, request.parquet, request.force, columns) as tables:
-        yield tables
-
-
-@contextmanager
 def written_tables(csv: str, parquet: str, force: bool, columns: Sequence[TableColumn]) -> Iterator[list[Append]]:
-    """Functions that append rows to a CSV and a Parquet file, "" for none; both appear when the block ends without an
-    error. Raises InputError without the packages of Parquet, OutputError.
+    """Functions that append rows to a CSV and a Parquet file, "" for none; none without columns.
+
+    Both files appear when the block ends without an error. Raises InputError without the packages of Parquet,
+    OutputError.
     """
-    if parquet:
+    if parquet and columns:
         require_pyarrow("--parquet")
-    requested = [(path, table) for path, table in ((parquet, parquet_table), (csv, csv_table)) if path]
+    requested = [(path, table) for path, table in ((parquet, parquet_table), (csv, csv_table)) if path and columns]
     with ExitStack() as opened:
         outputs = [opened.enter_context(AtomicOutput(path, force)) for path, _ in requested]
         with ExitStack() as written:
@@ -354,16 +349,3 @@ class IntervalTable:
                 row_of = self._word_row[column.name]
                 joined[column.name] = np.array([row_of[word] for word in column.words], np.int64)[rows[column.name]]
         return joined
-
-
-@contextmanager
-def interval_tables(table: IntervalTable, csv: str, parquet: str, force: bool) -> Iterator[list[Append]]:
-    """Functions that append rows to a CSV and a Parquet file, "" for none; none if no file can be used.
-
-    Both files appear when the block ends without an error. Raises InputError without the packages of Parquet.
-    """
-    if not table.columns:
-        yield []
-        return
-    with written_tables(csv, parquet, force, table.columns) as tables:
-        yield tables

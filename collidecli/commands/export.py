@@ -38,6 +38,7 @@ from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.process_activity import reading
 
 if TYPE_CHECKING:
+    from collidecli.commands.view import Sources
     from collidecli.exporters.layouts import CompiledGeoms, MovingJoints
     from collidecli.exporters.usd_layer import MovedBodies, SceneLayers
 
@@ -198,6 +199,13 @@ def export(request: ExportRequest) -> ExportResult:
         with AtomicOutput(output, request.force) as stream:
             write(stream)
             stream.commit()
+        kinds = GROUPS_OF_FORMATS.get(request.to, {})
+        groups = () if request.group else contacts.groups
+        others = (
+            f"{name}: a table of its own; --group {name} exports it as csv, parquet or npz"
+            for name in groups
+            if name not in kinds
+        )
         return ExportResult(
             file=request.contacts,
             format=request.to,
@@ -205,26 +213,11 @@ def export(request: ExportRequest) -> ExportResult:
             frames=selected.frame_count,
             worlds=selected.world_count,
             contacts=selected.contact_count,
-            group_rows={} if request.group else _group_rows(request, selected),
+            group_rows={n: rows_of(selected, n, kinds[n]).contact_count for n in groups if n in kinds},
             bytes=os.path.getsize(output),
-            left_out=(*left_out, *_other_groups(request, contacts)),
+            left_out=(*left_out, *others),
             group=request.group,
         )
-
-
-def _group_rows(request: ExportRequest, selected: SelectedContacts) -> dict[str, int]:
-    """Exported rows of the groups that the format has."""
-    kinds = GROUPS_OF_FORMATS.get(request.to, {})
-    held = [name for name in selected.contacts.groups if name in kinds]
-    return {name: rows_of(selected, name, kinds[name]).contact_count for name in held}
-
-
-def _other_groups(request: ExportRequest, contacts: ContactSet) -> list[str]:
-    """Messages for the groups that are not in the export of the contacts."""
-    if request.group:
-        return []
-    missing = [name for name in contacts.groups if name not in GROUPS_OF_FORMATS.get(request.to, {})]
-    return [f"{name}: a table of its own; --group {name} exports it as csv, parquet or npz" for name in missing]
 
 
 def _output(request: ExportRequest) -> str:
@@ -273,7 +266,6 @@ def moved_bodies(request: ExportRequest, selected: SelectedContacts) -> tuple[Mo
 
     None for a run without a recording: the scene moves by itself. Raises InputError for another recording.
     """
-    from collidecli.commands.view import find_sources
     from collidecli.exporters.usd_layer import MovedBodies
     from collidecli.importers.usd.scene import UsdImport
 
@@ -282,10 +274,7 @@ def moved_bodies(request: ExportRequest, selected: SelectedContacts) -> tuple[Mo
         if request.trajectory:
             raise InputError("the run had no recording: the scene moves by itself", contacts.path, "remove -t")
         return None, ()
-    try:
-        sources = find_sources(contacts, request.scene, request.trajectory, False, False)
-    except InputError as error:
-        raise InputError(error.what, error.where, "give scene and recording of the run with --scene and -t") from error
+    sources = _sources(request, contacts)
     scene, motion = sources.scene, sources.motion
     if scene is None or motion is None:
         return None, (RECORDING_MISSING,)
@@ -308,6 +297,18 @@ def moved_bodies(request: ExportRequest, selected: SelectedContacts) -> tuple[Mo
     return MovedBodies([path[row] for row in rows], scale, read, sources.close), tuple(left_out)
 
 
+SOURCES = "give scene and recording of the run with --scene and -t"
+
+
+def _sources(request: ExportRequest, contacts: ContactSet) -> Sources:
+    from collidecli.commands.view import find_sources
+
+    try:
+        return find_sources(contacts, request.scene, request.trajectory, False, False)
+    except InputError as error:
+        raise InputError(error.what, error.where, SOURCES) from error
+
+
 def _usd(request: ExportRequest, selected: SelectedContacts, output: str):
     layers = layers_under(selected.contacts, request.scene, output)
     from collidecli.exporters.usd_layer import time_codes, write_usd
@@ -324,19 +325,13 @@ def _usd(request: ExportRequest, selected: SelectedContacts, output: str):
 
 
 def _jacobian(request: ExportRequest, selected: SelectedContacts):
-    from collidecli.commands.view import find_sources
     from collidecli.exporters import layouts
     from collidecli.exporters.arrays import write_npz
 
-    contacts = selected.contacts
-    fix = "give scene and recording of the run with --scene and -t"
-    try:
-        sources = find_sources(contacts, request.scene, request.trajectory, False, False)
-    except InputError as error:
-        raise InputError(error.what, error.where, fix) from error
+    sources = _sources(request, selected.contacts)
     if sources.scene is None or sources.motion is None:
         what = "a Jacobian needs the scene and the recording of the run, which were not found"
-        raise InputError(what, contacts.path, fix)
+        raise InputError(what, selected.contacts.path, SOURCES)
     layout = layouts.jacobian_layout(selected, moving_joints(sources.scene, sources.motion, sources.frame_of))
 
     def write(stream: AtomicOutput) -> None:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from collidecli.analysis.labels import LabelRule, Runs, labelled_runs, matching_paths
-from collidecli.analysis.summary import time_bins
+from collidecli.analysis.summary import TimeBins
 from collidecli.analysis.touches import Frames, Intervals, PairKeys
 from collidecli.commands.event_stream import EventOptions, EventStream, group_notes
 from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending, check_output
@@ -504,23 +504,18 @@ def _options(options: LabelOptions) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _series(contacts: ContactSet, labels: ContactLabels, listed: list[dict[str, Any]]) -> dict[str, Any]:
+def _series(labels: ContactLabels, listed: list[dict[str, Any]]) -> dict[str, Any]:
     """The series of `LabelResult`."""
-    number = labels.frames.number
-    bin_of = time_bins(len(number), MAX_BINS)
-    first = np.flatnonzero(np.diff(bin_of, prepend=-1))
-    cells = np.bincount(bin_of, labels.recorded.sum(axis=1), len(first)) if len(number) else np.zeros(0)
+    bins = TimeBins(len(labels.frames), MAX_BINS)
+    cells = np.add.reduceat(labels.recorded.sum(axis=1), bins.start)
     key, frame = labels.runs.cells()
     low, high = labels.keys.items(key)
     labelled = []
     for one in listed:
         rows = sorted(labels.keys.paths.index(one[name]) for name in ("sensor", "partner"))
-        held = bin_of[frame[(low == rows[0]) & (high == rows[1])]]
-        labelled.append((np.bincount(held, minlength=len(first)) / np.maximum(cells, 1)).tolist())
-    return {
-        "frames_per_bin": int(np.count_nonzero(bin_of == 0)) or 1, "frame": number[first].tolist(),
-        "time": labels.frames.time[first].tolist(), "labelled": labelled,
-    }  # fmt: skip
+        held = bins.of[frame[(low == rows[0]) & (high == rows[1])]]
+        labelled.append((np.bincount(held, minlength=len(cells)) / np.maximum(cells, 1)).tolist())
+    return {**bins.axis(labels.frames.time, labels.frames.number), "labelled": labelled}
 
 
 def _result(request: LabelRequest, contacts: ContactSet, labels: ContactLabels, tally: _Tally) -> LabelResult:
@@ -540,7 +535,7 @@ def _result(request: LabelRequest, contacts: ContactSet, labels: ContactLabels, 
         runs=len(labels.runs),
         pairs=int((tally.cells > 0).sum()),
         listed=listed,
-        series=_series(contacts, labels, listed),
+        series=_series(labels, listed),
         warnings=labels.notes,
         output=os.fspath(request.output),
         bytes=os.path.getsize(request.output),

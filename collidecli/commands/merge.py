@@ -21,7 +21,7 @@ from collidecli.scene.text_format import count
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
 from collidecli.storage.contact_sets.schema import tables_version, version_of
 from collidecli.storage.contact_sets.writer import (
-    MergedHeader,
+    Header,
     StoredTable,
     check_groups,
     episode_tables,
@@ -469,7 +469,7 @@ def merge_episodes(sets: Sequence[ContactSet], plan: MergePlan, episodes: Episod
 
 def _header(
     sets: Sequence[ContactSet], plan: MergePlan, worlds: bool, major: int, episodes: Episodes | None = None
-) -> MergedHeader:
+) -> Header:
     """The header of the merged set. episodes: of the set; None is those of `merged_episodes`."""
     first = sets[0]
     if episodes is None:
@@ -496,7 +496,7 @@ def _header(
         "trajectory_sha256": _recording(sets),
         "config": json.dumps(_config(sets, worlds), sort_keys=True),
     }
-    return MergedHeader(
+    return Header(
         first.version if first.version[0] == major else version_of(major, first.groups),
         attributes,
         held,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -15,7 +15,7 @@ import warp as wp
 
 from collidecli.commands.collision import pose_batches, sample_poses, within_episodes
 from collidecli.commands.results import Progress, Result
-from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
+from collidecli.commands.scenes import EngineRequest, LoadedScene, scene_in_motion
 from collidecli.commands.timing import TimingReport, processor_name, versions, write_trace
 from collidecli.engine.pipeline import (
     STAGES,
@@ -29,10 +29,8 @@ from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
 from collidecli.engine.scheduler import Workers, batch_size, default_memory_limit, engine_memory, worker_count
 from collidecli.errors import InputError
-from collidecli.importers.mesh_files import parts_kept_in
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
-from collidecli.scene.options import EngineOptions
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
 from collidecli.storage.contact_sets.content_hash import StreamDigest, content_hash
 from collidecli.storage.contact_sets.schema import row_shape
@@ -59,46 +57,16 @@ def find_devices(names: str) -> list[wp.Device]:
     return found
 
 
-@dataclass(frozen=True)
-class DeviceTimes:
-    """Times of a device's fastest broad phase.
+def compare_devices(times: Sequence[tuple[str, np.ndarray]]) -> str:
+    """Which device has the least median wall-clock time, and whether three quarters of its passes show that.
 
-    contacts: found in a pass. wall_seconds: of each pass [s]. phases: median times of each broad phase.
+    times: alias of each device, and the times of each pass of its fastest broad phase [s].
     """
-
-    alias: str
-    name: str
-    threads: int
-    chunk_cells: int
-    fastest: str
-    contacts: int
-    wall_seconds: np.ndarray = field(compare=False)
-    phases: list[dict[str, Any]] = field(default_factory=list, compare=False)
-
-    def as_dict(self, frames: int) -> dict[str, Any]:
-        """The entry of `devices` in the result."""
-        median = float(np.median(self.wall_seconds))
-        return {
-            "device": self.alias,
-            "name": self.name,
-            "threads": self.threads,
-            "chunk_cells": self.chunk_cells,
-            "fastest": self.fastest,
-            "contacts": self.contacts,
-            "wall_seconds": median,
-            "frames_per_second": frames / median,
-            "phases": self.phases,
-        }
-
-
-def compare_devices(times: Sequence[DeviceTimes]) -> str:
-    """Which device has the least median wall-clock time, and whether three quarters of its passes show that."""
-    ordered = sorted(times, key=lambda each: float(np.median(each.wall_seconds)))
-    fastest, second = ordered[:2]
-    if np.quantile(second.wall_seconds, 0.25) <= np.quantile(fastest.wall_seconds, 0.75):
-        return f"no device is clearly the fastest: the times of {fastest.alias} and {second.alias} overlap"
-    ratio = float(np.median(second.wall_seconds) / np.median(fastest.wall_seconds))
-    return f"choose --device {fastest.alias}: {second.alias} takes {ratio:.2f} times as long"
+    (fastest, least), (second, more) = sorted(times, key=lambda each: float(np.median(each[1])))[:2]
+    if np.quantile(more, 0.25) <= np.quantile(least, 0.75):
+        return f"no device is clearly the fastest: the times of {fastest} and {second} overlap"
+    ratio = float(np.median(more) / np.median(least))
+    return f"choose --device {fastest}: {second} takes {ratio:.2f} times as long"
 
 
 PHASES = {
@@ -122,22 +90,17 @@ LEAST_PASSES = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProfileRequest(SceneRequest):
+class ProfileRequest(EngineRequest):
     """Scene, motion and options of a profile. engine: its pipeline and broad_phase are ignored.
 
     repeats: least number of measured passes of each broad phase. trace: file for a trace of all passes; "" is none.
     devices: comma-separated names of devices to compare; "" is the device of `engine` alone.
     """
 
-    engine: EngineOptions = field(default_factory=EngineOptions)
     repeats: int = 5
     devices: str = ""
     trace: str = ""
     force: bool = False
-
-    @property
-    def memory_limit(self) -> int:
-        return self.engine.memory_limit
 
 
 @dataclass
@@ -156,40 +119,29 @@ class Measured:
         """float64[repeats]: time of the engine's stages, summed over its workers [s]."""
         return np.array([report.compute_seconds for report in self.passes])
 
-    def stage_seconds(self, stage: str) -> np.ndarray:
-        return np.array([report.seconds[stage] for report in self.passes])
-
     def wall_seconds(self) -> np.ndarray:
         return np.array([report.wall_seconds for report in self.passes])
+
+    def times(self, figures: Callable[[np.ndarray], Any]) -> dict[str, Any]:
+        """The times of an entry of `phases` in the result, and its name. figures: of the times of all repeats."""
+        if self.skipped:
+            return {"name": self.name, "skipped": self.skipped}
+        stages = {stage: figures(np.array([each.seconds[stage] for each in self.passes])) for stage in STAGES}
+        seconds = {"compute_seconds": figures(self.compute_seconds()), "wall_seconds": figures(self.wall_seconds())}
+        return {"name": self.name, "skipped": None, **seconds, "stages": stages}
 
     def as_dict(self) -> dict[str, Any]:
         """The entry of `phases` in the result."""
         if self.skipped:
-            return {"name": self.name, "skipped": self.skipped}
+            return self.times(_spread)
         first = self.passes[0]
         return {
-            "name": self.name,
-            "skipped": None,
-            "compute_seconds": _spread(self.compute_seconds()),
-            "wall_seconds": _spread(self.wall_seconds()),
-            "stages": {stage: _spread(self.stage_seconds(stage)) for stage in STAGES},
+            **self.times(_spread),
             "candidates": first.candidate_count,
             "touching_pairs": first.touching_count,
             "false_positive_ratio": first.false_positive_ratio,
             "contacts": first.contact_count,
             "contacts_sha256": self.contacts_sha256,
-        }
-
-    def medians(self) -> dict[str, Any]:
-        """The entry of the phases of a device in the result."""
-        if self.skipped:
-            return {"name": self.name, "skipped": self.skipped}
-        return {
-            "name": self.name,
-            "skipped": None,
-            "compute_seconds": float(np.median(self.compute_seconds())),
-            "wall_seconds": float(np.median(self.wall_seconds())),
-            "stages": {stage: float(np.median(self.stage_seconds(stage))) for stage in STAGES},
         }
 
 
@@ -256,15 +208,21 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
     request.contact.checked()
     devices = find_devices(request.devices) if request.devices else [find_device(request.engine.device)]
     load_ahead(devices[0])
-    with parts_kept_in(request.engine.cache_dir, request.engine.cache_limit):
-        scene, motion = scene_in_motion(request)
+    scene, motion = scene_in_motion(request)
     try:
         fields = FieldCache(request.engine.cache_dir, request.engine.cache_limit)
         runs = [_profile_device(device, request, scene, motion, fields, progress) for device in devices]
         first = runs[0]
         if request.trace:
-            write_trace(request.trace, _traced(runs), request.force)
-        times = [run.times() for run in runs] if len(runs) > 1 else []
+            passes = {
+                m.name if run is first else f"{m.name}, {run.device.alias}": m.passes
+                for run in runs
+                for m in run.measured
+                if m.passes
+            }
+            write_trace(request.trace, passes, request.force)
+        several = runs if len(runs) > 1 else []
+        walls = [(str(run.device.alias), run.fastest.wall_seconds()) for run in several]
         return ProfileResult(
             scene=scene.name,
             scene_sha256=scene.sha256,
@@ -285,8 +243,8 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
             is_clear=first.advice.is_clear,
             auto={"choice": first.choice.name, "reason": first.choice.reason, "agrees": first.advice.auto_agrees},
             advice=first.advice.text,
-            devices=[each.as_dict(len(motion.time)) for each in times] or None,
-            device_advice=compare_devices(times) if times else None,
+            devices=[run.as_dict(len(motion.time)) for run in several] or None,
+            device_advice=compare_devices(walls) if walls else None,
             trace=request.trace or None,
             warnings=(*scene.warnings, *motion.warnings, *fields.notes, *kernel_cache_notes()),
         )
@@ -310,19 +268,25 @@ class DeviceProfile:
         """Whether every broad phase found the same contacts, bit for bit."""
         return len({m.contacts_sha256 for m in self.measured if not m.skipped}) == 1
 
-    def times(self) -> DeviceTimes:
-        """The times of the fastest broad phase."""
-        fastest = next(m for m in self.measured if m.name == self.advice.fastest)
-        return DeviceTimes(
-            self.device.alias,
-            self.device.name or self.device.alias,
-            self.threads,
-            self.chunk_cells,
-            fastest.name,
-            fastest.passes[0].contact_count,
-            fastest.wall_seconds(),
-            [m.medians() for m in self.measured],
-        )
+    @property
+    def fastest(self) -> Measured:
+        """The fastest broad phase."""
+        return next(m for m in self.measured if m.name == self.advice.fastest)
+
+    def as_dict(self, frames: int) -> dict[str, Any]:
+        """The entry of `devices` in the result: times of the fastest broad phase, median times of all."""
+        median = float(np.median(self.fastest.wall_seconds()))
+        return {
+            "device": self.device.alias,
+            "name": self.device.name or self.device.alias,
+            "threads": self.threads,
+            "chunk_cells": self.chunk_cells,
+            "fastest": self.fastest.name,
+            "contacts": self.fastest.passes[0].contact_count,
+            "wall_seconds": median,
+            "frames_per_second": frames / median,
+            "phases": [m.times(lambda seconds: float(np.median(seconds))) for m in self.measured],
+        }
 
 
 def _profile_device(
@@ -349,16 +313,6 @@ def _profile_device(
     cells = batch_size(first, len(motion.time) * scene.model.world_count, threads, request.engine.chunk_cells)
     _measure(request, measured, pipelines, threads, cells, motion, progress)
     return DeviceProfile(device, measured, choice, advise(measured, choice), threads, cells)
-
-
-def _traced(runs: Sequence[DeviceProfile]) -> dict[str, list[TimingReport]]:
-    """The passes by the name of the broad phase, of further devices with the device's."""
-    return {
-        m.name if run is runs[0] else f"{m.name}, {run.device.alias}": m.passes
-        for run in runs
-        for m in run.measured
-        if m.passes
-    }
 
 
 def skip_reason(name: str, scene: LoadedScene, frame_count: int) -> str:
@@ -498,16 +452,3 @@ class ContactDigest:
     def value(self) -> str:
         """The hash in hexadecimal."""
         return content_hash((self._start, *self._columns.values()))
-
-
-__all__ = [
-    "PHASES",
-    "STAGES",
-    "Advice",
-    "Measured",
-    "ProfileRequest",
-    "ProfileResult",
-    "advise",
-    "profile",
-    "skip_reason",
-]

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,14 @@ import numpy as np
 from collidecli.analysis.labels import listed
 from collidecli.commands.audit import Audit, AuditRequest
 from collidecli.commands.audit import audit as run_audit
-from collidecli.commands.audit_sources import AuditedScene, AuditLimits, read_limits
+from collidecli.commands.audit_sources import AuditLimits, read_limits
 from collidecli.commands.contact_set import ContactSet
 from collidecli.commands.label import LabelOptions, Labels, labels_in_memory
 from collidecli.commands.python_api import Contacts, asset_texts, contacts_in_memory
 from collidecli.commands.run import RunRequest, run_request
 from collidecli.commands.run import run as run_to_file
-from collidecli.commands.scenes import frames_text, scene_in_motion
+from collidecli.commands.scenes import EngineRequest, frames_text, scene_in_motion
 from collidecli.errors import InputError
-from collidecli.importers.mesh_files import parts_kept_in
 from collidecli.importers.recordings import recording as kinds
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
@@ -87,8 +86,7 @@ def scene_request(
 
 
 def _loaded(request: RunRequest) -> tuple[Model, Motion]:
-    with parts_kept_in(request.engine.cache_dir, request.engine.cache_limit):
-        scene, motion = scene_in_motion(request)
+    scene, motion = scene_in_motion(request)
     for text in (*scene.warnings, *motion.warnings):
         warnings.warn(text, stacklevel=3)
     return scene.model, motion
@@ -243,10 +241,7 @@ def audit(
         for name in options.keys() & OF_CONTACTS:
             raise InputError(f"'{name}' is no option of an audit", "audit", "leave it out")
         run = scene_request(scene, recording, options)
-        audited = AuditedScene(
-            scenes=run.scenes, trajectory=run.trajectory, worlds=run.worlds, frames=run.frames, contact=run.contact,
-            engine=run.engine, scene_options=run.scene_options, recording=run.recording,
-        )  # fmt: skip
+        audited = EngineRequest(**{one.name: getattr(run, one.name) for one in fields(EngineRequest)})
         request = AuditRequest("", audited, "", given, baseline, apart, *measured)
     found = run_audit(request)
     for note in found.result.warnings:

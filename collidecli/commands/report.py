@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ from collidecli.analysis.summary import (
     PairMap,
     PairTotals,
     SurfaceSeries,
-    time_bins,
+    TimeBins,
     touches_of,
 )
 from collidecli.commands.audit import CHECKS, SCHEMA, TUNNEL
@@ -53,25 +53,14 @@ def group_series(selected: SelectedContacts) -> dict[str, Any] | None:
     contacts = selected.contacts
     if not contacts.groups:
         return None
-    bin_of = time_bins(contacts.frame_count, MAX_POINTS)
-    start = np.flatnonzero(np.diff(bin_of, prepend=-1))
-    lengths = np.diff(start, append=contacts.frame_count)
-    counts = {}
+    bins, counts, surfaces = TimeBins(contacts.frame_count, MAX_POINTS), {}, None
     for name in COUNTED:
         if name in contacts.groups:
             by_frame = _counts(rows_of(selected, name))
-            means = np.add.reduceat(by_frame, start) / lengths if len(start) else by_frame
-            counts[name] = {"rows": int(by_frame.sum()), "per_frame": means.tolist()}
-    surfaces = None
+            counts[name] = {"rows": int(by_frame.sum()), "per_frame": bins.means(by_frame)}
     if "hydro_patches" in contacts.groups:
-        surfaces = _surfaces(rows_of(selected, "hydro_patches"), start)
-    return {
-        "frames_per_bin": int(lengths[0]) if len(lengths) else 1,
-        "frame": start.tolist(),
-        "time": contacts.time[start].tolist(),
-        "surfaces": surfaces,
-        "counts": counts,
-    }
+        surfaces = _surfaces(rows_of(selected, "hydro_patches"), bins.start)
+    return {**bins.axis(contacts.time), "surfaces": surfaces, "counts": counts}
 
 
 def _counts(rows: SelectedContacts) -> np.ndarray:
@@ -117,44 +106,48 @@ def _surfaces(rows: SelectedContacts, start: np.ndarray) -> dict[str, Any]:
 # Results of `collide audit`, `collide label` and `collide clearance` that a report shows.
 
 
-def read_audit(path: str) -> dict[str, Any] | None:
-    """The object of `collide audit --json`; None for "". Raises InputError for another file, and a damaged one."""
+def read_verb_result(name: str, path: str) -> dict[str, Any] | None:
+    """The object of a verb with --json; None for "". name: of VERB_RESULTS.
+
+    Raises InputError for another file, and a damaged one.
+    """
     if not path:
         return None
-    found = read_result(path, SCHEMA, AUDIT)
-    checks = [*(one["name"] for one in found["checks"]), *(one["check"] for one in found["pairs"])]
-    is_whole = fits(found["pairs"], BASELINE_PAIRS) or found["baseline"] is None
-    lengths = {len(values) for values in found["series"].values() if isinstance(values, list)}
-    if not (len(lengths) == 1 and is_whole and {*checks} <= {*CHECKS, TUNNEL}):
-        raise InputError("lacks values, or has damaged ones", path, "make the audit again")
+    schema, layout, is_whole, fix = VERB_RESULTS[name]
+    found = read_result(path, schema, layout)
+    if not is_whole(found):
+        raise InputError("lacks values, or has damaged ones", path, fix)
     return found
 
 
-def read_labels(path: str) -> dict[str, Any] | None:
-    """The object of `collide label --json`; None for "". Raises InputError as `read_audit`."""
-    if not path:
-        return None
-    found = read_result(path, LabelResult.SCHEMA, LABELS)
+def _is_audit(found: Mapping[str, Any]) -> bool:
+    checks = [*(one["name"] for one in found["checks"]), *(one["check"] for one in found["pairs"])]
+    lengths = {len(values) for values in found["series"].values() if isinstance(values, list)}
+    has_baseline = fits(found["pairs"], BASELINE_PAIRS) or found["baseline"] is None
+    return len(lengths) == 1 and has_baseline and {*checks} <= {*CHECKS, TUNNEL}
+
+
+def _is_labels(found: Mapping[str, Any]) -> bool:
     series = found["series"]
     bins = {len(series["frame"]), len(series["time"]), *map(len, series["labelled"])}
-    if len(bins) > 1 or len(series["labelled"]) != len(found["listed"]):
-        raise InputError("lacks values, or has damaged ones", path, "make the labels again")
-    return found
+    return len(bins) == 1 and len(series["labelled"]) == len(found["listed"])
 
 
-def read_clearance(path: str) -> dict[str, Any] | None:
-    """The object of `collide clearance --json`; None for "". Raises InputError as `read_audit`."""
-    if not path:
-        return None
-    found = read_result(path, ClearanceResult.SCHEMA, CLEARANCE)
+def _is_clearance(found: Mapping[str, Any]) -> bool:
     series, listed = found["series"], found["listed"]
     bins = {len(series["frame"]), len(series["time"]), *map(len, series["least"])}
     texts = {value for row in series["least"] for value in row if isinstance(value, str)}
     names_bodies = all(isinstance(one.get("body"), str) == (found["by"] == "body") for one in listed)
     is_even = len(bins) == 1 and len(series["least"]) == len(listed) and texts <= {"inf"}
-    if not (is_even and names_bodies and found["by"] in CLEARANCE_THINGS):
-        raise InputError("lacks values, or has damaged ones", path, "measure the distances again")
-    return found
+    return is_even and names_bodies and found["by"] in CLEARANCE_THINGS
+
+
+VERB_RESULTS: dict[str, tuple[str, Any, Callable[[Mapping[str, Any]], bool], str]] = {
+    "audit": (SCHEMA, AUDIT, _is_audit, "make the audit again"),
+    "labels": (LabelResult.SCHEMA, LABELS, _is_labels, "make the labels again"),
+    "clearance": (ClearanceResult.SCHEMA, CLEARANCE, _is_clearance, "measure the distances again"),
+}
+"""Schema, keys and checks of the results that a report shows, by the name of their option, and how to repair them."""
 
 
 def other_motion(path: str, found: Mapping[str, Any], source: Mapping[str, Any]) -> list[str]:
@@ -282,7 +275,7 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         what = "a baseline is compared in all worlds, by paths of shapes"
         raise InputError(what, "--against", "leave out --world and --body; --include and --exclude select shapes")
     profile = read_profile(request.profile) if request.profile else None
-    audit, labels, clearance = read_audit(request.audit), read_labels(request.labels), read_clearance(request.clearance)
+    shown: dict[str, Any] = {name: read_verb_result(name, getattr(request, name)) for name in VERB_RESULTS}
     difference = _difference(request) if request.against else None
     with reading("contact set", request.file), ContactSet.open(request.file) as contacts:
         check_has_contacts(contacts)
@@ -307,8 +300,8 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         warnings.insert(0, f"{missed} hydroelastic overlaps have no surface: it was thinner than the finest voxels")
     if profile is not None and profile["scene_sha256"] != source["scene_sha256"]:
         warnings.insert(0, f"{request.profile} profiles another scene than this one")
-    for path, held in ((request.audit, audit), (request.labels, labels), (request.clearance, clearance)):
-        warnings += [] if held is None else other_motion(path, held, source)
+    for name, held in shown.items():
+        warnings += [] if held is None else other_motion(getattr(request, name), held, source)
     return ReportResult(
         **source,
         selection=_selection(request),
@@ -330,9 +323,7 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         notes=[*_notes(series, over_time), *early_ends],
         warnings=warnings,
         between_frames=between_frames,
-        audit=audit,
-        labels=labels,
-        clearance=clearance,
+        **shown,
     )
 
 
@@ -433,28 +424,13 @@ def _report_progress(progress: Progress, selected: SelectedContacts, block: Cont
 
 def _series(contacts: ContactSet, frames: FrameSums) -> dict[str, Any]:
     """Per bin of frames: mean count of contacts and of penetrating contacts, greatest count, greatest depth."""
-    if not contacts.frame_count:
-        return {
-            "frames_per_bin": 1,
-            "frame": [],
-            "time": [],
-            "contacts": [],
-            "most": [],
-            "penetrating": [],
-            "depth": [],
-        }
-    bin_of = time_bins(contacts.frame_count, MAX_POINTS)
-    start = np.flatnonzero(np.diff(bin_of, prepend=-1))
-    lengths = np.diff(start, append=contacts.frame_count)
-    depth = np.maximum(0.0, -np.minimum.reduceat(frames.least, start))
+    bins = TimeBins(contacts.frame_count, MAX_POINTS)
     return {
-        "frames_per_bin": int(lengths[0]),
-        "frame": start.tolist(),
-        "time": contacts.time[start].tolist(),
-        "contacts": (np.add.reduceat(frames.contacts, start) / lengths).tolist(),
-        "most": np.maximum.reduceat(frames.contacts, start).tolist(),
-        "penetrating": (np.add.reduceat(frames.penetrating, start) / lengths).tolist(),
-        "depth": depth.tolist(),
+        **bins.axis(contacts.time),
+        "contacts": bins.means(frames.contacts),
+        "most": bins.greatest(frames.contacts),
+        "penetrating": bins.means(frames.penetrating),
+        "depth": bins.greatest(np.maximum(0.0, -frames.least)),
     }
 
 
@@ -462,14 +438,12 @@ def _pairs(selected: SelectedContacts, pairs: PairTotals, progress: Progress) ->
     """The pairs with the most contacts over time, in the order of their first contacts."""
     contacts = selected.contacts
     chosen = np.sort(np.lexsort((pairs.key, -pairs.contacts))[:MAX_PAIRS])
-    bin_of = time_bins(contacts.frame_count, MAX_BINS)
-    held = PairMap(pairs.key[chosen], bin_of, selected.world_count, len(contacts.shapes))
+    bins = TimeBins(contacts.frame_count, MAX_BINS)
+    held = PairMap(pairs.key[chosen], bins.of, selected.world_count, len(contacts.shapes))
     if len(chosen):
         for block in selected.blocks(COLUMNS, BLOCK_ROWS):
             held.add(touches_of(block))
             _report_progress(progress, selected, block, contacts.frame_count)
-    start = np.flatnonzero(np.diff(bin_of, prepend=-1))
-    lengths = np.diff(start, append=contacts.frame_count)
     listed = []
     for row in np.lexsort((pairs.key[chosen], pairs.first[chosen])).tolist():
         pair = int(chosen[row])
@@ -482,17 +456,11 @@ def _pairs(selected: SelectedContacts, pairs: PairTotals, progress: Progress) ->
                 "touches": int(pairs.touches[pair]),
                 "first_frame": first,
                 "last_frame": last,
-                "contacts_per_frame": (held.contacts[row] / lengths).tolist(),
+                "contacts_per_frame": (held.contacts[row] / bins.lengths).tolist(),
                 "depth": np.where(np.isfinite(least), np.maximum(0.0, -least), -1.0).tolist(),
             }
         )
-    return {
-        "count": len(pairs.key),
-        "listed": listed,
-        "frames_per_bin": int(lengths[0]) if len(lengths) else 1,
-        "frame": start.tolist(),
-        "time": contacts.time[start].tolist(),
-    }
+    return {"count": len(pairs.key), "listed": listed, **bins.axis(contacts.time)}
 
 
 def _depths(depths: DepthHistogram) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.analysis.summary import PairMap, PairTotals, Touches, time_bins, touches_of
+from collidecli.analysis.summary import PairMap, PairTotals, TimeBins, Touches, touches_of
 from collidecli.errors import InputError
 from collidecli.exporters.selection import SelectedContacts, rows_of
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -117,8 +117,7 @@ def subsets(
     contacts. Reads the contacts twice. listed is empty if there is no choice; left_out are numbers of those not listed.
     """
     contacts = selected.contacts
-    bin_of = time_bins(selected.frame_count, MAX_BINS)
-    bins = int(bin_of[-1]) + 1 if len(bin_of) else 0
+    bins = TimeBins(selected.frame_count, MAX_BINS)
     world_rows, shape_rows = worlds_and_shapes_with_rows(selected)
     worlds, more_worlds = _deepest(_present(world_least, world_rows), MAX_WORLDS)
     owners = _owners(contacts)
@@ -129,7 +128,8 @@ def subsets(
     bodies, more_bodies = _deepest(_present(owner_least, owner_rows), MAX_BODIES)
 
     def empty(kind: str, name: str, row: int, world: int, shapes: np.ndarray | None) -> _Subset:
-        return _Subset(kind, name, row, world, shapes, np.zeros(bins, np.int64), np.full(bins, np.inf))
+        count = len(bins.start)
+        return _Subset(kind, name, row, world, shapes, np.zeros(count, np.int64), np.full(count, np.inf))
 
     found = []
     for place in worlds:
@@ -138,18 +138,15 @@ def subsets(
     for owner in bodies:
         kind, row, name = owners[owner]
         found.append(empty(kind, name, row, -1, _owner_of(contacts) == owner))
-    _sum(selected, found, bin_of)
-    starts = np.flatnonzero(np.diff(bin_of, prepend=-1))
+    _sum(selected, found, bins.of)
     return {
-        "frames_per_bin": int(np.diff(starts, append=selected.frame_count)[0]) if len(starts) else 1,
-        "frame": starts.tolist(),
-        "time": contacts.time[starts].tolist(),
+        **bins.axis(contacts.time),
         "left_out": {"worlds": more_worlds, "bodies": more_bodies},
         "listed": [
             {**one, "groups": groups}
             for one, groups in zip(
-                _listed(selected, found, bin_of),
-                group_sums(selected, [(one.world, one.shapes) for one in found], bin_of),
+                _listed(selected, found, bins.of),
+                group_sums(selected, [(one.world, one.shapes) for one in found], bins.of),
                 strict=True,
             )
         ],

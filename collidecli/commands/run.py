@@ -22,7 +22,7 @@ from collidecli.analysis.contact_motion import FramePoses, body_poses, motion_co
 from collidecli.commands.collision import Collision, prepare_collision
 from collidecli.commands.contact_totals import ContactCounts, GroupCounts, GroupTally, SweepCounts, Tally
 from collidecli.commands.results import Progress, Result, check_hdf5_output, check_trace
-from collidecli.commands.scenes import LoadedScene, SceneCache, SceneRequest, frames_text, scene_in_motion
+from collidecli.commands.scenes import EngineRequest, LoadedScene, SceneCache, frames_text, scene_in_motion
 from collidecli.commands.timing import (
     Span,
     StageTime,
@@ -37,7 +37,6 @@ from collidecli.engine.device_model import bounding_radius, kinds_of
 from collidecli.engine.pipeline import find_device, load_ahead
 from collidecli.engine.runtime.deferred_builtins import is_owned
 from collidecli.errors import InputError
-from collidecli.importers.mesh_files import parts_kept_in
 from collidecli.numerics.elementary import sincos
 from collidecli.numerics.matrices import compose_poses, norm
 from collidecli.scene.mixing import OptionalColumns, check_column_names
@@ -47,7 +46,6 @@ from collidecli.scene.options import (
     CONTACT_FORMATS,
     OPTION_GROUPS,
     ContactOptions,
-    EngineOptions,
 )
 from collidecli.scene.tables import MOTION_COLUMNS, OF_STEPS, RIGID_COLUMNS, Column, ContactBlock, pair_begins
 from collidecli.storage import array_loops
@@ -181,7 +179,7 @@ SWITCH_SECONDS = 0.0005
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunRequest(SceneRequest):
+class RunRequest(EngineRequest):
     """Scene, motion, options and output of a run. columns: names of the optional contact columns to write.
     format: major version of the contact set format.
 
@@ -189,16 +187,11 @@ class RunRequest(SceneRequest):
     """
 
     output: str
-    engine: EngineOptions = field(default_factory=EngineOptions)
     columns: Sequence[str] = ()
     compression: str = "gzip"
     format: int = CONTACT_FORMATS[0]
     force: bool = False
     trace: str = ""
-
-    @property
-    def memory_limit(self) -> int:
-        return self.engine.memory_limit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -305,8 +298,7 @@ def run(request: RunRequest, progress: Progress = None, cache: SceneCache | None
         array_loops.begin_compiling()
         if request.trajectory:
             hash_ahead(request.trajectory)
-        with parts_kept_in(request.engine.cache_dir, request.engine.cache_limit):
-            scene, motion = scene_in_motion(request, cache)
+        scene, motion = scene_in_motion(request, cache)
     try:
         if scene.recording is not None and request.recording.demos:  # a merge compares the names of demonstrations
             named = replace(request.recording, demos=scene.recording.demos(request.recording))

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.importers.mesh_files import parts_kept_in
 from collidecli.importers.recordings.recording import recording_files
 from collidecli.scene.arguments import float_array
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Episodes, Motion, RestingMotion, has_joint_tree, recorded_particles
-from collidecli.scene.options import GROUND, ContactOptions, RecordingOptions, SceneOptions
+from collidecli.scene.options import GROUND, ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 from collidecli.scene.particles import Particles
 from collidecli.storage.file_hash import files_sha256
 from collidecli.storage.input_limits import check_size, limited_reading
@@ -344,10 +345,24 @@ class SceneRequest:
     scene_options: SceneOptions = field(default_factory=SceneOptions)
     recording: RecordingOptions = field(default_factory=RecordingOptions)
 
-    @property
-    def memory_limit(self) -> int:
-        """Limit of the process's memory while it reads [bytes]; 0 is half of the free memory."""
-        return 0
+    @contextmanager
+    def limits(self) -> Iterator[None]:
+        """Limits the memory of the process while it reads the scene and its motion, to half of the free memory."""
+        with limited_reading():
+            yield
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineRequest(SceneRequest):
+    """A scene in motion for the engine. engine: device, threads, memory, cache, and algorithms."""
+
+    engine: EngineOptions = field(default_factory=EngineOptions)
+
+    @contextmanager
+    def limits(self) -> Iterator[None]:
+        """Limits the memory of the process to that of the engine, and keeps convex parts in its cache."""
+        with parts_kept_in(self.engine.cache_dir, self.engine.cache_limit), limited_reading(self.engine.memory_limit):
+            yield
 
 
 @dataclass(frozen=True)
@@ -410,7 +425,7 @@ def scene_in_motion(request: SceneRequest, cache: SceneCache | None = None) -> t
 
     cache: of scenes, for recordings of one scene in a row.
     """
-    with limited_reading(request.memory_limit):
+    with request.limits():
         scene = _loaded(request, cache)
         motion = scene.motion(request.recording)
     if request.recording.ignore_particles and len(scene.model.particles):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import ClassVar
 
 import h5py
@@ -17,7 +19,7 @@ from collidecli.analysis.summary import Touches, touches_of
 from collidecli.commands.check import file_format
 from collidecli.commands.results import Result
 from collidecli.escaping import printable_line
-from collidecli.scene.tables import ContactBlock, ContactGroup, GroupRows, shapes_of
+from collidecli.scene.tables import ContactGroup, GroupRows, shapes_of
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, rows_of_cells, spans
 from collidecli.storage.contact_sets.rules import check_group_rows, objects_of
 from collidecli.storage.contact_sets.schema import FORMAT
@@ -61,24 +63,24 @@ def group_lines(contacts: ContactSet, cells: bool, number: Number) -> Iterator[s
             rows, held = totals[paths]
             yield f"  {_shapes(paths)}{_count(rows, 'row')} in {_count(held, 'cell')}"
         if cells:
-            yield from _group_cell_lines(contacts, name, number)
+            yield from _by_cell(contacts, _group_cell_lines(contacts, name, number), f"{name}, ")
 
 
-def _group_cell_lines(contacts: ContactSet, name: str, number: Number) -> Iterator[str]:
+def _group_cell_lines(contacts: ContactSet, name: str, number: Number) -> Iterator[tuple[int, str]]:
     definition = contacts.groups[name].definition
-    last, lines = -1, []
     for held, parts in _group_blocks(contacts, name):
         for part in parts:
-            if part.cell != last:
-                yield from sorted(lines)
-                last, lines = part.cell, []
-                frame, world = divmod(part.cell, contacts.world_count)
-                yield ""
-                yield f"{name}, frame {frame}, world {world}, t = {contacts.time[frame]:.9g} s"
-            lines.append(
-                f"  {_shapes(part.paths)}{_count(len(part.rows), 'row')}{_means(definition, held, part, number)}"
-            )
-    yield from sorted(lines)
+            rows = _count(len(part.rows), "row")
+            yield part.cell, f"  {_shapes(part.paths)}{rows}{_means(definition, held, part, number)}"
+
+
+def _by_cell(contacts: ContactSet, lines: Iterable[tuple[int, str]], name: str = "") -> Iterator[str]:
+    """Lines of cells in order, those of each sorted, under a heading. name: of the table."""
+    for cell, held in groupby(lines, itemgetter(0)):
+        frame, world = divmod(cell, contacts.world_count)
+        yield ""
+        yield f"{name}frame {frame}, world {world}, t = {contacts.time[frame]:.9g} s"
+        yield from sorted(line for _, line in held)
 
 
 def _means(definition: ContactGroup, held: GroupRows, part: _Rows, number: Number) -> str:
@@ -178,15 +180,14 @@ def contact_text(path: str, decimals: int = 6, cells: bool = True) -> Iterator[s
     with reading("contact set", path), ContactSet.open(path) as contacts:
         yield from _head(contacts)
         pairs: dict[tuple[str, str], _Pair] = {}
-        for touches, _ in _blocks(contacts, COLUMNS[:3]):
-            for a, b, number, count, distance in _rows(touches, contacts):
+        for block in contacts.blocks(names=COLUMNS[:3]):
+            for a, b, number, count, distance in _rows(touches_of(block), contacts):
                 key = (a, b) if a <= b else (b, a)
                 pairs.setdefault(key, _Pair()).add(number // contacts.world_count, number, count, distance)
         yield from ("", "pairs")
         yield from (_pair_line(key, pairs[key], contacts, decimals) for key in sorted(pairs))
         if cells:
-            for touches, block in _blocks(contacts, COLUMNS):
-                yield from _cell_lines(touches, block, contacts, decimals)
+            yield from _by_cell(contacts, _cell_lines(contacts, decimals))
         yield from group_lines(contacts, cells, partial(_numbers, decimals=decimals))
 
 
@@ -250,15 +251,10 @@ def _head(contacts: ContactSet) -> Iterator[str]:
         yield from ("", "particle objects")
         rows = zip(objects.path, objects.kind, objects.particle_count.tolist(), objects.template.tolist(), strict=True)
         yield from sorted(
-            f"  {printable_line(path)}  {printable_line(kind)}  {_number(count, 'particle')}"
+            f"  {printable_line(path)}  {printable_line(kind)}  {_count(count, 'particle')}"
             + (f"  template {template}" if template > 0 else "")
             for path, kind, count, template in rows
         )
-
-
-def _blocks(contacts: ContactSet, names: tuple[str, ...]) -> Iterator[tuple[Touches, ContactBlock]]:
-    for block in contacts.blocks(names=names):
-        yield touches_of(block), block
 
 
 def _rows(touches: Touches, contacts: ContactSet) -> Iterator[tuple[str, str, int, int, float]]:
@@ -266,11 +262,8 @@ def _rows(touches: Touches, contacts: ContactSet) -> Iterator[tuple[str, str, in
     names = [printable_line(path) for path in contacts.shapes.path]
     columns = (touches.shape0, touches.shape1, touches.cell, touches.contact_count, touches.distance)
     for a, b, cell, count, distance in zip(*(column.tolist() for column in columns), strict=True):
-        yield _of(names, a), _of(names, b), cell, count, distance
-
-
-def _of(names: list[str], row: int) -> str:
-    return names[row] if 0 <= row < len(names) else f"shape#{row}"
+        one, other = (names[row] if 0 <= row < len(names) else f"shape#{row}" for row in (a, b))
+        yield one, other, cell, count, distance
 
 
 def _pair_line(key: tuple[str, str], pair: _Pair, contacts: ContactSet, decimals: int) -> str:
@@ -280,35 +273,22 @@ def _pair_line(key: tuple[str, str], pair: _Pair, contacts: ContactSet, decimals
     more = f" and {len(pair.spans) - MAX_SPANS} spans more" if len(pair.spans) > MAX_SPANS else ""
     least = _numbers(np.array([pair.distance]), decimals)
     return (
-        f"  {key[0]} | {key[1]}  {_number(pair.contacts, 'contact')} in {_number(pair.touches, 'cell')}"
+        f"  {key[0]} | {key[1]}  {_count(pair.contacts, 'contact')} in {_count(pair.touches, 'cell')}"
         f"  least distance {least} in {place}  frames {spans}{more}"
     )
 
 
-def _cell_lines(touches: Touches, block: ContactBlock, contacts: ContactSet, decimals: int) -> Iterator[str]:
-    columns = block.columns
-    middle = touches.mean((columns["point0"].astype(np.float64) + columns["point1"]) / 2.0)
-    normal = touches.mean(columns["normal"])
-    last, lines = -1, []
-    for row, (a, b, cell, count, distance) in enumerate(_rows(touches, contacts)):
-        if cell != last:
-            yield from sorted(lines)
-            last, lines = cell, []
-            frame, world = divmod(cell, contacts.world_count)
-            yield ""
-            yield f"frame {frame}, world {world}, t = {contacts.time[frame]:.9g} s"
-        turned = normal[row] if a <= b else -normal[row]
-        first, second = (a, b) if a <= b else (b, a)
-        least = _numbers(np.array([distance]), decimals)
-        lines.append(
-            f"  {first} | {second}  {_number(count, 'contact')}  distance {least}"
-            f"  at {_numbers(middle[row], decimals)}  normal {_numbers(turned, decimals)}"
-        )
-    yield from sorted(lines)
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+def _cell_lines(contacts: ContactSet, decimals: int) -> Iterator[tuple[int, str]]:
+    for block in contacts.blocks(names=COLUMNS):
+        touches, columns = touches_of(block), block.columns
+        middle = touches.mean((columns["point0"].astype(np.float64) + columns["point1"]) / 2.0)
+        normal = touches.mean(columns["normal"])
+        for row, (a, b, cell, count, distance) in enumerate(_rows(touches, contacts)):
+            turned = normal[row] if a <= b else -normal[row]
+            first, second = (a, b) if a <= b else (b, a)
+            least = _numbers(np.array([distance]), decimals)
+            at = f"at {_numbers(middle[row], decimals)}  normal {_numbers(turned, decimals)}"
+            yield cell, f"  {first} | {second}  {_count(count, 'contact')}  distance {least}  {at}"
 
 
 def _numbers(values: np.ndarray, decimals: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
@@ -42,7 +43,7 @@ def columns_layout(selected: SelectedContacts) -> Layout:
     for column in selected.columns:
         row = () if column.width == 1 else (column.width,)
         dtype = column.dtype_for(contacts.float_type).name
-        arrays.append(per_contact(selected, column.name, dtype, row, (column.name,), _itself(column.name)))
+        arrays.append(per_contact(selected, column.name, dtype, row, (column.name,), itemgetter(column.name)))
     arrays += [
         *_lists(selected),
         texts("shape_path", shapes.path),
@@ -91,10 +92,6 @@ def _lengths(group: str, name: str):
     return lambda block: block.groups[group].lists[name][0]
 
 
-def _itself(name: str):
-    return lambda columns: columns[name]
-
-
 # DART's collision result: manifolds of pairs of objects, the normal from object 2 to object 1, depth positive.
 
 PAIR = ("shape0", "shape1")
@@ -125,8 +122,8 @@ def dart_layout(selected: SelectedContacts) -> Layout:
         per_contact(selected, "position", "float64", (3,), POINTS, midpoint),
         per_contact(selected, "normal", "float64", (3,), ("normal",), towards_shape0),
         per_contact(selected, "depth", "float64", (), ("distance",), depth),
-        per_contact(selected, "feature_index1", "int32", (), ("feature0",), lambda c: c["feature0"]),
-        per_contact(selected, "feature_index2", "int32", (), ("feature1",), lambda c: c["feature1"]),
+        per_contact(selected, "feature_index1", "int32", (), ("feature0",), itemgetter("feature0")),
+        per_contact(selected, "feature_index2", "int32", (), ("feature1",), itemgetter("feature1")),
         texts("object_name", selected.contacts.shapes.path),
         texts("type_name", TYPES),
     )
@@ -175,8 +172,8 @@ def genesis_layout(selected: SelectedContacts) -> Layout:
     arrays = [
         *frames_and_worlds(selected),
         per_cell(selected, "n_contacts", (), lambda block: block.cell_counts),
-        per_contact(selected, "geom_a", "int32", (), ("shape0",), lambda c: c["shape0"]),
-        per_contact(selected, "geom_b", "int32", (), ("shape1",), lambda c: c["shape1"]),
+        per_contact(selected, "geom_a", "int32", (), ("shape0",), itemgetter("shape0")),
+        per_contact(selected, "geom_b", "int32", (), ("shape1",), itemgetter("shape1")),
         per_contact(selected, "link_a", "int32", (), PAIR, lambda c: body[c["shape0"]]),
         per_contact(selected, "link_b", "int32", (), PAIR, lambda c: body[c["shape1"]]),
         per_contact(selected, "penetration", "float32", (), ("distance",), depth),
@@ -232,7 +229,7 @@ def jacobian_layout(selected: SelectedContacts, joints: MovingJoints) -> Layout:
     entries = _Entries(selected, joints)
     arrays = (
         *frames_and_worlds(selected),
-        per_contact(selected, "distance", "float32", (), ("distance",), lambda columns: columns["distance"]),
+        per_contact(selected, "distance", "float32", (), ("distance",), itemgetter("distance")),
         held("format", np.array(b"csr")),
         held("shape", np.array([selected.contact_count, len(joints.names)], np.int64)),
         Array("indptr", np.dtype(np.int64), (selected.contact_count + 1,), entries.starts),
@@ -450,7 +447,8 @@ def newton_layout(selected: SelectedContacts) -> Layout:
         margin("margin1"),
     ]
     left_out = []
-    if _inflated(selected):
+    margins = (contacts.shapes.margin, np.nan_to_num(contacts.forced.margin))
+    if any((each != 0.0).any() for each in margins):
         left_out.append(
             "rigid_contact_offset0, rigid_contact_offset1: margins in body frames, which require the bodies' poses"
         )
@@ -499,12 +497,6 @@ def _zeros(columns) -> np.ndarray:
     return np.zeros((len(columns["shape0"]), 3), np.float32)
 
 
-def _inflated(selected: SelectedContacts) -> bool:
-    """Whether any shape or forced pair has a margin."""
-    contacts = selected.contacts
-    return bool((contacts.shapes.margin != 0.0).any() or (np.nan_to_num(contacts.forced.margin) != 0.0).any())
-
-
 # RaiSim's contacts: a frame at each contact; its z axis is the normal from object B to object A.
 
 
@@ -514,8 +506,8 @@ def raisim_layout(selected: SelectedContacts) -> Layout:
     body = contacts.shapes.body
     arrays = (
         *frames_and_worlds(selected),
-        per_contact(selected, "object_a", "int32", (), ("shape0",), lambda c: c["shape0"]),
-        per_contact(selected, "object_b", "int32", (), ("shape1",), lambda c: c["shape1"]),
+        per_contact(selected, "object_a", "int32", (), ("shape0",), itemgetter("shape0")),
+        per_contact(selected, "object_b", "int32", (), ("shape1",), itemgetter("shape1")),
         per_contact(selected, "body_a", "int32", (), PAIR, lambda c: body[c["shape0"]]),
         per_contact(selected, "body_b", "int32", (), PAIR, lambda c: body[c["shape1"]]),
         per_contact(selected, "position", "float64", (3,), POINTS, midpoint),

@@ -283,12 +283,13 @@ CLEARANCE = {
 """The values of collide.clearance/1 that a page shows."""
 
 
-def read_result(path: str, schema: str, values: object) -> dict[str, Any]:
-    """The object of a file of `--json`. schema: its name and version. values: what it must have, see `fits`.
+def read_result(path: str, schema: str, values: object, fix: str = "") -> dict[str, Any]:
+    """The object of a file of `--json`. schema: its name and version. values: what it must have, see `fits`. fix: of
+    errors.
 
     Raises InputError for another file, and for one without these values.
     """
-    fix = f"give the output of collide {schema.split('/')[0].removeprefix('collide.')} --json"
+    fix = fix or f"give the output of collide {schema.split('/')[0].removeprefix('collide.')} --json"
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

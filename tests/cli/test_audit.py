@@ -12,7 +12,7 @@ import pandas
 import pytest
 
 import collidecli
-from collidecli.analysis.summary import series_of
+from collidecli.analysis.summary import TimeBins
 from collidecli.scene.motion import Episodes
 from tests.cli.conftest import FRAMES, distances, refusals, write_poses
 from tests.hostile.cases import damaged_set
@@ -183,9 +183,9 @@ def test_chart_and_series(audit, robot, here):
 
 def test_bins_have_the_greatest_depth():
     depth = np.random.default_rng(2).random((103, 3)).astype(np.float32)
-    first, found = series_of({"depth": depth}, 20)
-    assert len(first) == 18
-    assert found["depth"].tolist() == [depth[k : k + 6].max() for k in range(0, 103, 6)]
+    bins = TimeBins(len(depth), 20)
+    assert len(bins.start) == 18
+    assert bins.greatest(depth.max(axis=1)) == [depth[k : k + 6].max() for k in range(0, 103, 6)]
 
 
 def test_masks_of_worlds_and_demonstrations(audit, here):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from collidecli.commands import profile as app
-from collidecli.commands.profile import DeviceTimes, compare_devices
+from collidecli.commands.profile import compare_devices
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.pipeline import BroadPhaseChoice, ChunkReport, find_device
 from tests.cli.conftest import refusals
@@ -215,8 +215,5 @@ test_refused = refusals(
     ],
 )
 def test_advice_of_devices(cpu, cuda, words):
-    times = [
-        DeviceTimes(alias, alias, 1, 1, "sap", 1, np.array(seconds))
-        for alias, seconds in (("cpu", cpu), ("cuda:0", cuda))
-    ]
+    times = [("cpu", np.array(cpu)), ("cuda:0", np.array(cuda))]
     assert compare_devices(times) == words

@@ -22,7 +22,6 @@ from collidecli.storage.contact_sets.content_hash import (
     excluded_groups,
     in_order,
 )
-from collidecli.storage.contact_sets.header_rules import header_faults
 from collidecli.storage.contact_sets.reader import (
     BLOCK_ROWS,
     EPISODES_SINCE,
@@ -53,7 +52,12 @@ def check_file(path: str | os.PathLike[str]) -> list[Finding]:
             with structure():
                 require_version(file, name)
                 refuse_large_chunks(file, name)
-                findings = _header_findings(file, name) + _type_findings(file, name)
+                findings = []
+                if not is_complete(file):
+                    findings.append(Finding(name, "the contact set is incomplete: its writer was stopped"))
+                for where, what in schema.header_faults(file):
+                    findings.append(Finding(f"{name}: {where}" if where else name, what))
+                findings += _type_findings(file, name)
             if findings:
                 return findings
             findings = _content_findings(file, name)
@@ -64,15 +68,6 @@ def check_file(path: str | os.PathLike[str]) -> list[Finding]:
         return [Finding(error.where, error.what)]
     except DAMAGE as error:
         return [Finding(name, damaged(name, error).what)]
-
-
-def _header_findings(file: h5py.File, name: str) -> list[Finding]:
-    findings = []
-    if not is_complete(file):
-        findings.append(Finding(name, "the contact set is incomplete: its writer was stopped"))
-    for where, what in header_faults(file):
-        findings.append(Finding(f"{name}: {where}" if where else name, what))
-    return findings
 
 
 def _type_findings(file: h5py.File, name: str) -> list[Finding]:

@@ -42,7 +42,6 @@ from collidecli.scene.tables import (
 )
 from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets import schema
-from collidecli.storage.contact_sets.header_rules import header_faults
 from collidecli.storage.contact_sets.schema import Table
 from collidecli.storage.h5_chunks import ChunkRows
 from collidecli.storage.h5_files import DAMAGE, IndexedFile, damaged, exact_texts, open_h5
@@ -409,7 +408,7 @@ class ContactSet:
         refuse_large_chunks(file, path)
         if not is_complete(file):
             raise InputError("the contact set is incomplete: its writer was stopped", path, "make it again")
-        for where, what in header_faults(file):
+        for where, what in schema.header_faults(file):
             raise InputError(what, f"{path}: {where}" if where else path, "collide check lists every fault")
         root = file.attrs
         self.creator = str(root["creator"])
@@ -429,7 +428,10 @@ class ContactSet:
         model = file["/model"]
         self.gap_rule = str(model.attrs["gap_rule"])
         self.up_axis = str(model.attrs["up_axis"])
-        self.material_rule = self._material_rule()
+        self.material_rule = str(model.attrs.get("material_rule", ""))
+        if self.material_rule and self.material_rule not in MATERIAL_RULES:
+            fix = f"known rules: {', '.join(MATERIAL_RULES)}"
+            raise InputError(f"material_rule is '{self.material_rule}'", f"{path}: /model", fix)
         self.materials, self.forced_materials = self._materials()
         self.episodes = self._episodes()
         known = TABLES_BY_NAME if self.version >= GROUPS_SINCE else (RIGID_CONTACTS.name,)
@@ -515,13 +517,6 @@ class ContactSet:
         for column, row, what in found.faults(int(self.world_template.max(initial=-1)) + 1):
             raise InputError(what, f"{self.path}: {schema.PARTICLE_GROUP}/{column}, row {row}", "make it again")
         return found
-
-    def _material_rule(self) -> str:
-        rule = str(self._file["/model"].attrs.get("material_rule", ""))
-        if rule and rule not in MATERIAL_RULES:
-            known = ", ".join(MATERIAL_RULES)
-            raise InputError(f"material_rule is '{rule}'", f"{self.path}: /model", f"known rules: {known}")
-        return rule
 
     def _materials(self) -> tuple[Materials | None, PairMaterials]:
         tables = tables_of(self.material_rule, self._file.__contains__)

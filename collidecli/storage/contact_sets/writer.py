@@ -227,7 +227,7 @@ class ContactWriter:
             self._alone = threads == 1
             # Dozens of small datasets, written with the first block, while the engine computes the next ones.
             self._header: Callable[[], None] | None = partial(
-                self._write_header, model, time, step, attributes, environment or {}, episodes
+                self._write_header, model, time, step, episodes, attributes, tables, float_type, environment or {}
             )
         except BaseException:
             self._abandon()
@@ -244,40 +244,18 @@ class ContactWriter:
         model: Model,
         time: np.ndarray,
         step: np.ndarray,
-        attributes: Mapping[str, str],
-        environment: Mapping[str, object],
         episodes: Episodes | None,
+        attributes: Mapping[str, str],
+        contacts: Sequence[ContactGroup],
+        float_type: np.dtype,
+        environment: Mapping[str, object],
     ) -> None:
-        objects = self._objects
-        objects.attribute("/", "format", schema.FORMAT)
-        objects.attribute("/", "format_version", np.array(self._version, np.int32))
-        objects.attribute("/", "creator", schema.creator())
-        for name in schema.SOURCE_ATTRIBUTES:
-            objects.attribute("/", name, attributes[name])
-        values = {"/time/step": step, "/time/time": time, **_model_values(model)}
-        for table in (*schema.MODEL_TABLES, *schema.TIME_TABLES, *schema.FORCED_TABLES, *schema.PARTICLE_TABLES):
-            if table.path in values:
-                self._write_table(table, values[table.path])
-        for table in schema.EPISODE_TABLES if episodes is not None else ():
-            self._write_table(table, getattr(episodes, table.path.rpartition("/")[2]))
-        for table, held in material_values(model).values():
-            self._write_table(table, held)
-        for name in ("gap_rule", "up_axis", "material_rule"):
-            objects.attribute("/model", name, getattr(model, name))
+        tables = _header_tables(model, time, step, episodes)
+        rules = {name: getattr(model, name) for name in ("gap_rule", "up_axis", "material_rule")}
+        header = Header(self._version, attributes, tables, rules, contacts, float_type, environment)
+        self._digests += write_header(self._objects, header)
         for name, value in environment.items():
-            objects.attribute("/timing", name, value)
-
-    def _write_table(self, table: schema.Table, values: np.ndarray | Sequence[str]) -> None:
-        digest = self._digest(table.path, table.dtype, schema.row_shape(table))
-        if table.dtype is None:
-            strings = list(values)
-            digest.update_strings(strings)
-            self._objects.strings(table.path, strings, table.unit)
-        else:
-            array = np.asarray(values, table.dtype)
-            digest.update(array)
-            self._objects.numbers(table.path, array, table.unit)
-        self._digests.append(digest)
+            self._objects.attribute("/timing", name, value)
 
     def append(self, block: ContactBlock) -> None:
         """Adds the contacts of the next cells. Raises OutputError after a failed write."""
@@ -370,18 +348,13 @@ def write_content_hash(
         objects.numbers(schema.BLOCK_HASHES, block_hashes(digests))
 
 
-def _model_values(model: Model) -> dict[str, np.ndarray | Sequence[str]]:
+def _header_tables(model: Model, time: np.ndarray, step: np.ndarray, episodes: Episodes | None) -> list[StoredTable]:
+    """The tables of the model and the frames."""
     shapes, forced = model.shapes, model.pair_filter.forced
-    values: dict[str, np.ndarray | Sequence[str]] = {
-        "/model/shape/path": shapes.path,
-        "/model/shape/type": [_TYPE_LABELS[kind] for kind in shapes.type.tolist()],
-        "/model/shape/body": shapes.body,
-        "/model/shape/template": shapes.template,
-        "/model/shape/margin": shapes.margin,
-        "/model/shape/gap": shapes.gap,
-        "/model/body/path": model.bodies.path,
-        "/model/world/template": model.world_template,
-    }
+    values: dict[str, Any] = {"/time/step": step, "/time/time": time}
+    values |= {f"/model/shape/{name}": getattr(shapes, name) for name in ("path", "body", "template", "margin", "gap")}
+    values["/model/shape/type"] = [_TYPE_LABELS[kind] for kind in shapes.type.tolist()]
+    values |= {"/model/body/path": model.bodies.path, "/model/world/template": model.world_template}
     if len(forced):
         own = np.full(len(forced), np.nan)
         values |= {
@@ -393,7 +366,15 @@ def _model_values(model: Model) -> dict[str, np.ndarray | Sequence[str]]:
     if len(model.particles.path):
         objects = ParticleObjects.of_scene(model.particles)
         values |= {table.path: getattr(objects, table.path.rpartition("/")[2]) for table in schema.PARTICLE_TABLES}
-    return values
+    tables = (*schema.MODEL_TABLES, *schema.TIME_TABLES, *schema.FORCED_TABLES, *schema.PARTICLE_TABLES)
+    held = [_stored_values(table, values[table.path]) for table in tables if table.path in values]
+    return [*held, *episode_tables(episodes), *(_stored_values(*one) for one in material_values(model).values())]
+
+
+def _stored_values(table: schema.Table, values: Any) -> StoredTable:
+    if table.dtype is not None:
+        values = np.asarray(values, table.dtype).reshape(len(values), *schema.row_shape(table))
+    return StoredTable(table.path, table.dtype, values if table.dtype is not None else tuple(values), table.unit)
 
 
 # Writer of a contact set with the tables of another contact set, unchanged to the bit.
@@ -484,7 +465,7 @@ def _stored(file: str, path: str, dataset: h5py.Dataset) -> StoredTable:
 
 
 @dataclass(frozen=True)
-class MergedHeader:
+class Header:
     """Everything except contacts. version: of the format. attributes: of the root, by schema.SOURCE_ATTRIBUTES.
 
     tables: of /model and /time. rules: attributes of /model. contacts: the tables of contacts, with points of
@@ -502,7 +483,7 @@ class MergedHeader:
 
 
 def write_merged(
-    path: str | os.PathLike[str], header: MergedHeader, blocks: Iterable[ContactBlock], compression: str, force: bool
+    path: str | os.PathLike[str], header: Header, blocks: Iterable[ContactBlock], compression: str, force: bool
 ) -> str:
     """Writes the set to `path` and returns its content hash. One block of contacts at a time is in memory.
 
@@ -525,11 +506,11 @@ def write_merged(
 
 
 def _write(
-    objects: NewObjects, output: AtomicOutput, header: MergedHeader, blocks: Iterable[ContactBlock], compression: str
+    objects: NewObjects, output: AtomicOutput, header: Header, blocks: Iterable[ContactBlock], compression: str
 ) -> str:
     digest = digest_class(header.version)
     contacts = TableWriter(objects, header.contacts, header.float_type, compression, digest)
-    digests = _write_header(objects, header)
+    digests = write_header(objects, header)
     for block in blocks:
         contacts.append(block.tables)
         output.check()
@@ -540,7 +521,7 @@ def _write(
     return sha
 
 
-def _write_header(objects: NewObjects, header: MergedHeader) -> list[DatasetDigest]:
+def write_header(objects: NewObjects, header: Header) -> list[DatasetDigest]:
     """Writes the tables and attributes; returns the tables' digests."""
     objects.attribute("/", "format", schema.FORMAT)
     objects.attribute("/", "format_version", np.array(header.version, np.int32))
