@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 import numpy as np
 
-from collidecli.analysis.touches import NO_END
+from collidecli.analysis.touches import NO_END, Rows
 from collidecli.errors import InputError
 
 
@@ -24,7 +24,7 @@ class LabelRule:
 
 
 @dataclass(frozen=True)
-class Runs:
+class Runs(Rows):
     """Runs of labelled frames, ordered by key, then first frame; int64[n] each.
 
     key: of the pair. first, last: frames. end: the frame after the last of the episode.
@@ -34,12 +34,6 @@ class Runs:
     first: np.ndarray
     last: np.ndarray
     end: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.key)
-
-    def take(self, rows: np.ndarray) -> Runs:
-        return Runs(*(getattr(self, one.name)[rows] for one in fields(self)))
 
     @property
     def frame_count(self) -> np.ndarray:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from collidecli.analysis.touches import touches
+from collidecli.analysis.touches import Rows, touches
 from collidecli.scene.tables import ContactBlock, pair_begins
 
 
 @dataclass(frozen=True)
-class Touches:
+class Touches(Rows):
     """A row for each touching pair of each cell of a block, in the order of the contacts.
 
     start: int64[m], first contact in the block. contact_count: int64[m]. cell: int64[m], counted over the file.
@@ -26,13 +26,6 @@ class Touches:
     shape0: np.ndarray
     shape1: np.ndarray
     distance: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.start)
-
-    def selected(self, rows: np.ndarray) -> Touches:
-        """The touches of some rows. rows: bool[m] or row numbers."""
-        return Touches(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
 
     def mean(self, values: np.ndarray) -> np.ndarray:
         """float64[m, ...]: the mean of a column over each touch. Mean vectors are not normalized."""
@@ -107,7 +100,7 @@ class DepthHistogram:
 
 
 @dataclass(frozen=True)
-class PairTotals:
+class PairTotals(Rows):
     """A row for each pair of shapes with contacts, in ascending order of its key, shape0 * shapes + shape1.
 
     contacts, touches: int64[n], numbers of contacts and cells. first, last: int64[n], cells. least: float64[n], the
@@ -139,12 +132,11 @@ class PairTotals:
 
     def joined(self, later: PairTotals) -> PairTotals:
         """The totals including those of later cells."""
-        both = (np.concatenate([getattr(self, name), getattr(later, name)]) for name in self.__dataclass_fields__)
-        return PairTotals(*both)._summed()
+        return PairTotals.chained(self, later)._summed()
 
     def _summed(self) -> PairTotals:
         """The totals with one row for each key."""
-        if not len(self.key):
+        if not len(self):
             return self
         # Stable: the rows of a pair remain in the order of their cells.
         order = np.argsort(self.key, kind="stable")
@@ -288,7 +280,7 @@ NONE = -1
 
 
 @dataclass(frozen=True)
-class PairDepths:
+class PairDepths(Rows):
     """Penetrating pairs, ordered by key; arrays of one length.
 
     key: int64, of the pair. depth: float32, the greatest [m]. cell: int64, the first with it. cells: int64, number
@@ -303,21 +295,14 @@ class PairDepths:
     over: np.ndarray
     start: np.ndarray
 
-    def __len__(self) -> int:
-        return len(self.key)
-
     @classmethod
     def none(cls) -> PairDepths:
         whole, real = np.zeros(0, np.int64), np.zeros(0, np.float32)
         return cls(whole, real, whole, whole, whole, real)
 
-    def take(self, rows: np.ndarray) -> PairDepths:
-        return PairDepths(*(getattr(self, one.name)[rows] for one in fields(self)))
-
     def joined(self, other: PairDepths) -> PairDepths:
         """Both, each pair once."""
-        parts = (np.concatenate([getattr(self, one.name), getattr(other, one.name)]) for one in fields(self))
-        return PairDepths(*parts)._summed()
+        return PairDepths.chained(self, other)._summed()
 
     def _summed(self) -> PairDepths:
         if not len(self):

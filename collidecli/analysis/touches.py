@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Self
 
 import numpy as np
 
@@ -12,7 +13,24 @@ from collidecli.scene.motion import Episodes
 
 
 @dataclass(frozen=True)
-class Edges:
+class Rows:
+    """Arrays of one length: a subclass has them as its fields."""
+
+    def __len__(self) -> int:
+        return len(getattr(self, fields(self)[0].name))
+
+    def take(self, rows: np.ndarray) -> Self:
+        """Some rows. rows: bool[n] or numbers of rows."""
+        return type(self)(*(getattr(self, one.name)[rows] for one in fields(self)))
+
+    @classmethod
+    def chained(cls, *parts: Self) -> Self:
+        """The rows of all parts, one part after the other."""
+        return cls(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(cls)))
+
+
+@dataclass(frozen=True)
+class Edges(Rows):
     """Edges of the graph, arrays of one length.
 
     pair: int64, smaller * number of names + larger. intervals, touching (frames), contacts: int64, counts.
@@ -28,12 +46,6 @@ class Edges:
     distance: np.ndarray
     worlds: np.ndarray
     unknown: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.pair)
-
-    def take(self, rows: np.ndarray) -> Edges:
-        return Edges(*(getattr(self, one.name)[rows] for one in fields(self)))
 
 
 class TouchGraph:
@@ -163,7 +175,7 @@ class MergeGap:
 
 
 @dataclass(frozen=True)
-class Intervals:
+class Intervals(Rows):
     """Intervals of touching pairs; arrays of one length. Frames are indices into `Frames`.
 
     key: int64, world and pair, see `PairKeys`. first, last: int64, frames with touch. touching: int64, number of frames
@@ -184,20 +196,10 @@ class Intervals:
     begin: np.ndarray
     end: np.ndarray
 
-    def __len__(self) -> int:
-        return len(self.key)
-
-    def take(self, rows: np.ndarray) -> Intervals:
-        return Intervals(*(getattr(self, one.name)[rows] for one in fields(self)))
-
     @classmethod
     def none(cls) -> Intervals:
         whole = np.zeros(0, np.int64)
         return cls(whole, whole, whole, whole, whole, whole, whole, np.zeros(0, np.float32), whole, whole, whole)
-
-    @classmethod
-    def chained(cls, *parts: Intervals) -> Intervals:
-        return cls(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(cls)))
 
 
 NO_END = np.iinfo(np.int64).max

@@ -104,8 +104,8 @@ class _Subset:
     def rows(self, touches: Touches, world_count: int) -> Touches:
         """The touches of this subset."""
         if self.shapes is None:
-            return touches.selected(touches.cell % world_count == self.world)
-        return touches.selected(self.shapes[touches.shape0] | self.shapes[touches.shape1])
+            return touches.take(touches.cell % world_count == self.world)
+        return touches.take(self.shapes[touches.shape0] | self.shapes[touches.shape1])
 
 
 def subsets(
