@@ -102,9 +102,20 @@ class GroupRows:
         return sum(array.nbytes for array in arrays)
 
 
-RIGID_COLUMNS = (
+_PAIR = (
     new_column("shape0", "int32", 1, "", "row of /model/shape; less than shape1"),
     new_column("shape1", "int32", 1, "", "row of /model/shape"),
+)
+_SOFT_ELEMENT = (
+    new_column("kind", "uint8", 1, "", "0 vertex, 1 edge, 2 face"),
+    new_column("indices", "int32", 3, "", "particles; -1 none"),
+)
+_SELF_ELEMENT = (
+    new_column("kind", "uint8", 1, "", "0 vertex and face, 1 edge and edge"),
+    new_column("indices", "int32", 4, "", "particles: a vertex and a triangle, or two edges"),
+)
+RIGID_COLUMNS = (
+    *_PAIR,
     new_column("distance", "float32", 1, "m", "signed; negative is penetration"),
     new_column("normal", "float32", 3, "", "unit, world, from shape0 to shape1"),
     new_column("point0", "float64", 3, "m", "witness on shape0, world", follows_motion=True),
@@ -170,8 +181,7 @@ RIGID_CONTACTS = ContactGroup(
 HYDRO_PATCHES = ContactGroup(
     "hydro_patches",
     (
-        new_column("shape0", "int32", 1, "", "row of /model/shape; less than shape1"),
-        new_column("shape1", "int32", 1, "", "row of /model/shape"),
+        *_PAIR,
         new_column("area", "float64", 1, "m^2", "of the contact surface"),
         new_column("force", "float64", 3, "N", "nominal force on shape1, world"),
         new_column("center", "float64", 3, "m", "centre of pressure, world", follows_motion=True),
@@ -211,8 +221,7 @@ HYDRO_FACES = ContactGroup(
 SOFT_CONTACTS = ContactGroup(
     "soft_contacts",
     (
-        new_column("kind", "uint8", 1, "", "0 vertex, 1 edge, 2 face"),
-        new_column("indices", "int32", 3, "", "particles; -1 none"),
+        *_SOFT_ELEMENT,
         new_column("barycentric", "float32", 3, "", "weights of the particles"),
         new_column("shape", "int32", 1, "", "row of /model/shape"),
         new_column("feature", "int32", 1, "", "feature of the shape; -1 none"),
@@ -233,8 +242,7 @@ SOFT_CONTACTS = ContactGroup(
 SELF_CONTACTS = ContactGroup(
     "self_contacts",
     (
-        new_column("kind", "uint8", 1, "", "0 vertex and face, 1 edge and edge"),
-        new_column("indices", "int32", 4, "", "particles: a vertex and a triangle, or two edges"),
+        *_SELF_ELEMENT,
         new_column(
             "barycentric", "float32", 4, "", "weights of the particles, of each of both features their sum is 1"
         ),
@@ -270,8 +278,7 @@ def _step_columns(tunnel: str, least: str) -> tuple[Column, ...]:
 SWEEP = ContactGroup(
     "sweep",
     (
-        new_column("shape0", "int32", 1, "", "row of /model/shape; less than shape1"),
-        new_column("shape1", "int32", 1, "", "row of /model/shape"),
+        *_PAIR,
         *_step_columns("the pair is apart in both frames and touches between them", _NEGATIVE),
         new_column("point0", "float64", 3, "m", "witness on shape0 at enter, world", follows_motion=True),
         new_column("point1", "float64", 3, "m", "witness on shape1 at enter, world", follows_motion=True),
@@ -287,8 +294,7 @@ SWEEP = ContactGroup(
 SOFT_SWEEP = ContactGroup(
     "soft_sweep",
     (
-        new_column("kind", "uint8", 1, "", "0 vertex, 1 edge, 2 face"),
-        new_column("indices", "int32", 3, "", "particles; -1 none"),
+        *_SOFT_ELEMENT,
         new_column("barycentric", "float32", 3, "", "weights of the particles at enter"),
         new_column("shape", "int32", 1, "", "row of /model/shape"),
         *_step_columns("particle and shape are apart in both frames and touch between them", _NEGATIVE),
@@ -309,8 +315,7 @@ that do where none of their particles does."""
 SELF_SWEEP = ContactGroup(
     "self_sweep",
     (
-        new_column("kind", "uint8", 1, "", "0 vertex and face, 1 edge and edge"),
-        new_column("indices", "int32", 4, "", "particles: a vertex and a triangle, or two edges"),
+        *_SELF_ELEMENT,
         new_column("barycentric", "float32", 4, "", "weights of the particles at enter"),
         *_step_columns("both are apart in both frames and touch between them", ", without radii"),
         new_column("point0", "float64", 3, "m", "on the first feature at enter, world", follows_motion=True),
@@ -326,10 +331,7 @@ SELF_SWEEP = ContactGroup(
 
 TOUCHES = ContactGroup(
     "touches",
-    (
-        new_column("shape0", "int32", 1, "", "row of /model/shape; less than shape1"),
-        new_column("shape1", "int32", 1, "", "row of /model/shape"),
-    ),
+    _PAIR,
     keys=("shape0", "shape1"),
     shapes=("shape0", "shape1"),
 )

@@ -293,18 +293,8 @@ def included_files(path: str) -> list[str]:
     contain files that are not read (an include in a comment), and contains all that are read.
     """
     found: dict[str, None] = {}
-    _collect(os.path.abspath(path), (), found)
-    return list(found)
-
-
-def names_other_files(text: bytes) -> bool:
-    """Whether a scene's text includes or attaches another file."""
-    return next(_mentions(text), None) is not None
-
-
-def _collect(path: str, folders: tuple[str, ...], found: dict[str, None]) -> None:
-    """Adds a file and, depth first, the files that it names. folders: of the including files, the main one's first."""
-    pending = [(path, folders)]
+    # Depth first; with each file the folders of the files that include it, the main one's first.
+    pending: list[tuple[str, tuple[str, ...]]] = [(os.path.abspath(path), ())]
     while pending:
         path, folders = pending.pop()
         if path in found:
@@ -319,6 +309,12 @@ def _collect(path: str, folders: tuple[str, ...], found: dict[str, None]) -> Non
                 # MuJoCo would block on a pipe or a device.
                 raise InputError(f"includes {other}, which is not a regular file", path, "include a file")
         pending += [(other, folders) for other in reversed(named) if os.path.isfile(other)]
+    return list(found)
+
+
+def names_other_files(text: bytes) -> bool:
+    """Whether a scene's text includes or attaches another file."""
+    return next(_mentions(text), None) is not None
 
 
 def _mentions(text: bytes) -> Iterator[str]:

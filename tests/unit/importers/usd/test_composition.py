@@ -126,6 +126,9 @@ def Xform "robot" {{
 """
 
 
+UNFILTERED = ROBOT.replace("rel physics:filteredPairs = </robot/b/t>", "")
+
+
 def instances(more=""):
     robots = "".join(f'def "r{k}" (instanceable = true\n references = @robot.usda@</robot>) {{\n}}\n' for k in (0, 1))
     return robots + sphere("w", apis=BOTH) + more
@@ -148,7 +151,7 @@ def test_filtered_pairs_of_instance_proxies(tmp_path):
     scene, model = load(tmp_path, instances())
     assert between(model) == EVERY - pairs("r0/a/s r0/b/t, r1/a/s r1/b/t")
     assert scene.stage.GetPrimAtPath("/r0/a/s").IsInstanceProxy()
-    part(tmp_path, "robot.usda", ROBOT.replace("rel physics:filteredPairs = </robot/b/t>", ""))
+    part(tmp_path, "robot.usda", UNFILTERED)
     text = instances().replace('def Sphere "w"', 'def Sphere "v"').rstrip()[:-1] + "rel physics:filteredPairs = %s\n}\n"
     _, model = load(tmp_path, text % "[</r1/b/t>, </r0/a>]")
     assert {p for p in between(model) if "v" in p.split()} == pairs("r0/b/t v, r1/a/s v")
@@ -156,7 +159,7 @@ def test_filtered_pairs_of_instance_proxies(tmp_path):
 
 def test_groups_of_instance_proxies(tmp_path):
     """A group of the scene that names proxies or whole instances, and a group in the referenced layer."""
-    part(tmp_path, "robot.usda", ROBOT.replace("rel physics:filteredPairs = </robot/b/t>", ""))
+    part(tmp_path, "robot.usda", UNFILTERED)
     group = 'def PhysicsCollisionGroup "{}" {{\nrel collection:colliders:includes = {}\n'
     group += "rel physics:filteredGroups = {}\n}}\n"
     two = group.format("G", "[</r0>, </r1/a/s>]", "</H>") + group.format("H", "</w>", "[]")
@@ -166,7 +169,7 @@ def test_groups_of_instance_proxies(tmp_path):
     part(
         tmp_path,
         "robot.usda",
-        ROBOT.replace("rel physics:filteredPairs = </robot/b/t>", "").rstrip()[:-1] + own + "}\n",
+        UNFILTERED.rstrip()[:-1] + own + "}\n",
     )
     _, model = load(tmp_path, instances())
     assert between(model) == EVERY - pairs("r0/a/s r0/b/t, r1/a/s r1/b/t")
@@ -317,7 +320,7 @@ def test_layers_in_other_units_are_named(tmp_path, header, said, arc):
 
 
 def test_two_instances_touch(tmp_path):
-    part(tmp_path, "robot.usda", ROBOT.replace("rel physics:filteredPairs = </robot/b/t>", ""))
+    part(tmp_path, "robot.usda", UNFILTERED)
     assert touching(load(tmp_path, instances())[1]) == pairs("s s, s t, t t, s w, t w")
 
 

@@ -161,12 +161,42 @@ def test_an_odd_one_has_a_template_of_its_own(stage_of, tmp_path, odd, how):
     assert model.world_template.tolist() == [0, 0, 0, 1, 0]
 
 
-def test_the_same_change_in_two_is_one_template(tmp_path, stage_of):
-    def both(layer):
-        for k in (1, 3):
-            attribute(env(k, "/shelf"), "size", 0.7)(layer)
+def same_in_two(layer):
+    for k in (1, 3):
+        attribute(env(k, "/shelf"), "size", 0.7)(layer)
 
-    assert load(tmp_path, stage_of(both))[1].world_template.tolist() == [0, 1, 0, 1, 0]
+
+def another_group(layer):
+    add_isaac_groups(layer, COUNT)
+    layer.GetPrimAtPath("/World/collisions/group3").attributes["physics:invertFilteredGroups"].default = False
+
+
+def collection_by_expression(layer):
+    """Which may mean any environment."""
+    group_of_one(layer)
+    group = layer.GetPrimAtPath("/World/group")
+    group.relationships["collection:colliders:includes"].targetPathList.ClearEdits()
+    name, kind = "collection:colliders:membershipExpression", Sdf.ValueTypeNames.PathExpression
+    Sdf.AttributeSpec(group, name, kind).default = Sdf.PathExpression(env(2, "//"))
+
+
+def physics_scene_in_each(layer):
+    for k in range(COUNT):
+        scene = Sdf.CreatePrimInLayer(layer, env(k, "/scene"))
+        scene.specifier, scene.typeName = Sdf.SpecifierDef, "PhysicsScene"
+
+
+@pytest.mark.parametrize(
+    ("change", "templates"),
+    [
+        (same_in_two, [0, 1, 0, 1, 0]),
+        (another_group, [0, 0, 0, 1, 0]),
+        (collection_by_expression, list(range(COUNT))),
+        (physics_scene_in_each, list(range(COUNT))),
+    ],
+)
+def test_templates(tmp_path, stage_of, change, templates):
+    assert load(tmp_path, stage_of(change))[1].world_template.tolist() == templates
 
 
 @pytest.mark.parametrize("how", HOW)
@@ -194,14 +224,6 @@ def test_groups_of_a_cloner(stage_of, tmp_path, how, inverted):
         assert collidecli.collide(model, device="cpu").rigid_contact_count == 0
     assert model.world_template.tolist() == [0] * COUNT
     assert load(tmp_path, path)[0].warnings == ()
-
-
-def test_a_group_that_differs_in_one(tmp_path, stage_of):
-    def change(layer):
-        add_isaac_groups(layer, COUNT)
-        layer.GetPrimAtPath("/World/collisions/group3").attributes["physics:invertFilteredGroups"].default = False
-
-    assert load(tmp_path, stage_of(change))[1].world_template.tolist() == [0, 0, 0, 1, 0]
 
 
 def test_a_filter_across_environments_is_fine(stage_of, tmp_path):
@@ -253,27 +275,6 @@ def test_a_body_that_carries_the_environments(stage_of, tmp_path):
     model, _ = check_against_alone(stage_of(carried), tmp_path)
     assert model.world_template.tolist() == list(range(COUNT))
     assert model.bodies.path == (ENVIRONMENTS,)
-
-
-def test_a_collection_by_expression_may_mean_any(tmp_path, stage_of):
-    def change(layer):
-        group_of_one(layer)
-        group = layer.GetPrimAtPath("/World/group")
-        group.relationships["collection:colliders:includes"].targetPathList.ClearEdits()
-        name = "collection:colliders:membershipExpression"
-        kind = Sdf.ValueTypeNames.PathExpression
-        Sdf.AttributeSpec(group, name, kind).default = Sdf.PathExpression(env(2, "//"))
-
-    assert load(tmp_path, stage_of(change))[1].world_template.tolist() == list(range(COUNT))
-
-
-def test_a_physics_scene_in_each(tmp_path, stage_of):
-    def change(layer):
-        for k in range(COUNT):
-            scene = Sdf.CreatePrimInLayer(layer, env(k, "/scene"))
-            scene.specifier, scene.typeName = Sdf.SpecifierDef, "PhysicsScene"
-
-    assert load(tmp_path, stage_of(change))[1].world_template.tolist() == list(range(COUNT))
 
 
 def test_static_pairs_within_an_environment(stage_of):
