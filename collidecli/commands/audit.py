@@ -27,7 +27,7 @@ from collidecli.errors import InputError
 from collidecli.exporters.arrays import held, texts, write_npz
 from collidecli.scene.text_format import plural
 from collidecli.storage.atomic_output import AtomicOutput
-from collidecli.storage.flat_tables import TableColumn, csv_table
+from collidecli.storage.flat_tables import TableColumn, cell_columns, csv_table
 from collidecli.storage.input_limits import AUDIT, write_arrays_h5
 from collidecli.storage.process_activity import reading
 from collidecli.storage.result_files import read_result
@@ -501,12 +501,9 @@ def _arrays(audit: Audit) -> dict[str, np.ndarray]:
 
 def _write_csv(output: AtomicOutput, audit: Audit) -> None:
     """A row for each recorded frame of each world."""
-    whole, real, words = np.dtype(np.int64), np.dtype(np.float32), ("", *audit.shape_path)
+    real, words = np.dtype(np.float32), ("", *audit.shape_path)
     columns = (
-        TableColumn("frame", whole),
-        TableColumn("step", whole),
-        TableColumn("time", np.dtype(np.float64), "s"),
-        TableColumn("world", whole),
+        *cell_columns(None),
         TableColumn("usable", np.dtype(bool)),
         *(TableColumn(name, real, "m") for name in ("depth", "self_depth", "ground_depth")),
         *(TableColumn(name, np.dtype(np.int32), words=words) for name in ("shape0", "shape1")),

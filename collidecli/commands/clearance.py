@@ -33,7 +33,7 @@ from collidecli.scene.options import CLEARANCE_THINGS
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.field_cache import FieldCache
-from collidecli.storage.flat_tables import TableColumn, csv_table, parquet_table, require_pyarrow
+from collidecli.storage.flat_tables import TableColumn, cell_columns, csv_table, parquet_table, require_pyarrow
 from collidecli.storage.process_activity import reading
 from collidecli.storage.result_files import ARRAYS, ClearanceWriter
 
@@ -647,16 +647,11 @@ def _config(request: ClearanceRequest) -> dict[str, object]:
 
 def table_columns(measured: MeasuredMotion, kind: str) -> tuple[TableColumn, ...]:
     """Columns of the tables."""
-    whole, real, paths = np.dtype(np.int64), np.dtype(np.float64), measured.model.shapes.path
-    episodes = measured.episodes
+    real, paths = np.dtype(np.float64), measured.model.shapes.path
     vectors = [(f"{name}_{axis}", unit) for name, unit in _VECTORS.items() for axis in "xyz"]
     return (
-        TableColumn("frame", whole),
-        TableColumn("step", whole),
-        TableColumn("time", real, "s"),
-        TableColumn("world", whole),
-        *([] if episodes is None else [TableColumn("episode", whole, words=("", *episodes.name))]),
-        *([TableColumn("body", whole, words=measured.items.first)] if kind == "body" else []),
+        *cell_columns(measured.episodes),
+        *([TableColumn("body", np.dtype(np.int64), words=measured.items.first)] if kind == "body" else []),
         TableColumn("shape0", np.dtype(np.int32), words=paths),
         TableColumn("shape1", np.dtype(np.int32), words=paths),
         TableColumn("distance", real, "m"),

@@ -25,7 +25,7 @@ from collidecli.scene.tables import SOFT_CONTACTS, ContactBlock
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.rules import check_shape_rows, gap_range, pair_values
-from collidecli.storage.flat_tables import TableColumn, parquet_table, require_pyarrow
+from collidecli.storage.flat_tables import TableColumn, cell_columns, parquet_table, require_pyarrow
 from collidecli.storage.input_limits import LABELS, write_arrays_h5
 from collidecli.storage.process_activity import reading
 
@@ -464,13 +464,9 @@ def _write_h5(
 def _write_parquet(
     output: AtomicOutput, contacts: ContactSet, labels: ContactLabels, tally: _Tally, _: LabelOptions
 ) -> None:
-    dense, episodes, whole = _dense(labels), labels.frames.episodes, np.dtype(np.int64)
+    dense, episodes = _dense(labels), labels.frames.episodes
     columns = (
-        TableColumn("frame", whole),
-        TableColumn("step", whole),
-        TableColumn("time", np.dtype(np.float64), "s"),
-        TableColumn("world", whole),
-        *([] if episodes is None else [TableColumn("episode", whole, words=("", *episodes.name))]),
+        *cell_columns(episodes),
         TableColumn("sensor", np.dtype(np.int32), words=tuple(labels.sensors)),
         TableColumn("partner", np.dtype(np.int32), words=tuple(labels.partners)),
         *(TableColumn(name, dtype, unit, nan_is_none=name == "slip") for name, (dtype, unit) in dense.items()),

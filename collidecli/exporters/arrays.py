@@ -16,7 +16,7 @@ from collidecli.scene.motion import Episodes
 from collidecli.scene.tables import Column, ContactBlock
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.rules import check_body_rows
-from collidecli.storage.flat_tables import TableColumn
+from collidecli.storage.flat_tables import TableColumn, cell_columns
 
 POINTS = ("point0", "point1")
 
@@ -188,18 +188,16 @@ class ContactRows:
         self._stored = selected.columns
         shapes, contacts = selected.contacts.shapes, selected.contacts
         self._episodes = contacts.episodes
-        whole = np.dtype(np.int64)
         bodies = ("", *contacts.body_path)
         check_body_rows(contacts)
         columns = [
-            TableColumn("frame", whole),
-            TableColumn("step", whole),
-            TableColumn("time", np.dtype(np.float64), "s"),
-            TableColumn("world", whole),
-            *([] if self._episodes is None else [TableColumn("episode", whole, words=("", *self._episodes.name))]),
+            *cell_columns(self._episodes),
             *(TableColumn(name, np.dtype(np.int32), words=shapes.path) for name in selected.shape_columns),
             *(TableColumn(_body(name), np.dtype(np.int32), words=bodies) for name in selected.shape_columns),
-            *(TableColumn(name, whole, words=contacts.particle_objects.path) for name in selected.group.objects),
+            *(
+                TableColumn(name, np.dtype(np.int64), words=contacts.particle_objects.path)
+                for name in selected.group.objects
+            ),
         ]
         for column in self._stored:
             if column.name not in selected.shape_columns:

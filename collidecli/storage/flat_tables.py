@@ -13,6 +13,7 @@ import numpy as np
 
 from collidecli.errors import extra_module
 from collidecli.escaping import csv_text
+from collidecli.scene.motion import Episodes
 from collidecli.storage.atomic_output import AtomicOutput
 
 CSV_LINES = 32768
@@ -36,6 +37,16 @@ class TableColumn:
     unit: str = ""
     words: tuple[str, ...] | None = None
     nan_is_none: bool = False
+
+
+def cell_columns(episodes: Episodes | None) -> tuple[TableColumn, ...]:
+    """The columns of a row's place: frame, step, time [s] and world, and the episode of a motion that has episodes."""
+    whole = np.dtype(np.int64)
+    return (
+        TableColumn("frame", whole), TableColumn("step", whole), TableColumn("time", np.dtype(np.float64), "s"),
+        TableColumn("world", whole),
+        *([] if episodes is None else [TableColumn("episode", whole, words=("", *episodes.name))]),
+    )  # fmt: skip
 
 
 @contextmanager
