@@ -166,32 +166,26 @@ def test_refusals(tmp_path, demos, options, words):
     check_refused(lambda: opened(path, **options)[1].read(range(FRAMES)), words)
 
 
-def test_a_scene_that_does_not_compile_is_named(tmp_path):
-    path = write(tmp_path / "a", {"demo_0": states_of()[0]}, scenes="<mujoco><wrong/></mujoco>")
-    check_refused(lambda: opened(path), ("MuJoCo cannot compile", "/data/demo_0, model_file"))
+def scene_text(text):
+    """Sets the scene of a demonstration, which may be in another encoding than UTF-8."""
+    return lambda demo: demo.attrs.create("model_file", text, dtype=h5py.string_dtype())
 
 
-def test_a_scene_that_is_not_utf8(tmp_path):
-    text = SCENE.replace("table", "t\xe4ble").encode("latin-1")
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (scene_text("<mujoco><wrong/></mujoco>"), ("MuJoCo cannot compile", "/data/demo_0, model_file")),
+        (scene_text(SCENE.replace("table", "t\xe4ble").encode("latin-1")), ("not UTF-8", "/data/demo_0, model_file")),
+        (scene_text(f'<mujoco><include file="{__file__}"/></mujoco>'), ("includes",)),
+        (lambda demo: demo.parent.__setitem__("demo_1", h5py.ExternalLink("other.h5", "/x")), ("another file",)),
+    ],
+    ids=["no scene", "encoding", "another file's scene", "data outside"],
+)
+def test_scenes_and_data_that_are_not_usable(tmp_path, change, words):
     path = write(tmp_path / "a", {"demo_0": states_of()[0]})
     with h5py.File(path, "r+") as file:
-        file["data/demo_0"].attrs.create("model_file", text, dtype=h5py.string_dtype())
-    check_refused(lambda: opened(path), ("not UTF-8", "/data/demo_0, model_file"))
-
-
-def test_a_scene_that_reads_other_files_is_refused(tmp_path):
-    (tmp_path / "secret.xml").write_text("<mujoco/>")
-    text = f'<mujoco><include file="{tmp_path}/secret.xml"/></mujoco>'
-    with pytest.raises(InputError, match="includes"):
-        opened(write(tmp_path / "a", {"demo_0": states_of()[0]}, scenes=text))
-
-
-def test_data_outside_the_file_is_refused(tmp_path):
-    path = write(tmp_path / "a", {"demo_0": states_of()[0]})
-    with h5py.File(path, "r+") as file:
-        file["data/demo_1"] = h5py.ExternalLink("other.h5", "/x")
-    with pytest.raises(InputError, match="another file"):
-        opened(path)
+        change(file["data/demo_0"])
+    check_refused(lambda: opened(path), words)
 
 
 def test_names_in_numeric_order():
