@@ -34,19 +34,24 @@ from collidecli.numerics.matrices import compose_poses
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType, first_worlds
 
+PAIRS_OF_THREAD, MOST_PARTS = 16, 1024
+"""On a device: least pairs of slots of a part, and parts of a block."""
+
 
 @wp.struct
 class Buckets:
     """Bucket of each ordered pair of kinds, and the scanned counts of candidates.
 
-    of_kinds: kind_count x kind_count. end: of candidates, bucket_count x block_count, then of pairs of slots as many;
-    then the inclusive scan of both. cell_end: candidates of each cell, then inclusive scan.
+    The pairs of a block are counted in `parts` consecutive parts. of_kinds: kind_count x kind_count. end: of
+    candidates, bucket_count x part_count, then of pairs of slots as many; then the inclusive scan of both. part_count:
+    parts of all blocks. cell_end: candidates of each part of each cell, then inclusive scan.
     """
 
     of_kinds: wp.array[wp.int32]
     kind_count: int
     bucket_count: int
-    block_count: int
+    parts: int
+    part_count: int
     end: wp.array[wp.int32]
     cell_end: wp.array[wp.int32]
 
@@ -66,12 +71,21 @@ def end_blocks(width: int, block_count: int, pair_count: int, pairs: PairLanes):
             pairs.end[b] = 0
 
 
+PAIRS_OF_PART = """
+    const int from = block == 0 ? 0 : pairs.end.data[block - 1];
+    const wp::int64 of_block = pairs.end.data[block] - from, number = part - block * parts;
+    const int begin = from + (int)(of_block * number / parts);
+    const int end_of_part = from + (int)(of_block * (number + 1) / parts);
+"""
+"""C++: the pairs `begin` to `end_of_part` - 1 of a part of a block."""
+
+
 @wp.func_native(
-    f"""{BIT_FUNCTIONS}
+    f"""{BIT_FUNCTIONS}{PAIRS_OF_PART}
     int of_lane[32] = {{}};
     for (int b = 0; b < 2 * bucket_count; ++b)
-        bucket_end.data[b * block_count + block] = 0;
-    for (int p = block == 0 ? 0 : pairs.end.data[block - 1]; p < pairs.end.data[block]; ++p) {{
+        bucket_end.data[b * part_count + part] = 0;
+    for (int p = begin; p < end_of_part; ++p) {{
         wp::uint32 mask = pairs.mask.data[p];
         if (mask == 0)
             continue;
@@ -80,8 +94,8 @@ def end_blocks(width: int, block_count: int, pair_count: int, pairs: PairLanes):
         const int bucket = of_kinds.data[kind.data[row0] * kind_count + kind.data[row1]];
         pairs.row.data[p] = wp::vec_t<2, int>(row0, row1);
         pairs.bucket.data[p] = (wp::uint8)bucket;
-        int* end = bucket_end.data + bucket * block_count + block;
-        int* pair_end = end + bucket_count * block_count;
+        int* end = bucket_end.data + bucket * part_count + part;
+        int* pair_end = end + bucket_count * part_count;
         pairs.before.data[p] = wp::vec_t<2, int>(*end, *pair_end);
         *end += COUNT_OF(mask);
         ++*pair_end;
@@ -89,10 +103,10 @@ def end_blocks(width: int, block_count: int, pair_count: int, pairs: PairLanes):
             ++of_lane[FIRST_OF(mask)];
     }}
     for (int lane = 0; lane < size; ++lane)
-        cell_end.data[lane_cell.data[first_lane + lane]] = of_lane[lane];
+        cell_end.data[lane_cell.data[first_lane + lane] * parts + (int)number] = of_lane[lane];
 """
 )
-def count_of_block(
+def count_of_part(
     pairs: PairLanes,
     kind: wp.array[wp.int32],
     slot_row: wp.array[wp.int32],
@@ -102,14 +116,16 @@ def count_of_block(
     cell_end: wp.array[wp.int32],
     kind_count: int,
     bucket_count: int,
-    block_count: int,
+    parts: int,
+    part_count: int,
+    part: int,
     block: int,
     width: int,
     first_row_slot: int,
     first_lane: int,
     size: int,
 ):
-    """Counts the candidates of a block by bucket and by cell, and completes its pairs.
+    """Counts the candidates of a part of a block by bucket and by cell, and completes its pairs.
 
     first_row_slot: first of the template's in slot_row. first_lane, size: of the block.
     """
@@ -118,9 +134,10 @@ def count_of_block(
 
 @kernel
 def count_lanes(kind: wp.array[wp.int32], layout: Layout, chunk: ChunkCells, pairs: PairLanes, buckets: Buckets):
-    """One thread per block: its candidates, counted by bucket and by cell."""
-    block = wp.tid()
-    count_of_block(
+    """One thread per part of a block: its candidates, counted by bucket and by cell."""
+    part = wp.tid()
+    block = part // buckets.parts
+    count_of_part(
         pairs,
         kind,
         layout.slot_row,
@@ -130,7 +147,9 @@ def count_lanes(kind: wp.array[wp.int32], layout: Layout, chunk: ChunkCells, pai
         buckets.cell_end,
         buckets.kind_count,
         buckets.bucket_count,
-        buckets.block_count,
+        buckets.parts,
+        buckets.part_count,
+        part,
         block,
         layout.width,
         chunk.block_template[block] * layout.width,
@@ -140,23 +159,23 @@ def count_lanes(kind: wp.array[wp.int32], layout: Layout, chunk: ChunkCells, pai
 
 
 @wp.func_native(
-    f"""{BIT_FUNCTIONS}
+    f"""{BIT_FUNCTIONS}{PAIRS_OF_PART}
     int next[32];
     for (int lane = first; lane < last; ++lane) {{
-        const int cell = lane_cell.data[(block << shift) + lane];
-        next[lane] = cell == 0 ? 0 : cell_end.data[cell - 1];
+        const int cell_part = lane_cell.data[(block << shift) + lane] * parts + (int)number;
+        next[lane] = cell_part == 0 ? 0 : cell_end.data[cell_part - 1];
     }}
     const wp::uint32 own = (0xFFFFFFFFu >> (32 - (last - first))) << first;
-    for (int p = block == 0 ? 0 : pairs.end.data[block - 1]; p < pairs.end.data[block]; ++p) {{
+    for (int p = begin; p < end_of_part; ++p) {{
         const wp::uint32 mask = pairs.mask.data[p];
         if (mask == 0)
             continue;
-        const int at = pairs.bucket.data[p] * block_count + block;
+        const int at = pairs.bucket.data[p] * part_count + part;
         const int start = (at == 0 ? 0 : bucket_end.data[at - 1]) + pairs.before.data[p][0];
         if (first == 0) {{
             pairs.first.data[p] = start;
-            const int pairs_at = bucket_count * block_count + at;
-            const int total = bucket_end.data[bucket_count * block_count - 1];
+            const int pairs_at = bucket_count * part_count + at;
+            const int total = bucket_end.data[bucket_count * part_count - 1];
             pairs.order.data[bucket_end.data[pairs_at - 1] - total + pairs.before.data[p][1]] = p;
         }}
         int* slot = order.data + start;
@@ -172,13 +191,15 @@ def count_lanes(kind: wp.array[wp.int32], layout: Layout, chunk: ChunkCells, pai
     }}
 """
 )
-def write_block(
+def write_part(
     pairs: PairLanes,
     lane_cell: wp.array[wp.int32],
     bucket_end: wp.array[wp.int32],
     cell_end: wp.array[wp.int32],
     bucket_count: int,
-    block_count: int,
+    parts: int,
+    part_count: int,
+    part: int,
     block: int,
     shift: int,
     first: int,
@@ -187,7 +208,7 @@ def write_block(
     row: wp.array[wp.vec2i],
     order: wp.array[wp.int32],
 ):
-    """Writes the candidates of lanes `first` to `last - 1` of a block."""
+    """Writes the candidates of lanes `first` to `last - 1` of a part of a block."""
     ...
 
 
@@ -196,25 +217,28 @@ def write_lanes(
     chunk: ChunkCells,
     pairs: PairLanes,
     buckets: Buckets,
-    parts: int,
+    lane_parts: int,
     pair: wp.array[wp.vec2i],
     row: wp.array[wp.vec2i],
     order: wp.array[wp.int32],
 ):
-    """One thread per part of the lanes of a block: its candidates, and their indices by bucket."""
+    """One thread per `lane_parts`-th of the lanes of a part: its candidates, and their indices by bucket."""
     thread = wp.tid()
-    block = thread // parts
-    count = (1 << chunk.shift) // parts
-    first = (thread - block * parts) * count
+    part = thread // lane_parts
+    block = part // buckets.parts
+    count = (1 << chunk.shift) // lane_parts
+    first = (thread - part * lane_parts) * count
     last = wp.min(first + count, chunk.block_size[block])
     if first < last:
-        write_block(
+        write_part(
             pairs,
             chunk.lane_cell,
             buckets.end,
             buckets.cell_end,
             buckets.bucket_count,
-            buckets.block_count,
+            buckets.parts,
+            buckets.part_count,
+            part,
             block,
             chunk.shift,
             first,
@@ -268,35 +292,44 @@ def expand(
     elements |= dict.fromkeys(("row", "before"), (count, wp.vec2i))
     arrays = {name: workspace.array(f"pair_{name}", *each) for name, each in elements.items()}
     pairs = workspace.struct(PairLanes, slots=found.slots, mask=found.mask, **arrays)
-    end_count = 2 * bucket_count * block_count
+    # On a device a thread has one lane of some of a block's pairs: there are few blocks, of many pairs.
+    parts, lane_parts = 1, 1
+    if workspace.has_own_memory:
+        parts, lane_parts = min(max(count // (PAIRS_OF_THREAD * block_count), 1), MOST_PARTS), chunk.lanes
+    part_count = parts * block_count
+    end_count = 2 * bucket_count * part_count
     end = workspace.array("bucket_end", end_count, wp.int32)
-    cell_end = workspace.array(f"{prefix}_cell_end", chunk.cell_count, wp.int32)
+    part_end = workspace.array(f"{prefix}_cell_end", parts * chunk.cell_count, wp.int32)
     filled = workspace.struct(
         Buckets,
         of_kinds=of_kinds,
         kind_count=kind_count,
         bucket_count=bucket_count,
-        block_count=block_count,
+        parts=parts,
+        part_count=part_count,
         end=end,
-        cell_end=cell_end,
+        cell_end=part_end,
     )
     if count:
         workspace.launch(end_blocks, count, [layout.width, block_count, count, pairs])
     else:
         workspace.fill(arrays["end"], 0)
     arguments = [device_model.rows.kind, layout, chunk.cells, pairs, filled]
-    workspace.launch(count_lanes, block_count, arguments)
-    workspace.launch_scan(cell_end, chunk.cell_count)
+    workspace.launch(count_lanes, part_count, arguments)
+    workspace.launch_scan(part_end, parts * chunk.cell_count)
     workspace.launch_scan(end, end_count)
-    # The scan's last block of each bucket is the bucket's end.
-    ends = [0, *workspace.every(end, end_count, block_count)]
+    # The scan's last part of each bucket is the bucket's end, and of each cell the cell's.
+    ends = [0, *workspace.every(end, end_count, part_count)]
+    cell_end = part_end
+    if parts > 1:
+        cell_end = workspace.array(f"{prefix}_whole_cell_end", chunk.cell_count, wp.int32)
+        wp.copy(cell_end[: chunk.cell_count], part_end[parts - 1 : parts * chunk.cell_count : parts])
     starts = ends[: bucket_count + 1]
     pair_starts = [number - starts[-1] for number in ends[bucket_count:]]
     pair, row = (workspace.array(f"{prefix}_{name}", starts[-1], wp.vec2i) for name in ("pair", "row"))
     order = workspace.array(f"{prefix}_order", starts[-1], wp.int32)
-    # On a device a thread has one lane: a block's candidates are many.
-    parts = chunk.lanes if workspace.has_own_memory else 1
-    workspace.launch(write_lanes, block_count * parts, [chunk.cells, pairs, filled, parts, pair, row, order])
+    shared = [chunk.cells, pairs, filled, lane_parts, pair, row, order]
+    workspace.launch(write_lanes, part_count * lane_parts, shared)
     return CandidateList(pair, row, order, starts, cell_end, pairs, pair_starts)
 
 

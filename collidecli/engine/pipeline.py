@@ -420,7 +420,8 @@ class CollisionPipeline:
             self.device_model, chunk, candidates, count, listed.cell_end, total, emitted, self.float_type, workspace,
             scale, is_limited,
         )  # fmt: skip
-        report.touching_count = int(np.count_nonzero(pair_begins(block)))
+        with workspace.aside():
+            report.touching_count = int(np.count_nonzero(pair_begins(block)))
         report.contact_count = block.contact_count
         clock.end("order")
         if self.hydro is not None and split is not None:

@@ -54,8 +54,9 @@ ON_CPU = ChunkSizes(instances=98304, probe_instances=18432, block_bytes=4 << 20,
 """Enough instances to hide the cost of launches, few enough to stay near a core's cache."""
 ON_DEVICE = ChunkSizes(instances=1 << 20, probe_instances=1 << 17, block_bytes=256 << 20, chunks_per_worker=1)
 """Enough instances to occupy all of a device's processors, and few read-backs of sizes per second."""
-IN_FLIGHT = 3
-"""Chunks of a device at a time: one is uploaded, one computed, one downloaded."""
+IN_FLIGHT = 1
+"""Chunks of a device at a time. With three, which are smaller, workers wait for Python's lock at each launch: on an
+H200 a robot in 1024 worlds took 63 ms in place of 22 ms."""
 WAITING_BLOCKS = 6
 """Blocks that may be complete but not written, besides one per worker: in transfer, in the queue, being written."""
 UNLIMITED = sys.maxsize

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -50,11 +49,8 @@ def part_beyond(kinds: tuple[str, str]) -> float:
     return 0.0 if set(kinds) <= {"plane", *CONVEX} else MOST_BEYOND
 
 
-def differences(
-    device: str, frames: int, pairs: Sequence[tuple[str, str]] = PAIRS
-) -> Iterator[tuple[tuple[str, str], Difference]]:
-    """The difference of the contacts on a device and on the CPU, of each pair of kinds."""
-    for kinds in pairs:
-        scene = pair_scene(kinds, frames)
-        here, there = (scene_blocks(scene_pipeline(scene, "explicit", name), scene) for name in ("cpu", device))
-        yield kinds, difference(here, there)
+def pair_difference(device: str, frames: int, kinds: tuple[str, str]) -> Difference:
+    """The difference of the contacts of a pair of kinds on a device and on the CPU."""
+    scene = pair_scene(kinds, frames)
+    here, there = (scene_blocks(scene_pipeline(scene, "explicit", name), scene) for name in ("cpu", device))
+    return difference(here, there)

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
-import json
-import subprocess
-import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import warp as wp
 
 from collidecli.engine.pipeline import find_device
-from tests.gpu.first import NotRun, Run, StepFailed
+from tests.gpu.first import NotRun, Run
 from tests.gpu.timing_scenes import newton_robot, robot_mjcf, robot_poses
 
 WORLDS = (1, 1024, 8192)
 FRAMES, PASSES = 64, 5
-STEPS = 1000
 BROAD_PHASES = ("explicit", "sap", "nxn")
-MOST_SECONDS = 600
-MJWARP = "from mujoco_warp.testspeed import main; main()"
+MOST_CONTACTS = 128
+"""Contacts of a world of the robot for which MuJoCo Warp has memory."""
 
 
 def newton(run: Run) -> dict[str, Any]:
@@ -58,52 +56,64 @@ def _newton_seconds(
     """Median time of a frame, with the copy of its poses; contacts of the last frame. On the CPU without a graph."""
     pipeline = package.CollisionPipeline(model, broad_phase=broad_phase)
     contacts, state = pipeline.contacts(), model.state()
-    pipeline.collide(state, contacts)  # compiles
+    result = _frame_seconds(lambda: pipeline.collide(state, contacts), state.body_q, turns, device)
+    found = int(contacts.rigid_contact_count.numpy()[0])
+    if found > contacts.rigid_contact_max:
+        raise RuntimeError(f"{found} contacts, more than the buffer of {contacts.rigid_contact_max}")
+    return {**result, "contacts": found}
+
+
+def _frame_seconds(
+    collide: Callable[[], None], target: wp.array, turns: list[wp.array], device: wp.Device
+) -> dict[str, Any]:
+    """Median time of a frame: the copy of its poses to `target`, and `collide`, on a GPU replayed as a graph."""
+    collide()  # compiles
     graph = None
     if device.is_cuda:
         with wp.ScopedCapture(device) as capture:
-            pipeline.collide(state, contacts)
+            collide()
         graph = capture.graph
     seconds = []
     for _ in range(PASSES):
         wp.synchronize_device(device)
         start = time.perf_counter()
         for turn in turns:
-            wp.copy(state.body_q, turn)
+            wp.copy(target, turn)
             if graph is None:
-                pipeline.collide(state, contacts)
+                collide()
             else:
                 wp.capture_launch(graph)
         wp.synchronize_device(device)
         seconds.append((time.perf_counter() - start) / len(turns))
-    found = int(contacts.rigid_contact_count.numpy()[0])
-    if found > contacts.rigid_contact_max:
-        raise RuntimeError(f"{found} contacts, more than the buffer of {contacts.rigid_contact_max}")
-    return {"seconds": float(np.median(seconds)), "contacts": found, "graph": graph is not None}
+    return {"seconds": float(np.median(seconds)), "graph": graph is not None}
 
 
 def mujoco_warp(run: Run) -> dict[str, Any]:
-    """What MuJoCo Warp's testspeed reports of collision detection of the robot."""
+    """Time of a frame of MuJoCo Warp's kinematics and collision detection of the robot, replayed as a graph."""
     if importlib.util.find_spec("mujoco_warp") is None:
         raise NotRun("mujoco_warp is not installed")
-    if run.is_rehearsal:
-        raise NotRun("testspeed runs on a GPU alone")
-    scene = run.output.with_name("robot.xml")
-    scene.write_text(robot_mjcf())
-    rows = {}
-    for worlds in WORLDS:
-        command = [sys.executable, "-c", MJWARP, str(scene), "--function=collision", f"--nworld={worlds}"]
-        command += [f"--nstep={STEPS}", "--format=json", f"--device={find_device(run.device).alias}"]
-        made = subprocess.run(command, capture_output=True, text=True, timeout=MOST_SECONDS, check=False)
-        if made.returncode:
-            raise StepFailed(f"testspeed ended with exit code {made.returncode}", {"errors": made.stderr[-4000:]})
-        rows[str(worlds)] = _last_json(made.stdout)
-    return {"summary": f"testspeed of {', '.join(rows)} worlds", "steps": STEPS, "worlds": rows}
+    import mujoco
+    import mujoco_warp as package
 
+    device = find_device(run.device)
+    model = mujoco.MjModel.from_xml_string(robot_mjcf())
+    rows = []
+    with wp.ScopedDevice(device):
+        for worlds in (1, 16) if run.small else WORLDS:
+            poses = robot_poses(4 if run.small else FRAMES, worlds).astype(np.float32)
+            positions = poses[..., [0, 1, 2, 6, 3, 4, 5]].reshape(len(poses), worlds, -1)  # quaternions begin with w
+            turns = [wp.array(turn, dtype=wp.float32, device=device) for turn in positions]
+            there = package.put_model(model)
+            data = package.make_data(model, nworld=worlds, nconmax=MOST_CONTACTS, njmax=8 * MOST_CONTACTS)
 
-def _last_json(text: str) -> Any:
-    """The JSON object that the text ends with; the text where it does not."""
-    try:
-        return json.loads(text[text.index("{") :])
-    except ValueError:
-        return text[-4000:]
+            def collide(there: Any = there, data: Any = data) -> None:
+                package.kinematics(there, data)
+                package.collision(there, data)
+
+            row = {"worlds": worlds, **_frame_seconds(collide, data.qpos, turns, device)}
+            found = int(data.nacon.numpy()[0])
+            if found > data.naconmax:
+                raise RuntimeError(f"{found} contacts, more than the buffer of {data.naconmax}")
+            rows.append({**row, "contacts": found})
+    words = ", ".join(f"{row['worlds']} worlds {row['seconds'] * 1e6:.1f} us a frame" for row in rows)
+    return {"summary": words, "version": importlib.metadata.version("mujoco-warp"), "rows": rows}

@@ -16,11 +16,10 @@ from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime import device_stream
 from collidecli.scene.options import ContactOptions
 from tests.support.device_comparison import MOST_BEYOND, ROUNDING, difference
-from tests.support.device_scenes import PHASES, REDUCED, SCENES, answer, scene_blocks, scene_pipeline
+from tests.support.device_scenes import CONVEX, PHASES, REDUCED, SCENES, answer, scene_blocks, scene_pipeline
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)]
 OPTIONS = {"all": ContactOptions(), "reduced": REDUCED}
-CONVEX = ("primitives", "templates")
 MOVED = 1e-12
 """A change of positions as large as rounding [m]: what another device's last bits do to contacts."""
 

@@ -176,6 +176,8 @@ SCENES: dict[str, Callable[[ContactOptions], Scene]] = {
     "particles": particles,
     "elements": elements,
 }
+CONVEX = ("primitives", "templates")
+"""Scenes whose depths are one minimum each."""
 RECORDED = {"closed_forms": closed_forms, **SCENES}
 """Scenes of which every access is recorded: before all a small one, whose kernels are compiled soon."""
 

@@ -101,6 +101,10 @@ class Workspace:
         """Context in which a worker uses the device; other workers use it while this one waits for a result."""
         return nullcontext() if self._stream is None else self._stream.turn()
 
+    def aside(self) -> AbstractContextManager[None]:
+        """Context for work of the host alone, in which other workers use the device."""
+        return nullcontext() if self._stream is None else self._stream.aside()
+
     def check(self, needed: int) -> None:
         """Raises ChunkTooLarge when `needed` bytes outside the scratch, such as a chunk's result, exceed the limit."""
         if needed > self.memory_limit:
@@ -331,11 +335,10 @@ class Workspace:
         (whole,) = whole
         sizes = {name: count * wp.types.type_size_in_bytes(array.dtype) for name, (array, count) in arrays.items()}
         starts = {name: array.ptr - whole.ptr for name, (array, _) in arrays.items()}
-        everything = self._stream.download(whole, max(starts[name] + size for name, size in sizes.items()))
-        return {
-            name: _typed(everything[starts[name] : starts[name] + sizes[name]], array.dtype, count).copy()
-            for name, (array, count) in arrays.items()
-        }
+        everything = self._stream.download_kept(whole, max(starts[name] + size for name, size in sizes.items()))
+        parts = {name: everything[starts[name] : starts[name] + size] for name, size in sizes.items()}
+        like = {name: _typed(part, arrays[name][0].dtype, arrays[name][1]) for name, part in parts.items()}
+        return {name: part.view(like[name].dtype).reshape(like[name].shape) for name, part in parts.items()}
 
     def last(self, array: wp.array, count: int) -> int:
         """Element `count - 1` of a scratch array, on the host."""

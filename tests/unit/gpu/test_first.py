@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.gpu import answers, first, peers, sanitizer
+from tests.gpu import answers, first, sanitizer
 from tests.gpu.first import NotRun, Run, StepFailed
 from tests.gpu.kernels import scene_names
 from tests.gpu.pairs import PAIRS, pair_scene, part_beyond
@@ -126,18 +126,16 @@ def test_record_remains_when_a_step_ends_the_process(tmp_path, monkeypatch):
 
 
 def test_pairs_that_differ_fail(tmp_path, monkeypatch):
-    def found(device, frames, pairs):
-        yield pairs[0], Difference(pairs=100, largest=1e-3, beyond=1)
-        yield pairs[1], Difference(pairs=100)
-
-    monkeypatch.setattr(answers, "differences", found)
+    differing = {PAIRS[0]: Difference(pairs=100, largest=1e-3, beyond=1)}
+    found = lambda device, frames, kinds: differing.get(kinds, Difference(pairs=100))  # noqa: E731
+    monkeypatch.setattr(answers, "pair_difference", found)
     with pytest.raises(StepFailed, match="plane-sphere differ beyond rounding") as raised:
         answers.compare_pairs(Run("cpu", tmp_path / "first.json", True))
     assert raised.value.result["pairs"][0]["largest"] == 1e-3
 
 
 def test_pairs_without_contacts_fail(tmp_path, monkeypatch):
-    monkeypatch.setattr(answers, "differences", lambda device, frames, pairs: [(pairs[0], Difference())])
+    monkeypatch.setattr(answers, "pair_difference", lambda device, frames, kinds: Difference())
     with pytest.raises(StepFailed, match="plane-sphere"):
         answers.compare_pairs(Run("cpu", tmp_path / "first.json", True))
 
@@ -185,11 +183,6 @@ def test_robot_in_mjcf_has_the_poses_of_ours():
     placed = model.key_qpos[0].reshape(LINKS, 7)
     np.testing.assert_allclose(placed[:, :3], pose[:, :3], atol=1e-5)
     np.testing.assert_allclose(placed[:, [4, 5, 6, 3]], pose[:, 3:], atol=1e-5)
-
-
-def test_json_of_testspeed_is_read_behind_other_lines():
-    assert peers._last_json('Warp 1.19\n{"fps": 3}\n') == {"fps": 3}
-    assert peers._last_json("no object") == "no object"
 
 
 def test_page_names_every_step_and_wheel():

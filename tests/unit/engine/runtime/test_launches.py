@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import warp as wp
 
+from collidecli.engine import candidates
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.contacts.compaction import CONTACT_ROWS
 from collidecli.engine.pipeline import find_device
@@ -203,7 +204,7 @@ def test_workers_issue_by_turns_and_wait_side_by_side(as_device, model, poses):
         patch.setattr(device_stream.DeviceStream, "_take", taken)
         patch.setattr(device_stream.DeviceStream, "_give", given)
         batches = [PoseBatch(first, 1, 0, poses) for first in range(FRAMES)]
-        with Workers(pipeline, IN_FLIGHT, 1 << 40) as pool:
+        with Workers(pipeline, 3, 1 << 40) as pool:
             blocks = [block for block, _ in pool.collide(batches)]
     assert len(blocks) == FRAMES
     assert (busy[0], most[0]) == (0, 1)
@@ -225,6 +226,48 @@ def test_an_upload_does_not_overwrite_what_the_device_has_not_read(as_device, mo
         stream.upload(target, np.full(4, number, np.int32))
     complete()
     assert [target.numpy().tolist() for target in targets] == [[0] * 4, [1] * 4, [2] * 4]
+
+
+def test_memory_of_a_result_is_used_again_when_nothing_refers_to_it(as_device):
+    stream = device_stream.DeviceStream(find_device("cpu"))
+
+    def kept(number: int) -> np.ndarray:
+        source = wp.full(100, number, dtype=wp.int32, device="cpu")
+        return stream.download_kept(source, 400).view(np.int32)
+
+    address = lambda values: values.__array_interface__["data"][0]  # noqa: E731
+    first, second = kept(1)[:50], kept(2)
+    assert address(first) != address(second)
+    before = address(second)
+    del second
+    third = kept(3)
+    assert address(third) == before
+    assert (first == 1).all()
+    assert (third == 3).all()
+    del first
+    assert stream.download_kept(wp.zeros(1000, dtype=wp.int32, device="cpu"), 4000).size == 4000
+    assert len(stream._free) == 1  # in place of the one that was too small
+
+
+def test_other_workers_have_the_turn_during_work_of_the_host(as_device):
+    one, other = (device_stream.DeviceStream(find_device("cpu")) for _ in range(2))
+    with one.turn():
+        with one.aside(), other.turn():
+            assert not one._has_turn
+        assert one._has_turn
+    with one.aside():
+        assert not one._has_turn
+
+
+@pytest.mark.parametrize("pairs_of_thread", [1, 7, 10**9])
+def test_parts_of_blocks_have_the_candidates_of_whole_blocks(as_device, model, poses, monkeypatch, pairs_of_thread):
+    """Of a device: up to 1024 parts of a block, one after the other in canonical order."""
+    monkeypatch.setattr(device_stream, "TREATED_AS_DEVICES", set())
+    reference = contacts_of(pipeline_of(model, poses, broad_phase="sap"), poses)
+    monkeypatch.setattr(device_stream, "TREATED_AS_DEVICES", {"cpu"})
+    monkeypatch.setattr(candidates, "PAIRS_OF_THREAD", pairs_of_thread)
+    for phase in PHASES.values():
+        assert_identical(contacts_of(pipeline_of(model, poses, **phase), poses), reference)
 
 
 def test_stages_are_timed_without_waiting(as_device, model, poses):
