@@ -6,11 +6,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BUDGETS = {
-    "package, lines": (90_500, 82_000),
+    "package, lines": (89_900, 82_000),
     "package, files": (274, 220),
-    "tests, lines": (67_000, 50_000),
-    "tests, files": (244, 244),
-    "decision records": (34, 35),
+    "tests, lines": (65_300, 50_000),
+    "tests, files": (241, 244),
+    "decision records": (33, 35),
 }
 """Largest number that a change may leave, and the aim. Who goes below the former lowers it."""
 
