@@ -46,22 +46,26 @@ humanoids: 770 MB/s and a ratio of 1.51; with 0.9, 590 MB/s and 1.56; with every
 class Packer(Protocol):
     """Filters the chunks of one column."""
 
-    def probe(self, rows: np.ndarray) -> None:
-        """Prepares for the next chunk, whose rows these are; called in the order of chunks."""
+    def probe(self, rows: np.ndarray) -> Sequence[bool]:
+        """Which byte planes of the next chunk, whose rows these are, are worth compressing; called in the order of
+        chunks, while earlier ones are packed by other threads."""
         ...
 
-    def pack(self, rows: np.ndarray, row_count: int) -> Encoded:
-        """A chunk of `row_count` rows from contiguous ones; those that are missing are zeros beyond the extent."""
+    def pack(self, rows: np.ndarray, row_count: int, worthwhile: Sequence[bool]) -> Encoded:
+        """A chunk of `row_count` rows from contiguous ones; those that are missing are zeros beyond the extent.
+
+        worthwhile: from `probe`.
+        """
         ...
 
 
 class PlainPacker:
     """Packs with fletcher32 alone."""
 
-    def probe(self, rows: np.ndarray) -> None:
-        pass
+    def probe(self, rows: np.ndarray) -> Sequence[bool]:
+        return ()
 
-    def pack(self, rows: np.ndarray, row_count: int) -> bytearray:
+    def pack(self, rows: np.ndarray, row_count: int, worthwhile: Sequence[bool]) -> bytearray:
         missing = bytes((row_count - len(rows)) * rows[:1].nbytes)
         return _sealed([rows.reshape(-1).view(np.uint8).data, missing])
 
@@ -69,10 +73,10 @@ class PlainPacker:
 class Hdf5Packer:
     """Leaves the filters and the missing rows to HDF5."""
 
-    def probe(self, rows: np.ndarray) -> None:
-        pass
+    def probe(self, rows: np.ndarray) -> Sequence[bool]:
+        return ()
 
-    def pack(self, rows: np.ndarray, row_count: int) -> np.ndarray:
+    def pack(self, rows: np.ndarray, row_count: int, worthwhile: Sequence[bool]) -> np.ndarray:
         return rows
 
 
@@ -87,16 +91,17 @@ class GzipPacker:
         self._worthwhile: list[bool] = []
         self._chunk_count = 0
 
-    def probe(self, rows: np.ndarray) -> None:
+    def probe(self, rows: np.ndarray) -> Sequence[bool]:
         if self._chunk_count % _PROBE_INTERVAL == 0:
             numbers = rows.reshape(-1)
             first = max(0, (len(numbers) - _PROBE_NUMBERS) // 2)
             sample = numbers[first : first + _PROBE_NUMBERS].view(np.uint8).reshape(-1, rows.itemsize)
             self._worthwhile = [_shrinks(plane) for plane in np.ascontiguousarray(sample.T)]
         self._chunk_count += 1
+        return self._worthwhile
 
-    def pack(self, rows: np.ndarray, row_count: int) -> bytearray:
-        width, worthwhile = rows[:1].size, self._worthwhile
+    def pack(self, rows: np.ndarray, row_count: int, worthwhile: Sequence[bool]) -> bytearray:
+        width = rows[:1].size
         planes = np.empty((rows.itemsize, row_count * width), np.uint8)
         loops.shuffle([(rows, planes, 0)])
         planes[:, len(rows) * width :] = 0
@@ -262,8 +267,8 @@ class _Chunk:
         sequence: list[Task] = []
         for index in sorted(range(len(rows)), key=lambda index: -rows[index].nbytes):  # the longest first
             anywhere, following = columns[index].digest.tasks(rows[index])
-            columns[index].packer.probe(rows[index])
-            tasks += [partial(self._pack, index, columns[index].packer, rows[index], chunk_rows)]
+            packer = columns[index].packer
+            tasks += [partial(self._pack, index, packer, rows[index], chunk_rows, packer.probe(rows[index]))]
             tasks += [] if anywhere is None else [anywhere]
             sequence += [] if following is None else [following]
         if threads is None:
@@ -271,8 +276,8 @@ class _Chunk:
                 task()
         self._wait = None if threads is None else threads.start(tasks, sequence, is_last)
 
-    def _pack(self, index: int, packer: Packer, rows: np.ndarray, count: int) -> None:
-        self._packed[index] = packer.pack(rows, count)
+    def _pack(self, index: int, packer: Packer, rows: np.ndarray, count: int, worthwhile: Sequence[bool]) -> None:
+        self._packed[index] = packer.pack(rows, count, worthwhile)
 
     def packed(self) -> list[Encoded]:
         """The filtered chunk of each column; waits for it."""

@@ -504,8 +504,7 @@ def test_hostile_starts_and_references_are_refused_on_reading(path, tmp_path, na
 
 def packed(packer: GzipPacker, chunk: np.ndarray) -> bytes:
     """The zlib stream of a chunk, without the checksum behind it."""
-    packer.probe(chunk)
-    return bytes(packer.pack(chunk, len(chunk)))[:-4]
+    return bytes(packer.pack(chunk, len(chunk), packer.probe(chunk)))[:-4]
 
 
 def test_noisy_bytes_are_stored_and_smooth_ones_deflated_in_one_zlib_stream():
@@ -580,8 +579,29 @@ def test_threads_write_the_same_bytes_and_digests(tmp_path, compression, digest)
     assert digests[0] == digests[1] == digests[2]
 
 
+def test_a_chunk_that_is_packed_late_has_the_planes_of_its_own_probe(tmp_path):
+    """Chunks change from noise to zeros where planes are probed again, while the chunk before is not packed yet."""
+
+    class Late(ChunkThreads):
+        def start(self, tasks, sequence, is_last):
+            return lambda: [task() for task in (*tasks, *sequence)]
+
+    rows = np.random.default_rng(4).normal(size=(64, 100))
+    rows[8:16] = rows[24:32] = 0.0
+    files = []
+    for threads in (None, Late(1)):
+        path = tmp_path / f"{len(files)}.h5"
+        with h5py.File(path, "w") as file:
+            column = ChunkedColumn(NewObjects(file), "/x", rows.dtype, (), "", "gzip", StreamDigest)
+            columns = ChunkedColumns([column], 100)
+            columns.append([rows.reshape(-1)], threads)
+            columns.finish(threads)
+        files.append(path.read_bytes())
+    assert files[0] == files[1]
+
+
 def test_an_error_of_a_thread_is_raised(tmp_path, monkeypatch):
-    def fails(self, rows, row_count):
+    def fails(self, rows, row_count, worthwhile):
         raise MemoryError("no memory to pack")
 
     monkeypatch.setattr(GzipPacker, "pack", fails)
