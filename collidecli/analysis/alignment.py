@@ -11,10 +11,8 @@ import numpy as np
 from collidecli.analysis.labels import chosen_rows
 from collidecli.errors import InputError
 from collidecli.scene.particles import EVERY_TEMPLATE, ParticleObjects
-from collidecli.scene.tables import entries_of
+from collidecli.scene.tables import RIGID_CONTACTS, columns_of_sides, entries_of
 
-EXCHANGED = (("point0", "point1"), ("offset0", "offset1"), ("feature0", "feature1"), ("margin0", "margin1"))
-"""Pairs of columns of the first and the second shape."""
 SMALL = 4
 """Pairs with at most so many contacts are matched in vectorized groups, by enumeration of all 24 permutations."""
 MOST_COSTS = 4_000_000
@@ -87,7 +85,9 @@ def contacts_of(
     """
     cell = np.repeat(np.arange(len(cell_counts)), cell_counts)
     held = {name: values for name, values in columns.items() if name not in ("shape0", "shape1")}
-    shapes, held = in_order_of_shapes([numbers[columns["shape0"]], numbers[columns["shape1"]]], held, ("normal",))
+    shapes, held = in_order_of_shapes(
+        [numbers[columns["shape0"]], numbers[columns["shape1"]]], held, RIGID_CONTACTS.flipped
+    )
     contacts = Contacts(cell, shapes[0], shapes[1], held)
     return contacts if kept is None else kept_rows(contacts, kept, shapes)
 
@@ -105,9 +105,8 @@ def in_order_of_shapes(
     def chosen(name: str, other: np.ndarray) -> np.ndarray:
         return np.where(swapped.reshape(-1, *(1 for _ in other.shape[1:])), other, held[name])
 
-    for one, other in EXCHANGED:
-        if one in held and other in held:
-            held[one], held[other] = chosen(one, held[other]), chosen(other, held[one])
+    for one, other in columns_of_sides(held):
+        held[one], held[other] = chosen(one, held[other]), chosen(other, held[one])
     held |= {name: chosen(name, -held[name]) for name in flipped if name in held}
     return [np.minimum(*shapes), np.maximum(*shapes)], held
 

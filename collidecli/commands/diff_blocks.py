@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from collidecli.analysis.alignment import (
-    EXCHANGED,
     Contacts,
     FrameAlignment,
     ParticleAlignment,
@@ -29,7 +28,15 @@ from collidecli.analysis.labels import kept_pairs
 from collidecli.errors import InputError
 from collidecli.scene.material import PENALTY_PARAMETERS, RULE_FIELDS
 from collidecli.scene.options import recorded_number, recorded_option
-from collidecli.scene.tables import GROUPS, ContactBlock, ContactGroup, GroupRows, shapes_of
+from collidecli.scene.tables import (
+    GROUPS,
+    RIGID_CONTACTS,
+    ContactBlock,
+    ContactGroup,
+    GroupRows,
+    columns_of_sides,
+    shapes_of,
+)
 from collidecli.storage.contact_sets.reader import (
     BLOCK_ROWS,
     ContactSet,
@@ -379,7 +386,7 @@ def _idle(same: set[str]) -> set[str]:
     if not same.issuperset(MATCHED_BY):
         return set()
     idle = same - {*MATCHED_BY, "distance"}
-    for one, other in EXCHANGED:
+    for one, other in columns_of_sides(column.name for column in (*RIGID_CONTACTS.columns, *RIGID_CONTACTS.optional)):
         if not {one, other} <= idle:
             idle -= {one, other}
     return idle

@@ -649,6 +649,7 @@ def _broad_phase(
             return explicit(device_model, template_pairs)
         blocks = blocks_of_motion(model, *sample_bounds(device_model, sample_poses()), of_one_world=False)
         return explicit(device_model, template_pairs, blocks)
+    assert name == "sap", name
     from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune, plan_sweep
 
     samples = sample_poses()

@@ -28,6 +28,12 @@ def new_column(name: str, dtype: str, width: int, unit: str, meaning: str, follo
     return Column(name, np.dtype(dtype), width, unit, meaning, follows_motion)
 
 
+def columns_of_sides(names: Iterable[str]) -> list[tuple[str, str]]:
+    """The pairs of columns of the first and the second shape among `names`: equal names that end in 0 and in 1."""
+    given = set(names)
+    return [(name, f"{name[:-1]}1") for name in sorted(given) if name.endswith("0") and f"{name[:-1]}1" in given]
+
+
 @dataclass(frozen=True)
 class ListColumn:
     """One list of values a row, such as the corners of a polygon.

@@ -485,7 +485,7 @@ def test_runs_of_scenes_whose_shapes_are_in_another_order(here, collide):
     static = '<body name="stand"><geom name="base" type="sphere" size="0.5" margin="0.04"/></body>'
     for name, bodies in (("first", static + BALL), ("second", BALL + static)):
         (here / f"{name}.xml").write_text(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
-        collide.ok(f"run {name}.xml -t motion.h5 -o {name}.h5 --columns margin0,margin1")
+        collide.ok(f"run {name}.xml -t motion.h5 -o {name}.h5 --columns margin0,margin1,distance_grad0,distance_grad1")
     with h5py.File(here / "first.h5") as one, h5py.File(here / "second.h5") as other:
         contacts, exchanged = one["/rigid_contacts"], other["/rigid_contacts"]
         assert set(contacts["margin0"][:].tolist()) == set(exchanged["margin1"][:].tolist()) == {np.float32(0.04)}
@@ -493,7 +493,7 @@ def test_runs_of_scenes_whose_shapes_are_in_another_order(here, collide):
     result = collide.result("diff first.h5 second.h5")
     assert counts(result) == (0, 0, 0)
     assert result["contacts"]["matched"] > 5
-    assert {"margin0", "margin1"} <= {field["name"] for field in result["fields"]}
+    assert {"margin0", "margin1", "distance_grad0", "distance_grad1"} <= {field["name"] for field in result["fields"]}
     with h5py.File(here / "second.h5", "a") as other:
         other["/rigid_contacts/margin0"][3] += 0.5
     result = collide.result("diff first.h5 second.h5 --full", code=1)
