@@ -2,50 +2,79 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import secrets
 import shutil
+import stat
+import sys
 import tempfile
 import threading
 import weakref
+from contextlib import suppress
+from functools import cache
 from types import TracebackType
 
-# Advisory locks that show whether the process that made a file or folder is still running.
-#
-# The system releases the lock of a killed process. Unlike a process id in a file name, the lock cannot be mistaken for
-# that of a later process with the same id, and another container on the same disk sees it.
+# The process that made a file or folder is part of its name, so that its end is known without locks: a file system that
+# several machines mount may keep locks to one of them (`flock` of a folder on NFS, any lock on FUSE).
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
+ABANDONED_SECONDS = 7 * 86400.0
+"""Age of the last change after which a file of a process on another machine counts as abandoned."""
+_OWNER = "[0-9a-f]{12}-[0-9]+-[0-9]+"
+"""Machine, process id, and start of the process."""
 
 
-def lock(fd: int, waits: bool = True) -> bool:
-    """Whether this open file or folder is now locked by this process; the lock ends when `fd` is closed.
+@cache
+def _machine() -> str:
+    """Hash of host, start of the system, and space of process ids; containers of one machine differ in the last."""
+    known = [os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")]
+    with suppress(OSError), open("/proc/sys/kernel/random/boot_id") as boot:
+        known += [boot.read(), os.readlink("/proc/self/ns/pid")]
+    return hashlib.sha256("\n".join(known).encode()).hexdigest()[:12]
 
-    waits: for another process that holds the lock, which gives False otherwise. False too on systems or file systems
-    without such locks.
+
+def _process_start(process: int) -> str:
+    """Start of a running process [clock ticks since the start of the system]; "0" where it is unknown, "" for none."""
+    if sys.platform != "linux":
+        import psutil
+
+        return "0" if psutil.pid_exists(process) else ""
+    try:
+        with open(f"/proc/{process}/stat", "rb") as file:
+            found = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return ""
+    return "" if found[0] in (b"Z", b"X") else found[19].decode()
+
+
+def owned_name(before: str, after: str = "") -> str:
+    """A new name of a file or folder with this beginning and end, which `is_abandoned` knows as this process's."""
+    process = os.getpid()
+    return f"{before}{_machine()}-{process}-{_process_start(process) or 0}-{secrets.token_hex(4)}{after}"
+
+
+def owned_names(before: str, after: str = "") -> re.Pattern[str]:
+    """Pattern of the names that `owned_name` makes. before, after: patterns."""
+    return re.compile(f"{before}({_OWNER})-[0-9a-f]{{8}}{after}")
+
+
+def is_abandoned(owner: str, modified: float, now: float) -> bool:
+    """Whether the process of a name of `owned_name` has ended: on this machine, which knows its processes.
+
+    On another machine, whether it has changed nothing for ABANDONED_SECONDS.
+
+    Args:
+        owner: the first group of `owned_names`. modified: time of its last change. now: of a change now, by the clock
+            of the same file system.
     """
-    if fcntl is None or fd < 0:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
-    except OSError:
-        return False
-    return True
+    machine, process, start = owner.split("-")
+    if machine == _machine():
+        return _process_start(int(process)) != start
+    return now - modified > ABANDONED_SECONDS
 
 
-def is_at(fd: int, path: str | os.PathLike[str]) -> bool:
-    """Whether `path` still is the open file or folder `fd`: nobody removed or replaced it in the meantime."""
-    try:
-        return os.path.samestat(os.fstat(fd), os.stat(path, follow_symlinks=False))
-    except OSError:
-        return False
-
-
-_NAME = re.compile("collide_[a-z]+_[0-9a-f]{16}")
+_NAME = owned_names("collide_[a-z]+_")
 
 
 class TemporaryFolder:
@@ -70,9 +99,10 @@ class TemporaryFolder:
         with self._lock:
             if not self._path:
                 parent = self._parent or tempfile.gettempdir()
-                remove_abandoned(parent)
-                self._path, fd = _made(parent, self._purpose)
-                self._end = weakref.finalize(self, _remove, self._path, fd, os.getpid())
+                self._path = os.path.join(parent, owned_name(f"collide_{self._purpose}_"))
+                os.mkdir(self._path, 0o700)
+                self._end = weakref.finalize(self, _remove, self._path, os.getpid())
+                remove_abandoned(parent, os.stat(self._path).st_mtime)
             return self._path
 
     def __enter__(self) -> str:
@@ -86,47 +116,36 @@ class TemporaryFolder:
         self._path = ""
 
 
-def _made(parent: str, purpose: str) -> tuple[str, int]:
-    """A new folder and the file descriptor that locks it until the end; -1 on systems that cannot open a folder."""
-    while True:
-        path = os.path.join(parent, f"collide_{purpose}_{secrets.token_hex(8)}")
-        os.mkdir(path, 0o700)
-        if not hasattr(os, "O_DIRECTORY"):
-            return path, -1
-        try:
-            fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-        except FileNotFoundError:  # another process has removed it before it was locked
-            continue
-        if not lock(fd) or is_at(fd, path):
-            return path, fd
-        os.close(fd)
-
-
-def _remove(path: str, fd: int, process: int) -> None:
+def _remove(path: str, process: int) -> None:
     """Removes a folder at the end of its process, not at that of a process that it forked."""
     if os.getpid() == process:
         shutil.rmtree(path, ignore_errors=True)
-        if fd >= 0:
-            os.close(fd)
 
 
-def remove_abandoned(parent: str = "") -> None:
+def remove_abandoned(parent: str = "", now: float | None = None) -> None:
     """Removes this user's temporary folders in `parent` whose process has ended without removing them.
 
-    parent: "" is the system's folder of temporary files.
+    Args:
+        parent: "" is the system's folder of temporary files.
+        now: time of a change now by the clock of its file system; without it, folders of other machines stay.
     """
     parent = parent or tempfile.gettempdir()
-    try:
-        names = [name for name in os.listdir(parent) if _NAME.fullmatch(name)]
-    except OSError:
-        return
-    for path in (os.path.join(parent, name) for name in names):
-        try:
-            fd = os.open(path, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0))
-        except OSError:  # of another user, no folder, or removed in the meantime
-            continue
-        try:
-            if os.fstat(fd).st_uid == os.getuid() and lock(fd, waits=False) and is_at(fd, path):
-                shutil.rmtree(path, ignore_errors=True)
-        finally:
-            os.close(fd)
+    with suppress(OSError):
+        for name in os.listdir(parent):
+            found, path = _NAME.fullmatch(name), os.path.join(parent, name)
+            with suppress(OSError):  # removed in the meantime
+                if found and _is_own_folder(path) and is_abandoned(found[1], _last_change(path), now or 0.0):
+                    shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_own_folder(path: str) -> bool:
+    """Whether a path is a folder of this user and no link."""
+    status = os.lstat(path)
+    return stat.S_ISDIR(status.st_mode) and (not hasattr(os, "getuid") or status.st_uid == os.getuid())
+
+
+def _last_change(folder: str) -> float:
+    """Time of the last change of a folder or of an entry in it."""
+    return max(
+        [os.stat(folder).st_mtime, *(entry.stat(follow_symlinks=False).st_mtime for entry in os.scandir(folder))]
+    )

@@ -12,16 +12,17 @@ import socket
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import Any
 
 from collidecli import __version__
-from collidecli.batch.executors import Slot, quarantine
+from collidecli.batch.executors import Slot
 from collidecli.batch.plan import Plan
 from collidecli.batch.store import Store, open_store
-from collidecli.batch.work import ShardReport
+from collidecli.batch.work import ATTEMPTS, ShardReport
 from collidecli.errors import CollideError, InputError, extra_module
 
 IN_FLIGHT_PER_SLOT = 4
@@ -30,7 +31,6 @@ WORKERS_SECONDS = 30.0
 """How long a cluster without workers is waited for."""
 SLOTS_SECONDS = 5.0
 """Time between two looks at how many threads the cluster has."""
-KILLED = -9
 
 
 class ClusterLostError(CollideError):
@@ -50,12 +50,12 @@ def connected(address: str, scheduler_file: str, local_workers: int) -> Iterator
         if name.split(".")[0] in ("distributed", "tornado", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     where = address or scheduler_file or "--executor dask"
-    _require_answer(_address_in(scheduler_file) if scheduler_file else address, where)
+    if scheduler_file:
+        address = _address_in(scheduler_file)
+    _require_answer(address, where)
     cluster = None
     try:
-        if scheduler_file:
-            client = distributed.Client(scheduler_file=scheduler_file, timeout=CONNECT_SECONDS)
-        elif address:
+        if address:
             client = distributed.Client(address, timeout=CONNECT_SECONDS)
         else:
             # One Dask worker: each of its threads has a process of its own.
@@ -108,47 +108,11 @@ def _require_answer(address: str, where: str) -> None:
         raise InputError(f"no Dask scheduler responds: {reason}", where, "start dask scheduler first") from error
 
 
-class _Slots:
-    """Plugin of each Dask worker: its slots, and the end of those whose shard nobody wants any more."""
-
-    def __init__(self, name: str, folder: str) -> None:
-        self.name, self._folder = name, folder
-
-    def setup(self, worker: Any) -> None:
-        """Called by Dask when a worker starts."""
-        self._lock = threading.Lock()
-        self._free: list[Slot] = []
-        self._busy: dict[str, Slot] = {}
-
-    def work(self, key: str, shard: int, only: Sequence[str] | None) -> ShardReport:
-        """Works on a shard in a free slot. key: of the task."""
-        with self._lock:
-            slot = self._busy[key] = self._free.pop() if self._free else Slot(self._folder)
-        try:
-            return slot.work(shard, only)
-        finally:
-            with self._lock:
-                if self._busy.pop(key, None) is slot:
-                    self._free.append(slot)
-
-    def transition(self, key: str, start: str, finish: str, **other: Any) -> None:
-        """Called by Dask when the state of a task changes: kills the process of a cancelled one."""
-        if finish in ("cancelled", "released", "forgotten"):
-            with self._lock:
-                slot = self._busy.pop(key, None)
-            if slot is not None:
-                slot.close()
-
-    def teardown(self, worker: Any) -> None:
-        """Called by Dask when a worker ends or the batch is done."""
-        with self._lock:
-            slots = [*self._free, *self._busy.values()]
-            self._free, self._busy = [], {}
-        for slot in slots:
-            slot.close()
+_own = threading.local()
+"""slot: of this thread of a Dask worker, which keeps its process from shard to shard."""
 
 
-def _work(name: str, folder: str, key: str, shard: int, only: Sequence[str] | None, version: str) -> ShardReport:
+def _work(folder: str, shard: int, timeout: float | None, version: str) -> ShardReport:
     """The task of a shard, in a thread of a Dask worker."""
     host = socket.gethostname()
     if version != __version__:
@@ -160,88 +124,56 @@ def _work(name: str, folder: str, key: str, shard: int, only: Sequence[str] | No
     except InputError as error:
         fix = "mount it on all workers under one path"
         raise InputError(f"is not visible to the worker on {host}", folder, fix) from error
-    distributed = extra_module("distributed", "cluster", "--executor dask")
-    return distributed.get_worker().plugins[name].work(key, shard, only)
+    if getattr(_own, "batch", None) != (folder, timeout):
+        _own.batch, _own.slot = (folder, timeout), Slot(folder, timeout)
+    return _own.slot.work(shard)
 
 
-def by_dask(store: Store, plan: Plan, shards: Sequence[int], client: Any, done: Callable[[ShardReport], None]) -> None:
-    """Works on shards of a plan on a Dask cluster, in their order.
+def by_dask(
+    store: Store, plan: Plan, shards: Sequence[int], client: Any, done: Callable[[ShardReport], None],
+    timeout: float | None = None, task: Callable[..., ShardReport] = _work,
+) -> None:  # fmt: skip
+    """Works on shards of a plan on a Dask cluster, in their order; calls `done` with the report of each.
 
     At most IN_FLIGHT_PER_SLOT shards per thread of it are submitted at once. The store is one that all workers can
-    open by its name. Raises InputError for a cluster without workers,
-    ClusterLostError.
+    open by its name. Raises InputError for a cluster without workers, ClusterLostError.
+
+    Args:
+        timeout: see `work_shard`. task: what a worker calls for each shard.
     """
     distributed = extra_module("distributed", "cluster", "--executor dask")
-    name = f"collide-{uuid.uuid4().hex}"
+    batch, tasks, killed = f"collide-{uuid.uuid4().hex}", dict[str, int](), Counter[int]()
     try:
         with suppress(TimeoutError):
             client.wait_for_workers(1, timeout=WORKERS_SECONDS)
         if not client.nthreads():
             raise InputError("the cluster has no workers", "--executor dask", "start dask worker with its address")
-        # Dask is only imported when it is wanted: `_Slots` becomes its plugin here.
-        plugin = type("CollideSlots", (_Slots, distributed.WorkerPlugin), {})
-        client.register_plugin(plugin(name, store.absolute_location))
-        Submission(store, plan, client, name).run(shards, done)
-        with suppress(Exception):
-            client.unregister_worker_plugin(name)
+        waiting, following, slots, looked = distributed.as_completed(), iter(shards), 0, -SLOTS_SECONDS
+
+        def submit(shard: int) -> None:
+            key = f"{batch}-{shard}-{killed[shard]}"  # unique in the cluster, where other batches have shards too
+            tasks[key] = shard
+            waiting.add(client.submit(task, store.absolute_location, shard, timeout, __version__, key=key, pure=False))
+
+        while True:
+            if time.monotonic() - looked > SLOTS_SECONDS:
+                slots, looked = max(1, sum(client.nthreads().values())), time.monotonic()
+            for shard in islice(following, max(0, IN_FLIGHT_PER_SLOT * slots - waiting.count())):
+                submit(shard)
+            future = next(waiting, None)
+            if future is None:
+                return
+            shard = tasks.pop(future.key)
+            try:
+                done(future.result())
+            except distributed.scheduler.KilledWorker as error:
+                # The log of the shard has the episode in which each was killed, so that one after another is given up.
+                killed[shard] += 1
+                if killed[shard] > len(plan.shard(shard)) + ATTEMPTS:
+                    raise ClusterLostError("its workers are killed before they start an episode", "dask") from error
+                submit(shard)
     except (OSError, distributed.client.FutureCancelledError, distributed.CancelledError) as error:
         if not isinstance(error, OSError) or client.status != "running" or isinstance(error, TimeoutError):
             fix = "start it again and repeat the command; what is done is kept"
             raise ClusterLostError("the scheduler of the cluster ended", "--executor dask", fix) from error
         raise
-
-
-class Submission:
-    """The shards of a batch on their way through a cluster. task: what a worker calls for each."""
-
-    def __init__(
-        self, store: Store, plan: Plan, client: Any, name: str, task: Callable[..., ShardReport] = _work
-    ) -> None:
-        self._store, self._plan, self._client, self._name, self._task = store, plan, client, name, task
-        self._folder = store.absolute_location
-        self._tasks: dict[str, tuple[int, Sequence[str] | None]] = {}
-        self._slots, self._looked = 0, 0.0
-
-    def run(self, shards: Sequence[int], done: Callable[[ShardReport], None]) -> None:
-        """Submits shards and calls `done` with the report of each."""
-        distributed = extra_module("distributed", "cluster", "--executor dask")
-        waiting = distributed.as_completed()
-        following = iter(shards)
-        while True:
-            for shard in islice(following, max(0, IN_FLIGHT_PER_SLOT * self._slot_count() - waiting.count())):
-                waiting.add(self._submit(shard))
-            future = next(waiting, None)
-            if future is None:
-                return
-            shard, only = self._tasks.pop(future.key)
-            try:
-                done(future.result())
-            except distributed.scheduler.KilledWorker as error:
-                for one in self._again(shard, only, done, error):
-                    waiting.add(one)
-
-    def _slot_count(self) -> int:
-        """Threads of the cluster, which may grow."""
-        if time.monotonic() - self._looked > SLOTS_SECONDS:
-            self._slots, self._looked = max(1, sum(self._client.nthreads().values())), time.monotonic()
-        return self._slots
-
-    def _submit(self, shard: int, only: Sequence[str] | None = None) -> Any:
-        # Unique in the cluster, where other batches have shards too.
-        key = f"{self._name}-{shard}" + (f"-{only[0]}" if only else "")
-        self._tasks[key] = shard, only
-        return self._client.submit(
-            self._task, self._name, self._folder, key, shard, only, __version__, key=key, pure=False
-        )
-
-    def _again(self, shard: int, only: Sequence[str] | None, done: Callable, error: Any) -> list[Any]:
-        """New tasks for the episodes of a shard whose Dask workers were killed; a single episode is quarantined."""
-        keys = only or list(dict.fromkeys(episode.key for episode in self._plan.shard(shard)))
-        left = [key for key in keys if not self._store.has_result(key)]
-        if len(left) > 1:
-            done(ShardReport(shard))
-            return [self._submit(shard, [key]) for key in left]
-        for key in left:
-            quarantine(self._store, self._plan, key, shard, [KILLED] * (error.allowed_failures + 1))
-        done(ShardReport(shard, failed=len(left)))
-        return []

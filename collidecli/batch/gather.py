@@ -23,7 +23,7 @@ from collidecli.batch.gather_formats import (
 )
 from collidecli.batch.plan import NamedPair, Plan, named_pairs, parquet_bytes
 from collidecli.batch.store import Failure, Store, is_url, output_folder, write_record
-from collidecli.batch.work import HostThroughput, RunWarning, recomputed_content, run_warnings, throughput
+from collidecli.batch.work import History, HostThroughput, RunWarning, recomputed_content, whole_results
 from collidecli.commands.merge import MergePlan, merge_episodes
 from collidecli.commands.results import Progress, Result, check_ending
 from collidecli.errors import InputError, OutputError, extra_module
@@ -135,12 +135,11 @@ class BatchState(Result):
 
 def state_of(store: Store, plan: Plan, computed: int | None = None) -> BatchState:
     """The state of a batch, from its folder alone. Episodes of one key count each. computed: see `BatchState`."""
-    results, failures = set(store.results()), store.failures()
-    planned: Counter[str] = Counter()
-    failed, events = dict[str, int](), store.events()
+    history = History(store.logs(), Counter(episode.key for episode in plan.episodes))
+    (results, _), failures = whole_results(store, history.sizes), store.failures()
+    failed = dict[str, int]()
     left, seconds = 0, 0.0
     for episode in plan.episodes:
-        planned[episode.key] += 1
         if episode.key in results:
             continue
         if episode.key in failures:
@@ -159,8 +158,8 @@ def state_of(store: Store, plan: Plan, computed: int | None = None) -> BatchStat
         estimated_seconds_left=seconds,
         computed=computed,
         failures=[failures[key] for key in failed],
-        hosts=throughput(events, planned),
-        run_warnings=run_warnings(events, planned),
+        hosts=history.hosts(),
+        run_warnings=history.warnings(),
     )
 
 

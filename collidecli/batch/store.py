@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import socket
+import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol, get_type_hints
+from typing import Any, get_type_hints
+
+import h5py
 
 from collidecli.errors import CollideError, InputError, OutputError, extra_module
+from collidecli.storage.atomic_output import publish
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.temporary_folders import TemporaryFolder
 
@@ -22,56 +27,16 @@ from collidecli.temporary_folders import TemporaryFolder
 # workers may compute one result; the first one stays.
 
 
+APPEND_SECONDS = 5.0
+
+
 class UnreachableError(CollideError):
     """The store cannot be listed or read."""
 
 
-class Files(Protocol):
-    """Files below `location`, by names with `/`."""
-
-    location: str
-
-    def exists(self, name: str) -> bool:
-        """Whether there is a file of this name."""
-        ...
-
-    def read(self, name: str) -> bytes:
-        """Content of a file. Raises FileNotFoundError."""
-        ...
-
-    def version(self, name: str) -> str:
-        """A text that changes with the content. Raises FileNotFoundError."""
-        ...
-
-    def write(self, name: str, content: bytes) -> None:
-        """Creates or replaces a file. Raises OutputError."""
-        ...
-
-    def new_path(self, name: str) -> str:
-        """A local path that does not exist, for a file that `add` gives this name."""
-        ...
-
-    def add(self, name: str, made: str) -> bool:
-        """Moves the local file `made` to a name; False, with the file removed, where the name exists. OutputError."""
-        ...
-
-    @contextmanager
-    def local(self, name: str) -> Iterator[str]:
-        """Path of a file, or of a copy in a temporary folder. Raises FileNotFoundError."""
-        ...
-
-    def names(self, prefix: str) -> Iterator[str]:
-        """Names of all complete files whose names begin with `prefix`, a folder. Raises UnreachableError."""
-        ...
-
-    def remove(self, name: str) -> None:
-        """Removes a file where there is one."""
-        ...
-
-
 def files_at(location: str) -> Files:
     """The files of a folder, or of a URL of fsspec, such as s3://bucket/folder."""
-    return ObjectFiles(location) if "://" in location else FolderFiles(location)
+    return ObjectFiles(location) if "://" in location else Files(location)
 
 
 def is_url(location: str) -> bool:
@@ -79,8 +44,8 @@ def is_url(location: str) -> bool:
     return "://" in location
 
 
-class FolderFiles:
-    """Files in a folder, of this machine or of a shared file system."""
+class Files:
+    """Files below `location`, by names with `/`: in a folder, of this machine or of a shared file system."""
 
     def __init__(self, folder: str) -> None:
         self.location = folder
@@ -90,16 +55,20 @@ class FolderFiles:
         return os.path.join(self.location, *name.split("/"))
 
     def exists(self, name: str) -> bool:
+        """Whether there is a file of this name."""
         return os.path.exists(self._path(name))
 
     def read(self, name: str) -> bytes:
+        """Content of a file. Raises FileNotFoundError."""
         with open(self._path(name), "rb") as file:
             return file.read()
 
     def version(self, name: str) -> str:
+        """A text that changes with the content. Raises FileNotFoundError."""
         return str(os.stat(self._path(name)).st_mtime_ns)
 
     def write(self, name: str, content: bytes) -> None:
+        """Creates or replaces a file. Raises OutputError."""
         partial = self.new_path(name)
         try:
             with open(partial, "wb") as file:
@@ -110,9 +79,24 @@ class FolderFiles:
                 os.unlink(partial)
             raise _not_written(error, self._path(name)) from error
 
-    def new_path(self, name: str) -> str:
+    def append(self, name: str, content: bytes, at_once: bool = False) -> None:
+        """Adds to the end of a file, which appears if there is none. Raises OutputError.
+
+        An object store may receive it after APPEND_SECONDS, by the next call, unless `at_once`.
+        """
         try:
-            os.makedirs(self.location, exist_ok=True)
+            with open(self._made_folder(name), "ab") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise _not_written(error, self._path(name)) from error
+
+    def new_path(self, name: str) -> str:
+        """A local path that does not exist, for a file that `add` gives this name."""
+        try:
+            if not is_url(self.location):
+                os.makedirs(self.location, exist_ok=True)
             return os.path.join(self._unfinished.name, f"{uuid.uuid4().hex}.{os.path.basename(name)}")
         except OSError as error:
             raise _not_written(error, self.location) from error
@@ -124,43 +108,44 @@ class FolderFiles:
         return path
 
     def add(self, name: str, made: str) -> bool:
+        """Moves the local file `made` to a name; False, with the file removed, where the name exists. OutputError."""
         try:
-            os.link(made, self._made_folder(name))  # unlike a rename, a link fails where the name exists
-        except FileExistsError:
-            return False
+            return publish(made, self._made_folder(name))
         except OSError as error:
             raise _not_written(error, self._path(name)) from error
         finally:
             with suppress(OSError):
                 os.unlink(made)
-        return True
 
     @contextmanager
     def local(self, name: str) -> Iterator[str]:
+        """Path of a file, or of a copy in a temporary folder. Raises FileNotFoundError."""
         path = self._path(name)
         if not os.path.exists(path):
             raise FileNotFoundError(path)
         yield path
 
-    def names(self, prefix: str) -> Iterator[str]:
-        folders = [prefix.rstrip("/")]
-        while folders:
-            folder = folders.pop()
-            try:
-                entries = list(os.scandir(self._path(folder)))
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                raise _unreachable(error, self._path(folder)) from error
-            folders += [f"{folder}/{entry.name}" for entry in entries if entry.is_dir()]
-            yield from (f"{folder}/{entry.name}" for entry in entries if not entry.is_dir())
+    def names(self, prefix: str) -> dict[str, int]:
+        """Sizes [bytes] of all complete files whose names begin with `prefix`, a folder, by name. UnreachableError."""
+        found, top = dict[str, int](), self._path(prefix)
+
+        def failed(error: OSError) -> None:
+            if not isinstance(error, FileNotFoundError):
+                raise _unreachable(error, top) from error
+
+        for folder, _, names in os.walk(top, onerror=failed):
+            for name in names:
+                with suppress(FileNotFoundError):  # removed by another worker since it was listed
+                    found[f"{prefix}{folder[len(top) :]}/{name}"] = os.stat(os.path.join(folder, name)).st_size
+        return found
 
     def remove(self, name: str) -> None:
+        """Removes a file where there is one."""
         with suppress(FileNotFoundError):
             os.unlink(self._path(name))
 
 
-class ObjectFiles:
+class ObjectFiles(Files):
     """Files in an object store that fsspec knows. Raises InputError where fsspec or the store's package is missing."""
 
     def __init__(self, url: str) -> None:
@@ -171,6 +156,7 @@ class ObjectFiles:
         except (ImportError, ValueError, OSError) as error:
             raise UnreachableError(f"cannot be used: {_reason(error)}", url) from error
         self._unfinished = TemporaryFolder("unfinished")
+        self._appended: dict[str, tuple[bytes, float]] = {}
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"
@@ -208,8 +194,15 @@ class ObjectFiles:
         with self._errors(name, writing=True):
             self._system.pipe_file(self._path(name), content)
 
-    def new_path(self, name: str) -> str:
-        return os.path.join(self._unfinished.name, f"{uuid.uuid4().hex}.{os.path.basename(name)}")
+    def append(self, name: str, content: bytes, at_once: bool = False) -> None:
+        if name not in self._appended:
+            with suppress(FileNotFoundError):
+                self._appended[name] = self.read(name), -math.inf
+        held, uploaded = self._appended.get(name, (b"", -math.inf))
+        if at_once or time.monotonic() - uploaded > APPEND_SECONDS:
+            self.write(name, held + content)
+            uploaded = time.monotonic()
+        self._appended[name] = held + content, uploaded
 
     def add(self, name: str, made: str) -> bool:
         try:
@@ -236,14 +229,14 @@ class ObjectFiles:
             with suppress(OSError):
                 os.unlink(copy)
 
-    def names(self, prefix: str) -> Iterator[str]:
+    def names(self, prefix: str) -> dict[str, int]:
         try:
             with self._errors(prefix):
                 self._system.invalidate_cache()
-                found: Any = self._system.find(self._path(prefix))
+                found: Any = self._system.find(self._path(prefix), detail=True)
         except FileNotFoundError:
-            return
-        yield from (path[path.index(self._root) + len(self._root) + 1 :] for path in found)
+            return {}
+        return {path[path.index(self._root) + len(self._root) + 1 :]: info["size"] for path, info in found.items()}
 
     def remove(self, name: str) -> None:
         with suppress(FileNotFoundError), self._errors(name):
@@ -284,6 +277,13 @@ class Failure:
     host: str
     attempts: int = 1
     demo: str = ""
+
+
+EVENT = {
+    **dict.fromkeys(("event", "key", "motion", "host", "processor", "instruction_set", "content_sha256"), str),
+    **{"time": float, "seconds": float, "bytes": int, "exit_code": int, "warnings": list},
+}
+"""Kinds of the values of an event, each of which may be missing."""
 
 
 class Store:
@@ -348,14 +348,23 @@ class Store:
         with self.result(key) as path:
             return content_of(path)
 
-    def results(self) -> Iterator[str]:
-        """The keys that have a contact set."""
+    def results(self) -> dict[str, int]:
+        """Sizes of the contact sets [bytes] by key."""
         names = self.files.names("results")
-        yield from (os.path.basename(name)[:-3] for name in names if name.endswith(".h5"))
+        return {os.path.basename(name)[:-3]: size for name, size in names.items() if name.endswith(".h5")}
+
+    def is_damaged(self, key: str) -> bool:
+        """Whether the file of a contact set is not whole, as after the loss of a disk or an interrupted copy."""
+        try:
+            with self.result(key) as path:
+                h5py.File(path).close()
+        except OSError as error:
+            return error.errno is None  # of HDF5, not of the file system
+        return False
 
     def fail(self, failure: Failure) -> None:
         """Records that an episode failed."""
-        self._write(self._failure_name(failure.key), asdict(failure))
+        self.files.write(self._failure_name(failure.key), json.dumps(asdict(failure)).encode())
 
     def has_failure(self, key: str) -> bool:
         return self.files.exists(self._failure_name(key))
@@ -368,68 +377,45 @@ class Store:
 
     def failures(self) -> dict[str, Failure]:
         """Failures by key. Raises InputError for a file that no batch has written."""
-        return {failure.key: failure for failure in map(self._failure, self._objects("failed"))}
-
-    def _failure(self, record: tuple[str, dict[str, Any]]) -> Failure:
-        name, found = record
-        kinds = get_type_hints(Failure)
-        if {key: type(value) for key, value in found.items()} != kinds:
-            raise self._no_record(name, f"its keys are not {', '.join(kinds)}")
-        return Failure(**found)
-
-    def log(self, event: dict[str, object]) -> None:
-        """Records an event: one file each, since appending is not atomic on every file system."""
-        self._write(f"events/{uuid.uuid4().hex}.json", event)
-
-    def events(self) -> list[dict[str, Any]]:
-        """All events, in order of time. Raises InputError for a file that no batch has written."""
-        found = []
-        for name, event in self._objects("events"):
-            if not all(isinstance(event.get(key), (int, float)) for key in ("time", "done", "seconds")):
-                raise self._no_record(name, "it lacks numbers for time, done or seconds")
-            if not event.get("host"):
-                raise self._no_record(name, "it has no host")
-            keys = event.get("keys")
-            if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-                raise self._no_record(name, "it lacks the keys of its episodes")
-            warned = event.get("run_warnings", {})
-            if not isinstance(warned, dict) or not all(map(_is_pairs, warned.values())):
-                raise self._no_record(name, "its run_warnings are not keys and recordings by message")
-            found.append(event)
-        return sorted(found, key=lambda event: event["time"])
-
-    def _objects(self, prefix: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Names and contents of all records below `prefix`."""
-        for name in sorted(self.files.names(prefix)):
-            if not name.endswith(".json"):
-                continue
+        found, kinds = dict[str, Failure](), get_type_hints(Failure)
+        for name in sorted(name for name in self.files.names("failed") if name.endswith(".json")):
             with suppress(FileNotFoundError):  # removed by another worker since it was listed
                 try:
-                    found = json.loads(self.files.read(name))
-                except (ValueError, RecursionError) as error:
-                    raise self._no_record(name, str(error)) from error
-                if not isinstance(found, dict):
-                    raise self._no_record(name, "it is no object")
-                yield name, found
+                    record = json.loads(self.files.read(name))
+                    if {key: type(value) for key, value in record.items()} != kinds:
+                        raise ValueError(f"its keys are not {', '.join(kinds)}")
+                except (ValueError, AttributeError, RecursionError) as error:
+                    fix = "remove it; collide batch run computes the episode again"
+                    what = f"is no report of a failed episode: {error}"
+                    raise InputError(what, f"{self.location}/{name}", fix) from error
+                found[record["key"]] = Failure(**record)
+        return found
 
-    def _no_record(self, name: str, reason: str) -> InputError:
-        kind = "report of a failed episode" if name.startswith("failed") else "event of a batch"
-        fix = "remove it; collide batch run computes the episode again" if name.startswith("failed") else "remove it"
-        return InputError(f"is no {kind}: {reason}", f"{self.location}/{name}", fix)
+    def new_log(self, shard: int) -> str:
+        """Name of a log for one process that works on a shard."""
+        return f"events/{shard:06d}/{uuid.uuid4().hex}.jsonl"
 
-    def _write(self, name: str, value: object) -> None:
-        self.files.write(name, json.dumps(value).encode())
+    def log(self, name: str, *events: Mapping[str, object], at_once: bool = False) -> None:
+        """Appends events to a log, a line each. A line that a killed process began is ended. See `Files.append`."""
+        self.files.append(name, "\n".join(["", *map(json.dumps, events), ""]).encode(), at_once)
+
+    def logs(self, shards: Sequence[int] | None = None) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+        """Names and events of the logs of shards, or of all. Files and lines that are no logs are left out."""
+        prefix = f"events/{shards[0]:06d}" if shards is not None and len(shards) == 1 else "events"
+        for name in sorted(self.files.names(prefix)):
+            shard = name.split("/")[1]
+            if shard.isdigit() and (shards is None or int(shard) in shards):
+                with suppress(FileNotFoundError):
+                    yield name, list(_events(self.files.read(name)))
 
 
-def _is_pairs(value: object) -> bool:
-    """Whether a value of JSON is a list of pairs of texts, and not empty."""
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all(
-            isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) for text in pair) for pair in value
-        )
-    )
+def _events(log: bytes) -> Iterator[dict[str, Any]]:
+    """The lines of a log that are events: objects whose known keys have values of their kinds."""
+    for line in log.splitlines():
+        with suppress(ValueError, RecursionError):
+            found = json.loads(line)
+            if isinstance(found, dict) and all(isinstance(found.get(key, kind()), kind) for key, kind in EVENT.items()):
+                yield found
 
 
 def content_of(path: str) -> str:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
 import socket
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from typing import Any
 
 from collidecli.batch.plan import TRIED, Episode, Job, Plan, demos_in, of_demo, read_plan
-from collidecli.batch.store import DifferentContactsError, Failure, Store, open_store
+from collidecli.batch.store import Failure, Store, open_store
 from collidecli.commands.run import RunRequest, RunResult, run
 from collidecli.commands.scenes import SceneCache, scene_in_motion
 from collidecli.commands.timing import instruction_set, processor_name
@@ -22,7 +23,11 @@ from collidecli.errors import CollideError, InputError, Interrupted, OutputError
 from collidecli.system_resources import free_memory
 from collidecli.temporary_folders import TemporaryFolder
 
-# The event log of a batch: a row per shard that computed something, and the throughput of each host by it.
+# The log of a batch: a file for each process and shard, with a line for each episode as it starts and ends. A process
+# that was killed leaves an episode that has started and not ended: an attempt, which the next process finds anywhere.
+
+LogFiles = Iterable[tuple[str, Sequence[Mapping[str, Any]]]]
+"""Names and events of logs, of `Store.logs`."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,6 @@ class ShardReport:
     done: int = 0
     skipped: int = 0
     failed: int = 0
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -59,39 +63,62 @@ class RunWarning:
     motion: str
 
 
-def log_shard(store: Store, report: ShardReport, done: Mapping[Episode, RunResult]) -> None:
-    """Records a shard that computed something, with the warnings of its runs. done: its new contact sets."""
-    warned: dict[str, list[tuple[str, str]]] = {}
-    for episode, result in done.items():
-        for message in dict.fromkeys(result.warnings):
-            text = message.removeprefix(f"{episode.motion}: ") if episode.motion else message
-            warned.setdefault(text, []).append((episode.key, episode.motion))
-    contents = {episode.key: result.content_sha256 for episode, result in done.items()}
-    store.log(
-        {
-            **asdict(report),
-            **_machine(),
-            "event": "shard",
-            "time": time.time(),
-            "sha256": dataset_hash(contents),
-            "keys": list(contents),
-            "run_warnings": warned,
-        }
-    )
+class ShardLog:
+    """The log of this process and shard. The end of an episode is written with the start of the next.
+
+    at_once: whether an object store receives each line before the episode starts.
+    """
+
+    def __init__(self, store: Store, name: str, at_once: bool) -> None:
+        self._store, self._name, self._at_once = store, name, at_once
+        self._lines: list[dict[str, Any]] = [{"event": "begin", **_machine()}]
+        self._began = 0.0
+
+    def start(self, key: str) -> None:
+        """An episode is computed from now on."""
+        self._store.log(self._name, *self._lines, {"event": "start", "key": key}, at_once=self._at_once)
+        self._lines, self._began = [], time.perf_counter()
+
+    def end(self, episode: Episode, result: RunResult | None, size: int = 0) -> None:
+        """The episode that has started is computed, or has failed. size: of its contact set [bytes]."""
+        line = {"event": "failed" if result is None else "done", "key": episode.key, "time": time.time()}
+        line["seconds"] = time.perf_counter() - self._began
+        if result is not None:
+            line |= {"content_sha256": result.content_sha256, "bytes": size}
+            before = f"{episode.motion}: " if episode.motion else ""
+            texts = dict.fromkeys(text.removeprefix(before) for text in result.warnings)
+            line |= {"motion": episode.motion, "warnings": list(texts)} if texts else {}
+        self._lines.append(line)
+
+    def close(self, event: str = "end") -> None:
+        """Writes what is left, where an episode has started."""
+        if self._began:
+            self._store.log(self._name, *self._lines, {"event": event}, at_once=True)
+            self._lines = []
 
 
-def run_warnings(events: Iterable[Mapping[str, Any]], planned: Mapping[str, int]) -> list[RunWarning]:
-    """The distinct warnings of the runs, those of most episodes first. planned: number of episodes of each key."""
-    found: dict[str, dict[str, str]] = {}
-    for event in events:
-        for message, episodes in event.get("run_warnings", {}).items():
-            held = {key: motion for key, motion in episodes if key in planned}
-            if held:
-                found.setdefault(message, {}).update(held)
-    warnings = (
-        RunWarning(text, sum(planned[key] for key in held), next(iter(held.values()))) for text, held in found.items()
-    )
-    return sorted(warnings, key=lambda one: (-one.episodes, one.message))
+STOPPED = "stopped"
+"""Event of a process that was ended on request: its episode has no part in that."""
+
+
+def attempts(logs: LogFiles) -> dict[str, list[tuple[int, str, float]]]:
+    """Exit code, name of the log and time limit of each process that was killed in an episode, by key.
+
+    A process whose exit code nobody has recorded was killed with the one that started it: SIGKILL.
+    """
+    found: dict[str, list[tuple[int, str, float]]] = {}
+    for name, events in logs:
+        key, killed = "", {}
+        for event in events:
+            if event.get("event") == "start":
+                key, killed = event.get("key", ""), {}
+            elif event.get("event") == "killed":
+                killed = event
+            elif event.get("event") in ("done", "failed", STOPPED, "end"):
+                key = ""
+        if key:
+            found.setdefault(key, []).append((killed.get("exit_code", -9), name, killed.get("seconds", 0.0)))
+    return found
 
 
 def dataset_hash(contents: Mapping[str, str]) -> str:
@@ -104,33 +131,69 @@ def _machine() -> dict[str, str]:
     return {"host": socket.gethostname(), "processor": processor_name(), "instruction_set": instruction_set()}
 
 
-def throughput(events: Iterable[Mapping[str, Any]], planned: Mapping[str, int]) -> list[HostThroughput]:
-    """The throughput of each host, the one with most episodes first.
+class History:
+    """What the logs of a batch have of the episodes of a plan, read once. planned: number of episodes of each key.
 
-    planned: number of episodes of each key; shards that computed none of them are those of an earlier plan.
+    sizes: of the contact sets that were computed [bytes], by key.
     """
-    hosts: dict[str, list[Mapping[str, Any]]] = {}
-    for event in events:
-        if event.get("event") == "shard" and any(key in planned for key in event["keys"]):
-            hosts.setdefault(str(event["host"]), []).append(event)
-    found = []
-    for host, shards in hosts.items():
-        keys = {key for one in shards for key in one["keys"]}
-        seconds, episodes = sum(one["seconds"] for one in shards), sum(planned.get(key, 0) for key in keys)
-        last = max(shards, key=lambda one: one["time"])
-        found.append(
-            HostThroughput(
-                host=host,
-                processor=str(last.get("processor", "")),
-                instruction_set=str(last.get("instruction_set", "")),
-                shards=len(shards),
-                episodes=episodes,
-                seconds=seconds,
-                episodes_per_second=episodes / seconds if seconds else 0.0,
-                last=last["time"],
-            )
+
+    def __init__(self, logs: LogFiles, planned: Mapping[str, int]) -> None:
+        self.sizes: dict[str, tuple[int, ...]] = {}
+        self._planned = planned
+        self._hosts: dict[str, tuple[HostThroughput, set[str], set[str]]] = {}
+        self._warned: dict[str, dict[str, str]] = {}
+        for name, events in logs:
+            machine: Mapping[str, Any] = {}
+            for event in events:
+                if event.get("event") == "begin":
+                    machine = event
+                elif event.get("event") == "done" and "key" in event:
+                    self._add(
+                        {"host": "unknown", "seconds": 0.0, "time": 0.0, **machine, **event}, os.path.dirname(name)
+                    )
+
+    def _add(self, event: Mapping[str, Any], shard: str) -> None:
+        key = event["key"]
+        if "bytes" in event:
+            self.sizes[key] = (*self.sizes.get(key, ()), event["bytes"])
+        if key not in self._planned:
+            return
+        none = HostThroughput(event["host"], "", "", 0, 0, 0.0, 0.0, 0.0), set[str](), set[str]()
+        held, keys, shards = self._hosts.get(event["host"], none)
+        names = (event.get("processor", held.processor), event.get("instruction_set", held.instruction_set))
+        seconds, last = held.seconds + event["seconds"], max(held.last, event["time"])
+        self._hosts[event["host"]] = HostThroughput(event["host"], *names, 0, 0, seconds, 0.0, last), keys, shards
+        keys.add(key)
+        shards.add(shard)
+        for message in event.get("warnings", ()):
+            self._warned.setdefault(str(message), {})[key] = event.get("motion", "")
+
+    def hosts(self) -> list[HostThroughput]:
+        """The throughput of each host, the one with most episodes first."""
+        found = []
+        for held, keys, shards in self._hosts.values():
+            episodes = sum(self._planned[key] for key in keys)
+            speed = episodes / held.seconds if held.seconds else 0.0
+            found.append(replace(held, shards=len(shards), episodes=episodes, episodes_per_second=speed))
+        return sorted(found, key=lambda one: (-one.episodes, one.host))
+
+    def warnings(self) -> list[RunWarning]:
+        """The distinct warnings of the runs, those of most episodes first."""
+        found = self._warned.items()
+        warnings = (
+            RunWarning(text, sum(self._planned[key] for key in held), next(iter(held.values()))) for text, held in found
         )
-    return sorted(found, key=lambda one: (-one.episodes, one.host))
+        return sorted(warnings, key=lambda one: (-one.episodes, one.message))
+
+
+def whole_results(store: Store, sizes: Mapping[str, Sequence[int]]) -> tuple[set[str], list[str]]:
+    """The keys with a whole contact set, and those whose file is truncated or damaged.
+
+    A file is opened where its size is not one of `sizes`, of `History`.
+    """
+    found = store.results()
+    damaged = [key for key, size in found.items() if size not in sizes.get(key, ()) and store.is_damaged(key)]
+    return set(found).difference(damaged), damaged
 
 
 PROBE_FRAMES = 50
@@ -143,71 +206,118 @@ LEAST_MEMORY = 64 << 20
 """Memory limit below which no repeated attempt goes [bytes]."""
 
 
-def work_shard(location: str, shard: int, only: Sequence[str] | None = None, attempt: int = 0) -> ShardReport:
+TIMED_OUT = 124
+"""Exit code of a process that was ended after the time limit of an episode, as of the program timeout."""
+KILLED = 4
+"""Exit code of a process that was killed, as for want of memory (docs/reference/cli.md)."""
+LIMIT_SECONDS, LIMIT_FACTOR = 3600.0, 100.0
+"""Time limit of an episode where none is given: at least, and times its estimate."""
+watchers: list[Callable[[float], object]] = []
+"""Functions that get the time limit of each episode as it starts [s]."""
+
+
+def work_shard(location: str, shard: int, log: str = "", timeout: float | None = None) -> ShardReport:
     """Computes the episodes of a shard that have neither a contact set nor a failure, in a process of the batch.
 
+    Episodes in which processes were killed come last; one with ATTEMPTS of them is recorded as failed.
+
     Args:
-        only: keys to compute, else all. attempt: number of processes that were killed by them before.
+        log: name of the log of this process. timeout: time limit of an episode [s]; None: by its estimate.
     Raises OutputError and DifferentContactsError; an episode that cannot be used is recorded as failed.
     """
     store, plan = open_store(location), planned(location)
-    start, report, done = time.perf_counter(), ShardReport(shard), dict[Episode, RunResult]()
-    with owned_process():
-        for episode in plan.shard(shard):
-            if only is not None and episode.key not in only:
-                continue
-            if store.has_result(episode.key):
-                report = replace(report, skipped=report.skipped + 1)
-            elif store.has_failure(episode.key):
-                report = replace(report, failed=report.failed + 1)
-            else:
-                result = work_episode(store, plan, episode, attempt)
-                if result is None:
+    report, logs = ShardReport(shard), list(store.logs(range(shard, shard + 1)))
+    killed = attempts(logs)
+    interrupted = any(not events or events[-1].get("event") not in ("end", STOPPED) for _, events in logs)
+    written = ShardLog(store, log or store.new_log(shard), at_once=interrupted)
+    try:
+        with owned_process():
+            for episode in sorted(plan.shard(shard), key=lambda one: len(killed.get(one.key, ()))):
+                before = killed.get(episode.key, [])
+                if store.has_result(episode.key):
+                    report = replace(report, skipped=report.skipped + 1)
+                elif store.has_failure(episode.key) or _quarantined(store, episode, before):
                     report = replace(report, failed=report.failed + 1)
                 else:
-                    report, done[episode] = replace(report, done=report.done + 1), result
-    report = replace(report, seconds=time.perf_counter() - start)
-    if report.done:
-        log_shard(store, report, done)
+                    for watch in watchers:
+                        watch(timeout or max(LIMIT_SECONDS, LIMIT_FACTOR * episode.seconds))
+                    written.start(episode.key)
+                    if work_episode(store, plan, episode, written, sum(code == -9 for code, *_ in before)):
+                        report = replace(report, done=report.done + 1)
+                    else:
+                        report = replace(report, failed=report.failed + 1)
+    except BaseException:
+        with suppress(CollideError):
+            written.close(STOPPED)
+        raise
+    written.close()
     return report
 
 
-_plans: dict[str, tuple[str, Plan]] = {}
-
-
-def planned(location: str) -> Plan:
-    """The plan of a store, read once in a process unless it changes."""
-    store = Store(location)
-    version = store.plan_version()
-    if location not in _plans or _plans[location][0] != version:
-        _plans[location] = (version, read_plan(store))
-    return _plans[location][1]
-
-
-def work_episode(store: Store, plan: Plan, episode: Episode, attempt: int = 0) -> RunResult | None:
+def work_episode(
+    store: Store, plan: Plan, episode: Episode, log: ShardLog | None = None, attempt: int = 0
+) -> RunResult | None:
     """Computes one episode; None for a failure, which is recorded.
 
     attempt: number of attempts before that were out of memory or ended in an internal error.
     """
-    made = store.new_result(episode.key)
+    made, result, failure = store.new_result(episode.key), None, None
     try:
-        result = run(request_of(plan, episode, made, attempt), cache=_scenes)
-        store.keep_result(episode.key, made, result.content_sha256)
+        while result is None and failure is None:
+            try:
+                result = run(request_of(plan, episode, made, attempt), cache=_scenes)
+            except (OutputError, Interrupted):
+                raise
+            except CollideError as error:
+                reason = "; ".join(line.strip() for line in str(error).splitlines())
+                failure = _failure(episode, reason, error.exit_code)
+            except Exception as error:
+                attempt += 1
+                if attempt >= ATTEMPTS:
+                    reason = f"internal error: {type(error).__name__}: {error}"
+                    failure = replace(_failure(episode, reason, INTERNAL_ERROR), attempts=ATTEMPTS)
+        size = os.path.getsize(made) if result else 0
+        if failure:
+            store.fail(failure)
+        elif result:
+            store.keep_result(episode.key, made, result.content_sha256)
+        if log:
+            log.end(episode, result, size)
         return result
-    except (OutputError, Interrupted, DifferentContactsError):
-        raise
-    except CollideError as error:
-        store.fail(_failure(episode, "; ".join(line.strip() for line in str(error).splitlines()), error.exit_code))
-        return None
-    except Exception as error:
-        if attempt + 1 < ATTEMPTS:
-            return work_episode(store, plan, episode, attempt + 1)
-        message = f"internal error: {type(error).__name__}: {error}"
-        store.fail(replace(_failure(episode, message, INTERNAL_ERROR), attempts=ATTEMPTS))
-        return None
     finally:
         with suppress(FileNotFoundError):
             os.unlink(made)
+
+
+def _quarantined(store: Store, episode: Episode, before: Sequence[tuple[int, str, float]]) -> bool:
+    """Whether an episode has killed its processes too often or took too long; then it is recorded as failed."""
+    codes = [code for code, *_ in before]
+    if TIMED_OUT in codes:
+        limit = before[codes.index(TIMED_OUT)][2]
+        message, code = f"it was not done after {limit:g} s, its time limit; give more by --episode-timeout", KILLED
+    elif len(codes) < ATTEMPTS:
+        return False
+    else:
+        endings = [f"exit code {one}" if one >= 0 else signal.strsignal(-one) or f"signal {-one}" for one in codes]
+        names, code = ", ".join(dict.fromkeys(endings)), INTERNAL_ERROR
+        message = f"the process that computed it ended {len(codes)} times ({names})"
+        if codes[-1] == -signal.SIGKILL:
+            code = KILLED
+            message += ", as for want of memory; --retry-failed on a machine with more, or set memory-limit in its job"
+    store.fail(replace(_failure(episode, message, code), attempts=len(codes)))
+    for _, log, _ in before:  # so that --retry-failed begins anew
+        store.log(log, {"event": "failed", "key": episode.key}, at_once=True)
+    return True
+
+
+def planned(location: str) -> Plan:
+    """The plan of a store, read once in a process unless it changes."""
+    return _read_plan(location, Store(location).plan_version())
+
+
+@lru_cache(maxsize=1)
+def _read_plan(location: str, version: str) -> Plan:
+    return read_plan(Store(location))
 
 
 def _failure(episode: Episode, message: str, exit_code: int) -> Failure:

@@ -88,6 +88,7 @@ collide batch gather nightly -o contacts.parquet
 """
 SHARD = "Estimated duration of a shard, the unit of work. [default: 90 s]"
 AGAIN = "Also compute the episodes that failed before."
+TIMEOUT = "Time limit of an episode, which is then listed as failed. [default: 1 h, or 100 times the estimate if more]"
 WORKERS = "Number of worker processes. [default: one per core or by CPU quota]"
 FOLDER = "The folder of the batch, or the URL of an object store: its plan and its contact sets."
 
@@ -217,6 +218,7 @@ def plan_verb(ctx: click.Context, jobs: str, folder: str, shard_seconds: float |
     help="File with the address of a Dask scheduler.",
 )
 @option("--retry-failed", is_flag=True, section="Execution", help=AGAIN)
+@option("--episode-timeout", type=DURATION, section="Execution", help=TIMEOUT)
 @click.pass_context
 def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any) -> int:
     """Compute every episode that has no contact set yet. JOBS.TOML is planned first."""
@@ -241,7 +243,7 @@ def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any)
     if values["retry_failed"]:
         for key in store.failures():
             store.forget_failure(key)
-    left = _left(plan, {*store.results(), *store.failures()})
+    left = _left(plan, {*_whole(streams, store, range(plan.shard_count), plan), *store.failures()})
     computed = 0
     with streams.batch_progress(sum(one[0] for one in left.values()), sum(one[1] for one in left.values())) as progress:
 
@@ -281,6 +283,17 @@ def _check_executor(values: Mapping[str, Any]) -> None:
         raise InputError("has no effect on a running cluster", "--workers", "start it with as many threads")
 
 
+def _whole(streams: Streams, store: Store, shards: Sequence[int], plan: Plan) -> set[str]:
+    """The keys with a contact set. Removes the damaged ones of these shards, and names them."""
+    from collidecli.batch.work import History, whole_results
+
+    whole, damaged = whole_results(store, History(store.logs(shards), {}).sizes)
+    for key in {episode.key for episode in plan.episodes if episode.shard in shards}.intersection(damaged):
+        streams.warn(f"{store.result_location(key)} is truncated or damaged; its episode is computed again")
+        store.files.remove(store.result_name(key))
+    return whole
+
+
 def _left(plan: Plan, known: Container[str]) -> dict[int, tuple[int, float]]:
     """Number and estimated seconds of the episodes without a known key, of each shard that has any, in order."""
     left: dict[int, tuple[int, float]] = {}
@@ -307,12 +320,12 @@ def _execute(
     if values["executor"] == "processes":
         from collidecli.batch.executors import by_processes
 
-        by_processes(store, shards, workers, done)
+        by_processes(store, shards, workers, done, values["episode_timeout"])
         return
     from collidecli.batch.dask_cluster import by_dask, connected
 
     with connected(values["address"], values["scheduler_file"], workers) as client:
-        by_dask(store, plan, shards, client, done)
+        by_dask(store, plan, shards, client, done, values["episode_timeout"])
 
 
 @verb.command(
@@ -325,8 +338,11 @@ def _execute(
 @option("--slot", required=True, metavar="K/N", section="Execution", help="Slot K of N, from 0: shards K, K + N, ...")
 @option("--workers", type=WholeNumber(1), default=1, section="Execution", help="Processes of this slot.")
 @option("--retry-failed", is_flag=True, section="Execution", help=AGAIN)
+@option("--episode-timeout", type=DURATION, section="Execution", help=TIMEOUT)
 @click.pass_context
-def work_verb(ctx: click.Context, folder: str, slot: str, workers: int, retry_failed: bool) -> int:
+def work_verb(
+    ctx: click.Context, folder: str, slot: str, workers: int, retry_failed: bool, episode_timeout: float | None
+) -> int:
     """Compute the shards of one slot: a task of a Slurm array or of a Kubernetes indexed Job."""
     from collidecli.batch.executors import by_processes
     from collidecli.batch.gather import state_of
@@ -347,12 +363,13 @@ def work_verb(ctx: click.Context, folder: str, slot: str, workers: int, retry_fa
     reports: list[ShardReport] = []
     if first >= plan.shard_count:
         streams.warn(f"slot {slot} has no shard: the plan has {plan.shard_count}")
-    shards = tuple(shard for shard in _left(plan, set(store.results())) if shard % count == first)
+    own = range(first, plan.shard_count, count)
+    shards = tuple(shard for shard in _left(plan, _whole(streams, store, own, plan)) if shard in own)
     if retry_failed:
         for key in {episode.key for shard in shards for episode in plan.shard(shard)} & set(store.failures()):
             store.forget_failure(key)
     if shards:
-        by_processes(store, shards, workers, reports.append)
+        by_processes(store, shards, workers, reports.append, episode_timeout)
     state, failed = state_of(store, plan, sum(report.done for report in reports)), sum(one.failed for one in reports)
     streams.result(state, state_table)
     _tell_failures(streams, failed, state.episodes, store)

@@ -2,8 +2,8 @@
 
 Bytes are written to a temporary file in the destination's folder. `commit` flushes it to the disk and renames it to the
 destination; an exit without `commit`, by an exception or a signal, removes it. A killed process leaves the temporary
-file, `.<name>.<random>.partial`, and an unchanged destination; its parent process knows the file from
-`process_activity`, and the next output to the same destination removes it: the system has released its lock.
+file, `.<name>.<process>-<random>.partial`, and an unchanged destination; its parent process knows the file from
+`process_activity`, and the next output to the same destination removes it (`temporary_folders.is_abandoned`).
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import contextlib
 import errno
 import os
 import re
-import secrets
 import signal
+import stat
 import threading
 from pathlib import Path
 from types import FrameType, TracebackType
 
 from collidecli.errors import Interrupted, OutputError
 from collidecli.storage.process_activity import show_outputs
-from collidecli.temporary_folders import is_at, lock
+from collidecli.temporary_folders import is_abandoned, owned_name, owned_names
 
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else (signal.SIGTERM,)
 _PARTIAL: set[Path] = set()
@@ -54,23 +54,14 @@ class AtomicOutput:
         self._sent = 0
         self._handlers: dict[int, object] = {}
         self._refuse_existing()
-        _remove_abandoned(self._target)
+        self._partial = self._target.with_name(owned_name(_beginning(self._target), ".partial"))
         try:
-            self._create()
+            self._fd = os.open(self._partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
         except OSError as error:
             raise self._refused_folder(error) from error
+        _remove_abandoned(self._target, os.fstat(self._fd).st_mtime)
         _PARTIAL.add(self._partial)
         show_outputs(_PARTIAL)
-
-    def _create(self) -> None:
-        """Creates the temporary file and locks it while this process lives."""
-        self._partial = self._target.with_name(f"{_beginning(self._target)}{secrets.token_hex(4)}.partial")
-        self._fd = os.open(self._partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
-        self._locked = lock(self._fd)
-        if self._locked and not is_at(self._fd, self._partial):
-            # Another process has removed the file before it was locked.
-            self._close()
-            self._create()
 
     def _refuse_existing(self) -> None:
         if not os.path.lexists(self._target):
@@ -110,8 +101,7 @@ class AtomicOutput:
         """Flushes to the disk and moves to the destination. Raises OutputError; then the destination is unchanged."""
         self._attempt(lambda: os.fsync(self._fd))
         self.check()
-        if not self._locked:  # a system without locks may not move an open file
-            self._close()
+        self._close()  # some systems do not move an open file
         try:
             self._move()
             _sync_folder(self._target.parent)
@@ -124,15 +114,9 @@ class AtomicOutput:
         if self._force:
             os.replace(self._partial, self._target)
             return
-        # A link fails if the destination was created in the meantime; a rename would overwrite it.
-        try:
-            os.link(self._partial, self._target)
-        except OSError as error:
-            if error.errno not in _NO_HARD_LINKS:
-                self._refuse_existing()
-                raise
+        if not publish(self._partial, self._target):
             self._refuse_existing()
-            os.replace(self._partial, self._target)
+            os.replace(self._partial, self._target)  # the file that had the name is gone
 
     def discard(self) -> None:
         """Removes the temporary file and restores the signal handlers; idempotent."""
@@ -228,28 +212,35 @@ def _beginning(target: Path) -> str:
     return f".{target.name[:200]}."
 
 
-def _remove_abandoned(target: Path) -> None:
-    """Removes the temporary files of this destination whose processes have ended.
+def publish(made: str | os.PathLike[str], target: str | os.PathLike[str]) -> bool:
+    """Gives the complete file `made` a name in one step; False where the name exists, whose file stays.
 
-    A process locks its file while it lives (`life_locks`). Files that cannot be locked stay.
+    `made` may keep its name beside the new one. On a file system without hard links (SMB, gcsfuse) a file that appears
+    between the look at the name and the move is replaced. Raises OSError.
     """
-    beginning = re.escape(_beginning(target))
+    try:
+        os.link(made, target)  # unlike a rename, a link fails where the name exists
+    except FileExistsError:
+        return os.path.samefile(made, target)  # NFS repeats a link whose answer was lost
+    except OSError as error:
+        if os.path.lexists(target):
+            return False
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        os.replace(made, target)
+    return True
+
+
+def _remove_abandoned(target: Path, now: float) -> None:
+    """Removes the temporary files of this destination whose processes have ended. now: by the file system's clock."""
+    names = owned_names(re.escape(_beginning(target)), r"\.partial")
     with contextlib.suppress(OSError):
-        names = [
-            name for name in os.listdir(target.parent) if re.fullmatch(rf"{beginning}[0-9a-f]{{8}}\.partial", name)
-        ]
-        for name in names:
-            _remove_unlocked(target.with_name(name))
-
-
-def _remove_unlocked(partial: Path) -> None:
-    with contextlib.suppress(OSError):  # of another user, or removed in the meantime
-        fd = os.open(partial, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0))
-        try:
-            if lock(fd, waits=False) and is_at(fd, partial):
-                partial.unlink()
-        finally:
-            os.close(fd)
+        for found in filter(None, map(names.fullmatch, os.listdir(target.parent))):
+            partial = target.with_name(found[0])
+            with contextlib.suppress(OSError):  # of another user, or removed in the meantime
+                status = partial.lstat()
+                if stat.S_ISREG(status.st_mode) and is_abandoned(found[1], status.st_mtime, now):
+                    partial.unlink()
 
 
 def remove_partial_files() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from collidecli.batch.dask_cluster import Submission, connected
+from collidecli.batch.dask_cluster import by_dask, connected
 from collidecli.batch.plan import Episode, EpisodeTable, Plan
 from collidecli.batch.store import Store
 from collidecli.batch.work import ShardReport
@@ -22,7 +22,7 @@ WORKERS, THREADS = 2, 4
 MIB = 1 << 20
 
 
-def no_work(name: str, folder: str, key: str, shard: int, only: object, version: str) -> ShardReport:
+def no_work(folder: str, shard: int, timeout: float | None, version: str) -> ShardReport:
     """A shard that is done at once."""
     return ShardReport(shard, done=1)
 
@@ -45,7 +45,7 @@ def main(shards: int) -> None:
                     if done[0] % 2_000 == 0:
                         row(done[0], time.perf_counter() - start, scheduler, client_process, before)
 
-                Submission(Store(folder), plan, client, "bench", no_work).run(range(plan.shard_count), count)
+                by_dask(Store(folder), plan, range(plan.shard_count), client, count, task=no_work)
                 row(done[0], time.perf_counter() - start, scheduler, client_process, before)
         finally:
             cluster.close()

@@ -17,7 +17,8 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.batch.executors import WorkerProcess
+from collidecli.batch.executors import Slot
+from collidecli.batch.work import work_shard
 from collidecli.cli.main import main
 from collidecli.scene.model import Model
 from collidecli.scene.tables import ContactBlock
@@ -255,4 +256,4 @@ def ran(here: Path, collide: CommandLine):
 @pytest.fixture
 def in_process(monkeypatch):
     """Shards of a batch are computed in this process, without the start of another one."""
-    monkeypatch.setattr(WorkerProcess, "call", lambda self, function, *args: function(*args))
+    monkeypatch.setattr(Slot, "_call", lambda self, shard, log: work_shard(self._location, shard, log, self._timeout))

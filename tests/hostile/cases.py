@@ -127,7 +127,7 @@ def configured_groups() -> list[Group]:
     plan = (("batch", "plan", "jobs.toml", "-o", "B"),)
     found.append(Group("jobs", "jobs.toml", {**robot, **poses, "jobs.toml": JOBS.encode()}, ("jobs.toml",), plan))
     status = (("batch", "status", "B"), ("batch", "gather", "B", "-o", "out.parquet"))
-    for name, main in (("plan", "B/plan.parquet"), ("failure", "B/failed/x.json")):
+    for name, main in (("plan", "B/plan.parquet"), ("failure", "B/failed/x.json"), ("log", "B/events/000000/x.jsonl")):
         found.append(Group(name, main, _batch(), (main,), status))
     contacts = {"contacts.h5": GOLDEN.with_name("contacts_1_1.h5").read_bytes()}
     for name, data in _profiles().items():
@@ -151,7 +151,9 @@ def _batch() -> dict[str, bytes]:
         )
         plan = (Path(folder) / PLAN).read_bytes()
     failure = json.dumps(vars(Failure(key, "robot", "a.h5", "is damaged", 2, "here"))).encode()
-    return {"B/plan.parquet": plan, "B/failed/x.json": failure}
+    lines = ({"event": "begin", "host": "a"}, {"event": "start", "key": key}, {"event": "done", "key": key, "bytes": 9})
+    log = "\n".join(map(json.dumps, lines)).encode()
+    return {"B/plan.parquet": plan, "B/failed/x.json": failure, "B/events/000000/x.jsonl": log}
 
 
 def _profiles() -> dict[str, bytes]:

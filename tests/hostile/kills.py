@@ -245,7 +245,7 @@ def _batch_faults(folder: Path, complete: bool) -> Iterator[str]:
 def _left(ground: Ground, victim: Victim) -> list[str]:
     allowed = ground.inputs | set(victim.outputs)
     left = sorted(set(os.listdir(ground.here)) - allowed) + [f"TMPDIR/{name}" for name in os.listdir(ground.temporary)]
-    known = (".h5", ".json", ".parquet", ".zip")
+    known = (".h5", ".json", ".jsonl", ".parquet", ".zip")
     for folder in ("nightly", "done"):
         for path in (ground.here / folder).rglob("*"):
             if path.is_file() and (path.name.startswith(".") or path.suffix not in known):

@@ -11,16 +11,18 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
-from collidecli.batch.plan import Plan, read_plan
+from collidecli.batch import work
+from collidecli.batch.plan import Episode, Plan, read_plan
 from collidecli.batch.store import Store
-from collidecli.batch.work import work_shard
+from collidecli.batch.work import ShardReport, work_shard
 
 JOBS = """
 [[job]]
@@ -268,15 +270,34 @@ _MUNGE = (("socket", "sock"), ("pid-file", "pid"), ("log-file", "log"), ("seed-f
 
 
 class KillsOn:
-    """`work_shard` whose process is killed where the episode with this key is next."""
+    """`work_shard` whose process gets a signal where the episode with this key begins."""
 
-    def __init__(self, key: str) -> None:
-        self.key = key
+    def __init__(self, key: str, number: int = signal.SIGKILL) -> None:
+        self.key, self.number = key, number
 
-    def __call__(self, folder: str, shard: int, only: list[str] | None = None, attempt: int = 0):
-        keys = only or [episode.key for episode in read_plan(Store(folder)).shard(shard)]
-        for key in keys:
-            if key == self.key:
-                os.kill(os.getpid(), signal.SIGKILL)
-            report = work_shard(folder, shard, [key], attempt)
-        return report
+    def __call__(self, *arguments: Any) -> ShardReport:
+        real = work.work_episode
+
+        def work_episode(store: Store, plan: Plan, episode: Episode, *others: Any) -> Any:
+            if episode.key == self.key:
+                os.kill(os.getpid(), self.number)
+            return real(store, plan, episode, *others)
+
+        work.work_episode = work_episode
+        return work_shard(*arguments)
+
+
+@contextmanager
+def two_mounts(folder: Path) -> Iterator[tuple[Path, Path]]:
+    """Two mounts of `folder/shared` by bindfs, which keeps locks to each mount. Skips where it cannot be mounted."""
+    if shutil.which("bindfs") is None:
+        pytest.skip("needs the program bindfs (Debian: bindfs)")
+    shared, *mounts = (folder / name for name in ("shared", "mount_a", "mount_b"))
+    shared.mkdir()
+    with ExitStack() as stack:
+        for path in mounts:
+            path.mkdir()
+            if subprocess.run(["bindfs", shared, path], check=False).returncode:
+                pytest.skip("bindfs cannot mount")
+            stack.callback(subprocess.run, ["umount", "-l", path], check=True)
+        yield mounts[0], mounts[1]
