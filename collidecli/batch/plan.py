@@ -8,7 +8,6 @@ and episodes of equal content are computed once.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import islice
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -32,7 +31,7 @@ from collidecli.importers.recordings.recording import kind_of, open_recording, r
 from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 from collidecli.scene.tables import HYDRO_FACES, HYDRO_PATCHES, group_words
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.file_hash import files_sha256
+from collidecli.storage.file_hash import are_settled, file_states, files_sha256
 from collidecli.storage.input_limits import limited_reading
 from collidecli.storage.process_activity import reading
 from collidecli.storage.toml_input import read_toml
@@ -40,14 +39,14 @@ from collidecli.storage.toml_input import read_toml
 # Episodes of a batch, and tables of them, which hold a million in some 300 MB.
 
 _BLOCK = 10_000
-"""Number of episodes that are objects at a time."""
+"""Number of episodes that are objects at a time, and of a row group of a plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
     """A recording of a job. motion: path, "" for the scene's own motion. demo: name of a demonstration in it, or "".
 
-    bytes: its size. seconds: estimated duration. shard: number of its shard.
+    bytes: its size. seconds: estimated duration. shard: number of its shard. motion_state: see `recording_state`.
     """
 
     key: str
@@ -58,13 +57,14 @@ class Episode:
     motion_sha256: str
     seconds: float = 0.0
     shard: int = 0
+    motion_state: str = ""
 
 
 NAMES = tuple(each.name for each in fields(Episode))
 _IDENTITY = ("key", "job", "motion", "demo")
 
 
-class EpisodeTable(Sequence[Episode]):
+class EpisodeTable:
     """Episodes as columns of a table of pyarrow, `table`; each is made when it is asked for."""
 
     def __init__(self, table: Any) -> None:
@@ -88,15 +88,8 @@ class EpisodeTable(Sequence[Episode]):
     def __len__(self) -> int:
         return self.table.num_rows
 
-    @overload
-    def __getitem__(self, index: int) -> Episode: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Episode, ...]: ...
-    def __getitem__(self, index: int | slice) -> Episode | tuple[Episode, ...]:
-        if isinstance(index, slice):
-            return tuple(self[number] for number in range(len(self))[index])
-        number = range(len(self))[index]
-        (found,) = _episodes(self.table.slice(number, 1))
+    def __getitem__(self, index: int) -> Episode:
+        (found,) = _episodes(self.table.slice(range(len(self))[index], 1))
         return found
 
     def __iter__(self) -> Iterator[Episode]:
@@ -132,9 +125,9 @@ class EpisodeTable(Sequence[Episode]):
         ours, theirs = (each.table.select(_IDENTITY).sort_by(order) for each in (self, other))
         return ours.equals(theirs)
 
-    def sha256(self, about: Mapping[str, Any]) -> str:
-        """SHA-256 of the episodes and of `about`: Parquet itself does not notice a changed byte."""
-        digest = hashlib.sha256(json.dumps(dict(about), sort_keys=True).encode())
+    def sha256(self) -> str:
+        """SHA-256 of the episodes: Parquet itself does not notice a changed byte."""
+        digest = hashlib.sha256()
         for name in NAMES:
             digest.update(f"{name}\0".encode())
             for batch in self.table.select([name]).to_batches(max_chunksize=_BLOCK):
@@ -142,17 +135,11 @@ class EpisodeTable(Sequence[Episode]):
         return digest.hexdigest()
 
 
-def parquet_bytes(table: Any, wanted_for: str) -> bytes:
-    """A table of pyarrow as a Parquet file."""
-    sink = pyarrow().BufferOutputStream()
-    extra_module("pyarrow", "tables", wanted_for, "pyarrow.parquet").write_table(table, sink, compression="zstd")
+def parquet_bytes(table: Any, wanted_for: str, rows: int | None = None) -> bytes:
+    """A table of pyarrow as a Parquet file. rows: of a row group."""
+    sink, parquet = pyarrow().BufferOutputStream(), extra_module("pyarrow", "tables", wanted_for, "pyarrow.parquet")
+    parquet.write_table(table, sink, row_group_size=rows, compression="zstd")
     return sink.getvalue().to_pybytes()
-
-
-def from_parquet(content: bytes) -> Any:
-    """The table of pyarrow of a Parquet file."""
-    # read_table would import pyarrow.dataset, and that pandas: a second of each process.
-    return extra_module("pyarrow", "tables", "batch", "pyarrow.parquet").ParquetFile(io.BytesIO(content)).read()
 
 
 def pyarrow() -> Any:
@@ -261,7 +248,7 @@ RESULT_EPOCH = 9
 """Part of every key. To be raised by a change of the contacts that any scene and motion give."""
 SHARD_SECONDS = 90.0
 """Wanted duration of a shard by default: long against the start of a process, short against a lost worker [s]."""
-VERSION = 4
+VERSION = 5
 _DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 TRIED = 10
 """Number of recordings that are tried at most, until one can be used, to find out what those of a job are like."""
@@ -273,12 +260,13 @@ Options = TypeVar("Options", ContactOptions, EngineOptions, SceneOptions, Record
 class Plan:
     """Episodes in the order of their shards, and the request of each job by name, without recording and output.
 
-    shard_seconds: the wanted duration of a shard [s].
+    shard_seconds: the wanted duration of a shard [s]. total: number of episodes, where `episodes` are some of them.
     """
 
     episodes: EpisodeTable
     requests: Mapping[str, RunRequest] = field(default_factory=dict)
     shard_seconds: float = SHARD_SECONDS
+    total: int = 0
 
     @property
     def shard_count(self) -> int:
@@ -325,10 +313,14 @@ def make_plan(
     return Plan(in_order, {job.name: job.request for job in jobs}, shard_seconds)
 
 
-def episodes_of(job: Job, progress: Callable[[int], None] | None = None) -> Iterator[Episode]:
+def episodes_of(
+    job: Job, progress: Callable[[int], None] | None = None, known: Mapping[tuple[str, str], str] | None = None
+) -> Iterator[Episode]:
     """The episodes of a job, with hashes of their inputs and without estimates.
 
-    progress: is called with the number of recordings that are hashed.
+    Args:
+        progress: is called with the number of recordings that are hashed.
+        known: hashes of recordings by path and state, of an earlier plan; those are not read again.
 
     A recording that cannot be opened is one episode, which fails when it is computed. Raises InputError for a scene
     that cannot be loaded, and for a file that cannot be read.
@@ -346,22 +338,35 @@ def episodes_of(job: Job, progress: Callable[[int], None] | None = None) -> Iter
     with ThreadPoolExecutor() as pool:
         for first in range(0, len(job.motions), _BLOCK):
             motions = job.motions[first : first + _BLOCK]
-            hashed = zip(motions, pool.map(_sha256, motions), strict=True)
-            for number, (motion, digest) in enumerate(hashed, first + 1):
+            hashed = zip(motions, pool.map(lambda motion: _hashed(motion, known or {}), motions), strict=True)
+            for number, (motion, (digest, state)) in enumerate(hashed, first + 1):
                 if progress:
                     progress(number)
                 demos = demos_of(motion, request.recording) or ("",)
                 size = sum(map(os.path.getsize, recording_files(motion))) // len(demos)
                 for demo in demos:
                     key = _key(scene_sha256, digest, of_demo(request, demo))
-                    yield Episode(key, job.name, motion, demo, size, digest)
+                    yield Episode(key, job.name, motion, demo, size, digest, motion_state=state)
 
 
-def _sha256(path: str) -> str:
+def _hashed(path: str, known: Mapping[tuple[str, str], str]) -> tuple[str, str]:
+    """Hash of a recording, and its state before it was read."""
     try:
-        return files_sha256(recording_files(path))
+        files = recording_files(path)
+        state = recording_state(files)
+        return known.get((path, state)) or files_sha256(files), state
     except OSError as error:
         raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", path) from error
+
+
+def recording_state(files: Sequence[str]) -> str:
+    """A text that changes with the content of files: hash of inode, size, and times of change. Raises OSError.
+
+    "", by which no hash is known, for files that have just changed: file systems round times.
+    """
+    states = file_states(files)
+    known_by = [state[2:] for state in states]  # without path and device, which differ between machines
+    return hashlib.sha256(repr(known_by).encode()).hexdigest()[:16] if are_settled(states) else ""
 
 
 def _has_demos(motions: Sequence[str]) -> bool:
@@ -397,37 +402,70 @@ def _key(scene_sha256: str, motion_sha256: str, request: RunRequest) -> str:
 
 def write_plan(plan: Plan, store: Store) -> None:
     """Writes a plan as Parquet, its requests as metadata. Raises OutputError; then no file is left."""
-    requests = {name: asdict(request) for name, request in plan.requests.items()}
+    shards, groups = plan.episodes.numbers("shard"), list[tuple[int, int, str]]()
+    for first in range(0, len(plan.episodes), _BLOCK):
+        held = shards[first : first + _BLOCK]
+        table = EpisodeTable(plan.episodes.table.slice(first, _BLOCK))
+        groups.append((int(held[0]), int(held[-1]), table.sha256()))
     header = {
         "version": VERSION,
         "shard_seconds": plan.shard_seconds,
-        "requests": requests,
-        "sha256": plan.episodes.sha256(requests),
+        "requests": {name: asdict(request) for name, request in plan.requests.items()},
+        "groups": groups,
     }
+    header["sha256"] = _sha256_of(header)
     table = plan.episodes.table.replace_schema_metadata({"collide.batch": json.dumps(header)})
-    store.files.write(PLAN, parquet_bytes(table, "batch"))
+    store.files.write(PLAN, parquet_bytes(table, "batch", _BLOCK))
 
 
-def read_plan(store: Store) -> Plan:
-    """The plan of a store. Raises InputError for a file that is missing or not a plan of this version."""
+def _sha256_of(header: Mapping[str, Any]) -> str:
+    """SHA-256 of a plan's header without its own hash: its requests, and shards and hash of each row group."""
+    rest = {name: value for name, value in header.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+def read_plan(store: Store, shard: int | None = None) -> Plan:
+    """The plan of a store. shard: only the row groups that have episodes of it.
+
+    Raises InputError for a file that is missing or not a plan of this version.
+    """
     where, fix = store.plan_location(), "make one with collide batch plan"
+    # read_table would import pyarrow.dataset, and that pandas: a second of each process.
+    parquet = extra_module("pyarrow", "tables", "batch", "pyarrow.parquet")
     try:
-        with reading("plan", where):
-            table = from_parquet(store.files.read(PLAN))
-        header = json.loads((table.schema.metadata or {})[b"collide.batch"])
-        if header.get("version") != VERSION:
-            raise InputError(f"is a plan of version {header.get('version')}", where, f"this program knows {VERSION}")
-        episodes = EpisodeTable(table)
-        if header["sha256"] != episodes.sha256(header["requests"]):
-            raise InputError("is damaged: it was changed after it was written", where, fix)
-        seconds = float(header["shard_seconds"])
-        requests = {name: _request(values) for name, values in header["requests"].items()}
+        with store.files.open(PLAN) as file, reading("plan", where), _undamaged(where, fix):
+            found = parquet.ParquetFile(file)
+            header = json.loads((found.schema_arrow.metadata or {})[b"collide.batch"])
+            if header.get("version") != VERSION:
+                raise InputError(
+                    f"is a plan of version {header.get('version')}", where, f"this program knows {VERSION}"
+                )
+            tables, damaged = (
+                [],
+                header["sha256"] != _sha256_of(header) or len(header["groups"]) != found.num_row_groups,
+            )
+            for number, (first, last, digest) in enumerate(() if damaged else header["groups"]):
+                if shard is None or first <= shard <= last:
+                    tables.append(EpisodeTable(found.read_row_group(number)))
+                    damaged |= tables[-1].sha256() != digest
+            if damaged:
+                raise InputError("is damaged: it was changed after it was written", where, fix)
+            requests = {name: _request(values) for name, values in header["requests"].items()}
+            seconds, total = float(header["shard_seconds"]), found.metadata.num_rows
     except FileNotFoundError:
         raise InputError("there is no plan", where, fix) from None
+    return Plan(EpisodeTable.joined(tables), requests, seconds, total)
+
+
+@contextmanager
+def _undamaged(where: str, fix: str) -> Iterator[None]:
+    """Raises InputError for what the content of a plan causes, in pyarrow too, and no error of a store."""
+    try:
+        yield
     except (*_DAMAGE, pyarrow().ArrowException) as error:
-        words = " ".join(str(error).split())
-        raise InputError(f"is not the plan of a batch: {words}", where, fix) from error
-    return Plan(episodes, requests, seconds)
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise InputError(f"is not the plan of a batch: {' '.join(str(error).split())}", where, fix) from error
 
 
 def _request(values: dict[str, Any]) -> RunRequest:

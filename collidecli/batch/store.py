@@ -8,7 +8,7 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any, get_type_hints
@@ -32,6 +32,18 @@ APPEND_SECONDS = 5.0
 
 class UnreachableError(CollideError):
     """The store cannot be listed or read."""
+
+
+class UnavailableError(UnreachableError):
+    """The store did not answer, or had a fault of its own, at every attempt. A later repetition may succeed."""
+
+    exit_code = 75
+
+
+ATTEMPTS = 10
+"""Attempts of a request to S3, by botocore's standard mode. AWS_MAX_ATTEMPTS and AWS_RETRY_MODE replace it."""
+MOST_WAIT = sum(min(2**attempt, 20) for attempt in range(ATTEMPTS - 1))
+"""Longest sum of the waits between these attempts, half of it on average, besides the attempts' own time-outs [s]."""
 
 
 def files_at(location: str) -> Files:
@@ -62,6 +74,12 @@ class Files:
         """Content of a file. Raises FileNotFoundError."""
         with open(self._path(name), "rb") as file:
             return file.read()
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[Any]:
+        """A file for reading at any position. Raises FileNotFoundError."""
+        with open(self._path(name), "rb") as file:
+            yield file
 
     def version(self, name: str) -> str:
         """A text that changes with the content. Raises FileNotFoundError."""
@@ -145,15 +163,25 @@ class Files:
             os.unlink(self._path(name))
 
 
+_READ_BYTES = 1 << 20
+"""What `ObjectFiles.open` reads in one request at least."""
+
+
 class ObjectFiles(Files):
     """Files in an object store that fsspec knows. Raises InputError where fsspec or the store's package is missing."""
 
     def __init__(self, url: str) -> None:
         self.location = url.rstrip("/")
         fsspec = extra_module("fsspec", "stores", "batch")
+        protocol = fsspec.core.split_protocol(self.location)[0]
+        self._refuses_to_replace = protocol in ("s3", "s3a", "gs", "gcs")
         try:
-            self._system, self._root = fsspec.core.url_to_fs(self.location)
-        except (ImportError, ValueError, OSError) as error:
+            self._system, self._root = fsspec.core.url_to_fs(self.location, **_retries(protocol))
+            if protocol in ("s3", "s3a"):
+                self._system.retries = 2  # s3fs's own, each of botocore's ATTEMPTS: for answers that end too early
+                events = self._system.s3.meta.events
+                events.register_first("needs-retry.s3", _refuses_retry, unique_id="collide-unknown-host")
+        except Exception as error:  # botocore has a class of its own for each setting that cannot be used
             raise UnreachableError(f"cannot be used: {_reason(error)}", url) from error
         self._unfinished = TemporaryFolder("unfinished")
         self._appended: dict[str, tuple[bytes, float]] = {}
@@ -172,18 +200,30 @@ class ObjectFiles(Files):
             if isinstance(error, FileNotFoundError) and not writing:
                 raise
             where = f"{self.location}/{name}"
+            if _is_transient(error):
+                fix = "repeat the command when the store answers; what is done is kept"
+                raise UnavailableError(f"the store is not available: {_reason(error)}", where, fix) from error
             if writing:
                 raise OutputError(f"cannot be written: {_reason(error)}", where) from error
             raise _unreachable(error, where) from error
 
     def exists(self, name: str) -> bool:
-        with self._errors(name):
-            self._system.invalidate_cache()
-            return bool(self._system.exists(self._path(name)))
+        try:
+            with self._errors(name):  # one request, where `exists` of s3fs has two: a missing file may be a folder
+                return len(self._system.cat_file(self._path(name), start=0, end=1)) > 0
+        except FileNotFoundError as error:
+            if "bucket does not exist" in str(error):
+                raise _unreachable(error, self.location) from error
+            return False
 
     def read(self, name: str) -> bytes:
-        with self._errors(name):
-            return self._system.cat_file(self._path(name))
+        with self.local(name) as path, open(path, "rb") as file:
+            return file.read()
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[Any]:
+        with self._errors(name), self._system.open(self._path(name), "rb", block_size=_READ_BYTES) as file:
+            yield file
 
     def version(self, name: str) -> str:
         with self._errors(name):
@@ -206,7 +246,7 @@ class ObjectFiles(Files):
 
     def add(self, name: str, made: str) -> bool:
         try:
-            if self.exists(name):  # for stores that cannot refuse to replace a file
+            if not self._refuses_to_replace and self.exists(name):
                 return False
             # mode="create" becomes a PUT with If-None-Match where the store has it.
             with self._errors(name, writing=True):
@@ -231,16 +271,55 @@ class ObjectFiles(Files):
 
     def names(self, prefix: str) -> dict[str, int]:
         try:
-            with self._errors(prefix):
+            with self._errors(prefix):  # find of s3fs has two more requests for a folder that is missing
                 self._system.invalidate_cache()
-                found: Any = self._system.find(self._path(prefix), detail=True)
+                found: Any = self._system.find(self._root, prefix=f"{prefix}/", detail=True)
         except FileNotFoundError:
             return {}
-        return {path[path.index(self._root) + len(self._root) + 1 :]: info["size"] for path, info in found.items()}
+        start = len(self._root) + 1
+        names = {path[path.index(self._root) + start :]: info["size"] for path, info in found.items()}
+        return {name: size for name, size in names.items() if name.startswith(f"{prefix}/")}
 
     def remove(self, name: str) -> None:
         with suppress(FileNotFoundError), self._errors(name):
             self._system.rm_file(self._path(name))
+
+
+def _retries(protocol: str) -> dict[str, Any]:
+    """Options of fsspec by which a request to S3 has ATTEMPTS; other stores' packages have retries of their own."""
+    if protocol not in ("s3", "s3a") or {"AWS_MAX_ATTEMPTS", "AWS_RETRY_MODE"} & set(os.environ):
+        return {}
+    return {"config_kwargs": {"retries": {"mode": "standard", "total_max_attempts": ATTEMPTS}}}
+
+
+_TRANSIENT = {
+    "ConnectionError",  # of Python, botocore and requests
+    "TimeoutError",
+    "HTTPClientError",  # of botocore: the connection was closed, or the answer took too long
+    "ClientConnectionError",  # of aiohttp
+    "ClientPayloadError",
+    "IncompleteReadError",
+    "ServiceRequestError",  # of Azure
+}
+"""Names of classes of errors without an answer. The packages of stores are optional."""
+_TRANSIENT_STATUS = (409, 429, 500, 502, 503, 504)
+"""Of answers of a server that is busy or at fault; 409 is that of two uploads of one name at once."""
+
+
+def _refuses_retry(caught_exception: BaseException | None = None, **others: Any) -> bool | None:
+    """False, which botocore takes for no retry, where no host has the name in the store's address."""
+    reason = getattr(getattr(caught_exception, "kwargs", {}).get("error"), "os_error", None)
+    return False if isinstance(reason, socket.gaierror) and reason.errno == socket.EAI_NONAME else None
+
+
+def _is_transient(error: BaseException) -> bool:
+    """Whether a request may succeed later: there was no answer, or one of a server that is busy or at fault."""
+    if _refuses_retry(error) is False:
+        return False
+    answer = getattr(error.__cause__, "response", None)  # of botocore, for what s3fs raises
+    status = answer["ResponseMetadata"].get("HTTPStatusCode") if isinstance(answer, dict) else None
+    status = status or getattr(error, "status", None) or getattr(error, "code", None)
+    return status in _TRANSIENT_STATUS or bool(_TRANSIENT & {kind.__name__ for kind in type(error).__mro__})
 
 
 def _reason(error: Exception) -> str:
@@ -257,6 +336,8 @@ def _unreachable(error: Exception, where: str) -> UnreachableError:
 
 
 PLAN = "plan.parquet"
+LISTED_NAMES = 1000
+"""Number of names in an answer of an object store that lists them."""
 
 
 class DifferentContactsError(CollideError):
@@ -316,6 +397,19 @@ class Store:
     def result_location(self, key: str) -> str:
         """Path or URL of the contact set of a key."""
         return f"{self.location.rstrip('/')}/{self.result_name(key)}"
+
+    def known(self, keys: Collection[str], planned: int) -> tuple[set[str], set[str]]:
+        """Those of the keys that have a contact set, and those that failed.
+
+        planned: number of episodes of the plan. The names of an object store are listed, unless a look at each of the
+        keys takes fewer requests.
+        """
+        if not is_url(self.location):
+            return set(filter(self.has_result, keys)), set(filter(self.has_failure, keys))
+        listed = planned <= LISTED_NAMES * len(keys)
+        results = {*self.results()}.intersection(keys) if listed else set(filter(self.has_result, keys))
+        failed = {os.path.basename(name).removesuffix(".json") for name in self.files.names("failed")}
+        return results, failed.intersection(keys)
 
     def has_result(self, key: str) -> bool:
         return self.files.exists(self.result_name(key))

@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 from collidecli.batch.plan import TRIED, Episode, Job, Plan, demos_in, of_demo, read_plan
-from collidecli.batch.store import Failure, Store, open_store
+from collidecli.batch.store import Failure, Store, UnavailableError
 from collidecli.commands.run import RunRequest, RunResult, run
 from collidecli.commands.scenes import SceneCache, scene_in_motion
 from collidecli.commands.timing import instruction_set, processor_name
@@ -225,7 +225,8 @@ def work_shard(location: str, shard: int, log: str = "", timeout: float | None =
         log: name of the log of this process. timeout: time limit of an episode [s]; None: by its estimate.
     Raises OutputError and DifferentContactsError; an episode that cannot be used is recorded as failed.
     """
-    store, plan = open_store(location), planned(location)
+    store, plan = Store(location), planned(location, shard)
+    results, failures = store.known({episode.key for episode in plan.shard(shard)}, plan.total)
     report, logs = ShardReport(shard), list(store.logs(range(shard, shard + 1)))
     killed = attempts(logs)
     interrupted = any(not events or events[-1].get("event") not in ("end", STOPPED) for _, events in logs)
@@ -234,18 +235,23 @@ def work_shard(location: str, shard: int, log: str = "", timeout: float | None =
         with owned_process():
             for episode in sorted(plan.shard(shard), key=lambda one: len(killed.get(one.key, ()))):
                 before = killed.get(episode.key, [])
-                if store.has_result(episode.key):
+                if episode.key in results:
                     report = replace(report, skipped=report.skipped + 1)
-                elif store.has_failure(episode.key) or _quarantined(store, episode, before):
+                elif episode.key in failures or _quarantined(store, episode, before):
+                    failures.add(episode.key)
                     report = replace(report, failed=report.failed + 1)
                 else:
                     for watch in watchers:
                         watch(timeout or max(LIMIT_SECONDS, LIMIT_FACTOR * episode.seconds))
                     written.start(episode.key)
                     if work_episode(store, plan, episode, written, sum(code == -9 for code, *_ in before)):
+                        results.add(episode.key)
                         report = replace(report, done=report.done + 1)
                     else:
+                        failures.add(episode.key)
                         report = replace(report, failed=report.failed + 1)
+    except UnavailableError:
+        raise
     except BaseException:
         with suppress(CollideError):
             written.close(STOPPED)
@@ -310,14 +316,17 @@ def _quarantined(store: Store, episode: Episode, before: Sequence[tuple[int, str
     return True
 
 
-def planned(location: str) -> Plan:
-    """The plan of a store, read once in a process unless it changes."""
-    return _read_plan(location, Store(location).plan_version())
+_plans: dict[str, tuple[str, Plan]] = {}
 
 
-@lru_cache(maxsize=1)
-def _read_plan(location: str, version: str) -> Plan:
-    return read_plan(Store(location))
+def planned(location: str, shard: int) -> Plan:
+    """The part of the plan of a store with this shard; the last one is kept while the plan is unchanged."""
+    store = Store(location)
+    version = store.plan_version()
+    held = _plans.get(location)
+    if held is None or held[0] != version or not held[1].shard(shard):
+        held = _plans[location] = (version, read_plan(store, shard))
+    return held[1]
 
 
 def _failure(episode: Episode, message: str, exit_code: int) -> Failure:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -107,13 +108,15 @@ def _planned(streams: Streams, jobs: str, folder: str, shard_seconds: float | No
     """The plan of a job file, written to the folder; the plan that is there where it has the same episodes."""
     from collidecli.batch.plan import SHARD_SECONDS, EpisodeTable, make_plan, read_jobs, read_plan, write_plan
     from collidecli.batch.store import Store
-    from collidecli.errors import OutputError
+    from collidecli.errors import InputError, OutputError
 
     found = read_jobs(jobs, job_request)
-    inputs = _hashed(streams, found, jobs)
-    store = Store(folder)
-    if store.has_plan() and not force:
-        held = read_plan(store)
+    store, held = Store(folder), None
+    if store.has_plan():
+        with suppress(InputError) if force else nullcontext():
+            held = read_plan(store)
+    inputs = _hashed(streams, found, jobs, held)
+    if held is not None and not force:
         if not held.episodes.same_recordings(EpisodeTable.joined(list(inputs.values()))):
             fix = "give another folder, or replace it by collide batch plan --force"
             raise OutputError("has the plan of other recordings or options", folder, fix)
@@ -133,17 +136,20 @@ def _check_shards(plan: Plan, shard_seconds: float | None, folder: str) -> None:
         raise InputError(what, "--shard-seconds", "leave it out, or replace the plan by collide batch plan --force")
 
 
-def _hashed(streams: Streams, jobs: Sequence[Job], path: str) -> dict[str, EpisodeTable]:
-    """The episodes of each job, with a progress bar of the recordings."""
+def _hashed(streams: Streams, jobs: Sequence[Job], path: str, held: Plan | None) -> dict[str, EpisodeTable]:
+    """The episodes of each job, with a progress bar of the recordings. held: a plan with hashes of some of them."""
     from collidecli.batch.plan import EpisodeTable, episodes_of, named
 
     found, total, before = {}, sum(len(job.motions) for job in jobs), 0
+    hashes = (
+        {(one.motion, one.motion_state): one.motion_sha256 for one in held.episodes if one.motion_state} if held else {}
+    )
     with streams.progress("hashing", before="reading scenes", noun="recordings") as progress:
         for job in jobs:
             first = before
             counted = progress and (lambda done, first=first: progress(first + done, total))
             with named(job, path):
-                found[job.name] = EpisodeTable.of(episodes_of(job, counted))
+                found[job.name] = EpisodeTable.of(episodes_of(job, counted, hashes))
             before += len(job.motions)
     return found
 

@@ -263,6 +263,7 @@ class SceneCache:
     _scene: tuple[Hashable, FileStates, Any] | None = field(default=None, repr=False)
     _pipeline: tuple[Model, Hashable, Any] | None = field(default=None, repr=False)
     _recording: tuple[FileStates, Recording] | None = field(default=None, repr=False)
+    _loaded: dict[str, Hashable] = field(default_factory=dict, repr=False)
 
     def scene(self, key: Hashable, load: Callable[[], Scene]) -> Scene:
         """The kept scene of this key if its files have not changed since it was loaded, else `load()`."""
@@ -272,9 +273,18 @@ class SceneCache:
         start = time.time_ns()
         scene = load()
         states = _states(scene)
-        if _older(states, start):
+        if self._is_of("scene", (key, states), states, start):
             self._scene = (key, states, scene)
         return scene
+
+    def _is_of(self, kind: str, loaded: Hashable, states: FileStates, start: int) -> bool:
+        """Whether what was loaded since `start` [ns since 1970] is of these states of its files.
+
+        A file that has changed since then may have changed after it was read. One whose time of change is in the
+        future, by another clock or by a program, is unchanged if the load before found it as it is now.
+        """
+        before, self._loaded[kind] = self._loaded.get(kind), loaded
+        return before == loaded or all(changed < start for _, changed, _ in states)
 
     def recording(self, path: str, load: Callable[[], Recording]) -> Recording:
         """The kept recording of this file if it has not changed, else `load()`."""
@@ -283,7 +293,7 @@ class SceneCache:
             return self._recording[1]
         self.close()
         recording = load()
-        if "demos" in recording.OPTIONS and _older(states, start):
+        if "demos" in recording.OPTIONS and self._is_of("recording", states, states, start):
             recording.kept = True
             self._recording = (states, recording)
         return recording
@@ -307,11 +317,6 @@ class SceneCache:
 def _states(scene: Imported) -> FileStates:
     """The state of every file of a scene."""
     return tuple(file_state(path) for path in sorted({path for imported in scene.imports for path in imported.files}))
-
-
-def _older(states: FileStates, start: int) -> bool:
-    """Whether no file has changed since `start` [ns since 1970]: else it may have changed after it was read."""
-    return all(changed < start for _, changed, _ in states)
 
 
 def file_state(path: str) -> tuple[str, int, int]:

@@ -46,8 +46,8 @@ def recording_sha256(paths: Iterable[str | os.PathLike[str]]) -> str:
 
     The demonstrations of one file that are computed one by one, each with a run of its own, read it once for its hash.
     """
-    states = _states(paths)
-    if not _are_settled(states):
+    states = file_states(paths)
+    if not are_settled(states):
         return files_sha256(path for path, *_ in states)
     found, is_new = _hash_of(states)
     if is_new:
@@ -61,8 +61,8 @@ def hash_ahead(path: str | os.PathLike[str]) -> None:
     Does nothing for a file whose hash is known, one that has just changed, and one that cannot be read.
     """
     with contextlib.suppress(OSError):
-        states = _states((path,))
-        if os.path.isfile(path) and _are_settled(states):
+        states = file_states((path,))
+        if os.path.isfile(path) and are_settled(states):
             found, is_new = _hash_of(states)
             if is_new:
                 threading.Thread(target=_compute, args=(states, found), name="collide-recording", daemon=True).start()
@@ -88,10 +88,12 @@ def _compute(states: tuple[_State, ...], found: Future[str]) -> None:
         found.set_exception(error)
 
 
-def _states(paths: Iterable[str | os.PathLike[str]]) -> tuple[_State, ...]:
+def file_states(paths: Iterable[str | os.PathLike[str]]) -> tuple[_State, ...]:
+    """Path, device, inode, size, and times of change of content and attributes of files [ns]. Raises OSError."""
     states = ((os.fspath(path), os.stat(path)) for path in paths)
     return tuple((path, at.st_dev, at.st_ino, at.st_size, at.st_mtime_ns, at.st_ctime_ns) for path, at in states)
 
 
-def _are_settled(states: tuple[_State, ...]) -> bool:
-    return all(time.time_ns() - max(mtime, ctime) >= SETTLED_NS for *_, mtime, ctime in states)
+def are_settled(states: tuple[_State, ...]) -> bool:
+    """Whether a change of one of the files would change its times; those in the future are of another clock."""
+    return all(abs(time.time_ns() - at) >= SETTLED_NS for *_, mtime, ctime in states for at in (mtime, ctime))

@@ -26,6 +26,7 @@ from collidecli.batch.executors import Slot, by_processes
 from collidecli.batch.plan import Plan, read_plan
 from collidecli.batch.store import DifferentContactsError, Failure, Store, content_of, open_store
 from collidecli.batch.work import dataset_hash, work_shard
+from collidecli.storage import file_hash
 from tests.cli.conftest import refusals, write_jobs, write_motion
 from tests.cli.test_recordings import falling, write_demos
 from tests.support.batches import JOBS, KillsOn, compute, dataset, plan, result_count, start, two_mounts
@@ -200,7 +201,7 @@ def test_a_damaged_log_stops_nothing(jobs, collide, damage):
 def test_a_truncated_contact_set_is_named_and_computed_again(jobs, collide):
     made = compute(collide)
     whole = dataset(collide, "B")
-    paths = [Path(open_store("B").result_location(episode.key)) for episode in made.episodes[:3]]
+    paths = [Path(open_store("B").result_location(episode.key)) for episode in list(made.episodes)[:3]]
     for verb, sizes in (("run B --workers 1", (0, 40, 3000)), ("work B --slot 0/1", (100, None, None))):
         for path, size in zip(paths, sizes, strict=True):
             os.truncate(path, path.stat().st_size if size is None else size)
@@ -358,6 +359,24 @@ def test_a_damaged_report_of_a_failure_is_named(planned, collide, report):
     collide.refused("batch status B", told="B/failed/x.json: is no report of a failed episode")
 
 
+def test_a_new_plan_reads_the_recordings_that_have_changed(jobs, collide, monkeypatch):
+    read, whole, now = [], plan_module.files_sha256, time.time_ns
+    monkeypatch.setattr(plan_module, "files_sha256", lambda paths: (read.append(Path(paths[0]).name), whole(paths))[1])
+    monkeypatch.setattr(file_hash.time, "time_ns", lambda: now() + 2 * file_hash.SETTLED_NS)
+    first = {episode.motion: episode.key for episode in plan(collide).episodes}
+    assert sorted(read) == sorted(path.name for path in Path("demos").iterdir())
+    read.clear()
+    plan(collide)
+    assert {episode.motion: episode.key for episode in plan(collide, "B", "--force").episodes} == first
+    assert read == []
+    other = (jobs / "demos/d1.h5").read_bytes()
+    before = (jobs / "demos/d0.h5").stat()
+    (jobs / "demos/d0.h5").write_bytes(other)
+    os.utime("demos/d0.h5", ns=(before.st_atime_ns, before.st_mtime_ns))  # its time of change differs nevertheless
+    keys = {Path(episode.motion).name: episode.key for episode in plan(collide, "B", "--force").episodes}
+    assert (read, keys["d0.h5"]) == (["d0.h5"], keys["d1.h5"])
+
+
 def test_a_damaged_plan_is_named(jobs, collide):
     """Parquet reads most files with a changed byte, with other values."""
     plan(collide)
@@ -437,7 +456,7 @@ def test_the_bar_counts_by_estimated_seconds(jobs, collide, monkeypatch):
 
     monkeypatch.setattr("collidecli.report.progress.batch_progress", bar)
     collide.ok("batch run B --workers 1")
-    estimates = [episode.seconds for episode in made.episodes[1:]]
+    estimates = [episode.seconds for episode in list(made.episodes)[1:]]
     assert seen[0] == (5, pytest.approx(sum(estimates)))
     assert seen[1:] == [(pytest.approx(seconds), 1, 0) for seconds in estimates], "shards that are left alone"
 

@@ -45,7 +45,18 @@ def test_each_job_is_a_command_of_collide_with_limits(path):
     command.make_context(path.stem, words[2:])
     assert set(held["resources"]["limits"]) == set(held["resources"]["requests"]) == {"cpu", "memory"}
     spec = read(path)["spec"]["template"]["spec"]
-    assert {mount["name"] for mount in held["volumeMounts"]} <= {volume["name"] for volume in spec["volumes"]}
+    assert {mount["name"] for mount in held["volumeMounts"]} == {volume["name"] for volume in spec["volumes"]}
+    assert "/tmp" in {mount["mountPath"] for mount in held["volumeMounts"]}
+    assert held["image"] == "collide", "which the README replaces by registry, name and tag"
+    pod, own = spec["securityContext"], held["securityContext"]
+    assert pod["runAsNonRoot"], 'the "restricted" standard of pod security'
+    assert pod["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert pod["fsGroupChangePolicy"] == "OnRootMismatch"
+    assert own == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
 
 
 def test_the_slots_are_the_completions():

@@ -42,9 +42,9 @@ def test_scripts_have_no_syntax_error(script):
 
 @pytest.mark.parametrize(
     ("code", "restarts", "requeued"),
-    [(0, 0, False), (1, 0, False), (2, 0, False), (4, 0, True), (137, 2, True), (137, 3, False)],
+    [(0, 0, False), (1, 0, False), (2, 0, False), (4, 0, True), (75, 0, True), (137, 2, True), (137, 3, False)],
 )
-def test_only_a_killed_task_is_queued_again(tmp_path, code, restarts, requeued):
+def test_only_a_killed_task_and_one_without_its_store_are_queued_again(tmp_path, code, restarts, requeued):
     collide, scontrol = f'echo "$@" > {tmp_path}/words; exit {code}', f"echo $@ > {tmp_path}/queued"
     write_programs(tmp_path, collide=collide, scontrol=scontrol, sleep="")
     variables = {

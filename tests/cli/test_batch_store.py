@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
-import socket
+import threading
+import time
 import urllib.request
 from pathlib import Path
 from unittest.mock import Mock
@@ -12,14 +14,25 @@ from unittest.mock import Mock
 import pyarrow.parquet as parquet
 import pytest
 
-from collidecli.batch.store import DifferentContactsError, Failure, Store, content_of, files_at
+from collidecli.batch import work
+from collidecli.batch.store import (
+    MOST_WAIT,
+    DifferentContactsError,
+    Failure,
+    Store,
+    UnavailableError,
+    content_of,
+    files_at,
+)
+from collidecli.batch.work import work_shard
 from collidecli.errors import InputError
 from tests.cli.conftest import write_jobs
-from tests.support.batches import compute, dataset, plan
+from tests.support.batches import Proxy, compute, dataset, plan, start, until
 
 fsspec = pytest.importorskip("fsspec")
 pytest.importorskip("s3fs")
 server = pytest.importorskip("moto.server")
+werkzeug_app = pytest.importorskip("moto.moto_server.werkzeug_app")
 URL = "s3://bucket/nightly"
 
 
@@ -44,6 +57,21 @@ def endpoint(monkeypatch):
     yield f"http://{host}:{port}"
     running.stop()
     fsspec.get_filesystem_class("s3").clear_instance_cache()
+
+
+@pytest.fixture
+def requests(monkeypatch) -> list[tuple[str, str]]:
+    """Method, and path with query, of each request that a server receives from now on."""
+    found: list[tuple[str, str]] = []
+    kind = werkzeug_app.DomainDispatcherApplication
+    answer = kind.__call__
+
+    def recorded(self, environ, start_response):
+        found.append((environ["REQUEST_METHOD"], f"{environ['PATH_INFO']}?{environ.get('QUERY_STRING', '')}"))
+        return answer(self, environ, start_response)
+
+    monkeypatch.setattr(kind, "__call__", recorded)
+    return found
 
 
 @pytest.fixture
@@ -99,12 +127,27 @@ def test_a_name_keeps_its_first_file(endpoint, here, location, monkeypatch):
         pass
 
 
-def test_two_workers_at_once_leave_one_contact_set(endpoint, jobs, collide, monkeypatch):
-    """The file appears between the question whether it exists and the upload."""
+def test_requests_of_a_shard(endpoint, here, collide, requests):
+    """A conditional PUT for each episode; what else is asked does not depend on the number of episodes."""
+    write_jobs(here, range(3, 15))
+    plan(collide, URL)
+    requests.clear()
+    work._plans.clear()
+    assert work_shard(URL, 0).done == 12
+    put = [path for method, path in requests if method == "PUT" and "/results/" in path]
+    assert len(put) == len(set(put)) == 12
+    rest = [one for one in requests if one[1] not in put]
+    assert len(rest) <= 10, rest
+    assert sum("list-type=2" in path for _, path in rest) == 3, "contact sets, failures, and logs"
+    requests.clear()
+    assert work_shard(URL, 0).skipped == 12
+    assert len(requests) <= 5, requests
+
+
+def test_two_workers_at_once_leave_one_contact_set(endpoint, jobs, collide):
     compute(collide, URL)
     store = Store(URL)
     first, second = sorted(store.results())[:2]
-    monkeypatch.setattr(store.files, "exists", lambda name: False)
     for key, other in ((first, first), (first, second)):
         with store.result(other) as path:
             content = Path(path).read_bytes()
@@ -138,14 +181,88 @@ def test_records_of_failures_and_events(endpoint):
 
 def test_stores_that_cannot_be_used(endpoint, jobs, collide, monkeypatch):
     run = "batch run jobs.toml -o"
-    collide.refused(run, "s3://nobucket/run", told=("s3://nobucket/run", "bucket does not exist"), code=3)
+    monkeypatch.setattr("collidecli.batch.plan.files_sha256", None)  # nothing is hashed for a store that is missing
+    collide.refused(run, "s3://nobucket/run", told=("s3://nobucket/run", "bucket does not exist"))
     collide.refused(run, "qq://bucket/run", told=("qq://bucket/run", "qq"))
     collide.refused("batch status", URL)
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{unused.getsockname()[1]}")
-        fsspec.get_filesystem_class("s3").clear_instance_cache()
-        collide.refused("batch status", URL, told="cannot be read")
+
+
+@pytest.fixture
+def proxy(endpoint, monkeypatch):
+    """Between the command line and the server; a request has all attempts."""
+    host, port = endpoint.removeprefix("http://").split(":")
+    made = Proxy((host, int(port)))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{made.port}")
+    monkeypatch.delenv("AWS_MAX_ATTEMPTS")
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+    yield made
+    made.cut()
+
+
+def test_a_short_outage_delays_a_batch(proxy, jobs, collide):
+    compute(collide, "A")
+    plan(collide, URL)
+    proxy.cut()
+    threading.Timer(3.0, proxy.restore).start()
+    began = time.monotonic()
+    assert work_shard(URL, 0).done == 3
+    assert 3.0 <= time.monotonic() - began < 3.0 + MOST_WAIT
+    assert dataset(collide, URL) == dataset(collide, "A")
+
+
+@pytest.mark.slow
+def test_an_outage_of_20_seconds_while_two_workers_compute(proxy, endpoint, here, collide):
+    write_jobs(here, range(5, 45))
+    compute(collide, "A")
+    plan(collide, URL, "--shard-seconds", "0.1")
+    direct = fsspec.filesystem("s3", client_kwargs={"endpoint_url": endpoint})
+    process = start("batch", "run", URL, "--workers", "2")
+    until(lambda: len(direct.find("bucket", prefix="nightly/results/")) > 5)
+    proxy.cut()
+    time.sleep(20.0)
+    assert process.poll() is None
+    proxy.restore()
+    assert process.wait(300) == 0, process.communicate()
+    assert dataset(collide, URL) == dataset(collide, "A")
+    assert len(direct.find("bucket", prefix="nightly/results/")) == 40
+
+
+def test_a_store_that_stays_away_is_no_failure_of_an_episode(proxy, jobs, collide, monkeypatch):
+    """The store goes away while an episode is computed, and later before a command begins."""
+    plan(collide, URL)
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "2")
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+    run = work.run
+
+    def last_run(*words, **names):
+        result = run(*words, **names)
+        proxy.cut()
+        return result
+
+    monkeypatch.setattr(work, "run", last_run)
+    with pytest.raises(UnavailableError):
+        work_shard(URL, 0)
+    collide.refused("batch work", URL, "--slot", "0/1", told=(URL, "not available", "repeat the command"), code=75)
+    collide.refused("batch status", URL, told="not available", code=75)
+    proxy.restore()
+    monkeypatch.setattr(work, "run", run)
+    assert Store(URL).failures() == {}
+    assert work_shard(URL, 0).done == 3
+
+
+def test_an_error_of_rights_or_of_the_address_has_one_attempt(proxy, jobs, collide, requests, monkeypatch):
+    plan(collide, URL)
+    denied = {"Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": "arn:aws:s3:::bucket/*"}
+    fsspec.filesystem("s3").call_s3("put_bucket_policy", Bucket="bucket", Policy=json.dumps({"Statement": [denied]}))
+    requests.clear()
+    collide.refused("batch status", URL, told=(URL, "your rights"))
+    collide.refused("batch status s3://nobucket/run", told=("s3://nobucket/run", "bucket does not exist"))
+    assert len(requests) <= 4
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://nowhere.invalid:9")
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+    began = time.monotonic()
+    collide.refused("batch status", URL, told=(URL, "nowhere.invalid", "address"))
+    assert time.monotonic() - began < 5.0, "one attempt"
 
 
 def test_a_plan_in_an_object_store_is_read_back(endpoint, jobs, collide):

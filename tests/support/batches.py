@@ -1,4 +1,4 @@
-"""Batches of small recordings, `collide` in its own process, Dask clusters, a Slurm of one node."""
+"""Batches of small recordings, `collide` in its own process, Dask clusters, a Slurm of one node, a failing network."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -49,7 +50,8 @@ def compute(collide: Any, folder: str = "B") -> Plan:
 
 def dataset(collide: Any, folder: str) -> str:
     """Hash of the data set of a batch."""
-    return collide.result("batch gather", folder, "-o", f"{folder}.parquet", "--force")["dataset_sha256"]
+    output = f"{os.path.basename(folder) if '://' in folder else folder}.parquet"
+    return collide.result("batch gather", folder, "-o", output, "--force")["dataset_sha256"]
 
 
 COLLIDE = (sys.executable, "-c", "from collidecli.cli.guard import command; raise SystemExit(command())")
@@ -267,6 +269,49 @@ class Slurm:
 
 
 _MUNGE = (("socket", "sock"), ("pid-file", "pid"), ("log-file", "log"), ("seed-file", "seed"))
+
+
+class Proxy:
+    """Passes the connections of a port of this machine on to another one, until it is cut."""
+
+    def __init__(self, target: tuple[str, int]) -> None:
+        self._target, self._connections = target, list[socket.socket]()
+        self._listener = self._listening(0)
+        self.port = self._listener.getsockname()[1]
+
+    def _listening(self, port: int) -> socket.socket:
+        listener = socket.create_server(("127.0.0.1", port))
+        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+        return listener
+
+    def _accept(self, listener: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                ours, _ = listener.accept()
+                theirs = socket.create_connection(self._target)
+                self._connections += (ours, theirs)
+                for pair in ((ours, theirs), (theirs, ours)):
+                    threading.Thread(target=self._copy, args=pair, daemon=True).start()
+
+    def _copy(self, source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while block := source.recv(1 << 16):
+                sink.sendall(block)
+        for one in (source, sink):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    def cut(self) -> None:
+        """Ends all connections and refuses new ones."""
+        for one in (self._listener, *self._connections):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+        self._connections.clear()
+
+    def restore(self) -> None:
+        """Accepts connections again."""
+        self._listener = self._listening(self.port)
 
 
 class KillsOn:

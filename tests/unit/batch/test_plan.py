@@ -11,7 +11,7 @@ from collidecli.batch.store import PLAN, Store
 from collidecli.commands.run import RunRequest
 from collidecli.errors import InputError
 
-pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
 
 RATES = {"a": (0.5, 1e-3), "b": (0.0, 2e-3)}
 
@@ -62,22 +62,33 @@ def test_a_plan_is_read_as_it_was_written_and_a_changed_byte_is_found(plan, tmp_
     there = read_plan(store)
     assert list(there.episodes) == list(plan[1].episodes)
     assert there.requests == plan[1].requests
-    assert (there.episodes[-1], there.episodes[3:70:9]) == (plan[1].episodes[-1], tuple(there.episodes)[3:70:9])
+    assert (there.episodes[-1], there.episodes[70]) == (plan[1].episodes[-1], list(there.episodes)[70])
     changed = [one if n else Episode("0" * 64, *list(map(one.__getattribute__, episode_table.NAMES))[1:])
                for n, one in enumerate(there.episodes)]  # fmt: skip
-    table = EpisodeTable.of(changed).table.replace_schema_metadata(
-        episode_table.from_parquet((tmp_path / PLAN).read_bytes()).schema.metadata
-    )
-    (tmp_path / PLAN).write_bytes(episode_table.parquet_bytes(table, "test"))
+    metadata = parquet.ParquetFile(tmp_path / PLAN).schema_arrow.metadata
+    table = EpisodeTable.of(changed).table.replace_schema_metadata(metadata)
+    (tmp_path / PLAN).write_bytes(episode_table.parquet_bytes(table, "test", 64))
     with pytest.raises(InputError, match="changed after it was written"):
         read_plan(store)
+
+
+def test_a_worker_reads_the_row_groups_of_its_shard(plan, tmp_path):
+    store, whole = Store(str(tmp_path)), plan[1]
+    write_plan(whole, store)
+    for shard in range(whole.shard_count):
+        part = read_plan(store, shard)
+        assert part.shard(shard) == whole.shard(shard)
+        assert part.total == len(whole.episodes)
+        assert len(part.episodes) <= 64 * (2 + len(whole.shard(shard)) // 64)
+        assert part.requests == whole.requests
+    assert len(read_plan(store, whole.shard_count).episodes) == 0
 
 
 def test_the_same_recordings_in_another_order(plan):
     here = plan[1].episodes
     assert here.same_recordings(here.sorted_by(("motion", "descending"), ("bytes", "ascending")))
-    assert not here.same_recordings(EpisodeTable.of(here[1:]))
-    assert not here.same_recordings(EpisodeTable.of((*here[1:], Episode("0", "a", "", "", 0, ""))))
+    assert not here.same_recordings(EpisodeTable.of(list(here)[1:]))
+    assert not here.same_recordings(EpisodeTable.of((*list(here)[1:], Episode("0", "a", "", "", 0, ""))))
 
 
 def test_a_plan_without_episodes(tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -468,6 +470,20 @@ def test_a_scene_whose_file_has_changed_is_imported_again(here):
         run(request("m20.h5"), cache=cache)
     (here / "scene.xml").write_text(SCENE)
     assert both(cache, request("m20.h5")) == first
+
+
+def test_a_scene_of_a_file_with_a_time_in_the_future_is_kept_from_its_second_load(here, imported):
+    def write(scene: str, ahead: float) -> None:
+        (here / "scene.xml").write_text(scene)
+        os.utime(here / "scene.xml", (0.0, time.time() + ahead))  # as by a file server with another clock
+
+    write(SCENE, 86400.0)
+    cache = SceneCache()
+    first = {run(request("m20.h5"), cache=cache).content_sha256 for _ in range(4)}
+    assert imported == ["scene.xml"] * 2
+    write(SCENE.replace('size="0.5"', 'size="0.51"'), 86401.0)
+    assert {run(request("m20.h5"), cache=cache).content_sha256 for _ in range(3)}.isdisjoint(first)
+    assert (len(first), imported) == (1, ["scene.xml"] * 4)
 
 
 def test_a_scene_whose_file_changes_while_it_is_loaded_is_imported_again(here, imported, monkeypatch):

@@ -307,6 +307,15 @@ def test_a_recording_that_has_not_changed_is_read_once(tmp_path: Path, monkeypat
     assert read == ["demos.hdf5"] * 2
 
 
+def test_a_time_in_the_future_is_of_another_clock(tmp_path: Path, monkeypatch, read):
+    path = tmp_path / "ahead.hdf5"
+    path.write_bytes(b"first")
+    os.utime(path, (0.0, time.time() + 86400.0))
+    later(monkeypatch)
+    assert recording_sha256([path]) == recording_sha256([path])
+    assert read == ["ahead.hdf5"]
+
+
 def test_a_file_that_has_just_changed_is_read_each_time(tmp_path: Path, read):
     path = tmp_path / "new.hdf5"
     path.write_bytes(b"first")
