@@ -181,7 +181,7 @@ def test_attempts_of_processes_that_ended_with_their_parent_count(jobs, collide,
 
 
 @pytest.mark.parametrize(
-    "damage", [b"", b"\0" * 100, b"{", b"7\n[]\n" + b"[" * 100_000, b'{"event": "done", "key": 1}\n']
+    "damage", [b"", b"\0" * 100, b"{", b"7\n[]\n" + b"[" * 100_000, b'{"event": "done", "key": 1}\n'], ids=range(5)
 )
 @pytest.mark.usefixtures("in_process")
 def test_a_damaged_log_stops_nothing(jobs, collide, damage):
