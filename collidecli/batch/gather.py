@@ -14,23 +14,35 @@ from typing import Any, ClassVar
 import numpy as np
 
 from collidecli.batch.gather_formats import (
+    EPISODES,
+    READ_ME,
     DoneEpisode,
     Gathered,
     folder_name,
     write_lerobot,
     write_parquet,
     write_robomimic,
+    write_tables,
 )
-from collidecli.batch.plan import NamedPair, Plan, named_pairs, parquet_bytes
-from collidecli.batch.store import Failure, Store, is_url, output_folder, write_record
-from collidecli.batch.work import History, HostThroughput, RunWarning, recomputed_content, whole_results
-from collidecli.commands.merge import MergePlan, merge_episodes
+from collidecli.batch.plan import Plan, named_pairs, parquet_bytes, pyarrow
+from collidecli.batch.store import RECORD, Failure, Store, is_url, output_folder, read_record, write_record
+from collidecli.batch.work import (
+    History,
+    HostThroughput,
+    RunWarning,
+    dataset_hash,
+    recomputed_content,
+    whole_results,
+)
+from collidecli.commands.merge import MergePlan, episodes_of_worlds, merge_episodes
 from collidecli.commands.results import Progress, Result, check_ending
-from collidecli.errors import InputError, OutputError, extra_module
+from collidecli.errors import InputError, OutputError
 from collidecli.scene.motion import Episodes
+from collidecli.scene.tables import GROUPS_BY_NAME
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.writer import check_groups
+from collidecli.temporary_folders import TemporaryFolder
 
 # Contact sets of a batch merged to fewer, larger ones, in which every episode is a world of its own.
 
@@ -90,7 +102,7 @@ def _plan(sets: Sequence[ContactSet], shard: Sequence[DoneEpisode]) -> MergePlan
                 frame = int(np.argmax(ours != theirs))
                 what = f"frame {frame} has {name} {ours[frame]:g}, and another episode has {theirs[frame]:g}"
                 fix = "one contact set has one time for each frame: use --to parquet, or run with --fps"
-                raise InputError(what, done.label, fix)
+                raise InputError(what, done.episode.label, fix)
     counts = [one.world_count for one in sets]
     first = tuple(int(world) for world in np.cumsum([0, *counts[:-1]]))
     frames = tuple(np.arange(one.frame_count) for one in sets)
@@ -98,16 +110,12 @@ def _plan(sets: Sequence[ContactSet], shard: Sequence[DoneEpisode]) -> MergePlan
 
 
 def _episodes(sets: Sequence[ContactSet], names: Sequence[str], plan: MergePlan) -> Episodes:
-    """Each set as one episode, or one per world if it has several, with `#` and the merged world after the name."""
-    found: list[tuple[str, int, int]] = []
-    for one, name, first in zip(sets, names, plan.first_world, strict=True):
-        worlds = range(first, first + one.world_count)
-        found += [(name if len(worlds) == 1 else f"{name}#{world}", world, one.frame_count) for world in worlds]
-    taken = [name for name, _, _ in found]
-    unique = [name if taken.count(name) == 1 else f"{name}#{world}" for name, world, _ in found]
-    frames = np.array([count for _, _, count in found], np.int64)
-    world = np.array([world for _, world, _ in found], np.int32)
-    return Episodes(tuple(unique), world, np.zeros(len(found), np.int64), frames)
+    """Each world of a set as an episode; names that are not unique end with `#` and the merged world."""
+    held = []
+    for one, name in zip(sets, names, strict=True):
+        world = np.arange(one.world_count, dtype=np.int32)
+        held.append(Episodes((name,) * len(world), world, np.zeros(len(world), np.int64), world * 0 + one.frame_count))
+    return episodes_of_worlds(held, plan.first_world)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,19 +143,16 @@ class BatchState(Result):
 
 def state_of(store: Store, plan: Plan, computed: int | None = None) -> BatchState:
     """The state of a batch, from its folder alone. Episodes of one key count each. computed: see `BatchState`."""
-    history = History(store.logs(), Counter(episode.key for episode in plan.episodes))
+    planned = Counter(episode.key for episode in plan.episodes)
+    history = History(store.logs(), planned)
     (results, _), failures = whole_results(store, history.sizes), store.failures()
-    failed = dict[str, int]()
     left, seconds = 0, 0.0
     for episode in plan.episodes:
-        if episode.key in results:
-            continue
-        if episode.key in failures:
-            failed[episode.key] = failed.get(episode.key, 0) + 1
-        else:
+        if episode.key not in results and episode.key not in failures:
             left += 1
             seconds += episode.seconds
-    failed_count = sum(failed.values())
+    failed = [key for key in planned if key in failures and key not in results]
+    failed_count = sum(planned[key] for key in failed)
     return BatchState(
         folder=store.location,
         episodes=len(plan.episodes),
@@ -190,16 +195,32 @@ def verify(store: Store, plan: Plan, share: float, seed: int = 0, progress: Prog
     return VerifyResult(checked=len(chosen), different=different)
 
 
+@dataclass(frozen=True)
+class GatherRequest:
+    """to: MANIFEST or one of FORMATS. pairs: see `named_pairs`. job: only its episodes, else all.
+
+    slot: k and n, the k-th of n parts of a folder of Parquet; None is all of it.
+    """
+
+    to: str
+    output: str
+    force: bool = False
+    pairs: tuple[str, ...] = ()
+    job: str = ""
+    slot: tuple[int, int] | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class GatherResult(Result):
     """The output of `gather`. dataset_sha256: over the sorted keys and content hashes of all contact sets.
 
     failed: number of episodes without a contact set, which the output lacks. groups: rows of each group of contacts
-    beside the rigid ones; None without them.
+    beside the rigid ones; None without them. slots_left: number of slots whose parts are missing, and the other values
+    are those of one part; 0 where all are there, and the values are those of all; None without --slot.
     """
 
     SCHEMA: ClassVar[str] = "collide.batch_gather/1"
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("groups",)
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("groups", "slots_left")
 
     output: str
     episodes: int
@@ -207,36 +228,63 @@ class GatherResult(Result):
     contacts: int
     dataset_sha256: str
     groups: dict[str, int] | None = None
+    slots_left: int | None = None
 
 
-def gather(
-    store: Store, plan: Plan, to: str, output: str, force: bool, pairs: Sequence[str] = (), progress: Progress = None
-) -> GatherResult:
-    """Writes the contact sets of a batch in a format. to: MANIFEST or one of FORMATS. pairs: see `named_pairs`.
+def gather(store: Store, plan: Plan, request: GatherRequest, progress: Progress = None) -> GatherResult:
+    """Writes the contact sets of a batch in a format.
 
     Raises InputError where an episode has neither a contact set nor a failure, or does not fit the format;
     OutputError for an output that cannot be written. Then no output is left, and one that was there is unchanged.
     """
-    named = named_pairs(pairs)
+    to, output, named = request.to, request.output, named_pairs(request.pairs)
     if named and to not in LABELLED:
         raise InputError("has no effect", "--pairs", f"only --to {' and '.join(LABELLED)} have columns of pairs")
+    if request.slot and to != "parquet":
+        raise InputError(f"has no parts of --to {to}", "--slot", "only --to parquet is divided into slots")
     if to == MANIFEST:
         check_ending(output, (".parquet",), "a manifest")
-    gathered = Gathered(store, plan, progress)
-    if to == MANIFEST:
-        _write_manifest(gathered, output, force)
-        return _result(gathered, output)
-    if is_url(output):
+    elif is_url(output):
         raise OutputError("is the URL of an object store", output, "gather to a local folder, and copy it")
-    with output_folder(output, force) as folder:
+    gathered = Gathered(store, plan, progress, request.job, request.slot or (0, 1))
+    if to == MANIFEST:
+        return _write_manifest(gathered, output, request.force)
+    if request.slot:
+        return _gather_slot(gathered, output, request.force, *request.slot)
+    with output_folder(output, request.force) as folder:
         FORMATS[to](folder, gathered, named)
-        result = _result(gathered, output)
-        write_record(folder, {"schema": result.SCHEMA, "to": to, "dataset_sha256": result.dataset_sha256})
+        result = _result(gathered.table, gathered, output)
+        write_record(folder, {"to": to, "dataset_sha256": result.dataset_sha256})
+    return result
+
+
+def _gather_slot(gathered: Gathered, output: str, force: bool, slot: int, count: int) -> GatherResult:
+    """Writes the part of a slot, unless it is there. The slot that ends last adds the tables of all, and RECORD."""
+    parts = [os.path.join(output, f"slot-{k:05d}-of-{count:05d}") for k in range(count)]
+    before = read_record(output)
+    if before and before.get("slots") != count:
+        raise OutputError("has an output of other slots", output, "choose another folder")
+    os.makedirs(output, exist_ok=True)
+    if force or read_record(parts[slot]).get("keys_sha256") != gathered.keys_sha256:
+        with output_folder(parts[slot], force) as folder:
+            write_parquet(folder, gathered)
+            write_record(folder, {"to": "parquet", "keys_sha256": gathered.keys_sha256})
+    there = [part for part in parts if read_record(part).get("keys_sha256") == gathered.keys_sha256]
+    left = count - len(there)
+    tables = [pyarrow().parquet.ParquetFile(os.path.join(part, EPISODES)).read() for part in ([parts[slot]] if left else parts)]
+    table = pyarrow().concat_tables(tables, promote_options="default")
+    result = _result(table, gathered, parts[slot] if left else output, left)
+    if not left:
+        with TemporaryFolder("gather", output) as folder:
+            write_tables(folder, table, f"slot-*-of-{count:05d}/")
+            write_record(folder, {"to": "parquet", "slots": count, "dataset_sha256": result.dataset_sha256})
+            for name in (EPISODES, READ_ME, RECORD):  # the record last: an output without it is not complete
+                os.replace(os.path.join(folder, name), os.path.join(output, name))
     return result
 
 
 MANIFEST = "manifest"
-FORMATS: dict[str, Callable[[str, Gathered, tuple[NamedPair, ...]], None]] = {
+FORMATS: dict[str, Callable[[str, Gathered, tuple[str, ...]], None]] = {
     "merge": lambda folder, gathered, pairs: write_merged_shards(folder, gathered),
     "parquet": lambda folder, gathered, pairs: write_parquet(folder, gathered),
     "lerobot": write_lerobot,
@@ -247,38 +295,32 @@ LABELLED = ("lerobot", "robomimic")
 """Formats with columns of named pairs."""
 
 
-def _result(gathered: Gathered, output: str) -> GatherResult:
+def _result(table: Any, gathered: Gathered, output: str, slots_left: int | None = None) -> GatherResult:
+    """The result for a table of episodes."""
+    groups = {name: sum(filter(None, table[name].to_pylist())) for name in GROUPS_BY_NAME if name in table.column_names}
+    contents = zip(table["key"].to_pylist(), table["content_sha256"].to_pylist(), strict=True)
     return GatherResult(
         output=output,
-        episodes=len(gathered.episodes),
+        episodes=len(table),
         failed=gathered.failed,
-        contacts=sum(size.contacts for size in gathered.sizes),
-        dataset_sha256=gathered.dataset_sha256,
-        groups={name: sum(size.groups.get(name, 0) for size in gathered.sizes) for name in gathered.group_names}
-        or None,
+        contacts=sum(table["contacts"].to_pylist()),
+        dataset_sha256=dataset_hash(dict(contents)),
+        groups=groups or None,
+        slots_left=slots_left,
     )
 
 
-def _write_manifest(gathered: Gathered, output: str, force: bool) -> None:
+def _write_manifest(gathered: Gathered, output: str, force: bool) -> GatherResult:
     """Writes a Parquet table with a row per episode that has a contact set."""
     with AtomicOutput(output, force) as file:
-        for _ in gathered:
-            pass
-        groups = gathered.group_names
-        names = ("key", "job", "motion", "demo", "content_sha256", "contacts", *groups, "frames", "file")
-        columns: dict[str, list[Any]] = {name: [] for name in names}
-        for size in gathered.sizes:
-            path = gathered.store.result_location(size.done.episode.key)
-            if not is_url(path):
-                path = os.path.relpath(path, os.path.dirname(os.path.abspath(output)))
-            for name in ("key", "job", "motion", "demo"):
-                columns[name].append(getattr(size.done.episode, name))
-            for name in ("content_sha256", "contacts", "frames"):
-                columns[name].append(getattr(size, name))
-            for name in groups:
-                columns[name].append(size.groups.get(name, 0))
-            columns["file"].append(path)
-        table = extra_module("pyarrow", "tables", "batch gather").table(columns)
-        about = {"collide.dataset_sha256": gathered.dataset_sha256}
+        gathered.measure()
+        table = gathered.table
+        paths = map(gathered.store.result_location, table["key"].to_pylist())
+        beside = os.path.dirname(os.path.abspath(output))
+        files = [path if is_url(path) else os.path.relpath(path, beside) for path in paths]
+        table = table.drop_columns(["episode_index"]).append_column("file", [files])
+        result = _result(table, gathered, output)
+        about = {"collide.dataset_sha256": result.dataset_sha256}
         file.write(parquet_bytes(table.replace_schema_metadata(about), "batch gather"))
         file.commit()
+    return result

@@ -29,8 +29,8 @@ from collidecli.commands.scenes import load_scene
 from collidecli.errors import InputError, extra_module
 from collidecli.importers.recordings.recording import kind_of, open_recording, recording_files
 from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
-from collidecli.scene.tables import HYDRO_FACES, HYDRO_PATCHES, group_words
-from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.scene.tables import HYDRO_FACES, HYDRO_PATCHES, ContactBlock, group_words
+from collidecli.storage.contact_sets.reader import ContactSet, ForcedPairs
 from collidecli.storage.file_hash import are_settled, file_states, files_sha256
 from collidecli.storage.input_limits import limited_reading
 from collidecli.storage.process_activity import reading
@@ -58,6 +58,11 @@ class Episode:
     seconds: float = 0.0
     shard: int = 0
     motion_state: str = ""
+
+    @property
+    def label(self) -> str:
+        """Recording and demonstration, or the job of a scene that moves by itself."""
+        return " ".join(filter(None, (self.motion, self.demo))) or self.job
 
 
 NAMES = tuple(each.name for each in fields(Episode))
@@ -492,49 +497,49 @@ def _options(kind: type[Options], values: dict[str, Any]) -> Options:
 # Labels of named pairs in each frame: whether they touch, and their least distance.
 
 HYDRO_NAMES = (HYDRO_PATCHES.name, HYDRO_FACES.name)
+LABELS = ("touching", "valid", "distance")
 BLOCK_COLUMNS = ("shape0", "shape1", "distance")
 
 
-@dataclass(frozen=True)
-class NamedPair:
-    """The pairs of a shape that matches `first` and one that matches `second`, in either order. name: the option."""
-
-    name: str
-    first: str
-    second: str
-
-
-def named_pairs(texts: Sequence[str]) -> tuple[NamedPair, ...]:
-    """The pairs of --pairs. Raises InputError for a text that is not two patterns, or given twice."""
-    found: list[NamedPair] = []
-    for text in texts:
-        parts = text.split()
-        if len(parts) != 2:
+def named_pairs(texts: Sequence[str]) -> tuple[str, ...]:
+    """The pairs of --pairs, each two patterns of shapes. Raises InputError for another text, or one given twice."""
+    found = tuple(" ".join(text.split()) for text in texts)
+    for text in found:
+        if text.count(" ") != 1:
             raise InputError(f"'{text}' is not two patterns", "--pairs", "write --pairs 'gripper* cube*'")
-        found.append(NamedPair(" ".join(parts), *parts))
-        if len({pair.name for pair in found}) < len(found):
+        if found.count(text) > 1:
             raise InputError(f"'{text}' is given twice", "--pairs", "give each pair once")
-    return tuple(found)
+    return found
 
 
-def pair_labels(contacts: ContactSet, pairs: Sequence[NamedPair]) -> tuple[np.ndarray, np.ndarray]:
-    """bool[F, P], whether a pair touches, and float32[F, P], the least distance of its contacts [m].
+def pair_labels(contacts: ContactSet, pairs: Sequence[str]) -> dict[str, np.ndarray]:
+    """The LABELS [F, P] of pairs; "distance" is float32, the least of the pair's contacts [m].
 
-    A pair touches at a distance of 0 or less. The distance is infinite in a frame without a contact of the pair, that
-    is, beyond the gap. contacts: of one world. Raises InputError for a pattern that matches no shape.
+    A pair touches at a distance of 0 or less. In a frame without a contact of the pair, which is then beyond the gap,
+    "valid" is false and "distance" is the least gap of its shapes. contacts: of one world. Raises InputError for a
+    pattern that matches no shape.
     """
+    of, gap = f"no shape of {contacts.path}", contacts.shapes.gap
+    join = np.maximum if contacts.gap_rule == "max" else np.add
     distance = np.full((contacts.frame_count, len(pairs)), np.inf, np.float32)
-    of = f"no shape of {contacts.path}"
-    sides = [
-        [matching_paths(contacts.shapes.path, (pattern,), "--pairs", of) for pattern in (pair.first, pair.second)]
-        for pair in pairs
-    ]
+    sides, limit = [], np.zeros(len(pairs), np.float32)
+    for column, pair in enumerate(pairs):
+        first, second = (matching_paths(contacts.shapes.path, (one,), "--pairs", of) for one in pair.split())
+        sides.append((first, second))
+        own = contacts.forced.gap[_of_pair(first, second, contacts.forced)]
+        limit[column] = np.nanmin([join(gap[first].min(), gap[second].min()), *own])
     for block in contacts.blocks(names=BLOCK_COLUMNS) if pairs else ():
         frame = block.first_cell + np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
         for column, (first, second) in enumerate(sides):
-            chosen = (first[block.shape0] & second[block.shape1]) | (first[block.shape1] & second[block.shape0])
+            chosen = _of_pair(first, second, block)
             np.minimum.at(distance[:, column], frame[chosen], block.distance[chosen])
-    return distance <= 0.0, distance
+    valid = np.isfinite(distance)
+    return dict(zip(LABELS, (distance <= 0.0, valid, np.where(valid, distance, limit)), strict=True))
+
+
+def _of_pair(first: np.ndarray, second: np.ndarray, rows: ContactBlock | ForcedPairs) -> np.ndarray:
+    """bool[n]: whether one shape of a row is of `first` and the other of `second`, both bool[S]."""
+    return (first[rows.shape0] & second[rows.shape1]) | (first[rows.shape1] & second[rows.shape0])
 
 
 def check_one_world(contacts: ContactSet, label: str, to: str) -> None:

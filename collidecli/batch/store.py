@@ -572,4 +572,11 @@ def _refuse_existing(path: str, force: bool) -> None:
 def write_record(folder: str, record: Mapping[str, Any]) -> None:
     """Writes RECORD to a folder."""
     with open(os.path.join(folder, RECORD), "w", encoding="utf-8") as file:
-        json.dump(record, file, indent=2)
+        json.dump({"schema": "collide.batch_gather/1", **record}, file, indent=2)
+
+
+def read_record(folder: str) -> dict[str, Any]:
+    """RECORD of a folder; empty where there is none."""
+    with suppress(FileNotFoundError, NotADirectoryError), open(os.path.join(folder, RECORD), encoding="utf-8") as file:
+        return json.load(file)
+    return {}

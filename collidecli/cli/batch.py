@@ -334,6 +334,19 @@ def _execute(
         by_dask(store, plan, shards, client, done, values["episode_timeout"])
 
 
+def _slot(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, int] | None:
+    """K and N of K/N."""
+    from collidecli.errors import InputError
+
+    try:
+        first, count = (int(part) for part in (text or "0/1").split("/"))
+        if not 0 <= first < count:
+            raise ValueError
+    except ValueError:
+        raise InputError(f"'{text}' is not a slot", "--slot", "write K/N with K from 0 to N - 1") from None
+    return None if text is None else (first, count)
+
+
 @verb.command(
     "work",
     cls=Verb,
@@ -341,34 +354,40 @@ def _execute(
     "collide batch work nightly --slot $((SLURM_ARRAY_TASK_ID - SLURM_ARRAY_TASK_MIN))/$SLURM_ARRAY_TASK_COUNT",
 )
 @click.argument("folder", metavar="FOLDER")
-@option("--slot", required=True, metavar="K/N", section="Execution", help="Slot K of N, from 0: shards K, K + N, ...")
+@option(
+    "--slot",
+    required=True,
+    metavar="K/N",
+    callback=_slot,
+    section="Execution",
+    help="Slot K of N, from 0: shards K, K + N, ...",
+)
 @option("--workers", type=WholeNumber(1), default=1, section="Execution", help="Processes of this slot.")
 @option("--retry-failed", is_flag=True, section="Execution", help=AGAIN)
 @option("--episode-timeout", type=DURATION, section="Execution", help=TIMEOUT)
 @click.pass_context
 def work_verb(
-    ctx: click.Context, folder: str, slot: str, workers: int, retry_failed: bool, episode_timeout: float | None
+    ctx: click.Context,
+    folder: str,
+    slot: tuple[int, int],
+    workers: int,
+    retry_failed: bool,
+    episode_timeout: float | None,
 ) -> int:
     """Compute the shards of one slot: a task of a Slurm array or of a Kubernetes indexed Job."""
     from collidecli.batch.executors import by_processes
     from collidecli.batch.gather import state_of
     from collidecli.batch.plan import read_plan
     from collidecli.batch.store import open_store
-    from collidecli.errors import InputError
     from collidecli.report.tables import state_table
 
-    try:
-        first, count = (int(part) for part in slot.split("/"))
-        if not 0 <= first < count:
-            raise ValueError
-    except ValueError:
-        raise InputError(f"'{slot}' is not a slot", "--slot", "write K/N with K from 0 to N - 1") from None
+    first, count = slot
     store = open_store(folder)
     plan = read_plan(store)
     streams = streams_of(ctx)
     reports: list[ShardReport] = []
     if first >= plan.shard_count:
-        streams.warn(f"slot {slot} has no shard: the plan has {plan.shard_count}")
+        streams.warn(f"slot {first}/{count} has no shard: the plan has {plan.shard_count}")
     own = range(first, plan.shard_count, count)
     shards = tuple(shard for shard in _left(plan, _whole(streams, store, own, plan)) if shard in own)
     if retry_failed:
@@ -469,11 +488,15 @@ def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
     help="Also columns of the pairs of shapes that match patterns A and B: whether they touch, and their least "
     "distance. lerobot and robomimic only; repeat for more.",
 )
+@option("--job", default="", metavar="NAME", section="Output", help="Only the episodes of this job. [default: all]")
+@option(
+    "--slot", metavar="K/N", callback=_slot, section="Execution", help="Write part K of N, from 0, of --to parquet."
+)
 @force_option
 @click.pass_context
-def gather_verb(ctx: click.Context, folder: str, to: str, output: str, pairs: tuple[str, ...], force: bool) -> int:
+def gather_verb(ctx: click.Context, folder: str, **values: Any) -> int:
     """Write all contact sets as one table or data set, with a hash of its content."""
-    from collidecli.batch.gather import gather
+    from collidecli.batch.gather import GatherRequest, gather
     from collidecli.batch.plan import read_plan
     from collidecli.batch.store import open_store
     from collidecli.report.tables import gather_table
@@ -481,6 +504,6 @@ def gather_verb(ctx: click.Context, folder: str, to: str, output: str, pairs: tu
     store = open_store(folder)
     streams = streams_of(ctx)
     with streams.progress("gathering", noun="episodes") as progress:
-        result = gather(store, read_plan(store), to, output, force, pairs, progress)
+        result = gather(store, read_plan(store), request_of(GatherRequest, values), progress)
     streams.result(result, gather_table)
     return 0

@@ -56,10 +56,11 @@ def merged_episodes(
         what = f"has no table of demonstrations, and {having.path} has one"
         raise InputError(what, lacking.path, "merge sets of recordings that consist of demonstrations by themselves")
     found = [one for one in held if one is not None]
-    return _of_worlds(found, first_world) if worlds else _of_frames(sets, found, frame_of)
+    return episodes_of_worlds(found, first_world) if worlds else _of_frames(sets, found, frame_of)
 
 
-def _of_worlds(held: Sequence[Episodes], first_world: Sequence[int]) -> Episodes:
+def episodes_of_worlds(held: Sequence[Episodes], first_world: Sequence[int]) -> Episodes:
+    """The episodes of sets of disjoint worlds; where a name is not unique, each ends with `#` and the merged world."""
     world = np.concatenate([one.world + first for one, first in zip(held, first_world, strict=True)])
     names = [name for one in held for name in one.name]
     if len(set(names)) < len(names):

@@ -727,4 +727,6 @@ def gather_table(result: ResultDict) -> RenderableType:
     rows.append(("contacts", count(result["contacts"])))
     rows += [(group_words(name), count(held)) for name, held in (result.get("groups") or {}).items()]
     rows.append(("content", result["dataset_sha256"]))
+    if result.get("slots_left"):
+        rows.append(("slots left", f"{count(result['slots_left'])}; the values are those of this slot"))
     return name_value_table(rows)

@@ -6,6 +6,7 @@ import json
 import shutil
 from contextlib import chdir
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -13,11 +14,14 @@ import pandas
 import pyarrow
 import pyarrow.parquet as parquet
 import pytest
+import yaml
 
 from collidecli.batch import gather as gather_merge
 from collidecli.batch import gather_formats
 from collidecli.batch.plan import read_plan
 from collidecli.batch.store import Failure, Store, open_store
+from collidecli.exporters import arrays
+from collidecli.exporters.layouts import QUANTILES, joined_statistics, statistics_of
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.file_hash import file_sha256
 from tests.cli.conftest import SCENE, CommandLine, refusals
@@ -88,7 +92,7 @@ def files_of(folder: str) -> set[str]:
 
 def test_parquet_has_the_contacts_of_every_episode(done, collide):
     answer = gather(collide, "parquet")
-    assert files_of("out") == {"contacts-00000.parquet", "episodes.parquet", "gather.json"}
+    assert files_of("out") == {"contacts-00000.parquet", "episodes.parquet", "gather.json", "README.md"}
     episodes = parquet.read_table("out/episodes.parquet").to_pylist()
     rows = parquet.read_table("out/contacts-00000.parquet").to_pandas()
     assert list(rows.columns[:4]) == ["job", "episode_index", "frame_index", "step"]
@@ -109,13 +113,49 @@ def test_parquet_has_the_contacts_of_every_episode(done, collide):
         np.testing.assert_array_equal(ours["time"], np.repeat(contacts.time, counts))
 
 
+def tables_of(folder: str) -> dict[str, list[dict]]:
+    """Rows of each table of a folder, by the rules of Hugging Face's `datasets.load_dataset`; the first is the default.
+
+    Files of one table have one schema, and no dictionary (`Features.from_arrow_schema`).
+    """
+    found = {}
+    for one in yaml.safe_load(Path(folder, "README.md").read_text().split("---")[1])["configs"]:
+        (first, *others) = [parquet.read_table(path) for path in sorted(Path(folder).glob(one["data_files"]))]
+        assert all(first.schema.equals(other.schema) for other in others)
+        assert not any(pyarrow.types.is_dictionary(field.type) for field in first.schema)
+        found[one["config_name"]] = pyarrow.concat_tables([first, *others]).to_pylist()
+        assert bool(one.get("default")) == (len(found) == 1)
+    return found
+
+
+def test_slots_write_the_rows_of_one_gathering(done, collide):
+    whole = gather(collide, "parquet")
+    for slot, left in (("2/3", 2), ("0/3", 1), ("0/3", 1)):
+        assert gather(collide, "parquet", "parts", "--slot", slot)["slots_left"] == left
+    assert not Path("parts/gather.json").exists()
+    answer = gather(collide, "parquet", "parts", "--slot", "1/3")
+    assert answer == whole | {"output": "parts", "slots_left": 0}
+    assert tables_of("parts") == tables_of("out")
+    assert len(tables_of("out")["contacts"]) == whole["contacts"]
+    collide.refused("batch gather B --to parquet -o parts --slot 0/2", told="output of other slots", code=3)
+    collide.refused("batch gather B --to parquet -o out --slot 0/2", told="output of other slots", code=3)
+    collide.refused("batch gather B --to lerobot -o other --slot 0/2", told="only --to parquet")
+
+
+def test_a_manifest_trusts_what_runs_recorded(done, collide, monkeypatch):
+    opened, checked = [], gather_formats.Gathered.open
+    monkeypatch.setattr(gather_formats.Gathered, "open", lambda *given: opened.append(given) or checked(*given))
+    assert gather(collide, "manifest", "all.parquet")["episodes"] == 4
+    assert len(opened) == 1
+
+
 def test_parquet_files_end_with_an_episode(done, collide, monkeypatch):
-    monkeypatch.setattr(gather_formats, "GROUP_BYTES", 1)
+    monkeypatch.setattr(arrays, "GROUP_BYTES", 1)
     gather(collide, "parquet", "groups")
     held = parquet.ParquetFile("groups/contacts-00000.parquet")
     found = [set(held.read_row_group(k)["episode_index"].to_pylist()) for k in range(held.num_row_groups)]
     assert found == [{0}, {1}, {2}, {3}]
-    monkeypatch.setattr(gather_formats, "PART_BYTES", 1)
+    monkeypatch.setattr(arrays, "PART_BYTES", 1)
     gather(collide, "parquet", "files")
     found = [set(parquet.read_table(f"files/contacts-{k:05d}.parquet")["episode_index"].to_pylist()) for k in range(4)]
     assert found == [{0}, {1}, {2}, {3}]
@@ -161,60 +201,118 @@ def test_robomimic_has_a_file_for_each_recording(done, collide):
             labels = group["pairs"]
             assert list(labels.attrs["names"]) == ["*ball *base", "*far *base"]
             expected = least_distances(contacts)
-            np.testing.assert_array_equal(labels["distance"][:, 0], np.float32(expected))
+            np.testing.assert_array_equal(labels["valid"][:, 0], np.isfinite(expected))
+            np.testing.assert_array_equal(labels["distance"][:, 0], np.minimum(np.float32(expected), np.float32(0.2)))
             np.testing.assert_array_equal(labels["touching"][:, 0], np.array(expected) <= 0.0)
             assert not labels["touching"][:, 1].any()
-            assert np.isinf(labels["distance"][:, 1]).all()
+            assert not labels["valid"][:, 1].any()
+            assert (labels["distance"][:, 1] == np.float32(0.2)).all()
             assert labels["touching"][:, 0].any()
             assert not labels["touching"][0, 0]
 
 
+STATISTICS = ("min", "q01", "q10", "q50", "q90", "q99", "max")
+
+
+def nested_table(folder: Path) -> pyarrow.Table:
+    """`load_nested_dataset`."""
+    return pyarrow.concat_tables([parquet.read_table(path) for path in sorted(folder.glob("*/*.parquet"))])
+
+
+def load_lerobot(root: Path) -> tuple[dict[str, Any], list[dict[str, np.ndarray]]]:
+    """Description and items of a data set, by the rules of LeRobot 0.4.4 (`lerobot_dataset.py`, `utils.py`)."""
+    info = json.loads((root / "meta/info.json").read_text())
+    tasks, episodes = pandas.read_parquet(root / "meta/tasks.parquet"), nested_table(root / "meta/episodes").to_pylist()
+    rows, total, features = nested_table(root / "data"), info["total_episodes"], info["features"]
+    assert info["codebase_version"] == "v3.0"
+    assert info["splits"] == {"train": f"0:{total}"}
+    assert set(rows.column_names) == set(features)
+    for name, feature in features.items():  # get_hf_features_from_features
+        (width,), kind = feature["shape"], pyarrow.from_numpy_dtype(feature["dtype"])
+        assert rows.schema.field(name).type == (kind if width == 1 else pyarrow.list_(kind, width)), name
+    assert set(rows["episode_index"].to_pylist()) == set(range(total))  # _check_cached_episodes_sufficient
+    assert [one["episode_index"] for one in episodes] == list(range(total))  # meta.episodes[k] is row k
+    assert rows["index"].to_pylist() == list(range(info["total_frames"]))
+    for number, one in enumerate(episodes):
+        held = rows.slice(one["dataset_from_index"], one["length"])
+        assert one["dataset_to_index"] - one["dataset_from_index"] == one["length"]
+        assert set(held["episode_index"].to_pylist()) == {number}
+        assert held["frame_index"].to_pylist() == list(range(one["length"]))
+        np.testing.assert_allclose(held["timestamp"], np.arange(one["length"]) / info["fps"], atol=1e-4)
+        assert {tasks.iloc[index].name for index in held["task_index"].to_pylist()} == set(one["tasks"])
+        place = {"chunk_index": one["data/chunk_index"], "file_index": one["data/file_index"]}
+        file = parquet.read_table(root / info["data_path"].format(**place), columns=["episode_index"])
+        assert number in file["episode_index"].to_pylist()
+    columns = {name: np.array(rows[name].to_pylist()) for name in features}
+    check_statistics(json.loads((root / "meta/stats.json").read_text()), columns)
+    return info, [{name: values[row] for name, values in columns.items()} for row in range(len(rows))]
+
+
+def check_statistics(found: dict[str, Any], columns: dict[str, np.ndarray]) -> None:
+    assert set(found) == set(columns)
+    for name, of in found.items():
+        values = columns[name].reshape(len(columns[name]), -1).astype(float)
+        assert of["count"] == [len(values)]
+        for key in ("min", "max", "mean", "std"):
+            np.testing.assert_allclose(of[key], getattr(values, key)(axis=0), rtol=1e-6, atol=1e-9, err_msg=name)
+        assert (np.diff([of[key] for key in STATISTICS], axis=0) >= -1e-12).all(), name
+
+
+def collate(items: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """As `default_collate` of PyTorch: values of different sizes are refused."""
+    return {name: np.stack([item[name] for item in items]) for name in items[0]}
+
+
 def test_lerobot_has_a_row_for_each_frame(done, collide):
     gather(collide, "lerobot", "out", *PAIRS)
-    assert files_of("out") == {
-        "data/chunk-000/file-000.parquet",
-        "meta/episodes/chunk-000/file-000.parquet",
-        "meta/info.json",
-        "meta/shapes.parquet",
-        "meta/tasks.parquet",
-        "gather.json",
-    }
-    info = json.loads(Path("out/meta/info.json").read_text())
-    rows = parquet.read_table("out/data/chunk-000/file-000.parquet").to_pandas()
-    assert info["codebase_version"] == "v3.0"
-    assert set(info["features"]) == set(rows.columns)
-    assert (info["total_episodes"], info["total_frames"]) == (4, len(rows))
+    assert {name.split("/")[-1] for name in files_of("out")} == {
+        "file-000.parquet", "info.json", "stats.json", "shapes.parquet", "tasks.parquet", "gather.json"
+    }  # fmt: skip
+    info, items = load_lerobot(Path("out"))
     assert info["features"]["contact.pair_touching"]["names"] == ["*ball *base", "*far *base"]
-    assert info["data_path"].format(chunk_index=0, file_index=0) == "data/chunk-000/file-000.parquet"
-    assert rows["index"].tolist() == list(range(len(rows)))
+    rows = collate(items)
     shapes = parquet.read_table("out/meta/shapes.parquet")["path"].to_pylist()
-    episodes = parquet.read_table("out/meta/episodes/chunk-000/file-000.parquet").to_pylist()
-    for number, ((_, demo, contacts), episode) in enumerate(zip(contact_sets(), episodes, strict=True)):
-        ours = rows[rows["episode_index"] == number]
-        assert (episode["demo"], episode["length"]) == (demo, len(ours))
-        assert ours["index"].iloc[0] == episode["dataset_from_index"]
-        assert ours["index"].iloc[-1] == episode["dataset_to_index"] - 1
-        assert ours["frame_index"].tolist() == list(range(contacts.frame_count))
+    for number, (_, _, contacts) in enumerate(contact_sets()):
+        ours = {name: values[rows["episode_index"] == number] for name, values in rows.items()}
         np.testing.assert_allclose(ours["timestamp"], contacts.time, atol=1e-6)
-        assert info["fps"] == pytest.approx(1.0 / np.median(np.diff(contacts.time)), rel=1e-3)
-        for frame in range(contacts.frame_count):
-            row, cell = ours.iloc[frame], contacts.cell(frame)
-            np.testing.assert_array_equal(row["contact.distance"], cell.distance)
-            np.testing.assert_array_equal(row["contact.normal_z"], cell.normal[:, 2])
-            paths = [shapes[index] for index in row["contact.shape0"]]
+        np.testing.assert_array_equal(ours["contact.count"], np.diff(contacts.cell_start()))
+        for frame, count in enumerate(ours["contact.count"]):
+            row, cell = {name: values[frame] for name, values in ours.items()}, contacts.cell(frame)
+            np.testing.assert_array_equal(row["contact.distance"][:count], cell.distance)
+            np.testing.assert_array_equal(row["contact.normal_z"][:count], cell.normal[:, 2])
+            paths = [shapes[index] for index in row["contact.shape0"][:count]]
             assert paths == [contacts.shapes.path[index] for index in cell.shape0]
+            assert (row["contact.shape0"][count:] == -1).all()
+            assert (row["contact.distance"][count:] == 0.0).all()
         expected = np.float32(least_distances(contacts))
-        np.testing.assert_array_equal(np.stack(ours["contact.pair_distance"])[:, 0], expected)
-        np.testing.assert_array_equal(np.stack(ours["contact.pair_touching"])[:, 0], expected <= 0.0)
-    assert pandas.read_parquet("out/meta/tasks.parquet").index.tolist() == ["lift"]
+        valid = np.isfinite(expected)
+        assert list(zip(*ours["contact.pair_valid"], strict=True)) == [(*valid,), (False,) * len(valid)]
+        np.testing.assert_array_equal(ours["contact.pair_distance"][valid, 0], expected[valid])
+        assert (ours["contact.pair_distance"][~ours["contact.pair_valid"]] == np.float32(0.2)).all()
+        np.testing.assert_array_equal(ours["contact.pair_touching"][:, 0], expected <= 0.0)
 
 
-def test_lerobot_with_one_pair_has_plain_columns(done, collide):
-    """LeRobot has single values, not lists, for a feature of shape [1]."""
-    gather(collide, "lerobot", "out", *PAIRS[:2])
-    table = parquet.read_table("out/data/chunk-000/file-000.parquet")
-    assert table.schema.field("contact.pair_touching").type == pyarrow.bool_()
-    assert table.schema.field("contact.pair_distance").type == pyarrow.float32()
+def test_statistics_of_parts_are_those_of_all():
+    values = np.random.default_rng(0).normal(size=(900, 3))
+    found = statistics_of(values[:1])
+    for part in (values[1:400], values[400:]):
+        found = joined_statistics(found, statistics_of(part))
+    for name, wanted in statistics_of(values).items():
+        np.testing.assert_allclose(found[name], wanted, rtol=0.2 if name in QUANTILES else 1e-9, atol=0.1)
+
+
+def test_one_job_of_several_is_gathered(here, collide):
+    states = falling()
+    write_demos(here / "one.hdf5", {"demo_0": states})
+    write_demos(here / "two.hdf5", {"demo_0": states[:5], "demo_1": states[:3]})
+    entry = "[[job]]\nname = '{0}'\nmotion = '{0}.hdf5'\noptions = {{ gap = 0.2{1} }}\n"
+    (here / "jobs.toml").write_text(entry.format("one", ", columns = 'friction'") + entry.format("two", ""))
+    compute(collide)
+    collide.refused("batch gather B --to lerobot -o out", told=("columns contact.friction", "--job"))
+    collide.refused("batch gather B --to lerobot -o out --job three", told=("no job 'three'", "its jobs: one, two"))
+    assert gather(collide, "lerobot", "out", "--job", "two")["episodes"] == 2
+    assert load_lerobot(Path("out"))[0]["total_frames"] == 8
+    assert gather(collide, "manifest", "one.parquet", "--job", "one")["episodes"] == 1
 
 
 def test_merge_has_a_world_for_each_episode(done, collide, monkeypatch):
@@ -276,16 +374,23 @@ def test_rows_that_are_not_recorded_frames_are_refused(here, collide, to, option
 
 
 @pytest.mark.parametrize("to", FOLDERS)
-def test_failed_episodes_are_left_out_and_counted(batch, collide, to):
+def test_failed_episodes_are_left_out_and_counted(batch, collide, monkeypatch, to):
     made, store = plan(collide), open_store("B")
     bad = next(one for one in made.episodes if one.demo == "demo_2")
     store.fail(Failure(bad.key, bad.job, bad.motion, "is damaged", 2, "here", demo=bad.demo))
     collide.refused("batch gather B -o out --to", to, told="have no contact set")
     compute(collide)
-    answer = gather(collide, to)
+    monkeypatch.setattr(arrays, "PART_BYTES", 1)
+    answer = gather(collide, to, "out", *(PAIRS[:2] if to == "lerobot" else ()))
     assert (answer["episodes"], answer["failed"]) == (3, 1)
     if to == "parquet":
         assert parquet.read_table("out/episodes.parquet")["episode_index"].to_pylist() == [0, 2, 3]
+    if to == "lerobot":
+        monkeypatch.setattr(gather_formats, "GROUP_BYTES", 1)  # a frame at a time
+        gather(collide, to, "out", "--force", *PAIRS[:2])
+        items = load_lerobot(Path("out"))[1]
+        found = {(int(item["episode_index"]), int(item["original_episode_index"])) for item in items}
+        assert found == {(0, 0), (1, 2), (2, 3)}
 
 
 @pytest.mark.share(2)
