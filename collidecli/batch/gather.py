@@ -113,8 +113,8 @@ def _episodes(sets: Sequence[ContactSet], names: Sequence[str], plan: MergePlan)
     """Each world of a set as an episode; names that are not unique end with `#` and the merged world."""
     held = []
     for one, name in zip(sets, names, strict=True):
-        world = np.arange(one.world_count, dtype=np.int32)
-        held.append(Episodes((name,) * len(world), world, np.zeros(len(world), np.int64), world * 0 + one.frame_count))
+        world = np.arange(one.world_count)
+        held.append(Episodes((name,) * len(world), world, world * 0, world * 0 + one.frame_count))
     return episodes_of_worlds(held, plan.first_world)
 
 
