@@ -271,7 +271,10 @@ def _gather_slot(gathered: Gathered, output: str, force: bool, slot: int, count:
             write_record(folder, {"to": "parquet", "keys_sha256": gathered.keys_sha256})
     there = [part for part in parts if read_record(part).get("keys_sha256") == gathered.keys_sha256]
     left = count - len(there)
-    tables = [pyarrow().parquet.ParquetFile(os.path.join(part, EPISODES)).read() for part in ([parts[slot]] if left else parts)]
+    tables = [
+        pyarrow().parquet.ParquetFile(os.path.join(part, EPISODES)).read()
+        for part in ([parts[slot]] if left else parts)
+    ]
     table = pyarrow().concat_tables(tables, promote_options="default")
     result = _result(table, gathered, parts[slot] if left else output, left)
     if not left:
