@@ -505,11 +505,17 @@ class Store:
 
 def _events(log: bytes) -> Iterator[dict[str, Any]]:
     """The lines of a log that are events: objects whose known keys have values of their kinds."""
-    for line in log.splitlines():
-        with suppress(ValueError, RecursionError):
-            found = json.loads(line)
-            if isinstance(found, dict) and all(isinstance(found.get(key, kind()), kind) for key, kind in EVENT.items()):
-                yield found
+    lines = log.splitlines()
+    try:
+        found = json.loads(b"[%s]" % b",".join(filter(None, lines)))
+    except (ValueError, RecursionError):
+        found = []
+        for line in lines:
+            with suppress(ValueError, RecursionError):
+                found.append(json.loads(line))
+    for event in found:
+        if isinstance(event, dict) and all(isinstance(value, EVENT.get(key, object)) for key, value in event.items()):
+            yield event
 
 
 def content_of(path: str) -> str:

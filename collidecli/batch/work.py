@@ -9,7 +9,7 @@ import socket
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -131,6 +131,15 @@ def _machine() -> dict[str, str]:
     return {"host": socket.gethostname(), "processor": processor_name(), "instruction_set": instruction_set()}
 
 
+@dataclass
+class _Host:
+    machine: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    last: float = 0.0
+    keys: set[str] = field(default_factory=set)
+    shards: set[str] = field(default_factory=set)
+
+
 class History:
     """What the logs of a batch have of the episodes of a plan, read once. planned: number of episodes of each key.
 
@@ -140,41 +149,40 @@ class History:
     def __init__(self, logs: LogFiles, planned: Mapping[str, int]) -> None:
         self.sizes: dict[str, tuple[int, ...]] = {}
         self._planned = planned
-        self._hosts: dict[str, tuple[HostThroughput, set[str], set[str]]] = {}
+        self._hosts: dict[str, _Host] = {}
         self._warned: dict[str, dict[str, str]] = {}
         for name, events in logs:
             machine: Mapping[str, Any] = {}
             for event in events:
-                if event.get("event") == "begin":
+                if event.get("event") == "done":
+                    self._add(event, machine, os.path.dirname(name))
+                elif event.get("event") == "begin":
                     machine = event
-                elif event.get("event") == "done" and "key" in event:
-                    self._add(
-                        {"host": "unknown", "seconds": 0.0, "time": 0.0, **machine, **event}, os.path.dirname(name)
-                    )
 
-    def _add(self, event: Mapping[str, Any], shard: str) -> None:
-        key = event["key"]
+    def _add(self, event: Mapping[str, Any], machine: Mapping[str, Any], shard: str) -> None:
+        key = event.get("key", "")
         if "bytes" in event:
             self.sizes[key] = (*self.sizes.get(key, ()), event["bytes"])
         if key not in self._planned:
             return
-        none = HostThroughput(event["host"], "", "", 0, 0, 0.0, 0.0, 0.0), set[str](), set[str]()
-        held, keys, shards = self._hosts.get(event["host"], none)
-        names = (event.get("processor", held.processor), event.get("instruction_set", held.instruction_set))
-        seconds, last = held.seconds + event["seconds"], max(held.last, event["time"])
-        self._hosts[event["host"]] = HostThroughput(event["host"], *names, 0, 0, seconds, 0.0, last), keys, shards
-        keys.add(key)
-        shards.add(shard)
+        name = event.get("host") or machine.get("host", "unknown")
+        host = self._hosts[name] if name in self._hosts else self._hosts.setdefault(name, _Host())
+        host.machine = machine or host.machine
+        host.seconds += event.get("seconds", 0.0)
+        host.last = max(host.last, event.get("time", 0.0))
+        host.keys.add(key)
+        host.shards.add(shard)
         for message in event.get("warnings", ()):
             self._warned.setdefault(str(message), {})[key] = event.get("motion", "")
 
     def hosts(self) -> list[HostThroughput]:
         """The throughput of each host, the one with most episodes first."""
         found = []
-        for held, keys, shards in self._hosts.values():
-            episodes = sum(self._planned[key] for key in keys)
-            speed = episodes / held.seconds if held.seconds else 0.0
-            found.append(replace(held, shards=len(shards), episodes=episodes, episodes_per_second=speed))
+        for name, host in self._hosts.items():
+            episodes = sum(self._planned[key] for key in host.keys)
+            kind = host.machine.get("processor", ""), host.machine.get("instruction_set", "")
+            speed = episodes / host.seconds if host.seconds else 0.0
+            found.append(HostThroughput(name, *kind, len(host.shards), episodes, host.seconds, speed, host.last))
         return sorted(found, key=lambda one: (-one.episodes, one.host))
 
     def warnings(self) -> list[RunWarning]:
