@@ -141,11 +141,16 @@ class BatchState(Result):
     computed: int | None = None
 
 
-def state_of(store: Store, plan: Plan, computed: int | None = None) -> BatchState:
-    """The state of a batch, from its folder alone. Episodes of one key count each. computed: see `BatchState`."""
+def state_of(store: Store, plan: Plan, computed: int | None = None, shards: Sequence[int] | None = None) -> BatchState:
+    """The state of a batch, from its folder alone. Episodes of one key count each.
+
+    Args:
+        computed: see `BatchState`. shards: whose logs are read, and contact sets checked; all without it.
+    """
     planned = Counter(episode.key for episode in plan.episodes)
-    history = History(store.logs(), planned)
-    (results, _), failures = whole_results(store, history.sizes), store.failures()
+    checked = planned if shards is None else {episode.key for episode in plan.episodes if episode.shard in shards}
+    history = History(store.logs(shards), planned)
+    (results, _), failures = whole_results(store, history.sizes, checked), store.failures()
     left, seconds = 0, 0.0
     for episode in plan.episodes:
         if episode.key not in results and episode.key not in failures:

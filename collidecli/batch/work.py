@@ -7,14 +7,14 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
 from collidecli.batch.plan import TRIED, Episode, Job, Plan, demos_in, of_demo, read_plan
-from collidecli.batch.store import Failure, Store, UnavailableError
+from collidecli.batch.store import Failure, Store, UnavailableError, is_url
 from collidecli.commands.run import RunRequest, RunResult, run
 from collidecli.commands.scenes import SceneCache, scene_in_motion
 from collidecli.commands.timing import instruction_set, processor_name
@@ -194,13 +194,17 @@ class History:
         return sorted(warnings, key=lambda one: (-one.episodes, one.message))
 
 
-def whole_results(store: Store, sizes: Mapping[str, Sequence[int]]) -> tuple[set[str], list[str]]:
-    """The keys with a whole contact set, and those whose file is truncated or damaged.
+def whole_results(
+    store: Store, sizes: Mapping[str, Sequence[int]], checked: Container[str]
+) -> tuple[set[str], list[str]]:
+    """The keys with a contact set, and those of `checked` whose file is truncated or damaged, which they lack.
 
-    A file is opened where its size is not one of `sizes`, of `History`.
+    A file is opened where its size is not one of `sizes`, of `History`; in an object store, which has no half of an
+    upload, only where there are sizes.
     """
-    found = store.results()
-    damaged = [key for key, size in found.items() if size not in sizes.get(key, ()) and store.is_damaged(key)]
+    found, remote = store.results(), is_url(store.location)
+    suspects = (key for key, size in found.items() if size not in sizes.get(key, (size,) if remote else ()))
+    damaged = [key for key in suspects if key in checked and store.is_damaged(key)]
     return set(found).difference(damaged), damaged
 
 

@@ -293,8 +293,9 @@ def _whole(streams: Streams, store: Store, shards: Sequence[int], plan: Plan) ->
     """The keys with a contact set. Removes the damaged ones of these shards, and names them."""
     from collidecli.batch.work import History, whole_results
 
-    whole, damaged = whole_results(store, History(store.logs(shards), {}).sizes)
-    for key in {episode.key for episode in plan.episodes if episode.shard in shards}.intersection(damaged):
+    own = {episode.key for episode in plan.episodes if episode.shard in shards}
+    whole, damaged = whole_results(store, History(store.logs(shards), {}).sizes, own)
+    for key in damaged:
         streams.warn(f"{store.result_location(key)} is truncated or damaged; its episode is computed again")
         store.files.remove(store.result_name(key))
     return whole
@@ -395,7 +396,8 @@ def work_verb(
             store.forget_failure(key)
     if shards:
         by_processes(store, shards, workers, reports.append, episode_timeout)
-    state, failed = state_of(store, plan, sum(report.done for report in reports)), sum(one.failed for one in reports)
+    state = state_of(store, plan, sum(report.done for report in reports), own)
+    failed = sum(report.failed for report in reports)
     streams.result(state, state_table)
     _tell_failures(streams, failed, state.episodes, store)
     return 1 if failed else 0

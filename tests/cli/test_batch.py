@@ -60,8 +60,9 @@ def test_every_recording_is_computed_once_and_gives_the_contacts_of_run(jobs, co
 
 
 @pytest.mark.usefixtures("in_process")
-def test_shards_and_slots_give_one_data_set(jobs, collide):
+def test_shards_and_slots_give_one_data_set(jobs, collide, monkeypatch):
     compute(collide, "A")
+    monkeypatch.setattr(Store, "is_damaged", lambda self, key: pytest.fail("opens contact sets of other slots"))
     assert plan(collide, "B", "--shard-seconds", "1e-9").shard_count == 6
     assert collide.result("batch status B")["left"] == 6
     for slot in (2, 0, 1, 0):
