@@ -449,7 +449,7 @@ def read_plan(store: Store, shard: int | None = None) -> Plan:
                 [],
                 header["sha256"] != _sha256_of(header) or len(header["groups"]) != found.num_row_groups,
             )
-            for number, (first, last, digest) in enumerate(() if damaged else header["groups"]):
+            for number, (first, last, digest) in enumerate(list[Any]() if damaged else header["groups"]):
                 if shard is None or first <= shard <= last:
                     tables.append(EpisodeTable(found.read_row_group(number)))
                     damaged |= tables[-1].sha256() != digest

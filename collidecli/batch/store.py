@@ -75,6 +75,12 @@ class Files:
         with open(self._path(name), "rb") as file:
             return file.read()
 
+    def contents(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        """Name and content of each of the files that there are."""
+        for name in names:
+            with suppress(FileNotFoundError):
+                yield name, self.read(name)
+
     @contextmanager
     def open(self, name: str) -> Iterator[Any]:
         """A file for reading at any position. Raises FileNotFoundError."""
@@ -220,6 +226,17 @@ class ObjectFiles(Files):
         with self.local(name) as path, open(path, "rb") as file:
             return file.read()
 
+    def contents(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        for first in range(0, len(names), LISTED_NAMES):  # at once; a size first would be another request for each
+            held = {self._path(name): name for name in names[first : first + LISTED_NAMES]}
+            with self._errors(names[first]):
+                found: Any = self._system.cat(list(held), on_error="return", max_concurrency=1)
+            for path, content in found.items():
+                with suppress(FileNotFoundError), self._errors(held[path]):
+                    if isinstance(content, Exception):
+                        raise content
+                    yield held[path], content
+
     @contextmanager
     def open(self, name: str) -> Iterator[Any]:
         with self._errors(name), self._system.open(self._path(name), "rb", block_size=_READ_BYTES) as file:
@@ -292,16 +309,9 @@ def _retries(protocol: str) -> dict[str, Any]:
     return {"config_kwargs": {"retries": {"mode": "standard", "total_max_attempts": ATTEMPTS}}}
 
 
-_TRANSIENT = {
-    "ConnectionError",  # of Python, botocore and requests
-    "TimeoutError",
-    "HTTPClientError",  # of botocore: the connection was closed, or the answer took too long
-    "ClientConnectionError",  # of aiohttp
-    "ClientPayloadError",
-    "IncompleteReadError",
-    "ServiceRequestError",  # of Azure
-}
-"""Names of classes of errors without an answer. The packages of stores are optional."""
+# Without an answer, by names of classes, as packages of stores are optional: of Python, botocore, aiohttp and Azure.
+_TRANSIENT = {"ConnectionError", "TimeoutError", "HTTPClientError", "ClientConnectionError", "ClientPayloadError"}
+_TRANSIENT |= {"IncompleteReadError", "ServiceRequestError"}
 _TRANSIENT_STATUS = (409, 429, 500, 502, 503, 504)
 """Of answers of a server that is busy or at fault; 409 is that of two uploads of one name at once."""
 
@@ -496,11 +506,10 @@ class Store:
     def logs(self, shards: Sequence[int] | None = None) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         """Names and events of the logs of shards, or of all. Files and lines that are no logs are left out."""
         prefix = f"events/{shards[0]:06d}" if shards is not None and len(shards) == 1 else "events"
-        for name in sorted(self.files.names(prefix)):
-            shard = name.split("/")[1]
-            if shard.isdigit() and (shards is None or int(shard) in shards):
-                with suppress(FileNotFoundError):
-                    yield name, list(_events(self.files.read(name)))
+        names = [(name.split("/")[1], name) for name in sorted(self.files.names(prefix))]
+        chosen = [name for shard, name in names if shard.isdigit() and (shards is None or int(shard) in shards)]
+        for name, content in self.files.contents(chosen):
+            yield name, list(_events(content))
 
 
 def _events(log: bytes) -> Iterator[dict[str, Any]]:

@@ -144,6 +144,18 @@ def test_requests_of_a_shard(endpoint, here, collide, requests):
     assert len(requests) <= 5, requests
 
 
+def test_a_task_reads_the_logs_of_its_own_shards(endpoint, jobs, collide, requests):
+    compute(collide, URL, "--shard-seconds", "1e-9")
+    requests.clear()
+    collide.ok("batch work", URL, "--slot", "0/2")
+    read = [path.split("/")[-2:] for method, path in requests if method == "GET" and ".parquet" not in path]
+    assert {folder for folder, name in read if name.endswith(".jsonl?")} == {"000000", "000002"}
+    assert not any(name.endswith(".h5?") for _, name in read), "the sizes of contact sets are in the logs"
+    requests.clear()
+    assert collide.result("batch status", URL)["done"] == 3
+    assert sum(".jsonl" in path for _, path in requests) == 3, "one request for each log"
+
+
 def test_two_workers_at_once_leave_one_contact_set(endpoint, jobs, collide):
     compute(collide, URL)
     store = Store(URL)
@@ -222,7 +234,8 @@ def test_an_outage_of_20_seconds_while_two_workers_compute(proxy, endpoint, here
     time.sleep(20.0)
     assert process.poll() is None
     proxy.restore()
-    assert process.wait(300) == 0, process.communicate()
+    printed = process.communicate(timeout=300)
+    assert process.returncode == 0, printed
     assert dataset(collide, URL) == dataset(collide, "A")
     assert len(direct.find("bucket", prefix="nightly/results/")) == 40
 

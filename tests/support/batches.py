@@ -40,9 +40,9 @@ def plan(collide: Any, folder: str = "B", *options: str) -> Plan:
     return read_plan(Store(folder))
 
 
-def compute(collide: Any, folder: str = "B") -> Plan:
+def compute(collide: Any, folder: str = "B", *options: str) -> Plan:
     """Plans jobs.toml and computes it in this process."""
-    made = plan(collide, folder)
+    made = plan(collide, folder, *options)
     for shard in range(made.shard_count):
         work_shard(folder, shard)
     return made
