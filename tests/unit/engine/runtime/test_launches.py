@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import threading
 import time
 from itertools import pairwise
@@ -14,6 +16,9 @@ import warp as wp
 from collidecli.engine import candidates
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.contacts.compaction import CONTACT_ROWS
+from collidecli.engine.particles.self_contacts import SELF_CONTACT_ROWS
+from collidecli.engine.particles.self_sweep import SELF_SWEEP_ROWS
+from collidecli.engine.particles.soft_contacts import SOFT_ROWS
 from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime import device_stream, launch_queue, warp_internals, workspace
 from collidecli.engine.runtime.kernel import kernel
@@ -226,6 +231,16 @@ def test_an_upload_does_not_overwrite_what_the_device_has_not_read(as_device, mo
         stream.upload(target, np.full(4, number, np.int32))
     complete()
     assert [target.numpy().tolist() for target in targets] == [[0] * 4, [1] * 4, [2] * 4]
+
+
+@pytest.mark.parametrize("writers", [CONTACT_ROWS, SOFT_ROWS, SELF_CONTACT_ROWS, SELF_SWEEP_ROWS])
+def test_the_kernel_of_a_table_writes_every_column(writers):
+    """A column that it does not write would hold what an earlier chunk left, in the range that `check` allows."""
+    for writer in writers.values():
+        called = inspect.getclosurevars(writer.kernel.func).nonlocals.values()
+        sources = [writer.kernel.adj.source, *(getattr(each, "native_snippet", None) or "" for each in called)]
+        missing = [name for name in writer.elements if not re.search(rf"columns\.{name}\b", "".join(sources))]
+        assert missing == []
 
 
 def test_memory_of_a_result_is_used_again_when_nothing_refers_to_it(as_device):
