@@ -2,7 +2,8 @@
 
 A worker issues its launches and copies in a stream of its own. Warp has one current stream per device, not per thread,
 so workers issue by turns: a worker has the turn until it waits for a result. The device then executes the streams of
-several workers side by side, and one worker's chunk is copied while another's is computed.
+several workers side by side, and one worker's chunk is copied while another's is computed. Runs have one worker, which
+is faster (scheduler.IN_FLIGHT).
 
 On the CPU arrays are in the host's memory, and nothing here is used, except in tests (TREATED_AS_DEVICES).
 """
