@@ -410,6 +410,7 @@ def crumpled(size: float, seed: int):
     return model, model.particles.position + rng.normal(size=(len(model.particles), 3)) * 0.25 * size
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("rings", "rest"), [(0, 0.0), (1, None), (2, 0.1)])
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 def test_contacts_are_those_of_all_pairs(size, rings, rest):
