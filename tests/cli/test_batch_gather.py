@@ -204,7 +204,7 @@ def test_robomimic_has_a_file_for_each_recording(done, collide):
             assert list(labels.attrs["names"]) == ["*ball *base", "*far *base"]
             expected = least_distances(contacts)
             np.testing.assert_array_equal(labels["valid"][:, 0], np.isfinite(expected))
-            np.testing.assert_array_equal(labels["distance"][:, 0], np.minimum(np.float32(expected), GAP))
+            np.testing.assert_array_equal(labels["distance"][:, 0], np.minimum(np.asarray(expected, np.float32), GAP))
             np.testing.assert_array_equal(labels["touching"][:, 0], np.array(expected) <= 0.0)
             assert not labels["touching"][:, 1].any()
             assert not labels["valid"][:, 1].any()
@@ -288,7 +288,7 @@ def test_lerobot_has_a_row_for_each_frame(batch, collide):
             assert paths == [contacts.shapes.path[index] for index in cell.shape0]
             assert (row["contact.shape0"][count:] == -1).all()
             assert (row["contact.distance"][count:] == 0.0).all()
-        expected = np.float32(least_distances(contacts))
+        expected = np.asarray(least_distances(contacts), np.float32)
         assert ours["contact.pair_valid"][:, 0].all()
         np.testing.assert_array_equal(ours["contact.pair_distance"][:, 0], expected)
         np.testing.assert_array_equal(ours["contact.pair_touching"][:, 0], expected <= 0.0)
