@@ -323,7 +323,7 @@ def _refuses_retry(caught_exception: BaseException | None = None, **others: Any)
 
 
 def _is_transient(error: BaseException) -> bool:
-    """Whether a request may succeed later: there was no answer, or one of a server that is busy or at fault."""
+    """Whether a request may succeed later: no reply came, or one of a server that is busy or at fault."""
     if _refuses_retry(error) is False:
         return False
     answer = getattr(error.__cause__, "response", None)  # of botocore, for what s3fs raises
