@@ -6,9 +6,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BUDGETS = {
-    "package, lines": (89_900, 82_000),
+    "package, lines": (90_300, 82_000),
     "package, files": (274, 220),
-    "tests, lines": (65_300, 50_000),
+    "tests, lines": (65_900, 50_000),
     "tests, files": (241, 244),
     "decision records": (33, 35),
 }
