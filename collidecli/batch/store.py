@@ -22,8 +22,8 @@ from collidecli.temporary_folders import TemporaryFolder
 
 # Files of a batch by name, in a folder or in an object store.
 #
-# Files appear complete or not at all: they are made in a folder of the process, `collide_unfinished_<random>`, which
-# the next worker removes where the process was killed. `add` keeps the file that is there, so that any number of
+# Files appear complete or not at all: they are made in a folder named after the process (`TemporaryFolder`), which the
+# next worker removes where the process was killed. `add` keeps the file that is there, so that any number of
 # workers may compute one result; the first one stays.
 
 
@@ -48,7 +48,7 @@ MOST_WAIT = sum(min(2**attempt, 20) for attempt in range(ATTEMPTS - 1))
 
 def files_at(location: str) -> Files:
     """The files of a folder, or of a URL of fsspec, such as s3://bucket/folder."""
-    return ObjectFiles(location) if "://" in location else Files(location)
+    return ObjectFiles(location) if is_url(location) else Files(location)
 
 
 def is_url(location: str) -> bool:

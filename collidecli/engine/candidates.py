@@ -35,7 +35,7 @@ from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType, first_worlds
 
 PAIRS_OF_THREAD, MOST_PARTS = 16, 1024
-"""On a device: least pairs of slots of a part, and parts of a block."""
+"""On a device: least pairs of slots of a part, and most parts of a block; other numbers were not measured."""
 
 
 @wp.struct

@@ -55,8 +55,8 @@ ON_CPU = ChunkSizes(instances=98304, probe_instances=18432, block_bytes=4 << 20,
 ON_DEVICE = ChunkSizes(instances=1 << 20, probe_instances=1 << 17, block_bytes=256 << 20, chunks_per_worker=1)
 """Enough instances to occupy all of a device's processors, and few read-backs of sizes per second."""
 IN_FLIGHT = 1
-"""Chunks of a device at a time. With three, which are smaller, workers wait for Python's lock at each launch: on an
-H200 a robot in 1024 worlds took 63 ms in place of 22 ms."""
+"""Chunks of a device at a time. On an H200 a robot in 1024 worlds took 63 ms with three, which are smaller, in place of
+22 ms; that workers contend for Python's lock at each launch is a guess."""
 WAITING_BLOCKS = 6
 """Blocks that may be complete but not written, besides one per worker: in transfer, in the queue, being written."""
 UNLIMITED = sys.maxsize

@@ -151,7 +151,7 @@ class DeviceStream:
     def download_kept(self, source: wp.array, byte_count: int) -> np.ndarray:
         """As `download`, for results: page-locked memory that is used again when no array refers to it any more.
 
-        Fresh memory for a copy of them would take the host ten times as long as the transfer.
+        A copy of them to fresh memory would fault its pages in, chunk after chunk.
         """
         self.traffic.downloads += 1
         self.traffic.downloaded_bytes += byte_count
