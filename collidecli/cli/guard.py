@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable
 from typing import NoReturn
 
-from collidecli.cli.stop import GRACE_SECONDS, INTERRUPTED, STOP_SIGNALS, StopHandler
+from collidecli.cli.stop import GRACE_SECONDS, INTERRUPTED, STOP_SIGNALS, StopHandler, end_interrupted
 from collidecli.storage.process_activity import Board, show_on
 
 UNUSABLE_INPUT, KILLED, INTERNAL_ERROR = 2, 4, 70
@@ -124,9 +124,7 @@ def _end_early(number: int, frame: object) -> None:
     """Handler until the command line installs its own; a second signal during the termination has no effect."""
     if not StopHandler.any_stopped:
         StopHandler.any_stopped = True
-        with contextlib.suppress(OSError):
-            os.write(2, b"error: interrupted\n")
-        os._exit(INTERRUPTED)
+        end_interrupted(2)
 
 
 def _watch_signals(life_read: int, wake_read: int) -> None:

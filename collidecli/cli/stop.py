@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 GRACE_SECONDS = 0.5
 """Time for an orderly termination: workers finish their chunk, files are closed and removed [s]."""
@@ -40,7 +40,8 @@ def stopping_in_time() -> Iterator[StopHandler]:
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
     ended = threading.Event()
-    watch = threading.Thread(target=_watch, args=(read_end, ended), name="collide-stop", daemon=True)
+    stderr = stderr_copy()
+    watch = threading.Thread(target=_watch, args=(read_end, ended, stderr), name="collide-stop", daemon=True)
     # A signal that is ignored at start, as by nohup, stays ignored.
     held = {number: signal.getsignal(number) for number in STOP_SIGNALS}
     held = {number: handler for number, handler in held.items() if handler not in (None, signal.SIG_IGN)}
@@ -60,6 +61,23 @@ def stopping_in_time() -> Iterator[StopHandler]:
         os.close(write_end)
         watch.join()
         os.close(read_end)
+        with contextlib.suppress(OSError):
+            os.close(stderr)
+
+
+def stderr_copy() -> int:
+    """A descriptor of stderr for `end_interrupted`, which stays while libraries redirect stderr; -1 if it is closed."""
+    try:
+        return os.dup(2)
+    except OSError:
+        return -1
+
+
+def end_interrupted(stderr: int) -> NoReturn:
+    """Ends the process at once, with a message on a descriptor of `stderr_copy`."""
+    with contextlib.suppress(OSError):
+        os.write(stderr, b"error: interrupted\n")
+    os._exit(INTERRUPTED)
 
 
 class StopHandler:
@@ -108,7 +126,7 @@ def _without_stopped(hook: Callable[[Any], object]) -> Callable[[Any], object]:
     return filtered
 
 
-def _watch(read_end: int, ended: threading.Event) -> None:
+def _watch(read_end: int, ended: threading.Event, stderr: int) -> None:
     while numbers := os.read(read_end, 1):
         if numbers[0] in STOP_SIGNALS:
             break
@@ -120,6 +138,4 @@ def _watch(read_end: int, ended: threading.Event) -> None:
     outputs = sys.modules.get("collidecli.storage.atomic_output")
     if outputs is not None:
         outputs.remove_partial_files()
-    with contextlib.suppress(OSError):
-        os.write(2, b"error: interrupted\n")
-    os._exit(INTERRUPTED)
+    end_interrupted(stderr)

@@ -306,6 +306,24 @@ def test_a_signal_in_a_destructor_is_told_of_once():
     assert process.communicate()[1] == b"error: interrupted\n"
 
 
+def test_a_signal_while_warp_starts_is_told_of():
+    """Lines of Warp's start are removed from stderr: the message must not go with them."""
+    work = f"""
+    import ctypes
+    from collidecli.cli.stop import stopping_in_time
+    from collidecli.engine.runtime.kernel_cache import _stderr_without
+    with stopping_in_time(), _stderr_without(b"error"):
+        print("ready", flush=True)
+        ctypes.CDLL(None).system(b'sleep {3 * PATIENCE}')
+    """
+    process = started(work)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(PATIENCE) == 130
+    os.killpg(process.pid, signal.SIGKILL)  # the sleep
+    assert process.communicate()[1] == b"error: interrupted\n"
+
+
 def test_a_signal_at_any_moment_of_the_start_is_told_of_once(tmp_path: Path):
     scene = tmp_path / "scene.xml"
     scene.write_text("<mujoco><worldbody><geom type='sphere' size='1'/></worldbody></mujoco>")
