@@ -36,7 +36,7 @@ from collidecli.engine.contacts.compaction import (
 from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, upload_model
 from collidecli.engine.narrow_phase import NarrowPhase
 from collidecli.engine.narrowphase.dispatch import needed_colliders
-from collidecli.engine.runtime.device_stream import has_own_memory, keep_freed_memory
+from collidecli.engine.runtime.device_stream import has_own_memory, keep_freed_memory, uploading
 from collidecli.engine.runtime.kernel import begin_loading, load_kernels
 from collidecli.engine.runtime.kernel_cache import initialize, one_at_a_time
 from collidecli.engine.runtime.launch_queue import execute_steps
@@ -524,33 +524,34 @@ def build_pipeline(
         store: cache of signed distance fields between runs.
         on_demand: kernels of single colliders are compiled when the pipeline first needs them; on the CPU only.
     """
-    device_model = upload_model(contact_options.apply(model), device)
-    widest = device_model.layout.width
-    wanted = options.broad_phase == "explicit" or options.pipeline == "standard"
-    template_pairs = None
-    if widest <= ENUMERATED_SHAPES or wanted:
-        template_pairs = [allowed_pairs(device_model.model, t) for t in range(device_model.template_count)]
-    choice = choose_broad_phase(model, options, template_pairs and [len(p) for p in template_pairs])
-    hydro = hydro_shapes(device_model.model, contact_options)
-    method = "touch" if contact_options.touch_only else contact_options.narrow_phase
-    kind_pairs = _kind_pairs(device_model, template_pairs, hydro)
-    table = needed_colliders(kind_pairs, method, device)
-    pipeline = CollisionPipeline(
-        device_model,
-        _broad_phase(choice.name, device_model, template_pairs, sample_poses),
-        NarrowPhase.of(device_model, table, store, contact_options.max_contacts_per_pair),
-        np.dtype(float_type),
-        _reduction(contact_options, kind_pairs, device),
-        _hydro_stage(hydro, device_model, contact_options),
-        (*no_effect_notes(device_model.model, contact_options, hydro), *hydro.notes),
-        _group_stages(device_model, contact_options, sample_poses, float_type, store),
-        on_demand and not has_own_memory(device),
-        contact_options.touch_only,
-    )
-    # Colliders, last in the list, compile longest: they start first, so that no core is idle at the end.
-    later = [each.kernel for each in table.colliders if each.sub_pair_kernels is None] if pipeline.on_demand else []
-    load_kernels([kernel for kernel in pipeline.kernels()[::-1] if kernel not in later], device)
-    pipeline.narrow_phase.measure_surfaces()
+    with uploading(device):
+        device_model = upload_model(contact_options.apply(model), device)
+        widest = device_model.layout.width
+        wanted = options.broad_phase == "explicit" or options.pipeline == "standard"
+        template_pairs = None
+        if widest <= ENUMERATED_SHAPES or wanted:
+            template_pairs = [allowed_pairs(device_model.model, t) for t in range(device_model.template_count)]
+        choice = choose_broad_phase(model, options, template_pairs and [len(p) for p in template_pairs])
+        hydro = hydro_shapes(device_model.model, contact_options)
+        method = "touch" if contact_options.touch_only else contact_options.narrow_phase
+        kind_pairs = _kind_pairs(device_model, template_pairs, hydro)
+        table = needed_colliders(kind_pairs, method, device)
+        pipeline = CollisionPipeline(
+            device_model,
+            _broad_phase(choice.name, device_model, template_pairs, sample_poses),
+            NarrowPhase.of(device_model, table, store, contact_options.max_contacts_per_pair),
+            np.dtype(float_type),
+            _reduction(contact_options, kind_pairs, device),
+            _hydro_stage(hydro, device_model, contact_options),
+            (*no_effect_notes(device_model.model, contact_options, hydro), *hydro.notes),
+            _group_stages(device_model, contact_options, sample_poses, float_type, store),
+            on_demand and not has_own_memory(device),
+            contact_options.touch_only,
+        )
+        # Colliders, last in the list, compile longest: they start first, so that no core is idle at the end.
+        later = [each.kernel for each in table.colliders if each.sub_pair_kernels is None] if pipeline.on_demand else []
+        load_kernels([kernel for kernel in pipeline.kernels()[::-1] if kernel not in later], device)
+        pipeline.narrow_phase.measure_surfaces()
     return pipeline, choice
 
 

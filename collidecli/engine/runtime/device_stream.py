@@ -27,6 +27,19 @@ TREATED_AS_DEVICES: set[str] = set()
 _turns: dict[str, threading.Lock] = {}
 
 
+@contextmanager
+def uploading(device: wp.Device) -> Iterator[None]:
+    """Uploads of a model and its tables in the device's current stream: no worker issues meanwhile, and all is complete
+    at the end. Workers read it in streams of their own, which do not wait for that stream."""
+    if not has_own_memory(device):
+        yield
+        return
+    with _turns.setdefault(device.alias, threading.Lock()):
+        yield
+        if device.is_cuda:
+            wp.synchronize_stream(device)
+
+
 def has_own_memory(device: wp.Device) -> bool:
     """Whether arrays of the device must be copied to and from the host."""
     return device.is_cuda or device.alias in TREATED_AS_DEVICES

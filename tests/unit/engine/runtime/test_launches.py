@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.engine import candidates
+from collidecli.engine import candidates, pipeline
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.contacts.compaction import CONTACT_ROWS
 from collidecli.engine.particles.self_contacts import SELF_CONTACT_ROWS
@@ -180,6 +180,21 @@ def test_a_pool_keeps_freed_memory(monkeypatch):
     monkeypatch.setattr(wp, "is_mempool_supported", lambda device: False)
     find_device("cuda")
     assert len(set_to) == 1
+
+
+def test_no_worker_issues_while_a_model_is_uploaded(as_device, model, poses, monkeypatch):
+    """On a GPU the upload waited behind another worker's kernels, while the new model's kernels read its arrays."""
+    held = []
+    upload = pipeline.upload_model
+
+    def uploaded(*given):
+        held.append(device_stream._turns["cpu"].locked())
+        return upload(*given)
+
+    monkeypatch.setattr(pipeline, "upload_model", uploaded)
+    pipeline_of(model, poses)
+    assert held == [True]
+    assert not device_stream._turns["cpu"].locked()
 
 
 def test_the_cpu_is_the_default_device_even_beside_another(monkeypatch):
