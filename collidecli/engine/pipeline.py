@@ -335,7 +335,8 @@ class CollisionPipeline:
             workspace = workspace or Workspace(self.device_model.device, left, exact=True)
             workspace.memory_limit = left
             try:
-                block, part_report = self._collide_part(batch, pairs[begin:end], workspace)
+                with workspace.device_errors():
+                    block, part_report = self._collide_part(batch, pairs[begin:end], workspace)
             except ChunkTooLarge as too_large:
                 workspace = None
                 results = joining_bytes(result_bytes * len(pairs) // max(begin, 1), with_groups)

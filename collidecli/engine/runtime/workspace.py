@@ -7,15 +7,16 @@ kernels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import accumulate
 from typing import Any, TypeVar
 
 import numpy as np
 import warp as wp
 
-from collidecli.engine.runtime.device_stream import DeviceStream, Traffic, has_own_memory
+from collidecli.engine.runtime.device_stream import DeviceStream, Traffic, free_device_memory, has_own_memory
 from collidecli.engine.runtime.launch_queue import LaunchQueue
 from collidecli.engine.runtime.warp_internals import (
     INDEX_LIMIT,
@@ -28,6 +29,9 @@ from collidecli.engine.runtime.warp_internals import (
 T = TypeVar("T")
 ALIGNMENT = 256
 """Distance between the beginnings of packed arrays is a multiple of this [bytes], as of Warp's own arrays."""
+
+_NO_MEMORY = re.compile(r"CUDA error (2:|101:.*(scan|sort))")
+"""Warp's errors of a launch without memory for its threads, and of a scan or sort without its own scratch memory."""
 
 
 class ChunkTooLarge(Exception):
@@ -97,9 +101,24 @@ class Workspace:
         """What was copied between host and device so far; nothing on the CPU."""
         return Traffic() if self._stream is None else self._stream.traffic
 
-    def turn(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def turn(self) -> Iterator[None]:
         """Context in which a worker uses the device; other workers use it while this one waits for a result."""
-        return nullcontext() if self._stream is None else self._stream.turn()
+        if self._stream is None:
+            yield
+            return
+        with self._stream.turn(), self.device_errors():
+            yield
+
+    @contextmanager
+    def device_errors(self) -> Iterator[None]:
+        """Raises ChunkTooLarge where the device has too little memory for a launch, a scan or a sort itself."""
+        try:
+            yield
+        except RuntimeError as error:
+            if self._stream is None or not _NO_MEMORY.search(str(error)):
+                raise
+            raise ChunkTooLarge(self.bytes + free_device_memory(self.device)) from None
 
     def aside(self) -> AbstractContextManager[None]:
         """Context for work of the host alone, in which other workers use the device."""
@@ -223,7 +242,10 @@ class Workspace:
             field: max(each, 1) * wp.types.type_size_in_bytes(element) for field, (each, element) in counts.items()
         }
         starts = [0, *accumulate(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes.values())]
+        last = self._arrays.get(f"{name}_packed")
         whole = self.array(f"{name}_packed", starts[-1], wp.uint8)
+        if whole is not last:
+            whole.zero_()  # what is between its parts is copied with them
         arrays = {}
         for start, (field, (each, element)) in zip(starts, counts.items(), strict=False):
             part = wp.array(ptr=whole.ptr + start, shape=max(each, 1), dtype=element, device=self.device)
@@ -354,6 +376,8 @@ class Workspace:
         for index, (array, count) in enumerate(arrays):
             if count:
                 wp.copy(read, array, dest_offset=index, src_offset=count - 1, count=1)
+            else:
+                read[index : index + 1].zero_()
         values = self._downloaded(read, len(arrays)).tolist()
         return [value if count else 0 for value, (_, count) in zip(values, arrays, strict=True)]
 

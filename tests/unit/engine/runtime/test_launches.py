@@ -40,6 +40,10 @@ from collidecli.scene.tables import RIGID_COLUMNS
 from tests.support.engine_runs import PHASES, assert_identical, contacts_of, mixed_builder, pipeline_of, random_poses
 
 FRAMES, COUNT = 12, 24
+ERRORS_WITHOUT_MEMORY = {
+    "launch": "2: out of memory (in function wp_cuda_launch_kernel, warp.cu:5920)",
+    "scan": "101: invalid device ordinal (in function scan_device, scan.cu:97)",
+}
 
 
 @pytest.fixture
@@ -180,6 +184,27 @@ def test_a_pool_keeps_freed_memory(monkeypatch):
     monkeypatch.setattr(wp, "is_mempool_supported", lambda device: False)
     find_device("cuda")
     assert len(set_to) == 1
+
+
+@pytest.mark.parametrize("function", ["launch", "scan"])
+def test_chunks_are_halved_where_a_launch_or_scan_has_too_little_memory(
+    as_device, model, poses, function, monkeypatch
+):
+    """On an H200 with 617 MiB left a scan's own scratch memory could not be allocated."""
+    reference = contacts_of(pipeline_of(model, poses), poses)
+    issue, refused = getattr(warp_internals.RecordedLaunches, function), []
+
+    def limited(self, first, count, *others):
+        if count > 1000:
+            refused.append(count)
+            raise RuntimeError(f"{function}: Warp CUDA error " + ERRORS_WITHOUT_MEMORY[function])
+        return issue(self, first, count, *others)
+
+    monkeypatch.setattr(warp_internals.RecordedLaunches, function, limited)
+    assert_identical(contacts_of(pipeline_of(model, poses), poses), reference)
+    assert refused
+    with pytest.raises(RuntimeError, match="illegal"), Workspace(wp.get_device("cpu"), 100).turn():
+        raise RuntimeError("Warp CUDA error 700: an illegal memory access was encountered")
 
 
 def test_no_worker_issues_while_a_model_is_uploaded(as_device, model, poses, monkeypatch):
