@@ -304,7 +304,6 @@ LABELLED = ("lerobot", "robomimic")
 
 
 def _result(table: Any, gathered: Gathered, output: str, slots_left: int | None = None) -> GatherResult:
-    """The result for a table of episodes."""
     groups = {name: sum(filter(None, table[name].to_pylist())) for name in GROUPS_BY_NAME if name in table.column_names}
     contents = zip(table["key"].to_pylist(), table["content_sha256"].to_pylist(), strict=True)
     return GatherResult(

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
-from difflib import get_close_matches
 from functools import cached_property
 from itertools import islice
 from typing import Any, TypeVar
@@ -30,6 +29,7 @@ from collidecli.errors import InputError, extra_module
 from collidecli.importers.recordings.recording import kind_of, open_recording, recording_files
 from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 from collidecli.scene.tables import HYDRO_FACES, HYDRO_PATCHES, ContactBlock, group_words
+from collidecli.scene.text_format import did_you_mean
 from collidecli.storage.contact_sets.reader import ContactSet, ForcedPairs
 from collidecli.storage.file_hash import are_settled, file_states, files_sha256
 from collidecli.storage.input_limits import limited_reading
@@ -205,8 +205,7 @@ def read_jobs(path: str, request_of: Callable[[Sequence[str], Mapping[str, Any],
 def _job(entry: dict[str, Any], number: int, path: str, request_of: Callable[..., RunRequest]) -> Job:
     for key in entry:
         if key not in KEYS:
-            close = get_close_matches(key, KEYS, n=1)
-            fix = f"did you mean '{close[0]}'?" if close else f"keys of a job: {', '.join(KEYS)}"
+            fix = did_you_mean(key, KEYS, f"keys of a job: {', '.join(KEYS)}")
             raise InputError(f"has the unknown key '{key}'", f"{path}: job {number}", fix)
     name = entry.get("name")
     if not isinstance(name, str) or not name:

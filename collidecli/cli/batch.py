@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +13,7 @@ import click
 from collidecli.cli.options import DURATION, Verb, WholeNumber, force_option, option, request_of, streams_of
 from collidecli.cli.traj import VerbGroup
 from collidecli.escaping import printable
+from collidecli.scene.text_format import did_you_mean
 
 if TYPE_CHECKING:
     from collidecli.batch.plan import EpisodeTable, Job, Plan
@@ -48,10 +48,8 @@ def job_request(scenes: Sequence[str], options: Mapping[str, Any], where: str) -
         if name.replace("-", "_") in FIXED:
             raise InputError(f"the option '{key}' cannot be set in a job file", where, "remove it")
         if name not in known:
-            close = get_close_matches(name, known, n=1)
-            raise InputError(
-                f"run has no option '{key}'", where, f"did you mean {close[0]}?" if close else "see collide run --help"
-            )
+            fix = did_you_mean(name, known, "see collide run --help")
+            raise InputError(f"run has no option '{key}'", where, fix)
         words += _words(known[name], name, value, where)
     try:
         with run_verb.make_context("run", [*words, "--", *scenes], resilient_parsing=False) as ctx:

@@ -73,10 +73,9 @@ class LazyGroup(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]):
         # Click would import every verb to find similar names.
         if args and args[0] not in VERBS and not args[0].startswith("-"):
-            from difflib import get_close_matches
+            from collidecli.scene.text_format import did_you_mean
 
-            close = get_close_matches(args[0], VERBS, n=1)
-            hint = f"did you mean '{close[0]}'?" if close else f"the verbs are: {', '.join(VERBS)}"
+            hint = did_you_mean(args[0], VERBS, f"the verbs are: {', '.join(VERBS)}")
             raise click.UsageError(f"there is no verb '{args[0]}': {hint}", ctx)
         return super().resolve_command(ctx, args)
 

@@ -8,7 +8,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -34,7 +33,7 @@ from collidecli.scene.options import (
     SceneOptions,
     declared_options,
 )
-from collidecli.scene.text_format import metres
+from collidecli.scene.text_format import did_you_mean, metres
 from collidecli.storage.toml_input import read_toml
 
 # Types of option values.
@@ -328,9 +327,7 @@ def _entry(path: str, shown: str, name: str, value: Any, options: Any) -> str:
 
 
 def _refuse(path: str, what: str, name: str, known: list[str]) -> None:
-    close = get_close_matches(name, known, n=1)
-    names = ", ".join(sorted(n.replace("_", "-") for n in known))
-    raise InputError(what, path, f"did you mean {close[0].replace('_', '-')}?" if close else f"known here: {names}")
+    raise InputError(what, path, did_you_mean(name.replace("_", "-"), [each.replace("_", "-") for each in known]))
 
 
 def _plain(key: str) -> str:
@@ -442,10 +439,7 @@ class Verb(click.Command):
         known = {name for words, verb in verbs.items() for name in variables_of(verb, words)}
         for name in given:
             if name not in known:
-                close = get_close_matches(name, known, n=1)
-                streams_of(ctx).warn(
-                    f"{name} sets no option" + (f"; did you mean {close[0]}?" if close else "; it is ignored")
-                )
+                streams_of(ctx).warn(f"{name} sets no option; {did_you_mean(name, known, 'it is ignored')}")
         try:
             return super().invoke(ctx)
         except InputError as error:

@@ -138,7 +138,6 @@ def _several_pages(
 
 
 def _page(request: Any, output: str, force: bool, progress: Progress) -> Result:
-    """The result of a report whose page is written."""
     from collidecli.commands.report import report
     from collidecli.commands.results import write_output
     from collidecli.report.report_page import report_page

@@ -6,7 +6,6 @@ import math
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.particles import Particles
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 from collidecli.scene.tables import HYDRO_PATCHES, SELF_CONTACTS, SOFT_CONTACTS, SWEEP, ContactBlock, GroupRows
-from collidecli.scene.text_format import metres, plural
+from collidecli.scene.text_format import did_you_mean, metres, plural
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
 from collidecli.storage.contact_sets.rules import check_body_rows, check_group_rows, check_has_contacts
 from collidecli.storage.process_activity import reading
@@ -163,9 +162,7 @@ def read_limits(path: str) -> AuditLimits:
     for key, value in table.items():
         name = key.replace("-", "_")
         if name not in known:
-            close = get_close_matches(name, known, n=1)
-            names = ", ".join(one.replace("_", "-") for one in known)
-            fix = f"did you mean {close[0].replace('_', '-')}?" if close else f"known here: {names}"
+            fix = did_you_mean(name.replace("_", "-"), [each.replace("_", "-") for each in known])
             raise InputError(f"'{key}' is no limit", path, fix)
         if name in LENGTHS:
             found[name] = _length(value, path, key)

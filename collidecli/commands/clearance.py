@@ -132,7 +132,6 @@ def _is_between(model: Model, pair: np.ndarray, between: Sequence[str]) -> np.nd
 def _named_items(
     model: Model, pair: np.ndarray, by: str, between: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[np.ndarray, np.ndarray]]:
-    """Paths of the items, and the items of each pair."""
     shapes, number = model.shapes, np.arange(len(pair))
     if by == "pair":
         first, second = (tuple(shapes.path[row] for row in column.tolist()) for column in pair.T)

@@ -299,7 +299,6 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
 
 
 def _groups(compared: Comparison, a: ContactSet, cells: _Cells) -> list[dict[str, Any]]:
-    """Differences by group, and how many of each kind are allowed in it."""
     if compared.groups is None:
         compared.groups = [_all_equal(name, table.row_count, compared) for name, table in a.groups.items()]
     objects, names = compared.model.particles.names, ("name", "unit", "differing", "changed", "largest")

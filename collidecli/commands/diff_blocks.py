@@ -187,7 +187,6 @@ def _forced(a: ContactSet, b: ContactSet, alignment: ShapeAlignment) -> list[Sha
 
 
 def _plain_pair(rows: list[tuple[float, ...]]) -> str:
-    """Margin and gap of a forced pair, as text."""
     if not rows:
         return "not forced"
     words = [f"{name} {value:g}" for name, value in zip(("margin", "gap"), rows[0], strict=False) if value == value]

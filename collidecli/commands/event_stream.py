@@ -436,7 +436,6 @@ def _keys(contacts: ContactSet, by: str) -> PairKeys:
 
 
 def _worlds(contacts: ContactSet, worlds: Sequence[int]) -> np.ndarray:
-    """bool[W]: whether each world is selected."""
     wanted = np.full(contacts.world_count, not len(worlds))
     for world in worlds:
         if not 0 <= world < contacts.world_count:

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Container
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,12 +22,13 @@ from collidecli.errors import InputError
 from collidecli.importers.recordings.content import CSV, JSON, NPY, NPZ, USD, storage_of
 from collidecli.importers.recordings.recording import open_recording
 from collidecli.scene.filter_rules import FilterClass
-from collidecli.scene.filters import allowed_pairs, explain
+from collidecli.scene.filters import allowed_pairs, excluded_counts, explain
 from collidecli.scene.material import PENALTY_PARAMETERS, RULE_FIELDS
-from collidecli.scene.model import STATIC_BODY, Model
+from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.options import GROUND, SceneOptions
 from collidecli.scene.particles import Particles
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
+from collidecli.scene.text_format import did_you_mean, some_names
 from collidecli.storage.contact_sets.reader import ContactSet, ContactTable
 from collidecli.storage.contact_sets.rules import check_shape_rows
 from collidecli.storage.contact_sets.schema import FORMAT
@@ -47,7 +47,8 @@ class SceneResult(Result):
     """Contents of a scene: shapes, bodies, worlds, filters.
 
     allowed_pair_count: pairs of shapes that may touch; None if not counted. pair_count: all pairs of shapes that are in
-    a world together, each template once. excluded_pairs: count by rule.
+    a world together, each template once. excluded_pairs: of the others by rule, each pair once, under the first that
+    forbids it; empty if not counted.
     kept_attributes: count of shapes with each attribute that is read but affects no contact. pairs, why: if requested.
     deformables: path, kind, template, particles, triangles and tetrahedra of each object of particles; None without.
     """
@@ -124,7 +125,7 @@ def inspect_scene(
         bodies=_bodies(model),
         allowed_pair_count=None if listed is None else len(_union(listed)),
         pair_count=every * (every - 1) // 2 + int((own * (own - 1) // 2 + own * every).sum()),
-        excluded_pairs=dict(Counter(_kind_of_rule(rule) for rule in model.pair_filter.excluded_rule)),
+        excluded_pairs=_excluded_pairs(model, len(templates)) if counted else {},
         forced_pair_count=len(model.pair_filter.forced),
         kept_attributes=dict(Counter(name for held in kept for name in held)),
         warnings=scene.warnings,
@@ -168,8 +169,16 @@ def _share_world(template: np.ndarray, a: int, b: int) -> bool:
 
 
 def _rows(model: Model, path: str, left_out: Container[str]) -> list[int]:
-    """Rows of the shapes of that path, else of the shapes on the bodies of that path."""
+    """Rows of the shapes of that path, else of the shapes on the bodies of that path.
+
+    A path may be given by its last parts: `ground` is /World/ground.
+    """
     shapes, bodies = model.shapes, model.bodies.path
+    known = dict.fromkeys((*shapes.path, *bodies))
+    ends = [each for each in known if each.endswith(f"/{path}")]
+    if path not in known and len(ends) > 1:
+        raise InputError(f"'{path}' is the end of {len(ends)} paths", "--why", f"give one of {some_names(ends)}")
+    path = ends[0] if ends and path not in known else path
     rows = [row for row, held in enumerate(shapes.path) if held == path]
     if not rows and path in bodies:
         rows = [row for row, body in enumerate(shapes.body.tolist()) if body >= 0 and bodies[body] == path]
@@ -186,8 +195,7 @@ def _rows(model: Model, path: str, left_out: Container[str]) -> list[int]:
         what = f"'{path}' is no shape: it consists of particles ({kind})"
         raise InputError(what, "--why", "name two shapes; docs/explanation/particles.md has the filters of particles")
     if not rows:
-        close = get_close_matches(path, {*shapes.path, *bodies}, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(close)}?" if close else "collide inspect lists the scene's shapes"
+        hint = did_you_mean(path, known, "collide inspect lists the scene's shapes", shown=3)
         if path == GROUND:
             hint = "the option --ground adds it to the scene"
         raise InputError(f"there is no shape or body '{path}'", "--why", hint)
@@ -200,21 +208,29 @@ def _union(listed: list[np.ndarray]) -> np.ndarray:
 
 
 _NAMED = (
+    (r"^joint .*", "joint"),
+    (r"^parts of <.*", "parts of one mesh"),
     (r"'[^']*' is the child of '[^']*'", "parent and child"),
-    (r"bodies '[^']*' and '[^']*'", "two bodies"),
-    (r"body '[^']*'", "a body"),
-    (r" of '[^']*' and '[^']*'|, '[^']*'$", ""),
+    (r" of '[^']*'( and '[^']*')?|, '[^']*'$", ""),
     (r"'[^']*'", "..."),
     (r"<(\w+)[^>]*>", r"<\1>"),
 )
 """Patterns of names in a rule and their replacements, applied in this order, to count pairs by rule."""
 
 
-def _kind_of_rule(rule: str) -> str:
-    """The rule without the names of shapes and bodies."""
-    for named, plain in _NAMED:
-        rule = re.sub(named, plain, rule)
-    return rule
+def _excluded_pairs(model: Model, templates: int) -> dict[str, int]:
+    """Count of pairs by rule, without the names of shapes and bodies; a pair of two global shapes counts once."""
+    counts: Counter[str] = Counter()
+    for template in range(templates):
+        counts.update(excluded_counts(model, template))
+    for _ in range(templates - 1):
+        counts.subtract(excluded_counts(model, GLOBAL_TEMPLATE))
+    found: Counter[str] = Counter()
+    for rule, number in counts.items():
+        for named, plain in _NAMED:
+            rule = re.sub(named, plain, rule)
+        found[rule] += number
+    return dict(+found)
 
 
 def _motion(scene: LoadedScene) -> dict[str, Any]:
@@ -262,7 +278,6 @@ def _shape(model: Model, row: int) -> dict[str, Any]:
 
 
 def _filter_words(model: Model, row: int) -> list[str]:
-    """Properties of the shape's filter class that differ from the defaults."""
     if not model.pair_filter.classes:
         return []
     held: FilterClass = model.pair_filter.classes[model.pair_filter.shape_class[row]]

@@ -501,7 +501,6 @@ def _options(options: LabelOptions) -> dict[str, Any]:
 
 
 def _series(labels: ContactLabels, listed: list[dict[str, Any]]) -> dict[str, Any]:
-    """The series of `LabelResult`."""
     bins = TimeBins(len(labels.frames), MAX_BINS)
     cells = np.add.reduceat(labels.recorded.sum(axis=1), bins.start)
     key, frame = labels.runs.cells()

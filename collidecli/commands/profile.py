@@ -297,7 +297,6 @@ def _profile_device(
     fields: FieldCache,
     progress: Progress,
 ) -> DeviceProfile:
-    """Measures every broad phase on a device."""
     samples = cache(partial(sample_poses, motion))
 
     def build(**engine: str) -> tuple[CollisionPipeline, BroadPhaseChoice]:

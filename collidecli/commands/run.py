@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -48,6 +47,7 @@ from collidecli.scene.options import (
     ContactOptions,
 )
 from collidecli.scene.tables import MOTION_COLUMNS, OF_STEPS, RIGID_COLUMNS, Column, ContactBlock, pair_begins
+from collidecli.scene.text_format import did_you_mean
 from collidecli.storage import array_loops
 from collidecli.storage.contact_sets.writer import ContactWriter
 from collidecli.storage.file_hash import hash_ahead
@@ -256,7 +256,7 @@ def run_request(
         elif name in of_group:
             grouped[of_group[name]][name] = tuple(value) if isinstance(value, list) else value
         else:
-            raise InputError(f"'{name}' is no option of a run", "options", known_names(name, [*OF_A_RUN, *of_group]))
+            raise InputError(f"'{name}' is no option of a run", "options", did_you_mean(name, [*OF_A_RUN, *of_group]))
     if grouped["scene_options"].get("disabled_pairs"):
         grouped["scene_options"]["disabled_pairs"] = str(folder / grouped["scene_options"]["disabled_pairs"])
     scenes = [scene] if isinstance(scene, (str, os.PathLike)) else scene
@@ -271,12 +271,6 @@ def run_request(
         **groups,
         **of_run,
     )
-
-
-def known_names(name: str, known: Sequence[str]) -> str:
-    """The remedy for an unknown name: the most similar one, or all."""
-    close = get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]}?" if close else f"known here: {', '.join(sorted(known))}"
 
 
 def run(request: RunRequest, progress: Progress = None, cache: SceneCache | None = None) -> RunResult:

@@ -686,7 +686,6 @@ def add_scene(builder: ModelBuilder, path: str | os.PathLike[str], options: Scen
 
 
 def _no_file(path: str | os.PathLike[str]) -> str:
-    """Error text for a path that is not a regular file."""
     if os.path.isdir(path):
         return "is a folder, not a scene"
     return "is not a regular file" if os.path.exists(path) else "there is no such file"

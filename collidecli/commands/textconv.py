@@ -292,5 +292,4 @@ def _cell_lines(contacts: ContactSet, decimals: int) -> Iterator[tuple[int, str]
 
 
 def _numbers(values: np.ndarray, decimals: int) -> str:
-    """Rounded numbers, with 0 instead of -0."""
     return " ".join(f"{value:.{decimals}f}" for value in (np.round(values.astype(np.float64), decimals) + 0.0).tolist())

@@ -246,7 +246,6 @@ class ContactRows:
 
 
 def _body(shape: str) -> str:
-    """Name of the column of the body of a shape."""
     return shape.replace("shape", "body")
 
 

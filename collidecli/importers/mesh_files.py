@@ -93,7 +93,6 @@ def parts_of(
 
 
 def _unpacked_parts(arrays: dict[str, np.ndarray] | None) -> RawParts | None:
-    """The parts in cached arrays; None for invalid arrays."""
     if arrays is None or set(arrays) != {"vertex", "first", "deviation"}:
         return None
     vertex, first, deviation = arrays["vertex"], arrays["first"], arrays["deviation"]
@@ -376,7 +375,6 @@ def cached_hull(points: np.ndarray, where: str) -> ConvexHull:
 
 
 def _unpacked_hull(arrays: dict[str, np.ndarray] | None) -> ConvexHull | None:
-    """The hull in cached arrays; None for invalid arrays."""
     if arrays is None or {name: array.ndim for name, array in arrays.items()} != ARRAYS:
         return None
     vertex, edge, corner, first = (arrays[name] for name in ("vertex", "edge", "corner", "first"))

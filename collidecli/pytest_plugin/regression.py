@@ -20,12 +20,12 @@ import pytest
 
 from collidecli.cli.streams import console
 from collidecli.commands.diff import DiffRequest, DiffResult, diff, limits
-from collidecli.commands.run import known_names
 from collidecli.errors import CollideError, InputError, OutputError
 from collidecli.escaping import printable_values
 from collidecli.pytest_plugin.options import REGENERATE, ContactsWarning
 from collidecli.report.diff import diff_table, markdown
 from collidecli.scene.options import FRAME_MATCHES
+from collidecli.scene.text_format import did_you_mean
 from collidecli.storage.atomic_output import AtomicOutput
 
 MARKER = "contacts_tolerance"
@@ -67,7 +67,7 @@ def tolerance_options(given: Mapping[str, Any]) -> dict[str, Any]:
         name = "renames" if key == "rename" else key
         if name not in TOLERANCES:
             known = ["rename" if known == "renames" else known for known in TOLERANCES]
-            raise InputError(f"'{key}' is no tolerance", MARKER, known_names(key, known))
+            raise InputError(f"'{key}' is no tolerance", MARKER, did_you_mean(key, known))
         found[name] = _texts(value) if name in _LISTS else _checked(key, value)
     for name in ("atol", "rtol"):
         limits(found.get(name, ()), TOLERANCES[name])

@@ -188,7 +188,6 @@ def _summary(result: ResultDict) -> RenderableType:
 
 
 def _pairs(result: ResultDict, first: int, narrow: int) -> Listing:
-    """narrow: the names of a pair in one column."""
     columns: list[Column] = [
         *pair_columns(narrow),
         ("check", "left", lambda one: "allowed" if one["allowed"] else CHECKS[one["check"]]),

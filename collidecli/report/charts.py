@@ -196,7 +196,6 @@ def _page_tag(tag: str, prefix: str) -> str:
 
 
 def _with_hovers(text: str, figure: Figure, hovers: Sequence[Hover]) -> str:
-    """An SVG of the drawn figure with the hovers in front."""
     if not hovers:
         return text
     elements = "".join(one.element(figure.bbox.height) for one in hovers)
@@ -353,7 +352,6 @@ def _runs(texts: Sequence[str], shown: np.ndarray) -> Iterator[tuple[int, int]]:
 
 
 def _scale(axes: Axes, canvas: Canvas, most: float, words: str) -> None:
-    """The colour scale above the map."""
     from matplotlib.offsetbox import AnchoredOffsetbox, HPacker, OffsetImage, TextArea
 
     strip = np.ones((8, 64, 4))

@@ -390,7 +390,6 @@ def _summary(result: ResultDict) -> RenderableType:
 
 
 def _pairs(result: ResultDict, narrow: int) -> Listing:
-    """narrow: the names of a pair in one column."""
     listed = result["pairs"]["listed"]
     columns: list[Column] = [*pair_columns(narrow), *_kind_columns(lambda pair: pair)]
     columns.append(("first in", "left", lambda pair: cell_text(pair["first"])))

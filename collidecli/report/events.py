@@ -79,7 +79,6 @@ def _summary(result: ResultDict) -> RenderableType:
 
 
 def _between_frames(result: ResultDict) -> RenderableType:
-    """Table of the touches between frames, and their counts."""
     found, names = result["between_frames"], EVENT_COLUMNS[result["options"]["by"]]
     text = (
         f"{plural(found['count'], 'touch', 'touches')} with times between frames, {count(found['missed'])} in no frame"

@@ -124,7 +124,7 @@ def _shape_table(result: ResultDict, limit: int | None, narrow: int) -> Listing:
     columns: list[Column] = [
         ("shape, its body", "left", _on_its_body) if narrow else ("shape", "left", lambda s: s["path"]),
         ("type", "left", lambda s: s["type"]),
-        ("size [m]", "left", _size_text),
+        ("radius, half size [m]", "left", _size_text),
     ]
     if not narrow:
         columns.append(("body", "left", lambda s: s["body"] or "static"))
@@ -167,7 +167,7 @@ def _stiffness_text(shape: ResultDict) -> str:
 
 
 def _size_text(shape: ResultDict) -> str:
-    """Sizes of a shape; of a mesh the half extents of its box, and the number of vertices or triangles."""
+    """Radius and half sizes of a shape; of a mesh also its number of vertices or triangles."""
     size = " ".join(f"{x:.4g}" for x in shape["size"])
     if "triangles" in shape:
         state = "closed" if shape["closed"] else "open"
@@ -294,7 +294,6 @@ def _contact_shape_table(result: ResultDict, limit: int | None, narrow: int) -> 
 
 
 def _length_columns(shapes: Sequence[ResultDict]) -> list[Column]:
-    """Columns of the margins and gaps, if they are not all 0."""
     columns: list[Column] = []
     if any(s["margin"] for s in shapes):
         columns.append(("margin", "right", lambda s: f"{s['margin']:.4g}"))

@@ -100,7 +100,6 @@ def _audit(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _labels(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
-    """Labels over time and the share of each pair of collide.label/1."""
     options, per_bin = found["options"], found["series"]["frames_per_bin"]
     lead = f"{plural(found['labelled'], 'label')}, from {length(options['enter'])} to beyond {length(options['leave'])}"
     if options["min_frames"] > 1:
@@ -216,7 +215,6 @@ def _names_worlds(result: ResultDict) -> bool:
 
 
 def _world(result: ResultDict, world: int) -> str:
-    """A world, or the demonstration in it."""
     names = result["demonstrations"]
     return names[world] if names else f"world {world}"
 
@@ -280,7 +278,6 @@ def group_sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[s
 
 
 def _between_frames(result: ResultDict) -> list[dict[str, Any]]:
-    """Section of the touches between frames, those in no frame first."""
     held = result.get("between_frames")
     if not held:
         return []

@@ -56,13 +56,14 @@ class RuleContext:
 class Scheme:
     """A filter scheme.
 
-    attribute: the attribute of a class that it uses. allow: bool[V, V] of V attribute values.
-    text: name of the rule for a pair of classes that it forbids.
+    name: the rule where pairs are counted. attribute: the attribute of a class that it uses. allow: bool[V, V] of V
+    attribute values. text: the rule for a pair of classes that it forbids; None is `name`.
     """
 
+    name: str
     attribute: Callable[[FilterClass], Hashable]
     allow: Callable[[list, RuleContext], np.ndarray]
-    text: Callable[[FilterClass, FilterClass, RuleContext], str]
+    text: Callable[[FilterClass, FilterClass, RuleContext], str] | None = None
 
 
 def allow_planes(plane: list[bool], _: RuleContext) -> np.ndarray:
@@ -170,8 +171,8 @@ def _usd_text(a: FilterClass, b: FilterClass, context: RuleContext) -> str:
     return f"collision groups '{name_a}' and '{name_b}'"
 
 
-def _fixed(text: str) -> Callable[[FilterClass, FilterClass, RuleContext], str]:
-    return lambda a, b, context: text
+def _groups_text(a: FilterClass, b: FilterClass, _: RuleContext) -> str:
+    return f"signed groups {a.group} and {b.group}"
 
 
 def _masks_text(name: str, attribute: str) -> Callable[[FilterClass, FilterClass, RuleContext], str]:
@@ -182,40 +183,35 @@ def _masks_text(name: str, attribute: str) -> Callable[[FilterClass, FilterClass
     return text
 
 
+MASKS_EITHER, MASKS_BOTH = "contype and conaffinity", "collision group and mask"
+SELF_COLLISION = "self-collision of the articulation is off"
 SCHEMES = (
-    Scheme(lambda c: c.plane, allow_planes, _fixed("plane pair")),
-    Scheme(lambda c: c.static, allow_static, _fixed("static pair")),
-    Scheme(lambda c: c.disabled, allow_enabled, _disabled_text),
-    Scheme(lambda c: c.large_body, allow_bodies, lambda a, b, _: "same point cloud" if a.static else "same body"),
-    Scheme(lambda c: c.group, allow_signed_groups, lambda a, b, _: f"signed groups {a.group} and {b.group}"),
-    Scheme(lambda c: c.mask_either, allow_masks_either, _masks_text("contype and conaffinity", "mask_either")),
-    Scheme(lambda c: c.mask_both, allow_masks_both, _masks_text("collision group and mask", "mask_both")),
-    Scheme(lambda c: c.usd_groups, allow_usd_groups, _usd_text),
-    Scheme(lambda c: c.articulation, allow_articulations, _fixed("self-collision of the articulation is off")),
-    Scheme(joint_side, allow_joints, _fixed("joint")),
+    Scheme("plane pair", lambda c: c.plane, allow_planes),
+    Scheme("static pair", lambda c: c.static, allow_static),
+    Scheme("disabled shape", lambda c: c.disabled, allow_enabled, _disabled_text),
+    Scheme("same point cloud", lambda c: c.large_body, allow_bodies),  # shapes of one body are found before any scheme
+    Scheme("signed groups", lambda c: c.group, allow_signed_groups, _groups_text),
+    Scheme(MASKS_EITHER, lambda c: c.mask_either, allow_masks_either, _masks_text(MASKS_EITHER, "mask_either")),
+    Scheme(MASKS_BOTH, lambda c: c.mask_both, allow_masks_both, _masks_text(MASKS_BOTH, "mask_both")),
+    Scheme("USD collision groups", lambda c: c.usd_groups, allow_usd_groups, _usd_text),
+    Scheme(SELF_COLLISION, lambda c: c.articulation, allow_articulations),
+    Scheme("joint", joint_side, allow_joints),
 )
-"""Every scheme; `explain` returns the first that forbids a pair."""
+"""Every scheme; a pair that several forbid is explained by the first, and counted as excluded by it."""
 
 
-def class_table(classes: Sequence[FilterClass], context: RuleContext) -> np.ndarray:
-    """bool[C, C], symmetric: whether every scheme allows the pair of classes."""
-    table = np.ones((len(classes), len(classes)), bool)
-    if not classes:
-        return table
-    for scheme in SCHEMES:
-        allowed, value = _allowed_values(scheme, classes, context)
+ALLOWED = len(SCHEMES)
+"""Entry of a pair of classes that no scheme forbids."""
+
+
+def first_forbidding(classes: Sequence[FilterClass], context: RuleContext) -> np.ndarray:
+    """uint8[C, C], symmetric: index of the first scheme that forbids the pair of classes, or `ALLOWED`."""
+    table = np.full((len(classes), len(classes)), ALLOWED, np.uint8)
+    for index in reversed(range(len(SCHEMES) if classes else 0)):
+        allowed, value = _allowed_values(SCHEMES[index], classes, context)
         if not allowed.all():
-            table &= allowed[value[:, None], value]
+            table[~allowed[value[:, None], value]] = index
     return table
-
-
-def first_forbidding(a: FilterClass, b: FilterClass, context: RuleContext) -> Scheme | None:
-    """The first scheme that forbids the pair of classes, or None."""
-    for scheme in SCHEMES:
-        allowed, value = _allowed_values(scheme, (a, b), context)
-        if not allowed[value[0], value[1]]:
-            return scheme
-    return None
 
 
 def _allowed_values(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.filter_rules import FilterClass, RuleContext, allow_joints, class_table, first_forbidding
+from collidecli.scene.filter_rules import ALLOWED, SCHEMES, FilterClass, RuleContext, allow_joints, first_forbidding
 from collidecli.scene.model import (
     GLOBAL_TEMPLATE,
     STATIC_BODY,
@@ -33,7 +33,7 @@ def particle_filter(records: SceneRecords) -> tuple[np.ndarray, np.ndarray, np.n
     filtered = {pair for a, b in records.usd_filtered for pair in ((a, b), (b, a))}
     objects, object_class = _particle_classes([_class_of(record, False) for record in records.deformables])
     shapes, shape_class = _particle_classes([_class_of(shape, shape.body < 0) for shape in records.shapes])
-    table = class_table((*objects, *shapes), RuleContext(True, frozenset(filtered)))
+    table = first_forbidding((*objects, *shapes), RuleContext(True, frozenset(filtered))) == ALLOWED
     return object_class, shape_class, np.ascontiguousarray(table[: len(objects), len(objects) :])
 
 
@@ -76,7 +76,7 @@ def lower_filter(records: SceneRecords, static_pairs: bool) -> PairFilter:
     shapes_of_body = _shapes_of_body(records)
     context = _rule_context(records, shapes_of_body, static_pairs)
     classes, shape_class = _classes(records, shapes_of_body)
-    table = class_table(classes, context)
+    table = first_forbidding(classes, context) == ALLOWED
     excluded, rules = _excluded_pairs(records, shapes_of_body)
     if len(excluded):
         a, b = excluded.T
@@ -235,23 +235,48 @@ def allowed_pairs(model: Model, template: int) -> np.ndarray:
 
     First < second, lexically sorted. Template -1 gives the pairs of global shapes.
     """
+    return np.concatenate([np.zeros((0, 2), np.int32), *_pair_blocks(model, template, True)])
+
+
+def _pair_blocks(model: Model, template: int, allowed: bool) -> Iterator[np.ndarray]:
+    """Yields int32[K, 2]: the pairs of shapes that may touch, or those that may not, as `allowed_pairs` orders them."""
     pair_filter = model.pair_filter
     rows = model.template_shapes(template)
     shape_class = pair_filter.shape_class[rows]
     excluded = _local_pairs(pair_filter.excluded, rows)
     forced = _local_pairs(pair_filter.forced, rows)
-    blocks = [np.zeros((0, 2), np.int32)]
     for start in range(0, len(rows), BLOCK_ROWS):
         stop = min(start + BLOCK_ROWS, len(rows))
         # Row i of the block pairs only with later shapes, so columns begin at the block's first row.
         may = pair_filter.class_table[shape_class[start:stop, None], shape_class[start:]]
-        may &= np.arange(start, stop)[:, None] < np.arange(start, len(rows))
         for pairs, value in ((excluded, False), (forced, True)):
             low, high = np.searchsorted(pairs[:, 0], (start, stop))
             may[pairs[low:high, 0] - start, pairs[low:high, 1] - start] = value
-        first, second = np.nonzero(may)
-        blocks.append(np.stack([rows[first + start], rows[second + start]], axis=1))
-    return np.concatenate(blocks)
+        later = np.arange(start, stop)[:, None] < np.arange(start, len(rows))
+        first, second = np.nonzero((may == allowed) & later)
+        yield np.stack([rows[first + start], rows[second + start]], axis=1)
+
+
+def excluded_counts(model: Model, template: int) -> Counter[str]:
+    """Number of pairs of shapes that may not touch in a world of `template`, by the first rule that forbids each.
+
+    The rules have the order in which `explain` takes them; one of listed pairs may contain the names of two bodies.
+    """
+    pair_filter = model.pair_filter
+    body, shape_class, shape_count = model.shapes.body, pair_filter.shape_class, len(model.shapes)
+    first_rule = first_forbidding(pair_filter.classes, pair_filter.context)
+    excluded = pair_filter.excluded[:, 0] * np.int64(shape_count) + pair_filter.excluded[:, 1]
+    counts: Counter[str] = Counter({"same body": 0} | {scheme.name: 0 for scheme in SCHEMES})
+    for pairs in _pair_blocks(model, template, False):
+        on_one = (body[pairs[:, 0]] == body[pairs[:, 1]]) & (body[pairs[:, 0]] != STATIC_BODY)
+        a, b = pairs[~on_one].T.astype(np.int64)
+        index = first_rule[shape_class[a], shape_class[b]]
+        counts["same body"] += int(on_one.sum())
+        for scheme, number in zip(SCHEMES, np.bincount(index, minlength=ALLOWED), strict=False):
+            counts[scheme.name] += int(number)
+        listed = np.searchsorted(excluded, (a * shape_count + b)[index == ALLOWED])
+        counts.update(pair_filter.excluded_rule[row] for row in listed.tolist())
+    return +counts
 
 
 def _local_pairs(pairs: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -305,12 +330,11 @@ def _class_rule(model: Model, a: int, b: int) -> str:
     if not pair_filter.classes:
         return "filter classes"
     class_a, class_b = (pair_filter.classes[pair_filter.shape_class[row]] for row in (a, b))
-    scheme = first_forbidding(class_a, class_b, pair_filter.context)
-    assert scheme is not None, "the class table forbids a pair that no scheme forbids"
+    scheme = SCHEMES[first_forbidding((class_a, class_b), pair_filter.context)[0, 1]]
     if scheme.allow is allow_joints:
         body_a, body_b = (model.shapes.body[row] for row in (a, b))
         return joint_rule(*(None if body == STATIC_BODY else model.bodies.path[body] for body in (body_a, body_b)))
-    return scheme.text(class_a, class_b, pair_filter.context)
+    return scheme.name if scheme.text is None else scheme.text(class_a, class_b, pair_filter.context)
 
 
 def _find(pairs: np.ndarray, a: int, b: int) -> int | None:

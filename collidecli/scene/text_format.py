@@ -66,6 +66,21 @@ def number_parts(name: str) -> list[int | str]:
     return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 
 
+def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None, shown: int = 1) -> str:
+    """The remedy for an unknown name: the most similar names, whole or in their part after the last slash.
+
+    otherwise: the remedy if none is similar; None is a list of all.
+    """
+    from difflib import get_close_matches  # imported only for a message, as the command line starts without it
+
+    named = {each.rsplit("/", 1)[-1]: each for each in reversed(in_order(known))} if "/" not in name else {}
+    named |= {each: each for each in known}
+    close = dict.fromkeys(named[each] for each in get_close_matches(name, named, n=shown))
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    return f"known here: {', '.join(sorted(known))}" if otherwise is None else otherwise
+
+
 def some_names(names: Sequence[str]) -> str:
     """Up to `NAMES_SHOWN` names in quotes, and the number of the others."""
     shown = ", ".join(f"'{name}'" for name in names[:NAMES_SHOWN])

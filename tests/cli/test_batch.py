@@ -258,7 +258,7 @@ def test_keys_depend_on_all_that_changes_contacts(jobs, collide, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[[job]]\nname = 'a'\nscene = 'scene.xml'\nmotoin = ['x']", ("job 1", "'motoin'", "did you mean 'motion'")),
+        ("[[job]]\nname = 'a'\nscene = 'scene.xml'\nmotoin = ['x']", ("job 1", "'motoin'", "did you mean motion")),
         ("[[job]]\nname = 'a'\nscene = 'scene.xml'\nmotion = ['nothing/*.h5']", ("job 'a'", "matches no file")),
         (JOBS + JOBS, ("two jobs", "'balls'")),
         (JOBS.replace("gap", "gpa"), ("job 'balls'", "no option 'gpa'", "did you mean gap")),

@@ -19,6 +19,10 @@ from collidecli.commands.contact_totals import ContactCounts
 from tests.cli.conftest import RUN, refusals
 from tests.support.contact_sets import Edited, made_up
 
+ROOT = Path(__file__).parents[2]
+PILE = str(ROOT / "samples/01_usd_pile/pile.usda")
+SAMPLES = sorted(str(path) for path in (ROOT / "samples").rglob("*") if path.suffix in (".usda", ".xml"))
+
 
 def test_scene(here, collide):
     result = collide.result("inspect scene.xml")
@@ -85,6 +89,32 @@ def test_why_of_bodies(here, collide):
     assert "there is no shape or body 'c'" in collide("inspect two.xml --why c b").err
 
 
+@pytest.mark.parametrize("sample", SAMPLES, ids=[Path(sample).stem for sample in SAMPLES])
+def test_every_pair_of_a_sample_is_allowed_or_counted_once_as_excluded(collide, sample):
+    result = collide.result("inspect", sample)
+    assert result["allowed_pair_count"] + sum(result["excluded_pairs"].values()) == result["pair_count"]
+
+
+def test_pairs_of_two_shapes_of_every_world_are_counted_once(here, collide):
+    """Two environments with different shapes are two templates, and each has the three walls."""
+
+    def cubes(*names: str) -> str:
+        return "\n".join(f'def Cube "{name}" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {{}}' for name in names)
+
+    envs = "\n".join(f'def Xform "env_{k}" {{\n{cubes(*names)}\n}}' for k, names in enumerate(("a", "ab")))
+    world = f'def Xform "envs" {{\n{envs}\n}}\n{cubes("wall0", "wall1", "wall2")}'
+    (here / "envs.usda").write_text(f'#usda 1.0\ndef Xform "World" {{\n{world}\n}}\n')
+    result = collide.result("inspect envs.usda")
+    # Three pairs of walls, three cubes with three walls each, and the pair of cubes of one environment.
+    assert (result["templates"], result["pair_count"], result["allowed_pair_count"]) == (2, 13, 0)
+    assert result["excluded_pairs"] == {"static pair": 13}
+
+
+def test_paths_of_why_may_be_their_ends(here, collide):
+    (pair,) = collide.result("inspect", PILE, "--why", "ground", "box_01")["why"]["pairs"]
+    assert (pair["shape0"], pair["shape1"]) == ("/World/ground", "/World/Objects/box_01")
+
+
 @pytest.fixture
 def foreign(here) -> None:
     """Files that are neither contact sets nor recordings of ours, beside the scene and the motion."""
@@ -105,6 +135,8 @@ test_refusals = refusals(
     "",
     ("inspect scene.xml --why base bal", "did you mean ball"),
     ("inspect scene.xml --why base base", "given twice"),
+    (f"inspect {PILE} --why ground paddel", "did you mean /World/Objects/paddle?"),
+    (f"inspect {PILE} --why 0 1", "collide inspect lists the scene's shapes"),
     ("inspect scene.xml --why base", "'--why'"),
     ("inspect scene.xml --why none ball", "there is no shape or body 'none'"),
     ("inspect motion.h5 --pairs", "motion.h5"),
@@ -239,7 +271,6 @@ def test_an_incomplete_contact_set(ran, collide):
     collide.found("check a.h5", told="incomplete")
 
 
-ROOT = Path(__file__).parents[2]
 CELL = re.compile(
     r"  (.+) \| (.+)  (\d+) contacts?  distance (\S+)  at (\S+ \S+ \S+)  normal (\S+ \S+ \S+)$",
 )

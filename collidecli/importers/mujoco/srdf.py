@@ -10,11 +10,11 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from itertools import product
 from xml.parsers import expat
 
 from collidecli.errors import InputError
+from collidecli.scene.text_format import did_you_mean
 
 LinkPair = tuple[str, str]
 
@@ -138,5 +138,5 @@ def shapes_of_prims(body_of: Mapping[str, int], shape_of: Mapping[str, int]) -> 
 
 def _unknown_links(path: str, unknown: Sequence[str], known: Mapping[str, Sequence[int]]) -> Iterator[str]:
     for link in unknown:
-        close = get_close_matches(link, known, n=1)
-        yield f"{path}: the scene has no link '{link}'" + (f"; did you mean '{close[0]}'?" if close else "")
+        hint = did_you_mean(link, known, "")
+        yield f"{path}: the scene has no link '{link}'" + (f"; {hint}" if hint else "")

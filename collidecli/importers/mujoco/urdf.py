@@ -160,7 +160,6 @@ def _replace_visual_meshes(spec: mujoco.MjSpec) -> int:
 
 
 def _replace_inertias(spec: mujoco.MjSpec) -> int:
-    """Sets the inertia of every body to one value."""
     if _frames_follow_inertia(spec):
         return 0
     bodies = spec.bodies[1:]
@@ -182,7 +181,6 @@ def _free_joints(spec: mujoco.MjSpec) -> int:
 
 
 def _free_sizes(spec: mujoco.MjSpec) -> int:
-    """Resets the sizes of a simulation's memory to MuJoCo's defaults."""
     given = [name for name in _SIZES if getattr(spec, name) != -1]
     for name in given:
         setattr(spec, name, -1)

@@ -247,7 +247,6 @@ def _data(file: h5py.File) -> h5py.Group:
 
 
 def _groups(group: h5py.Group) -> list[str]:
-    """Names of the groups in a group."""
     return [str(name) for name in group if isinstance(group.get(name), h5py.Group)]
 
 

@@ -321,7 +321,6 @@ def _matching(stage: Usd.Stage, pattern: str) -> list[str]:
 
 
 def _child_names(prim: Usd.Prim) -> list[str]:
-    """Names of all children, independent of the population mask."""
     names, prohibited = prim.GetPrimIndex().ComputePrimChildNames()
     return [name for name in names if name not in prohibited]
 

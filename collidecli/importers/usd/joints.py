@@ -144,7 +144,6 @@ class JointReader:
         return body, compose(inverse(column(self._pose[body])), frame)[:, 0]
 
     def _body_of(self, target: str) -> str:
-        """The nearest body at or above a prim."""
         path = Sdf.Path(target) if target else Sdf.Path.emptyPath
         while path and path != Sdf.Path.absoluteRootPath:
             if str(path) in self._pose:
