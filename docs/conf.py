@@ -17,7 +17,10 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_click",
+    "sphinx_copybutton",
 ]
+highlight_language = "bash"  # of blocks without a language, which are commands; what they print is `text`
+copybutton_selector = "div.highlight-default pre, div.highlight-bash pre, div.highlight-python pre"
 exclude_patterns = ["_build"]
 default_role = "code"  # docstrings write names in single backticks
 
@@ -39,6 +42,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "collide"
 html_static_path = ["_static"]
 html_css_files = ["collide.css"]
+html_search_scorer = str(ROOT / "docs/_static/search_order.js")
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {

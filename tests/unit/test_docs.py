@@ -497,6 +497,8 @@ def test_the_table_of_formats():
 
 DIFFERENT = 1
 GUIDES = [
+    "docs/index.md",
+    "docs/install.md",
     *(f"docs/tutorial/{name}.md" for name in ("first-contact-set", "contact-pressure", "cloth")),
     "docs/howto/label-contacts.md",
     "docs/howto/audit-a-motion.md",
