@@ -118,7 +118,9 @@ def test_shapes_contacts_slider_and_pairs(falling_ball, browser):
     try:
         seen = Seen(browser, served.url)
         page = seen.page
-        page.wait_for_selector("#collide-status", timeout=WAIT)
+        page.get_by_text(f"frame {FRAMES - 1} of").wait_for(timeout=WAIT)  # the deepest
+        page.get_by_role("button", name="|<").click()
+        page.get_by_text("frame 0 of").wait_for(timeout=WAIT)
         first = seen.until(lambda held: (np.ptp(held, axis=-1) > 15).sum() > 200)
         assert (np.ptp(first, axis=-1) > 15).sum() > 200, "blue shapes on white"
         assert (warm(first), cold(first)) == (0, 0), "nothing is near yet"
@@ -216,6 +218,8 @@ def exported(falling_ball, browser):
     path: Path = falling_ball[1]
     assert path.stat().st_size < 2_000_000
     seen = Seen(browser, path.as_uri())
+    seen.page.get_by_text(f"frame {FRAMES - 1} of {FRAMES - 1}").wait_for(timeout=WAIT)  # the deepest
+    seen.page.get_by_role("button", name="first frame").click()
     seen.page.get_by_text(f"frame 0 of {FRAMES - 1}").wait_for(timeout=WAIT)
     yield seen
     assert seen.complaints() == []

@@ -246,6 +246,12 @@ def moving_rows(frames: Frames, world: int) -> np.ndarray:
     return moving if len(moving) else sized
 
 
+def median_size(frames: Frames, world: int) -> float:
+    """Median distance of a corner of the moving shapes of a world from their centres [m]; infinite without a scene."""
+    rows = np.zeros(0, int) if frames.model is None else moving_rows(frames, world)
+    return float(np.median(np.linalg.norm(frames.model.shapes.size[rows], axis=1))) if len(rows) else np.inf
+
+
 def middle_of(poses: np.ndarray, rows: np.ndarray, up: int) -> np.ndarray:
     """float64[3]: the median position of shapes without its height; it is continuous, and ignores single shapes."""
     found = np.median(poses[rows, :3], axis=0) if len(rows) else np.zeros(3)

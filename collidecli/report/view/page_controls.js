@@ -12,6 +12,8 @@ let frame = 0;
 let playing = false;
 let speed = 1;
 
+if (innerWidth < 600) document.getElementById("collide").open = false;
+
 const fill = (select, names) => select.replaceChildren(...names.map((name, n) => new Option(name, n)));
 
 const mark = (at, width, colour) => {
@@ -177,6 +179,7 @@ const start = async () => {
     if (data.self_contacts) scene.parts.push(new SelfContacts(scene));
     viser.sendCamera?.();
     await enter(0);
+    if (world.pairs.length) go(world.pairs[0].deepest);
     requestAnimationFrame(tick);
   } else if (performance.now() - began > 1000 * START_SECONDS) {
     get("now").textContent = "The 3D view did not start: this browser has no WebGL 2, or the page is damaged.";

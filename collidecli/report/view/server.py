@@ -156,6 +156,8 @@ class Panel:
             self._add_look()
         self._gui.add_html(legend(touches.deepest, frames))
         self._list_pairs()
+        for pair in touches.of(0)[:1]:
+            self.player.go(pair.deepest.deepest)
         stage.clicked = self._shape_clicked
         server.on_client_connect(self._connected)
 

@@ -31,6 +31,7 @@ from collidecli.report.view.framing import (
     extent_of,
     first_look,
     level_meshes,
+    median_size,
     middle_of,
     moving_rows,
     shape_colours,
@@ -219,6 +220,8 @@ def _set_mesh(node: viser.MeshHandle, corner: np.ndarray, triangle: np.ndarray) 
 FIELD_OF_VIEW = float(np.radians(45.0))
 CONTACT_SIZE = 0.18
 """Length of the unit of points and arrows, relative to the radius of the scene at the first distance of the camera."""
+SHAPE_SIZES = 2.0
+"""Greatest length of that unit relative to the median size of the moving shapes, which may be small and far apart."""
 SPACINGS, LEAST_UNIT = 1.0, 0.2
 """Greatest length of that unit relative to the edges of cloths, and its least length relative to the usual one."""
 FAINT = 0.1
@@ -238,7 +241,7 @@ class Stage:
 
     cell: distance of the thick lines of the grid [m]. seen: number of touching contacts and of contacts within the gap
     in the last drawn frame. surface_count: number of surfaces in it. surfaces, particles, self_contacts: their nodes;
-    None without them. unit: length of the unit of points and arrows [m], less for fine cloths.
+    None without them. unit: length of the unit of points and arrows [m], less for small shapes and fine cloths.
     clicked(path): called when a client clicks on a shape.
     """
 
@@ -278,7 +281,7 @@ class Stage:
         self.particles = ParticleNodes(server, frames, self.extent.radius) if frames.has_particles else None
         self.self_contacts = SelfContactNode(server, frames) if frames.has_self_contacts else None
         spacing = np.inf if self.particles is None else self.particles.spacing(first)
-        self.unit = CONTACT_SIZE * self.extent.radius
+        self.unit = min(CONTACT_SIZE * self.extent.radius, SHAPE_SIZES * median_size(frames, first))
         self.unit = min(self.unit, max(SPACINGS * spacing, LEAST_UNIT * self.unit))
         self._aim()
 

@@ -187,9 +187,7 @@ def test_a_pool_keeps_freed_memory(monkeypatch):
 
 
 @pytest.mark.parametrize("function", ["launch", "scan"])
-def test_chunks_are_halved_where_a_launch_or_scan_has_too_little_memory(
-    as_device, model, poses, function, monkeypatch
-):
+def test_chunks_are_halved_where_a_launch_or_scan_has_too_little_memory(as_device, model, poses, function, monkeypatch):
     """On an H200 with 617 MiB left a scan's own scratch memory could not be allocated."""
     reference = contacts_of(pipeline_of(model, poses), poses)
     issue, refused = getattr(warp_internals.RecordedLaunches, function), []

@@ -15,7 +15,7 @@ from collidecli import ModelBuilder
 from collidecli.errors import InputError
 from collidecli.report.view.framing import Look, extent_of
 from collidecli.report.view.server import Access, start_server
-from collidecli.report.view.stage import CONTACT_SIZE, Player, Stage, Touch, touch_bar
+from collidecli.report.view.stage import CONTACT_SIZE, SHAPE_SIZES, Player, Stage, Touch, touch_bar
 
 pytest.importorskip("viser")
 client = pytest.importorskip("websockets.sync.client")
@@ -130,14 +130,14 @@ SPEED = 2.0
 
 
 class Walk:
-    """Two balls of radius 0.1, 1 m apart, over a floor at height 0.5, that move along x by SPEED a frame."""
+    """Two balls, 1 m apart, over a floor at height 0.5, that move along x by SPEED a frame."""
 
-    def __init__(self, speed: float = SPEED, frames: int = 11) -> None:
+    def __init__(self, speed: float = SPEED, frames: int = 11, radius: float = 0.1) -> None:
         builder = ModelBuilder()
         builder.add_ground_plane(0.5)
         builder.add_shape_box(-1, hx=50.0, hy=50.0, hz=0.1)
         for _ in range(2):
-            builder.add_shape_sphere(builder.add_body(), radius=0.1)
+            builder.add_shape_sphere(builder.add_body(), radius=radius)
         self.model = builder.finalize()
         self.world_count, self.speed, self.end = 1, speed, frames
         self.number, self.time = np.arange(frames), np.arange(frames) / 10.0
@@ -234,6 +234,10 @@ def test_contacts_grow_with_the_distance_of_the_camera(server):
         assert np.linalg.norm(arrow[1] - arrow[0]) == pytest.approx(
             0.75 * CONTACT_SIZE * stage.extent.radius * distance, rel=1e-5
         )
+
+
+def test_contacts_are_small_where_small_shapes_are_far_apart(server):
+    assert Stage(server, Walk(radius=0.01), "Z", 0.01).unit == pytest.approx(SHAPE_SIZES * 0.01)
 
 
 def test_the_camera_of_a_pair(server):
