@@ -49,17 +49,14 @@ _SHAPE_FIELDS = ("margin", "gap", "contact_ke", "contact_kd", "contact_kf", "con
 
 @dataclass
 class Comparison:
-    """All differences of two contact sets. contacts: None if equal content hashes made their comparison unnecessary.
-
-    groups: of the groups that both have; None as contacts.
-    """
+    """All differences of two contact sets. groups: of the groups that both have."""
 
     request: DiffRequest
     tolerances: Tolerances
     model: ModelComparison
     frames: FrameAlignment
-    contacts: TableDifferences | None
-    groups: list[TableDifferences] | None = None
+    contacts: TableDifferences
+    groups: list[TableDifferences]
     notes: list[str] = field(default_factory=list)
 
 
@@ -69,11 +66,7 @@ def compare(
     """The comparison of two open contact sets. Raises InputError for frames that cannot be matched."""
     model = compare_models(a, b, tolerances, request)
     names = _compared(request, a, b)
-    by_hash = bool(a.content_sha256) and a.content_sha256 == b.content_sha256 and not request.full
     try:
-        if by_hash:
-            every = np.arange(a.frame_count)
-            return Comparison(request, tolerances, model, FrameAlignment("step", every, every, *[every[:0]] * 2), None)
         frames = align_frames(a.step, a.time, b.step, b.time, request.match_frames)
     except InputError as error:
         raise InputError(error.what, f"{a.path}, {b.path}: {error.where}", "--match-frames index, or time") from error
@@ -163,7 +156,6 @@ def _shift_notes(compared: Comparison, sides: Sequence[Side], worlds: int) -> li
 
     The cell found there must itself differ between the files; otherwise resting contacts would count as shifted.
     """
-    assert compared.contacts is not None
     match, world = divmod(compared.contacts.first_cell, worlds)
     candidates = [(match + 1, world)] if match + 1 < len(compared.frames.a) else []
     candidates += [(match, other) for other in range(min(worlds, MAX_WORLDS_TRIED)) if other != world]
@@ -191,7 +183,6 @@ def _cell(compared: Comparison, sides: Sequence[Side], side: int, match: int, wo
 
 
 def _cells_match(one: Contacts, other: Contacts, compared: Comparison) -> bool:
-    assert compared.contacts is not None
     trial = TableDifferences("", _tallies([f.name for f in compared.contacts.fields]), compared.tolerances, 1)
     trial.add(one, other, match_contacts(one, other, len(compared.model.shapes.names)), 0)
     return trial.first_cell < 0
@@ -205,7 +196,7 @@ class DiffResult(Result):
     """Differences of contact set B from contact set A.
 
     equal: no difference exceeds what is allowed; reasons: else the differences that do, as text. by_hash: the content
-    hashes are equal and the contacts were not read. first: the first cell that differs. pairs, fields, differences:
+    hashes are equal. first: the first cell that differs. pairs, fields, differences:
     the first so many, by pair of shapes, by column, and by contact. groups: of each table beside /rigid_contacts that
     both files have, rows by kind of difference and fields that differ. notes: what else a reader should consider.
     """
@@ -253,15 +244,18 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
     groups = _groups(compared, a, cells)
     reasons = _reasons(compared, frames, a, b, contacts, groups)
     found = compared.contacts
-    request, crowded = compared.request, []
-    if found is not None and found.crowded:
-        crowded = [f"{found.crowded} pairs have too many contacts in a cell to match by position: matched in order"]
+    request, notes = compared.request, [*compared.model.notes, *compared.notes]
+    if found.crowded:
+        notes.append(f"{found.crowded} pairs have too many contacts in a cell to match by position: matched in order")
+    by_hash = bool(a.content_sha256) and a.content_sha256 == b.content_sha256
+    if by_hash and reasons:
+        notes.append("the content hashes are equal: one of the files was changed after it was written (collide check)")
     return DiffResult(
         a=_file(a),
         b=_file(b),
         equal=not reasons,
         reasons=reasons,
-        by_hash=found is None,
+        by_hash=by_hash,
         options={
             "atol": dict(compared.tolerances.atol),
             "rtol": dict(compared.tolerances.rtol),
@@ -289,18 +283,16 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
         frames=frames,
         worlds={"a": a.world_count, "b": b.world_count, "compared": worlds, **_worlds(found)},
         contacts=contacts,
-        first=cells(found.first_cell) if found is not None and found.first_cell >= 0 else None,
+        first=cells(found.first_cell) if found.first_cell >= 0 else None,
         pairs=_pairs(found, cells, request.first),
-        fields=[_field(tally, compared, cells) for tally in found.fields] if found is not None else [],
+        fields=[_field(tally, compared, cells) for tally in found.fields],
         differences=_differences(found, cells),
         groups=groups,
-        notes=[*compared.model.notes, *compared.notes, *crowded],
+        notes=notes,
     )
 
 
 def _groups(compared: Comparison, a: ContactSet, cells: _Cells) -> list[dict[str, Any]]:
-    if compared.groups is None:
-        compared.groups = [_all_equal(name, table.row_count, compared) for name, table in a.groups.items()]
     objects, names = compared.model.particles.names, ("name", "unit", "differing", "changed", "largest")
     return [
         {
@@ -317,13 +309,6 @@ def _groups(compared: Comparison, a: ContactSet, cells: _Cells) -> list[dict[str
         }
         for one in compared.groups
     ]
-
-
-def _all_equal(name: str, count: int, compared: Comparison) -> TableDifferences:
-    """Of a table of `count` rows that is equal in both files."""
-    found = TableDifferences(name, (), compared.tolerances, 0)
-    found.add_same(count)
-    return found
 
 
 def _row_counts(found: TableDifferences) -> dict[str, int]:
@@ -401,7 +386,7 @@ def _frames(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, Any
         "first_only_b": alone(b, frames.only_b),
         "times_changed": len(changed),
         "largest_time_change": float(apart[changed].max(initial=0.0)),
-        "differing": found.frames_differing if found is not None else 0,
+        "differing": found.frames_differing,
     }
 
 
@@ -413,15 +398,13 @@ def _recorded(contacts: ContactSet, frames: np.ndarray, worlds: int) -> np.ndarr
     return inside.reshape(contacts.frame_count, contacts.world_count)[frames, :worlds]
 
 
-def _worlds(found: TableDifferences | None) -> dict[str, Any]:
-    differing = np.flatnonzero(found.world_differs) if found is not None else np.zeros(0, int)
+def _worlds(found: TableDifferences) -> dict[str, Any]:
+    differing = np.flatnonzero(found.world_differs)
     return {"differing": len(differing), "listed": differing[:MAX_WORLDS_LISTED].tolist()}
 
 
 def _contacts(compared: Comparison, a: ContactSet, b: ContactSet, cells: _Cells) -> dict[str, Any]:
     found, request = compared.contacts, compared.request
-    if found is None:
-        found = _all_equal("", a.contact_count, compared)
     return {
         "what": "pairs" if request.pairs_only else "contacts",
         **_row_counts(found),
@@ -487,8 +470,8 @@ def _beyond(found: dict[str, Any], noun: str, of: str) -> list[str]:
     return reasons
 
 
-def _pairs(found: TableDifferences | None, cells: _Cells, first: int) -> dict[str, Any]:
-    tallies: list[tuple[tuple[int, int], PairTally]] = list(found.pairs.items()) if found is not None else []
+def _pairs(found: TableDifferences, cells: _Cells, first: int) -> dict[str, Any]:
+    tallies: list[tuple[tuple[int, int], PairTally]] = list(found.pairs.items())
     tallies.sort(key=lambda item: (item[1].first_cell, item[0]))
     return {
         "differing": len(tallies),
@@ -527,7 +510,7 @@ def _field(tally: FieldTally, compared: Comparison, cells: _Cells) -> dict[str, 
     }
 
 
-def _differences(found: TableDifferences | None, cells: _Cells) -> list[dict[str, Any]]:
+def _differences(found: TableDifferences, cells: _Cells) -> list[dict[str, Any]]:
     return [
         {
             "kind": one.kind,
@@ -537,5 +520,5 @@ def _differences(found: TableDifferences | None, cells: _Cells) -> list[dict[str
             "distance": one.distance,
             "fields": {name: {"a": a, "b": b} for name, (a, b) in one.values.items()},
         }
-        for one in (found.differences if found is not None else ())
+        for one in found.differences
     ]

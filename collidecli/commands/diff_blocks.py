@@ -66,7 +66,7 @@ class DiffRequest:
     ignores those within it of the gap. max_missing, max_extra: allowed
     number of contacts, or of pairs with pairs_only. allow_fraction: allowed fraction of the contacts, for each of
     missing, extra and changed. match_frames: "", "step", "time" or "index". first: number of differences that are
-    listed. full: compare the contacts even if the content hashes are equal.
+    listed.
     """
 
     a: str
@@ -84,7 +84,6 @@ class DiffRequest:
     pairs_only: bool = False
     match_frames: str = ""
     first: int = 20
-    full: bool = False
     block_rows: int = BLOCK_ROWS
 
 

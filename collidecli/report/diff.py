@@ -336,7 +336,7 @@ def _row(item: ResultDict) -> list[str]:
 def diff_table(result: ResultDict) -> RenderableType:
     """Tables of collide.diff/1: the verdict, then the differences."""
     parts: list[RenderableType] = [Text(verdict(result), style="bold")]
-    if not result["by_hash"]:
+    if not (result["by_hash"] and result["equal"]):
         parts += [Text(), _summary(result)]
     lines = [model_line(one) for one in result["model"]["listed"]]
     more = result["model"]["differences"] - len(lines)

@@ -219,7 +219,7 @@ def verdict(result: ResultDict) -> str:
     if not found and not contacts["within_tolerance"] and not at_limit:
         return f"equal: {count(contacts['matched'])} {noun}{rows}"
     matched = f"equal within what is allowed: {count(contacts['matched'])} {noun} matched"
-    return f"{matched}, {at_limit} at the limit" if at_limit else matched
+    return f"{matched}, {at_limit} at the limit" if at_limit else f"{matched}; the content hashes differ"
 
 
 def at_limit_text(result: ResultDict) -> str:

@@ -117,7 +117,7 @@ def without_row(block, group, row):
 
 def test_equal_sets_have_no_difference(differences, block):
     rows = block.groups["soft_contacts"].row_count
-    for option in ("--full", "--pairs-only", "-q"):
+    for option in ("--pairs-only", "-q"):
         code, result, groups = differences(block, option)
         assert code == 0
         assert groups["soft_contacts"]["missing"] == 0

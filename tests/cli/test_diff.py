@@ -57,22 +57,30 @@ def diff(here, collide):
     return call
 
 
-def test_the_same_file_is_equal_by_its_hash_and_in_full(here, collide):
+def test_the_same_file_is_equal(here, collide):
     made_up().write(here / "a.h5", sha="ab" * 32)
     assert "hashes are equal" in collide.ok("diff a.h5 a.h5").out
-    full = collide.result("diff a.h5 a.h5 --full")
-    assert (full["equal"], full["by_hash"], counts(full)) == (True, False, (0, 0, 0))
+    full = collide.result("diff a.h5 a.h5 --full")  # an option of old scripts
+    assert (full["equal"], full["by_hash"], counts(full)) == (True, True, (0, 0, 0))
     assert full["contacts"]["matched"] == len(made_up().cell)
     assert full["notes"] == []
 
 
-def test_a_hash_that_lies_is_caught_in_full(here, collide):
+def test_a_hash_that_lies_is_caught(here, collide):
+    """A file that was changed after it was written has the hash of the other."""
     edited = made_up()
     edited.write(here / "a.h5", sha="ab" * 32)
     edited.columns["distance"][3] += 1e-3
     edited.write(here / "b.h5", sha="ab" * 32)
-    collide.ok("diff a.h5 b.h5")
-    assert collide("diff a.h5 b.h5 --full").code == 1
+    result = collide.result("diff a.h5 b.h5", code=1)
+    assert counts(result) == (0, 0, 1)
+    assert result["notes"] == [
+        "the content hashes are equal: one of the files was changed after it was written (collide check)"
+    ]
+    allowed = collide.ok("diff a.h5 b.h5 --atol 2e-3").out
+    assert "the content hashes are equal" in allowed
+    edited.write(here / "b.h5", sha="cd" * 32)
+    assert "matched; the content hashes differ" in collide.ok("diff a.h5 b.h5 --atol 2e-3").out
 
 
 def test_one_contact_moved(diff):
@@ -496,11 +504,11 @@ def test_runs_of_scenes_whose_shapes_are_in_another_order(here, collide):
     assert {"margin0", "margin1", "distance_grad0", "distance_grad1"} <= {field["name"] for field in result["fields"]}
     with h5py.File(here / "second.h5", "a") as other:
         other["/rigid_contacts/margin0"][3] += 0.5
-    result = collide.result("diff first.h5 second.h5 --full", code=1)
+    result = collide.result("diff first.h5 second.h5", code=1)
     assert counts(result) == (0, 0, 1)
     assert list(result["differences"][0]["fields"]) == ["margin1"]
     for name, code in (("margin1", 0), ("margin0", 1)):
-        assert collide("diff first.h5 second.h5 --full --atol", f"{name}=0.6").code == code
+        assert collide("diff first.h5 second.h5 --atol", f"{name}=0.6").code == code
 
 
 def test_frames_without_common_steps_are_matched_by_time(diff):
@@ -638,7 +646,7 @@ def test_golden_files_compare_with_each_other(collide, here, request):
     golden = request.path.parents[1] / "golden"
     for one, other in (("1_0", "1_0"), ("1_1", "1_1"), ("1_0", "1_1"), ("1_1", "1_0")):
         files = (golden / f"contacts_{name}.h5" for name in (one, other))
-        result = collide.result("diff --full", *files, code=int(one != other))
+        result = collide.result("diff", *files, code=int(one != other))
         assert result["equal"] == (one == other)
         if one != other:
             assert any("versions" in note for note in result["notes"])

@@ -143,7 +143,7 @@ def test_another_object_is_a_difference_of_the_models(differences, collide, bloc
 
 
 def test_pairs_of_objects_are_compared_alone(differences, block):
-    _, _, groups = differences(block, "--pairs-only", "--full")
+    _, _, groups = differences(block, "--pairs-only")
     rows = block.groups["soft_contacts"]
     cell = np.repeat(np.arange(len(rows.cell_counts)), rows.cell_counts)
     pairs = set(zip(cell, rows.columns["shape"], owners(block, "soft_contacts", 0), strict=True))
@@ -158,7 +158,7 @@ def test_objects_are_selected_by_path(made, collide, block, option):
     assert {*soft} == {"gel", "/cloth"}
     gel = f"--{option}", "gel"
     reported = collide.result("report a.h5", *gel)["groups"]["counts"]
-    compared = {one["name"]: one for one in collide.result("diff a.h5 a.h5 --full", *gel)["groups"]}
+    compared = {one["name"]: one for one in collide.result("diff a.h5 a.h5", *gel)["groups"]}
     for group, rows in (("soft_contacts", [(one,) for one in soft]), ("self_contacts", list(zip(*sides, strict=True)))):
         count = sum(("gel" in row) == (option == "include") for row in rows)
         collide.ok("export a.h5 --to csv --force -o x.csv --group", group, *gel)

@@ -22,7 +22,7 @@ from tests.hostile.seeds import GOLDEN, ROBOT_XML, Group, body_poses, hdf5
 # Damaged contact sets for the verbs that ask something of them, each beside a good one.
 
 _ASKED: dict[str, tuple[tuple[str, ...], ...]] = {
-    "compared": (("diff", "{}", "good.h5", "--full"), ("diff", "good.h5", "{}", "--pairs-only"), ("textconv", "{}")),
+    "compared": (("diff", "{}", "good.h5"), ("diff", "good.h5", "{}", "--pairs-only"), ("textconv", "{}")),
     "when": (
         ("events", "{}", "--csv", "out.csv", "--parquet", "out.parquet", "--graph"),
         ("events", "{}", "--by", "bodies", "--merge-gap", "20ms", "--sort", "depth"),

@@ -42,7 +42,8 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
     for broad_phase in ("nxn", "sap", "explicit"):
         options = ["--broad-phase", broad_phase, "--device", "cpu", "--force", "-q"]
         assert main(["run", scene, "-t", motion, "-o", out, *options]) == 0
-    assert main(["diff", out, str(SAMPLE / "tests/test_contacts/fall.h5"), "--full", "--atol", "1e-6"]) == 0
+    assert main(["diff", out, str(SAMPLE / "tests/test_contacts/fall.h5"), "--atol", "1e-6"]) == 0
+    assert main(["report", out, "-o", out + ".html"]) == 0  # two copies of matplotlib in a process do not work together
 
 
 @pytest.fixture(autouse=True)
