@@ -50,34 +50,22 @@ if TYPE_CHECKING:
     from collidecli.scene.shape_types import ShapeType
 
 _HOME = {
-    "Audit": "collidecli.commands.audit",
-    "audit": "collidecli.commands.python_verbs",
-    "ContactSet": "collidecli.commands.contact_set",
-    "Contacts": "collidecli.commands.python_api",
-    "Labels": "collidecli.commands.label",
-    "label": "collidecli.commands.python_verbs",
-    **dict.fromkeys(
-        ("Clearances", "Distances", "Shape", "clearance", "distance", "signed_distance"),
-        "collidecli.commands.python_distances",
-    ),
-    "ModelBuilder": "collidecli.commands.python_api",
-    "collide": "collidecli.commands.python_api",
-    "open_contacts": "collidecli.commands.python_api",
-    "RecordingFile": "collidecli.commands.python_verbs",
-    "open_recording": "collidecli.commands.python_verbs",
-    "run": "collidecli.commands.python_verbs",
-    "ParticleSweep": "collidecli.commands.python_distances",
-    "SelfSweep": "collidecli.commands.python_distances",
-    "Sweep": "collidecli.commands.python_distances",
-    "sweep": "collidecli.commands.python_distances",
-    "CollideError": "collidecli.errors",
-    "InputError": "collidecli.errors",
-    "OutputError": "collidecli.errors",
-    "Material": "collidecli.scene.material",
-    "PairMaterial": "collidecli.scene.material",
-    "ShapeConfig": "collidecli.scene.shape_config",
-    "ShapeType": "collidecli.scene.shape_types",
-    "read_mesh": "collidecli.importers.mesh_files",
+    name: f"collidecli.{module}"
+    for module, names in {
+        "commands.audit": "Audit",
+        "commands.contact_set": "ContactSet",
+        "commands.label": "Labels",
+        "commands.python_api": "Contacts ModelBuilder collide open_contacts",
+        "commands.python_distances": "Clearances Distances ParticleSweep SelfSweep Shape Sweep clearance distance "
+        "signed_distance sweep",
+        "commands.python_verbs": "RecordingFile audit label open_recording run",
+        "errors": "CollideError InputError OutputError",
+        "importers.mesh_files": "read_mesh",
+        "scene.material": "Material PairMaterial",
+        "scene.shape_config": "ShapeConfig",
+        "scene.shape_types": "ShapeType",
+    }.items()
+    for name in names.split()
 }
 
 __all__ = [

@@ -122,7 +122,6 @@ def _mounts() -> Iterator[tuple[str, str, list[str] | None]]:
 
 
 def _unescaped(path: str) -> str:
-    """A path of mountinfo, whose spaces and backslashes are octal."""
     return path.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
 
 

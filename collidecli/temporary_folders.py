@@ -139,13 +139,11 @@ def remove_abandoned(parent: str = "", now: float | None = None) -> None:
 
 
 def _is_own_folder(path: str) -> bool:
-    """Whether a path is a folder of this user and no link."""
     status = os.lstat(path)
     return stat.S_ISDIR(status.st_mode) and (not hasattr(os, "getuid") or status.st_uid == os.getuid())
 
 
 def _last_change(folder: str) -> float:
-    """Time of the last change of a folder or of an entry in it."""
     return max(
         [os.stat(folder).st_mtime, *(entry.stat(follow_symlinks=False).st_mtime for entry in os.scandir(folder))]
     )

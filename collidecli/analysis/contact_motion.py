@@ -8,14 +8,15 @@ about the body's origin. Hence dd/dt = n . (v1 - v0) with the velocities v of th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from collidecli.numerics.elementary import atan2
+from collidecli.numerics.elementary import atan2, sincos
 from collidecli.numerics.matrices import compose_poses, cross, dot, multiply, norm
 from collidecli.scene.model import Model
-from collidecli.scene.tables import MOTION_COLUMNS, ContactBlock
+from collidecli.scene.tables import MOTION_COLUMNS, ContactBlock, pair_begins
 
 STRIP = 1 << 15
 """Contacts in one vectorized step."""
@@ -67,6 +68,78 @@ def rotation_vector(quaternion: np.ndarray) -> np.ndarray:
     return quaternion[:, :3] * (sign * factor)[:, None]
 
 
+def distance_gradient(side: int, normal: np.ndarray, point: np.ndarray, origin: np.ndarray) -> np.ndarray:
+    """float64[n, 6]: derivatives of distances over the position of a body [1], and over its rotation vector [m].
+
+    side: 0 or 1, of the shape on the body. normal, point: float64[n, 3], unit from shape 0 to shape 1, and the witness
+    point of the shape, in world. origin: float64[n, 3], of the body in world, about which it rotates.
+    """
+    return (2.0 * side - 1.0) * np.concatenate([normal, cross(point - origin, normal)], axis=1)
+
+
+PART = 1e-5
+"""Displacement of a difference, as a part of the size."""
+AGREEMENT = 0.01
+"""Largest difference of the slopes to either side from the gradient, per unit of displacement. Rounding of a depth, up
+to 1e-9 of the size, makes 1e-4; a curvature of 1000 / size makes 5e-3.
+"""
+
+
+def is_differentiable(
+    distance: Callable[[np.ndarray], np.ndarray],
+    gradient: np.ndarray,
+    origin: np.ndarray,
+    placed: np.ndarray,
+    point: np.ndarray,
+    size: np.ndarray,
+) -> np.ndarray:
+    """bool[n]: whether least distances of pairs have these gradients, by differences to both sides.
+
+    The distance is measured again with the body of shape 1 moved and turned both ways about each axis, by PART of the
+    size. At a kink, such as that of two faces that are parallel, the differences to both sides differ.
+
+    Args:
+        distance: least distances [m] for world poses float64[n, 7] of shape 1.
+        gradient, origin, point: float64[n, 6], [n, 3] and [n, 3], of shape 1, see `distance_gradient`.
+        placed: float64[n, 7], world poses of shape 1. size: float64[n], of the smaller shape of each pair [m].
+    """
+    arm = norm(point - origin)
+    reach = np.stack([np.ones_like(arm)] * 3 + [arm + size] * 3, axis=1)  # displacement per unit of the motion
+    here, exact = distance(placed), np.ones(len(placed), bool)
+    for axis in range(6):
+        for sign in (-1.0, 1.0):
+            step = sign * PART * size / reach[:, axis]
+            slope = (distance(compose_poses(_motion(origin, axis, step), placed)) - here) / step
+            exact &= np.abs(slope - gradient[:, axis]) <= AGREEMENT * reach[:, axis]
+    return exact
+
+
+def least_rows(block: ContactBlock) -> np.ndarray:
+    """int64: the row with the least distance of each pair in each cell, the first of several."""
+    begins = np.flatnonzero(pair_begins(block))
+    if not len(begins):
+        return begins
+    least = np.minimum.reduceat(block.distance, begins)
+    of_pair = np.repeat(np.arange(len(begins)), np.diff(np.append(begins, block.contact_count)))
+    candidates = np.flatnonzero(block.distance == least[of_pair])
+    _, first = np.unique(of_pair[candidates], return_index=True)
+    return candidates[first]
+
+
+def _motion(origin: np.ndarray, axis: int, step: np.ndarray) -> np.ndarray:
+    """float64[n, 7]: motions along axis 0 to 2 [m], or turns about axis 3 to 5 through origins [n, 3] [rad]."""
+    motion = np.zeros((len(step), 7))
+    motion[:, 6] = 1.0
+    if axis < 3:
+        motion[:, axis] = step
+        return motion
+    motion[:, axis], motion[:, 6] = sincos(0.5 * step)
+    about = np.zeros_like(motion)
+    about[:, :3], about[:, 6] = origin, 1.0
+    back = about * [-1.0, -1.0, -1.0, 1.0, 1.0, 1.0, 1.0]
+    return compose_poses(compose_poses(about, motion), back)
+
+
 def motion_columns(
     model: Model, block: ContactBlock, poses: FramePoses, names: frozenset[str]
 ) -> dict[str, np.ndarray]:
@@ -92,22 +165,24 @@ def _strip(
     normal /= norm(normal)[:, None]
     found: dict[str, np.ndarray] = {}
     velocity = []
-    for side, sign in ((0, -1.0), (1, 1.0)):
+    for side in (0, 1):
         body = model.shapes.body[block.columns[f"shape{side}"][rows]].astype(np.int64)
         point = block.columns[f"point{side}"][rows].astype(np.float64)
 
         def at(frames: np.ndarray, body: np.ndarray = body) -> np.ndarray:
             return body_poses(model, poses.body_pose, frames - poses.first_frame, world, body)
 
-        arm = point - at(frame)[:, :3]
+        origin = at(frame)[:, :3]
         if f"distance_grad{side}" in names:
-            found[f"distance_grad{side}"] = sign * np.concatenate([normal, cross(arm, normal)], axis=1)
+            found[f"distance_grad{side}"] = distance_gradient(side, normal, point, origin)
         if names & {"normal_velocity", "slip"}:
             before = at(poses.before[index])
             after = at(poses.after[index])
             conjugate = before[:, 3:] * [-1.0, -1.0, -1.0, 1.0]
             turn = rotation_vector(multiply(after[:, 3:].T, conjugate.T).T)
-            velocity.append((after[:, :3] - before[:, :3] + cross(turn, arm)) / poses.seconds[index][:, None])
+            velocity.append(
+                (after[:, :3] - before[:, :3] + cross(turn, point - origin)) / poses.seconds[index][:, None]
+            )
     if velocity:
         relative = velocity[1] - velocity[0]
         along = dot(relative, normal)

@@ -270,11 +270,7 @@ class TableDifferences:
         return np.flatnonzero(differs), by_field
 
     def _lists_differ(
-        self,
-        tally: FieldTally,
-        a: tuple[np.ndarray, np.ndarray],
-        b: tuple[np.ndarray, np.ndarray],
-        matches: Matches,
+        self, tally: FieldTally, a: tuple[np.ndarray, np.ndarray], b: tuple[np.ndarray, np.ndarray], matches: Matches
     ) -> np.ndarray:
         """bool: matched rows whose lists have other lengths or values."""
         lengths = a[0][matches.a]

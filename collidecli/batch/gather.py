@@ -26,14 +26,7 @@ from collidecli.batch.gather_formats import (
 )
 from collidecli.batch.plan import Plan, named_pairs, parquet_bytes, pyarrow
 from collidecli.batch.store import RECORD, Failure, Store, is_url, output_folder, read_record, write_record
-from collidecli.batch.work import (
-    History,
-    HostThroughput,
-    RunWarning,
-    dataset_hash,
-    recomputed_content,
-    whole_results,
-)
+from collidecli.batch.work import History, HostThroughput, RunWarning, dataset_hash, recomputed_content, whole_results
 from collidecli.commands.merge import MergePlan, episodes_of_worlds, merge_episodes
 from collidecli.commands.results import Progress, Result, check_ending
 from collidecli.errors import InputError, OutputError

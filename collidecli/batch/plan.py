@@ -229,7 +229,6 @@ def _job(entry: dict[str, Any], number: int, path: str, request_of: Callable[...
 
 
 def _texts(value: Any, key: str, where: str) -> list[str]:
-    """A text or a list of texts as a list."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(text, str) and text for text in texts):
         raise InputError(f"{key} is {value!r}", where, "give a path in quotes, or a list of them")

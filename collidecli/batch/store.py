@@ -126,7 +126,6 @@ class Files:
             raise _not_written(error, self.location) from error
 
     def _made_folder(self, name: str) -> str:
-        """The path of a name, in a folder that exists."""
         path = self._path(name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         return path

@@ -80,10 +80,7 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
     help="Pairs without a limit, by shape or body.",
 )
 @repeated(
-    "--ground-shapes",
-    metavar="GLOB,...",
-    section=CLASSES,
-    help="The ground. [default: static planes and heightfields]",
+    "--ground-shapes", metavar="GLOB,...", section=CLASSES, help="The ground. [default: static planes and heightfields]"
 )
 @repeated(
     "--self-bodies",

@@ -310,11 +310,7 @@ def _left(plan: Plan, known: Container[str]) -> dict[int, tuple[int, float]]:
 
 
 def _execute(
-    store: Store,
-    plan: Plan,
-    shards: Sequence[int],
-    values: Mapping[str, Any],
-    done: Callable[[ShardReport], None],
+    store: Store, plan: Plan, shards: Sequence[int], values: Mapping[str, Any], done: Callable[[ShardReport], None]
 ) -> None:
     """Works on the shards; starts no process where there are none."""
     from collidecli.engine.scheduler import worker_count

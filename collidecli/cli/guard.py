@@ -200,7 +200,6 @@ def _exit_code(status: int, board: Board, trace: str) -> int:
 
 
 def _crash_message(status: int, board: Board, trace: str) -> tuple[int, str]:
-    """Exit code and message for a child that crashed."""
     if -status in STOP_SIGNALS:
         return INTERRUPTED, "interrupted"
     name = signal.Signals(-status).name if status < 0 else f"exit code {status}"

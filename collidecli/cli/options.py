@@ -509,10 +509,7 @@ world_options = together(
     _motion("--worlds", type=WholeNumber(), help="Copies of the scene. [default: as recorded, else 1]"),
     _motion("--frames", default="", metavar="A:B:S", help=FRAMES),
 )
-motion_options = together(
-    _motion("-t", "--trajectory", metavar="FILE", help=f"{RECORDED}. {AT_REST}"),
-    world_options,
-)
+motion_options = together(_motion("-t", "--trajectory", metavar="FILE", help=f"{RECORDED}. {AT_REST}"), world_options)
 several_motion_options = together(
     repeated_setting(
         "-t",
@@ -560,11 +557,7 @@ cache_options = declared(EngineOptions, section=CACHE)
 
 
 compression_option = setting(
-    "--compression",
-    type=click.Choice(COMPRESSIONS),
-    section="Output",
-    default="gzip",
-    help="Compression of the file.",
+    "--compression", type=click.Choice(COMPRESSIONS), section="Output", default="gzip", help="Compression of the file."
 )
 format_option = partial(
     setting,

@@ -92,10 +92,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     from collidecli.storage.result_files import write_json, write_profile_h5
 
     request = request_of(ProfileRequest, values, scenes=scenes, trajectory=trajectory)
-    with (
-        streams.progress("profiling", "loading") as progress,
-        reported_compilation(progress and progress.compiling),
-    ):
+    with streams.progress("profiling", "loading") as progress, reported_compilation(progress and progress.compiling):
         result = profile(request, progress)
     record = result.as_dict()
     write_profile_h5(output, record, values["force"])

@@ -203,7 +203,6 @@ def _run(
     progress: FrameProgress | None,
     cache: SceneCache | None = None,
 ) -> RunResult:
-    """One run. cache: keeps the scene for the next one."""
     from collidecli.commands.run import RunRequest, run
     from collidecli.engine.runtime.kernel import reported_compilation
 

@@ -207,11 +207,7 @@ def _source(request: AuditRequest) -> Iterator[AuditSource]:
 
 
 def _audited(
-    source: AuditSource,
-    limits: AuditLimits,
-    baseline: dict[str, Any] | None,
-    request: AuditRequest,
-    progress: Progress,
+    source: AuditSource, limits: AuditLimits, baseline: dict[str, Any] | None, request: AuditRequest, progress: Progress
 ) -> Audit:
     of_pairs = PairLimits(limits, source.shapes, source.name)
     shape = len(source.frames), source.world_count
@@ -267,7 +263,6 @@ def _pairs(
     baseline: dict[str, Any] | None,
     tolerance: float,
 ) -> list[dict[str, Any]]:
-    """Every penetrating pair, the deepest first."""
     pairs, shapes, count = found.pairs, source.shapes, len(source.shapes.path)
     pairs = pairs.take(np.lexsort((pairs.key, -pairs.depth)))
     shape0, shape1 = pairs.key // count, pairs.key % count
@@ -500,7 +495,6 @@ def _arrays(audit: Audit) -> dict[str, np.ndarray]:
 
 
 def _write_csv(output: AtomicOutput, audit: Audit) -> None:
-    """A row for each recorded frame of each world."""
     real, words = np.dtype(np.float32), ("", *audit.shape_path)
     columns = (
         *cell_columns(None),

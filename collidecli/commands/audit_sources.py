@@ -27,7 +27,7 @@ from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.particles import Particles
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 from collidecli.scene.tables import HYDRO_PATCHES, SELF_CONTACTS, SOFT_CONTACTS, SWEEP, ContactBlock, GroupRows
-from collidecli.scene.text_format import did_you_mean, metres, plural
+from collidecli.scene.text_format import checked_metres, did_you_mean, plural
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
 from collidecli.storage.contact_sets.rules import check_body_rows, check_group_rows, check_has_contacts
 from collidecli.storage.process_activity import reading
@@ -176,12 +176,7 @@ def read_limits(path: str) -> AuditLimits:
 
 
 def _length(value: object, path: str, key: str) -> float:
-    try:
-        if isinstance(value, bool):
-            raise ValueError
-        found = metres(value)
-    except ValueError:
-        raise InputError(f"'{key}' is {value!r}, not a length", path, 'give metres, as 0.002, or "2mm"') from None
+    found = checked_metres(value, f"{path}: {key}")
     if found < 0.0:
         raise InputError(f"'{key}' is {value!r}, below 0", path, 'give a depth of at least 0, such as "2mm"')
     return found

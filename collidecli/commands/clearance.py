@@ -636,7 +636,6 @@ def _hdf5(
 
 
 def _config(request: ClearanceRequest) -> dict[str, object]:
-    """Options that change the distances."""
     importing = {**asdict(replace(request.scene_options, strict_meshes=False)), **asdict(request.recording)}
     given = {name: value for name, value in importing.items() if value}
     contact = {"margin": request.contact.margin, "static_pairs": request.contact.static_pairs}

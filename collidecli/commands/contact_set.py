@@ -6,7 +6,6 @@ import math
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,9 +15,9 @@ from collidecli.analysis.summary import PairTotals, touches_of
 from collidecli.analysis.touches import Intervals, MergeGap
 from collidecli.commands.event_stream import EventOptions, EventStream, interval_columns
 from collidecli.commands.events import leading
+from collidecli.commands.results import html_table
 from collidecli.commands.scenes import frames_text, parse_frames
 from collidecli.errors import InputError, extra_module
-from collidecli.escaping import printable
 from collidecli.exporters.arrays import ContactRows, is_spatial
 from collidecli.exporters.selection import SelectedContacts, kept_items
 from collidecli.scene.options import changed_options
@@ -118,6 +117,34 @@ class NamedColumns(Mapping[str, np.ndarray]):
 
 
 AXES = ("x", "y", "z")
+Axes = Sequence[Mapping[str, np.ndarray]]
+"""Named values along each dimension of dense arrays."""
+
+
+def dense_rows(axes: Axes, arrays: Mapping[str, np.ndarray], kept: np.ndarray) -> NamedColumns:
+    """A row for each entry of arrays that is kept, a vector as name_x, name_y, name_z. kept: bool[...]."""
+    index = np.nonzero(kept)
+    columns = {name: values[rows] for held, rows in zip(axes, index, strict=True) for name, values in held.items()}
+    for name, values in arrays.items():
+        found = values[index]
+        columns |= {name: found} if found.ndim == 1 else {f"{name}_{axis}": found[:, k] for k, axis in enumerate(AXES)}
+    return NamedColumns(columns)
+
+
+def dense_intervals(axes: Axes, touches: np.ndarray) -> NamedColumns:
+    """A row for each run of frames of an entry that touches, ordered by its begin; bool[F, ...].
+
+    Columns: those of the other axes, begin_frame, last_frame, begin_time, last_time. axes: the first one has `frame`
+    and `time`.
+    """
+    step = np.diff(np.pad(touches.astype(np.int8), ((1, 1), *((0, 0),) * (touches.ndim - 1))), axis=0)
+    begin, end = (np.stack(np.nonzero(np.moveaxis(step, 0, -1) == sign)) for sign in (1, -1))
+    order = np.argsort(begin[-1], kind="stable")
+    begin, last = begin[:, order], end[-1, order] - 1
+    columns = {name: values[row] for held, row in zip(axes[1:], begin, strict=False) for name, values in held.items()}
+    for name, values in axes[0].items():
+        columns |= {f"begin_{name}": values[begin[-1]], f"last_{name}": values[last]}
+    return NamedColumns(columns)
 
 
 class ContactSet(reader.ContactSet):
@@ -139,27 +166,22 @@ class ContactSet(reader.ContactSet):
         """The table that a notebook shows: file, scene, counts and options, every text escaped."""
         span = f", {self.time[0]:.6g} to {self.time[-1]:.6g} s" if self.frame_count else ""
         changed = ", ".join(f"{name} {value}" for name, value in changed_options(self.config).items())
-        rows = {
+        rows: dict[str, object] = {
             "contact set": self.path,
             "scene": self.scene,
-            "contacts": count(self.contact_count),
+            "contacts": self.contact_count,
             "frames": f"{count(self.frame_count)}{span}",
-            "worlds": count(self.world_count),
-            "shapes": count(len(self.shapes)),
-            "bodies": count(len(self.body_path)),
+            "worlds": self.world_count,
+            "shapes": len(self.shapes),
+            "bodies": len(self.body_path),
             "options": changed or "at their defaults",
         }
-        rows |= {group_words(name): count(table.row_count) for name, table in self.groups.items()}
+        rows |= {group_words(name): table.row_count for name, table in self.groups.items()}
         if self.episodes is not None:
-            rows["demonstrations"] = count(len(self.episodes))
+            rows["demonstrations"] = len(self.episodes)
         if optional := [column.name for column in self.columns if column not in RIGID_COLUMNS]:
             rows["optional columns"] = ", ".join(optional)
-        left = 'style="text-align: left"'  # notebooks align cells to the right
-        lines = (
-            f"<tr><th {left}>{escape(name)}</th><td {left}>{escape(printable(value))}</td></tr>"
-            for name, value in rows.items()
-        )
-        return f"<table>{''.join(lines)}</table>"
+        return html_table(rows)
 
     def __iter__(self) -> Iterator[ContactBlock]:
         """All contacts in order, in blocks of whole cells."""

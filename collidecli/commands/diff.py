@@ -317,7 +317,6 @@ def _row_counts(found: TableDifferences) -> dict[str, int]:
 
 
 def _allowed(request: DiffRequest, found: TableDifferences) -> dict[str, int]:
-    """Number of rows of each kind that may differ."""
     return {
         MISSING: max(request.max_missing, share_of(request.allow_fraction, found.rows_a)),
         EXTRA: max(request.max_extra, share_of(request.allow_fraction, found.rows_b)),

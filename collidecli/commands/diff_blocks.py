@@ -109,12 +109,7 @@ class ModelComparison:
     notes: list[str] = field(default_factory=list)
 
 
-def compare_models(
-    a: ContactSet,
-    b: ContactSet,
-    tolerances: Tolerances,
-    request: DiffRequest,
-) -> ModelComparison:
+def compare_models(a: ContactSet, b: ContactSet, tolerances: Tolerances, request: DiffRequest) -> ModelComparison:
     """Differences of two models. Patterns are of A's paths of shapes and particle objects (of B's for added ones).
 
     Raises InputError for a pattern that matches none of either file.

@@ -288,13 +288,7 @@ def interval_table(keys: PairKeys, episodes: Episodes | None, by: str) -> tuple[
     }
     no_frames = Frames(np.zeros(0, np.int64), np.zeros(0), episodes)
     return tuple(
-        TableColumn(
-            name,
-            values.dtype,
-            _UNITS.get(name, ""),
-            words=words.get(name),
-            nan_is_none=name == "end_time",
-        )
+        TableColumn(name, values.dtype, _UNITS.get(name, ""), words=words.get(name), nan_is_none=name == "end_time")
         for name, values in interval_rows(Intervals.none(), no_frames, keys, by).items()
     )
 
@@ -420,7 +414,6 @@ class EventStream:
 
 
 def _keys(contacts: ContactSet, by: str) -> PairKeys:
-    """Keys of pairs of the items of `touching_blocks`."""
     shapes, objects, worlds = contacts.shapes, contacts.particle_objects, contacts.world_count
     if by == "bodies":
         keys = PairKeys.of_bodies(contacts.body_path, shapes.path, shapes.body, worlds)

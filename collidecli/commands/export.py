@@ -23,13 +23,7 @@ from collidecli.commands.scenes import (
 )
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import Layout
-from collidecli.exporters.selection import (
-    SINGLE_PARTICLE,
-    SelectedContacts,
-    chosen_worlds,
-    kept_items,
-    rows_of,
-)
+from collidecli.exporters.selection import SINGLE_PARTICLE, SelectedContacts, chosen_worlds, kept_items, rows_of
 from collidecli.scene.motion import Motion, RecordsCoordinates, RestingMotion
 from collidecli.scene.options import EXPORT_FORMATS, SceneOptions
 from collidecli.scene.tables import RIGID_CONTACTS

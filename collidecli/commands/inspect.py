@@ -564,7 +564,6 @@ def read_timing(path: str) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """An attribute as text, number or list."""
     if isinstance(value, (bytes, str)):
         return text_of(value)
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value

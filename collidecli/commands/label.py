@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from collidecli.analysis.labels import LabelRule, Runs, labelled_runs, matching_
 from collidecli.analysis.summary import TimeBins
 from collidecli.analysis.touches import Frames, Intervals, PairKeys
 from collidecli.commands.event_stream import EventOptions, EventStream, group_notes
-from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending, check_output
+from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending, check_output, html_table
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import Array, episode_arrays, held, texts, write_npz
 from collidecli.scene.options import LABEL_THINGS, recorded_number
@@ -28,6 +28,11 @@ from collidecli.storage.contact_sets.rules import check_shape_rows, gap_range, p
 from collidecli.storage.flat_tables import TableColumn, cell_columns, parquet_table, require_pyarrow
 from collidecli.storage.input_limits import LABELS, write_arrays_h5
 from collidecli.storage.process_activity import reading
+
+if TYPE_CHECKING:
+    import pandas
+
+    from collidecli.commands.contact_set import NamedColumns
 
 # Labels of a contact set: which sensors touch which partners in each frame of each world, and how fast they slip.
 
@@ -341,7 +346,8 @@ class Labels:
     touch: bool[F, W, S, P]. distance: float32[F, W, S, P], least distance of the contacts [m], negative is penetration,
     infinite without a contact in the set. slip: float32[F, W, S, P] [m/s], greatest of the contacts, NaN without one;
     None without slip=True. sensors, partners: paths. frame, step: int64[F], numbers in the set and of the recorder.
-    time: float64[F] [s]. world: int64[W]. recorded: bool[F, W], false after the end of a demonstration.
+    time: float64[F] [s]. world: int64[W]. recorded: bool[F, W], false after the end of a demonstration. `len` is the
+    number of labels of recorded cells.
     """
 
     touch: np.ndarray
@@ -358,6 +364,40 @@ class Labels:
     def __repr__(self) -> str:
         frames, worlds, sensors, partners = self.touch.shape
         return f"<Labels frames={frames} worlds={worlds} sensors={sensors} partners={partners}>"
+
+    def __len__(self) -> int:
+        return int(self._rows.sum())
+
+    def _repr_html_(self) -> str:
+        names = dict(zip(("frames", "worlds", "sensors", "partners"), self.touch.shape, strict=True))
+        return html_table(names | {"labels": len(self), "touching": int(self.touch[self._rows].sum())})
+
+    @property
+    def _rows(self) -> np.ndarray:
+        """bool[F, W, S, P]: recorded cells of two different items."""
+        sensors, partners = (np.array(names, object) for names in (self.sensors, self.partners))
+        return self.recorded[:, :, None, None] & (sensors[:, None] != partners)
+
+    def _axes(self, **of_frames: np.ndarray) -> list[dict[str, np.ndarray]]:
+        named = {"sensor": self.sensors, "partner": self.partners}
+        items = [{name: np.array(paths, object)} for name, paths in named.items()]
+        return [{"frame": self.frame, **of_frames, "time": self.time}, {"world": self.world}, *items]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A row for each recorded frame, world, sensor and partner, `len` in all: the columns of `label -o x.parquet`.
+
+        Raises InputError without pandas.
+        """
+        from collidecli.commands.contact_set import dense_rows
+
+        arrays = {name: getattr(self, name) for name in DENSE if getattr(self, name) is not None}
+        return dense_rows(self._axes(step=self.step), arrays, self._rows).to_pandas()
+
+    def events(self) -> NamedColumns:
+        """A row for each run of frames with a label: world, sensor, partner, begin_frame, last_frame, and the times."""
+        from collidecli.commands.contact_set import dense_intervals
+
+        return dense_intervals(self._axes(), self.touch & self._rows)
 
 
 def label(request: LabelRequest, progress: Progress = None) -> LabelResult:

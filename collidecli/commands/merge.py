@@ -291,7 +291,6 @@ def _rows_by_frame(one: ContactSet, cell_start: Callable[[slice], np.ndarray]) -
 
 
 def _joined(sets: Sequence[ContactSet], plan: MergePlan, first: int, last: int, names: tuple[str, ...]) -> ContactBlock:
-    """Merged frames first to last - 1."""
     counts = np.zeros((last - first, plan.world_count), np.int64)
     parts, cells, groups, numbers = [], [], [], []
     for one, frames, world in zip(sets, plan.frame_of, plan.first_world, strict=True):

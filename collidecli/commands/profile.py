@@ -146,7 +146,6 @@ class Measured:
 
 
 def _spread(values: np.ndarray) -> dict[str, Any]:
-    """Median, extremes and all values of the repeats."""
     return {
         "median": float(np.median(values)),
         "least": float(values.min()),

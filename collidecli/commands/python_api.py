@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
+from hashlib import sha256
 from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from collidecli.commands.collision import prepare_collision
+from collidecli.commands.results import html_table
 from collidecli.commands.run import RunColumns, check_no_columns
 from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS, PoseArray, check_worlds, checked_particles
 from collidecli.commands.timing import TimingReport
@@ -21,11 +25,20 @@ from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
 from collidecli.errors import InputError
 from collidecli.scene import builder as model_builder
 from collidecli.scene.model import Model
-from collidecli.scene.motion import Motion, RestingMotion
+from collidecli.scene.motion import Motion, RestingMotion, episodes_in
 from collidecli.scene.options import ContactOptions, EngineOptions, SceneOptions, declared_options
 from collidecli.scene.particles import ParticleObjects
-from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock, GroupRows, consecutive_groups, groups_of_cells
+from collidecli.scene.tables import (
+    RIGID_COLUMNS,
+    ContactBlock,
+    GroupRows,
+    consecutive_groups,
+    group_words,
+    groups_of_cells,
+)
 from collidecli.scene.text_format import numbered
+from collidecli.storage.contact_sets.writer import ContactWriter
+from collidecli.temporary_folders import TemporaryFolder
 
 if TYPE_CHECKING:
     from collidecli.commands.contact_set import ContactSet
@@ -113,6 +126,9 @@ class Contacts:
     shape_path: paths of the model's shapes; shape_path[shape0[n]] is the first shape of contact n.
     particle_objects: the objects of the model's particles, `ParticleObjects`.
     groups: tables beside these contacts, such as "hydro_patches", as `GroupRows` (docs/reference/file-formats.md).
+    time: float64[frame_count] [s].
+
+    `len` is the number of contacts; `events`, `pairs`, `to_pandas`, `to_xarray`, `export` are those of `contact_set`.
     """
 
     frame_count: int
@@ -133,11 +149,46 @@ class Contacts:
     shape_path: tuple[str, ...] = ()
     particle_objects: ParticleObjects = field(default_factory=ParticleObjects)
     groups: Mapping[str, GroupRows] = field(default_factory=dict)
+    time: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    _writer: Callable[[str], ContactWriter] | None = None
 
     @property
     def rigid_contact_count(self) -> int:
         """Number of contacts in all frames and worlds."""
         return len(self.shape0)
+
+    def __len__(self) -> int:
+        return len(self.shape0)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("events", "pairs", "to_pandas", "to_xarray", "export"):
+            raise AttributeError(f"'Contacts' object has no attribute '{name}'", name=name, obj=self)
+        return getattr(self.contact_set, name)
+
+    @cached_property
+    def contact_set(self) -> ContactSet:
+        """These contacts as `ContactSet`, a file in a folder of temporary files that is removed with them.
+
+        Raises InputError for the contacts of one cell.
+        """
+        if self._writer is None:
+            raise InputError("these are contacts of one cell", "contacts", "use those of all cells, and select in them")
+        path = os.path.join(self._folder.name, "contacts.h5")
+        columns = {column.name: getattr(self, column.name) for column in RIGID_COLUMNS}
+        with self._writer(path) as writer:
+            writer.append(ContactBlock(0, np.diff(self.cell_start), {**columns, **self.columns}, dict(self.groups)))
+            writer.end_contacts()
+            writer.finish()
+        return open_contacts(path)
+
+    @cached_property
+    def _folder(self) -> TemporaryFolder:
+        return TemporaryFolder("contacts")
+
+    def _repr_html_(self) -> str:
+        counts = {group_words(name): rows.row_count for name, rows in self.groups.items()}
+        sizes = {"contacts": len(self), "frames": self.frame_count, "worlds": self.world_count}
+        return html_table(sizes | {"shapes": len(self.shape_path)} | counts)
 
     def __repr__(self) -> str:
         size = f"contacts={self.rigid_contact_count} frames={self.frame_count} worlds={self.world_count}"
@@ -158,6 +209,7 @@ class Contacts:
         return Contacts(
             1, 1, np.array([0, last - first], np.int64), **columns, columns=optional, shape_path=self.shape_path,
             particle_objects=self.particle_objects, groups=groups_of_cells(self.groups, np.array([cell])),
+            time=self.time[frame : frame + 1],
         )  # fmt: skip
 
 
@@ -176,7 +228,8 @@ def collide(
         body_q: poses float32 or float64[frames, worlds, bodies, 7], x y z then qx qy qz qw, in the order of the
             model's bodies; one world moves all worlds. Or a `Motion`. None is the model's resting pose.
         narrow_phase: "gjk" or "mpr".
-        gap, margin: in place of every shape's own [m]. gap_rule: "max" or "sum", in place of the model's.
+        gap, margin: in place of every shape's own. All lengths are in metres, or texts such as "2cm".
+        gap_rule: "max" or "sum", in place of the model's.
         max_contacts_per_pair: number of deepest contacts to keep; 0 keeps all.
         reduce_contacts: reduce the contacts of each pair (docs/howto/reduce-contacts.md). reduce_pairs: "meshes", which
             includes hulls, or "all". betas, normal_matching, moment_matching, anchor_contact: options of the reduction.
@@ -204,9 +257,14 @@ def collide(
         raise TypeError(f"collide() got an unexpected keyword argument '{name}'")
     if "betas" in options:
         options["betas"] = tuple(options["betas"])
-    contact = ContactOptions(**{name: value for name, value in options.items() if name in CONTACT_FIELDS}).checked()
+    contact = contact_options(**{name: value for name, value in options.items() if name in CONTACT_FIELDS})
     engine = EngineOptions(**{name: value for name, value in options.items() if name not in CONTACT_FIELDS}).checked()
     return contacts_in_memory(model, body_q, contact, engine, columns, particle_q)
+
+
+def contact_options(**options: Any) -> ContactOptions:
+    """The checked options of contacts; lengths are in metres, or texts with a unit."""
+    return ContactOptions(**options).checked()
 
 
 CONTACT_FIELDS = declared_options(ContactOptions).keys()
@@ -251,8 +309,21 @@ def contacts_in_memory(
         merged = merged_contacts(map(optional.added, blocks), len(motion.time), model.world_count)
     for note in timing.missed_surfaces(model.shapes.path):
         warnings.warn(note, RuntimeWarning, stacklevel=3)
+    shapes = model.shapes
+    content = (json.dumps(shapes.path).encode(), *(each.tobytes() for each in (shapes.type, shapes.size, shapes.pose)))
+    source = {
+        "scene": "", "scene_sha256": sha256(b"".join(content)).hexdigest(), "trajectory_sha256": motion.sha256,
+        "config": json.dumps(contact.stored),
+    }  # fmt: skip
+    writer = partial(
+        ContactWriter, model=collision.pipeline.device_model.model, frame_count=len(motion.time), time=motion.time,
+        step=motion.step, float_type=motion.float_type, attributes=source,
+        columns=(*RIGID_COLUMNS, *optional.columns, *contact.columns),
+        episodes=episodes_in(motion, model.world_count), groups=collision.pipeline.groups, compression="none",
+    )  # fmt: skip
     objects = ParticleObjects.of_scene(model.particles)
-    return replace(merged, shape_path=tuple(model.shapes.path), particle_objects=objects)
+    paths = tuple(model.shapes.path)
+    return replace(merged, shape_path=paths, particle_objects=objects, time=motion.time, _writer=writer)
 
 
 def open_contacts(path: str | os.PathLike[str]) -> ContactSet:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from inspect import signature
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from collidecli.analysis.contact_motion import distance_gradient, is_differentiable
 from collidecli.commands.clearance import ClearanceRequest, MeasuredMotion, check_clearance
 from collidecli.commands.collision import check_frames, pose_batches
+from collidecli.commands.contact_set import NamedColumns, dense_intervals, dense_rows
 from collidecli.commands.contact_totals import TOUCHES
-from collidecli.commands.python_api import motion_of
+from collidecli.commands.python_api import contact_options, motion_of
+from collidecli.commands.results import html_table
 from collidecli.commands.timing import TimingReport
-from collidecli.engine.device_model import upload_model
+from collidecli.engine.device_model import bounding_radius, upload_model
 from collidecli.engine.distances import PairDistances, point_distances
 from collidecli.engine.pipeline import find_device, load_stages, rows_within, sweep_stages
 from collidecli.errors import InputError
@@ -28,22 +32,23 @@ from collidecli.scene.options import (
     DEFAULT_CACHE_LIMIT,
     DEFAULT_RINGS,
     DEFAULT_SWEEP_TOLERANCE,
-    ContactOptions,
     EngineOptions,
     check_sweep_tolerance,
 )
 from collidecli.scene.shape_types import IDENTITY_POSE, ShapeType, checked_pose
 from collidecli.scene.tables import SELF_SWEEP, SOFT_SWEEP, SWEEP, GroupRows, consecutive_groups
+from collidecli.scene.text_format import checked_metres
 from collidecli.storage.field_cache import FieldCache
+
+if TYPE_CHECKING:
+    import pandas
 
 # The Python API of distances: `clearance`, as the command `collide clearance`, `distance` and `signed_distance`.
 
-KINDS = tuple(
-    name.removeprefix("add_shape_")
-    for name in ("add_shape_plane", "add_shape_sphere", "add_shape_capsule", "add_shape_box", "add_shape_cylinder",
-                 "add_shape_cone", "add_shape_ellipsoid", "add_shape_convex_hull", "add_shape_mesh",
-                 "add_shape_heightfield")
+KINDS = (
+    "plane", "sphere", "capsule", "box", "cylinder", "cone", "ellipsoid", "convex_hull", "mesh", "heightfield"
 )  # fmt: skip
+"""Of `ModelBuilder.add_shape_<kind>`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,7 +59,8 @@ class Clearances:
     normal, point0, point1: float64[F, W, I, 3], unit from shape0 to shape1 and the witness points on both surfaces
     without margins, in world [m]. error: float64[F, W, I], bound of the distance's error [m], infinite for depths that
     are not certified. shape0, shape1: int32[F, W, I], rows of the nearest pair's shapes; -1 for none. items: pairs of
-    paths, or paths of bodies, or the two patterns. time: float64[F] [s]. shape_path: paths of the model's shapes.
+    paths, or paths of bodies, or the two patterns. time: float64[F] [s]. shape_path: paths of the model's shapes. `len`
+    is the number of distances.
     """
 
     distance: np.ndarray
@@ -72,6 +78,40 @@ class Clearances:
         frames, worlds, items = self.distance.shape
         return f"<Clearances frames={frames} worlds={worlds} items={items}>"
 
+    def __len__(self) -> int:
+        return int((self.shape0 >= 0).sum())
+
+    def _repr_html_(self) -> str:
+        sizes: dict[str, object] = dict(zip(("frames", "worlds", "items"), self.distance.shape, strict=True))
+        least = f"{np.nanmin(self.distance):.6g} m" if len(self) else "none"
+        return html_table(sizes | {"distances": len(self), "least distance": least})
+
+    def _axes(self, names: Sequence[str]) -> list[dict[str, np.ndarray]]:
+        """names: of the columns of an item's paths."""
+        frames, worlds, count = self.distance.shape
+        paths = np.array(self.items, object).reshape(count, -1).T
+        cells = [{"frame": np.arange(frames), "time": self.time}, {"world": np.arange(worlds)}]
+        return [*cells, dict(zip(names, paths, strict=False))]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A row for each distance, `len` in all, with the columns of `clearance -o x.parquet` without the step.
+
+        Raises InputError without pandas.
+        """
+        paths, by_body = np.array(self.shape_path, object), self.items and isinstance(self.items[0], str)
+        arrays = {"shape0": paths[self.shape0], "shape1": paths[self.shape1]}
+        arrays |= {name: getattr(self, name) for name in ("distance", "error", "normal", "point0", "point1")}
+        return dense_rows(self._axes(["body"] if by_body else []), arrays, self.shape0 >= 0).to_pandas()
+
+    def events(self, threshold: float | str = 0.0) -> NamedColumns:
+        """A row for each run of frames in which an item is at most this far, in metres or as a text such as "2mm".
+
+        Columns: world, shape0 and shape1 or body, begin_frame, last_frame, begin_time, last_time.
+        """
+        near = self.distance <= checked_metres(threshold, "threshold")
+        by_body = self.items and isinstance(self.items[0], str)
+        return dense_intervals(self._axes(["body"] if by_body else ["shape0", "shape1"]), near)
+
 
 def clearance(
     model: Model,
@@ -80,7 +120,7 @@ def clearance(
     by: str = "",
     between: Sequence[str] = (),
     top: int = 0,
-    margin: float | None = None,
+    margin: float | str | None = None,
     device: str = "",
     threads: int = 0,
     cache_dir: str = "",
@@ -94,7 +134,7 @@ def clearance(
             "" is "all" with `between`, else "pair".
         between: two patterns of paths of shapes or bodies; only pairs with one of each are measured.
         top: only the pairs that come nearest in the whole motion; 0 is all.
-        margin: in place of every shape's own [m].
+        margin: in place of every shape's own, in metres or as a text such as "2mm".
         device, threads, cache_dir, cache_limit: as in `collide`.
     Returns:
         `Clearances`.
@@ -105,7 +145,7 @@ def clearance(
         raise InputError(f"model is a {type(model).__name__}", "clearance", "give a result of ModelBuilder.finalize()")
     engine = EngineOptions(device=device, threads=threads, cache_dir=cache_dir, cache_limit=cache_limit)
     request = ClearanceRequest(
-        scenes=(), contact=ContactOptions(margin=margin), engine=engine, by=by, between=tuple(between), top=top
+        scenes=(), contact=contact_options(margin=margin), engine=engine, by=by, between=tuple(between), top=top
     )
     check_clearance(request)
     motion = motion_of(model, body_q)
@@ -145,10 +185,13 @@ class Shape:
 
     def add_to(self, builder: ModelBuilder) -> None:
         """Adds the shape to a builder, on a body of its own."""
+        add = getattr(builder, f"add_shape_{self.kind}")
         try:
-            getattr(builder, f"add_shape_{self.kind}")(builder.add_body(), **self._arguments)
+            signature(add).bind(0, **self._arguments)
         except TypeError as error:
-            raise InputError(str(error), f"Shape {self.kind}", "give the arguments of the builder's method") from None
+            valid = ", ".join([*signature(add).parameters][1:])
+            raise InputError(str(error), f"Shape {self.kind}", f"its arguments are: {valid}") from None
+        add(builder.add_body(), **self._arguments)
 
     def __repr__(self) -> str:
         return f"<Shape {self.kind}>"
@@ -159,28 +202,42 @@ class Distances:
     """Least distances of two shapes.
 
     distance: signed, negative is the penetration depth [m]. normal: unit, from a to b.
-    point_a, point_b: witness points [m]. error: bound of the distance's error [m], infinite for depths that are not
-    certified. float64, [n] and [n, 3] for n poses, else a number and [3].
+    point0, point1: witness points on a and on b [m]. error: bound of the distance's error [m], infinite for depths that
+    are not certified. float64, [n] and [n, 3] for n poses, else a number and [3].
+
+    With gradient=True, else None: gradient_a, gradient_b: [n, 6], derivatives of the distance over the position of a
+    body [1], then over its rotation vector in world about its origin [m]. gradient_exact: [n], whether the distance is
+    differentiable there; false at ties, such as parallel faces, where no gradient is right.
     """
 
     distance: Any
     normal: np.ndarray
-    point_a: np.ndarray
-    point_b: np.ndarray
+    point0: np.ndarray
+    point1: np.ndarray
     error: Any
+    gradient_a: np.ndarray | None = None
+    gradient_b: np.ndarray | None = None
+    gradient_exact: Any = None
 
     def __repr__(self) -> str:
         return f"<Distances distance={self.distance}>"
 
 
 def distance(
-    a: Shape, b: Shape, *, pose_a: np.ndarray | None = None, pose_b: np.ndarray | None = None, device: str = ""
+    a: Shape,
+    b: Shape,
+    *,
+    pose_a: np.ndarray | None = None,
+    pose_b: np.ndarray | None = None,
+    gradient: bool = False,
+    device: str = "",
 ) -> Distances:
     """The least distance of two shapes, exact, without a cutoff.
 
     Args:
         pose_a, pose_b: poses [7] or [n, 7], x y z qx qy qz qw, that move the shapes with their own poses; None is the
-            identity. n pairs are measured together.
+            identity. n pairs are measured together. They are the poses of two bodies.
+        gradient: add the derivatives of the distance over both poses; takes twelve more distances of each pair.
         device: "cpu", "cuda" or "cuda:1"; "" is the CPU.
     Returns:
         `Distances`.
@@ -201,11 +258,19 @@ def distance(
     for k, shape in enumerate((a, b)):
         placed[:, k] = compose_as_kernels(compose_poses(poses[k], shape.pose), model.shapes.pose[k])
     rows = np.tile(np.array([0, 1], np.int32), (count, 1))
-    found = PairDistances(model, find_device(device), rows[:1]).measure(rows, placed)
-    values = (found.distance, found.normal, found.point0, found.point1, found.error)
-    if single:
-        return Distances(float(values[0][0]), *(each[0] for each in values[1:4]), error=float(values[4][0]))
-    return Distances(*values)
+    distances = PairDistances(model, find_device(device), rows[:1])
+    found = distances.measure(rows, placed)
+    values: list[Any] = [found.distance, found.normal, found.point0, found.point1, found.error]
+    if gradient:
+        sides = [(k, found.normal, values[2 + k], poses[k][:, :3]) for k in (0, 1)]
+        values += [distance_gradient(*side) for side in sides]
+
+        def of_moved(moved: np.ndarray) -> np.ndarray:
+            return distances.measure(rows, np.stack([placed[:, 0], moved], axis=1)).distance
+
+        size = np.full(count, bounding_radius(model.shapes.type, model.shapes.size).min(), np.float64)
+        values.append(is_differentiable(of_moved, values[-1], poses[1][:, :3], placed[:, 1], values[3], size))
+    return Distances(*(each[0] if each.ndim > 1 else each[0].item() for each in values) if single else values)
 
 
 def signed_distance(points: np.ndarray, shape: Shape, *, device: str = "") -> Any:
@@ -359,11 +424,11 @@ def sweep(
     body_q: np.ndarray | Motion | None,
     *,
     particle_q: np.ndarray | None = None,
-    tolerance: float = DEFAULT_SWEEP_TOLERANCE,
-    margin: float | None = None,
-    self_contacts: float = 0.0,
+    tolerance: float | str = DEFAULT_SWEEP_TOLERANCE,
+    margin: float | str | None = None,
+    self_contacts: float | str = 0.0,
     self_contact_rings: int = DEFAULT_RINGS,
-    self_contact_rest: float | None = None,
+    self_contact_rest: float | str | None = None,
     device: str = "",
     cache_dir: str = "",
     cache_limit: int = DEFAULT_CACHE_LIMIT,
@@ -376,7 +441,8 @@ def sweep(
         body_q: poses float32 or float64[frames, worlds, bodies, 7], or a `Motion`, of two frames at least; see
             `collide`. None: the bodies rest.
         particle_q: positions of the model's particles [frames, worlds or 1, particles, 3]; see `collide`.
-        tolerance: shapes touch at this distance or less, of their surfaces inflated by their margins [m].
+        tolerance: shapes touch at this distance or less, of their surfaces inflated by their margins. This and the
+            other lengths are in metres, or texts such as "2mm".
         margin: in place of every shape's own [m].
         self_contacts, self_contact_rings, self_contact_rest: of `collide`: elements of cloths and soft bodies touch at
             `self_contacts` [m]; 0 finds none.
@@ -390,13 +456,14 @@ def sweep(
     """
     if not isinstance(model, Model):
         raise InputError(f"model is a {type(model).__name__}", "sweep", "give a result of ModelBuilder.finalize()")
+    tolerance = checked_metres(tolerance, "tolerance")
     check_sweep_tolerance(tolerance)
     motion = motion_of(model, body_q, particle_q)
     check_frames(motion)
-    contact = ContactOptions(
+    contact = contact_options(
         margin=margin, self_contacts=self_contacts, self_contact_rings=self_contact_rings,
         self_contact_rest=self_contact_rest,
-    ).checked()  # fmt: skip
+    )  # fmt: skip
     applied = contact.apply(model)
     device_model = upload_model(applied, find_device(device))
     store = FieldCache(cache_dir, cache_limit)

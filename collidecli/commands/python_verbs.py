@@ -27,7 +27,7 @@ from collidecli.importers.recordings import recording as kinds
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import CONTACT_FORMATS, ContactOptions
-from collidecli.scene.text_format import metres
+from collidecli.scene.text_format import checked_metres
 from collidecli.storage.contact_sets.schema import FORMAT
 from collidecli.storage.h5_files import format_of_path
 from collidecli.storage.process_activity import reading
@@ -139,7 +139,7 @@ OF_CONTACTS = (ContactOptions.__dataclass_fields__.keys() | {"columns"}) - {
 
 
 def label(
-    contacts: ContactSet | str | os.PathLike[str],
+    contacts: ContactSet | Contacts | str | os.PathLike[str],
     *,
     sensors: str | Sequence[str] = (),
     partners: str | Sequence[str] = (),
@@ -154,7 +154,7 @@ def label(
     """Which bodies touch which in each frame of each world of a contact set, as arrays.
 
     Args:
-        contacts: a contact set, or its path.
+        contacts: a contact set, its path, or contacts in memory.
         sensors, partners: patterns, a sequence or a text with commas; () is every moving item, and every item.
         by: "bodies", with static shapes and particle objects, or "shapes".
         enter: a label begins at a distance of at most this, in metres or as a text such as "2mm". leave: it lasts while
@@ -167,10 +167,11 @@ def label(
     Raises:
         InputError: as `collide label` does.
     """
-    limits = _metres(enter, "enter"), None if leave is None else _metres(leave, "leave")
+    limits = checked_metres(enter, "enter"), None if leave is None else checked_metres(leave, "leave")
     options = LabelOptions(
         listed(sensors), listed(partners), by, *limits, min_frames, slip, _worlds(worlds), frames_text(frames)
     )
+    contacts = contacts.contact_set if isinstance(contacts, Contacts) else contacts
     if isinstance(contacts, ContactSet):
         return labels_in_memory(contacts, options)
     if not isinstance(contacts, (str, os.PathLike)):
@@ -180,7 +181,7 @@ def label(
 
 
 def audit(
-    scene: PathLike | Sequence[PathLike] | None,
+    scene: PathLike | Sequence[PathLike] | ContactSet | Contacts | None,
     recording: PathLike | None = None,
     *,
     max_depth: float | str | None = None,
@@ -201,7 +202,7 @@ def audit(
     """The penetrations of a motion against limits, and the frames that can be used.
 
     Args:
-        scene, recording: as of `run`; or a contact set file alone.
+        scene, recording: as of `run`; or a contact set, its path, or contacts in memory, alone.
         max_depth, self, max_ground, max_start: limits of depth, in metres or as a text such as "2mm"; None for none.
         allow: pairs of patterns without a limit. ground_shapes, self_bodies: patterns, a sequence or a text with
             commas.
@@ -214,7 +215,7 @@ def audit(
         InputError: as `collide audit` does.
     """
     lengths = {"max_depth": max_depth, "self": self, "max_ground": max_ground, "max_start": max_start}
-    depths: dict[str, Any] = {k: None if value is None else _metres(value, k) for k, value in lengths.items()}
+    depths: dict[str, Any] = {k: None if value is None else checked_metres(value, k) for k, value in lengths.items()}
     for one in allow:
         if isinstance(one, str) or len(one) != 2 or not all(isinstance(pattern, str) for pattern in one):
             raise InputError(f"{one!r} is no pair of patterns", "allow", 'give pairs, such as [("hand*", "cup*")]')
@@ -226,8 +227,11 @@ def audit(
     ).checked()
     if limits:
         given = given.over(read_limits(os.fspath(limits)))
+    scene = scene.contact_set if isinstance(scene, Contacts) else scene
+    if isinstance(scene, ContactSet):
+        scene = scene.path
     measured = overlap_volume, deepest_point, first
-    baseline, apart = os.fspath(against), _metres(tolerance, "tolerance")
+    baseline, apart = os.fspath(against), checked_metres(tolerance, "tolerance")
     is_path = isinstance(scene, (str, os.PathLike))
     if recording is None and is_path and format_of_path(scene) == FORMAT:
         if options.keys() - {"frames", "sweep"}:
@@ -253,10 +257,3 @@ def _worlds(worlds: Sequence[int]) -> Sequence[int]:
     if isinstance(worlds, (str, int)) or not all(isinstance(world, (int, np.integer)) for world in worlds):
         raise InputError(f"{worlds!r} is no sequence of numbers of worlds", "worlds", "give one, such as [0]")
     return worlds
-
-
-def _metres(value: float | str, name: str) -> float:
-    try:
-        return metres(value)
-    except ValueError:
-        raise InputError(f"'{value}' is not a length", name, 'give metres, or a text such as "2mm"') from None

@@ -476,14 +476,9 @@ def _depths(depths: DepthHistogram) -> list[dict[str, Any]]:
 
 
 def _worst(selected: SelectedContacts, pairs: PairTotals) -> list[dict[str, Any]]:
-    """The pairs with the deepest penetrations, deepest first."""
     order = np.lexsort((pairs.key, pairs.least))[:WORST_PAIRS]
     return [
-        {
-            **closest_cell(selected, pairs, row),
-            "contacts": int(pairs.contacts[row]),
-            "touches": int(pairs.touches[row]),
-        }
+        {**closest_cell(selected, pairs, row), "contacts": int(pairs.contacts[row]), "touches": int(pairs.touches[row])}
         for row in order.tolist()
         if pairs.least[row] < 0.0
     ]

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar
 
 from collidecli.errors import InputError, OutputError
+from collidecli.escaping import printable
+from collidecli.scene.text_format import count
 from collidecli.storage.atomic_output import AtomicOutput
 
 # Base class of the verbs' results, and conversion of values to the types of JSON.
@@ -49,6 +51,19 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: plain(one) for key, one in value.items()}
     return [plain(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
+def html_table(rows: Mapping[str, object]) -> str:
+    """The table that a notebook shows: names and values, every text escaped."""
+    from html import escape  # most runs need no page
+
+    left = 'style="text-align: left"'  # notebooks align cells to the right
+    lines = (
+        f"<tr><th {left}>{escape(name)}</th><td {left}>"
+        f"{escape(printable(count(value) if isinstance(value, int) else str(value)))}</td></tr>"
+        for name, value in rows.items()
+    )
+    return f"<table>{''.join(lines)}</table>"
 
 
 # Results of a verb that was called with several inputs.

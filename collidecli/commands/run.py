@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import warp as wp
 
-from collidecli.analysis.contact_motion import FramePoses, body_poses, motion_columns
+from collidecli.analysis.contact_motion import FramePoses, body_poses, is_differentiable, least_rows, motion_columns
 from collidecli.commands.collision import Collision, prepare_collision
 from collidecli.commands.contact_totals import ContactCounts, GroupCounts, GroupTally, SweepCounts, Tally
 from collidecli.commands.results import Progress, Result, check_hdf5_output, check_trace
@@ -36,17 +36,12 @@ from collidecli.engine.device_model import bounding_radius, kinds_of
 from collidecli.engine.pipeline import find_device, load_ahead
 from collidecli.engine.runtime.deferred_builtins import is_owned
 from collidecli.errors import InputError
-from collidecli.numerics.elementary import sincos
-from collidecli.numerics.matrices import compose_poses, norm
+from collidecli.numerics.matrices import compose_poses
 from collidecli.scene.mixing import OptionalColumns, check_column_names
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Episodes, Motion, episodes_in
-from collidecli.scene.options import (
-    CONTACT_FORMATS,
-    OPTION_GROUPS,
-    ContactOptions,
-)
-from collidecli.scene.tables import MOTION_COLUMNS, OF_STEPS, RIGID_COLUMNS, Column, ContactBlock, pair_begins
+from collidecli.scene.options import CONTACT_FORMATS, OPTION_GROUPS, ContactOptions
+from collidecli.scene.tables import MOTION_COLUMNS, OF_STEPS, RIGID_COLUMNS, Column, ContactBlock
 from collidecli.scene.text_format import did_you_mean
 from collidecli.storage import array_loops
 from collidecli.storage.contact_sets.writer import ContactWriter
@@ -498,18 +493,7 @@ class WriterThread:
             self._thread.join()
 
 
-# Column `grad_exact`: whether a contact's gradients are those of its pair's least distance, by central differences.
-#
-# The least distance of a pair is measured again with shape1's body moved and turned both ways about each axis, by PART
-# of the pair's size. The gradient is exact if the differences agree with it and the distance has no kink: at a kink,
-# such as that of two faces that are parallel, the differences to both sides differ.
-
-PART = 1e-5
-"""Displacement, as a part of the size."""
-AGREEMENT = 0.01
-"""Largest difference of the slopes to either side from the gradient, per unit of displacement. Rounding of a depth, up
-to 1e-9 of the size, makes 1e-4; a curvature of 1000 / size makes 5e-3.
-"""
+# Column `grad_exact`: whether a contact's gradients are those of its pair's least distance.
 
 
 @dataclass
@@ -538,26 +522,14 @@ class ExactGradients:
         held = [body_poses(model, poses.body_pose, frame - poses.first_frame, world, body[:, k]) for k in (0, 1)]
         local = model.shapes.pose[pair]
         placed = [self._placed(held[k], local[:, k], body[:, k], world, pair[:, k]) for k in (0, 1)]
-        arm = norm(block.point1[rows].astype(np.float64) - held[1][:, :3])
-        size = (
-            bounding_radius(model.shapes.type, model.shapes.size)[pair].min(axis=1).astype(np.float64)
-        )  # of a plane inf
-        reach = np.stack([np.ones_like(arm)] * 3 + [arm + size] * 3, axis=1)  # displacement per unit of the motion
+        radius = bounding_radius(model.shapes.type, model.shapes.size)[pair]  # of a plane inf
         measure = self._measure(pair).measure
 
         def distance(moved: np.ndarray) -> np.ndarray:
             return measure(pair, np.stack([placed[0], moved], axis=1)).distance
 
-        here, exact = distance(placed[1]), np.ones(len(rows), bool)
-        for axis in range(6):
-            slopes = []
-            for sign in (-1.0, 1.0):
-                step = sign * PART * size / reach[:, axis]
-                moved = compose_poses(_motion(held[1], axis, step), placed[1])
-                slopes.append((distance(moved) - here) / step)
-            for slope in slopes:
-                exact &= np.abs(slope - gradient[:, axis]) <= AGREEMENT * reach[:, axis]
-        return exact
+        point, size = block.point1[rows].astype(np.float64), radius.min(axis=1).astype(np.float64)
+        return is_differentiable(distance, gradient, held[1][:, :3], placed[1], point, size)
 
     def _placed(
         self, held: np.ndarray, local: np.ndarray, body: np.ndarray, world: np.ndarray, shape: np.ndarray
@@ -581,31 +553,3 @@ class ExactGradients:
         from collidecli.engine.distances import PairDistances  # most runs need none of its kernels
 
         return self._measures.setdefault(key, PairDistances(self.model, self.device, pair[first]))
-
-
-def least_rows(block: ContactBlock) -> np.ndarray:
-    """int64: the row with the least distance of each pair in each cell, the first of several."""
-    begins = np.flatnonzero(pair_begins(block))
-    if not len(begins):
-        return begins
-    least = np.minimum.reduceat(block.distance, begins)
-    of_pair = np.repeat(np.arange(len(begins)), np.diff(np.append(begins, block.contact_count)))
-    candidates = np.flatnonzero(block.distance == least[of_pair])
-    _, first = np.unique(of_pair[candidates], return_index=True)
-    return candidates[first]
-
-
-def _motion(held: np.ndarray, axis: int, step: np.ndarray) -> np.ndarray:
-    """float64[n, 7]: transforms of the world that move along axis 0 to 2 [m], or turn about axis 3 to 5 [rad] through
-    the origins of bodies at `held`.
-    """
-    motion = np.zeros((len(step), 7))
-    motion[:, 6] = 1.0
-    if axis < 3:
-        motion[:, axis] = step
-        return motion
-    motion[:, axis], motion[:, 6] = sincos(0.5 * step)
-    about = np.zeros_like(motion)
-    about[:, :3], about[:, 6] = held[:, :3], 1.0
-    back = about * [-1.0, -1.0, -1.0, 1.0, 1.0, 1.0, 1.0]
-    return compose_poses(compose_poses(about, motion), back)

@@ -315,7 +315,6 @@ class SceneCache:
 
 
 def _states(scene: Imported) -> FileStates:
-    """The state of every file of a scene."""
     return tuple(file_state(path) for path in sorted({path for imported in scene.imports for path in imported.files}))
 
 

@@ -379,11 +379,7 @@ def _of_chunk(chunk: ChunkReport) -> Iterable[tuple[str, str, float, float, dict
 
     The narrow phase is in two parts, before and after it waited for kernels.
     """
-    counts = {
-        "cells": chunk.cell_count,
-        "candidates": chunk.candidate_count,
-        "contacts": chunk.contact_count,
-    }
+    counts = {"cells": chunk.cell_count, "candidates": chunk.candidate_count, "contacts": chunk.contact_count}
     found, start = [], chunk.start
     for stage in STAGES:
         name, seconds = stage.replace("_", " "), chunk.seconds[stage]

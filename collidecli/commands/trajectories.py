@@ -201,8 +201,6 @@ def _check_arguments(path: str, frames: int, every: int, worlds: int, seed: int,
 
 
 class _Simulation:
-    """One MuJoCo state per world, all stepped together."""
-
     def __init__(
         self,
         mj_model: mujoco.MjModel,

@@ -240,7 +240,6 @@ def _shown(folder: Path) -> str:
 
 
 def _folders(*files: str) -> list[Path]:
-    """Folders of the files, then the current folder, each once."""
     found: dict[str, Path] = {}
     for folder in (*(Path(file).parent for file in files), Path()):
         found.setdefault(os.path.realpath(folder), folder)

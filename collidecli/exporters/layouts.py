@@ -65,7 +65,6 @@ def columns_layout(selected: SelectedContacts) -> Layout:
 
 
 def _objects(selected: SelectedContacts) -> list[Array]:
-    """The table of particle objects, for rows that have particles."""
     objects = selected.contacts.particle_objects
     if not selected.group.objects:
         return []
@@ -79,7 +78,6 @@ def _objects(selected: SelectedContacts) -> list[Array]:
 
 
 def _lists(selected: SelectedContacts) -> list[Array]:
-    """Values and starts of the list columns of a table."""
     found, group = [], selected.group.name
     for one in selected.group.lists:
         name, dtype = one.column.name, one.column.dtype_for(selected.contacts.float_type)
@@ -246,8 +244,6 @@ def jacobian_layout(selected: SelectedContacts, joints: MovingJoints) -> Layout:
 
 
 class _Entries:
-    """The entries of the matrix, block by block."""
-
     def __init__(self, selected: SelectedContacts, joints: MovingJoints) -> None:
         self._selected, self._joints = selected, joints
         self._of_pair: dict[tuple[int, int], np.ndarray] = {}
@@ -279,7 +275,6 @@ class _Entries:
                 yield self._of_cells(block, rows, cells)
 
     def _columns(self, block: ContactBlock) -> list[np.ndarray]:
-        """The columns of the entries of each contact."""
         pairs = zip(block.columns["shape0"].tolist(), block.columns["shape1"].tolist(), strict=True)
         return [self._union(*pair) for pair in pairs]
 

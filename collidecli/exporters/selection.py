@@ -211,7 +211,6 @@ def _joined(first: int, blocks: Sequence[ContactBlock]) -> ContactBlock:
 
 
 def _entries(held: tuple[np.ndarray, np.ndarray], rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The lists of some rows."""
     lengths, values = held
     return lengths[rows], values[entries_of(lengths, rows)]
 

@@ -132,8 +132,6 @@ def _surface_cells(rows: SelectedContacts) -> Iterator[tuple[int, int, ContactBl
 
 
 class _Faces:
-    """A mesh of the faces, with a pressure and an area for each."""
-
     def __init__(self, stage: Usd.Stage, path: str, metres_per_unit: float) -> None:
         mesh, kinds, each = UsdGeom.Mesh.Define(stage, path), Sdf.ValueTypeNames, UsdGeom.Tokens.uniform
         mesh.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
@@ -301,7 +299,6 @@ def time_codes(selected: SelectedContacts, rate: float) -> np.ndarray:
 
 
 def _stage(layer: Sdf.Layer, selected: SelectedContacts, scene: SceneLayers, codes: np.ndarray) -> Usd.Stage:
-    """A stage of the layer only, without prims of worlds."""
     contacts = selected.contacts
     stage = Usd.Stage.Open(layer)
     for key, value in scene.metadata.items():

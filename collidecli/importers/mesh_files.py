@@ -173,7 +173,6 @@ def _version(where: str) -> str:
 def _by_coacd(
     vertex: np.ndarray, face: np.ndarray, part_limit: int | None, vertex_limit: int | None, where: str
 ) -> tuple[np.ndarray, ...]:
-    """The vertices of each part of a mesh of size about 1."""
     coacd = library("coacd", "coacd", WHAT, where)
     coacd.set_log_level("off")
     found = coacd.run_coacd(

@@ -35,8 +35,7 @@ def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None, obje
 def pytest_configure(config: pytest.Config) -> None:
     """Registers the marker."""
     config.addinivalue_line(
-        "markers",
-        "contacts_tolerance(atol, rtol, ignore_shallow, ...): tolerances of contacts_regression",
+        "markers", "contacts_tolerance(atol, rtol, ignore_shallow, ...): tolerances of contacts_regression"
     )
 
 

@@ -9,8 +9,7 @@ import re
 import shlex
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -158,14 +157,19 @@ class ContactsRegression:
                 default device is "cpu", and with pytest-xdist the default number of threads is 1.
         """
         __tracebackhide__ = True
+        from warp import LOG_ERROR, ScopedLogLevel
+
         from collidecli.commands.run import run, run_request
+        from collidecli.engine.runtime.kernel_cache import NO_DRIVER, initialize, stderr_without
 
         name = self._name(basename)
         obtained = self._folder / f"{name}.obtained.h5"
         allowed = self._allowed()
         chosen = {"device": "cpu", **({"threads": 1} if "PYTEST_XDIST_WORKER" in os.environ else {}), **options}
         try:
-            with _without_messages():  # else they follow the table of differences in pytest's output
+            with ScopedLogLevel(LOG_ERROR):  # else messages follow the table of differences in pytest's output
+                with stderr_without(NO_DRIVER):
+                    initialize()
                 result = run(run_request(scene, trajectory, self._here.parent, obtained, chosen))
         except CollideError as error:
             raise pytest.fail.Exception(f"collide cannot run this: {error}", pytrace=False) from None
@@ -310,16 +314,3 @@ def table_text(result: Mapping[str, Any]) -> str:
     with out.capture() as captured:
         out.print(diff_table(printable_values(result)))
     return "\n".join(line.rstrip() for line in captured.get().rstrip().splitlines())
-
-
-@contextmanager
-def _without_messages() -> Iterator[None]:
-    """Switches Warp's messages off, except errors, and restores the level of the tests at the end."""
-    import warp as wp
-
-    before = wp.config.log_level
-    wp.config.log_level = wp.LOG_ERROR
-    try:
-        yield
-    finally:
-        wp.config.log_level = before

@@ -372,7 +372,6 @@ def _of_pairs(result: ResultDict) -> str:
 
 
 def _timed(result: ResultDict) -> list[ResultDict]:
-    """The stages that took time."""
     return [one for one in result["timing"].get("stages", []) if one["seconds"]]
 
 

@@ -126,13 +126,7 @@ def _code(text: str) -> str:
 
 # Terminal tables of the results of several inputs: a row per input.
 
-STATES = {
-    "done": "done",
-    "failed": "failed",
-    "skipped": "output exists",
-    "only_a": "only in A",
-    "only_b": "only in B",
-}
+STATES = {"done": "done", "failed": "failed", "skipped": "output exists", "only_a": "only in A", "only_b": "only in B"}
 """Words for the states of inputs."""
 
 
@@ -282,7 +276,6 @@ def _kind(one: ResultDict) -> str:
 
 
 def _size(value: object) -> str:
-    """A count, or the length of a list."""
     if value is None:
         return ""
     return count(value if isinstance(value, int) else len(value))  # type: ignore[arg-type]

@@ -140,7 +140,6 @@ def _span(one: ResultDict) -> str:
 
 
 def _graph(result: ResultDict, narrow: int) -> Listing:
-    """narrow: the names of a pair in one column."""
     graph, worlds = result["graph"], result["worlds"]["looked_at"] > 1
     columns: list[Column] = [
         *_names_of_pair(result, narrow),

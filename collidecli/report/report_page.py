@@ -251,10 +251,7 @@ def sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, An
     found += _timing(result, charts)
     found.append(
         section(
-            "source",
-            "Source",
-            part(properties=_source(result)),
-            part(lines=[*result["warnings"], *result["notes"]]),
+            "source", "Source", part(properties=_source(result)), part(lines=[*result["warnings"], *result["notes"]])
         )
     )
     return found
@@ -603,7 +600,6 @@ def _runs(texts: Sequence[str], series: ResultDict, frames: int) -> list[dict[st
 
 
 def _strips(pairs: Sequence[ResultDict], series: ResultDict, frames: int) -> list[dict[str, Any]]:
-    """A strip of each pair, darker where it is deeper."""
     deepest = max((max(pair["depth"], default=0.0) for pair in pairs), default=0.0) or 1.0
     strips = []
     for pair, label in zip(pairs, pair_labels(pairs, LABEL_LENGTH), strict=True):

@@ -397,7 +397,6 @@ def merge_table(result: ResultDict) -> Table:
 
 
 def _group_lines(result: ResultDict) -> list[tuple[str, str]]:
-    """A line for each table beside the contacts: its number of rows."""
     return [(group_words(name), count(rows)) for name, rows in result["group_rows"].items()]
 
 
@@ -545,7 +544,6 @@ def clearance_table(result: ResultDict) -> RenderableType:
 
 
 def _listed(result: ResultDict, narrow: int) -> Listing:
-    """narrow: the names of a pair in one column."""
     of_bodies = result["by"] == "body"
     columns: list[Column] = [
         *([("body", "left", itemgetter("body"))] if of_bodies else []),
@@ -633,7 +631,6 @@ def profile_table(result: ResultDict) -> RenderableType:
 
 
 def _side_by_side(result: ResultDict, run: list[ResultDict], narrow: int) -> Listing:
-    """narrow: only the medians."""
     spread = result["repeats"] > 1 and not narrow
     table = listing(("", "left"), *((phase["name"], "right") for phase in run))
     table.add_row("compute", *(seconds(phase["compute_seconds"]["median"]) for phase in run), style="bold")

@@ -57,11 +57,7 @@ from collidecli.scene.signed_distance import sdf_shape
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 
 HALF_SQRT = math.sqrt(0.5)
-Z_TO_UP = {
-    "X": (0.0, HALF_SQRT, 0.0, HALF_SQRT),
-    "Y": (-HALF_SQRT, 0.0, 0.0, HALF_SQRT),
-    "Z": (0.0, 0.0, 0.0, 1.0),
-}
+Z_TO_UP = {"X": (0.0, HALF_SQRT, 0.0, HALF_SQRT), "Y": (-HALF_SQRT, 0.0, 0.0, HALF_SQRT), "Z": (0.0, 0.0, 0.0, 1.0)}
 """The rotation, xyzw, from +z to each up axis."""
 
 Xform = Sequence[float] | None

@@ -97,7 +97,6 @@ def lower_filter(records: SceneRecords, static_pairs: bool) -> PairFilter:
 
 
 def _shapes_of_body(records: SceneRecords) -> dict[int, list[int]]:
-    """Rows of each body's shapes, the static world's under -1."""
     shapes_of_body: dict[int, list[int]] = defaultdict(list)
     for row, shape in enumerate(records.shapes):
         shapes_of_body[shape.body].append(row)

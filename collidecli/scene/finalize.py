@@ -242,7 +242,6 @@ def _shapes(
 
 
 def _hydroelastic(records: list[ShapeRecord]) -> np.ndarray:
-    """`Shapes.hydroelastic`."""
     if not any(s.cfg.is_hydroelastic or s.cfg.k_hydro is not None for s in records):
         return np.zeros((0, 2))
     stiffness = [np.nan if s.cfg.k_hydro is None else s.cfg.k_hydro for s in records]

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from collidecli.errors import InputError
+from collidecli.scene.text_format import checked_metres
 
 if TYPE_CHECKING:  # the help of a verb imports no NumPy
     from collidecli.scene.model import Model
@@ -199,14 +200,10 @@ class ContactOptions:
         "authored", "Shapes with a pressure field: those that the scene marks, or all.", choices=HYDRO_CHOICES
     )
     hydro_stiffness: float = _hydro(
-        DEFAULT_STIFFNESS,
-        "Of shapes without their own, in N/m^3; inf is rigid. [default: 1e10]",
-        kind="stiffness",
+        DEFAULT_STIFFNESS, "Of shapes without their own, in N/m^3; inf is rigid. [default: 1e10]", kind="stiffness"
     )
     hydro_resolution: int = _hydro(
-        DEFAULT_RESOLUTION,
-        "Voxels along the longest side of a shape, 4 to 512. [default: 64]",
-        kind="resolution",
+        DEFAULT_RESOLUTION, "Voxels along the longest side of a shape, 4 to 512. [default: 64]", kind="resolution"
     )
     hydro_surface: bool = _hydro(False, "Write the faces of the contact surfaces, /hydro_faces.")
     hydro_reduce: bool = _hydro(False, "Write contacts with the total force of each surface too.")
@@ -221,7 +218,14 @@ class ContactOptions:
     )
 
     def checked(self) -> ContactOptions:
-        """These options. Raises InputError for an unknown choice, an invalid length or an invalid count."""
+        """These options; lengths may be texts with a unit, and become metres.
+
+        Raises InputError for an unknown choice, an invalid length or an invalid count.
+        """
+        lengths = [name for name, option in declared_options(ContactOptions).items() if option.kind == "length"]
+        texts = {name: value for name in lengths if isinstance(value := getattr(self, name), str)}
+        if texts:
+            return replace(self, **{name: checked_metres(value, name) for name, value in texts.items()}).checked()
         _check_declared(self)
         self._check_reduction()
         self._check_hydro()
@@ -356,11 +360,7 @@ class EngineOptions:
         CACHE, "", "Folder of the cache. [default: the cache folder of the platform]", metavar="FOLDER"
     )
     cache_limit: int = _declared(
-        CACHE,
-        DEFAULT_CACHE_LIMIT,
-        "Size of the cache; 0B disables it. [default: 1GiB]",
-        kind="limit",
-        metavar="SIZE",
+        CACHE, DEFAULT_CACHE_LIMIT, "Size of the cache; 0B disables it. [default: 1GiB]", kind="limit", metavar="SIZE"
     )
 
     def checked(self) -> EngineOptions:
@@ -392,9 +392,7 @@ class SceneOptions:
     ground: bool = _scene(False, "Add a static plane through the origin, normal to the up axis.")
     disabled_pairs: str = _scene("", "SRDF file with pairs of links that may not touch.", metavar="FILE")
     self_collisions: str = _scene(
-        "",
-        "Whether bodies of one articulation may touch each other. [default: as authored]",
-        choices=SELF_COLLISIONS,
+        "", "Whether bodies of one articulation may touch each other. [default: as authored]", choices=SELF_COLLISIONS
     )
     strict_meshes: bool = _scene(False, "Refuse triangle meshes that need repairs.")
     motion_layer: str = ""

@@ -335,12 +335,7 @@ SELF_SWEEP = ContactGroup(
 )
 """Elements of cloth and tetrahedra that touch between a frame and the next, or of which that is undecided."""
 
-TOUCHES = ContactGroup(
-    "touches",
-    _PAIR,
-    keys=("shape0", "shape1"),
-    shapes=("shape0", "shape1"),
-)
+TOUCHES = ContactGroup("touches", _PAIR, keys=("shape0", "shape1"), shapes=("shape0", "shape1"))
 """Pairs of shapes nearer than their gap, in place of their contacts."""
 
 GROUPS = (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS, SWEEP, SOFT_SWEEP, SELF_SWEEP, TOUCHES)

@@ -6,8 +6,9 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
-NAMES_SHOWN = 12
+from collidecli.errors import InputError
 
+NAMES_SHOWN = 12
 
 LENGTH_UNITS = (("mm", 1e3), ("cm", 1e2), ("um", 1e6), ("m", 1.0))
 """Units of lengths and their number in a metre; m is last, as the others end with it."""
@@ -54,6 +55,14 @@ def metres(value: object) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{value} is not finite")
     return number / unit
+
+
+def checked_metres(value: object, where: str) -> float:
+    """A length as of `metres`. Raises InputError for what is none."""
+    try:
+        return metres(value)
+    except ValueError:
+        raise InputError(f"{value!r} is not a length", where, 'give metres, or a text such as "2mm"') from None
 
 
 def in_order(names: Iterable[str]) -> list[str]:

@@ -128,7 +128,6 @@ class TriangleMesh:
         return several or bool(hidden.any()), hidden, bool(crossed.any())
 
     def _has_nested_parts(self, face: np.ndarray) -> bool:
-        """Whether the box of a part is within that of another part."""
         label = joined_faces(face, self._edges, self._edges.count > 0)
         if not label.any():
             return False

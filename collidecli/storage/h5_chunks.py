@@ -434,7 +434,6 @@ class Packing:
 
 
 def _holds(chunk: memoryview) -> bool:
-    """Whether the checksum at the end of a chunk matches its bytes."""
     data = np.frombuffer(chunk[:-_CHECKSUM_BYTES], np.uint8)
     return fletcher32([data])[0] == int.from_bytes(chunk[-_CHECKSUM_BYTES:], "little")
 

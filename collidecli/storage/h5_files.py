@@ -288,7 +288,6 @@ class NewObjects:
 
 
 def _set_attribute(owner: Any, name: str, value: object) -> None:
-    """A new attribute of a low-level group or dataset."""
     if isinstance(value, str):
         attribute = h5a.create(owner, name.encode(), _STRING, _space(()))
         attribute.write(np.array(value, object), mtype=_STRING_IN_MEMORY)

@@ -183,10 +183,7 @@ def read_profile(path: str | os.PathLike[str]) -> dict[str, Any]:
             raise InputError("is no profile", name, FIX)
         refuse_values(profile, VALUE_RULES, name, FIX)
         try:
-            return {
-                "scene_sha256": profile["scene_sha256"],
-                "phases": [_phase(phase) for phase in profile["phases"]],
-            }
+            return {"scene_sha256": profile["scene_sha256"], "phases": [_phase(phase) for phase in profile["phases"]]}
         except (LookupError, TypeError, ValueError) as error:
             raise InputError(f"is an incomplete profile: {error}", name, FIX) from error
 

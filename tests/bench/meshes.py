@@ -41,7 +41,7 @@ def measure(repeats: int, clock: str) -> BenchTable:
             f"and pushed apart until they rest on each other; {FRAMES} frames. Without reduction collide reports "
             "every contact of a vertex or an edge with the other surface, Newton the contacts of its edge queries. "
             f"A pair's gap is {GAP * 1e3:g} mm there for both; Newton adds the gaps of two shapes, so each has half. "
-            f"Hulls 1 m wide: a pair a frame, {HULL_FRAMES} frames, each within a gap of {HULL_GAP * 1e3:g} mm.",
+            f"Hulls 1 m wide: a pair a frame, {HULL_FRAMES} frames, each within a gap of {HULL_GAP * 1e3:g} mm."
         ],
     )
     _measure_pile(table, repeats, CLOCKS[clock])

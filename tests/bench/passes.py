@@ -42,7 +42,7 @@ def measure_peers(repeats: int, clock: str) -> BenchTable:
         ["scene", "frames", "contacts a frame", "MuJoCo, a frame", "ours, a frame", "times as fast"],
         notes=[
             "Median of repeats taken in turn, least and most in brackets. Neither time includes kinematics. Both find "
-            "the same pairs; the numbers of contacts differ where manifolds do.",
+            "the same pairs; the numbers of contacts differ where manifolds do."
         ],
     )
     for key, make in SCENES.items():

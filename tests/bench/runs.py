@@ -27,10 +27,7 @@ from tests.bench.timing import Ours, model_and_poses
 # How long until `collide` answers: the help, first contacts, and whole runs against imports and a script of MuJoCo.
 
 START_SCENES = {
-    "the pile of samples/01_usd_pile": (
-        "samples/01_usd_pile/pile.usda",
-        "from pxr import Usd, UsdGeom, UsdPhysics",
-    ),
+    "the pile of samples/01_usd_pile": ("samples/01_usd_pile/pile.usda", "from pxr import Usd, UsdGeom, UsdPhysics"),
     "the humanoid of samples/02_humanoid": ("samples/02_humanoid/humanoid.xml", "import mujoco"),
 }
 """Scene, and the import of its parser."""
@@ -88,10 +85,7 @@ def _measure_scene(table: BenchTable, run: Run, repeats: int, name: str, scene: 
             {"run": lambda: run(command, WARP_CACHE_PATH=f"{folder}/cache{next(caches)}")}, min(repeats, MOST_REPEATS)
         )["run"]
         times = interleaved(
-            {
-                "imports": lambda: run(imports),
-                "cached": lambda: run(command, WARP_CACHE_PATH=f"{folder}/cache0"),
-            },
+            {"imports": lambda: run(imports), "cached": lambda: run(command, WARP_CACHE_PATH=f"{folder}/cache0")},
             repeats,
         )
     share = f"{ratio(times['cached'], times['imports'])} the imports"

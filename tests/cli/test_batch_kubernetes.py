@@ -52,11 +52,7 @@ def test_each_job_is_a_command_of_collide_with_limits(path):
     assert pod["runAsNonRoot"], 'the "restricted" standard of pod security'
     assert pod["seccompProfile"] == {"type": "RuntimeDefault"}
     assert pod["fsGroupChangePolicy"] == "OnRootMismatch"
-    assert own == {
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": True,
-        "capabilities": {"drop": ["ALL"]},
-    }
+    assert own == {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
 
 
 def test_the_slots_are_the_completions():

@@ -271,9 +271,7 @@ def test_an_incomplete_contact_set(ran, collide):
     collide.found("check a.h5", told="incomplete")
 
 
-CELL = re.compile(
-    r"  (.+) \| (.+)  (\d+) contacts?  distance (\S+)  at (\S+ \S+ \S+)  normal (\S+ \S+ \S+)$",
-)
+CELL = re.compile(r"  (.+) \| (.+)  (\d+) contacts?  distance (\S+)  at (\S+ \S+ \S+)  normal (\S+ \S+ \S+)$")
 
 PAIR = re.compile(
     r"  (.+) \| (.+)  (\d+) contacts? in (\d+) cells?  least distance (\S+) in frame (\d+) world (\d+)"

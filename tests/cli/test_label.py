@@ -87,6 +87,9 @@ def test_the_files_agree_with_python(made, collide):
         collide.ok("label", made, "-o", name, *options)
     labels = collidecli.label(made, by="shapes", partners="ground", slip=True, worlds=[1])
     table = pandas.read_parquet("l.parquet")
+    rows = labels.to_pandas()
+    assert len(labels) == len(table)
+    pandas.testing.assert_frame_equal(rows, table[rows.columns], check_dtype=False, check_categorical=False)
     assert len(table) == 6 * 4
     with np.load("l.npz") as npz, h5py.File("l.h5") as h5:
         assert h5.attrs["format"] == "collide-labels"

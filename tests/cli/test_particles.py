@@ -17,14 +17,7 @@ from collidecli.commands.events import EventsRequest, events
 from collidecli.scene.tables import SELF_CONTACTS
 from collidecli.storage.contact_sets.check import check_file
 from tests.cli.conftest import GROUP_FRAMES, MODEL
-from tests.support.contact_sets import (
-    Touch,
-    changed,
-    intervals,
-    made_up_block,
-    ordered,
-    write_contact_set,
-)
+from tests.support.contact_sets import Touch, changed, intervals, made_up_block, ordered, write_contact_set
 
 OBJECTS = [
     {"path": "/cloth", "kind": "cloth", "template": -1, "first_particle": 0, "particle_count": 6},

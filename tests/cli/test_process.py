@@ -311,8 +311,8 @@ def test_a_signal_while_warp_starts_is_told_of():
     work = f"""
     import ctypes
     from collidecli.cli.stop import stopping_in_time
-    from collidecli.engine.runtime.kernel_cache import _stderr_without
-    with stopping_in_time(), _stderr_without(b"error"):
+    from collidecli.engine.runtime.kernel_cache import stderr_without
+    with stopping_in_time(), stderr_without(b"error"):
         print("ready", flush=True)
         ctypes.CDLL(None).system(b'sleep {3 * PATIENCE}')
     """

@@ -62,9 +62,7 @@ def check(
 
 def as_of(gaps, margins=(0.0,), groups=(1,)):
     return lambda index: ShapeConfig(
-        gap=gaps[index % len(gaps)],
-        margin=margins[index % len(margins)],
-        collision_group=groups[index % len(groups)],
+        gap=gaps[index % len(gaps)], margin=margins[index % len(margins)], collision_group=groups[index % len(groups)]
     )
 
 

@@ -501,10 +501,7 @@ def test_the_farthest_vertex_of_a_large_hull_is_climbed_to(dense):
         body_q[:, 0, 1, 3:5] = rng.normal(size=(POSES, 2)) * 10.0 ** rng.uniform(-7.0, -3.0, (POSES, 1))
         body_q[..., 3:] /= np.linalg.norm(body_q[..., 3:], axis=-1, keepdims=True)
     contacts = found(
-        lambda to, body: to.add_shape_plane(body),
-        lambda to, body: to.add_shape_convex_hull(body, points),
-        body_q,
-        10.0,
+        lambda to, body: to.add_shape_plane(body), lambda to, body: to.add_shape_convex_hull(body, points), body_q, 10.0
     )
     for frame in range(POSES):
         plane = body_q[frame, 0, 0]

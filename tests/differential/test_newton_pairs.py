@@ -27,7 +27,7 @@ ENVIRONMENT = re.compile(r"/World/envs/env_\d+")
 OURS = {
     "tests/assets/kamino/basics/box_on_plane.usda": {
         "box_geom plane": "its group filters one that is not there, which pxr's table takes for the first one"
-    },
+    }
 }
 """Pairs that we allow, UsdPhysics too, and Newton does not, with the reason."""
 

@@ -21,10 +21,7 @@ POSES = 90
 def main(poses: int, seed: int, into: Path | None) -> None:
     """Measure the shape matrix, and print its tables or put them INTO a document."""
     cells = [cell for cell in CELLS if route(*cell) != NEVER]
-    tables = {
-        "pairs": error_table(measure(cells, poses, seed)),
-        "depths": depth_table(measure_depths(poses, seed + 1)),
-    }
+    tables = {"pairs": error_table(measure(cells, poses, seed)), "depths": depth_table(measure_depths(poses, seed + 1))}
     if into is None:
         click.echo("\n\n".join(tables.values()))
     else:

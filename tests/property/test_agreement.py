@@ -68,11 +68,7 @@ def drawn(name: str, draw: int) -> list[PairCase]:
     count = FEWER if draw == 0 and name in SLOW_CLASSES else CONFIGURATIONS
     return [
         random_case(
-            rng,
-            first[int(rng.integers(len(first)))],
-            second[k % len(second)],
-            SIZES[(k + draw) % len(SIZES)],
-            count,
+            rng, first[int(rng.integers(len(first)))], second[k % len(second)], SIZES[(k + draw) % len(SIZES)], count
         )
         for k in range(PAIRS)
     ]

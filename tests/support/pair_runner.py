@@ -378,14 +378,7 @@ def _contacts(out: ContactBuffer, count: wp.array, rows: int) -> PairContacts:
     )
 
 
-CONVEX = (
-    ShapeType.SPHERE,
-    ShapeType.CAPSULE,
-    ShapeType.BOX,
-    ShapeType.CYLINDER,
-    ShapeType.CONE,
-    ShapeType.ELLIPSOID,
-)
+CONVEX = (ShapeType.SPHERE, ShapeType.CAPSULE, ShapeType.BOX, ShapeType.CYLINDER, ShapeType.CONE, ShapeType.ELLIPSOID)
 SIZES = {
     ShapeType.SPHERE: (0.5, 0.0, 0.0),
     ShapeType.CAPSULE: (0.3, 0.6, 0.0),

@@ -209,7 +209,7 @@ def write_file(path: str, content: bytes) -> None:
 P = ParamSpec("P")
 R = TypeVar("R")
 _locks: dict[int, threading.RLock] = {}
-_NO_DRIVER = b"Could not find or load the NVIDIA CUDA driver"
+NO_DRIVER = b"Could not find or load the NVIDIA CUDA driver"
 
 
 def kernel_lock() -> threading.RLock:
@@ -246,7 +246,7 @@ def initialize() -> None:
 @cache
 def _initialize(process: int) -> None:
     """Initializes Warp once in a process."""
-    with _stderr_without(_NO_DRIVER) if is_owned() else nullcontext():
+    with stderr_without(NO_DRIVER) if is_owned() else nullcontext():
         try:
             wp.init()
         except OSError as error:
@@ -258,7 +258,7 @@ def _initialize(process: int) -> None:
 
 
 @contextmanager
-def _stderr_without(phrase: bytes) -> Iterator[None]:
+def stderr_without(phrase: bytes) -> Iterator[None]:
     """Removes lines with `phrase` that compiled code writes to stderr; a machine without CUDA is usual."""
     try:
         saved = os.dup(2)

@@ -81,10 +81,7 @@ def pair_material(mj_model: mujoco.MjModel, pair: int) -> PairMaterial:
     if _is_overridden(mj_model):
         friction, solref, solimp = mj_model.opt.o_friction, mj_model.opt.o_solref, mj_model.opt.o_solimp
     return PairMaterial(
-        condim=int(mj_model.pair_dim[pair]),
-        friction=_floats(friction),
-        solref=_floats(solref),
-        solimp=_floats(solimp),
+        condim=int(mj_model.pair_dim[pair]), friction=_floats(friction), solref=_floats(solref), solimp=_floats(solimp)
     )
 
 
@@ -198,7 +195,6 @@ def _values(key: np.ndarray) -> list[int]:
 
 
 def _groups(key: np.ndarray, count: int) -> list[np.ndarray]:
-    """Ascending indices of each value 0 .. count - 1 in `key`."""
     order = np.argsort(key, kind="stable")
     return np.split(order, np.searchsorted(key[order], np.arange(1, count)))
 

@@ -21,11 +21,7 @@ from collidecli.importers.recordings.coordinates import (
     quaternion_order,
 )
 from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target, checked_time, rate_time
-from collidecli.scene.kinematics import (
-    JointColumns,
-    coordinate_names,
-    last_element,
-)
+from collidecli.scene.kinematics import JointColumns, coordinate_names, last_element
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import RecordingOptions

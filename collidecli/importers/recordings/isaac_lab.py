@@ -167,7 +167,6 @@ class IsaacLabRecording(DemonstrationRecording):
 
 
 def _in_world(scene: ArticulatedScene, target: Target, world: int) -> list[ArticulationKinematics]:
-    """The articulations and bodies of a scene in one world."""
     bodies, template = target.model.bodies, target.model.world_template[world]
     present = {
         p for p, t in zip(bodies.path, bodies.template.tolist(), strict=True) if t in (GLOBAL_TEMPLATE, template)
@@ -281,7 +280,6 @@ def _demo(file: h5py.File, path: str, name: str) -> _Demo:
 
 
 def _state_groups(demo: Any) -> list[h5py.Group]:
-    """The groups of states of a demonstration, in the order of time."""
     return [group for key in GROUPS if isinstance(group := demo.get(key), h5py.Group)]
 
 

@@ -9,12 +9,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.importers.recordings.content import Content, h5_damage, h5_masks
-from collidecli.importers.recordings.coordinates import (
-    RECORDED_FROM,
-    CoordinateMotion,
-    check_world_count,
-    mujoco_scene,
-)
+from collidecli.importers.recordings.coordinates import RECORDED_FROM, CoordinateMotion, check_world_count, mujoco_scene
 from collidecli.importers.recordings.recording import (
     UNEVEN,
     DemonstrationRecording,

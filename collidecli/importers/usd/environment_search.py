@@ -459,7 +459,6 @@ class _Search:
         return found
 
     def _merged(self, classes: dict[str, str], around: dict[str, Hashable], links: Links) -> dict[str, str]:
-        """The classes, merged where their flattened content is equal."""
         flat = self.stage.Flatten(addSourceFileComment=False)
         key = {}
         for first in dict.fromkeys(classes.values()):

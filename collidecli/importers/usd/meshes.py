@@ -243,11 +243,7 @@ def _of_triangles(
     content: MeshContent, approximation: str, to_metres: np.ndarray, limits: MeshLimits, where: str
 ) -> Fit:
     mesh = triangle_mesh(
-        matvec(to_metres, content.point),
-        _outward(content.triangle, to_metres),
-        where,
-        limits.two_sided,
-        limits.solid,
+        matvec(to_metres, content.point), _outward(content.triangle, to_metres), where, limits.two_sided, limits.solid
     )
     size = 2.0 * float(mesh.half_extents.max())
     notes = list(mesh.repairs.words())
@@ -444,9 +440,7 @@ def _count(held: dict[str, Any], name: str, least: int, where: str) -> int | Non
     return value if value > 0 else None
 
 
-COLLIDES_AS = {
-    "sphereFill": "as a filling of spheres",
-}
+COLLIDES_AS = {"sphereFill": "as a filling of spheres"}
 """Approximations that are not handled, with a description."""
 
 STRETCH_DIGITS = 6
@@ -530,7 +524,6 @@ class MeshReader:
         raise InputError(f"the {MESH} collides {kind} ({given}), which is not handled", where, use)
 
     def _field(self, path: str, fit: Fit, where: str) -> dict[str, Any]:
-        """Options of the signed distance field of a mesh's triangles."""
         (shape,) = fit.shapes
         assert shape.mesh is not None
         of_newton = SDF_API in self._physics.prim(path).GetPrimTypeInfo().GetAppliedAPISchemas()

@@ -283,8 +283,6 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneO
 
 
 class _Scene:
-    """Transfer of one stage to a builder."""
-
     def __init__(self, builder: ModelBuilder, physics: Physics, strict_meshes: bool) -> None:
         self._builder, self._physics, self._strict_meshes = builder, physics, strict_meshes
         self._transforms = PrimTransforms(REST_TIME)

@@ -726,11 +726,7 @@ def _refuse_or_warn(physics: Physics, prim: Usd.Prim) -> None:
     covered = [p for p in below if p.HasAPI(UsdPhysics.CollisionAPI)]
     bare = [p for p in below if p.IsA(UsdGeom.Gprim) and not p.HasAPI(UsdPhysics.CollisionAPI)]
     if prim.IsA(UsdGeom.Gprim) or bare or not covered:
-        raise InputError(
-            f"a collider of type {type_name} is not handled",
-            physics.where(path),
-            SHAPES_TO_USE,
-        )
+        raise InputError(f"a collider of type {type_name} is not handled", physics.where(path), SHAPES_TO_USE)
     physics.warnings.append(f"<{path}>: the collider has no geometry of its own; its descendants are used")
 
 

@@ -319,7 +319,6 @@ def _ball(points: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def _floor_planes(model: Model, rows: np.ndarray, poses: np.ndarray, up: int) -> np.ndarray:
-    """Heights of the planes whose normals are up."""
     kinds = model.shapes.types()
     planes = [row for row in rows.tolist() if kinds[row] == ShapeType.PLANE]
     if not planes:
@@ -392,7 +391,6 @@ def coarse_heightfields(model: Model) -> int:
 
 
 def _key(model: Model, row: int, kind: ShapeType) -> tuple[tuple, np.ndarray]:
-    """Key of the mesh of a shape, and the scale of the shape."""
     shapes = model.shapes
     x, y, z = shapes.size[row]
     if kind == ShapeType.CAPSULE:

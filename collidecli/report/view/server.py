@@ -306,7 +306,6 @@ class Panel:
         self._list_pairs()
 
     def _shown(self, index: int) -> None:
-        """Updates the panel after a frame is drawn."""
         player, frames = self.player, self._frames
         if index == player.index:  # else a newer frame is requested, and the slider would jump back
             self._slider.value = index

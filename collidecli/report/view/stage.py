@@ -301,7 +301,6 @@ class Stage:
         )
 
     def _aim(self) -> None:
-        """Sets the initial camera: above and beside the scene."""
         away = np.array([-1.0, -1.0, -1.0])
         away[self._up] = 0.75
         away[(self._up + 2) % 3] *= 1.3
@@ -460,14 +459,7 @@ def _set_points(cloud: viser.PointCloudHandle, points: np.ndarray, colours: np.n
 class GroupNode:
     """The node of a group of shapes. group: its shapes. colours: uint8[n, 3]. static: bool[n], of no body."""
 
-    def __init__(
-        self,
-        server: viser.ViserServer,
-        name: str,
-        group: ShapeGroup,
-        model: Model,
-        extent: Extent,
-    ) -> None:
+    def __init__(self, server: viser.ViserServer, name: str, group: ShapeGroup, model: Model, extent: Extent) -> None:
         self.group = group
         self.static = model.shapes.body[group.rows] < 0
         self.colours = shape_colours(model.shapes.body[group.rows])

@@ -11,9 +11,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.scene.tables import RIGID_CONTACTS, TABLES, Column
 from collidecli.storage.contact_sets import schema
-from collidecli.storage.contact_sets.content_hash import (
-    BLOCK_ROWS as HASHED_ROWS,
-)
+from collidecli.storage.contact_sets.content_hash import BLOCK_ROWS as HASHED_ROWS
 from collidecli.storage.contact_sets.content_hash import (
     HASH_BYTES,
     DatasetDigest,

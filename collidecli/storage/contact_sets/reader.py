@@ -191,11 +191,7 @@ class ContactTable:
         return GroupRows(np.diff(start), columns, lists)
 
     def blocks(
-        self,
-        max_rows: int = BLOCK_ROWS,
-        names: Iterable[str] | None = None,
-        first: int = 0,
-        last: int | None = None,
+        self, max_rows: int = BLOCK_ROWS, names: Iterable[str] | None = None, first: int = 0, last: int | None = None
     ) -> Iterator[ContactBlock]:
         """The rows in blocks of whole cells as of `ContactSet.blocks`; columns are the table's, lists in `groups`."""
         end = self._cell_count if last is None else min(last, self._cell_count)

@@ -125,12 +125,7 @@ def start_findings(contacts: ContactSet) -> list[Finding]:
 
 
 def _starts(
-    where: str,
-    read: Callable[[slice], np.ndarray],
-    count: int,
-    end: int,
-    what: str,
-    contacts: ContactSet | None = None,
+    where: str, read: Callable[[slice], np.ndarray], count: int, end: int, what: str, contacts: ContactSet | None = None
 ) -> list[Finding]:
     """Findings of a dataset of starts with `count` + 1 entries, from 0 to `end`. contacts: of starts of cells, which
     have rows in its episodes only.
@@ -437,7 +432,6 @@ def _element_rules(rows: GroupRows) -> Iterator[tuple[str, Any]]:
 
 
 def _sweep_rules(rows: GroupRows) -> Iterator[tuple[str, Any]]:
-    """Rules for pairs that touch between frames."""
     held = rows.columns
     yield "status is not 1 or 2", (held["status"] < 1) | (held["status"] > 2)
     is_between = (held["enter"] > 0.0) & (held["leave"] < 1.0) & (held["status"] == 1)

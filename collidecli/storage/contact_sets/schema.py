@@ -81,10 +81,7 @@ PARTICLE_TABLES = (
 )
 """Present only if the model has particles; since 1.3. In the order of `ParticleObjects`."""
 
-TIME_TABLES = (
-    _table("/time/step", "int64", "frames"),
-    _table("/time/time", "float64", "frames", "s"),
-)
+TIME_TABLES = (_table("/time/step", "int64", "frames"), _table("/time/time", "float64", "frames", "s"))
 EPISODE_GROUP = "/episode"
 EPISODE_TABLES = (
     _table(f"{EPISODE_GROUP}/name", None, "episodes"),

@@ -234,7 +234,6 @@ class ContactWriter:
             raise
 
     def _begin(self) -> None:
-        """Writes the header, once."""
         if self._header is not None:
             write, self._header = self._header, None
             write()
@@ -349,7 +348,6 @@ def write_content_hash(
 
 
 def _header_tables(model: Model, time: np.ndarray, step: np.ndarray, episodes: Episodes | None) -> list[StoredTable]:
-    """The tables of the model and the frames."""
     shapes, forced = model.shapes, model.pair_filter.forced
     values: dict[str, Any] = {"/time/step": step, "/time/time": time}
     values |= {f"/model/shape/{name}": getattr(shapes, name) for name in ("path", "body", "template", "margin", "gap")}

@@ -584,10 +584,7 @@ def _descriptor(file: h5py.File, data: h5py.Dataset) -> int | None:
 
 
 def open_trajectory(
-    path: str | os.PathLike[str],
-    model: Model,
-    kinematics: Kinematics | None = None,
-    ignore_particles: bool = False,
+    path: str | os.PathLike[str], model: Model, kinematics: Kinematics | None = None, ignore_particles: bool = False
 ) -> TrajectoryMotion:
     """A recording as a motion of `model`'s bodies.
 
@@ -625,12 +622,7 @@ class TrajectoryMotion(RecordedInFile):
     """
 
     def __init__(
-        self,
-        file: h5py.File,
-        path: str,
-        model: Model,
-        kinematics: Kinematics | None,
-        ignore_particles: bool = False,
+        self, file: h5py.File, path: str, model: Model, kinematics: Kinematics | None, ignore_particles: bool = False
     ) -> None:
         self.header = header_of(file, path)
         particles = _particle_warnings(self.header, model, ignore_particles)

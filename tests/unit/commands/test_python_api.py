@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import gc
 import inspect
 import subprocess
 import sys
@@ -267,9 +268,9 @@ def test_a_builder_is_no_model_and_the_message_says_what_to_do():
         collidecli.collide(ball_on_floor(), device="cpu")  # pyright: ignore[reportArgumentType]
 
 
-@pytest.mark.parametrize("gap", ["0.1", (0.1, 0.2), np.zeros(2)])
+@pytest.mark.parametrize("gap", ["1 mile", "-1mm", (0.1, 0.2), np.zeros(2)])
 def test_a_gap_that_is_no_number(gap):
-    with pytest.raises(InputError, match="gap must be at least zero"):
+    with pytest.raises(InputError, match=r"gap must be at least zero|'1 mile' is not a length"):
         collidecli.collide(ball_on_floor().finalize(), device="cpu", gap=gap)
 
 
@@ -483,13 +484,40 @@ def test_distance_of_two_shapes_at_one_and_at_many_poses():
     found = collidecli.distance(box, ball)
     assert found.distance == pytest.approx(1.5, abs=1e-14)
     np.testing.assert_allclose(found.normal, [0, 0, 1], atol=1e-14)
-    np.testing.assert_allclose([found.point_a, found.point_b], [[0, 0, 1], [0, 0, 2.5]], atol=1e-12)
+    np.testing.assert_allclose([found.point0, found.point1], [[0, 0, 1], [0, 0, 2.5]], atol=1e-12)
     moved = np.array([[0, 0, z, 0, 0, 0, 1.0] for z in (-1.4, -2.0, 7.0)])
     many = collidecli.distance(ball, box, pose_a=moved)
     np.testing.assert_allclose(many.distance, [0.1, -0.5, 8.5], atol=1e-12)
     np.testing.assert_allclose(many.normal, np.tile([0, 0, -1], (3, 1)), atol=1e-12)
     assert (many.error[[0, 2]] < 1e-12).all()
     assert np.isinf(many.error[1])
+
+
+def test_contacts_in_memory_are_those_of_the_file(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    scene, motion, output = SAMPLE / "humanoid.xml", SAMPLE / "motion.h5", tmp_path / "out.h5"
+    options = {"frames": "0:40:2", "gap": "2cm", "columns": "friction"}
+    collidecli.run(scene, motion, output, **options)
+    held = collidecli.run(scene, motion, **options)
+    with collidecli.open_contacts(output) as written:
+        assert held.time.tolist() == written.time.tolist()
+        assert held.cell(3).time.tolist() == written.time[3:4].tolist()
+        assert len(held) == len(held.to_pandas()) == written.contact_count
+        pandas.testing.assert_frame_equal(held.to_pandas(include="foot*"), written.to_pandas(include="foot*"))
+        for name, values in written.events(by="bodies").items():
+            np.testing.assert_array_equal(held.events(by="bodies")[name], values)
+        assert f'<td style="text-align: left">{len(held)}</td>' in held._repr_html_()
+        labels, audits = (
+            [call(given) for given in (held, written, output)] for call in (collidecli.label, collidecli.audit)
+        )
+    assert all(np.array_equal(each.touch, labels[0].touch) for each in labels)
+    assert all(each.pairs == audits[0].pairs for each in audits)
+    with pytest.raises(InputError, match="contacts of one cell"):
+        held.cell(3).events()
+    folder = Path(held.contact_set.path).parent
+    del held
+    gc.collect()
+    assert not folder.exists()
 
 
 def test_distances_of_convex_shapes_are_those_of_coal():
@@ -541,6 +569,18 @@ def test_clearance_of_a_model_in_motion():
     np.testing.assert_allclose(one.distance[2, :, 0], [-0.1, found.distance[2, 1, [0, 2]].min()], atol=0.011)
     assert (one.shape0[0, 0, 0], one.shape1[0, 0, 0]) == (0, 1)
     assert repr(found) == "<Clearances frames=3 worlds=2 items=3>"
+    rows = found.to_pandas()
+    assert len(rows) == len(found) == found.distance.size
+    np.testing.assert_array_equal(rows.distance, found.distance.ravel())
+    assert rows.loc[3, ["frame", "world", "shape0", "shape1"]].tolist() == [0, 1, "ground_plane", "ball"]
+    assert rows.loc[3, ["point1_x", "point1_y", "point1_z"]].tolist() == found.point1[0, 1, 0].tolist()
+    touches = found.events("20cm").to_pandas()
+    of_ball = touches[touches.shape1 == "ball"][["world", "begin_frame", "last_frame", "begin_time", "last_time"]]
+    assert of_ball[:2].to_numpy().tolist() == [[0, 1, 2, 1.0, 2.0], [1, 1, 1, 1.0, 1.0]]
+    assert by_body.events().to_pandas().body.tolist() == ["ball", "ground_plane"]
+    assert '<th style="text-align: left">least distance</th><td style="text-align: left">-0.11 m</td>' in (
+        found._repr_html_()
+    )
 
 
 def test_environments_of_one_template_move_with_their_static_shapes():
@@ -558,7 +598,7 @@ def test_environments_of_one_template_move_with_their_static_shapes():
     ("call", "words"),
     [
         (lambda box: Shape("ball"), "kind is 'ball'"),
-        (lambda box: Shape("box", radius=1.0), "radius"),
+        (lambda box: Shape("box", size=1.0), "its arguments are: xform, hx, hy, hz, cfg, key"),
         (lambda box: Shape("box", hx=-1.0), "size"),
         (lambda box: Shape("box", xform=(0, 0)), "pose"),
         (lambda box: collidecli.signed_distance([1, 2], box), "shape"),

@@ -195,13 +195,7 @@ def test_kernel_compiles_for_cuda(name, tmp_path, monkeypatch):
 
 # Registers, stack, spills, local arrays and by-value arguments of kernels stay within tests/gpu/kernel_budget.json.
 
-LIGHT = {
-    "capsule_capsule",
-    "compact",
-    "count_lanes",
-    "measure_grid",
-    "sweep",
-}
+LIGHT = {"capsule_capsule", "compact", "count_lanes", "measure_grid", "sweep"}
 """Take half a second of a core each to compile, the others up to two minutes: `make test-slow`."""
 
 PTX = """

@@ -165,10 +165,7 @@ def test_raisim(select, made, block):
     assert np.allclose(np.einsum("nij,nj->ni", frames, normal), np.outer(length, [0.0, 0.0, 1.0]), atol=1e-12)
     assert np.array_equal(found["body_a"], SHAPE_BODY[block.columns["shape0"]])
     upright = layouts.contact_frames({"normal": np.array([[0, 0, -1], [0, 0, 1]], np.float32)})
-    assert upright.tolist() == [
-        [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
-        [[1, 0, 0], [0, -1, 0], [0, 0, -1]],
-    ]
+    assert upright.tolist() == [[[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, -1, 0], [0, 0, -1]]]
 
 
 def test_two_arrays_of_one_name_are_a_fault():

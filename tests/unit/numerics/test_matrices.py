@@ -7,17 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from collidecli.numerics.matrices import (
-    cross,
-    dot,
-    integer_power,
-    length,
-    matmul,
-    matvec,
-    norm,
-    polar,
-    symmetric_eigen,
-)
+from collidecli.numerics.matrices import cross, dot, integer_power, length, matmul, matvec, norm, polar, symmetric_eigen
 
 
 def test_products_are_numpys():

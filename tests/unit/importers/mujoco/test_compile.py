@@ -36,10 +36,7 @@ GOOD = {
 BAD = {
     "sensor": ('<sensor><jointpos joint="none"/></sensor>', "sensors (1; MuJoCo: unrecognized name 'none'"),
     "actuator": ('<actuator><motor joint="none"/></actuator>', "actuators (1; MuJoCo: unknown transmission"),
-    "tendon": (
-        '<tendon><fixed><joint joint="none" coef="1"/></fixed></tendon>',
-        "tendons (1; MuJoCo: joint 'none'",
-    ),
+    "tendon": ('<tendon><fixed><joint joint="none" coef="1"/></fixed></tendon>', "tendons (1; MuJoCo: joint 'none'"),
     "equality": ('<equality><joint joint1="none"/></equality>', "equalities (1; MuJoCo: unknown element 'none'"),
     "custom": (
         '<custom><tuple name="u"><element objtype="body" objname="none"/></tuple></custom>',

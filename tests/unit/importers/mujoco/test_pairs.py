@@ -109,10 +109,7 @@ def rule(scene, model, a, b):
 def test_rules_are_named(tmp_path):
     scene, model = load(
         tmp_path,
-        scene_text(
-            WORLD + CHAIN + MOCAP,
-            '<exclude name="knees" body1="A" body2="E"/><pair geom1="a" geom2="c"/>',
-        ),
+        scene_text(WORLD + CHAIN + MOCAP, '<exclude name="knees" body1="A" body2="E"/><pair geom1="a" geom2="c"/>'),
     )
     assert rule(scene, model, "a", "d") == (True, "no rule forbids it")
     assert rule(scene, model, "a", "e") == (False, "<exclude knees> of 'A' and 'E'")
@@ -244,12 +241,7 @@ RULES = {
     ),
     "pair within a body": ("", body("A", g("a"), g("b")), '<pair geom1="a" geom2="b"/>', "a-b"),
     "pair of parent and child": ("", CHAIN_OF_RULES, '<pair geom1="b" geom2="a"/>', "a-b a-c"),
-    "pair that is excluded": (
-        "",
-        FREE,
-        '<exclude body1="A" body2="B"/><pair geom1="a" geom2="b"/>',
-        "a-b a-c b-c",
-    ),
+    "pair that is excluded": ("", FREE, '<exclude body1="A" body2="B"/><pair geom1="a" geom2="b"/>', "a-b a-c b-c"),
     "pair that masks forbid": (
         "",
         body("A", g("a", 'contype="0" conaffinity="0"')) + body("B", g("b")) + body("C", g("c")),

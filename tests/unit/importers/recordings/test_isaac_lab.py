@@ -132,11 +132,7 @@ def test_names_in_the_file(twins, demo, path):
             {},
             "'puck' is not in both of initial_state and states",
         ),
-        (
-            lambda d: d.file.attrs.__setitem__("format_version", 2),
-            {},
-            "format_version is 2.*\n  known versions: 0, 1",
-        ),
+        (lambda d: d.file.attrs.__setitem__("format_version", 2), {}, "format_version is 2.*\n  known versions: 0, 1"),
     ],
     ids=["names", "count", "unknown joint", "fps", "order", "unknown body", "root", "lengths", "initial", "version"],
 )
@@ -152,12 +148,7 @@ def test_refusals(twins, demo, path, break_it, options, message):
     ("dataset", "place", "value", "message"),
     [
         ("articulation/robot/joint_position", (3, 1), np.nan, "joint_position, frame 4, world 0: .* is nan"),
-        (
-            "rigid_object/puck/root_pose",
-            (1, 5),
-            np.inf,
-            "root_pose, frame 2, world 0, body '/World/puck': the po",
-        ),
+        ("rigid_object/puck/root_pose", (1, 5), np.inf, "root_pose, frame 2, world 0, body '/World/puck': the po"),
         ("rigid_object/puck/root_pose", (5, slice(3, 7)), 0.5001, None),
         ("rigid_object/puck/root_pose", (5, slice(3, 7)), 0.51, "frame 6, world 0, body '/World/puck': .*1.02"),
     ],
@@ -307,9 +298,7 @@ def test_poses_are_relative_to_the_environment(tmp_path, radii):
             states["articulation/robot/root_pose"] = np.concatenate([root[k], np.tile([1.0, 0, 0, 0], (4, 1))], axis=1)
             states["rigid_object/cube/root_pose"] = np.concatenate([cube[k], np.tile([1.0, 0, 0, 0], (4, 1))], axis=1)
     request = SceneRequest(
-        scenes=[str(scene_path)],
-        trajectory=str(path),
-        recording=RecordingOptions(joint_names=("hinge",), fps=10.0),
+        scenes=[str(scene_path)], trajectory=str(path), recording=RecordingOptions(joint_names=("hinge",), fps=10.0)
     )
     scene, motion = scene_in_motion(request)
     assert scene.model.world_count == 3

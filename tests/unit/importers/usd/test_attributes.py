@@ -364,10 +364,7 @@ def test_a_disabled_collider_has_no_contacts(tmp_path):
         (DROPS.replace("[2, 4]", "[2, 4, 5]"), "</Drops>: there are 3 widths for 2 points"),
         (DROPS.replace("[2, 4]", "[-2, 4]"), "</Drops>: a particle's radius is -1"),
         (JELLY.replace("(0, 1, 2, 3)", "(0, 1, 2, 4)"), "</Jelly>: an index is 4, and the points are 0 to 3"),
-        (
-            JELLY.replace("(0, 1, 2, 3)", "(0, 1, 2, 2)"),
-            "s.usda: soft '/Jelly': element 0 of the tetrahedra has one",
-        ),
+        (JELLY.replace("(0, 1, 2, 3)", "(0, 1, 2, 2)"), "s.usda: soft '/Jelly': element 0 of the tetrahedra has one"),
         (
             JELLY.replace("int4[] tetVertexIndices = [(0, 1, 2, 3)]", ""),
             "</Jelly>: the deformable prim has no tetVertexIndices",

@@ -166,11 +166,7 @@ def test_groups_of_instance_proxies(tmp_path):
     _, model = load(tmp_path, instances(two))
     assert between(model) == EVERY - pairs("r0/a/s w, r0/b/t w, r1/a/s w")
     own = group.format("G", "</robot/a>", "</robot/H>") + group.format("H", "</robot/b>", "[]")
-    part(
-        tmp_path,
-        "robot.usda",
-        UNFILTERED.rstrip()[:-1] + own + "}\n",
-    )
+    part(tmp_path, "robot.usda", UNFILTERED.rstrip()[:-1] + own + "}\n")
     _, model = load(tmp_path, instances())
     assert between(model) == EVERY - pairs("r0/a/s r0/b/t, r1/a/s r1/b/t")
 

@@ -207,10 +207,7 @@ def test_values_that_cannot_be_are_refused(tmp_path, approximation, inside, said
 
 @pytest.mark.parametrize(
     ("approximation", "module", "package"),
-    [
-        ("meshSimplification", "fast_simplification", "fast-simplification"),
-        ("convexDecomposition", "coacd", "coacd"),
-    ],
+    [("meshSimplification", "fast_simplification", "fast-simplification"), ("convexDecomposition", "coacd", "coacd")],
 )
 def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch, approximation, module, package):
     monkeypatch.setitem(sys.modules, module, None)
