@@ -248,7 +248,7 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
     if found.crowded:
         notes.append(f"{found.crowded} pairs have too many contacts in a cell to match by position: matched in order")
     by_hash = bool(a.content_sha256) and a.content_sha256 == b.content_sha256
-    if by_hash and reasons:
+    if by_hash and (reasons or any(_differs(table) for table in (found, *compared.groups))):
         notes.append("the content hashes are equal: one of the files was changed after it was written (collide check)")
     return DiffResult(
         a=_file(a),
@@ -309,6 +309,11 @@ def _groups(compared: Comparison, a: ContactSet, cells: _Cells) -> list[dict[str
         }
         for one in compared.groups
     ]
+
+
+def _differs(found: TableDifferences) -> bool:
+    """Whether any row is missing, extra or changed, be it allowed or not."""
+    return any((*found.counts.values(), *found.at_limit.values(), *(tally.differing for tally in found.fields)))
 
 
 def _row_counts(found: TableDifferences) -> dict[str, int]:

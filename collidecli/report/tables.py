@@ -208,8 +208,6 @@ KINDS = ("missing", "extra", "changed")
 def verdict(result: ResultDict) -> str:
     """Whether the sets are equal, as one line."""
     rows = "".join(f", {count(group['a'])} {group_words(group['name'])}" for group in result["groups"])
-    if result["by_hash"] and result["equal"]:
-        return f"equal: the content hashes are equal ({plural(result['contacts']['a'], 'contact')}{rows})"
     contacts = result["contacts"]
     noun = "touching pairs" if contacts["what"] == "pairs" else "contacts"
     if not result["equal"]:
@@ -217,9 +215,11 @@ def verdict(result: ResultDict) -> str:
     found = sum(contacts[kind] for kind in KINDS)
     at_limit = at_limit_text(result)
     if not found and not contacts["within_tolerance"] and not at_limit:
-        return f"equal: {count(contacts['matched'])} {noun}{rows}"
+        same = f"{plural(contacts['matched'], noun[:-1])}{rows}"
+        return f"equal: the content hashes are equal ({same})" if result["by_hash"] else f"equal: {same}"
     matched = f"equal within what is allowed: {count(contacts['matched'])} {noun} matched"
-    return f"{matched}, {at_limit} at the limit" if at_limit else f"{matched}; the content hashes differ"
+    matched += f", {at_limit} at the limit" if at_limit else ""
+    return matched if result["by_hash"] else f"{matched}; the content hashes differ"
 
 
 def at_limit_text(result: ResultDict) -> str:

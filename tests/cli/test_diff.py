@@ -7,6 +7,7 @@ import math
 import shutil
 import threading
 from dataclasses import replace
+from itertools import product
 from xml.etree import ElementTree
 
 import h5py
@@ -81,6 +82,29 @@ def test_a_hash_that_lies_is_caught(here, collide):
     assert "the content hashes are equal" in allowed
     edited.write(here / "b.h5", sha="cd" * 32)
     assert "matched; the content hashes differ" in collide.ok("diff a.h5 b.h5 --atol 2e-3").out
+
+
+def test_a_changed_number_or_unit_of_any_dataset_is_found(made, collide):
+    """By `check`, and by `diff`, which does not trust the hash; the timing is a report, not a result."""
+    with h5py.File(made / "a.h5") as file:
+        names: list[str] = []
+        file.visit(names.append)
+        found = [name for name in names if isinstance(file[name], h5py.Dataset) and not name.startswith("timing")]
+        assert len(found) > 20
+    for name, what in product(found, ("value", "unit")):
+        shutil.copy(made / "a.h5", made / "changed.h5")
+        with h5py.File(made / "changed.h5", "r+") as file:
+            values = file[name]
+            if what == "unit" and "unit" in values.attrs:
+                values.attrs["unit"] = "ft"
+            elif what == "value" and values.size and values.dtype.kind != "O":
+                at = tuple(length // 2 for length in values.shape)
+                values[at] = np.nextafter(values[at], np.inf) if values.dtype.kind == "f" else values[at] ^ 1
+            else:
+                continue
+        assert collide("check changed.h5").code == 1, (name, what)
+        answer = collide("diff a.h5 changed.h5")
+        assert answer.code in (1, 2) or "one of the files was changed" in answer.out, (name, what)
 
 
 def test_one_contact_moved(diff):

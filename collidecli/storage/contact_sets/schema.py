@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 from typing import Any
 
 import h5py
 import numpy as np
 
-from collidecli.scene.material import MATERIAL_RULES
+from collidecli.scene.material import (
+    COMBINE_FIELDS,
+    MATERIAL_RULES,
+    PAIR_WIDTHS,
+    PENALTY_PARAMETERS,
+    RULE_FIELDS,
+    WIDTHS,
+)  # fmt: skip
 from collidecli.scene.tables import OF_STEPS, TABLES, Column
 from collidecli.storage.contact_sets.content_hash import BLOCK_ROWS
 from collidecli.storage.h5_files import (
@@ -49,8 +57,8 @@ class Table:
     width: int = 1
 
 
-def _table(path: str, dtype: str | None, extent: str, unit: str = "") -> Table:
-    return Table(path, None if dtype is None else np.dtype(dtype), extent, unit)
+def _table(path: str, dtype: str | None, extent: str, unit: str = "", width: int = 1) -> Table:
+    return Table(path, None if dtype is None else np.dtype(dtype), extent, unit, width)
 
 
 MODEL_TABLES = (
@@ -116,9 +124,39 @@ def creator() -> str:
         return "collide"
 
 
+# The material tables of a contact set, for each material rule.
+
+SHAPE_GROUP = "/model/shape"
+PAIR_GROUP = "/model/forced_pair"
+
+_MATERIAL_UNITS = {
+    "torsional_friction": "m", "rolling_friction": "m", "contact_ke": "N/m", "contact_kd": "N s/m",
+    "contact_kf": "N s/m", "contact_ka": "m",
+}  # fmt: skip
+_TYPES: dict[str, str | None] = {**dict.fromkeys(COMBINE_FIELDS), "condim": "int32", "priority": "int32"}
+
+
+def _material_tables(group: str, extent: str, widths: Mapping[str, int]) -> tuple[Table, ...]:
+    return tuple(
+        _table(f"{group}/{name}", _TYPES.get(name, "float64"), extent, _MATERIAL_UNITS.get(name, ""), width)
+        for name, width in widths.items()
+    )
+
+
+def _shape_tables(names: Iterable[str]) -> tuple[Table, ...]:
+    return _material_tables(SHAPE_GROUP, "shapes", {name: WIDTHS.get(name, 1) for name in names})
+
+
+MATERIAL_TABLES = {rule: _shape_tables(names) for rule, names in RULE_FIELDS.items()}
+"""Tables of materials by material rule: the fields that determine a contact's parameters."""
+PENALTY_TABLES = _shape_tables(PENALTY_PARAMETERS)
+"""Present if any shape specifies one of them; NaN for unspecified values."""
+PAIR_TABLES = _material_tables(PAIR_GROUP, "forced pairs", {"condim": 1, **PAIR_WIDTHS})
+"""Present if any forced pair has own parameters; 0 and NaN: the pair has those of its surfaces."""
+
 # The rules for the attributes of a contact set: sources, rules of the model, units.
 
-_TABLES = (*MODEL_TABLES, *FORCED_TABLES, *TIME_TABLES)
+_TABLES = chain(MODEL_TABLES, FORCED_TABLES, TIME_TABLES, PENALTY_TABLES, PAIR_TABLES, *MATERIAL_TABLES.values())
 _UNITS = {
     **{table.path: table.unit for table in _TABLES},
     **{
