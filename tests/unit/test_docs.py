@@ -108,6 +108,12 @@ def test_relative_links_resolve(path):
             assert (path.parent / target.split("#")[0]).exists(), target
 
 
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_named_source_files_exist(path):
+    for name in re.findall(r"`((?:[a-z_0-9]+/)*[a-z_0-9]+\.(?:py|js|sh))`", path.read_text(encoding="utf-8")):
+        assert any(ROOT.glob(f"{top}/**/{name}") for top in ("collidecli", "tests", "docs")) or "my_" in name, name
+
+
 def test_there_are_commands_to_check():
     assert {line.split()[1] for _, line in ALL_COMMANDS} >= set(cli.VERBS)
 

@@ -109,7 +109,7 @@ def hashing_lock() -> threading.RLock:
 
 def keep_struct_dtypes() -> None:
     """Makes a known Warp build the NumPy type of a struct once, under its own lock: NumPy parses formats such as "3f8"
-    as Python, in which two threads may fail (`deferred_functions`)."""
+    as Python, in which two threads may fail (`DeferredFunction`)."""
     if is_known_warp():
         from warp._src.codegen import Struct
 
