@@ -69,7 +69,7 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 @option("--max-start", type=DEPTH, section=LIMITS, help="Depth of any pair in a first frame. [default: no limit]")
 @option("--limits", metavar="FILE", section=LIMITS, help="Limits in a TOML file; options take precedence.")
 @option("--against", metavar="FILE", section=LIMITS, help="Fail only on what is worse than this earlier --json output.")
-@option("--tolerance", type=DEPTH, default="1um", section=LIMITS, help="Greater depths than these are worse.")
+@option("--tolerance", type=DEPTH, default="1µm", section=LIMITS, help="Greater depths than these are worse.")
 @option(
     "--allow",
     type=str,

@@ -330,7 +330,6 @@ def _execute(
 
 
 def _slot(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, int] | None:
-    """K and N of K/N."""
     from collidecli.errors import InputError
 
     try:

@@ -156,7 +156,7 @@ class Threshold(click.ParamType):
 
 
 class Length(click.ParamType):
-    """A finite number of metres, or a length with a unit: 2mm, 0.5cm, 20um, 0.002. least: None for any sign. fix: of a
+    """A finite number of metres, or a length with a unit: 2mm, 0.5cm, 20µm, 0.002. least: None for any sign. fix: of a
     text that is no length."""
 
     name = "length"

@@ -176,7 +176,7 @@ def audit(request: AuditRequest, progress: Progress = None) -> Audit:
     """
     limits = request.limits.checked()
     if not 0.0 <= request.tolerance < np.inf:
-        raise InputError(f"{request.tolerance} is not a length", "--tolerance", "give at least 0, such as 1um")
+        raise InputError(f"{request.tolerance} is not a length", "--tolerance", "give at least 0, such as 1µm")
     if not request.first and (request.overlap_volume or request.deepest_point):
         name = "--overlap-volume" if request.overlap_volume else "--deepest-point"
         raise InputError("measures the deepest pairs of the table, which has none", name, "give --first at least 1")
@@ -336,7 +336,6 @@ def _depths_by_name(baseline: dict[str, Any]) -> dict[tuple[str, str], tuple[flo
 
 
 def _steps_by_name(baseline: dict[str, Any]) -> dict[tuple[str, str], int]:
-    """Number of steps in which each pair of a baseline tunnels."""
     return {(one["shape0"], one["shape1"]): int(one["steps"]) for one in baseline.get("tunnels") or ()}
 
 
@@ -412,8 +411,8 @@ def _check(name: str, limits: AuditLimits, pairs: list[dict[str, Any]], is_compa
     if failing:
         deepest, words = failing[0], {SELF: " of one robot", GROUND: " with the ground", START: " in a first frame"}
         what = "worse than in the baseline" if is_compared else "deeper than allowed"
-        pair = f"{deepest['shape0']} and {deepest['shape1']}"
-        reason = f"{plural(len(failing), 'pair')}{words.get(name, '')} {what}, by up to {deepest[value]:.4g} m: {pair}"
+        pair = f"{deepest[value]:.4g} m deep: {deepest['shape0']} and {deepest['shape1']}"
+        reason = f"{plural(len(failing), 'pair')}{words.get(name, '')} {what}, up to {pair}"
     return {
         "name": name,
         "limit": limit if limit is not None or name == START else limits.max_depth,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -491,7 +491,7 @@ def inspect_contact_set(path: str) -> ContactSetResult:
             optional_columns=ranges.as_dict(),
             groups={name: _group_summary(table) for name, table in contacts.groups.items()},
             shape_table=_shape_table(contacts),
-            particle_objects=_object_table(contacts),
+            particle_objects=_rows_of(vars(contacts.particle_objects)),
             timing=read_timing(path),
         )
 
@@ -533,16 +533,17 @@ def contact_set_source(contacts: ContactSet) -> dict[str, Any]:
 
 
 def _shape_table(contacts: ContactSet) -> list[dict[str, Any]]:
-    shapes = contacts.shapes
-    bodies = [contacts.body_path[row] if 0 <= row < len(contacts.body_path) else None for row in shapes.body.tolist()]
-    columns = (shapes.path, shapes.type, bodies, shapes.template.tolist(), shapes.margin.tolist(), shapes.gap.tolist())
-    names = ("path", "type", "body", "template", "margin", "gap")
-    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    shapes, paths = contacts.shapes, contacts.body_path
+    body = [paths[row] if 0 <= row < len(paths) else None for row in shapes.body.tolist()]
+    return _rows_of({name: body if name == "body" else getattr(shapes, name) for name in SHAPE_COLUMNS})
 
 
-def _object_table(contacts: ContactSet) -> list[dict[str, Any]]:
-    columns = {name: np.asarray(values).tolist() for name, values in vars(contacts.particle_objects).items()}
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+SHAPE_COLUMNS = ("path", "type", "body", "template", "margin", "gap")
+
+
+def _rows_of(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    values = [each.tolist() if isinstance(each, np.ndarray) else each for each in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
 
 
 @structure()

@@ -220,7 +220,6 @@ def _inverse(rows: np.ndarray, count: int) -> np.ndarray:
 
 
 def _by_key(parts: Iterator[Intervals] | list[Intervals]) -> Intervals:
-    """Intervals of one frame ordered by key, then frame."""
     both = Intervals.chained(Intervals.none(), *parts)
     return both.take(np.argsort(both.key, kind="stable"))
 

@@ -173,17 +173,16 @@ class Contacts:
         """
         if self._writer is None:
             raise InputError("these are contacts of one cell", "contacts", "use those of all cells, and select in them")
-        path = os.path.join(self._folder.name, "contacts.h5")
+        folder = TemporaryFolder("contacts")
+        path = os.path.join(folder.name, "contacts.h5")
         columns = {column.name: getattr(self, column.name) for column in RIGID_COLUMNS}
         with self._writer(path) as writer:
             writer.append(ContactBlock(0, np.diff(self.cell_start), {**columns, **self.columns}, dict(self.groups)))
             writer.end_contacts()
             writer.finish()
-        return open_contacts(path)
-
-    @cached_property
-    def _folder(self) -> TemporaryFolder:
-        return TemporaryFolder("contacts")
+        found = open_contacts(path)
+        vars(found)["folder"] = folder  # removed with the set
+        return found
 
     def _repr_html_(self) -> str:
         counts = {group_words(name): rows.row_count for name, rows in self.groups.items()}

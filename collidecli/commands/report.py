@@ -100,7 +100,7 @@ def _surfaces(rows: SelectedContacts, start: np.ndarray) -> dict[str, Any]:
         }
         for row, key in enumerate(chosen)
     ]
-    return {"pairs": len(sums.key), "listed": listed}
+    return {"rows": rows.contact_count, "pairs": len(sums.key), "listed": listed}
 
 
 # Results of `collide audit`, `collide label` and `collide clearance` that a report shows.

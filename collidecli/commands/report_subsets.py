@@ -170,7 +170,6 @@ def closest_cell(selected: SelectedContacts, pairs: PairTotals, row: int) -> dic
 
 
 def _owners(contacts: ContactSet) -> list[tuple[str, int, str]]:
-    """Kind, row and path of every body, then of every static shape."""
     check_body_rows(contacts)
     bodies = [("body", row, path) for row, path in enumerate(contacts.body_path)]
     static = np.flatnonzero(contacts.shapes.body < 0).tolist()

@@ -30,17 +30,9 @@ from collidecli.engine.pipeline import STAGES, ChunkReport
 from collidecli.scene.text_format import plural
 
 RUN_STAGES = (
-    "load",
-    "compile",
-    "read",
-    "kinematics",
-    "transforms",
-    "broad_phase",
-    "narrow_phase",
-    "reduction",
-    "order",
+    "load", "compile", "read", "kinematics", "transforms", "broad_phase", "narrow_phase", "reduction", "order",
     "write",
-)
+)  # fmt: skip
 PACKAGES = {"collidecli": "", "warp-lang": "warp", "usd-core": "", "mujoco": "mujoco", "numpy": "numpy", "h5py": "h5py"}
 """Packages that affect a result, and the module with their `__version__`, as reading package metadata is slower."""
 

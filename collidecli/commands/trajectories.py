@@ -238,8 +238,6 @@ class _Simulation:
 
 
 class _Recorder:
-    """Buffers frames of a simulation and writes them in blocks."""
-
     def __init__(self, simulation: _Simulation, joint: bool, frames: int) -> None:
         self._simulation, self._joint, self._frames = simulation, joint, frames
         mj_model = simulation.mj_model

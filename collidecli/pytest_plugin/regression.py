@@ -29,19 +29,12 @@ from collidecli.storage.atomic_output import AtomicOutput
 
 MARKER = "contacts_tolerance"
 TOLERANCES = {
-    "atol": "--atol",
-    "rtol": "--rtol",
-    "ignore_shallow": "--ignore-shallow",
-    "max_missing": "--max-missing",
-    "max_extra": "--max-extra",
-    "allow_fraction": "--allow-fraction",
-    "fields": "--fields",
-    "include": "--include",
-    "exclude": "--exclude",
-    "renames": "--rename",
-    "pairs_only": "--pairs-only",
-    "match_frames": "--match-frames",
-}
+    name: f"--{name.replace('_', '-')}"
+    for name in (
+        "atol", "rtol", "ignore_shallow", "max_missing", "max_extra", "allow_fraction", "fields", "include", "exclude",
+        "pairs_only", "match_frames",
+    )
+} | {"renames": "--rename"}  # fmt: skip
 """Fields of DiffRequest that a test may set, and the corresponding option of `collide diff`."""
 _LISTS = ("atol", "rtol", "fields", "include", "exclude", "renames")
 

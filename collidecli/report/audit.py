@@ -21,6 +21,7 @@ from collidecli.report.tables import (
     pair_columns,
     percent,
     rows_table,
+    verdict_text,
 )
 from collidecli.scene.text_format import count, plural
 
@@ -160,7 +161,8 @@ def audit_table(first: int, result: ResultDict) -> RenderableType:
     """Tables of collide.audit/1: the verdict, the checks and the deepest pairs. first: number of pairs."""
     failing: Column = ("failing", "right", lambda one: count(one["failing"]))
     checks = rows_table([*CHECK_COLUMNS, failing], result["checks"])
-    parts: list[RenderableType] = [Text(audit_words(result), style="bold"), Text(), _summary(result), checks]
+    words = verdict_text(audit_words(result), result["passed"])
+    parts: list[RenderableType] = [words, Text(), _summary(result), checks]
     if result["pairs"] and first:
         parts.append(Fitting(partial(_pairs, result, first)))
     parts += [Text(f"tunnelling: {line}") for line in tunnel_lines(result)]

@@ -34,6 +34,7 @@ from collidecli.report.tables import (
     seconds,
     seconds_text,
     verdict,
+    verdict_text,
 )
 from collidecli.scene.tables import GROUPS_BY_NAME, group_words
 from collidecli.scene.text_format import count, plural
@@ -328,7 +329,7 @@ def _row(item: ResultDict) -> list[str]:
 
 def diff_table(result: ResultDict) -> RenderableType:
     """Tables of collide.diff/1: the verdict, then the differences."""
-    parts: list[RenderableType] = [Text(verdict(result), style="bold")]
+    parts: list[RenderableType] = [verdict_text(verdict(result), result["equal"])]
     if not (result["by_hash"] and result["equal"]):
         parts += [Text(), _summary(result)]
     lines = [model_line(one) for one in result["model"]["listed"]]

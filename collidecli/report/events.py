@@ -123,7 +123,7 @@ def _intervals(result: ResultDict, narrow: int) -> Listing:
     if not narrow:
         columns.append(("touching in", "right", lambda one: plural(one["touching_frames"], "frame")))
         columns.append(("contacts", "right", lambda one: count(one["contacts"])))
-    columns.append(("deepest", "right", lambda one: length(one["least_distance"])))
+    columns.append(("distance", "right", lambda one: length(one["least_distance"])))
     columns.append(("in frame", "right", lambda one: str(one["deepest_frame"])))
     return rows_table(columns, result["listed"], *more)
 
@@ -148,7 +148,7 @@ def _graph(result: ResultDict, narrow: int) -> Listing:
         ("in total", "right", lambda edge: seconds_text(edge["seconds"])),
         ("touching in", "right", lambda edge: plural(edge["touching_frames"], "frame")),
         *([] if narrow else [("contacts", "right", lambda edge: count(edge["contacts"]))]),
-        ("deepest", "right", lambda edge: length(edge["least_distance"])),
+        ("distance", "right", lambda edge: length(edge["least_distance"])),
     ]
     return rows_table(columns, graph["edges"][: graph["first"]], more_text(len(graph["edges"]) - graph["first"]))
 

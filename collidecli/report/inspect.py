@@ -136,15 +136,7 @@ def _shape_table(result: ResultDict, limit: int | None, narrow: int) -> Listing:
     if len({s["material"]["friction"] for s in shapes}) > 1:
         columns.append(("friction", "right", lambda s: f"{s['material']['friction']:.4g}"))
     if any(s.get("repairs") for s in shapes):
-        columns.append(
-            (
-                "repaired",
-                "left",
-                lambda shape: ", ".join(
-                    f"{number} {name.replace('_', ' ')}" for name, number in shape.get("repairs", {}).items()
-                ),
-            )
-        )
+        columns.append(("repaired", "left", _repairs_text))
     if any(s["filter"] for s in shapes):
         columns.append(("filter", "left", lambda s: ", ".join(s["filter"])))
     return _limited(columns, shapes, limit)
@@ -166,6 +158,10 @@ def _stiffness_text(shape: ResultDict) -> str:
     return "rigid" if isinstance(stiffness, str) or stiffness == float("inf") else f"{stiffness:.4g}"
 
 
+def _repairs_text(shape: ResultDict) -> str:
+    return ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in shape.get("repairs", {}).items())
+
+
 def _size_text(shape: ResultDict) -> str:
     """Radius and half sizes of a shape; of a mesh also its number of vertices or triangles."""
     size = " ".join(f"{x:.4g}" for x in shape["size"])
@@ -177,7 +173,6 @@ def _size_text(shape: ResultDict) -> str:
 
 
 def _limited(columns: Sequence[Column], rows: Sequence[Any], limit: int | None) -> Listing:
-    """The first rows, and the number of the others."""
     more = len(rows) - len(rows[:limit])
     return rows_table(columns, rows[:limit], f"and {count(more)} more, which --all lists" if more else "")
 
@@ -294,12 +289,8 @@ def _contact_shape_table(result: ResultDict, limit: int | None, narrow: int) -> 
 
 
 def _length_columns(shapes: Sequence[ResultDict]) -> list[Column]:
-    columns: list[Column] = []
-    if any(s["margin"] for s in shapes):
-        columns.append(("margin", "right", lambda s: f"{s['margin']:.4g}"))
-    if any(s["gap"] for s in shapes):
-        columns.append(("gap", "right", lambda s: f"{s['gap']:.4g}"))
-    return columns
+    names = [name for name in ("margin", "gap") if any(shape[name] for shape in shapes)]
+    return [(name, "right", lambda shape, name=name: f"{shape[name]:.4g}") for name in names]
 
 
 def _ranges_table(ranges: ResultDict, group: str = "") -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -19,6 +20,7 @@ from collidecli.report.tables import (
     cell_text,
     deviation,
     frame_lines,
+    group_figures,
     group_lines,
     length,
     model_line,
@@ -112,7 +114,7 @@ def _labels(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
         row = [f"{one['sensor']} and {one['partner']}", count(one["cells"]), percent(one["share"])]
         row.append(quantity(one["least_distance"], length))
         rows.append([*row, speed(one.get("mean_slip"))] if options["slip"] else row)
-    columns = "pair,frames>,share>,deepest>" + (",mean slip>" if options["slip"] else "")
+    columns = "pair,frames>,share>,distance>" + (",mean slip>" if options["slip"] else "")
     parts = [part(chart="labels" if "labels" in charts else "")]
     parts += [part(table=table("Labels", columns, rows))] if rows else []
     return section("labels", "Labels", *parts, lead=lead)
@@ -170,6 +172,8 @@ def figures(result: ResultDict) -> list[dict[str, str]]:
         ),
         ("shapes", count(result["shapes"]), ", ".join(f"{n} {kind}" for kind, n in result["shape_types"].items())),
     ]
+    if groups := group_figures(result):  # without contacts of shapes, two zeros would say nothing of them
+        found = [*(found[:2] if result["contacts"] else ()), *groups, *found[2:]]
     if deepest is not None:
         deep = deepest["distance"] < 0.0
         name = "deepest" if deep else "nearest"
@@ -614,6 +618,13 @@ def _strips(pairs: Sequence[ResultDict], series: ResultDict, frames: int) -> lis
     return strips
 
 
+def _breaking(text: str) -> object:
+    """HTML of a text whose words may break after / and _."""
+    from markupsafe import Markup, escape  # jinja2 has it
+
+    return Markup(re.sub("[/_]+", r"\g<0><wbr>", escape(text)))
+
+
 HERE = Path(__file__).parent
 TEMPLATE, STYLE = "page.html.j2", "page.css"
 
@@ -629,6 +640,7 @@ def report_page(result: ResultDict) -> str:
     environment = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["breaking"] = _breaking
     return environment.get_template(TEMPLATE).render(
         title=result["scene"] or Path(result["file"]).name,
         subtitle=f"Contacts of {Path(result['file']).name}",

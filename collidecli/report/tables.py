@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.containers import Lines
 from rich.measure import Measurement
 from rich.table import Column as TableColumn
 from rich.table import Table
@@ -24,8 +26,6 @@ from collidecli.scene.text_format import count, memory, plural
 
 ResultDict = Mapping[str, Any]
 """A result as a dictionary with the keys of `--json`, see `commands.result.Result.as_dict`; or a part of one."""
-MIN_NAME_WIDTH = 8
-"""Least width of a column of names, if the names are not shorter [characters]."""
 
 
 def seconds(value: float) -> str:
@@ -40,10 +40,10 @@ def seconds(value: float) -> str:
 
 
 def length(metres: float) -> str:
-    """A signed length with four significant digits, in m, mm or um."""
+    """A signed length with four significant digits, in m, mm or µm."""
     if abs(metres) >= 1e4:
         return f"{metres:.0f} m"
-    for factor, unit in ((1.0, "m"), (1e3, "mm"), (1e6, "um")):
+    for factor, unit in ((1.0, "m"), (1e3, "mm"), (1e6, "µm")):
         digits = f"{metres * factor:.4g}"
         if abs(float(digits)) >= 1.0:
             return f"{digits} {unit}"
@@ -93,7 +93,7 @@ def name_value_table(rows: Iterable[tuple[str, str]]) -> Table:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in rows:
-        table.add_row(name, value)
+        table.add_row(name, Name(value))
     return table
 
 
@@ -138,11 +138,39 @@ def more_text(number: int, noun: str = "pair", nouns: str = "") -> str:
     return f"and {plural(number, f'more {noun}', nouns and f'more {nouns}')}" if number > 0 else ""
 
 
+class Name(Text):
+    """A text whose words are folded after / and _, and elsewhere only where a part of a word is too long."""
+
+    def wrap(self, console: Console, width: int, **options: Any) -> Lines:
+        def folded(word: re.Match[str]) -> str:
+            lines = [""]
+            for part in _PART.findall(word[0]) if cell_len(word[0]) > width else [word[0]]:
+                if lines[-1] and cell_len(lines[-1] + part) > width:
+                    lines.append("")
+                lines[-1] += part
+            return "\n".join(lines)
+
+        return Text(re.sub(r"\S+", folded, self.plain), self.style).wrap(console, width, **options)
+
+
+_PART = re.compile(r"[^\s/_]*[/_]+|[^\s/_]+")
+LONGEST_PART = 24
+"""Longest part of a name that a table leaves whole, if it has no room for more [characters]."""
+
+
 class Listing(Table):
-    """A table of names, which are folded, but not below a minimum width, and numbers.
+    """A table of names, which are folded between their parts, and numbers.
 
     Numbers are folded only where the table does not fit otherwise: rich would cut them off.
     """
+
+    def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
+        """Adds a row; the texts of columns of names are `Name`."""
+        folds = [not column.no_wrap for column in self.columns[: len(cells)]]
+        named = (
+            Name(cell) if fold and isinstance(cell, str) else cell for fold, cell in zip(folds, cells, strict=True)
+        )
+        super().add_row(*named, **options)
 
     def least_width(self) -> int:
         """Width of the table with names folded to their minimum, and numbers whole."""
@@ -160,9 +188,10 @@ class Listing(Table):
 
 
 def _least_column_width(column: TableColumn) -> int:
-    lines = (line for text in (column.header, *column.cells) for line in str(text).split("\n"))
-    width = max(map(cell_len, lines))
-    return width if column.no_wrap else min(MIN_NAME_WIDTH, width)
+    lines = [line for text in (column.header, *column.cells) for line in str(text).split("\n")]
+    if column.no_wrap:
+        return max(map(cell_len, lines))
+    return min(LONGEST_PART, max(cell_len(part) for line in lines for part in _PART.findall(line) or [""]))
 
 
 # Tables with fewer columns on narrow terminals.
@@ -176,7 +205,8 @@ class Fitting:
     """The widest form of a table that fits the terminal.
 
     `table(0)` has every column and fits if no name is folded; `table(1)` to `table(forms - 1)` have fewer columns each,
-    and fit if no number is folded. The last form is used where none fits.
+    and fit if no number is folded. The last form is used where none fits. A last line names the columns that are left
+    out.
     """
 
     table: Callable[[int], Listing]
@@ -189,7 +219,11 @@ class Fitting:
         while needed > options.max_width and form < self.forms - 1:
             form += 1
             needed = self.table(form).least_width()
-        yield self.table(form)
+        shown = self.table(form)
+        yield shown
+        titles = {title for column in shown.columns for title in re.split(r"\n|, its ", str(column.header))}
+        if missing := [str(column.header) for column in wide.columns if str(column.header) not in titles]:
+            yield Text(f"not in {options.max_width} columns: {', '.join(missing)}", style="dim")
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         return Measurement(1, options.max_width)
@@ -203,6 +237,11 @@ def stacked(*names: str) -> str:
 # Descriptions of differences of contact sets, for tables, pages and annotations.
 
 KINDS = ("missing", "extra", "changed")
+
+
+def verdict_text(words: str, is_good: bool) -> Text:
+    """A verdict for a terminal: green if it is good, else red; its words say which without colours."""
+    return Text(words, style=f"bold {'green' if is_good else 'red'}")
 
 
 def verdict(result: ResultDict) -> str:
@@ -360,8 +399,9 @@ def _entry_counts(entries: Sequence[ResultDict]) -> str:
 def check_table(result: ResultDict) -> RenderableType:
     """Text of collide.check/1: a line per finding, or one line if there is none."""
     if result["good"]:
-        return Text(f"{result['file']}: good ({result['format']})")
-    return Text("\n".join(f"{finding['where']}: {finding['what']}" for finding in result["findings"]))
+        return verdict_text(f"{result['file']}: good ({result['format']})", True)
+    lines = "\n".join(f"{finding['where']}: {finding['what']}" for finding in result["findings"])
+    return Group(verdict_text(f"{result['file']}: faulty", False), Text(lines))
 
 
 def convert_table(result: ResultDict) -> Table:
@@ -417,17 +457,22 @@ def record_table(result: ResultDict) -> Table:
     )
 
 
+def group_figures(result: ResultDict) -> list[tuple[str, str, str]]:
+    """Name, number and comment of the surfaces of a report and of its contacts of particles, where there are any."""
+    groups = result["groups"] or {"surfaces": None, "counts": {}}
+    surfaces, found = groups["surfaces"], []
+    if surfaces is not None:
+        found.append(("surfaces", count(surfaces["rows"]), f"hydroelastic, of {plural(surfaces['pairs'], 'pair')}"))
+    return found + [(group_words(name), count(held["rows"]), "") for name, held in groups["counts"].items()]
+
+
 def report_table(result: ResultDict) -> Table:
     """Table of collide.report/1."""
-    rows = [
-        ("scene", result["scene"]),
-        ("contacts", f"{count(result['contacts'])} in {plural(result['frames'], 'frame')}"),
-        ("pairs", f"{count(result['pairs']['count'])} with contacts"),
-    ]
-    groups = result["groups"] or {"surfaces": None, "counts": {}}
-    if groups["surfaces"] is not None:
-        rows.append(("surfaces", f"hydroelastic, of {plural(groups['surfaces']['pairs'], 'pair')}"))
-    rows += [(group_words(name), count(held["rows"])) for name, held in groups["counts"].items()]
+    rows, groups = [("scene", result["scene"])], group_figures(result)
+    if result["contacts"] or not groups:
+        rows.append(("contacts", f"{count(result['contacts'])} in {plural(result['frames'], 'frame')}"))
+        rows.append(("pairs", f"{count(result['pairs']['count'])} with contacts"))
+    rows += [(name, f"{number}, {more}" if more else number) for name, number, more in groups]
     deepest: dict[str, Any] | None = result["deepest"]
     if deepest is not None and deepest["distance"] < 0.0:
         depth, pair = length(-deepest["distance"]), f"{deepest['shape0']} and {deepest['shape1']}"
@@ -584,7 +629,7 @@ def label_table(result: ResultDict) -> RenderableType:
         ("partner", "left", itemgetter("partner")),
         ("frames", "right", lambda one: count(one["cells"])),
         ("share", "right", lambda one: percent(one["share"])),
-        ("deepest", "right", lambda one: quantity(one["least_distance"], length)),
+        ("distance", "right", lambda one: quantity(one["least_distance"], length)),
         *([("mean slip", "right", lambda one: speed(one["mean_slip"]))] if options["slip"] else []),
     ]
     more = more_text(result["pairs"] - len(result["listed"]))

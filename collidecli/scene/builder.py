@@ -520,7 +520,6 @@ class ModelBuilder:
         key: str | None,
         dynamics: Mapping[str, Any],
     ) -> tuple[DeformableRecord, str]:
-        """A record without elements, and its name in messages."""
         where = location_of(kind, key, len(self._records.deformables))
         unknown = sorted(set(dynamics) - DYNAMICS)
         if unknown:

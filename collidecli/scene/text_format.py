@@ -10,8 +10,8 @@ from collidecli.errors import InputError
 
 NAMES_SHOWN = 12
 
-LENGTH_UNITS = (("mm", 1e3), ("cm", 1e2), ("um", 1e6), ("m", 1.0))
-"""Units of lengths and their number in a metre; m is last, as the others end with it."""
+LENGTH_UNITS = (("mm", 1e3), ("cm", 1e2), ("µm", 1e6), ("μm", 1e6), ("um", 1e6), ("m", 1.0))
+"""Units of lengths and their number in a metre; m is last, as the others end with it. µ has two code points."""
 
 
 def count(number: int) -> str:

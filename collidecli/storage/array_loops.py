@@ -356,7 +356,6 @@ def _compiled() -> CompiledLoops:
 
 
 def _address(data: Any) -> int:
-    """Address of a contiguous buffer."""
     try:
         return ctypes.addressof(ctypes.c_char.from_buffer(data))  # ten times faster than ndarray.ctypes
     except (TypeError, ValueError):  # read-only, empty, or not contiguous

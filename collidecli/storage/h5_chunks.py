@@ -331,7 +331,6 @@ class ChunkedColumns:
                 self._start(self._taken(), threads)
 
     def _taken(self) -> list[np.ndarray]:
-        """The pending rows, of which there are none any more."""
         rows = [pending[: self._held] for pending in self._pending]
         self._pending, self._held = [], 0
         return rows

@@ -74,7 +74,7 @@ def test_depths_of_two_spheres(audit):
     usable = result["usable"]
     assert usable["cells"] == (DEPTH <= 0.02).sum()
     assert usable["listed"] == [{"world": 0, "first_frame": int(np.argmax(DEPTH > 0.02)), "last_frame": FRAMES - 1}]
-    assert result["checks"][0]["reason"].startswith("1 pair deeper than allowed, by up to 0.08")
+    assert result["checks"][0]["reason"].startswith("1 pair deeper than allowed, up to 0.08")
 
 
 def test_a_limit_is_not_exceeded_by_itself(audit):

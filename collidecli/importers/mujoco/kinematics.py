@@ -359,7 +359,6 @@ def _joined(qpos: np.ndarray, mocap: np.ndarray | None) -> np.ndarray:
 
 
 def _quaternion_joints(mj_model: mujoco.MjModel) -> list[tuple[int, str]]:
-    """First qpos index of every quaternion, with its body's name."""
     start_of = {int(mujoco.mjtJoint.mjJNT_FREE): 3, int(mujoco.mjtJoint.mjJNT_BALL): 0}
     found = []
     for joint in range(mj_model.njnt):

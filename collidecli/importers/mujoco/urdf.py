@@ -119,7 +119,6 @@ def _delete(*lists: str) -> Callable[[mujoco.MjSpec], int]:
 
 
 def _strip_appearance(spec: mujoco.MjSpec) -> int:
-    """Textures and materials, and every reference to them."""
     references = 0
     for element in (*spec.geoms, *spec.sites, *spec.skins, *spec.tendons, *spec.flexes, *spec.meshes):
         if element.material:

@@ -433,7 +433,6 @@ class _Search:
         return found
 
     def _classes(self, key: dict[str, Hashable]) -> dict[str, str]:
-        """The first environment of each environment's class."""
         first: dict[Hashable, str] = {}
         return {root: root if root in self.alone else first.setdefault(key[root], root) for root in self.roots}
 

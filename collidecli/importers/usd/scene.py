@@ -440,7 +440,6 @@ class _Scene:
         return pose_of(rotation, position)
 
     def _check_rigid(self, path: str, owner: str) -> None:
-        """Refuses a collider that moves relative to its body."""
         collider, body = self._physics.prim(path), self._physics.prim(owner)
         if not is_animated(collider, self._moves) and not is_animated(body, self._moves):
             return
@@ -455,7 +454,6 @@ class _Scene:
             )
 
     def _check_world(self, path: str) -> None:
-        """Refuses different values of `newton:world` in one environment."""
         world = self.attributes.world(path)
         if world is None or self._newton_worlds.values:
             return

@@ -298,7 +298,6 @@ def _summary(number: int) -> str:
 
 
 def _constants(frames: Frames, stage: Stage, up_axis: str, worlds: Sequence[int]) -> dict[str, Any]:
-    """What the script shares with the viewer that is served."""
     model = frames.model
     rows = {row for world in worlds for row in frames.rows(world).tolist()} if model is not None else ()
     return {

@@ -275,7 +275,6 @@ class PairRules:
 
 
 def _repeated(cell: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Rows whose value an earlier row of the cell has too."""
     order = np.lexsort((values, cell))
     broken = np.zeros(len(cell), bool)
     broken[order[1:]] = (np.diff(cell[order]) == 0) & (np.diff(values[order]) == 0)

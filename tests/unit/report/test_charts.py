@@ -357,7 +357,7 @@ def test_a_description_has_the_numbers_of_the_chart(kind):
         "particles": "Contacts of particles in each of 4 frames: 7 soft contacts, 0 self contacts in all.",
     }
     counts = {"soft_contacts": {"rows": 7}, "self_contacts": {"rows": 0}}
-    result = {**RESULT, "groups": {"surfaces": {"pairs": 3, "listed": [{}]}, "counts": counts}}
+    result = {**RESULT, "groups": {"surfaces": {"rows": 9, "pairs": 3, "listed": [{}]}, "counts": counts}}
     assert KINDS[kind].words(result) == words[kind]
     assert bool(KINDS[kind].missing(result)) is (kind in ("differences", "deviations"))
 
@@ -395,9 +395,9 @@ def test_values_on_hover():
         "4 mm", "within the gap", "within the gap", "2 mm",
     ]  # fmt: skip
     assert [(x, text) for x, _, text in hovers("depths")] == [
-        ((-7.0, -6.0), "below 1 um: 100 contacts"),
-        ((-5.0, -4.0), "10 um to 100 um: 3 contacts"),
-        ((-4.0, -3.0), "100 um to 1 mm: 0 contacts"),
+        ((-7.0, -6.0), "below 1 µm: 100 contacts"),
+        ((-5.0, -4.0), "10 µm to 100 µm: 3 contacts"),
+        ((-4.0, -3.0), "100 µm to 1 mm: 0 contacts"),
         ((-3.0, -2.0), f"1 mm to 10 mm: {count(20000)} contacts"),
         ((0.0, 1.0), "over 1 m: 100 contacts"),
     ]

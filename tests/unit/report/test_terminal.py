@@ -17,8 +17,10 @@ from collidecli.report.progress import Rate, frame_progress
 from collidecli.report.tables import (
     length,
     listing,
+    name_value_table,
     pair_labels,
     rate,
+    rows_table,
     seconds,
     shape_counts,
     short_names,
@@ -179,7 +181,8 @@ def test_no_character_is_lost_on_any_terminal(width):
     lines = printed(events(2), width)
     assert max(map(len, lines)) <= width
     rule = next(k for k, line in enumerate(lines) if "───" in line)
-    digits = sorted(character for line in lines[rule:] for character in line if character.isdigit())
+    left_out = next(k for k, line in enumerate(lines) if line.startswith(f"not in {width} columns: "))
+    digits = sorted(character for line in lines[rule:left_out] for character in line if character.isdigit())
     assert digits == sorted("".join(filter(str.isdigit, f"{PATHS} 0 1100 1215 66.7 11.65 1187 2")))
     stream = io.StringIO()
     table = listing(("name", "left"), ("first", "right"), ("second", "right"))
@@ -198,10 +201,29 @@ def test_a_wide_terminal_has_every_column_and_a_narrow_one_the_names_above_each_
     joined = "".join(line.split("  ")[0].strip() for line in narrow.splitlines())
     assert PATHS[0] in joined
     assert PATHS[1] in joined
+    assert "not in 80 columns: touching in, contacts" in narrow
+    assert "not in" not in wide
+
+
+@pytest.mark.parametrize("width", [24, 30, 44])
+def test_names_break_after_slashes_and_underscores(width):
+    """Never inside a part that fits."""
+    tables = [
+        name_value_table([("in", PATHS[1])]),
+        rows_table([("x", "left", str), ("n", "right", lambda name: "39")], [PATHS[1]]),
+    ]
+    for table in tables:
+        stream = io.StringIO()
+        Console(file=stream, width=width, force_terminal=True, color_system=None).print(table)
+        cells = (re.sub(r"^in|^ x +n| 39", "", line).strip(" ─") for line in stream.getvalue().splitlines())
+        pieces = [cell for cell in cells if cell]
+        assert "".join(pieces) == PATHS[1]
+        assert all(piece.endswith(("/", "_", "name")) for piece in pieces)
+        assert len(pieces) > 1 or width > len(PATHS[1])
 
 
 LENGTHS = {
-    0.0: "0 m", -0.0149612: "-14.96 mm", 0.00099999: "1 mm", 0.99999: "1 m", -3.25e-6: "-3.25 um",
+    0.0: "0 m", -0.0149612: "-14.96 mm", 0.00099999: "1 mm", 0.99999: "1 m", -3.25e-6: "-3.25 µm",
     2.54e-16: "2.54e-16 m", 123456.7: "123457 m",
 }  # fmt: skip
 TIMES = {0.0: "0 s", 0.9997: "1 s", 0.0009996: "1 ms", 0.0361: "36.1 ms", 123.4: "123 s", 5e-8: "50 ns"}
