@@ -155,7 +155,7 @@ class Name(Text):
 
 _PART = re.compile(r"[^\s/_]*[/_]+|[^\s/_]+")
 LONGEST_PART = 24
-"""Longest part of a name that a table leaves whole, if it has no room for more [characters]."""
+"""Longest part of a name that a narrow table leaves whole [characters]."""
 
 
 class Listing(Table):
