@@ -74,12 +74,17 @@ def markdown_code(text: str) -> str:
     return f"<code>{''.join(c if c.isalnum() or c in '/. ' else f'&#{ord(c)};' for c in text)}</code>"
 
 
-def github_command(kind: str, title: str, text: str) -> str:
-    """A workflow command of GitHub Actions, such as an annotation. text: may have several lines."""
-    title, text = printable_line(title), printable(text)
-    for plain, coded in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")):
-        title, text = title.replace(plain, coded), text.replace(plain, coded)
-    return f"::{kind} title={title.replace(':', '%3A').replace(',', '%2C')}::{text}"
+def github_command(kind: str, title: str, text: str, file: str = "", line: int = 0) -> str:
+    """A workflow command of GitHub Actions, such as an annotation. text: may have several lines.
+
+    file, line: of the repository, at which it is shown; "" for none.
+    """
+
+    def coded(words: str, others: str = "") -> str:
+        return "".join(f"%{ord(one):02X}" if one in f"%\r\n{others}" else one for one in words)
+
+    where = f"file={coded(printable_line(file), ':,')},line={line}," if file else ""
+    return f"::{kind} {where}title={coded(printable_line(title), ':,')}::{coded(printable(text))}"
 
 
 def dot_string(text: str) -> str:

@@ -45,14 +45,18 @@ class WorkerClosedError(Exception):
     """`close` was called."""
 
 
+Begun = Callable[[int], None] | None
+"""Called with the shard as each episode begins."""
+
+
 class Slot:
     """One worker process at a time, started when it is needed, that works on the shards of one batch.
 
     timeout: see `work_shard`.
     """
 
-    def __init__(self, location: str, timeout: float | None = None) -> None:
-        self._location, self._timeout = location, timeout
+    def __init__(self, location: str, timeout: float | None = None, begun: Begun = None) -> None:
+        self._location, self._timeout, self._begun = location, timeout, begun
         self._lock = threading.Lock()
         self._process: Any = None
         self._pipe: Connection | None = None
@@ -92,6 +96,8 @@ class Slot:
                 if is_last:
                     break
                 limit = answer  # an episode starts
+                if self._begun is not None:
+                    self._begun(shard)
             else:
                 process.kill()
                 process.join()
@@ -183,13 +189,18 @@ def _picklable(error: Exception) -> Exception:
 
 
 def by_processes(
-    store: Store, shards: Sequence[int], workers: int, done: Callable[[ShardReport], None], timeout: float | None = None
+    store: Store,
+    shards: Sequence[int],
+    workers: int,
+    done: Callable[[ShardReport], None],
+    timeout: float | None = None,
+    begun: Begun = None,
 ) -> None:
     """Works on shards with `workers` processes of this machine, in their order; calls `done` after each shard.
 
-    timeout: see `work_shard`.
+    timeout, begun: see `Slot`.
     """
-    slots = [Slot(store.absolute_location, timeout) for _ in range(workers)]
+    slots = [Slot(store.absolute_location, timeout, begun) for _ in range(workers)]
     free, complete = queue.SimpleQueue[Slot](), queue.SimpleQueue[Future[ShardReport]]()
     for slot in slots:
         free.put(slot)

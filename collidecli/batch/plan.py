@@ -353,7 +353,6 @@ def episodes_of(
 
 
 def _hashed(path: str, known: Mapping[tuple[str, str], str]) -> tuple[str, str]:
-    """Hash of a recording, and its state before it was read."""
     try:
         files = recording_files(path)
         state = recording_state(files)

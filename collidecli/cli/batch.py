@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
@@ -249,16 +250,15 @@ def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any)
             store.forget_failure(key)
     left = _left(plan, {*_whole(streams, store, range(plan.shard_count), plan), *store.failures()})
     computed = 0
-    with streams.batch_progress(sum(one[0] for one in left.values()), sum(one[1] for one in left.values())) as progress:
+    with streams.batch_progress(left) as progress:
 
         def done(report: ShardReport) -> None:
             nonlocal computed
             computed += report.done
-            episodes, seconds = left.pop(report.shard, (0, 0.0))
             if progress:
-                progress(seconds, episodes, min(report.failed, episodes))
+                progress(report.shard, report.failed)
 
-        _execute(store, plan, tuple(left), values, done)
+        _execute(store, plan, tuple(left), values, done, progress and progress.begun)
     state = state_of(store, plan, computed)
     streams.result(state, state_table)
     _tell_failures(streams, state.failed, state.episodes, store)
@@ -299,18 +299,18 @@ def _whole(streams: Streams, store: Store, shards: Sequence[int], plan: Plan) ->
     return whole
 
 
-def _left(plan: Plan, known: Container[str]) -> dict[int, tuple[int, float]]:
-    """Number and estimated seconds of the episodes without a known key, of each shard that has any, in order."""
-    left: dict[int, tuple[int, float]] = {}
-    for episode in plan.episodes:
-        if episode.key not in known:
-            episodes, seconds = left.get(episode.shard, (0, 0.0))
-            left[episode.shard] = episodes + 1, seconds + episode.seconds
-    return left
+def _left(plan: Plan, known: Container[str]) -> Mapping[int, int]:
+    """Number of the episodes without a known key, of each shard that has any, in order."""
+    return Counter(episode.shard for episode in plan.episodes if episode.key not in known)
 
 
 def _execute(
-    store: Store, plan: Plan, shards: Sequence[int], values: Mapping[str, Any], done: Callable[[ShardReport], None]
+    store: Store,
+    plan: Plan,
+    shards: Sequence[int],
+    values: Mapping[str, Any],
+    done: Callable[[ShardReport], None],
+    begun: Callable[[int], None] | None,
 ) -> None:
     """Works on the shards; starts no process where there are none."""
     from collidecli.engine.scheduler import worker_count
@@ -321,7 +321,7 @@ def _execute(
     if values["executor"] == "processes":
         from collidecli.batch.executors import by_processes
 
-        by_processes(store, shards, workers, done, values["episode_timeout"])
+        by_processes(store, shards, workers, done, values["episode_timeout"], begun)
         return
     from collidecli.batch.dask_cluster import by_dask, connected
 

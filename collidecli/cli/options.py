@@ -352,7 +352,6 @@ def _verbs_in(group: click.Group, ctx: click.Context, before: str) -> Iterator[t
 
 
 def _settable(verb: click.Command) -> dict[str, click.Option]:
-    """Options of a verb that a configuration file may set, by name."""
     return {p.name: p for p in verb.params if isinstance(p, click.Option) and p.name and p.name != "config"}
 
 

@@ -103,14 +103,14 @@ class Streams:
             yield advance
 
     @contextmanager
-    def batch_progress(self, episodes: int, seconds: float) -> Iterator[BatchProgress | None]:
-        """A bar of a batch; None if stderr is no terminal. episodes, seconds: that are left, and their estimate."""
+    def batch_progress(self, episodes: Mapping[int, int]) -> Iterator[BatchProgress | None]:
+        """A bar of a batch; None if stderr is no terminal. episodes: that are left, of each shard."""
         if self.quiet or not sys.stderr.isatty():
             yield None
             return
         from collidecli.report.progress import batch_progress
 
-        with batch_progress(console(sys.stderr), episodes, seconds) as advance:
+        with batch_progress(console(sys.stderr), episodes) as advance:
             yield advance
 
     @contextmanager

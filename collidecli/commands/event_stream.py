@@ -377,7 +377,6 @@ class EventStream:
                     progress(min(following, count), count)
 
     def _index(self, frame: int) -> int:
-        """Index of the first selected frame that is not before `frame`."""
         return -(-(frame - self._start) // self._step)
 
     def selected_steps(self, cell: np.ndarray, shape0: np.ndarray, shape1: np.ndarray) -> np.ndarray:

@@ -5,9 +5,10 @@ pytest loads this module at every start, so it imports only pytest until a test 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Generator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -40,7 +41,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Shortens the entry in the list of failures to one line; with CI set, pytest would repeat the whole table."""
     report = yield
     regression = sys.modules.get("collidecli.pytest_plugin.regression")  # loaded if a test used the fixture
@@ -48,7 +51,24 @@ def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, py
     crash = getattr(report.longrepr, "reprcrash", None)
     if regression is not None and crash is not None and isinstance(error, regression.ContactsDiffer):
         crash.message = str(getattr(error, "summary", ""))
+    if report.failed and "contacts_regression" in getattr(item, "fixturenames", ()):
+        # A worker of pytest-xdist sends the report's attributes; a failure without a trace has its text alone.
+        report.contacts_failure = getattr(crash, "message", str(report.longrepr))  # pyright: ignore
     return report
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Annotates the tests of the fixture that failed, where GitHub Actions runs them."""
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        return
+    from collidecli.escaping import github_command
+
+    here = os.environ.get("GITHUB_WORKSPACE") or os.getcwd()
+    for report in terminalreporter.stats.get("failed", ()):
+        if text := getattr(report, "contacts_failure", ""):
+            file, line, test = report.location
+            path = os.path.relpath(terminalreporter.config.rootpath / file, here)
+            terminalreporter.write_line(github_command("error", test, text, path, (line or 0) + 1))
 
 
 @pytest.fixture

@@ -149,14 +149,9 @@ def drawing() -> Iterator[None]:
     """Matplotlib settings for reproducible output, restored at the end. Raises InputError without matplotlib."""
     matplotlib = require_matplotlib()
     settings = {
-        "svg.fonttype": "none",
-        "svg.hashsalt": "collide",
-        "font.family": FONTS,
-        "font.size": 12.0,
-        "text.parse_math": False,
-        "axes.unicode_minus": True,
-        "path.simplify": True,
-    }
+        "svg.fonttype": "none", "svg.hashsalt": "collide", "font.family": FONTS, "font.size": 12.0, "text.parse_math":
+        False, "axes.unicode_minus": True, "path.simplify": True,
+    }  # fmt: skip
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         # A browser has other fonts for the characters of an SVG; a PNG has a box for them.
         warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -21,7 +22,7 @@ from rich.text import Text
 from collidecli.report.tables import rate
 from collidecli.scene.text_format import count
 
-SHOWN_SECONDS = 2.0
+SHOWN_SECONDS, ESTIMATED_SECONDS = 2.0, 1.0
 COMPILING = "compiling kernels (first run only)"
 
 
@@ -49,6 +50,13 @@ class LoadingTime(ProgressColumn):
     def render(self, task: Task) -> Text:
         shown = task.total is None and task.elapsed is not None and task.elapsed >= SHOWN_SECONDS
         return Text(f"{task.elapsed:.0f} s" if shown else "", style="dim")
+
+
+class TimeLeft(TimeRemainingColumn):
+    """A column with the estimated time, from ESTIMATED_SECONDS of work on: the first steps say little."""
+
+    def render(self, task: Task) -> Text:
+        return super().render(task) if (task.elapsed or 0.0) >= ESTIMATED_SECONDS else Text("-:--:--", style="dim")
 
 
 class FrameProgress:
@@ -88,41 +96,49 @@ def frame_progress(console: Console, doing: str, before: str = "", noun: str = "
         LoadingTime(),
         DoneOfAll(),
         Rate(noun),
-        TimeRemainingColumn(),
+        TimeLeft(),
     )
     with Progress(*columns, console=console, transient=True) as progress:
         yield FrameProgress(progress, doing, before)
 
 
 class BatchProgress:
-    """A bar of a batch by the estimated seconds of its episodes, with their number.
+    """A bar of the episodes of a batch. episodes: of each shard that has any left."""
 
-    Called with the estimated seconds, the episodes and the failures since the last call.
-    """
+    def __init__(self, bar: Progress, episodes: Mapping[int, int]) -> None:
+        self._bar, self._left, self._total = bar, dict(episodes), sum(episodes.values())
+        self._begun: Counter[int] = Counter()
+        self._failed = 0
+        self._task = bar.add_task("", total=self._total)
+        self._show()
 
-    def __init__(self, bar: Progress, episodes: int, seconds: float) -> None:
-        self._bar, self._episodes, self._done, self._failed = bar, episodes, 0, 0
-        self._task = bar.add_task(self._text(), total=seconds)
+    def begun(self, shard: int) -> None:
+        """An episode of a shard begins: those that began before it are done. Called by any thread."""
+        self._begun[shard] += 1
+        self._show()
 
-    def __call__(self, seconds: float, episodes: int, failed: int) -> None:
-        self._done, self._failed = self._done + episodes, self._failed + failed
-        self._bar.update(self._task, advance=seconds, description=self._text())
+    def __call__(self, shard: int, failed: int) -> None:
+        """A shard is done."""
+        self._failed += min(failed, self._left.pop(shard, 0))
+        self._show()
 
-    def _text(self) -> str:
+    def _show(self) -> None:
+        under_way = sum(min(max(self._begun[shard] - 1, 0), left) for shard, left in tuple(self._left.items()))
+        done = self._total - sum(self._left.values()) + under_way
         failed = f", {self._failed} failed" if self._failed else ""
-        return f"{self._done} of {self._episodes} episodes{failed}"
+        self._bar.update(self._task, completed=done, description=f"{done} of {self._total} episodes{failed}")
 
 
 @contextmanager
-def batch_progress(console: Console, episodes: int, seconds: float) -> Iterator[BatchProgress]:
-    """Shows the bar of a batch until the `with` block ends. episodes, seconds: that are left, and their estimate."""
+def batch_progress(console: Console, episodes: Mapping[int, int]) -> Iterator[BatchProgress]:
+    """Shows the bar of a batch until the `with` block ends. episodes: that are left, of each shard."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
         TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        TimeLeft(),
     )
     # Shards take minutes: the speed is the mean of the last hour.
     with Progress(*columns, console=console, transient=True, speed_estimate_period=3600.0) as progress:
-        yield BatchProgress(progress, episodes, seconds)
+        yield BatchProgress(progress, episodes)

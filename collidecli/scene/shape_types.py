@@ -52,16 +52,9 @@ POSITION_LIMIT = 1.0e12
 """Largest coordinate of a pose [m]; see LENGTH_LIMIT."""
 
 SIZE_COUNT = {
-    ShapeType.PLANE: 0,
-    ShapeType.SPHERE: 1,
-    ShapeType.CAPSULE: 2,
-    ShapeType.BOX: 3,
-    ShapeType.CYLINDER: 2,
-    ShapeType.CONE: 2,
-    ShapeType.ELLIPSOID: 3,
-    ShapeType.CONVEX_MESH: 3,
-    ShapeType.MESH: 3,
-    ShapeType.HEIGHTFIELD: 3,
+    **dict.fromkeys(ShapeType, 3),
+    **dict.fromkeys((ShapeType.CAPSULE, ShapeType.CYLINDER, ShapeType.CONE), 2),
+    **{ShapeType.SPHERE: 1, ShapeType.PLANE: 0},
 }
 
 

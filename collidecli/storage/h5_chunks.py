@@ -119,7 +119,6 @@ class GzipPacker:
 
 
 def _sealed(parts: list[bytes | memoryview]) -> bytearray:
-    """The parts joined, with their checksum at the end."""
     chunk = bytearray().join((*parts, bytes(_CHECKSUM_BYTES)))
     data = memoryview(chunk)[:-_CHECKSUM_BYTES]
     chunk[-_CHECKSUM_BYTES:] = loops.fletcher32([data])[0].to_bytes(_CHECKSUM_BYTES, "little")

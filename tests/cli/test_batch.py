@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import MagicMock, call
 
 import h5py
 import numpy as np
@@ -19,6 +21,7 @@ import psutil
 import pyarrow
 import pyarrow.parquet as parquet
 import pytest
+from rich.console import Console
 
 from collidecli.batch import plan as plan_module
 from collidecli.batch import work as work_module
@@ -26,6 +29,7 @@ from collidecli.batch.executors import Slot, by_processes
 from collidecli.batch.plan import Plan, read_plan
 from collidecli.batch.store import DifferentContactsError, Failure, Store, content_of, open_store
 from collidecli.batch.work import dataset_hash, work_shard
+from collidecli.report.progress import batch_progress
 from collidecli.storage import file_hash
 from tests.cli.conftest import refusals, write_jobs, write_motion
 from tests.cli.test_recordings import falling, write_demos
@@ -445,21 +449,35 @@ def test_status_watches_until_nothing_is_left(jobs, collide):
 
 
 @pytest.mark.usefixtures("in_process")
-def test_the_bar_counts_by_estimated_seconds(jobs, collide, monkeypatch):
+def test_the_bar_has_the_episodes_that_are_left(jobs, collide, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    made, seen = plan(collide, "B", "--shard-seconds", "1e-9"), []
+    plan(collide, "B", "--shard-seconds", "1e-9")
     work_shard("B", 0)
-
-    @contextmanager
-    def bar(console, episodes: int, seconds: float):
-        seen.append((episodes, seconds))
-        yield lambda *step: seen.append(step)
-
-    monkeypatch.setattr("collidecli.report.progress.batch_progress", bar)
+    seen, bar = [], MagicMock()
+    monkeypatch.setattr("collidecli.report.progress.batch_progress", lambda _, left: seen.append(dict(left)) or bar)
     collide.ok("batch run B --workers 1")
-    estimates = [episode.seconds for episode in list(made.episodes)[1:]]
-    assert seen[0] == (5, pytest.approx(sum(estimates)))
-    assert seen[1:] == [(pytest.approx(seconds), 1, 0) for seconds in estimates], "shards that are left alone"
+    assert seen == [dict.fromkeys(range(1, 6), 1)]
+    assert bar.__enter__().call_args_list == [call(shard, 0) for shard in range(1, 6)], "shards that are left alone"
+
+
+def test_the_bar_counts_each_episode_and_estimates_after_a_second(jobs, collide):
+    made, out = plan(collide, "B", "--shard-seconds", "1e9"), io.StringIO()
+    shown = []
+    with batch_progress(Console(file=out, force_terminal=True, width=90), {0: 6}) as bar:
+        (task,) = bar._bar.tasks
+
+        def begun(shard: int) -> None:
+            bar.begun(shard)
+            shown.append((task.completed, task.description))
+
+        by_processes(Store("B"), range(made.shard_count), 1, lambda report: bar(report.shard, 1), begun=begun)
+        assert shown == [(done, f"{done} of 6 episodes") for done in range(6)]
+        assert (task.completed, task.description) == (6, "6 of 6 episodes, 1 failed")
+        bar._bar.update(task.id, completed=3)
+        task.start_time = task.get_time() - 0.9
+        assert bar._bar.columns[-1].render(task).plain == "-:--:--"
+        task.start_time = task.get_time() - 1.1
+        assert bar._bar.columns[-1].render(task).plain != "-:--:--"
 
 
 @pytest.mark.usefixtures("in_process")

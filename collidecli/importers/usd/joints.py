@@ -322,7 +322,6 @@ class UsdKinematics:
         return tuple(found), tuple(dict.fromkeys(warnings))
 
     def _authored_roots(self) -> dict[str, str]:
-        """Root body to the articulation's path, from pxr's parser."""
         roots = {}
         for path, descriptor in self._physics.articulations.items():
             for root in (str(prim) for prim in descriptor.rootPrims):

@@ -82,6 +82,8 @@ def test_the_sample_passes_on_every_broad_phase(sample, pytester):
 
 def test_a_size_that_was_edited_fails_usefully(sample, pytester, monkeypatch):
     monkeypatch.setenv("CI", "true")  # where pytest says each failure's whole message in its summary too
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(sample.parent))
     edit(sample, CRATE, 'type="box" size="0.1 0.1 0.12"')
     result = run(pytester, "-k", "nxn")
     result.assert_outcomes(failed=1, deselected=3)
@@ -92,6 +94,7 @@ def test_a_size_that_was_edited_fails_usefully(sample, pytester, monkeypatch):
             "different: * contacts extra, * contacts changed",
             "first     frame 22, world 0, t = 0.11 s",
             " crate_large   crate_small *",
+            f"::error file={sample.name}/tests/test_contacts.py,line=*,title=test_*[[]nxn]::contacts are not *",
             "FAILED *[[]nxn] - contacts are not those of the baseline: 152 contacts extra, 595 contacts changed",
         ]
     )
@@ -240,7 +243,9 @@ def test_options_of_pytest_regressions_are_left_alone(sample, pytester):
 
 
 def test_several_workers_write_one_baseline(sample, pytester, monkeypatch):
+    """Their failures are annotated, and have no message of Warp among what pytest captures."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
     (sample / "tests/test_many.py").write_text(
         """
 import pytest
@@ -248,11 +253,17 @@ import pytest
 @pytest.mark.parametrize("number", range(6))
 def test_file(contacts_regression, number):
     contacts_regression.check_file("test_contacts/fall.h5", basename="kept")
+
+def test_run(contacts_regression):
+    contacts_regression.check("../scenes/crates.xml", "../scenes/none.h5")
 """
     )
     done = pytester.runpytest_subprocess(*PLUGIN, *QUIET, "-n", "2", "tests/test_many.py")
     outcomes = done.parseoutcomes()
-    assert (outcomes["failed"], outcomes["passed"]) == (1, 5), "one worker writes, the others compare with it"
+    assert (outcomes["failed"], outcomes["passed"]) == (2, 5), "one worker writes, the others compare with it"
+    (line,) = re.findall(r"^::error file=tests/test_many.py,line=8,title=test_run::(.*)$", done.stdout.str(), re.M)
+    assert "none.h5" in line
+    assert "Warp" not in done.stdout.str()
     assert [path.name for path in (sample / "tests/test_many").iterdir()] == ["kept.h5"]
     assert (sample / "tests/test_many/kept.h5").read_bytes() == (sample / "tests/test_contacts/fall.h5").read_bytes()
 
