@@ -46,8 +46,6 @@ def processor_count() -> int:
 
 @dataclass(frozen=True)
 class _Group:
-    """A control group of this process. unified: whether it is of version 2."""
-
     folder: str
     unified: bool
 

@@ -144,7 +144,6 @@ class ContactTracker:
         return TrackedContacts(world, pair, feature, point, np.zeros(len(world), np.int64)), rotation
 
     def _assign_new_ids(self, now: TrackedContacts, new: np.ndarray) -> None:
-        """Assigns the next ids of their worlds to new contacts, in order."""
         world = now.world[new]
         first = np.searchsorted(world, world)
         now.id[new] = self._next_id[world] + np.arange(len(world)) - first

@@ -102,6 +102,14 @@ def matching_paths(paths: Sequence[str], patterns: Sequence[str], option: str, o
     return matched
 
 
+def matching_shapes(
+    paths: Sequence[str], body: np.ndarray, body_paths: Sequence[str], pattern: str, option: str, of: str
+) -> np.ndarray:
+    """bool[paths]: whether the path, or that of its body, matches. body: int[paths], -1 for none. Raises InputError."""
+    met = matching_paths([*paths, *body_paths], (pattern,), option, of)
+    return met[: len(paths)] | np.append(met[len(paths) :], False)[body]
+
+
 def listed(patterns: str | Sequence[str]) -> tuple[str, ...]:
     """Patterns given in Python: a text is one, or several with commas, as on the command line."""
     return tuple(patterns.split(",")) if isinstance(patterns, str) and patterns else tuple(patterns)

@@ -130,7 +130,6 @@ def _polyhedron(vertex: np.ndarray, face: np.ndarray, path: str) -> Any:
 
 
 def _ball(outside: bool) -> Any:
-    """A polyhedron in the unit ball, or around it."""
     import manifold3d
 
     inner = manifold3d.Manifold.sphere(1.0, SPHERE_SEGMENTS)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from collidecli.analysis.touches import Rows, touches
+from collidecli.analysis.touches import Names, Rows, touches
 from collidecli.scene.tables import ContactBlock, pair_begins
 
 
@@ -26,6 +26,11 @@ class Touches(Rows):
     shape0: np.ndarray
     shape1: np.ndarray
     distance: np.ndarray
+
+    def named(self, names: Names) -> Touches:
+        """The touches with the first shapes of the names."""
+        shape0, shape1 = names.pair(self.shape0, self.shape1)
+        return replace(self, shape0=shape0, shape1=shape1)
 
     def mean(self, values: np.ndarray) -> np.ndarray:
         """float64[m, ...]: the mean of a column over each touch. Mean vectors are not normalized."""
@@ -135,7 +140,6 @@ class PairTotals(Rows):
         return PairTotals.chained(self, later)._summed()
 
     def _summed(self) -> PairTotals:
-        """The totals with one row for each key."""
         if not len(self):
             return self
         # Stable: the rows of a pair remain in the order of their cells.
@@ -302,13 +306,16 @@ class PairDepths(Rows):
 
     def joined(self, other: PairDepths) -> PairDepths:
         """Both, each pair once."""
-        return PairDepths.chained(self, other)._summed()
+        both = PairDepths.chained(self, other)
+        return both.merged(both.key)
 
-    def _summed(self) -> PairDepths:
+    def merged(self, of: np.ndarray) -> PairDepths:
+        """One row for each number in `of`, int64[n], in ascending order; its key is that of its deepest row."""
         if not len(self):
             return self
-        both = self.take(np.lexsort((self.cell, -self.depth, self.key)))
-        start = np.flatnonzero(np.concatenate([[True], np.diff(both.key) > 0]))
+        order = np.lexsort((self.cell, -self.depth, of))
+        both, of = self.take(order), of[order]
+        start = np.flatnonzero(np.concatenate([[True], of[1:] > of[:-1]]))
         return PairDepths(
             both.key[start], both.depth[start], both.cell[start], np.add.reduceat(both.cells, start),
             np.add.reduceat(both.over, start), np.maximum.reduceat(both.start, start),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -33,7 +34,7 @@ class Rows:
 class Edges(Rows):
     """Edges of the graph, arrays of one length.
 
-    pair: int64, smaller * number of names + larger. intervals, touching (frames), contacts: int64, counts.
+    pair: int64, smaller * number of items + larger. intervals, touching (frames), contacts: int64, counts.
     seconds: float64, of all intervals [s]. distance: float32, the least [m].
     worlds: int64, number of worlds. unknown: int64, intervals whose begin or end is not recorded.
     """
@@ -49,16 +50,13 @@ class Edges(Rows):
 
 
 class TouchGraph:
-    """Sums of intervals by pair of names, independent of the division of the intervals into batches.
+    """Sums of intervals by pair of items, independent of the division of the intervals into batches.
 
-    Items of one name are one node; so items of equal paths in different templates are not distinguished.
+    count: number of items, see `PairKeys`.
     """
 
-    def __init__(self, paths: Sequence[str]) -> None:
-        """paths: of the items, as in `PairKeys`."""
-        rows = {path: row for row, path in enumerate(dict.fromkeys(paths))}
-        self.names = list(rows)
-        self._name = np.array([rows[path] for path in paths], np.int64)
+    def __init__(self, count: int) -> None:
+        self._count = max(1, count)
         whole = np.zeros(0, np.int64)
         self._sums = Edges(whole, whole, whole, whole, whole.astype(float), whole.astype(np.float32), whole, whole)
         self._met = whole
@@ -73,12 +71,11 @@ class TouchGraph:
         distance: np.ndarray,
         unknown: np.ndarray,
     ) -> None:
-        """Adds intervals, in the order of `IntervalTracker`. items: rows of paths. All arrays have one length."""
+        """Adds intervals, in the order of `IntervalTracker`. items: the smaller first. All arrays have one length."""
         if not len(world):
             return
-        count = max(1, len(self.names))
-        one, other = self._name[items[0]], self._name[items[1]]
-        pair = np.minimum(one, other) * count + np.maximum(one, other)
+        count = self._count
+        pair = items[0] * count + items[1]
         self._grow(np.unique(pair))
         sums = self._sums
         row = np.searchsorted(sums.pair, pair)
@@ -117,9 +114,8 @@ class TouchGraph:
         return sums.take(np.lexsort((sums.pair, -sums.intervals, -sums.seconds)))
 
     def ends(self, edges: Edges) -> list[tuple[int, int]]:
-        """Rows of `names` of each edge."""
-        count = max(1, len(self.names))
-        return [divmod(pair, count) for pair in edges.pair.tolist()]
+        """The items of each edge."""
+        return [divmod(pair, self._count) for pair in edges.pair.tolist()]
 
 
 # Merging of touches of pairs, frame by frame, to intervals; a block at a time; keys of pairs.
@@ -296,6 +292,53 @@ class IntervalTracker:
         return self.add(Intervals.none(), len(self._time))
 
 
+RIGID = ("shape", "body")
+"""Kinds of items that are not of particles."""
+NO_TEMPLATE = -2
+"""The template of an item without shapes, which may be in any."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """Items of several templates by name. row: int64[n], for each item the first one of its name. text: of each item.
+
+    Items of one path in different templates have one name, as no world has two of them. Where a world has two, each
+    is a name by itself, with its template in the text.
+    """
+
+    row: np.ndarray
+    text: tuple[str, ...]
+
+    @classmethod
+    def of(cls, paths: Sequence[str], template: np.ndarray, kinds: Sequence[str] = ()) -> Names:
+        """template: int[n], -1 for every world, or NO_TEMPLATE. kinds: items of two kinds have two names; () is one."""
+        row, text = np.arange(len(paths)), list(paths)
+        if template.max(initial=-1) < 1:
+            return cls(row, tuple(text))
+        items: dict[tuple[str, str], list[int]] = {}
+        for item, (path, kind) in enumerate(zip(paths, kinds or ("",) * len(paths), strict=True)):
+            items.setdefault((path, kind), []).append(item)
+        for (path, _), found in items.items():
+            held = template[found][template[found] > NO_TEMPLATE].tolist()
+            if len(set(held)) == len(held) and (len(held) < 2 or min(held) >= 0):
+                row[found] = found[0]
+                continue
+            for item in found:
+                text[item] = f"{path} (template {template[item]})" if template[item] >= 0 else path
+        return cls(row, tuple(text))
+
+    @cached_property
+    def _merges(self) -> bool:
+        return bool((self.row != np.arange(len(self.row))).any())
+
+    def pair(self, item0: np.ndarray, item1: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The first items of the names of pairs, the smaller first; the pairs if every item is a name."""
+        if not self._merges:
+            return item0, item1
+        one, other = self.row[item0], self.row[item1]
+        return np.minimum(one, other), np.maximum(one, other)
+
+
 @dataclass(frozen=True)
 class PairKeys:
     """Keys of pairs of items. paths, kinds: of the items. number: int64[n], the item of each shape, and of each of
@@ -324,6 +367,17 @@ class PairKeys:
         """Keys with further rows, each of which is an item."""
         number = np.concatenate([self.number, len(self.paths) + np.arange(len(paths))])
         return PairKeys((*self.paths, *paths), (*self.kinds, *kinds), number)._fitting(worlds)
+
+    def by_name(self, template: np.ndarray) -> PairKeys:
+        """Keys whose items are names, see `Names`. template: int[n] of each row of `number`."""
+        of_item = np.full(len(self.paths), NO_TEMPLATE)
+        of_item[self.number] = template
+        # A body, and a static shape of its path in another template, are one name, and particles another.
+        names = Names.of(self.paths, of_item, ["rigid" if kind in RIGID else "" for kind in self.kinds])
+        kept, item = np.unique(names.row, return_inverse=True)
+        bodies = set(item[[kind == "body" for kind in self.kinds]].tolist())
+        kinds = ("body" if n in bodies else self.kinds[row] for n, row in enumerate(kept.tolist()))
+        return PairKeys(tuple(names.text[row] for row in kept.tolist()), tuple(kinds), item[self.number])
 
     def _fitting(self, worlds: int) -> PairKeys:
         if worlds * len(self.paths) ** 2 >= 2**63:

@@ -113,7 +113,6 @@ _own = threading.local()
 
 
 def _work(folder: str, shard: int, timeout: float | None, version: str) -> ShardReport:
-    """The task of a shard, in a thread of a Dask worker."""
     host = socket.gethostname()
     if version != __version__:
         raise InputError(

@@ -311,7 +311,6 @@ def _result(table: Any, gathered: Gathered, output: str, slots_left: int | None 
 
 
 def _write_manifest(gathered: Gathered, output: str, force: bool) -> GatherResult:
-    """Writes a Parquet table with a row per episode that has a contact set."""
     with AtomicOutput(output, force) as file:
         gathered.measure()
         table = gathered.table

@@ -161,8 +161,6 @@ class Gathered:
 
 
 class _Objects(dict[str, Any]):
-    """The objects of a file by path, each opened when it is first used."""
-
     def __init__(self, file: IndexedFile) -> None:
         super().__init__()
         self._file = file

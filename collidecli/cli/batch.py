@@ -275,7 +275,6 @@ def _tell_failures(streams: Streams, failed: int, episodes: int, store: Store) -
 
 
 def _check_executor(values: Mapping[str, Any]) -> None:
-    """Raises InputError for options of Dask without Dask, and for two schedulers."""
     from collidecli.errors import InputError
 
     address = values["address"] or values["scheduler_file"]

@@ -263,7 +263,10 @@ def _pairs(
     baseline: dict[str, Any] | None,
     tolerance: float,
 ) -> list[dict[str, Any]]:
-    pairs, shapes, count = found.pairs, source.shapes, len(source.shapes.path)
+    """Check and limit of a pair of names are those of its deepest pair of shapes."""
+    pairs, names, count = found.pairs, source.shapes.names, len(source.shapes.path)
+    name0, name1 = names.pair(pairs.key // count, pairs.key % count)
+    pairs = pairs.merged(name0 * count + name1)
     pairs = pairs.take(np.lexsort((pairs.key, -pairs.depth)))
     shape0, shape1 = pairs.key // count, pairs.key % count
     limit, allowed, classes = (
@@ -276,7 +279,7 @@ def _pairs(
     for n in range(len(pairs)):
         frame, world = divmod(int(pairs.cell[n]), source.world_count)
         one: dict[str, Any] = {
-            "shape0": shapes.path[shape0[n]], "shape1": shapes.path[shape1[n]],
+            "shape0": names.text[shape0[n]], "shape1": names.text[shape1[n]],
             "check": SELF if classes[SELF][n] else GROUND if classes[GROUND][n] else DEPTH,
             "allowed": bool(allowed[n]), "limit": None if np.isinf(limit[n]) else float(limit[n]),
             "depth": float(pairs.depth[n]), "frame": int(source.frames.number[frame]), "world": world,
@@ -305,7 +308,7 @@ def _tunnels(source: AuditSource, of_pairs: PairLimits, usable: np.ndarray) -> l
     both = np.concatenate([bad, bad + source.world_count])
     usable[both[both < len(usable)]] = False
     source.notes.extend(undecided_note(found.undecided))
-    return tunnel_steps(found, tuple(source.shapes.path), source.frames, source.world_count, allowed)
+    return tunnel_steps(found, source.shapes.names, source.frames, source.world_count, allowed)
 
 
 def _check_tunnels(tunnels: list[dict[str, Any]], baseline: dict[str, Any] | None) -> dict[str, Any]:
@@ -340,7 +343,6 @@ def _steps_by_name(baseline: dict[str, Any]) -> dict[tuple[str, str], int]:
 
 
 def _read_baseline(path: str) -> dict[str, Any]:
-    """An earlier result. Raises InputError for another file."""
     fix = "give the output of an earlier collide audit --json"
     found = read_result(path, SCHEMA, {}, fix)
     try:
@@ -369,26 +371,13 @@ def _result(
     reasons = [one["reason"] for one in checks if one["reason"]]
     time = source.frames.time
     return AuditResult(
-        input=source.name,
-        scene=source.scene,
-        scene_sha256=source.scene_sha256,
-        trajectory=source.trajectory,
-        trajectory_sha256=source.trajectory_sha256,
-        passed=not reasons,
-        reasons=reasons,
-        limits=_limits(limits),
-        frames=len(time),
-        worlds=source.world_count,
-        cells=int(recorded.sum()),
+        input=source.name, scene=source.scene, scene_sha256=source.scene_sha256, trajectory=source.trajectory,
+        trajectory_sha256=source.trajectory_sha256, passed=not reasons, reasons=reasons, limits=_limits(limits),
+        frames=len(time), worlds=source.world_count, cells=int(recorded.sum()),
         time={"first": float(time[0]), "last": float(time[-1])} if len(time) else {"first": None, "last": None},
-        checks=checks,
-        usable=_usable(source, usable, recorded),
-        series=series,
-        pairs=pairs,
-        tunnels=tunnels,
-        baseline=None if baseline is None else _compared(request, baseline, source, pairs),
-        warnings=source.notes,
-    )
+        checks=checks, usable=_usable(source, usable, recorded), series=series, pairs=pairs, tunnels=tunnels,
+        baseline=None if baseline is None else _compared(request, baseline, source, pairs), warnings=source.notes,
+    )  # fmt: skip
 
 
 def _limits(limits: AuditLimits) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from collidecli.analysis.labels import matching_paths
 from collidecli.analysis.overlap_volume import surface_of
-from collidecli.analysis.touches import Frames
+from collidecli.analysis.touches import Frames, Names
 from collidecli.commands.collision import prepare_collision
 from collidecli.commands.event_stream import touching_blocks
 from collidecli.commands.python_api import ModelBuilder, collide
@@ -213,11 +213,12 @@ def _pair(value: object, path: str) -> tuple[Pattern, float]:
 class AuditedShapes:
     """Shapes, and other items that touch, of an audit; in the order of the items.
 
-    path: of each item. body_path: path of its body, or "". is_static: bool[n]. type: labels. robot: int[n], number of
-    the robot of its body, -1 for none.
+    path: of each item. names: of the items. body_path: path of its body, or "". is_static: bool[n]. type: labels.
+    robot: int[n], number of the robot of its body, -1 for none.
     """
 
     path: Sequence[str]
+    names: Names
     body_path: Sequence[str]
     is_static: np.ndarray
     type: Sequence[str]
@@ -324,19 +325,20 @@ def tunnels_of(rows: Iterable[tuple[int, GroupRows]]) -> Tunnels:
 
 
 def tunnel_steps(
-    found: Tunnels, paths: tuple[str, ...], frames: Frames, worlds: int, allowed: np.ndarray
+    found: Tunnels, names: Names, frames: Frames, worlds: int, allowed: np.ndarray
 ) -> list[dict[str, Any]]:
     """Each pair that tunnels, with most steps first: their number, the first one, and the greatest depth [m].
 
     found: cells of selected frames. allowed: bool[n], without a limit.
     """
     rows: dict[tuple[int, int], dict[str, Any]] = {}
-    for n, pair in enumerate(zip(found.shape0.tolist(), found.shape1.tolist(), strict=True)):
+    pairs = (rows.tolist() for rows in names.pair(found.shape0, found.shape1))
+    for n, pair in enumerate(zip(*pairs, strict=True)):
         frame, world = divmod(int(found.cell[n]), worlds)
         if pair not in rows:
             after = frames.time[min(frame + 1, len(frames) - 1)]
             rows[pair] = {
-                "shape0": paths[pair[0]], "shape1": paths[pair[1]], "allowed": bool(allowed[n]), "steps": 0,
+                "shape0": names.text[pair[0]], "shape1": names.text[pair[1]], "allowed": bool(allowed[n]), "steps": 0,
                 "frame": int(frames.number[frame]), "world": world,
                 "time": float(frames.time[frame] + found.enter[n] * (after - frames.time[frame])), "depth": 0.0,
             }  # fmt: skip
@@ -427,7 +429,8 @@ def contact_set_source(contacts: ContactSet, frames: str, self_bodies: Sequence[
     episodes = None if contacts.episodes is None else contacts.episodes.sliced(picked)
     shapes = contacts.shapes
     bodies = ["" if row < 0 else contacts.body_path[row] for row in shapes.body.tolist()]
-    audited = AuditedShapes(shapes.path, bodies, shapes.body < 0, shapes.type)
+    names = Names.of(shapes.path, shapes.template)
+    audited = AuditedShapes(shapes.path, names, bodies, shapes.body < 0, shapes.type)
     worlds = contacts.world_count
     notes = []
     if HYDRO_PATCHES.name in contacts.groups:
@@ -518,7 +521,8 @@ def _shapes_of(scene: LoadedScene) -> AuditedShapes:
     shapes, robot = model.shapes, _robots(scene)
     bodies = ["" if row < 0 else model.bodies.path[row] for row in shapes.body.tolist()]
     of_shape = np.where(shapes.body >= 0, np.append(robot, -1)[shapes.body], -1)
-    return AuditedShapes(shapes.path, bodies, shapes.body < 0, [kind.label for kind in shapes.types()], of_shape)
+    names, types = Names.of(shapes.path, shapes.template), [kind.label for kind in shapes.types()]
+    return AuditedShapes(shapes.path, names, bodies, shapes.body < 0, types, of_shape)
 
 
 def _robots(scene: LoadedScene) -> np.ndarray:

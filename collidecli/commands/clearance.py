@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from collidecli.analysis.labels import matching_paths
+from collidecli.analysis.labels import matching_shapes
+from collidecli.analysis.touches import Names, PairKeys
 from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending, check_output
 from collidecli.commands.scenes import EngineRequest, LoadedScene, scene_in_motion
 from collidecli.engine.device_model import bounding_radius
@@ -47,11 +48,11 @@ BOUND_ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Items:
-    """What has a least distance: each pair, each body, or all pairs together.
+    """What has a least distance: each pair, each body, or all pairs together; by name over all templates.
 
     pair: int32[K, 2], rows of shapes. margin: float64[K], sum of both margins [m]. in_template: bool[K, T], whether the
-    worlds of a template have the pair. first, second: paths of each item; second is "" for a body. of_pair: int64[n]
-    and int64[n], items and their pairs, ordered by item.
+    worlds of a template have the pair. first, second: names of each item; second is "" for a body. of_pair: int64[n]
+    and int64[n], items and their pairs, ordered by item. pair_count: pairs of names.
     """
 
     pair: np.ndarray
@@ -60,20 +61,36 @@ class Items:
     first: tuple[str, ...]
     second: tuple[str, ...]
     of_pair: tuple[np.ndarray, np.ndarray]
+    pair_count: int
 
     def __len__(self) -> int:
         return len(self.first)
 
-    def only(self, rows: np.ndarray) -> Items:
-        """Some pairs, ascending, of items that are pairs."""
-        number = np.arange(len(rows))
-        first, second = (tuple(each[row] for row in rows.tolist()) for each in (self.first, self.second))
-        return Items(self.pair[rows], self.margin[rows], self.in_template[rows], first, second, (number, number))
+    def only(self, items: np.ndarray) -> Items:
+        """Some items, ascending, and their pairs."""
+        item, pair = self.of_pair
+        held = np.isin(item, items)
+        rows = np.unique(pair[held])
+        first, second = (tuple(each[k] for k in items.tolist()) for each in (self.first, self.second))
+        of_pair = np.searchsorted(items, item[held]), np.searchsorted(rows, pair[held])
+        return Items(self.pair[rows], self.margin[rows], self.in_template[rows], first, second, of_pair, len(items))
 
-    @property
-    def is_of_pairs(self) -> bool:
-        """Whether every item is one pair."""
-        return len(self.of_pair[0]) == len(self.pair) == len(self.first) and bool(self.second[0])
+    @cached_property
+    def own(self) -> np.ndarray | None:
+        """int64[T, I]: the pair of each item in each template, -1 for none; None if an item has several in one."""
+        item, pair = self.of_pair
+        found = np.full((self.in_template.shape[1], len(self)), -1)
+        for template, own in enumerate(found):
+            held = self.in_template[pair, template]
+            own[item[held]] = pair[held]
+            if held.sum() > (own >= 0).sum():
+                return None
+        return found
+
+    def least(self, values: np.ndarray) -> np.ndarray:
+        """float64[I]: the least of the values [K] of each item's pairs."""
+        item, pair = self.of_pair
+        return np.minimum.reduceat(values[pair], np.flatnonzero(np.diff(item, prepend=-1)))
 
 
 @dataclass(frozen=True)
@@ -112,20 +129,25 @@ def selected_items(model: Model, by: str, between: Sequence[str]) -> Items:
         raise InputError(what, "--between" if between else "the scene", "collide inspect lists the shapes and filters")
     keys = pair[:, 0].astype(np.int64) << 32 | pair[:, 1]
     held = [np.isin(keys, one[:, 0].astype(np.int64) << 32 | one[:, 1]) for one in of_template]
-    first, second, of_pair = _named_items(model, pair, by, between)
-    return Items(pair, _margins(model, pair), np.stack(held, axis=1), first, second, of_pair)
+    names = Names.of(model.shapes.path, model.shapes.template)
+    one, other = names.pair(*pair.T.astype(np.int64))
+    named, at, item = np.unique(one * len(names.row) + other, return_index=True, return_inverse=True)
+    if by == "pair":
+        first, second = (tuple(names.text[row] for row in side[at].tolist()) for side in (one, other))
+        order = np.argsort(item, kind="stable")
+        of_pair = item[order], order
+    else:
+        first, second, of_pair = _named_items(model, pair, by, between)
+    return Items(pair, _margins(model, pair), np.stack(held, axis=1), first, second, of_pair, len(named))
 
 
 def _is_between(model: Model, pair: np.ndarray, between: Sequence[str]) -> np.ndarray:
     """bool[K]: whether one shape of each pair is in the first selection and the other in the second."""
     shapes = model.shapes
-    inside = []
-    for pattern in between:
-        paths = (*shapes.path, *model.bodies.path)
-        matched = matching_paths(paths, (pattern,), "--between", "no shape and no body")
-        body = np.append(matched[len(shapes) :], False)[shapes.body]
-        inside.append(matched[: len(shapes)] | body)
-    one, other = inside
+    one, other = (
+        matching_shapes(shapes.path, shapes.body, model.bodies.path, pattern, "--between", "no shape and no body")
+        for pattern in between
+    )
     return (one[pair[:, 0]] & other[pair[:, 1]]) | (other[pair[:, 0]] & one[pair[:, 1]])
 
 
@@ -133,19 +155,14 @@ def _named_items(
     model: Model, pair: np.ndarray, by: str, between: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[np.ndarray, np.ndarray]]:
     shapes, number = model.shapes, np.arange(len(pair))
-    if by == "pair":
-        first, second = (tuple(shapes.path[row] for row in column.tolist()) for column in pair.T)
-        return first, second, (number, number)
     if by == "all":
         one, other = between or ("*", "*")
         return (one,), (other,), (np.zeros(len(pair), np.int64), number)
-    # A static shape is an item of its own; its key follows those of the bodies.
-    key = np.where(shapes.body == STATIC_BODY, len(model.bodies) + np.arange(len(shapes)), shapes.body)
-    keys, item = np.unique(key[pair], return_inverse=True)
+    owners = PairKeys.of_bodies(model.bodies.path, shapes.path, shapes.body, 1).by_name(shapes.template)
+    keys, item = np.unique(owners.number[pair], return_inverse=True)
     item = item.reshape(-1, 2)
-    paths = (*model.bodies.path, *shapes.path)
     every = np.unique(np.stack([item.T.reshape(-1), np.tile(number, 2)], axis=1), axis=0)
-    return tuple(paths[k] for k in keys.tolist()), ("",) * len(keys), (every[:, 0], every[:, 1])
+    return tuple(owners.paths[k] for k in keys.tolist()), ("",) * len(keys), (every[:, 0], every[:, 1])
 
 
 def _margins(model: Model, pair: np.ndarray) -> np.ndarray:
@@ -183,7 +200,7 @@ class Clearance:
     """Least distances of a motion's items, from exact distances of pairs.
 
     Where an item has several pairs, bounding balls leave out pairs that are farther than another pair at that time.
-    measured: distances measured by `nearest_pairs`.
+    measured: distances measured by `nearest_items`.
     """
 
     def __init__(self, model: Model, motion: Motion, items: Items, distances: PairDistances, workers: int) -> None:
@@ -192,18 +209,19 @@ class Clearance:
         self._workers, self._episodes = workers, episodes_in(motion, model.world_count)
         self._radius = bounding_radius(model.shapes.type, model.shapes.size).astype(np.float64)
         self._has_pair = items.in_template[:, model.world_template].T
+        self._own = None if items.own is None else items.own[model.world_template]
 
     def blocks(self) -> Iterator[ClearanceBlock]:
         """The least distances of all frames, in order."""
         yield from self._in_order(lambda: self._block)
 
-    def nearest_pairs(self, number: int) -> np.ndarray:
-        """int64[number]: the pairs with the least distances of the whole motion, by distance; fewer if there are fewer.
+    def nearest_items(self, number: int) -> np.ndarray:
+        """int64[number]: the items with the least distances of the whole motion, by distance; fewer if there are fewer.
 
-        A pair is measured only at times when its bounding balls are nearer than both its own least distance so far and
-        that of the pair that is last among the nearest.
+        A pair is measured only at times when its bounding balls are nearer than both its item's least distance so far
+        and that of the item that is last among the nearest. Items are pairs of names.
         """
-        self._so_far = np.full(len(self._items.pair), np.inf)
+        self._so_far = np.full(len(self._items), np.inf)
         for found, count in self._in_order(lambda: partial(self._least, self._so_far, number)):
             self._so_far = np.minimum(self._so_far, found)
             self.measured += count
@@ -241,7 +259,7 @@ class Clearance:
         poses = shape_poses(self._model, body_poses)
         there = self._is_there(first, len(poses))
         found = _Measured(self._distances, self._items, poses)
-        if self._items.is_of_pairs:
+        if self._own is not None:
             found.measure(there)
         else:
             bound = np.where(there, self._bounds(poses), np.inf)
@@ -261,8 +279,9 @@ class Clearance:
         """int64[F, W, I]: the pair of each item with the least of the values [F, W, K], the first of equal ones; -1
         where all are infinite.
         """
-        if self._items.is_of_pairs:
-            return np.where(np.isinf(values), -1, np.arange(values.shape[2]))
+        if self._own is not None:
+            least = np.take_along_axis(values, np.maximum(self._own, 0)[None], axis=2)
+            return np.where(np.isinf(least), -1, self._own)
         item, pair = self._items.of_pair
         found = np.empty((*values.shape[:2], len(self._items)), np.int64)
         for k in range(len(self._items)):
@@ -289,24 +308,26 @@ class Clearance:
         return distance - (radius[row0] + radius[row1]) - self._items.margin - BOUND_ROUNDING * scale
 
     def _least(self, least: np.ndarray, number: int, first: int, body_poses: np.ndarray) -> tuple[np.ndarray, int]:
-        """float64[K], the least distances up to the end of a block, exact for the `number` nearest pairs so far; and
+        """float64[I], the least distances up to the end of a block, exact for the `number` nearest items so far; and
         how many were measured.
         """
+        item = self._items.of_pair[0][np.argsort(self._items.of_pair[1])]  # of each pair
         poses = shape_poses(self._model, body_poses)
         bound = np.where(self._is_there(first, len(poses)), self._bounds(poses), np.inf)
         found = _Measured(self._distances, self._items, poses)
         cells = bound.reshape(-1, bound.shape[2])
-        pairs = np.flatnonzero(cells.min(axis=0) <= _limit(least, number))
+        pairs = np.flatnonzero(cells.min(axis=0) <= _limit(least, number)[item])
         chosen = np.zeros(cells.shape, bool)
         chosen[cells[:, pairs].argmin(axis=0), pairs] = True
         found.measure(chosen.reshape(bound.shape) & np.isfinite(bound))
-        least = np.minimum(least, np.where(found.done, found.distance, np.inf).min(axis=(0, 1)))
-        found.measure((bound <= _limit(least, number)) & ~found.done & np.isfinite(bound))
-        return np.minimum(least, np.where(found.done, found.distance, np.inf).min(axis=(0, 1))), found.count
+        least = np.minimum(least, self._items.least(np.where(found.done, found.distance, np.inf).min(axis=(0, 1))))
+        found.measure((bound <= _limit(least, number)[item]) & ~found.done & np.isfinite(bound))
+        last = self._items.least(np.where(found.done, found.distance, np.inf).min(axis=(0, 1)))
+        return np.minimum(least, last), found.count
 
 
 def _limit(least: np.ndarray, number: int) -> np.ndarray:
-    """float64[K]: the distance at or below which a pair changes the least distances of the `number` nearest pairs."""
+    """float64[I]: the distance at or below which an item changes the least distances of the `number` nearest ones."""
     if number >= len(least):
         return least
     return np.minimum(least, np.partition(least, number - 1)[number - 1])
@@ -392,7 +413,7 @@ class ClearanceRequest(EngineRequest):
 class ClearanceResult(Result):
     """Least distances of a motion. Lengths [m], times [s].
 
-    pairs: pairs of shapes that may touch; of several templates, of all. measured: exact distances that were computed,
+    pairs: pairs of names of shapes that may touch, in any template. measured: exact distances that were computed,
     a part of pairs times cells where bounds suffice. items: pairs, bodies, or 1. listed: the nearest of them, each with
     its least distance and where it is. series: least distances of the listed items over time, "inf" where
     there are none.
@@ -480,7 +501,8 @@ class MeasuredMotion:
 
     def __init__(self, request: ClearanceRequest, model: Model, motion: Motion, device: Any) -> None:
         self.model, self.motion, self.items = model, motion, selected_items(model, request.kind, request.between)
-        self.pair_count = len(self.items.pair)
+        self.pair_count = self.items.pair_count
+        self.shape_names = Names.of(model.shapes.path, model.shapes.template).text
         fields = FieldCache(request.engine.cache_dir, request.engine.cache_limit)
         begin_loading_kinematics(motion)
         distances = PairDistances(model, device, self.items.pair, fields)
@@ -488,8 +510,7 @@ class MeasuredMotion:
         self.search_count, start = 0, time.perf_counter()
         if 0 < request.top < len(self.items):
             search = Clearance(model, motion, self.items, distances, threads)
-            nearest = np.sort(search.nearest_pairs(request.top))
-            self.items = self.items.only(nearest)
+            self.items = self.items.only(np.sort(search.nearest_items(request.top)))
             self.search_count = search.measured
         self.search_seconds = time.perf_counter() - start
         self._clearance = Clearance(model, motion, self.items, distances, threads)
@@ -512,8 +533,6 @@ class MeasuredMotion:
 
 
 class _Tally:
-    """The least distance of each item, where it is, and its series in bins of frames."""
-
     def __init__(self, measured: MeasuredMotion, request: ClearanceRequest) -> None:
         self._measured, self._count = measured, measured.search_count
         frames, _, items = measured.shape
@@ -542,7 +561,7 @@ class _Tally:
     def _place(self, block: ClearanceBlock, frame: int, world: int, item: int) -> dict[str, Any]:
         at = (frame, world, item)
         pair = self._measured.items.pair[block.pair[at]]
-        paths = [self._measured.model.shapes.path[row] for row in pair.tolist()]
+        paths = [self._measured.shape_names[row] for row in pair.tolist()]
         return {
             "frame": block.first + frame,
             "time": float(self._measured.motion.time[block.first + frame]),
@@ -571,24 +590,13 @@ class _Tally:
                 "least": [self._series[k].tolist() for k in order[: request.first]],
             }
         return ClearanceResult(
-            scene=scene.name,
-            scene_sha256=scene.sha256,
-            trajectory=request.trajectory,
-            trajectory_sha256=motion.sha256,
-            by=request.kind,
-            between=list(request.between),
-            frames=len(motion.time),
-            worlds=self._measured.model.world_count,
-            pairs=self._measured.pair_count,
-            items=len(items),
-            measured=self._count,
-            listed=listed,
-            wall_seconds=seconds,
-            warnings=(*scene.warnings, *motion.warnings, *self._measured.notes),
-            output=request.output or None,
-            bytes=os.path.getsize(request.output) if request.output else None,
-            series=series,
-        )
+            scene=scene.name, scene_sha256=scene.sha256, trajectory=request.trajectory,
+            trajectory_sha256=motion.sha256, by=request.kind, between=list(request.between), frames=len(motion.time),
+            worlds=self._measured.model.world_count, pairs=self._measured.pair_count, items=len(items),
+            measured=self._count, listed=listed, wall_seconds=seconds,
+            warnings=(*scene.warnings, *motion.warnings, *self._measured.notes), output=request.output or None,
+            bytes=os.path.getsize(request.output) if request.output else None, series=series,
+        )  # fmt: skip
 
 
 @contextmanager
@@ -645,7 +653,7 @@ def _config(request: ClearanceRequest) -> dict[str, object]:
 
 def table_columns(measured: MeasuredMotion, kind: str) -> tuple[TableColumn, ...]:
     """Columns of the tables."""
-    real, paths = np.dtype(np.float64), measured.model.shapes.path
+    real, paths = np.dtype(np.float64), measured.shape_names
     vectors = [(f"{name}_{axis}", unit) for name, unit in _VECTORS.items() for axis in "xyz"]
     return (
         *cell_columns(measured.episodes),

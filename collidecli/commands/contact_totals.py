@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from collidecli.analysis.summary import touches_of
+from collidecli.analysis.touches import Names
 from collidecli.scene.motion import Episodes
 from collidecli.scene.tables import OF_STEPS, ContactBlock, shapes_of
-
-if TYPE_CHECKING:
-    from collidecli.scene.model import Model
-    from collidecli.storage.contact_sets.reader import ContactSet
 
 MAX_TABLE_SIZE = 1 << 16
 """Largest number of shape pairs that are counted in a dense table; above it the pairs that occur are sorted."""
@@ -110,21 +106,15 @@ class SweepCounts:
     undecided: int
 
 
-def shape_name(model: Model | ContactSet, row: int) -> str:
-    """A shape's path; in a model of several templates with the number of its template, as the path may be ambiguous."""
-    path, template = model.shapes.path[row], int(model.shapes.template[row])
-    several = int(model.world_template.max(initial=0)) > 0
-    return f"{path} (template {template})" if several and template >= 0 else path
-
-
 class Tally:
-    """Counts of contacts and touching contacts of shape pairs, and the deepest contact, accumulated block by block.
+    """Counts of contacts and touching contacts of pairs of shapes by name, and the deepest contact, block by block.
 
     deepest: (distance, shape0, shape1, cell), or None without a contact.
     """
 
-    def __init__(self, shape_count: int) -> None:
-        self._shape_count = shape_count
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        shape_count = self._shape_count = len(names.row)
         self._contact_table = np.zeros(shape_count**2 if shape_count**2 <= MAX_TABLE_SIZE else 0, np.int64)
         self._touching_table = self._contact_table.copy()
         self._added: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
@@ -175,7 +165,8 @@ class Tally:
             self.deepest = (distance, int(columns["shape0"][row]), int(columns["shape1"][row]), cell)
 
     def _keys(self, shape0: np.ndarray, shape1: np.ndarray) -> np.ndarray:
-        return shape0.astype(np.int64) * self._shape_count + shape1
+        one, other = self._names.pair(shape0, shape1)
+        return one.astype(np.int64) * self._shape_count + other
 
     def _append(self, keys: np.ndarray, contacts: np.ndarray, touching: np.ndarray) -> None:
         """Appends the pairs of a block; sums the appended pairs when they are more than twice the distinct ones."""
@@ -210,9 +201,9 @@ class Tally:
             )
         }
 
-    def counts(self, model: Model | ContactSet, episodes: Episodes | None) -> ContactCounts:
-        """The counts of all added blocks. model: for the names of the shapes."""
-        pairs = self.pairs()
+    def counts(self, worlds: int, episodes: Episodes | None) -> ContactCounts:
+        """The counts of all added blocks. worlds: number of them."""
+        pairs, text = self.pairs(), self._names.text
         contacts, touching = (sum(counts[k] for counts in pairs.values()) for k in (0, 1))
         return ContactCounts(
             contacts=contacts,
@@ -222,21 +213,18 @@ class Tally:
             touching_pair_count=sum(of_pair > 0 for _, of_pair in pairs.values()),
             contact_pair_cells=self.contact_pair_cells,
             touching_pair_cells=self.touching_pair_cells,
-            deepest=self.deepest_contact(model, episodes),
-            top_pairs=[
-                PairContacts(shape_name(model, a), shape_name(model, b), *counts)
-                for (a, b), counts in islice(pairs.items(), TOP_PAIRS)
-            ],
+            deepest=self.deepest_contact(worlds, episodes),
+            top_pairs=[PairContacts(text[a], text[b], *counts) for (a, b), counts in islice(pairs.items(), TOP_PAIRS)],
         )
 
-    def deepest_contact(self, model: Model | ContactSet, episodes: Episodes | None) -> DeepestContact | None:
+    def deepest_contact(self, worlds: int, episodes: Episodes | None) -> DeepestContact | None:
         """The deepest contact with the names of its shapes; None without a contact."""
         if self.deepest is None:
             return None
         distance, shape0, shape1, cell = self.deepest
-        frame, world = divmod(cell, model.world_count)
+        frame, world = divmod(cell, worlds)
         episode = "" if episodes is None else episodes.name_at(world, frame)
-        return DeepestContact(distance, shape_name(model, shape0), shape_name(model, shape1), frame, world, episode)
+        return DeepestContact(distance, self._names.text[shape0], self._names.text[shape1], frame, world, episode)
 
 
 class GroupTally:
@@ -272,21 +260,20 @@ class GroupTally:
                 shapes = tuple(int(column[row]) for column in shapes_of(block.groups, name))
                 self._deepest[name] = float(depths[row]), cell, shapes
 
-    def counts(self, model: Model | ContactSet, episodes: Episodes | None) -> dict[str, GroupCounts]:
-        """The counts of all added blocks. model: for the names of the shapes."""
+    def counts(self, names: Names, worlds: int, episodes: Episodes | None) -> dict[str, GroupCounts]:
+        """The counts of all added blocks. names: of the shapes. worlds: number of them."""
         return {
-            name: GroupCounts(rows, cells, self._deepest_row(name, model, episodes))
+            name: GroupCounts(rows, cells, self._deepest_row(name, names, worlds, episodes))
             for name, (rows, cells) in self._counts.items()
         }
 
-    def _deepest_row(self, name: str, model: Model | ContactSet, episodes: Episodes | None) -> DeepestRow | None:
+    def _deepest_row(self, name: str, names: Names, worlds: int, episodes: Episodes | None) -> DeepestRow | None:
         if name not in self._deepest:
             return None
         distance, cell, shapes = self._deepest[name]
-        frame, world = divmod(cell, model.world_count)
+        frame, world = divmod(cell, worlds)
         episode = "" if episodes is None else episodes.name_at(world, frame)
-        names = [shape_name(model, shape) for shape in shapes]
-        return DeepestRow(distance, frame, world, episode, *(*names, "", "")[:2])
+        return DeepestRow(distance, frame, world, episode, *(*(names.text[shape] for shape in shapes), "", "")[:2])
 
 
 class ColumnRanges:

@@ -312,12 +312,10 @@ def _groups(compared: Comparison, a: ContactSet, cells: _Cells) -> list[dict[str
 
 
 def _differs(found: TableDifferences) -> bool:
-    """Whether any row is missing, extra or changed, be it allowed or not."""
     return any((*found.counts.values(), *found.at_limit.values(), *(tally.differing for tally in found.fields)))
 
 
 def _row_counts(found: TableDifferences) -> dict[str, int]:
-    """Numbers of rows of A and of B, of matched ones, and of differences by kind."""
     return {"a": found.rows_a, "b": found.rows_b, "matched": found.matched, **found.counts}
 
 

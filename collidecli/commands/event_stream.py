@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.analysis.labels import matching_paths
-from collidecli.analysis.touches import Frames, Intervals, IntervalTracker, MergeGap, PairKeys, touches
+from collidecli.analysis.labels import matching_paths, matching_shapes
+from collidecli.analysis.touches import Frames, Intervals, IntervalTracker, MergeGap, Names, PairKeys, touches
 from collidecli.commands.contact_totals import TOUCHES
 from collidecli.commands.results import Progress
 from collidecli.commands.scenes import parse_frames
 from collidecli.errors import InputError
+from collidecli.exporters.selection import chosen_worlds
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import EVENT_COLUMNS, EVENT_THINGS, recorded_number
 from collidecli.scene.tables import (
@@ -28,7 +29,6 @@ from collidecli.scene.tables import (
     ContactBlock,
     GroupRows,
 )
-from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, read_ahead, spans
 from collidecli.storage.contact_sets.rules import (
     check_body_rows,
@@ -136,9 +136,8 @@ class PairSelection:
             return bodies[body]  # the last entry is for body -1
 
         def of_either(pattern: str) -> np.ndarray:
-            every = [*names, *contacts.body_path]
-            met = matching_paths(every, [pattern], "--between", f"no {of_what} or body of {contacts.path}")
-            return met[: len(names)] | np.append(met[len(names) :], False)[body]
+            of = f"no {of_what} or body of {contacts.path}"
+            return matching_shapes(names, body, contacts.body_path, pattern, "--between", of)
 
         # A particle is selected as its object is.
         counts = objects.particle_count if options.by == PARTICLES else 0
@@ -350,9 +349,9 @@ class EventStream:
         number = np.arange(picked.start, picked.stop, picked.step)
         episodes = None if contacts.episodes is None else contacts.episodes.sliced(picked)
         self.frames = Frames(number, contacts.time[number], episodes)
-        self._is_selected_world = _worlds(contacts, options.worlds)
-        self.worlds = np.flatnonzero(self._is_selected_world)
-        self.keys = _keys(contacts, options.by)
+        self.worlds = chosen_worlds(options.worlds, contacts)
+        self._is_selected_world = np.isin(np.arange(contacts.world_count), self.worlds)
+        self.keys = pair_keys(contacts, options.by)
         self._selection = PairSelection.of(contacts, options)
         self._tracker = IntervalTracker(self.frames, options.merge_gap)
         self.contact_count = self.touching_count = 0
@@ -412,29 +411,31 @@ class EventStream:
         return replace(found, begin=begin, end=end)
 
 
-def _keys(contacts: ContactSet, by: str) -> PairKeys:
+def pair_keys(contacts: ContactSet, by: str) -> PairKeys:
+    """Keys of pairs of the items of `touching_blocks`, by name over all templates."""
     shapes, objects, worlds = contacts.shapes, contacts.particle_objects, contacts.world_count
     if by == "bodies":
         keys = PairKeys.of_bodies(contacts.body_path, shapes.path, shapes.body, worlds)
     else:
         keys = PairKeys.of_shapes(shapes.path, worlds)
     keys = keys.with_more(objects.path, objects.kind, worlds)
-    if by != PARTICLES:
-        return keys
-    counts = zip(objects.path, objects.particle_count.tolist(), strict=True)
-    return keys.with_more(
-        [f"{path}[{k}]" for path, count in counts for k in range(count)], ("particle",) * objects.total, worlds
-    )
+    if by == PARTICLES:
+        counts = zip(objects.path, objects.particle_count.tolist(), strict=True)
+        paths = [f"{path}[{k}]" for path, count in counts for k in range(count)]
+        keys = keys.with_more(paths, ("particle",) * objects.total, worlds)
+    return keys.by_name(row_templates(contacts, len(keys.number)))
 
 
-def _worlds(contacts: ContactSet, worlds: Sequence[int]) -> np.ndarray:
-    wanted = np.full(contacts.world_count, not len(worlds))
-    for world in worlds:
-        if not 0 <= world < contacts.world_count:
-            held = numbered(contacts.world_count, "world")
-            raise InputError(f"world {world} does not exist", contacts.path, f"it has {held}")
-        wanted[world] = True
-    return wanted
+def shape_names(contacts: ContactSet) -> Names:
+    """The names of the shapes of a set over all templates."""
+    return Names.of(contacts.shapes.path, contacts.shapes.template)
+
+
+def row_templates(contacts: ContactSet, count: int) -> np.ndarray:
+    """int[count]: templates of the first rows of `touching_blocks`: shapes, particle objects, particles."""
+    objects = contacts.particle_objects
+    every = contacts.shapes.template, objects.template, np.repeat(objects.template, objects.particle_count)
+    return np.concatenate(every)[:count]
 
 
 # Touches between frames: rows of the groups of steps joined over steps, with their begins and ends in seconds.

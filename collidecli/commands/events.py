@@ -123,7 +123,7 @@ def events(request: EventsRequest, progress: Progress = None, keep: KeepRows | N
     """
     with reading("contact set", request.path), ContactSet.open(request.path) as contacts:
         stream = EventStream(contacts, request.options)
-        graph, totals = TouchGraph(stream.keys.paths), Totals(request.order, request.first)
+        graph, totals = TouchGraph(len(stream.keys.paths)), Totals(request.order, request.first)
         swept = swept_touches(contacts, stream, request.options.by) if request.sweep else None
         file = TableColumn(FILE, np.dtype(np.int64), words=(request.path,))
         columns = (file, *interval_table(stream.keys, stream.frames.episodes, request.options.by))
@@ -267,18 +267,18 @@ def _graph(graph: TouchGraph, stream: EventStream, request: EventsRequest) -> di
     """Nodes with an edge, and every edge; first: number of edges that a table shows."""
     edges = graph.edges()
     ends = graph.ends(edges)
-    kinds = dict(zip(reversed(stream.keys.paths), reversed(stream.keys.kinds), strict=True))
+    paths, kinds = stream.keys.paths, stream.keys.kinds
     used = sorted({row for pair in ends for row in pair})
     name0, name1 = EVENT_COLUMNS[request.options.by]
     columns = (edges.intervals, edges.unknown, edges.touching, edges.contacts, edges.seconds, edges.distance)
     rows = zip(ends, edges.worlds.tolist(), *(values.tolist() for values in columns), strict=True)
     return {
         "first": request.first or len(edges),
-        "nodes": [{"path": graph.names[row], "kind": kinds[graph.names[row]]} for row in used],
+        "nodes": [{"path": paths[row], "kind": kinds[row]} for row in used],
         "edges": [
             {
-                name0: graph.names[one],
-                name1: graph.names[other],
+                name0: paths[one],
+                name1: paths[other],
                 "worlds": worlds,
                 "intervals": intervals,
                 "unknown_ends": unknown,

@@ -215,7 +215,6 @@ def export(request: ExportRequest) -> ExportResult:
 
 
 def _output(request: ExportRequest) -> str:
-    """Path of the output. Raises InputError for an extension of another format."""
     endings = ENDINGS.get(request.to, NPZ_ENDING)
     if not request.output:
         middle = "" if request.to in (*ENDINGS, "npz") else f".{request.to}"

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import h5py
 import numpy as np
 
+from collidecli.analysis.touches import Names
 from collidecli.commands.check import file_format, refuse_profile
 from collidecli.commands.contact_totals import ColumnRanges, ContactCounts, Tally
 from collidecli.commands.results import Result
@@ -24,7 +25,7 @@ from collidecli.importers.recordings.recording import open_recording
 from collidecli.scene.filter_rules import FilterClass
 from collidecli.scene.filters import allowed_pairs, excluded_counts, explain
 from collidecli.scene.material import PENALTY_PARAMETERS, RULE_FIELDS
-from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
+from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model, may_share_world
 from collidecli.scene.options import GROUND, SceneOptions
 from collidecli.scene.particles import Particles
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
@@ -148,11 +149,13 @@ def explain_pair(model: Model, path_a: str, path_b: str, left_out: Container[str
     choices = [(a, b) for a in rows_a for b in rows_b if a != b]
     if not choices:
         raise InputError(f"'{path_a}' is given twice", "--why", "name two shapes")
-    a, b = next(((a, b) for a, b in choices if _share_world(template, a, b)), choices[0])
+    a, b = next(((a, b) for a, b in choices if may_share_world(template[a], template[b])), choices[0])
     of_shapes = all(
         model.shapes.path[row] == path for rows, path in ((rows_a, path_a), (rows_b, path_b)) for row in rows
     )
-    explained = [(a, b)] if of_shapes else [(x, y) for x, y in choices if _share_world(template, x, y)] or [(a, b)]
+    explained = (
+        [(a, b)] if of_shapes else [(x, y) for x, y in choices if may_share_world(template[x], template[y])] or [(a, b)]
+    )
     pairs = []
     for first, second in explained:
         verdict = explain(model, first, second)
@@ -161,11 +164,6 @@ def explain_pair(model: Model, path_a: str, path_b: str, left_out: Container[str
     deciding = next((pair for pair in pairs if pair["may_touch"]), pairs[0])
     decided = {name: deciding[name] for name in ("may_touch", "rule")}
     return {"shape0": path_a, "shape1": path_b, **decided, "pairs": pairs}
-
-
-def _share_world(template: np.ndarray, a: int, b: int) -> bool:
-    """Whether two shapes are in one template, or one is in every world."""
-    return template[a] == template[b] or -1 in (template[a], template[b])
 
 
 def _rows(model: Model, path: str, left_out: Container[str]) -> list[int]:
@@ -476,7 +474,7 @@ def inspect_trajectory(path: str) -> TrajectoryResult:
 def inspect_contact_set(path: str) -> ContactSetResult:
     """Contents of a contact set: origin, size, pairs with most contacts, deepest contact, timing."""
     with ContactSet.open(path) as contacts:
-        tally = Tally(len(contacts.shapes))
+        tally = Tally(Names.of(contacts.shapes.path, contacts.shapes.template))
         ranges = ColumnRanges(contacts.optional_columns)
         for block in contacts.blocks(names=("shape0", "shape1", "distance", *contacts.optional_columns)):
             check_shape_rows(contacts, block)
@@ -484,7 +482,7 @@ def inspect_contact_set(path: str) -> ContactSetResult:
             ranges.add(block)
         return ContactSetResult(
             **contact_set_source(contacts),
-            **vars(tally.counts(contacts, contacts.episodes)),
+            **vars(tally.counts(contacts.world_count, contacts.episodes)),
             float_type=str(contacts.float_type),
             columns=list(contacts.column_names),
             material_rule=contacts.material_rule,
@@ -497,7 +495,6 @@ def inspect_contact_set(path: str) -> ContactSetResult:
 
 
 def _group_summary(table: ContactTable) -> dict[str, Any]:
-    """Rows, cells with rows, and ranges of the columns of floating-point numbers of a group."""
     names = [column.name for column in table.columns if column.dtype.kind == "f"]
     ranges, cells = ColumnRanges(names), 0
     for block in table.blocks(names=names):

@@ -15,11 +15,12 @@ import numpy as np
 
 from collidecli.analysis.labels import LabelRule, Runs, labelled_runs, matching_paths
 from collidecli.analysis.summary import TimeBins
-from collidecli.analysis.touches import Frames, Intervals, PairKeys
-from collidecli.commands.event_stream import EventOptions, EventStream, group_notes
+from collidecli.analysis.touches import RIGID, Frames, Intervals, PairKeys
+from collidecli.commands.event_stream import EventOptions, EventStream, group_notes, row_templates
 from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending, check_output, html_table
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import Array, episode_arrays, held, texts, write_npz
+from collidecli.scene.model import may_share_world
 from collidecli.scene.options import LABEL_THINGS, recorded_number
 from collidecli.scene.tables import SOFT_CONTACTS, ContactBlock
 from collidecli.storage.atomic_output import AtomicOutput
@@ -80,8 +81,8 @@ class LabelOptions:
 @dataclass(frozen=True)
 class LabelBlock:
     """Labels of consecutive frames from index `first`. touch: bool[f, W, S, P]. distance: float32, the least of the
-    contacts [m], infinite without one. slip: float32, the greatest of the contacts within `leave` [m/s], NaN where
-    there is no label or no such contact; None if it is not read.
+    contacts [m], infinite without one, NaN where the world does not have the pair. slip: float32, the greatest of the
+    contacts within `leave` [m/s], NaN where there is no label or no such contact; None if it is not read.
     """
 
     first: int
@@ -93,7 +94,8 @@ class LabelBlock:
 class ContactLabels:
     """Labels of a contact set over selected frames, worlds, sensors and partners.
 
-    frames: selected. worlds: int64[W]. sensors, partners: paths. runs: of every pair of items, by `keys`.
+    frames: selected. worlds: int64[W]. sensors, partners: names, each once over all templates. present: bool[W, S, P],
+    whether the world's template has shapes or particles of both. runs: of every pair of items, by `keys`.
     contact_count: contacts of the selected worlds and frames. notes: warnings.
 
     Raises InputError for options that do not fit the set, and for a `leave` beyond the gap of a selected pair.
@@ -115,13 +117,29 @@ class ContactLabels:
         self._sensor = _selected(contacts, self.keys, options.sensors, "--sensors", options.by)
         self._partner = _selected(contacts, self.keys, options.partners, "--partners", options.by)
         self.sensors, self.partners = ([self.keys.paths[row] for row in rows] for rows in (self._sensor, self._partner))
+        self.present = self._present(contacts)
         self.notes = group_notes(contacts, rule.leave, False)
+        if absent := int((~self.present).sum()):
+            what = f"{absent} of {self.present.size} triples of world, sensor and partner are not in the world's scene"
+            self.notes.append(f"{what}: they have no label, and 'present' is false")
         _check_covered(contacts, self.keys, self._sensor, self._partner, rule.leave)
         found = [one.take(self._is_selected(one)) for _, one in stream.frame_touches(progress)]
         self.contact_count = stream.contact_count
         self._found = _by_key(found)
         self.runs = _runs(self._found, self.keys, rule)
         self._slip = _by_key(self._slips(contacts, rule.leave)) if options.slip else None
+
+    def _present(self, contacts: ContactSet) -> np.ndarray:
+        """`present`. A body without a shape in any template is present everywhere, and touches nothing."""
+        templates = contacts.world_template
+        row_template = row_templates(contacts, len(self.keys.number))
+        there = np.zeros((int(templates.max(initial=0)) + 1, len(self.keys.paths)), bool)
+        there[row_template, self.keys.number] = True
+        there |= ~there.any(axis=0)
+        for row in np.flatnonzero(row_template < 0):
+            there[:, self.keys.number[row]] = True
+        held = there[templates[self.worlds]]
+        return held[:, self._sensor, None] & held[:, None, self._partner]
 
     def _is_selected(self, found: Intervals) -> np.ndarray:
         """int64[n]: rows of pairs of a sensor and a partner, which are two items."""
@@ -158,6 +176,10 @@ class ContactLabels:
         frame, world = np.divmod(np.arange(shape[0] * shape[1]), max(1, shape[1]))
         return (self.frames.episodes.row(self.worlds[world], frame) >= 0).reshape(shape)
 
+    def cells(self, sensor: int, partner: int) -> np.ndarray:
+        """int64[F]: recorded cells of each frame whose world has the pair."""
+        return self.recorded @ self.present[:, sensor, partner].astype(np.int64)
+
     @property
     def shape(self) -> tuple[int, int, int, int]:
         """Frames, worlds, sensors, partners."""
@@ -174,7 +196,8 @@ class ContactLabels:
         for first in range(0, frames, at_once):
             count = min(at_once, frames - first)
             touch = labels.filled(first, count, np.zeros(1, bool), np.ones(len(key), bool))
-            distance = least.filled(first, count, np.full(1, np.inf, np.float32), self._found.distance)
+            nowhere = np.where(self.present, np.float32(np.inf), np.float32(np.nan))
+            distance = least.filled(first, count, nowhere, self._found.distance)
             slip = None
             if slips is not None and self._slip is not None:
                 slip = slips.filled(first, count, np.full(1, np.nan, np.float32), -self._slip.distance)
@@ -226,7 +249,7 @@ def _by_key(parts: Iterator[Intervals] | list[Intervals]) -> Intervals:
 
 def _runs(found: Intervals, keys: PairKeys, rule: LabelRule) -> Runs:
     """The runs of touches. Contacts of particle objects with each other touch at any distance, as in `events`."""
-    is_rigid = np.array([kind in ("shape", "body") for kind in keys.kinds], bool)
+    is_rigid = np.array([kind in RIGID for kind in keys.kinds], bool)
     one, other = keys.items(found.key)
     always = np.zeros(0, bool) if not len(found) else ~(is_rigid[one] | is_rigid[other])
     distance = np.where(always, np.float32(-np.inf), found.distance)
@@ -247,7 +270,7 @@ def _selected(contacts: ContactSet, keys: PairKeys, patterns: Sequence[str], opt
         return np.arange(len(keys.paths))
     moving = np.array([kind != "shape" for kind in keys.kinds], bool)
     if by == "shapes":
-        moving[: len(contacts.shapes)] = contacts.shapes.body >= 0
+        moving[keys.number[: len(contacts.shapes)][contacts.shapes.body >= 0]] = True
     if not moving.any():
         raise InputError("nothing in the contact set moves", contacts.path, "name the sensors with --sensors")
     return np.flatnonzero(moving)
@@ -273,11 +296,7 @@ def _check_covered(contacts: ContactSet, keys: PairKeys, sensor: np.ndarray, par
         near = others[
             (item[others] != item[row])
             & ((shapes.body[others] >= 0) | (shapes.body[row] >= 0))
-            & (
-                (shapes.template[others] == shapes.template[row])
-                | (shapes.template[others] < 0)
-                | (shapes.template[row] < 0)
-            )
+            & may_share_world(shapes.template[others], shapes.template[row])
         ]
         gap = pair_gap(np.minimum(near, row), np.maximum(near, row)).astype(np.float32)
         if (gap < limit).any():
@@ -344,8 +363,9 @@ class Labels:
 
     touch: bool[F, W, S, P]. distance: float32[F, W, S, P], least distance of the contacts [m], negative is penetration,
     infinite without a contact in the set. slip: float32[F, W, S, P] [m/s], greatest of the contacts, NaN without one;
-    None without slip=True. sensors, partners: paths. frame, step: int64[F], numbers in the set and of the recorder.
-    time: float64[F] [s]. world: int64[W]. recorded: bool[F, W], false after the end of a demonstration. `len` is the
+    None without slip=True. sensors, partners: names. frame, step: int64[F], numbers in the set and of the recorder.
+    time: float64[F] [s]. world: int64[W]. recorded: bool[F, W], false after the end of a demonstration. present:
+    bool[W, S, P], false where the world's scene does not have both; there touch is false and distance NaN. `len` is the
     number of labels of recorded cells.
     """
 
@@ -359,6 +379,7 @@ class Labels:
     time: np.ndarray
     world: np.ndarray
     recorded: np.ndarray
+    present: np.ndarray
 
     def __repr__(self) -> str:
         frames, worlds, sensors, partners = self.touch.shape
@@ -373,9 +394,9 @@ class Labels:
 
     @property
     def _rows(self) -> np.ndarray:
-        """bool[F, W, S, P]: recorded cells of two different items."""
+        """bool[F, W, S, P]: recorded cells of two different items that are present."""
         sensors, partners = (np.array(names, object) for names in (self.sensors, self.partners))
-        return self.recorded[:, :, None, None] & (sensors[:, None] != partners)
+        return self.recorded[:, :, None, None] & self.present & (sensors[:, None] != partners)
 
     def _axes(self, **of_frames: np.ndarray) -> list[dict[str, np.ndarray]]:
         named = {"sensor": self.sensors, "partner": self.partners}
@@ -383,10 +404,7 @@ class Labels:
         return [{"frame": self.frame, **of_frames, "time": self.time}, {"world": self.world}, *items]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A row for each recorded frame, world, sensor and partner, `len` in all: the columns of `label -o x.parquet`.
-
-        Raises InputError without pandas.
-        """
+        """The rows and columns of `label -o x.parquet`, `len` of them. Raises InputError without pandas."""
         from collidecli.commands.contact_set import dense_rows
 
         arrays = {name: getattr(self, name) for name in DENSE if getattr(self, name) is not None}
@@ -434,6 +452,7 @@ def labels_in_memory(contacts: ContactSet, options: LabelOptions) -> Labels:
     return Labels(
         whole("touch"), whole("distance"), whole("slip") if labels.has_slip else None, tuple(labels.sensors),
         tuple(labels.partners), number, contacts.step[number], labels.frames.time, labels.worlds, labels.recorded,
+        labels.present,
     )  # fmt: skip
 
 
@@ -467,6 +486,7 @@ def _small_arrays(contacts: ContactSet, labels: ContactLabels) -> tuple[Array, .
         held("time", labels.frames.time),
         held("world", labels.worlds),
         held("recorded", labels.recorded),
+        held("present", labels.present),
         *episode_arrays(labels.frames.episodes and labels.frames.episodes.of_worlds(labels.worlds)),
     )
 
@@ -514,7 +534,8 @@ def _write_parquet(
     about = {"scene": contacts.scene, "content_sha256": contacts.content_sha256}
     with parquet_table(output, columns, about) as append:
         for block in tally.blocks():
-            rows = labels.recorded[block.first : block.first + len(block.touch), :, None, None] & differ
+            recorded = labels.recorded[block.first : block.first + len(block.touch), :, None, None]
+            rows = recorded & labels.present & differ
             frame, world, sensor, partner = np.nonzero(rows)
             index = frame + block.first
             number = labels.frames.number[index]
@@ -541,12 +562,13 @@ def _options(options: LabelOptions) -> dict[str, Any]:
 
 def _series(labels: ContactLabels, listed: list[dict[str, Any]]) -> dict[str, Any]:
     bins = TimeBins(len(labels.frames), MAX_BINS)
-    cells = np.add.reduceat(labels.recorded.sum(axis=1), bins.start)
     key, frame = labels.runs.cells()
     low, high = labels.keys.items(key)
     labelled = []
     for one in listed:
-        rows = sorted(labels.keys.paths.index(one[name]) for name in ("sensor", "partner"))
+        at = labels.sensors.index(one["sensor"]), labels.partners.index(one["partner"])
+        cells = np.add.reduceat(labels.cells(*at), bins.start)
+        rows = sorted((labels._sensor[at[0]], labels._partner[at[1]]))
         held = bins.of[frame[(low == rows[0]) & (high == rows[1])]]
         labelled.append((np.bincount(held, minlength=len(cells)) / np.maximum(cells, 1)).tolist())
     return {**bins.axis(labels.frames.time, labels.frames.number), "labelled": labelled}
@@ -555,32 +577,20 @@ def _series(labels: ContactLabels, listed: list[dict[str, Any]]) -> dict[str, An
 def _result(request: LabelRequest, contacts: ContactSet, labels: ContactLabels, tally: _Tally) -> LabelResult:
     listed = _listed(labels, tally, request.first)
     return LabelResult(
-        file=contacts.path,
-        scene=contacts.scene,
-        scene_sha256=contacts.scene_sha256,
-        trajectory_sha256=contacts.trajectory_sha256,
-        options=_options(request.options),
+        file=contacts.path, scene=contacts.scene, scene_sha256=contacts.scene_sha256,
+        trajectory_sha256=contacts.trajectory_sha256, options=_options(request.options),
         shape=dict(zip(("frames", "worlds", "sensors", "partners"), labels.shape, strict=True)),
-        sensors=labels.sensors,
-        partners=labels.partners,
-        recorded=int(labels.recorded.sum()),
-        contacts=labels.contact_count,
-        labelled=int(tally.cells.sum()),
-        runs=len(labels.runs),
-        pairs=int((tally.cells > 0).sum()),
-        listed=listed,
-        series=_series(labels, listed),
-        warnings=labels.notes,
-        output=os.fspath(request.output),
-        bytes=os.path.getsize(request.output),
-    )
+        sensors=labels.sensors, partners=labels.partners, recorded=int(labels.recorded.sum()),
+        contacts=labels.contact_count, labelled=int(tally.cells.sum()), runs=len(labels.runs),
+        pairs=int((tally.cells > 0).sum()), listed=listed, series=_series(labels, listed), warnings=labels.notes,
+        output=os.fspath(request.output), bytes=os.path.getsize(request.output),
+    )  # fmt: skip
 
 
 def _listed(labels: ContactLabels, tally: _Tally, first: int) -> list[dict[str, Any]]:
-    """The pairs with most labels. share: fraction of the recorded cells. slip: mean of the cells that have one."""
+    """The pairs with most labels. share: part of recorded cells that have the pair. slip: mean of those with one."""
     sensor, partner = np.nonzero(tally.cells)
     order: Sequence[int] = np.lexsort((partner, sensor, -tally.cells[sensor, partner])).tolist()
-    total = max(1, int(labels.recorded.sum()))
     found = []
     for row in order[:first]:
         at = sensor[row], partner[row]
@@ -590,7 +600,7 @@ def _listed(labels: ContactLabels, tally: _Tally, first: int) -> list[dict[str, 
                 "sensor": labels.sensors[at[0]],
                 "partner": labels.partners[at[1]],
                 "cells": int(tally.cells[at]),
-                "share": float(tally.cells[at] / total),
+                "share": float(tally.cells[at] / labels.cells(*at).sum()),
                 "least_distance": float(tally.distance[at]),
                 **({"mean_slip": float(tally.slip[at] / slipping) if slipping else None} if labels.has_slip else {}),
             }

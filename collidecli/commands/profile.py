@@ -223,30 +223,18 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
         several = runs if len(runs) > 1 else []
         walls = [(str(run.device.alias), run.fastest.wall_seconds()) for run in several]
         return ProfileResult(
-            scene=scene.name,
-            scene_sha256=scene.sha256,
-            trajectory=request.trajectory,
-            trajectory_sha256=motion.sha256,
-            shapes=len(scene.model.shapes),
-            worlds=scene.model.world_count,
-            frames=len(motion.time),
-            device=first.device.name or first.device.alias,
-            processor=processor_name(),
-            threads=first.threads,
-            chunk_cells=first.chunk_cells,
-            versions=versions(),
-            repeats=max(len(m.passes) for m in first.measured),
-            phases=[m.as_dict() for m in first.measured],
-            identical=all(run.is_identical for run in runs),
-            fastest=first.advice.fastest,
+            scene=scene.name, scene_sha256=scene.sha256, trajectory=request.trajectory,
+            trajectory_sha256=motion.sha256, shapes=len(scene.model.shapes), worlds=scene.model.world_count,
+            frames=len(motion.time), device=first.device.name or first.device.alias, processor=processor_name(),
+            threads=first.threads, chunk_cells=first.chunk_cells, versions=versions(),
+            repeats=max(len(m.passes) for m in first.measured), phases=[m.as_dict() for m in first.measured],
+            identical=all(run.is_identical for run in runs), fastest=first.advice.fastest,
             is_clear=first.advice.is_clear,
             auto={"choice": first.choice.name, "reason": first.choice.reason, "agrees": first.advice.auto_agrees},
-            advice=first.advice.text,
-            devices=[run.as_dict(len(motion.time)) for run in several] or None,
-            device_advice=compare_devices(walls) if walls else None,
-            trace=request.trace or None,
+            advice=first.advice.text, devices=[run.as_dict(len(motion.time)) for run in several] or None,
+            device_advice=compare_devices(walls) if walls else None, trace=request.trace or None,
             warnings=(*scene.warnings, *motion.warnings, *fields.notes, *kernel_cache_notes()),
-        )
+        )  # fmt: skip
     finally:
         motion.close()
 

@@ -59,8 +59,8 @@ class Clearances:
     normal, point0, point1: float64[F, W, I, 3], unit from shape0 to shape1 and the witness points on both surfaces
     without margins, in world [m]. error: float64[F, W, I], bound of the distance's error [m], infinite for depths that
     are not certified. shape0, shape1: int32[F, W, I], rows of the nearest pair's shapes; -1 for none. items: pairs of
-    paths, or paths of bodies, or the two patterns. time: float64[F] [s]. shape_path: paths of the model's shapes. `len`
-    is the number of distances.
+    names of shapes, or names of bodies, or the two patterns. time: float64[F] [s]. shape_path: of the model's shapes.
+    `len` is the number of distances.
     """
 
     distance: np.ndarray

@@ -22,7 +22,7 @@ from collidecli.analysis.summary import (
 from collidecli.commands.audit import CHECKS, SCHEMA, TUNNEL
 from collidecli.commands.clearance import ClearanceResult
 from collidecli.commands.diff import DiffRequest, diff
-from collidecli.commands.event_stream import EventOptions, EventStream, swept_events, swept_touches
+from collidecli.commands.event_stream import EventOptions, EventStream, shape_names, swept_events, swept_touches
 from collidecli.commands.inspect import ContactSetSource, contact_set_source, read_timing
 from collidecli.commands.label import LabelResult
 from collidecli.commands.merge import demos_of
@@ -73,7 +73,7 @@ def _counts(rows: SelectedContacts) -> np.ndarray:
 
 
 def _surfaces(rows: SelectedContacts, start: np.ndarray) -> dict[str, Any]:
-    contacts = rows.contacts
+    contacts, names = rows.contacts, shape_names(rows.contacts)
     shapes = len(contacts.shapes)
     sums = PairForces(shapes)
     for block in rows.blocks(GROUP_COLUMNS):
@@ -82,18 +82,19 @@ def _surfaces(rows: SelectedContacts, start: np.ndarray) -> dict[str, Any]:
             if not np.isfinite(columns[name]).all():
                 where = f"{contacts.path}: /hydro_patches/{name}"
                 raise InputError("is not finite", where, "collide check names the rows")
-        sums.add(*(columns[name] for name in GROUP_COLUMNS))
+        pair = names.pair(columns["shape0"], columns["shape1"])
+        sums.add(*pair, columns["area"], columns["force"])
     chosen = sums.largest(MAX_GROUP_PAIRS)
     series = SurfaceSeries(chosen, shapes, rows.frame_count)
     for block in rows.blocks(GROUP_COLUMNS) if len(chosen) else ():
         cell = block.first_cell + np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
-        series.add(cell // rows.world_count, *(block.columns[name] for name in GROUP_COLUMNS))
+        pair = names.pair(block.columns["shape0"], block.columns["shape1"])
+        series.add(cell // rows.world_count, *pair, block.columns["area"], block.columns["force"])
     area, force, pressure = series.binned(start)
-    names = contacts.shapes.path
     listed = [
         {
-            "shape0": names[int(key) // shapes],
-            "shape1": names[int(key) % shapes],
+            "shape0": names.text[int(key) // shapes],
+            "shape1": names.text[int(key) % shapes],
             "area": area[row].tolist(),
             "force": force[row].tolist(),
             "pressure": pressure[row].tolist(),
@@ -303,28 +304,12 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
     for name, held in shown.items():
         warnings += [] if held is None else other_motion(getattr(request, name), held, source)
     return ReportResult(
-        **source,
-        selection=_selection(request),
-        demonstrations=demonstrations,
-        contacts=int(pairs.contacts.sum()),
-        contact_pair_cells=int(pairs.touches.sum()),
-        penetrating=int(sums.frames.penetrating.sum()),
-        deepest=deepest,
-        series=series,
-        pairs=over_time,
-        depths=_depths(sums.depths),
-        worst=worst,
-        groups=groups,
-        subsets=parts,
-        timing=timing,
-        profile=profile,
-        profile_file=request.profile,
-        difference=difference,
-        notes=[*_notes(series, over_time), *early_ends],
-        warnings=warnings,
-        between_frames=between_frames,
-        **shown,
-    )
+        **source, selection=_selection(request), demonstrations=demonstrations, contacts=int(pairs.contacts.sum()),
+        contact_pair_cells=int(pairs.touches.sum()), penetrating=int(sums.frames.penetrating.sum()), deepest=deepest,
+        series=series, pairs=over_time, depths=_depths(sums.depths), worst=worst, groups=groups, subsets=parts,
+        timing=timing, profile=profile, profile_file=request.profile, difference=difference,
+        notes=[*_notes(series, over_time), *early_ends], warnings=warnings, between_frames=between_frames, **shown,
+    )  # fmt: skip
 
 
 def _between_frames(contacts: ContactSet, request: ReportRequest) -> dict[str, Any] | None:
@@ -393,11 +378,12 @@ def _first_pass(selected: SelectedContacts, progress: Progress) -> _Sums:
         )
     frames = FrameSums(selected.frame_count, selected.world_count)
     sums = _Sums(frames, DepthHistogram(), PairTotals.none(), np.full(selected.world_count, np.inf))
+    names = shape_names(contacts)
     for block in selected.blocks(COLUMNS, BLOCK_ROWS):
         _check_distances(selected, block)
         sums.frames.add(block)
         sums.depths.add(block.columns["distance"])
-        touches = touches_of(block)
+        touches = touches_of(block).named(names)
         sums.pairs = sums.pairs.joined(PairTotals.of(touches, len(contacts.shapes)))
         np.minimum.at(sums.world_least, touches.cell % selected.world_count, touches.distance)
         _report_progress(progress, selected, block, 0)
@@ -405,7 +391,6 @@ def _first_pass(selected: SelectedContacts, progress: Progress) -> _Sums:
 
 
 def _check_distances(selected: SelectedContacts, block: ContactBlock) -> None:
-    """Raises InputError for a distance that is not finite."""
     finite = np.isfinite(block.columns["distance"])
     if not finite.all():
         cell = block.first_cell + int(np.searchsorted(np.cumsum(block.cell_counts), np.argmin(finite), side="right"))
@@ -436,13 +421,13 @@ def _series(contacts: ContactSet, frames: FrameSums) -> dict[str, Any]:
 
 def _pairs(selected: SelectedContacts, pairs: PairTotals, progress: Progress) -> dict[str, Any]:
     """The pairs with the most contacts over time, in the order of their first contacts."""
-    contacts = selected.contacts
+    contacts, names = selected.contacts, shape_names(selected.contacts)
     chosen = np.sort(np.lexsort((pairs.key, -pairs.contacts))[:MAX_PAIRS])
     bins = TimeBins(contacts.frame_count, MAX_BINS)
     held = PairMap(pairs.key[chosen], bins.of, selected.world_count, len(contacts.shapes))
     if len(chosen):
         for block in selected.blocks(COLUMNS, BLOCK_ROWS):
-            held.add(touches_of(block))
+            held.add(touches_of(block).named(names))
             _report_progress(progress, selected, block, contacts.frame_count)
     listed = []
     for row in np.lexsort((pairs.key[chosen], pairs.first[chosen])).tolist():

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from collidecli.analysis.summary import PairMap, PairTotals, TimeBins, Touches, touches_of
+from collidecli.commands.event_stream import pair_keys, shape_names
 from collidecli.errors import InputError
 from collidecli.exporters.selection import SelectedContacts, rows_of
-from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.rules import check_body_rows
 
 # Rows of the groups beside /rigid_contacts in the parts of a report that the reader of its page can select.
@@ -64,7 +64,6 @@ def worlds_and_shapes_with_rows(selected: SelectedContacts) -> tuple[np.ndarray,
 
 
 def _group_blocks(rows: SelectedContacts) -> Iterator[tuple[np.ndarray, np.ndarray, list[np.ndarray], np.ndarray]]:
-    """Frame, position of the world, shapes and size of the force of rows."""
     has_force = rows.group.name == "hydro_patches"
     for block in rows.blocks((*rows.shape_columns, *((FORCE,) if has_force else ()))):
         cell = block.first_cell + np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
@@ -120,11 +119,13 @@ def subsets(
     bins = TimeBins(selected.frame_count, MAX_BINS)
     world_rows, shape_rows = worlds_and_shapes_with_rows(selected)
     worlds, more_worlds = _deepest(_present(world_least, world_rows), MAX_WORLDS)
-    owners = _owners(contacts)
-    owner_least = np.full(len(owners), np.inf)
+    check_body_rows(contacts)
+    owners = pair_keys(contacts, "bodies")
+    owner_of = owners.number[: len(contacts.shapes)]
+    owner_least = np.full(len(owners.paths), np.inf)
     for shape in np.divmod(pairs.key, len(contacts.shapes)):
-        np.minimum.at(owner_least, _owner_of(contacts)[shape], pairs.least)
-    owner_rows = np.bincount(_owner_of(contacts)[shape_rows], minlength=len(owners)) > 0
+        np.minimum.at(owner_least, owner_of[shape], pairs.least)
+    owner_rows = np.bincount(owner_of[shape_rows], minlength=len(owners.paths)) > 0
     bodies, more_bodies = _deepest(_present(owner_least, owner_rows), MAX_BODIES)
 
     def empty(kind: str, name: str, row: int, world: int, shapes: np.ndarray | None) -> _Subset:
@@ -136,8 +137,9 @@ def subsets(
         world = int(selected.worlds[place])
         found.append(empty("world", demonstrations[world] if demonstrations else f"world {world}", world, place, None))
     for owner in bodies:
-        kind, row, name = owners[owner]
-        found.append(empty(kind, name, row, -1, _owner_of(contacts) == owner))
+        kind, mine = owners.kinds[owner], owner_of == owner
+        row = contacts.shapes.body[mine].max() if kind == "body" else np.argmax(mine)
+        found.append(empty(kind, owners.paths[owner], int(row), -1, mine))
     _sum(selected, found, bins.of)
     return {
         **bins.axis(contacts.time),
@@ -155,31 +157,18 @@ def subsets(
 
 def closest_cell(selected: SelectedContacts, pairs: PairTotals, row: int) -> dict[str, Any]:
     """A pair, its least distance, and the frame and world of it."""
-    contacts = selected.contacts
+    contacts, text = selected.contacts, shape_names(selected.contacts).text
     frame, world = divmod(int(pairs.at[row]), selected.world_count)
     shape0, shape1 = divmod(int(pairs.key[row]), len(contacts.shapes))
     return {
-        "shape0": contacts.shapes.path[shape0],
-        "shape1": contacts.shapes.path[shape1],
+        "shape0": text[shape0],
+        "shape1": text[shape1],
         "distance": float(pairs.least[row]),
         "frame": frame,
         "world": int(selected.worlds[world]),
         "episode": "" if contacts.episodes is None else contacts.episodes.name_at(int(selected.worlds[world]), frame),
         "time": float(contacts.time[frame]),
     }
-
-
-def _owners(contacts: ContactSet) -> list[tuple[str, int, str]]:
-    check_body_rows(contacts)
-    bodies = [("body", row, path) for row, path in enumerate(contacts.body_path)]
-    static = np.flatnonzero(contacts.shapes.body < 0).tolist()
-    return [*bodies, *(("shape", row, contacts.shapes.path[row]) for row in static)]
-
-
-def _owner_of(contacts: ContactSet) -> np.ndarray:
-    """int64[S]: the row of `_owners` of each shape."""
-    body = contacts.shapes.body.astype(np.int64)
-    return np.where(body < 0, len(contacts.body_path) + np.cumsum(body < 0) - 1, body)
 
 
 def _deepest(least: np.ndarray, most: int) -> tuple[list[int], int]:
@@ -202,10 +191,10 @@ def _blocks(selected: SelectedContacts) -> Iterator[Touches]:
 
 
 def _sum(selected: SelectedContacts, found: list[_Subset], bin_of: np.ndarray) -> None:
-    shape_count = len(selected.contacts.shapes)
+    shape_count, names = len(selected.contacts.shapes), shape_names(selected.contacts)
     for touches in _blocks(selected) if found else ():
         for one in found:
-            mine = one.rows(touches, selected.world_count)
+            mine = one.rows(touches, selected.world_count).named(names)
             at = bin_of[mine.cell // selected.world_count]
             np.add.at(one.contacts, at, mine.contact_count)
             np.minimum.at(one.least, at, mine.distance)
@@ -213,7 +202,7 @@ def _sum(selected: SelectedContacts, found: list[_Subset], bin_of: np.ndarray) -
 
 
 def _listed(selected: SelectedContacts, found: list[_Subset], bin_of: np.ndarray) -> list[dict[str, Any]]:
-    shape_count = len(selected.contacts.shapes)
+    shape_count, names = len(selected.contacts.shapes), shape_names(selected.contacts)
     deepest = [np.sort(np.lexsort((one.pairs.key, one.pairs.least))[:MAX_PAIRS]) for one in found]
     maps = [
         PairMap(one.pairs.key[rows], bin_of, selected.world_count, shape_count)
@@ -221,7 +210,7 @@ def _listed(selected: SelectedContacts, found: list[_Subset], bin_of: np.ndarray
     ]
     for touches in _blocks(selected) if found else ():
         for one, held in zip(found, maps, strict=True):
-            held.add(one.rows(touches, selected.world_count))
+            held.add(one.rows(touches, selected.world_count).named(names))
     lengths = np.bincount(bin_of)
     listed = []
     for one, rows, held in zip(found, deepest, maps, strict=True):

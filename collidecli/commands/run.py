@@ -18,6 +18,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.analysis.contact_motion import FramePoses, body_poses, is_differentiable, least_rows, motion_columns
+from collidecli.analysis.touches import Names
 from collidecli.commands.collision import Collision, prepare_collision
 from collidecli.commands.contact_totals import ContactCounts, GroupCounts, GroupTally, SweepCounts, Tally
 from collidecli.commands.results import Progress, Result, check_hdf5_output, check_trace
@@ -125,7 +126,6 @@ class RunColumns:
         return replace(block, columns={**block.columns, **ordered})
 
     def _poses(self, block: ContactBlock) -> FramePoses:
-        """Poses of the block's frames, with those before and after them if velocities are wanted."""
         cell = block.first_cell + np.arange(len(block.cell_counts))
         frame, world = np.divmod(cell, self.model.world_count)
         before = after = frame
@@ -313,7 +313,8 @@ def _run(
     columns = (*RIGID_COLUMNS, *optional.columns, *request.contact.columns)
     with scene.named():
         collision = prepare_collision(model, motion, request.contact, request.engine, device, timing, columns, cache)
-    tally, group_tally = Tally(len(model.shapes)), GroupTally()
+    names = Names.of(model.shapes.path, model.shapes.template)
+    tally, group_tally = Tally(names), GroupTally()
     attributes = {
         "scene": scene.name,
         "scene_sha256": scene.sha256,
@@ -353,7 +354,8 @@ def _run(
         write_trace(request.trace, {"collide run": [timing]}, request.force)
     device = str(environment["device"])
     episodes = episodes_in(motion, model.world_count)
-    counts = tally.counts(model, episodes), group_tally.counts(model, episodes), group_tally.sweeps
+    worlds = model.world_count
+    counts = tally.counts(worlds, episodes), group_tally.counts(names, worlds, episodes), group_tally.sweeps
     return _result(request, scene, motion, collision, device, timing, counts, content)
 
 
@@ -370,32 +372,16 @@ def _result(
     model = scene.model
     swept: dict[str, Any] = dict(zip(OF_STEPS, counts[2], strict=True))
     return RunResult(
-        **vars(counts[0]),
-        groups=counts[1] or None,
-        **swept,
-        scene=scene.name,
-        scene_sha256=scene.sha256,
-        trajectory=request.trajectory,
-        shapes=len(model.shapes),
-        bodies=len(model.bodies),
-        worlds=model.world_count,
-        frames=len(motion.time),
-        device=device,
-        threads=collision.workers,
-        chunk_cells=collision.chunk_cells,
-        broad_phase=collision.choice.name,
-        broad_phase_reason=collision.choice.reason,
-        candidates=timing.candidate_count,
-        false_positive_ratio=timing.false_positive_ratio,
-        stages=timing.stages(),
-        wall_seconds=timing.wall_seconds,
-        frames_per_second=len(motion.time) / timing.wall_seconds,
-        peak_memory_bytes=peak_memory(),
-        output=os.fspath(request.output),
-        content_sha256=content,
+        **vars(counts[0]), groups=counts[1] or None, **swept, scene=scene.name, scene_sha256=scene.sha256,
+        trajectory=request.trajectory, shapes=len(model.shapes), bodies=len(model.bodies), worlds=model.world_count,
+        frames=len(motion.time), device=device, threads=collision.workers, chunk_cells=collision.chunk_cells,
+        broad_phase=collision.choice.name, broad_phase_reason=collision.choice.reason,
+        candidates=timing.candidate_count, false_positive_ratio=timing.false_positive_ratio, stages=timing.stages(),
+        wall_seconds=timing.wall_seconds, frames_per_second=len(motion.time) / timing.wall_seconds,
+        peak_memory_bytes=peak_memory(), output=os.fspath(request.output), content_sha256=content,
         trace=request.trace or None,
         warnings=(*scene.warnings, *motion.warnings, *collision.notes, *search_warnings(timing, model.shapes.path)),
-    )
+    )  # fmt: skip
 
 
 def search_warnings(timing: TimingReport, paths: Sequence[str]) -> tuple[str, ...]:

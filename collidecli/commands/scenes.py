@@ -541,7 +541,6 @@ def _one_scene(
 
 
 def _check_world_memory(builder: ModelBuilder, worlds: int | None) -> None:
-    """Raises InputError for copies of a scene whose poses in one frame exceed the memory limit."""
     size = (worlds or 1) * (WORLD_BYTES + POSE_BYTES * builder.body_count)
     check_size(size, f"a frame of {worlds} worlds", "--worlds", "run fewer worlds, or raise --memory-limit")
 

@@ -94,7 +94,6 @@ def _means(definition: ContactGroup, held: GroupRows, part: _Rows, number: Numbe
 
 
 def _group_blocks(contacts: ContactSet, name: str) -> Iterator[tuple[GroupRows, Iterator[_Rows]]]:
-    """Rows of blocks of cells, and these by cell and shapes."""
     tables = contacts.groups
     definition = tables[name].definition
     needed = {target: tables[target] for target in definition.references.values()} | {name: tables[name]}

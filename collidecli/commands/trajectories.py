@@ -440,7 +440,6 @@ def _rows(model: Model, local: tuple[str, ...], names: tuple[str, ...], template
 
 
 def _welded(scene: LoadedScene) -> set[str]:
-    """Names of bodies that are part of the static world in every scene that has them."""
     still: set[str] = set()
     moving: set[str] = set()
     for held in scene.imports:

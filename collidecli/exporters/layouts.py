@@ -289,7 +289,6 @@ class _Entries:
         return found
 
     def _of_cells(self, block: ContactBlock, rows: slice, cells: np.ndarray) -> np.ndarray:
-        """Values of the entries of some cells of a block, whose contacts are `rows`."""
         selected, columns = self._selected, {name: values[rows] for name, values in block.columns.items()}
         frame, world = np.divmod(block.first_cell + cells, selected.world_count)
         axes = self._joints.at(np.asarray(selected.frames)[frame], selected.worlds[world])

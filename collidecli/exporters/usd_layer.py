@@ -162,8 +162,6 @@ class _Faces:
 
 
 class _Patches:
-    """Points at the centres of pressure, with force, torque, area and depth of each patch."""
-
     def __init__(self, stage: Usd.Stage, path: str, metres_per_unit: float) -> None:
         points, kinds, each = UsdGeom.Points.Define(stage, path), Sdf.ValueTypeNames, UsdGeom.Tokens.vertex
         primvars = UsdGeom.PrimvarsAPI(points.GetPrim())

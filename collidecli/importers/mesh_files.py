@@ -186,7 +186,6 @@ def _by_coacd(
 
 
 def _hulls(vertices: tuple[np.ndarray, ...], size: float, center: np.ndarray, where: str) -> list[ConvexHull]:
-    """The hulls of parts with volume, in the frame of the mesh's points."""
     hulls = []
     for vertex in vertices:
         try:

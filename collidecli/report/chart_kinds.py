@@ -336,7 +336,6 @@ def _no_phases(result: ResultDict) -> str:
 
 
 def _no_difference(result: ResultDict, rows: Callable[[ResultDict], Iterable[object]], words: str) -> str:
-    """rows: of collide.diff/1, of which one at least has data."""
     if result["difference"] is None:
         return "it needs a baseline; give --against"
     return "" if any(rows(result["difference"])) else words

@@ -339,7 +339,6 @@ def pair_map(
 
 
 def _runs(texts: Sequence[str], shown: np.ndarray) -> Iterator[tuple[int, int]]:
-    """First and last index of each run of equal texts that are shown."""
     for (_, kept), group in groupby(range(len(texts)), lambda n: (texts[n], bool(shown[n]))):
         held = list(group)
         if kept:

@@ -247,8 +247,6 @@ def state_text(item: ResultDict) -> str:
 
 
 def _group_columns(result: ResultDict) -> list[Column]:
-    """Columns of the rows of each group of contacts beside the rigid ones that an input has."""
-
     def rows(name: str) -> Callable[[ResultDict], str]:
         return lambda one: count(one["groups"][name]["rows"]) if name in (one.get("groups") or {}) else ""
 

@@ -121,7 +121,6 @@ def _labels(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _clearance(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
-    """Least distances over time and the nearest items of collide.clearance/1."""
     lead = f"Without a cutoff, of {plural(found['pairs'], 'pair')} of shapes; negative is penetration."
     if len(found["listed"]) < found["items"]:
         items = plural(found["items"], "body", "bodies") if found["by"] == "body" else plural(found["items"], "pair")
@@ -340,7 +339,6 @@ def _worst(result: ResultDict) -> dict[str, Any]:
 
 
 def _difference(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
-    """The section about differences. found: of schema collide.diff/1."""
     frames, first = found["frames"], found["first"]
     rows = [
         ("baseline", found["a"]["file"], True),
@@ -579,7 +577,6 @@ def _steps(
 
 
 def _group_steps(groups: ResultDict, mean: str, series: ResultDict, frames: int) -> list[dict[str, Any]]:
-    """Charts of the rows of each group, and of the force of hydroelastic surfaces."""
     charts = []
     for name, held in groups.items():
         words, values = group_words(name), held["per_frame"]

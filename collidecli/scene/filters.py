@@ -279,7 +279,6 @@ def excluded_counts(model: Model, template: int) -> Counter[str]:
 
 
 def _local_pairs(pairs: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The pairs with both shapes among the ascending `rows`, as indices into `rows`."""
     if not len(pairs) or not len(rows):
         return np.zeros((0, 2), np.int64)
     index = np.searchsorted(rows, pairs)

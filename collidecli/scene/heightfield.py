@@ -201,7 +201,6 @@ def _corners(number: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np
 
 
 def _border(number: np.ndarray) -> np.ndarray:
-    """The border's vertices, counterclockwise from vertex (0, 0)."""
     return np.concatenate([number[0, :-1], number[:-1, -1], number[-1, :0:-1], number[:0:-1, 0]])
 
 

@@ -362,6 +362,6 @@ class SceneRecords:
             self.deformables.append(replace(d, template=template, scope=scope, parts=list(d.parts), body=own))
 
 
-def may_share_world(template_a: int, template_b: int) -> bool:
-    """Whether a world exists that contains shapes of both templates."""
-    return template_a == template_b or GLOBAL_TEMPLATE in (template_a, template_b)
+def may_share_world(template_a: int | np.ndarray, template_b: int | np.ndarray) -> bool | np.ndarray:
+    """Whether a world exists that contains shapes of both templates, int or int[n]."""
+    return (template_a == template_b) | (template_a == GLOBAL_TEMPLATE) | (template_b == GLOBAL_TEMPLATE)

@@ -111,7 +111,6 @@ class TriangleMesh:
 
     @cached_property
     def _crossings(self) -> tuple[bool, np.ndarray, bool]:
-        """The values of `needs_winding`, `hidden` and `crosses_itself`."""
         hidden = np.zeros(len(self.face), bool)
         if not self.is_closed:
             return False, hidden, False

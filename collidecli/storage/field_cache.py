@@ -171,7 +171,6 @@ def _packed(key: str, arrays: Mapping[str, np.ndarray]) -> list[bytes]:
 
 
 def _unpacked(data: bytes, key: str) -> dict[str, np.ndarray] | None:
-    """The arrays of an entry's bytes; None for invalid bytes."""
     start = len(MAGIC) + 65
     if not data.startswith(MAGIC) or len(data) < start:
         return None

@@ -171,7 +171,6 @@ def _checked_objects(file: h5py.File, name: str) -> dict[str, h5py.HLObject] | N
 
 
 def _list_attributes(item: h5py.HLObject) -> None:
-    """Raises one of DAMAGE for an object whose attributes cannot be listed."""
     list(item.attrs)
 
 

@@ -148,7 +148,7 @@ test_wrong_arguments = refusals(
     ("--merge-gap 2m", "'2m' is neither a number of frames"),
     ("--merge-gap -1s", "'-1s' is not a time"),
     ("--world one", "'one' is no list of worlds"),
-    ("--world 2", "world 2 does not exist"),
+    ("--world 2", "world 2 is not there"),
     ("--frames 9:", "'9:' selects none of 6 frames"),
     ("--include table*", "'table*' matches no shape of"),
     ("--include ALL", "a pattern matches whole paths: try '*all*'"),

@@ -219,13 +219,13 @@ def test_options_are_shown_where_they_are_not_at_their_defaults(ran, collide):
     assert "options      gap 0.2, reduce_contacts True\n" in shown
 
 
-def test_shapes_of_the_same_path_are_told_apart_by_their_template(here, collide):
+def test_shapes_of_one_path_in_two_templates_are_one_name(here, collide):
     (here / "other.xml").write_text((here / "scene.xml").read_text().replace('size="0.5"', 'size="1.5"'))
     computed = collide.result("run scene.xml other.xml -o a.h5 --gap 0.75 --device cpu")
     result = collide.result("inspect a.h5")
     assert result["top_pairs"] == computed["top_pairs"]
-    assert [pair["shape0"] for pair in result["top_pairs"]] == ["base (template 0)", "base (template 1)"]
-    assert result["deepest"]["shape0"] == "base (template 1)"
+    assert [(pair["shape0"], pair["contacts"]) for pair in result["top_pairs"]] == [("base", result["contacts"])]
+    assert (result["deepest"]["shape0"], result["deepest"]["world"]) == ("base", 1)
 
 
 def test_good_files(ran, collide):

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
 import h5py
 import numpy as np
 import pandas
@@ -10,6 +15,7 @@ import pytest
 import collidecli
 from collidecli.scene.motion import Episodes
 from tests.cli.conftest import refusals
+from tests.cli.test_recordings import write_demos
 from tests.support.contact_sets import Touch, made_up_block, small_model, touching_set, write_contact_set
 
 ROWS = [
@@ -170,3 +176,104 @@ def test_arguments_that_are_none_in_python(made):
         collidecli.label(3)  # pyright: ignore[reportArgumentType]
     one, other = (collidecli.label(made, enter="1mm", leave=leave) for leave in ("2mm", 0.002))
     assert (one.touch == other.touch).all()
+
+
+NAMES = ("cube", "can", "bowl", "tray")
+
+
+def table_scene(rng: np.random.Generator, names: tuple[str, ...]) -> str:
+    """A table, and free bodies of two spheres in any order; all sizes are drawn."""
+    body = (
+        '<body name="{0}"><freejoint/><geom name="{0}_top" size="{1:.3f}"/><geom name="{0}_low" size="{2:.3f}"/></body>'
+    )
+    bodies = "".join(body.format(name, *rng.uniform(0.1, 0.3, 2)) for name in rng.permutation(names))
+    post = '<body name="mount"/><geom name="table" type="box" size="1 1 0.1"/>'
+    return f"<mujoco><worldbody>{post}{bodies}</worldbody></mujoco>"
+
+
+@pytest.fixture
+def tables(here, collide) -> list[str]:
+    """tables.h5, of three demonstrations with scenes of their own, of which each lacks an object; and each alone."""
+    rng, demos, scenes = np.random.default_rng(3), {}, {}
+    for number, frames in enumerate((5, 4, 6)):
+        held = tuple(name for name in NAMES if name != NAMES[number])
+        states = np.zeros((frames, 1 + 13 * len(held)))
+        states[:, 0] = 0.1 * np.arange(frames)
+        place = states[:, 1 : 1 + 7 * len(held)].reshape(frames, len(held), 7)
+        place[:] = [*rng.uniform(-0.5, 0.5, 3), 1.0, 0.0, 0.0, 0.0]
+        place[..., :3] = rng.uniform(-0.4, 0.4, (frames, len(held), 3))
+        demos[f"demo_{number}"], scenes[f"demo_{number}"] = states, table_scene(rng, held)
+    write_demos("demos.hdf5", demos, scenes)
+    collide.ok("run demos.hdf5 --uneven-demos hold --gap 0.1 --columns slip -o tables.h5")
+    for name in demos:
+        collide.ok(f"run demos.hdf5 --demos {name} --gap 0.1 --columns slip -o {name}.h5")
+    return [f"{name}.h5" for name in demos]
+
+
+@pytest.mark.parametrize("by", ["bodies", "shapes"])
+def test_names_are_one_axis_over_scenes(tables, collide, by):
+    """The labels of several scenes equal those of each demonstration alone, and there is none where it has no pair."""
+    options: Any = {"by": by, "leave": 0.05, "min_frames": 2, "slip": True}
+    with pytest.warns(UserWarning, match="not in the world's scene"):
+        both = collidecli.label("tables.h5", **options)
+    assert len(set(both.sensors)) == len(both.sensors)
+    assert set(both.partners) == {*both.sensors, "table"}
+    rows = 0
+    for world, file in enumerate(tables):
+        alone = collidecli.label(file, **options)
+        frames = len(alone.frame)
+        here = [[names.index(name) for name in own] for names, own in zip(
+            (both.sensors, both.partners), (alone.sensors, alone.partners), strict=True)]  # fmt: skip
+        places = (slice(frames), world, *np.ix_(*here))
+        for name in ("touch", "distance", "slip"):
+            np.testing.assert_array_equal(getattr(both, name)[places], getattr(alone, name)[:, 0])
+        present = np.zeros(both.present.shape[1:], bool)
+        present[np.ix_(*here)] = True
+        np.testing.assert_array_equal(both.present[world], present)
+        assert np.isnan(both.distance[:, world, ~present]).all()
+        assert alone.touch.any()
+        rows += frames * (present.sum() - len(alone.sensors))
+    collide.ok(f"label tables.h5 --by {by} --leave 5cm --min-frames 2 -o all.parquet --slip")
+    table = pandas.read_parquet("all.parquet")
+    assert (len(table), table["touch"].sum()) == (rows, both.touch[both.recorded].sum())
+
+
+def test_rows_of_names_in_other_verbs(tables, collide):
+    """Totals of a name in several scenes are those of the demonstrations together."""
+    whole, *alone = (collide.result("report", file, "--include", "tray_top") for file in ("tables.h5", *tables))
+    for rows_of, value, total in (
+        (lambda r: r["pairs"]["listed"], "contacts", sum),
+        (lambda r: r["worst"], "distance", min),
+    ):
+        counts = defaultdict(list)
+        for row in chain(*map(rows_of, alone)):
+            counts[frozenset((row["shape0"], row["shape1"]))].append(row[value])
+        rows = [(frozenset((row["shape0"], row["shape1"])), row[value]) for row in rows_of(whole)]
+        assert len(rows) == len(dict(rows)) > 3
+        assert dict(rows) == {pair: total(values) for pair, values in counts.items()}
+    totals, *parts = (collide.result("inspect", file) for file in ("tables.h5", *tables))
+    assert totals["contacts"] == sum(part["contacts"] for part in parts)
+    assert totals["contact_pair_count"] == collide.result("report tables.h5 --force")["pairs"]["count"]
+    audits = [collide.result("audit", file)["pairs"] for file in ("tables.h5", *tables)]
+    rows, *parts = ({frozenset((one["shape0"], one["shape1"])): one for one in pairs} for pairs in audits)
+    assert rows.keys() == set().union(*parts)
+    for pair, one in rows.items():
+        held = [part[pair] for part in parts if pair in part]
+        assert (one["cells"], one["depth"]) == (
+            sum(each["cells"] for each in held),
+            max(each["depth"] for each in held),
+        )
+    for options in ((), ("--top", "3"), ("--by", "body"), ("--between", "*_top", "*_low")):
+        whole, *parts = (
+            [(frozenset((one["shape0"], one["shape1"])) if "body" not in one else one["body"], one["least_distance"])
+             for one in collide.result("clearance demos.hdf5 --first 99", *options, *more)["listed"]]
+            for more in (["--uneven-demos", "hold"], *(["--demos", Path(file).stem] for file in tables))
+        )  # fmt: skip
+        nearest = {}
+        for name, least in chain(*parts):
+            nearest[name] = min(least, nearest.get(name, np.inf))
+        if "--between" in options:
+            nearest = {name: min(nearest.values()) for name, _ in whole}
+        count = 3 if "--top" in options else len(nearest)
+        assert [least for _, least in whole] == sorted(nearest.values())[:count], options
+        assert all(nearest[name] == least for name, least in whole), options

@@ -441,7 +441,6 @@ class JointAxes:
 
 
 def _turn_about(found: np.ndarray, dof: int, rotation: np.ndarray, center: np.ndarray) -> None:
-    """Sets the three velocities of turns about the axes of a frame through `center`."""
     for k, unit in enumerate(np.eye(3)):
         axis = rotate(rotation, _column(unit))
         found[0, dof + k], found[1, dof + k] = axis, np.cross(center, axis, axis=0)

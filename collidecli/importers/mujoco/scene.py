@@ -565,7 +565,6 @@ def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneO
 
 
 def _shapes_of_links(mj_model: mujoco.MjModel, shape_row: np.ndarray) -> dict[str, list[int]]:
-    """Rows of the shapes of each body and of the world, by body name."""
     shapes: dict[str, list[int]] = {body_name(mj_model, body): [] for body in range(mj_model.nbody)}
     for geom in np.flatnonzero(shape_row != LEFT_OUT):
         shapes[body_name(mj_model, int(mj_model.geom_bodyid[geom]))].append(int(shape_row[geom]))

@@ -171,7 +171,6 @@ def _replace_inertias(spec: mujoco.MjSpec) -> int:
 
 
 def _free_joints(spec: mujoco.MjSpec) -> int:
-    """Removes the limits of joints' ranges and forces."""
     limited = [joint for joint in spec.joints if np.any(joint.range) or np.any(joint.actfrcrange)]
     for joint in limited:
         joint.limited = joint.actfrclimited = mujoco.mjtLimited.mjLIMITED_FALSE

@@ -149,7 +149,6 @@ def read_npz(path: str, name: str) -> np.ndarray:
 
 
 def _header(file: BinaryIO, size: int, where: str) -> ArrayHeader:
-    """Reads an array's header. size: stored bytes of header and data."""
     version = np.lib.format.read_magic(file)
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     if version not in readers:

@@ -194,8 +194,6 @@ TRIGGER = "PhysxTriggerAPI"
 
 @dataclass
 class _Own:
-    """The attributes of one prim: values by name, and names that are not in the table."""
-
     values: dict[str, Any] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
 

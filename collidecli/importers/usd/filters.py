@@ -146,7 +146,6 @@ def _scene_name(scenes: frozenset[str]) -> str:
 
 
 def _apart(scene_sets: set[frozenset[str]]) -> Iterator[tuple[str, str]]:
-    """Pairs of names of disjoint sets of scenes."""
     ordered = sorted(scene_sets, key=sorted)
     for first, second in combinations_with_replacement(ordered, 2):
         if not first & second:
@@ -200,7 +199,6 @@ def articulations_of(physics: Physics) -> Iterator[Articulation]:
 def _rooted_chains(
     physics: Physics, roots: list[str], chain_of: dict[str, tuple[str, ...]]
 ) -> Iterator[tuple[str, ...]]:
-    """Chains of root prims, which are bodies or joints."""
     for root in roots:
         joint = physics.joints.get(root)
         for body in (root,) if joint is None else (str(joint.body0), str(joint.body1)):

@@ -99,7 +99,6 @@ def _instancers(root: Usd.Prim) -> Iterator[Usd.Prim]:
 
 
 def _holds_physics(instancer: Usd.Prim, seen: set[Sdf.Path]) -> bool:
-    """Whether any prototype, including nested ones, has a collider or a body."""
     if not instancer or instancer.GetPath() in seen:
         return False
     seen.add(instancer.GetPath())

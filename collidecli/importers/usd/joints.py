@@ -152,7 +152,6 @@ class JointReader:
         return WORLD
 
     def _axes(self, descriptor: Any) -> tuple[str, ...] | None:
-        """Free axes; None for an unknown kind of joint."""
         if isinstance(descriptor, UsdPhysics.FixedJointDesc):
             return ()
         if isinstance(descriptor, UsdPhysics.RevoluteJointDesc):
@@ -345,7 +344,6 @@ def _links(joints: Iterable[UsdJoint]) -> tuple[list[_Link], list[UsdJoint]]:
 
 
 def _components(bodies: Iterable[str], links: list[_Link]) -> list[tuple[list[str], list[_Link]]]:
-    """Connected components of bodies, without the world, each with its links."""
     order = list(bodies)
     group = {body: body for body in order}
 

@@ -264,7 +264,6 @@ def is_animated(prim: Usd.Prim, known: dict[str, bool] | None = None) -> bool:
 
 
 def _refuse_splines(prim: Usd.Prim, file: str) -> None:
-    """Refuses splines, which have no time samples that define frames."""
     for xformable in transform_chain(prim):
         for op in xformable.GetOrderedXformOps():
             if op.GetAttr().HasSpline():

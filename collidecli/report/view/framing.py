@@ -430,7 +430,6 @@ def _drawn(vertex: np.ndarray, face: np.ndarray, flat: bool, open: bool = False)
 
 
 def _capsule_profile(half_length: float) -> tuple[list[float], list[float]]:
-    """Radius and height of each ring of a capsule of radius 1, from the bottom to the top."""
     angle = np.linspace(0.0, 0.5 * np.pi, RINGS + 1)
     radius, height = np.cos(angle), np.sin(angle)
     radius[-1] = 0.0

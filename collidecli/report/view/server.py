@@ -259,7 +259,6 @@ class Panel:
         self._list_pairs()
 
     def _list_pairs(self) -> None:
-        """Lists the pairs of the world that match the search text, and clears the selection."""
         found = self._touches.of(self.player.world, self._find.value.strip())
         self._pairs = {pair.label: pair for pair in found[:MAX_LISTED]}
         self._choice.options = (EVERY, *self._pairs)

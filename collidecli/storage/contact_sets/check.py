@@ -142,7 +142,6 @@ def _content_findings(file: h5py.File, name: str) -> list[Finding]:
 
 
 def _block_findings(file: h5py.File, name: str, digests: list[DatasetDigest]) -> list[Finding]:
-    """The first block of each dataset whose hash is not that in the file."""
     stored = np.asarray(h5py.Dataset(file[schema.BLOCK_HASHES].id)[()], np.uint8).tobytes()
     where, wanted = f"{name}: {schema.BLOCK_HASHES}", sum(len(digest.blocks) for digest in digests)
     if len(stored) != wanted:

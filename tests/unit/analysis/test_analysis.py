@@ -15,6 +15,7 @@ from collidecli.analysis.differences import deviations
 from collidecli.analysis.labels import LabelRule, labelled_runs
 from collidecli.analysis.overlap_volume import overlap_volume
 from collidecli.analysis.summary import DepthHistogram, FrameSums, PairMap, PairTotals, time_bins, touches_of
+from collidecli.analysis.touches import NO_TEMPLATE, Names, PairKeys
 from collidecli.commands.diff import share_of
 from collidecli.numerics.matrices import compose_poses
 from collidecli.scene.tables import ContactBlock
@@ -61,32 +62,16 @@ def cap(radius: float, depth: float) -> float:
         (box(1, 1, 1), sphere(0.25), (0, 0, 1.1, *EYE), cap(0.25, 0.15)),
         (box(1, 1, 1), sphere(0.25), (0, 0, 3, *EYE), 0.0),
         (box(1, 1, 1), sphere(0.25), (0, 0, 0, *EYE), 4 / 3 * math.pi * 0.25**3),
-        (
-            box(2, 2, 1),
-            lambda b, body: b.add_shape_cylinder(body, radius=0.5, half_height=0.4),
-            (0, 0, 1.3, *EYE),
-            math.pi * 0.25 * 0.1,
-        ),
-        (
-            box(2, 2, 1),
-            lambda b, body: b.add_shape_cone(body, radius=0.5, half_height=0.4),
-            (0, 0, 0, *EYE),
-            math.pi * 0.25 * 0.8 / 3,
-        ),
-        (
-            box(2, 2, 1),
-            lambda b, body: b.add_shape_capsule(body, radius=0.2, half_height=0.4),
-            (0, 0, 0, *EYE),
-            math.pi * 0.04 * (0.8 + 4 / 3 * 0.2),
-        ),
-        (
-            box(2, 2, 1),
-            lambda b, body: b.add_shape_ellipsoid(body, rx=0.2, ry=0.3, rz=0.4),
-            (0, 0, 1, *EYE),
-            4 / 3 * math.pi * 0.2 * 0.3 * 0.4 / 2,
-        ),
+        (box(2, 2, 1), lambda b, body: b.add_shape_cylinder(body, radius=0.5, half_height=0.4), (0, 0, 1.3, *EYE),
+         math.pi * 0.25 * 0.1),
+        (box(2, 2, 1), lambda b, body: b.add_shape_cone(body, radius=0.5, half_height=0.4), (0, 0, 0, *EYE),
+         math.pi * 0.25 * 0.8 / 3),
+        (box(2, 2, 1), lambda b, body: b.add_shape_capsule(body, radius=0.2, half_height=0.4), (0, 0, 0, *EYE),
+         math.pi * 0.04 * (0.8 + 4 / 3 * 0.2)),
+        (box(2, 2, 1), lambda b, body: b.add_shape_ellipsoid(body, rx=0.2, ry=0.3, rz=0.4), (0, 0, 1, *EYE),
+         4 / 3 * math.pi * 0.2 * 0.3 * 0.4 / 2),
     ],
-)
+)  # fmt: skip
 def test_closed_forms(one, other, at, expected):
     if expected is None:  # two spheres: the two caps that their common circle cuts off
         d, r, s = 0.4, 0.5, 0.3
@@ -289,17 +274,20 @@ def test_against_a_state_machine(seed, least):
         np.testing.assert_array_equal(labels_of(distance, rule, 25), np.concatenate(halves).reshape(distance.shape))
 
 
-def test_every_run_and_pause_is_long_enough():
-    rng = np.random.default_rng(3)
-    distance = np.where(rng.random((40, 200)) < 0.6, np.float32(-0.01), np.float32(np.inf))
-    for row in labels_of(distance, LabelRule(min_frames=4)):
-        runs = parts("".join("x" if on else "." for on in row).strip("."))
-        assert all(len(run) >= 4 for run in runs)
-
-
-def test_a_limit_that_is_written_in_float32_counts():
-    distance = np.array([[0.001, 0.003, 0.0030001]], np.float32)
-    assert labels_of(distance, LabelRule(0.001, 0.003)).tolist() == [[True, True, False]]
+def test_names_are_merged_where_no_world_has_two():
+    template = np.array([-1, 0, 0, 0, 1, 1, -1, 1, NO_TEMPLATE])
+    names = Names.of(["floor", "cup", "pin", "pin", "cup", "floor", "wall", "wall2", "cup"], template)
+    assert names.row.tolist() == [0, 1, 2, 3, 1, 5, 6, 7, 1]
+    assert names.text == (
+        "floor", "cup", "pin (template 0)", "pin (template 0)", "cup", "floor (template 1)", "wall", "wall2", "cup"
+    )  # fmt: skip
+    assert [side.tolist() for side in names.pair(np.array([4]), np.array([0]))] == [[0], [1]]
+    # Paths of one template stay as they are; particles and shapes, and a body and its namesake in one world, differ.
+    assert Names.of(["pin", "pin"], np.zeros(2, int)).text == ("pin", "pin")
+    keys = PairKeys.of_bodies(["a", "b", "a"], ["x", "b", "y", "b"], np.array([0, -1, 2, 1]), 2)
+    keys = keys.with_more(["b"], ["cloth"], 2).by_name(np.array([0, 1, 1, 0, 1]))
+    assert list(zip(keys.paths, keys.kinds, strict=True)) == [("a", "body"), ("b", "body"), ("b", "cloth")]
+    assert keys.number.tolist() == [0, 1, 0, 1, 2]
 
 
 def test_no_rows():
@@ -310,13 +298,8 @@ def test_no_rows():
 def contacts(points: np.ndarray, features: np.ndarray, cell: int = 0) -> Contacts:
     """Contacts of the one pair (0, 1), all in one cell."""
     n = len(points)
-    columns = {
-        "feature0": features,
-        "feature1": np.full(n, -1),
-        "point0": points,
-        "point1": points,
-        "normal": np.tile([0.0, 0.0, 1.0], (n, 1)),
-    }
+    columns = {"feature0": features, "feature1": np.full(n, -1)}
+    columns |= {"point0": points, "point1": points, "normal": np.tile([0.0, 0.0, 1.0], (n, 1))}
     return Contacts(np.full(n, cell), np.zeros(n, np.int64), np.ones(n, np.int64), columns)
 
 
@@ -360,14 +343,10 @@ def test_a_crowded_pair_is_matched_in_order_and_told(monkeypatch):
 
 def test_pairs_that_stand_the_other_way_round_are_turned():
     columns = {
-        "shape0": np.array([0, 0]),
-        "shape1": np.array([1, 2]),
-        "feature0": np.array([5, 6]),
-        "feature1": np.array([7, 8]),
-        "point0": np.eye(3)[:2],
-        "point1": np.eye(3)[1:],
-        "normal": np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]),
-    }
+        "shape0": np.array([0, 0]), "shape1": np.array([1, 2]),
+        "feature0": np.array([5, 6]), "feature1": np.array([7, 8]),
+        "point0": np.eye(3)[:2], "point1": np.eye(3)[1:], "normal": np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]),
+    }  # fmt: skip
     turned = contacts_of(np.array([2]), columns, np.array([1, 0, 2]))
     assert (list(turned.first), list(turned.second)) == ([0, 1], [1, 2])
     assert (list(turned.columns["feature0"]), list(turned.columns["feature1"])) == ([7, 6], [5, 8])

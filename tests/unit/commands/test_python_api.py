@@ -17,6 +17,7 @@ import pytest
 
 import collidecli
 from collidecli import InputError, ModelBuilder, Shape, ShapeConfig
+from collidecli.analysis.touches import Names
 from collidecli.commands import contact_totals as tally_module
 from collidecli.commands import timing as timing_module
 from collidecli.commands.collision import (
@@ -27,7 +28,7 @@ from collidecli.commands.collision import (
     WRITING_BYTES,
     shared_out,
 )
-from collidecli.commands.contact_totals import HELD_ROWS, MAX_TABLE_SIZE, GroupTally, Tally, shape_name
+from collidecli.commands.contact_totals import HELD_ROWS, MAX_TABLE_SIZE, GroupTally, Tally
 from collidecli.commands.run import RunRequest, run
 from collidecli.commands.timing import TimingReport, covered_seconds
 from collidecli.engine.pipeline import ChunkReport
@@ -218,23 +219,12 @@ def test_a_bad_pose_is_named():
 @pytest.mark.parametrize(
     "options",
     [
-        {"broad_phase": "octree"},
-        {"narrow_phase": "sat"},
-        {"pipeline": "classic"},
-        {"gap_rule": "mean"},
-        {"gap": -0.1},
-        {"margin": float("nan")},
-        {"max_contacts_per_pair": -1},
-        {"threads": 1.5},
-        {"chunk_cells": -2},
-        {"device": "abacus"},
-        {"pipeline": "standard", "broad_phase": "sap"},
-        {"hydro": "some"},
-        {"hydro_stiffness": 0.0},
-        {"hydro_resolution": 0},
-        {"hydro_fallback": "box"},
+        {"broad_phase": "octree"}, {"narrow_phase": "sat"}, {"pipeline": "classic"}, {"gap_rule": "mean"},
+        {"gap": -0.1}, {"margin": float("nan")}, {"max_contacts_per_pair": -1}, {"threads": 1.5}, {"chunk_cells": -2},
+        {"device": "abacus"}, {"pipeline": "standard", "broad_phase": "sap"}, {"hydro": "some"},
+        {"hydro_stiffness": 0.0}, {"hydro_resolution": 0}, {"hydro_fallback": "box"},
     ],
-)
+)  # fmt: skip
 def test_options_that_are_none_are_refused_by_name(options):
     with pytest.raises(InputError, match=str(next(iter(options)))):
         collidecli.collide(one_ball().finalize(), **options)
@@ -627,7 +617,13 @@ def test_pairs_and_the_deepest_of_several_blocks(shapes, most, held, monkeypatch
     if shapes**2 > MAX_TABLE_SIZE:
         monkeypatch.setattr(tally_module, "MAX_TABLE_SIZE", most)
     rng = np.random.default_rng(shapes)
-    tally, wanted, touching, deepest, cells_of = Tally(shapes), Counter(), Counter(), [], [set(), set()]
+    tally, wanted, touching, deepest, cells_of = (
+        Tally(Names(np.arange(shapes), ())),
+        Counter(),
+        Counter(),
+        [],
+        [set(), set()],
+    )
     for first in range(0, 30, 10):
         counts = rng.integers(0, 9, 10) if first != 10 else np.zeros(10, np.int64)
         count = int(counts.sum())
@@ -660,9 +656,9 @@ def test_touching_and_near_contacts_are_told_apart():
         "shape1": np.array([1, 1, 2, 2, 1], np.int32),
         "distance": np.array([-0.1, 0.02, 0.0, 0.01, 0.03], np.float32),
     }
-    tally = Tally(len(model.shapes))
+    tally = Tally(Names.of(model.shapes.path, model.shapes.template))
     tally.add(ContactBlock(0, np.array([4, 1]), columns))
-    found = tally.counts(model, None)
+    found = tally.counts(model.world_count, None)
     assert (found.contacts, found.touching_contacts, found.near_contacts) == (5, 2, 3)
     assert (found.contact_pair_count, found.touching_pair_count) == (3, 2)
     assert (found.contact_pair_cells, found.touching_pair_cells) == (4, 2)
@@ -684,7 +680,7 @@ def test_counts_of_groups_do_not_depend_on_the_blocks():
         tally = GroupTally()
         for first, end in pairwise(edges):
             tally.add(replace(block, first_cell=first, groups=groups_of_cells(block.groups, np.arange(first, end))))
-        tallies.append(tally.counts(model, None))
+        tallies.append(tally.counts(Names.of(model.shapes.path, model.shapes.template), model.world_count, None))
     assert tallies[0] == tallies[1]
     for name, held in block.groups.items():
         found = tallies[0][name]
@@ -698,7 +694,7 @@ def test_counts_of_groups_do_not_depend_on_the_blocks():
         deepest = found.deepest
         assert (deepest.distance, deepest.frame, deepest.world) == (column[row], *divmod(cell, model.world_count))
         shapes = [held.columns[key][row] for key in ("shape0", "shape1", "shape") if key in held.columns]
-        names = [shape_name(model, shape) for shape in shapes]
+        names = [model.shapes.path[shape] for shape in shapes]
         assert [name for name in (deepest.shape0, deepest.shape1) if name] == names
 
 
