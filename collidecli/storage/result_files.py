@@ -184,7 +184,7 @@ def read_profile(path: str | os.PathLike[str]) -> dict[str, Any]:
         refuse_values(profile, VALUE_RULES, name, FIX)
         try:
             return {"scene_sha256": profile["scene_sha256"], "phases": [_phase(phase) for phase in profile["phases"]]}
-        except (LookupError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, OverflowError) as error:
             raise InputError(f"is an incomplete profile: {error}", name, FIX) from error
 
 
@@ -192,7 +192,7 @@ def _phase(phase: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"name": str(phase["name"]), "skipped": str(phase["skipped"] or "")}
     if not found["skipped"]:
         found["compute_seconds"] = float(phase["compute_seconds"]["median"])
-        found |= {name: int(phase[name]) for name in COUNTS}
+        found |= {name: int(np.int64(phase[name])) for name in COUNTS}
     return found
 
 
@@ -280,6 +280,10 @@ CLEARANCE = {
 """The values of collide.clearance/1 that a page shows."""
 
 
+MOST = 2**63
+"""Integers of JSON beyond this are damaged: arrays cannot hold them."""
+
+
 def read_result(path: str, schema: str, values: object, fix: str = "") -> dict[str, Any]:
     """The object of a file of `--json`. schema: its name and version. values: what it must have, see `fits`. fix: of
     errors.
@@ -310,6 +314,8 @@ def fits(value: object, wanted: Any) -> bool:
         return isinstance(value, list) and all(fits(one, wanted[0]) for one in value)
     if isinstance(wanted, dict):
         return isinstance(value, dict) and all(fits(value.get(name), one) for name, one in wanted.items())
+    if type(value) is int:
+        return wanted in (int, float) and abs(value) < MOST
     if wanted is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        return isinstance(value, float) and math.isfinite(value)
     return value is None if wanted is None else type(value) is wanted

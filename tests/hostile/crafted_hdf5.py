@@ -77,7 +77,7 @@ def of_values(change: Callable[[np.ndarray], object]) -> Callable[[h5py.File, st
         try:
             values = np.asarray(change(file[name][()]))
             put(file, name, data=values)
-        except (TypeError, ValueError, KeyError):
+        except (TypeError, ValueError, KeyError, IndexError):
             pass
 
     return put_changed

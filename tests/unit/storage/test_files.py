@@ -30,7 +30,7 @@ from collidecli.storage.field_cache import MAGIC, FieldCache, cache_folder
 from collidecli.storage.file_hash import SETTLED_NS, files_sha256, hash_ahead, recording_sha256
 from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns, ChunkRows, Packing
 from collidecli.storage.h5_files import NewObjects, open_h5
-from collidecli.storage.result_files import read_profile, write_json, write_profile_h5
+from collidecli.storage.result_files import fits, read_profile, write_json, write_profile_h5
 from collidecli.storage.trajectories.check import check_trajectory
 from collidecli.storage.trajectories.motion import read_header
 from collidecli.storage.trajectories.writer import TrajectoryWriter
@@ -591,6 +591,7 @@ def test_where_the_platform_keeps_it(monkeypatch, tmp_path):
 
 PROFILE: dict[str, Any] = {"schema": "collide.profile/1", "scene": "a.xml", "scene_sha256": "5" * 64, "repeats": 1}
 PROFILE |= {"versions": {"numpy": "2"}, "auto": {"choice": "nxn"}, "phases": [{"name": "nxn", "skipped": "too many"}]}
+RAN = {"name": "sap", "skipped": "", "compute_seconds": {"median": 1.0}, "candidates": 2, "touching_pairs": 1}
 
 
 def write_trajectory(path: Path) -> None:
@@ -695,6 +696,7 @@ def test_attributes_of_other_programs_are_accepted(tmp_path: Path):
         ({"scene_sha256": 7}, "the value of scene_sha256 is not a string"),
         ({"scene": None}, "the value of scene is not a string"),
         ({"scene": "\ud800"}, "the value of scene is not UTF-8"),
+        ({"phases": [RAN | {"contacts": 10**30}]}, "is an incomplete profile: "),
     ],
 )
 def test_a_profile_as_json_has_the_rules_of_the_other(tmp_path: Path, change, message):
@@ -702,6 +704,16 @@ def test_a_profile_as_json_has_the_rules_of_the_other(tmp_path: Path, change, me
     read_profile(tmp_path / "a.json")
     (tmp_path / "a.json").write_text(json.dumps(PROFILE | change))
     assert message in refused(tmp_path / "a.json", PROFILES)
+
+
+def test_numbers_of_json_that_no_array_holds_fit_no_form():
+    wide, huge = 2**62, 10**400
+    assert [fits(value, form) for form in (int, float) for value in (7, wide, huge, True, "7")] == 2 * [
+        True,
+        True,
+        *3 * [False],
+    ]
+    assert [fits(value, float) for value in (0.5, float("inf"), float("nan"))] == [True, False, False]
 
 
 @pytest.mark.parametrize(
