@@ -152,18 +152,11 @@ def state_of(store: Store, plan: Plan, computed: int | None = None, shards: Sequ
     failed = [key for key in planned if key in failures and key not in results]
     failed_count = sum(planned[key] for key in failed)
     return BatchState(
-        folder=store.location,
-        episodes=len(plan.episodes),
-        shards=plan.shard_count,
-        done=len(plan.episodes) - left - failed_count,
-        failed=failed_count,
-        left=left,
-        estimated_seconds_left=seconds,
-        computed=computed,
-        failures=[failures[key] for key in failed],
-        hosts=history.hosts(),
+        folder=store.location, episodes=len(plan.episodes), shards=plan.shard_count,
+        done=len(plan.episodes) - left - failed_count, failed=failed_count, left=left, estimated_seconds_left=seconds,
+        computed=computed, failures=[failures[key] for key in failed], hosts=history.hosts(),
         run_warnings=history.warnings(),
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

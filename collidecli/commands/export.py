@@ -60,6 +60,12 @@ def compiled_geoms(scene: LoadedScene) -> CompiledGeoms:
     from collidecli.exporters.layouts import CompiledGeoms
     from collidecli.importers.mujoco.scene import MjcfImport
 
+    if len(scene.imports) > 1:
+        what, fix = (
+            f"the worlds have {len(scene.imports)} scenes",
+            "compute each scene with collide run --demos, and export it",
+        )
+        raise InputError(f"{what}, and the export has the ids of one", scene.name, fix)
     (imported,) = scene.imports
     if not isinstance(imported, MjcfImport):
         raise InputError(

@@ -113,27 +113,19 @@ def inspect_scene(
     own = np.bincount(model.shapes.template[model.shapes.template >= 0])
     kept = (held for imported in scene.imports for held in imported.kept.values())
     return SceneResult(
-        file=path,
-        sha256=scene.sha256,
-        up_axis=model.up_axis,
-        gap_rule=model.gap_rule,
-        material_rule=model.material_rule,
-        worlds=model.world_count,
-        templates=len(templates),
-        motion=_motion(scene),
+        file=path, sha256=scene.sha256, up_axis=model.up_axis, gap_rule=model.gap_rule,
+        material_rule=model.material_rule, worlds=model.world_count, templates=len(templates), motion=_motion(scene),
         shape_types=dict(Counter(kind.label for kind in model.shapes.types())),
-        shapes=[_shape(model, row) for row in range(len(model.shapes))],
-        bodies=_bodies(model),
+        shapes=[_shape(model, row) for row in range(len(model.shapes))], bodies=_bodies(model),
         allowed_pair_count=None if listed is None else len(_union(listed)),
         pair_count=every * (every - 1) // 2 + int((own * (own - 1) // 2 + own * every).sum()),
         excluded_pairs=_excluded_pairs(model, len(templates)) if counted else {},
         forced_pair_count=len(model.pair_filter.forced),
-        kept_attributes=dict(Counter(name for held in kept for name in held)),
-        warnings=scene.warnings,
+        kept_attributes=dict(Counter(name for held in kept for name in held)), warnings=scene.warnings,
         pairs=[[paths[a], paths[b]] for a, b in _union(listed)] if pairs and listed is not None else None,
         why=explain_pair(model, *why, left_out) if why is not None else None,
         deformables=_deformables(model.particles) if len(model.particles) else None,
-    )
+    )  # fmt: skip
 
 
 def explain_pair(model: Model, path_a: str, path_b: str, left_out: Container[str] = ()) -> dict[str, Any]:

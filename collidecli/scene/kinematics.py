@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -96,6 +96,20 @@ class ArticulationKinematics(Protocol):
         Returns:
             float64[n, B, 7], xyzw, unit, in the order of body_path. Joints without columns keep the scene's
             coordinates.
+        """
+        ...
+
+
+@runtime_checkable
+class MujocoCoordinates(Protocol):
+    """An articulation of a scene compiled by MuJoCo."""
+
+    def coordinates(
+        self, root_pose: np.ndarray | None, columns: JointColumns, joint_position: np.ndarray, qpos: np.ndarray | None
+    ) -> np.ndarray | None:
+        """float64[n, nq] of the scene: qpos, None for the initial one, with the articulation's coordinates of `poses`.
+
+        None for a root pose of a root without a joint, which no coordinates have.
         """
         ...
 

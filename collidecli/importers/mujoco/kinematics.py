@@ -52,16 +52,8 @@ class MujocoArticulation:
 
     def poses(self, root_pose: np.ndarray | None, columns: JointColumns, joint_position: np.ndarray) -> np.ndarray:
         """float64[n, B, 7], see `ArticulationKinematics.poses`."""
-        qpos = np.tile(self._initial, (len(joint_position), 1))
-        moving = False
-        for joint, start, found in zip(self.joints, self._qpos_start, columns.of_joint, strict=True):
-            if found is not None:
-                moving = True
-                order = found[XYZW_TO_WXYZ] if joint.is_quaternion else found
-                qpos[:, start : start + len(order)] = joint_position[:, order]
-        if self._free >= 0 and root_pose is not None:
-            qpos[:, self._free : self._free + 3] = root_pose[:, :3]
-            qpos[:, self._free + 3 : self._free + 7] = root_pose[:, 3:][:, XYZW_TO_WXYZ]
+        qpos = self._placed(root_pose, columns, joint_position, None)
+        moving = any(found is not None for found in columns.of_joint)
         if moving:
             out = self._kinematics.poses(qpos)[:, self._bodies - 1]
         else:
@@ -72,6 +64,26 @@ class MujocoArticulation:
         for body in range(len(self._bodies)):
             out[:, body] = compose(shift, np.ascontiguousarray(out[:, body].T)).T
         return out
+
+    def coordinates(
+        self, root_pose: np.ndarray | None, columns: JointColumns, joint_position: np.ndarray, qpos: np.ndarray | None
+    ) -> np.ndarray | None:
+        """See `MujocoCoordinates`."""
+        has_pose = root_pose is None or self._free >= 0 or self.root_is_jointed
+        return self._placed(root_pose, columns, joint_position, qpos) if has_pose else None
+
+    def _placed(
+        self, root_pose: np.ndarray | None, columns: JointColumns, joint_position: np.ndarray, qpos: np.ndarray | None
+    ) -> np.ndarray:
+        qpos = np.tile(self._initial, (len(joint_position), 1)) if qpos is None else qpos
+        for joint, start, found in zip(self.joints, self._qpos_start, columns.of_joint, strict=True):
+            if found is not None:
+                order = found[XYZW_TO_WXYZ] if joint.is_quaternion else found
+                qpos[:, start : start + len(order)] = joint_position[:, order]
+        if self._free >= 0 and root_pose is not None:
+            qpos[:, self._free : self._free + 3] = root_pose[:, :3]
+            qpos[:, self._free + 3 : self._free + 7] = root_pose[:, 3:][:, XYZW_TO_WXYZ]
+        return qpos
 
 
 class MujocoArticulations:

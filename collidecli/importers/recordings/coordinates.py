@@ -20,6 +20,7 @@ from collidecli.scene.kinematics import (
     ArticulationKinematics,
     JointColumns,
     Kinematics,
+    MujocoCoordinates,
     coordinate_names,
     last_element,
 )
@@ -357,21 +358,9 @@ class ArticulationMotion(RecordedInFile):
 
     def _poses(self, index: int, group: list[int], frames: range) -> np.ndarray:
         """float64[n, worlds of the group, B, 7]: an articulation's bodies; the worlds have equal recorded columns."""
-        items = [self._worlds[world][index] for world in group]
-        first = items[0]
-        positions, roots = [], []
-        for world, item in zip(group, items, strict=True):
-            position = np.zeros((len(frames), 0)) if item.joint_position is None else item.joint_position(frames)
-            fault = item.columns.first_fault(position, QUATERNION_TOLERANCE)
-            if fault is not None:
-                row, what = fault
-                raise InputError(what, f"{item.joint_location}, frame {frames[row]}, world {world}", AGAIN)
-            positions.append(position)
-            if item.root_pose is not None and not first.articulation.root_is_jointed:
-                body = first.articulation.body_path[0]
-                root = _unit(item.root_pose(frames), item.root_location, body, world, frames)
-                root[:, :3] += self._origins[world]
-                roots.append(root)
+        first = self._worlds[group[0]][index]
+        recorded = [self._recorded(index, world, frames) for world in group]
+        positions, roots = [position for position, _ in recorded], [root for _, root in recorded if root is not None]
         start = clock.perf_counter()
         poses = first.articulation.poses(
             np.concatenate(roots) if roots else None, first.columns, np.concatenate(positions)
@@ -382,6 +371,34 @@ class ArticulationMotion(RecordedInFile):
             poses = compose_poses(self._shift[group][:, None, None], poses)
         self.kinematics_seconds += clock.perf_counter() - start
         return np.swapaxes(poses, 0, 1)
+
+    def _recorded(self, index: int, world: int, frames: range) -> tuple[np.ndarray, np.ndarray | None]:
+        """Joint positions [n, k] of an articulation of a world, and the root's poses [n, 7] where these are used."""
+        item = self._worlds[world][index]
+        position = np.zeros((len(frames), 0)) if item.joint_position is None else item.joint_position(frames)
+        fault = item.columns.first_fault(position, QUATERNION_TOLERANCE)
+        if fault is not None:
+            row, what = fault
+            raise InputError(what, f"{item.joint_location}, frame {frames[row]}, world {world}", AGAIN)
+        if item.root_pose is None or item.articulation.root_is_jointed:
+            return position, None
+        root = _unit(item.root_pose(frames), item.root_location, item.articulation.body_path[0], world, frames)
+        root[:, :3] += self._origins[world]
+        return position, root
+
+    def read_coordinates(self, frames: range) -> tuple[np.ndarray, None] | None:
+        """qpos, see `RecordsCoordinates`; None for a scene of USD, and where a root without a joint is moved."""
+        found = []
+        for world, items in enumerate(self._worlds):
+            qpos = None
+            for index, item in enumerate(items):
+                position, root = self._recorded(index, world, frames)
+                scene = item.articulation if isinstance(item.articulation, MujocoCoordinates) else None
+                qpos = None if scene is None else scene.coordinates(root, item.columns, position, qpos)
+                if qpos is None:
+                    return None
+            found.append(qpos)
+        return np.stack(found, axis=1), None
 
 
 def _unit(poses: np.ndarray, location: str, body: str, world: int, frames: range) -> np.ndarray:

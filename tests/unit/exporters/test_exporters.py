@@ -324,6 +324,28 @@ def test_a_scene_at_rest_has_its_initial_joint_positions(recorded, tmp_path):
     assert matrix.shape == (len(block.distance), model.nv)
 
 
+def test_a_root_pose_and_joints_by_name(recorded, tmp_path):
+    """The matrix is that of the joint positions of MuJoCo, which have the same poses."""
+    folder, model, qpos = recorded
+    names = ["yaw", "pitch", "ball:x", "ball:y", "ball:z", "ball:w"]
+    root, yaw, pitch, ball, rail = (model.joint(name).qposadr[0] for name in ("free", "yaw", "pitch", "ball", "rail"))
+    joints = qpos[:, [yaw, pitch, ball + 1, ball + 2, ball + 3, ball]]
+    moved = qpos.copy()
+    moved[:, rail] = model.qpos0[rail]
+    with TrajectoryWriter(tmp_path / "q.h5", coordinate_count=model.nq) as writer:
+        writer.append(np.arange(JACOBIAN_FRAMES) * 0.1, np.arange(JACOBIAN_FRAMES), joint_q=moved[:, None])
+    arrays = {"root_pos": qpos[:, root : root + 3], "root_quat_wxyz": qpos[:, root + 3 : root + 7], "dof_pos": joints}
+    np.savez(tmp_path / "named.npz", **arrays, joint_names=np.array(names), fps=np.array(10.0))
+    found, scene = [], str(folder / "scene.xml")
+    for name in ("q.h5", "named.npz"):
+        output, target, motion = str(tmp_path / f"{name}.out.h5"), str(tmp_path / f"{name}.m.npz"), str(tmp_path / name)
+        run(RunRequest(scenes=(scene,), trajectory=motion, output=output, contact=ContactOptions(gap=2.0)))
+        export(ExportRequest(output, "jacobian", target, scene, motion))
+        found.append(scipy.sparse.load_npz(target).toarray())
+    assert np.abs(found[0]).max() >= 1.0
+    np.testing.assert_allclose(found[1], found[0], atol=1e-12)
+
+
 def test_recordings_of_body_poses_are_refused(recorded):
     folder, _, _ = recorded
     poses = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (2, 1, 5, 1))
