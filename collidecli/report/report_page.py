@@ -516,12 +516,11 @@ def _choice(result: ResultDict, found: ResultDict, number: int, one: ResultDict)
     of_pairs = (
         f"The {len(pairs)} deepest of {plural(one['pair_count'], 'pair')}" if len(pairs) < one["pair_count"] else ""
     )
-    figures = [
-        ("contacts", count(one["contacts"]), ""),
-        ("pairs of shapes", count(one["pair_count"]), ""),
-        ("deepest", length(deepest), _where(result, pairs[0]) if pairs else ""),
-        *((group_words(name), count(held["rows"]), "") for name, held in one["groups"].items()),
-    ]
+    figures = [(group_words(name), count(held["rows"]), "") for name, held in one["groups"].items()]
+    if one["contacts"] or not figures:
+        of_shapes = [("contacts", count(one["contacts"]), ""), ("pairs of shapes", count(one["pair_count"]), "")]
+        where = _where(result, pairs[0]) if pairs else ""
+        figures = [*of_shapes, ("deepest", length(deepest), where), *figures]
     if one["kind"] == "world":
         figures += [
             (
@@ -617,9 +616,9 @@ def _strips(pairs: Sequence[ResultDict], series: ResultDict, frames: int) -> lis
 
 def _breaking(text: str) -> object:
     """HTML of a text whose words may break after / and _."""
-    from markupsafe import Markup, escape  # jinja2 has it
+    from markupsafe import Markup  # jinja2 has it
 
-    return Markup(re.sub("[/_]+", r"\g<0><wbr>", escape(text)))
+    return Markup("<wbr>").join(re.split(r"(?<=[/_])(?=[^/_])", text))
 
 
 HERE = Path(__file__).parent

@@ -50,7 +50,7 @@ def run(tmp_path, collide):
         held.close()
 
 
-def test_box_on_ground_from_file_to_file(run):
+def test_box_on_ground_from_file_to_file(run, collide, no_charts):
     found, shown = run(stiffness("3e6"), stiffness("7e6"))
     patches = found["hydro_patches"]
     assert patches["force"].shape == (1, 3)
@@ -62,6 +62,12 @@ def test_box_on_ground_from_file_to_file(run):
     assert len(found["rigid_contacts/distance"]) == 0
     assert "hydro_faces" not in found
     assert "hydro patches 1 in 1 cell; 50 mm deep, frame 0, world 0: /ground and /box" in " ".join(shown.split())
+    shown = collide.ok("report out.h5 -o r.html").out
+    assert "surfaces  1, hydroelastic, of 1 pair\n" in shown
+    assert "contacts" not in shown, "there are none"
+    page = Path("r.html").read_text()
+    assert "<dt>surfaces</dt><dd>1<small>hydroelastic, of 1 pair</small></dd>" in page
+    assert "<dt>contacts</dt>" not in page
     faces = run(stiffness("3e6"), stiffness("7e6"), "--hydro-surface")[0]["hydro_faces"]
     assert faces["patch"][:].tolist() == [0] * 5
     assert faces["vertex_start"][:].tolist() == [0, 4, 8, 12, 16, 20]

@@ -32,7 +32,7 @@ SAMPLE = Path(__file__).parents[2] / "samples" / "03_regression_tests" / "tests"
 class Page(HTMLParser):
     """Tags, ids, texts and links of a page; every element but void ones is closed."""
 
-    VOID = ("meta", "link", "br", "img", "input", "path", "use", "image", "rect", "stop")
+    VOID = ("meta", "link", "br", "img", "input", "path", "use", "image", "rect", "stop", "wbr")
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -232,6 +232,8 @@ def test_the_page(moved, here, collide):
     assert "different: 1 contact missing, 1 contact changed" in answer.out
     text = Path("page.html").read_text()
     page = Page(text)
+    assert "wbr" in page.tags, "names may break after / and _"
+    assert "&lt;wbr" not in text
     assert "script" not in page.tags
     assert len(page.attributes["id"]) == len(set(page.attributes["id"])), "an id names one element"
     assert all(href.startswith(("#", "data:")) for href in page.attributes["href"])

@@ -135,8 +135,8 @@ TITLE = """([selector, x, y]) => {
         ("pairs", 0, 0.9, 0.3, r".+ · .+, frames? \d+( to \d+)?, [\d.]+ s: [\d.]+ contacts"),
         ("pairs", 0, 0.02, 0.3, r".+ and .+"),
         ("pairs", 1, 0.9, 0.3, r".+ · .+: ([\d.]+ [mµun]*m|within the gap)"),
-        ("depths", 0, 0.5, 0.6, r"[\d.]+ [mun]*m to [\d.]+ [mun]*m: [\d ]+ contacts"),
-        ("timing", 0, 0.5, 0.2, r"[a-z ]+: [\d.]+ [mun]*s"),
+        ("depths", 0, 0.5, 0.6, r"[\d.]+ [mµn]*m to [\d.]+ [mµn]*m: [\d ]+ contacts"),
+        ("timing", 0, 0.5, 0.2, r"[a-z ]+: [\d.]+ [mµn]*s"),
         ("phases", 0, 0.5, 0.6, r"[a-z]+: [\d ]+ candidates, [\d ]+ touching pairs, [\d ]+ contacts"),
     ],
 )
@@ -180,12 +180,12 @@ def test_values_of_a_selected_body_are_shown_on_hover(opened):
     page.query_selector_all("#shown label")[1].click()
     for selector, pattern in (
         (".only .steps.contacts svg", r"frames? \d+( to \d+)?, [\d.]+ s: [\d.]+ contacts"),
-        (".only .steps.depth svg", r"frames? \d+( to \d+)?, [\d.]+ s: [\d.]+ ?[mun]*"),
+        (".only .steps.depth svg", r"frames? \d+( to \d+)?, [\d.]+ s: [\d.]+ ?[mµn]*"),
     ):
         assert re.fullmatch(pattern, page.evaluate(TITLE, [selector, 0.9, 0.5]))
     titles = page.eval_on_selector_all(".only .strips path title", "all => all.map(one => one.textContent)")
     assert titles
-    assert all(re.fullmatch(r"frames? \d+( to \d+)?, [\d.]+ s: ([\d.]+ [mun]+|within the gap)", one) for one in titles)
+    assert all(re.fullmatch(r"frames? \d+( to \d+)?, [\d.]+ s: ([\d.]+ [mµn]+|within the gap)", one) for one in titles)
 
 
 def test_dark_and_light(opened):
