@@ -16,16 +16,8 @@ from tests.bench.timing import CLOCKS
 PASSES = ("peers", "threads", "sap", "crossover", "growth", "methods", "stages")
 RUNS = ("start", "writing", "memory")
 MODULES = (
-    "environments",
-    "newton",
-    "fields",
-    "heightfield",
-    "meshes",
-    "depths",
-    "hydroelastic",
-    "particles",
-    "device_path",
-)
+    "environments", "newton", "fields", "heightfield", "meshes", "depths", "hydroelastic", "particles", "device_path",
+)  # fmt: skip
 BENCHES = (*PASSES, *RUNS, *MODULES)
 
 
