@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -160,7 +160,11 @@ def run_inputs(streams: Streams, scenes: Sequence[str], recordings: Sequence[str
         if not scenes or names_several(recordings):
             what = "needs a SCENE" if not scenes else "runs several scenes, each with one recording or none"
             raise click.UsageError(f"--each {what}; a job file of collide batch combines scenes and recordings.")
-        files = files if files is not None else input_files(scenes, (), "SCENE")
+        if files is None:  # as of the pattern that a shell has expanded, so that diff finds equal names in two folders
+            common = os.path.commonpath([os.path.dirname(os.path.abspath(scene)) for scene in scenes])
+            files = [
+                replace(one, relative=os.path.relpath(one.path, common)) for one in input_files(scenes, (), "SCENE")
+            ]
         return RunInputs((), recordings[0] if recordings else None, files, True)
     if not recordings and len(scenes) > 1 and all(map(is_hdf5, scenes)):
         scenes, recordings = [], scenes

@@ -186,14 +186,18 @@ test_refused_before_any_work = refusals(
 
 
 def test_scenes_are_worlds_or_with_each_runs(here, collide):
-    (here / "scenes").mkdir()
-    for name in ("one", "two"):
-        (here / "scenes" / f"{name}.xml").write_text(SCENE)
+    for name in ("scenes/one", "scenes/two", "old/a/arm", "old/b/hand"):
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / f"{name}.xml").write_text(SCENE)
     assert collide.result("run scenes/*.xml -o worlds.h5 --device cpu")["worlds"] == 2
     items = listed(collide.result("run --each scenes/*.xml -t motion.h5 -o out --device cpu"), "run_list")
     assert outputs("out") == ["one.contacts.h5", "two.contacts.h5"]
     assert items["scenes/two.xml"]["result"]["scene"] == "two.xml"
     assert items["scenes/two.xml"]["result"]["trajectory"] == "motion.h5"
+    for scenes, output in (("old/*/*.xml", "a"), ("old/a/arm.xml old/b/hand.xml", "b")):
+        collide.ok(f"run --each {scenes} -o {output} --device cpu")
+        assert outputs(output) == ["a/arm.contacts.h5", "b/hand.contacts.h5"], "quoted or expanded by a shell"
+    assert collide.result("diff a b")["counts"]["done"] == 2
 
 
 def test_recordings_that_contain_their_scene_take_the_place_of_scenes(demos, collide, monkeypatch):
