@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from enum import Enum
 from functools import cache
+from string import Formatter
 from types import FunctionType, NoneType
 from typing import Any
 
@@ -144,7 +146,7 @@ def _sources_hash() -> str:
     for source in SOURCES:
         for folder, folders, names in os.walk(os.path.join(_PACKAGE, source)):
             folders.sort()
-            for name in sorted(name for name in names if name.endswith(".py")):
+            for name in sorted(name for name in names if name.endswith((".py", ".h"))):
                 with open(os.path.join(folder, name), "rb", buffering=0) as file:
                     content = file.read()
                 total.update(f"\n{os.path.relpath(folder, _PACKAGE)} {name} {len(content)}\n".encode() + content)
@@ -226,6 +228,27 @@ def kernel(function: Callable[..., Any], **module_options: Any) -> wp.Kernel:
             declared = set_hashes(wp.kernel(function, module=module), hashes)
     note_declared(key, declared)
     return declared
+
+
+@cache
+def _sections(path: str) -> dict[str, str]:
+    with open(path, encoding="utf-8") as file:
+        _, *parts = re.split(r"^// == (\w+)$", file.read(), flags=re.M)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def native(module_file: str, section: str, /, **values: Any) -> str:
+    """C++ for `wp.func_native` from the `.h` file beside a module: a section begins with the line "// == NAME".
+
+    values: of ${NAME} and ${NAME[k]} in it: numbers, and texts that are C++.
+    """
+
+    def written(place: re.Match[str]) -> str:
+        value, _ = Formatter().get_field(place[1], (), values)
+        value = getattr(value, "value", value)  # of a constant of Warp
+        return value if isinstance(value, str) else repr(value if isinstance(value, int) else float(value))
+
+    return re.sub(r"\$\{(.+?)\}", written, _sections(os.path.splitext(module_file)[0] + ".h")[section])
 
 
 # Parallel compilation and loading of kernels, by a pool with one thread per core.

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.kernel import kernel, native
 from collidecli.engine.runtime.warp_internals import PackedLaunch
 
 MAX_STEPS = 64
@@ -39,25 +39,7 @@ CLOCK = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value if s
 """Address of C's clock_gettime; None where it is not known to be the clock of `time.perf_counter`."""
 
 
-@wp.func_native(
-    """
-    typedef void (*Entry)(wp::uint64, wp::uint64, wp::uint64);
-    for (int i = 0; i < count; ++i) {
-        const wp::uint64* one = step.data + 4 * i;
-        if (one[0] != 0) {
-            ((Entry)one[0])(one[1], one[2], one[3]);
-            continue;
-        }
-        const int* value = (const int*)one[1];
-        int* end = (int*)one[3];
-        int total = 0;
-        for (wp::uint64 k = 0; k < one[2]; ++k) {
-            total += value[k];
-            end[k] = total;
-        }
-    }
-"""
-)
+@wp.func_native(native(__file__, "execute_each_step"))
 def execute_each_step(step: wp.array[wp.uint64], count: int):
     """Executes `count` steps of four numbers: the address of a function and its three arguments.
 

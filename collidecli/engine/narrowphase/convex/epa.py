@@ -24,6 +24,7 @@ from collidecli.engine.geometry.primitives import (
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.convex.depth_certificate import any_tangent
 from collidecli.engine.narrowphase.convex.gjk import DUPLICATE, Descent, descend, minimum_on_disc
+from collidecli.engine.runtime.kernel import native
 
 # Convex polytope that grows by one vertex at a time: EPA's inner approximation of the Minkowski difference.
 #
@@ -345,49 +346,15 @@ def all_done(lanes: wp.uint32, is_done: int) -> int:
     ...
 
 
-@wp.func_native(f"""
-#if defined(__CUDA_ARCH__)
-    const unsigned int count = {GPU_SLOT_COUNT};
-    static __device__ unsigned long long slots[{GPU_SLOT_COUNT}][{1 + SLOT_BYTES // 8}];
-    const unsigned int first = blockIdx.x * blockDim.x + threadIdx.x;
-#else
-    const unsigned int count = {CPU_SLOT_COUNT};
-    static unsigned long long slots[{CPU_SLOT_COUNT}][{1 + SLOT_BYTES // 8}];
-    // Threads begin at different slots: their stacks, of 8 MiB or so, are at different multiples of that.
-    const char on_stack = 0;
-    const unsigned int first = (unsigned int)((unsigned long long)&on_stack >> 23);
-#endif
-    // The first word of a slot is 1 while a thread holds it.
-    for (unsigned int k = 0; k < count; ++k) {{
-        unsigned long long* slot = slots[(first + k) % count];
-#if defined(__CUDA_ARCH__)
-        if (atomicCAS(slot, 0ull, 1ull) == 0ull) {{
-            __threadfence();
-            return (wp::uint64)(slot + 1);
-        }}
-    }}
-    __nanosleep(500);
-#else
-        if (__sync_bool_compare_and_swap(slot, 0ull, 1ull))
-            return (wp::uint64)(slot + 1);
-    }}
-#endif
-    return 0;
-""")
+@wp.func_native(
+    native(__file__, "take_slot", GPU_SLOT_COUNT=GPU_SLOT_COUNT, SLOT_BYTES=SLOT_BYTES, CPU_SLOT_COUNT=CPU_SLOT_COUNT)
+)
 def take_slot() -> wp.uint64:
     """Address of SLOT_BYTES bytes, not set, that no other thread uses until `give_back_slot`; 0 if no slot is free."""
     ...
 
 
-@wp.func_native("""
-    unsigned long long* slot = (unsigned long long*)address - 1;
-#if defined(__CUDA_ARCH__)
-    __threadfence();
-    atomicExch(slot, 0ull);
-#else
-    __sync_lock_release(slot);
-#endif
-""")
+@wp.func_native(native(__file__, "give_back_slot"))
 def give_back_slot(address: wp.uint64):
     """Makes a slot of `take_slot` free for other threads."""
     ...
