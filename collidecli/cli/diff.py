@@ -56,7 +56,7 @@ or cannot be used; 2 an input that cannot be used.
     section=COMPARED,
     help="Number by which frames are matched. [default: step, or time without common steps]",
 )
-@option("--full", is_flag=True, hidden=True, expose_value=False)  # until 0.2: contacts are always compared
+@option("--full", is_flag=True, hidden=True, expose_value=False, help="No effect until 0.2, where it ends.")
 @repeated("--atol", metavar="[FIELD=]X,...", section=ALLOWED, help="Absolute deviation in m or rad, or normal=0.1deg.")
 @repeated("--rtol", metavar="[FIELD=]X,...", section=ALLOWED, help="Deviation relative to the value.")
 @option(
