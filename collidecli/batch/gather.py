@@ -293,14 +293,9 @@ def _result(table: Any, gathered: Gathered, output: str, slots_left: int | None 
     groups = {name: sum(filter(None, table[name].to_pylist())) for name in GROUPS_BY_NAME if name in table.column_names}
     contents = zip(table["key"].to_pylist(), table["content_sha256"].to_pylist(), strict=True)
     return GatherResult(
-        output=output,
-        episodes=len(table),
-        failed=gathered.failed,
-        contacts=sum(table["contacts"].to_pylist()),
-        dataset_sha256=dataset_hash(dict(contents)),
-        groups=groups or None,
-        slots_left=slots_left,
-    )
+        output=output, episodes=len(table), failed=gathered.failed, contacts=sum(table["contacts"].to_pylist()),
+        dataset_sha256=dataset_hash(dict(contents)), groups=groups or None, slots_left=slots_left,
+    )  # fmt: skip
 
 
 def _write_manifest(gathered: Gathered, output: str, force: bool) -> GatherResult:

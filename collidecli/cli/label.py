@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,8 +19,15 @@ from collidecli.cli.options import (
     streams_of,
     world_option,
 )
+from collidecli.cli.several import Job, computed, exit_code, listed_files
 from collidecli.cli.streams import check_chart, write_chart
+from collidecli.commands.results import InputFile, check_output
 from collidecli.scene.options import LABEL_THINGS
+
+if TYPE_CHECKING:
+    from collidecli.cli.streams import Streams
+    from collidecli.commands.label import LabelRequest
+    from collidecli.commands.results import Progress, Result
 
 LABELLED, TOUCH, OUTPUT = "What is labelled", "Definition of a label", "Output"
 SENSORS = "Label these: bodies, or shapes with --by shapes. [default: all that move]"
@@ -29,11 +37,12 @@ SLIP = "Add the slip speed; needs the column of collide run --columns slip."
 EPILOG = """\b
 collide label out.h5 --sensors 'foot_*' --partners floor -o feet.npz
 collide label out.h5 --sensors 'gripper*' --enter 1mm --leave 3mm --min-frames 3 -o labels.parquet
+collide label nightly/ --sensors 'gripper*' --partners '*cube*' -o labels.parquet
 """
 
 
 @click.command("label", cls=Verb, epilog=EPILOG)
-@click.argument("contacts", metavar="OUT.h5")
+@click.argument("contact_sets", nargs=-1, required=True, metavar="OUT.h5...")
 @repeated("--sensors", metavar="GLOB,...", section=LABELLED, help=SENSORS)
 @repeated("--partners", metavar="GLOB,...", section=LABELLED, help=PARTNERS)
 @option("--by", type=click.Choice(LABEL_THINGS), default=LABEL_THINGS[0], section=LABELLED, help="Items of the labels.")
@@ -48,28 +57,59 @@ collide label out.h5 --sensors 'gripper*' --enter 1mm --leave 3mm --min-frames 3
 @option("--first", type=WholeNumber(0), default=20, section=OUTPUT, help="Number of pairs to list.")
 @force_option
 @click.pass_context
-def verb(ctx: click.Context, contacts: str, **values: Any) -> int:
+def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> int:
     """Write which bodies touch which in every frame of every world, as a dense array or a table.
 
     A label begins at a distance of at most --enter and lasts while the distance is at most --leave.
+
+    Several contact sets, a pattern, a folder or the folder of a batch: one Parquet table of all, with a column of the
+    file, and of a batch with job, recording and demonstration.
     """
     from collidecli.commands.label import LabelOptions, LabelRequest, label
     from collidecli.report.tables import label_table
+    from collidecli.storage.contact_sets.schema import FORMAT
 
     streams = streams_of(ctx)
     output, first, force, world = (values.pop(name) for name in ("output", "first", "force", "world"))
     if output is None:
         raise click.UsageError("Missing option '-o' / '--output': a file with the extension .parquet, .npz or .h5.")
     chart = values.pop("chart")
+    several = listed_files(streams, contact_sets, (FORMAT,), "contact sets")
+    contacts = contact_sets[0]
     if chart is not None:
+        if several is not None:
+            raise click.UsageError("--chart is for one contact set, and several are given.")
         check_chart(chart, force, (contacts, output))
         if not first:
             raise click.UsageError("--chart shows the listed pairs, and --first 0 lists none.")
     options = LabelOptions(worlds=world or (), **values)
+    request = LabelRequest(contacts, output, options, first, force)
+    if several is not None:
+        return _several(streams, request, several)
     with streams.progress("reading") as progress:
-        result = label(LabelRequest(contacts, output, options, first, force), progress)
+        result = label(request, progress)
     if chart is not None:
         write_chart(chart, {"labels": result.as_dict()}, "labels", force)
         result = replace(result, chart=chart)
     streams.result(result, label_table)
     return 0
+
+
+def _several(streams: Streams, request: LabelRequest, files: Sequence[InputFile]) -> int:
+    from collidecli.commands.label import OF_EPISODE, labels_table
+    from collidecli.commands.results import LabelList
+    from collidecli.report.diff import label_list_table
+
+    check_output(request.output, request.force, [file.path for file in files])
+    of_batch = any(file.episodes for file in files)
+    unknown: list[dict[str, str]] = [dict.fromkeys(OF_EPISODE if of_batch else (), "")]
+    episodes = {file.path: file.episodes or unknown for file in files}
+    with labels_table(request, of_batch) as table:
+
+        def compute(job: Job, progress: Progress) -> Result:
+            return table.add(job.name, episodes[job.name], progress)
+
+        items = list(computed(streams, [Job(file.path) for file in files], compute, "reading"))
+    found = LabelList(items=items, written=request.output if table.done else None)
+    streams.result(found, label_list_table)
+    return exit_code(found)

@@ -217,19 +217,12 @@ class WorldNumbers(click.ParamType):
 
 
 KINDS: dict[str, click.ParamType] = {
-    "length": METRES,
-    "count": WholeNumber(),
-    "whole": WholeNumber(least=0),
+    "length": METRES, "count": WholeNumber(), "whole": WholeNumber(least=0),
     "resolution": WholeNumber(LEAST_RESOLUTION, RESOLUTION_LIMIT),
-    "stiffness": Number("K", "number", "stiffness: it must be above zero", lambda x: x > 0.0),
-    "share": SHARE,
-    "area": AREA,
-    "rate": RATE,
-    "names": NameList(),
-    "numbers": NumberList(),
-    "size": MemorySize(),
+    "stiffness": Number("K", "number", "stiffness: it must be above zero", lambda x: x > 0.0), "share": SHARE,
+    "area": AREA, "rate": RATE, "names": NameList(), "numbers": NumberList(), "size": MemorySize(),
     "limit": MemorySize(least=0),
-}
+}  # fmt: skip
 """Types of the values of declared options, by `Option.kind`."""
 
 
@@ -666,14 +659,9 @@ def _common_options() -> list[click.Parameter]:
         )
 
     config = Setting(
-        ["--config"],
-        metavar="FILE",
-        expose_value=False,
-        is_eager=True,
-        callback=read_config,
-        section=COMMON,
+        ["--config"], metavar="FILE", expose_value=False, is_eager=True, callback=read_config, section=COMMON,
         help=f"Read options from this file. [default: {CONFIG_FILE} in this folder, if it exists]",
-    )
+    )  # fmt: skip
     return [
         config,
         flag(["--json"], "json", "Print one JSON object instead of tables."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from collidecli.cli.stop import Stopped
 from collidecli.cli.streams import INTERNAL_ERROR, Streams, described_error, error_parts
 from collidecli.commands.results import HDF5_ENDINGS, InputFile, input_files, names_several, sorted_by_kind
-from collidecli.errors import CollideError, Interrupted, OutputError
+from collidecli.errors import CollideError, InputError, Interrupted, OutputError
 from collidecli.scene.text_format import plural
 
 if TYPE_CHECKING:
@@ -94,12 +95,16 @@ def listed_files(
 ) -> list[InputFile] | None:
     """The inputs that the arguments of a verb name; None if they are the path of one file.
 
-    A warning names the files of a folder that are left out: those of other formats of collide than `formats`.
+    The folder of a batch stands for the contact sets of its plan. A warning names the files of a folder that are left
+    out: those of other formats of collide than `formats`.
     what: the wanted files, a noun in the plural. Raises the errors of `input_files` and `sorted_by_kind`.
     """
     if not names_several(words):
         return None
-    files, left_out = sorted_by_kind(input_files(words, endings), formats, what)
+    batches = [word for word in words if os.path.isfile(os.path.join(word, PLAN))]
+    of_batches = [file for batch in batches for file in _batch_files(streams, batch)]
+    words = [word for word in words if word not in batches]
+    files, left_out = sorted_by_kind([*of_batches, *input_files(words, endings)], formats, what)
     if left_out:
         names = ", ".join(file.path for file in left_out[:FEW])
         more = f" and {len(left_out) - FEW} more" if len(left_out) > FEW else ""
@@ -108,3 +113,25 @@ def listed_files(
             f"{plural(len(left_out), 'file')} of a folder {be} left out, as they are not {what}: {names}{more}"
         )
     return files
+
+
+PLAN = "plan.parquet"
+"""File of a folder that is a batch."""
+
+
+def _batch_files(streams: Streams, folder: str) -> list[InputFile]:
+    """The contact sets of a batch, each once. Raises InputError where an episode has none and has not failed."""
+    from collidecli.batch.gather_formats import Gathered
+    from collidecli.batch.plan import read_plan
+    from collidecli.batch.store import open_store
+
+    store = open_store(folder)
+    gathered = Gathered(store, read_plan(store))
+    if gathered.failed:
+        streams.warn(f"{folder}: {plural(gathered.failed, 'episode')} failed: there is no contact set of them")
+    of_key: dict[str, list[dict[str, str]]] = {}
+    for episode in (done.episode for done in gathered.episodes):
+        of_key.setdefault(episode.key, []).append({name: getattr(episode, name) for name in ("job", "motion", "demo")})
+    if not of_key:
+        raise InputError("no episode of the batch has a contact set", folder, "collide batch status names the failures")
+    return [InputFile(store.result_location(key), f"{key}.h5", False, held) for key, held in of_key.items()]

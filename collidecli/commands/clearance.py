@@ -677,16 +677,10 @@ def _append_rows(append: Callable[..., None], measured: MeasuredMotion, kind: st
     pair = measured.items.pair[block.pair[at]]
     number = block.first + frame
     rows = {
-        "frame": number,
-        "step": measured.motion.step[number],
-        "time": measured.motion.time[number],
-        "world": world,
-        "body": item,
-        "shape0": pair[:, 0],
-        "shape1": pair[:, 1],
-        "distance": block.distance[at],
+        "frame": number, "step": measured.motion.step[number], "time": measured.motion.time[number], "world": world,
+        "body": item, "shape0": pair[:, 0], "shape1": pair[:, 1], "distance": block.distance[at],
         "error": block.error[at],
-    }
+    }  # fmt: skip
     if measured.episodes is not None:
         rows["episode"] = measured.episodes.row(world, number) + 1
     for name in _VECTORS:

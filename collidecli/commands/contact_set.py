@@ -167,15 +167,10 @@ class ContactSet(reader.ContactSet):
         span = f", {self.time[0]:.6g} to {self.time[-1]:.6g} s" if self.frame_count else ""
         changed = ", ".join(f"{name} {value}" for name, value in changed_options(self.config).items())
         rows: dict[str, object] = {
-            "contact set": self.path,
-            "scene": self.scene,
-            "contacts": self.contact_count,
-            "frames": f"{count(self.frame_count)}{span}",
-            "worlds": self.world_count,
-            "shapes": len(self.shapes),
-            "bodies": len(self.body_path),
-            "options": changed or "at their defaults",
-        }
+            "contact set": self.path, "scene": self.scene, "contacts": self.contact_count,
+            "frames": f"{count(self.frame_count)}{span}", "worlds": self.world_count, "shapes": len(self.shapes),
+            "bodies": len(self.body_path), "options": changed or "at their defaults",
+        }  # fmt: skip
         rows |= {group_words(name): table.row_count for name, table in self.groups.items()}
         if self.episodes is not None:
             rows["demonstrations"] = len(self.episodes)

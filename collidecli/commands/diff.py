@@ -350,15 +350,10 @@ class _Cells:
 
 def _file(contacts: ContactSet) -> dict[str, Any]:
     return {
-        "file": contacts.path,
-        "version": ".".join(map(str, contacts.version)),
-        "creator": contacts.creator,
-        "scene": contacts.scene,
-        "content_sha256": contacts.content_sha256,
-        "frames": contacts.frame_count,
-        "worlds": contacts.world_count,
-        "contacts": contacts.contact_count,
-    }
+        "file": contacts.path, "version": ".".join(map(str, contacts.version)), "creator": contacts.creator,
+        "scene": contacts.scene, "content_sha256": contacts.content_sha256, "frames": contacts.frame_count,
+        "worlds": contacts.world_count, "contacts": contacts.contact_count,
+    }  # fmt: skip
 
 
 def _frames(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, Any]:
@@ -378,18 +373,12 @@ def _frames(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, Any
     found = compared.contacts
     cells_a, cells_b = _recorded(a, frames.a, worlds), _recorded(b, frames.b, worlds)
     return {
-        "by": frames.by,
-        "cells_only_a": int((cells_a & ~cells_b).sum()),
-        "cells_only_b": int((cells_b & ~cells_a).sum()),
-        "compared": len(frames.a),
-        "only_a": len(frames.only_a),
-        "only_b": len(frames.only_b),
-        "first_only_a": alone(a, frames.only_a),
-        "first_only_b": alone(b, frames.only_b),
-        "times_changed": len(changed),
-        "largest_time_change": float(apart[changed].max(initial=0.0)),
+        "by": frames.by, "cells_only_a": int((cells_a & ~cells_b).sum()),
+        "cells_only_b": int((cells_b & ~cells_a).sum()), "compared": len(frames.a), "only_a": len(frames.only_a),
+        "only_b": len(frames.only_b), "first_only_a": alone(a, frames.only_a), "first_only_b": alone(b, frames.only_b),
+        "times_changed": len(changed), "largest_time_change": float(apart[changed].max(initial=0.0)),
         "differing": found.frames_differing,
-    }
+    }  # fmt: skip
 
 
 def _recorded(contacts: ContactSet, frames: np.ndarray, worlds: int) -> np.ndarray:
@@ -498,18 +487,12 @@ def _field(tally: FieldTally, compared: Comparison, cells: _Cells) -> dict[str, 
         worst = {**cells(at["cell"]), **cells.pair(at["pair"]), "a": at["a"], "b": at["b"]}
     edges = [None, *(float(f"1e{LEAST_DECADE + n}") for n in range(1, BINS))]
     return {
-        "name": tally.name,
-        "unit": tally.unit,
-        "atol": atol,
-        "rtol": 0.0 if tally.name == "normal" else rtol,
-        "differing": tally.differing,
-        "changed": tally.changed,
-        "largest": tally.largest,
-        "worst": worst,
+        "name": tally.name, "unit": tally.unit, "atol": atol, "rtol": 0.0 if tally.name == "normal" else rtol,
+        "differing": tally.differing, "changed": tally.changed, "largest": tally.largest, "worst": worst,
         "histogram": []
         if tally.exact
         else [{"from": edge, "contacts": int(n)} for edge, n in zip(edges, tally.histogram, strict=True) if n],
-    }
+    }  # fmt: skip
 
 
 def _differences(found: TableDifferences, cells: _Cells) -> list[dict[str, Any]]:

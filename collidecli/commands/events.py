@@ -174,14 +174,9 @@ def add_to_graph(graph: TouchGraph, found: Intervals, stream: EventStream) -> No
     begun, ended = is_known(found)
     unknown = ~(begun & ended)
     graph.add(
-        keys.world(found.key),
-        keys.items(found.key),
-        found.touching,
-        found.contacts,
-        interval_seconds(found, frames),
-        found.distance,
-        unknown.astype(np.int64),
-    )
+        keys.world(found.key), keys.items(found.key), found.touching, found.contacts, interval_seconds(found, frames),
+        found.distance, unknown.astype(np.int64),
+    )  # fmt: skip
 
 
 def _result(
@@ -277,19 +272,13 @@ def _graph(graph: TouchGraph, stream: EventStream, request: EventsRequest) -> di
         "nodes": [{"path": paths[row], "kind": kinds[row]} for row in used],
         "edges": [
             {
-                name0: paths[one],
-                name1: paths[other],
-                "worlds": worlds,
-                "intervals": intervals,
-                "unknown_ends": unknown,
-                "touching_frames": touching,
-                "contacts": contacts,
-                "seconds": seconds,
+                name0: paths[one], name1: paths[other], "worlds": worlds, "intervals": intervals,
+                "unknown_ends": unknown, "touching_frames": touching, "contacts": contacts, "seconds": seconds,
                 "least_distance": distance,
             }
             for (one, other), worlds, intervals, unknown, touching, contacts, seconds, distance in rows
         ],
-    }
+    }  # fmt: skip
 
 
 # One table of the intervals of several contact sets, with a column of the file.

@@ -252,19 +252,12 @@ def _shape(model: Model, row: int) -> dict[str, Any]:
     material = asdict(model.shapes.material.row(row))
     names = (*RULE_FIELDS[model.material_rule], *(n for n in PENALTY_PARAMETERS if material[n] is not None))
     return {
-        "path": shapes.path[row],
-        "type": kind.label,
-        "size": shapes.size[row, : SIZE_COUNT[kind]].tolist(),
-        **_geometry(model, row),
-        "body": None if body == STATIC_BODY else model.bodies.path[body],
-        "template": int(shapes.template[row]),
-        "margin": float(shapes.margin[row]),
-        "gap": float(shapes.gap[row]),
-        "hydroelastic": bool(shapes.is_hydroelastic[row]),
-        "k_hydro": None if np.isnan(value) else value,
-        "material": {name: material[name] for name in names},
-        "filter": _filter_words(model, row),
-    }
+        "path": shapes.path[row], "type": kind.label, "size": shapes.size[row, : SIZE_COUNT[kind]].tolist(),
+        **_geometry(model, row), "body": None if body == STATIC_BODY else model.bodies.path[body],
+        "template": int(shapes.template[row]), "margin": float(shapes.margin[row]), "gap": float(shapes.gap[row]),
+        "hydroelastic": bool(shapes.is_hydroelastic[row]), "k_hydro": None if np.isnan(value) else value,
+        "material": {name: material[name] for name in names}, "filter": _filter_words(model, row),
+    }  # fmt: skip
 
 
 def _filter_words(model: Model, row: int) -> list[str]:
@@ -501,24 +494,17 @@ def contact_set_source(contacts: ContactSet) -> dict[str, Any]:
     whole = float(time[-1] - time[0]) if contacts.frame_count else 0.0
     types, counts = np.unique(np.array(contacts.shapes.type, str), return_counts=True)
     return {
-        "file": contacts.path,
-        "version": f"{contacts.version[0]}.{contacts.version[1]}",
-        "creator": contacts.creator,
-        "scene": contacts.scene,
-        "scene_sha256": contacts.scene_sha256,
-        "trajectory_sha256": contacts.trajectory_sha256,
-        "content_sha256": contacts.content_sha256,
-        "config": contacts.config,
-        "shapes": len(contacts.shapes),
+        "file": contacts.path, "version": f"{contacts.version[0]}.{contacts.version[1]}", "creator": contacts.creator,
+        "scene": contacts.scene, "scene_sha256": contacts.scene_sha256,
+        "trajectory_sha256": contacts.trajectory_sha256, "content_sha256": contacts.content_sha256,
+        "config": contacts.config, "shapes": len(contacts.shapes),
         "shape_types": {str(kind): int(count) for kind, count in zip(types, counts, strict=True)},
-        "bodies": len(contacts.body_path),
-        "worlds": contacts.world_count,
-        "frames": contacts.frame_count,
+        "bodies": len(contacts.body_path), "worlds": contacts.world_count, "frames": contacts.frame_count,
         "start": float(contacts.time[0]) if contacts.frame_count else None,
         "end": float(contacts.time[-1]) if contacts.frame_count else None,
         "episodes": [] if episodes is None else episodes.listed(time),
         "duration": whole if episodes is None else float(episodes.seconds(time).sum()),
-    }
+    }  # fmt: skip
 
 
 def _shape_table(contacts: ContactSet) -> list[dict[str, Any]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,10 +24,11 @@ from collidecli.exporters.arrays import Array, episode_arrays, held, texts, writ
 from collidecli.scene.model import may_share_world
 from collidecli.scene.options import LABEL_THINGS, recorded_number
 from collidecli.scene.tables import SOFT_CONTACTS, ContactBlock
+from collidecli.scene.text_format import plural
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.rules import check_shape_rows, gap_range, pair_values
-from collidecli.storage.flat_tables import TableColumn, cell_columns, parquet_table, require_pyarrow
+from collidecli.storage.flat_tables import Append, TableColumn, cell_columns, parquet_table, require_pyarrow
 from collidecli.storage.input_limits import LABELS, write_arrays_h5
 from collidecli.storage.process_activity import reading
 
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 
 BLOCK_VALUES = 1 << 22
 """Labels of one block: frames, worlds, sensors and partners multiplied."""
+Missing = set[tuple[str, str]]
+"""Options and their patterns that match nothing."""
 SLIP = "slip"
 """Optional column of contacts: tangential speed of the two bodies' points [m/s]."""
 
@@ -101,7 +105,10 @@ class ContactLabels:
     Raises InputError for options that do not fit the set, and for a `leave` beyond the gap of a selected pair.
     """
 
-    def __init__(self, contacts: ContactSet, options: LabelOptions, progress: Progress = None) -> None:
+    def __init__(
+        self, contacts: ContactSet, options: LabelOptions, progress: Progress = None, missing: Missing | None = None
+    ) -> None:
+        """missing: option and pattern of each pattern without a match are added to it; None: they are refused."""
         rule = options.rule
         if options.by not in LABEL_THINGS:
             raise InputError(f"'{options.by}' is none of {', '.join(LABEL_THINGS)}", "--by")
@@ -114,8 +121,8 @@ class ContactLabels:
         self.worlds = stream.worlds.astype(np.int64)
         self.keys: PairKeys = stream.keys
         self.has_slip = options.slip
-        self._sensor = _selected(contacts, self.keys, options.sensors, "--sensors", options.by)
-        self._partner = _selected(contacts, self.keys, options.partners, "--partners", options.by)
+        self._sensor = _selected(contacts, self.keys, options.sensors, "--sensors", options.by, missing)
+        self._partner = _selected(contacts, self.keys, options.partners, "--partners", options.by, missing)
         self.sensors, self.partners = ([self.keys.paths[row] for row in rows] for rows in (self._sensor, self._partner))
         self.present = self._present(contacts)
         self.notes = group_notes(contacts, rule.leave, False)
@@ -256,7 +263,9 @@ def _runs(found: Intervals, keys: PairKeys, rule: LabelRule) -> Runs:
     return labelled_runs(found.key, found.first, distance, rule, found.end)
 
 
-def _selected(contacts: ContactSet, keys: PairKeys, patterns: Sequence[str], option: str, by: str) -> np.ndarray:
+def _selected(
+    contacts: ContactSet, keys: PairKeys, patterns: Sequence[str], option: str, by: str, missing: Missing | None
+) -> np.ndarray:
     """int64[n]: items that match a pattern; without patterns every item, or the moving ones for --sensors."""
     if patterns:
         every = "body, static shape or particle object" if by == "bodies" else "shape"
@@ -265,6 +274,9 @@ def _selected(contacts: ContactSet, keys: PairKeys, patterns: Sequence[str], opt
             if met == [False, True]:
                 what = f"'{pattern}' matches shapes of bodies, and no body or static shape"
                 raise InputError(what, option, "name their bodies, or label shapes with --by shapes")
+        if missing is not None:
+            missing |= {(option, each) for each in patterns if not any(fnmatchcase(p, each) for p in keys.paths)}
+            patterns = [each for each in patterns if (option, each) not in missing]
         return np.flatnonzero(matching_paths(keys.paths, patterns, option, f"no {every} of {contacts.path}"))
     if option == "--partners":
         return np.arange(len(keys.paths))
@@ -307,6 +319,9 @@ def _check_covered(contacts: ContactSet, keys: PairKeys, sensor: np.ndarray, par
             raise InputError(what, f"--leave {leave:g}", fix)
 
 
+FILE, EPISODE = "file", "episode"
+OF_EPISODE = ("job", "motion", "demo")
+"""Columns of the episodes of a batch, in a table of their labels."""
 MAX_BINS = 160
 LABEL_ENDINGS = (".parquet", ".npz", *HDF5_ENDINGS)
 DENSE = {"touch": ("bool", ""), "distance": ("float32", "m"), "slip": ("float32", "m/s")}
@@ -328,13 +343,14 @@ class LabelRequest:
 class LabelResult(Result):
     """Labels of a contact set. shape: frames, worlds, sensors, partners. recorded: cells with a frame of the recording.
 
-    labelled: labels that are true; runs: of consecutive ones. pairs: number of labelled pairs of sensor and partner.
+    bytes: of the output, None for a part of one. labelled: labels that are true; runs: of consecutive ones. pairs:
+    number of labelled pairs of sensor and partner.
     listed: the first of them, with most labels first. series: of bins of frames, and `labelled` of each listed pair:
     the fraction of the recorded cells of the bin that have the label. chart: path of the picture.
     """
 
     SCHEMA: ClassVar[str] = "collide.label/1"
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("chart",)
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("chart", "bytes")
 
     file: str
     scene: str
@@ -353,7 +369,7 @@ class LabelResult(Result):
     series: dict[str, Any]
     warnings: list[str]
     output: str
-    bytes: int
+    bytes: int | None
     chart: str | None = None
 
 
@@ -434,6 +450,60 @@ def label(request: LabelRequest, progress: Progress = None) -> LabelResult:
             _WRITERS[os.path.splitext(request.output)[1].lower()](output, contacts, labels, tally, request.options)
             output.commit()
         return _result(request, contacts, labels, tally)
+
+
+class LabelTable:
+    """Rows of the labels of several contact sets in one Parquet table, with a column of the file.
+
+    request: its path is not used. append: of the table. done: number of sets.
+    """
+
+    def __init__(self, request: LabelRequest, append: Append) -> None:
+        self._request, self._append, self.done = request, append, 0
+        self._missing: Missing | None = None
+
+    def add(self, path: str, episodes: Sequence[Mapping[str, str]], progress: Progress = None) -> LabelResult:
+        """Appends the rows of a set, once for each of its episodes. Raises InputError as `label`, without a row.
+
+        episodes: values of the columns OF_EPISODE; of a table without them one without values.
+        """
+        missing: Missing = set()
+        with reading("contact set", path), ContactSet.open(path) as contacts:
+            labels = ContactLabels(contacts, self._request.options, progress, missing)
+            tally = _Tally(labels)
+            words = _words(labels) | {FILE: (path,)} | {name: [one[name] for one in episodes] for name in episodes[0]}
+            for block in _parquet_rows(contacts, labels, tally):
+                zero = np.zeros(len(block["frame"]), np.int64)
+                block = {EPISODE: zero, FILE: zero, **block}
+                for number in range(len(episodes)):
+                    self._append(block | dict.fromkeys(episodes[0], zero + number), words)
+            self.done += 1
+            self._missing = missing if self._missing is None else self._missing & missing
+            return _result(replace(self._request, path=path), contacts, labels, tally, whole=False)
+
+    def check(self) -> None:
+        """Raises InputError for a pattern that matches nothing in any set."""
+        for option, pattern in sorted(self._missing or ()):
+            raise InputError(f"'{pattern}' matches nothing in {plural(self.done, 'contact set')}", option)
+
+
+@contextmanager
+def labels_table(request: LabelRequest, of_batch: bool) -> Iterator[LabelTable]:
+    """The table of `request`, which is written at the end of the block if a set has been added.
+
+    of_batch: it has the columns OF_EPISODE. Raises InputError and OutputError.
+    """
+    check_ending(request.output, (".parquet",), "a table of several contact sets")
+    require_pyarrow("Parquet")
+    names = (FILE, *(OF_EPISODE if of_batch else ()))
+    columns = (*(TableColumn(name, np.dtype(np.int32), words=()) for name in names), *_columns(request.options, True))
+    with AtomicOutput(request.output, request.force) as output:
+        with parquet_table(output, columns) as append:
+            table = LabelTable(request, append)
+            yield table
+            table.check()
+        if table.done:
+            output.commit()
 
 
 def labels_in_memory(contacts: ContactSet, options: LabelOptions) -> Labels:
@@ -521,32 +591,50 @@ def _write_h5(
 
 
 def _write_parquet(
-    output: AtomicOutput, contacts: ContactSet, labels: ContactLabels, tally: _Tally, _: LabelOptions
+    output: AtomicOutput, contacts: ContactSet, labels: ContactLabels, tally: _Tally, options: LabelOptions
 ) -> None:
-    dense, episodes = _dense(labels), labels.frames.episodes
-    columns = (
-        *cell_columns(episodes),
-        TableColumn("sensor", np.dtype(np.int32), words=tuple(labels.sensors)),
-        TableColumn("partner", np.dtype(np.int32), words=tuple(labels.partners)),
-        *(TableColumn(name, dtype, unit, nan_is_none=name == "slip") for name, (dtype, unit) in dense.items()),
-    )
-    differ = np.array(labels.sensors, object)[:, None] != np.array(labels.partners, object)[None]
     about = {"scene": contacts.scene, "content_sha256": contacts.content_sha256}
+    columns = _columns(options, labels.frames.episodes is not None)
     with parquet_table(output, columns, about) as append:
-        for block in tally.blocks():
-            recorded = labels.recorded[block.first : block.first + len(block.touch), :, None, None]
-            rows = recorded & labels.present & differ
-            frame, world, sensor, partner = np.nonzero(rows)
-            index = frame + block.first
-            number = labels.frames.number[index]
-            held_in = {} if episodes is None else {"episode": episodes.row(labels.worlds[world], index) + 1}
-            append(
-                {
-                    "frame": number, "step": contacts.step[number], "time": labels.frames.time[index],
-                    "world": labels.worlds[world], **held_in, "sensor": sensor, "partner": partner,
-                    **{name: getattr(block, name)[rows] for name in dense},
-                }
-            )  # fmt: skip
+        for block in _parquet_rows(contacts, labels, tally):
+            append(block, _words(labels))
+
+
+def _columns(options: LabelOptions, has_episodes: bool) -> tuple[TableColumn, ...]:
+    """Columns of `_parquet_rows`, whose words are `_words`."""
+    dense = {name: held for name, held in DENSE.items() if name != "slip" or options.slip}
+    return (
+        *cell_columns(None),
+        *(TableColumn(n, np.dtype(np.int32), words=()) for n in (*[EPISODE] * has_episodes, "sensor", "partner")),
+        *(
+            TableColumn(name, np.dtype(dtype), unit, nan_is_none=name == "slip")
+            for name, (dtype, unit) in dense.items()
+        ),
+    )
+
+
+def _words(labels: ContactLabels) -> dict[str, Sequence[str]]:
+    episodes = labels.frames.episodes
+    names = ("", *(() if episodes is None else episodes.name))
+    return {"sensor": labels.sensors, "partner": labels.partners, EPISODE: names}
+
+
+def _parquet_rows(contacts: ContactSet, labels: ContactLabels, tally: _Tally) -> Iterator[dict[str, np.ndarray]]:
+    """Rows of the recorded cells and of present pairs of two items, block by block."""
+    dense, episodes = _dense(labels), labels.frames.episodes
+    differ = np.array(labels.sensors, object)[:, None] != np.array(labels.partners, object)[None]
+    for block in tally.blocks():
+        recorded = labels.recorded[block.first : block.first + len(block.touch), :, None, None]
+        rows = recorded & labels.present & differ
+        frame, world, sensor, partner = np.nonzero(rows)
+        index = frame + block.first
+        number = labels.frames.number[index]
+        held_in = {} if episodes is None else {EPISODE: episodes.row(labels.worlds[world], index) + 1}
+        yield {
+            "frame": number, "step": contacts.step[number], "time": labels.frames.time[index],
+            "world": labels.worlds[world], **held_in, "sensor": sensor, "partner": partner,
+            **{name: getattr(block, name)[rows] for name in dense},
+        }  # fmt: skip
 
 
 _WRITERS = {".npz": _write_npz, ".parquet": _write_parquet, **dict.fromkeys(HDF5_ENDINGS, _write_h5)}
@@ -574,7 +662,9 @@ def _series(labels: ContactLabels, listed: list[dict[str, Any]]) -> dict[str, An
     return {**bins.axis(labels.frames.time, labels.frames.number), "labelled": labelled}
 
 
-def _result(request: LabelRequest, contacts: ContactSet, labels: ContactLabels, tally: _Tally) -> LabelResult:
+def _result(
+    request: LabelRequest, contacts: ContactSet, labels: ContactLabels, tally: _Tally, whole: bool = True
+) -> LabelResult:
     listed = _listed(labels, tally, request.first)
     return LabelResult(
         file=contacts.path, scene=contacts.scene, scene_sha256=contacts.scene_sha256,
@@ -583,7 +673,7 @@ def _result(request: LabelRequest, contacts: ContactSet, labels: ContactLabels, 
         sensors=labels.sensors, partners=labels.partners, recorded=int(labels.recorded.sum()),
         contacts=labels.contact_count, labelled=int(tally.cells.sum()), runs=len(labels.runs),
         pairs=int((tally.cells > 0).sum()), listed=listed, series=_series(labels, listed), warnings=labels.notes,
-        output=os.fspath(request.output), bytes=os.path.getsize(request.output),
+        output=os.fspath(request.output), bytes=os.path.getsize(request.output) if whole else None,
     )  # fmt: skip
 
 

@@ -168,14 +168,9 @@ MAX_LISTED = 50
 WORST_PAIRS = 12
 TEXTS = ("device", "processor", "broad_phase")
 NUMBERS = (
-    "wall_seconds",
-    "candidate_count",
-    "touching_pair_count",
-    "contact_count",
-    "inexact_pair_count",
-    "missed_surface_count",
-    "peak_memory_bytes",
-)
+    "wall_seconds", "candidate_count", "touching_pair_count", "contact_count", "inexact_pair_count",
+    "missed_surface_count", "peak_memory_bytes",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,14 @@ class EventsList(ResultList):
     written: dict[str, str | None]
 
 
+@dataclass(frozen=True, kw_only=True)
+class LabelList(ResultList):
+    """Labels of several contact sets. written: path of their table; None if no set has labels."""
+
+    SCHEMA: ClassVar[str] = "collide.label_list/1"
+    written: str | None
+
+
 class DiffList(ResultList):
     """Comparisons of the contact sets of two folders, by relative path. Only the second folder has ONLY_B."""
 
@@ -210,12 +218,13 @@ FILE_ENDINGS = (*HDF5_ENDINGS, *PAGE_ENDINGS)
 class InputFile:
     """An input. relative: its path below the folder, or below the fixed part of the pattern, that named it.
 
-    of_folder: whether a folder named it.
+    of_folder: whether a folder named it. episodes: job, motion and demo of each episode of a batch that it is of.
     """
 
     path: str
     relative: str
     of_folder: bool = False
+    episodes: Sequence[dict[str, str]] = ()
 
 
 def is_pattern(word: str, folder: str = "") -> bool:

@@ -403,16 +403,11 @@ def run_environment(request: RunRequest, collision: Collision) -> dict[str, obje
     """Attributes of the timing report: device, processor, package versions, pipeline and broad phase."""
     device = collision.pipeline.device_model.device
     return {
-        "device": device.name or device.alias,
-        "processor": processor_name(),
-        "thread_count": collision.workers,
-        "versions": json.dumps(versions(), sort_keys=True),
-        **processor_description(),
-        "chunk_cells": collision.chunk_cells,
-        "pipeline": request.engine.pipeline,
-        "broad_phase": collision.choice.name,
-        "broad_phase_reason": collision.choice.reason,
-    }
+        "device": device.name or device.alias, "processor": processor_name(), "thread_count": collision.workers,
+        "versions": json.dumps(versions(), sort_keys=True), **processor_description(),
+        "chunk_cells": collision.chunk_cells, "pipeline": request.engine.pipeline,
+        "broad_phase": collision.choice.name, "broad_phase_reason": collision.choice.reason,
+    }  # fmt: skip
 
 
 @contextmanager

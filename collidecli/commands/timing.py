@@ -182,19 +182,13 @@ class TimingReport:
         for stage in STAGES:
             chunk[f"{stage}_seconds"] = np.array([c.seconds[stage] for c in self.chunks])
         return {
-            "stage": list(RUN_STAGES),
-            "seconds": np.array([self.seconds[s] for s in RUN_STAGES]),
-            "calls": np.array([self.calls[s] for s in RUN_STAGES], np.int64),
-            "chunk": chunk,
-            "wall_seconds": self.wall_seconds,
-            "candidate_count": self.candidate_count,
-            "touching_pair_count": self.touching_count,
-            "contact_count": self.contact_count,
-            "inexact_pair_count": self.inexact_count,
-            "missed_surface_count": self.missed_count,
-            "false_positive_ratio": self.false_positive_ratio,
-            "peak_memory_bytes": peak_memory(),
-        }
+            "stage": list(RUN_STAGES), "seconds": np.array([self.seconds[s] for s in RUN_STAGES]),
+            "calls": np.array([self.calls[s] for s in RUN_STAGES], np.int64), "chunk": chunk,
+            "wall_seconds": self.wall_seconds, "candidate_count": self.candidate_count,
+            "touching_pair_count": self.touching_count, "contact_count": self.contact_count,
+            "inexact_pair_count": self.inexact_count, "missed_surface_count": self.missed_count,
+            "false_positive_ratio": self.false_positive_ratio, "peak_memory_bytes": peak_memory(),
+        }  # fmt: skip
 
 
 def covered_seconds(intervals: list[tuple[float, float]]) -> float:
@@ -344,16 +338,11 @@ def trace(reports: Mapping[str, Sequence[TimingReport]]) -> dict[str, Any]:
     for process, thread, name, start, seconds, args in sorted(events, key=lambda event: (event[3], -event[4])):
         found.append(
             {
-                "ph": "X",
-                "name": name,
-                "cat": "chunk" if args else "stage",
-                "pid": processes[process],
-                "tid": numbers[process, thread],
-                "ts": (start - zero) * MICROSECONDS,
-                "dur": seconds * MICROSECONDS,
+                "ph": "X", "name": name, "cat": "chunk" if args else "stage", "pid": processes[process],
+                "tid": numbers[process, thread], "ts": (start - zero) * MICROSECONDS, "dur": seconds * MICROSECONDS,
                 "args": args,
             }
-        )
+        )  # fmt: skip
     return {"traceEvents": found, "displayTimeUnit": "ms"}
 
 

@@ -572,17 +572,11 @@ def _result(
     if frames.model is not None and (coarse := coarse_heightfields(frames.model)):
         notes.append(f"{coarse} of its heightfields are drawn with fewer rows and columns than they have")
     return ViewResult(
-        file=request.file,
-        scene=list(sources.scene_files) if sources.scene else None,
-        trajectory=sources.motion_file or None,
-        shapes=len(frames.model.shapes) if frames.model is not None else 0,
-        frames=len(frames),
-        worlds=contacts.world_count,
-        contacts=contacts.contact_count,
-        group_rows=contacts.group_rows,
-        touching_pairs=len({pair.shapes for pair in touches}),
-        notes=notes,
-    )
+        file=request.file, scene=list(sources.scene_files) if sources.scene else None,
+        trajectory=sources.motion_file or None, shapes=len(frames.model.shapes) if frames.model is not None else 0,
+        frames=len(frames), worlds=contacts.world_count, contacts=contacts.contact_count,
+        group_rows=contacts.group_rows, touching_pairs=len({pair.shapes for pair in touches}), notes=notes,
+    )  # fmt: skip
 
 
 def serve_view(view: View, host: str, port: int | None) -> Served:

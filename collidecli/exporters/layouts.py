@@ -50,17 +50,11 @@ def columns_layout(selected: SelectedContacts) -> Layout:
         dtype = column.dtype_for(contacts.float_type).name
         arrays.append(per_contact(selected, column.name, dtype, row, (column.name,), itemgetter(column.name)))
     arrays += [
-        *_lists(selected),
-        texts("shape_path", shapes.path),
-        texts("shape_type", shapes.type),
-        held("shape_body", shapes.body),
-        held("shape_template", shapes.template),
-        held("shape_margin", shapes.margin),
-        held("shape_gap", shapes.gap),
-        texts("body_path", contacts.body_path),
-        *_objects(selected),
+        *_lists(selected), texts("shape_path", shapes.path), texts("shape_type", shapes.type),
+        held("shape_body", shapes.body), held("shape_template", shapes.template), held("shape_margin", shapes.margin),
+        held("shape_gap", shapes.gap), texts("body_path", contacts.body_path), *_objects(selected),
         held("world_template", np.asarray(contacts.world_template)[selected.worlds]),
-    ]
+    ]  # fmt: skip
     return Layout(tuple(arrays), unknown_columns(selected))
 
 

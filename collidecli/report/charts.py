@@ -121,18 +121,11 @@ class Canvas:
 
         left = axes.figure.transFigure if self.narrow else axes.transAxes
         axes.legend(
-            loc="lower left",
-            bbox_to_anchor=(0.0, 1.0),
-            bbox_transform=blended_transform_factory(left, axes.transAxes),
-            ncols=columns,
-            frameon=False,
-            fontsize=self.font - 0.5,
-            labelcolor=self.colours["muted"],
-            handlelength=1.0,
-            columnspacing=1.2,
-            borderaxespad=0.0,
-            borderpad=0.3,
-        )
+            loc="lower left", bbox_to_anchor=(0.0, 1.0),
+            bbox_transform=blended_transform_factory(left, axes.transAxes), ncols=columns, frameon=False,
+            fontsize=self.font - 0.5, labelcolor=self.colours["muted"], handlelength=1.0, columnspacing=1.2,
+            borderaxespad=0.0, borderpad=0.3,
+        )  # fmt: skip
 
     def hover(self, axes: Axes, x: tuple[float, float] | None, y: tuple[float, float], text: str) -> None:
         """Adds a text for a rectangle; see `Hover`. A phone, which has no pointer, gets none."""

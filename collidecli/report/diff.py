@@ -174,6 +174,18 @@ def events_list_table(result: ResultDict) -> RenderableType:
     return Group(_table(result, "contact set", columns), _totals(result), *written)
 
 
+def label_list_table(result: ResultDict) -> RenderableType:
+    """Table of collide.label_list/1."""
+
+    def number(name: str) -> Callable[[ResultDict], str]:
+        return lambda one: count(one["shape"].get(name, one.get(name)))
+
+    names = ("frames", "worlds", "sensors", "partners", "labelled", "runs")
+    columns: list[Column] = [(name, "right", number(name)) for name in names]
+    written = [Text(f"written: {result['written']}")] if result["written"] else []
+    return Group(_table(result, "contact set", columns), _totals(result), *written)
+
+
 def report_list_table(result: ResultDict) -> RenderableType:
     """Table of collide.report_list/1."""
     columns: list[Column] = [

@@ -387,20 +387,10 @@ class ModelBuilder:
             raise InputError(what, where, "add its surface as a triangle mesh, or leave is_solid out")
         checked = checked_size(shape_type, size, where)
         record = ShapeRecord(
-            key=key,
-            template=self._shape_template(body, where),
-            body=body,
-            type=shape_type,
-            pose=pose,
-            size=checked,
-            cfg=cfg,
-            default_gap=None,
-            hull=hull,
-            mesh=mesh,
-            heightfield=heightfield,
-            sdf=sdf_shape(sdf_options(cfg), shape_type, checked, hull, mesh, where),
-            cloud=cloud,
-        )
+            key=key, template=self._shape_template(body, where), body=body, type=shape_type, pose=pose, size=checked,
+            cfg=cfg, default_gap=None, hull=hull, mesh=mesh, heightfield=heightfield,
+            sdf=sdf_shape(sdf_options(cfg), shape_type, checked, hull, mesh, where), cloud=cloud,
+        )  # fmt: skip
         self._records.shapes.append(record)
         return self.shape_count - 1
 

@@ -21,7 +21,7 @@ CSV_LINES = 32768
 GROUP_ROWS = 65536
 """Least rows of a Parquet row group, except the last; as many are in memory."""
 
-Append = Callable[[Mapping[str, np.ndarray]], None]
+Append = Callable[..., None]
 """Appends rows, given as values [n] by column name. Raises OutputError after a failed write."""
 
 
@@ -101,6 +101,7 @@ def parquet_table(
 ) -> Iterator[Append]:
     """Parquet through pyarrow: words as dictionaries, units as metadata of fields, `about` as that of the file.
 
+    `append` takes words of a block, by column, in place of those of the column.
     The owner of the output commits it, and calls `require_pyarrow` before opening it.
     """
     pa = require_pyarrow("Parquet")
@@ -111,13 +112,14 @@ def parquet_table(
     with pa.PythonFile(_Sink(output), mode="w") as sink, pa.parquet.ParquetWriter(sink, schema) as writer:
 
         def write_held() -> None:
-            table = pa.Table.from_batches(held, schema)
+            table = pa.Table.from_batches(held, schema).unify_dictionaries()
             held.clear()
             writer.write_table(table, row_group_size=max(len(table), 1))
             output.check()
 
-        def append(block: Mapping[str, np.ndarray]) -> None:
-            held.append(_batch(pa, columns, schema, words, block))
+        def append(block: Mapping[str, np.ndarray], own: Mapping[str, Sequence[str]] | None = None) -> None:
+            of_block = words | {name: pa.array(texts, pa.string()) for name, texts in (own or {}).items()}
+            held.append(_batch(pa, columns, schema, of_block, block))
             if sum(map(len, held)) >= GROUP_ROWS:
                 write_held()
 

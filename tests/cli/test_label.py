@@ -16,6 +16,7 @@ import collidecli
 from collidecli.scene.motion import Episodes
 from tests.cli.conftest import refusals
 from tests.cli.test_recordings import write_demos
+from tests.support.batches import compute
 from tests.support.contact_sets import Touch, made_up_block, small_model, touching_set, write_contact_set
 
 ROWS = [
@@ -277,3 +278,39 @@ def test_rows_of_names_in_other_verbs(tables, collide):
         count = 3 if "--top" in options else len(nearest)
         assert [least for _, least in whole] == sorted(nearest.values())[:count], options
         assert all(nearest[name] == least for name, least in whole), options
+
+
+def test_one_table_of_several_sets(tables, collide):
+    """A folder, several files and a batch give the rows of each set; a pattern may match in some of them only."""
+    options = ("--sensors", "cube,bowl", "--partners", "tray,can", "--leave", "5cm", "--slip")
+    for file in tables:
+        Path("sets").mkdir(exist_ok=True)
+        Path(file).rename(f"sets/{file}")
+    collide.ok("label tables.h5 -o whole.parquet", *options)
+    collide.ok("label sets -o each.parquet", *options)
+    Path("jobs.toml").write_text('[[job]]\nname = "pick"\nmotion = ["demos.hdf5"]\n'
+                                 'options = { gap = 0.1, columns = ["slip"], device = "cpu" }\n')  # fmt: skip
+    compute(collide)
+    result = collide.result("label B -o batch.parquet", *options)
+    assert (result["counts"]["done"], result["written"]) == (3, "batch.parquet")
+    columns = ["episode", "frame", "sensor", "partner", "time", "touch", "distance", "slip"]
+    whole, each, batch = (
+        pandas.read_parquet(f"{name}.parquet").astype({"sensor": str, "partner": str, "episode": str})
+        for name in ("whole", "each", "batch")
+    )
+    batch["episode"] = batch["demo"].astype(str)
+    assert set(zip(batch["job"], batch["motion"], strict=True)) == {("pick", str(Path("demos.hdf5").resolve()))}
+    whole, each, batch = (
+        table[columns].sort_values(columns[:4]).reset_index(drop=True) for table in (whole, each, batch)
+    )
+    pandas.testing.assert_frame_equal(each, whole)
+    pandas.testing.assert_frame_equal(batch, whole)
+    assert whole["touch"].sum() == sum(item["result"]["labelled"] for item in result["items"]) > 0
+    collide.refused("label sets -o x.parquet --partners tray,cop", told="'cop' matches nothing in 3 contact sets")
+    collide.refused("label sets -o x.npz", told=".parquet")
+    collide.refused("label sets -o x.parquet --chart x.svg", told="--chart is for one contact set")
+    Path("sets/bad.h5").write_text("no contact set")
+    assert collide("label sets -o some.parquet", *options).code == 1
+    assert len(pandas.read_parquet("some.parquet")) == len(each)
+    assert collide("label sets/bad.h5 sets/bad.h5 -o none.parquet").code == 2
+    assert not Path("none.parquet").exists()

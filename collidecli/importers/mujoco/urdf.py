@@ -198,21 +198,14 @@ def _frames_follow_inertia(spec: mujoco.MjSpec) -> bool:
 KEYFRAMES = "keyframes"
 
 FAMILIES = (
-    Family("textures and materials", _strip_appearance),
-    Family("skins", _delete("skins")),
-    Family("visual meshes", _replace_visual_meshes),
-    Family("inertias", _replace_inertias),
-    Family("joint limits", _free_joints),
-    Family("lights and cameras", _delete("lights", "cameras")),
-    Family("sizes of memory", _free_sizes),
-    Family("custom numbers and texts", _delete("numerics", "texts")),
-    Family("tendons", _delete("tendons")),
-    Family("equalities", _delete("equalities")),
-    Family("actuators", _strip_actuators),
-    Family("sensors", _delete("sensors")),
-    Family("tuples", _delete("tuples")),
+    Family("textures and materials", _strip_appearance), Family("skins", _delete("skins")),
+    Family("visual meshes", _replace_visual_meshes), Family("inertias", _replace_inertias),
+    Family("joint limits", _free_joints), Family("lights and cameras", _delete("lights", "cameras")),
+    Family("sizes of memory", _free_sizes), Family("custom numbers and texts", _delete("numerics", "texts")),
+    Family("tendons", _delete("tendons")), Family("equalities", _delete("equalities")),
+    Family("actuators", _strip_actuators), Family("sensors", _delete("sensors")), Family("tuples", _delete("tuples")),
     Family(KEYFRAMES, _delete("keys")),
-)
+)  # fmt: skip
 """In the order in which they are restored: each depends only on the families before it."""
 
 

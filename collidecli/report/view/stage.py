@@ -147,16 +147,9 @@ class ParticleNodes:
             precision="float32", visible=False,
         )  # fmt: skip
         self._mesh = server.scene.add_mesh_simple(
-            "/particles/surfaces",
-            CORNERS,
-            TRIANGLE,
-            color=PARTICLES,
-            side="double",
-            opacity=1.0,
-            flat_shading=True,
-            receive_shadow=False,
-            visible=False,
-        )
+            "/particles/surfaces", CORNERS, TRIANGLE, color=PARTICLES, side="double", opacity=1.0, flat_shading=True,
+            receive_shadow=False, visible=False,
+        )  # fmt: skip
 
     def spacing(self, world: int) -> float:
         """Median length at rest of the first edges of the drawn triangles of a world [m]; infinite without any."""
@@ -468,20 +461,11 @@ class GroupNode:
         resting = np.tile(np.array([1.0, 0.0, 0.0, 0.0], np.float32), (count, 1))
         self._look: tuple | None = None
         self._node = server.scene.add_batched_meshes_simple(
-            name,
-            group.mesh.vertex,
-            group.mesh.face,
-            resting,
-            np.zeros((count, 3), np.float32),
-            batched_scales=scale,
-            batched_colors=self.colours,
-            batched_opacities=np.ones(count, np.float32),
-            flat_shading=group.mesh.flat,
-            side="double" if group.mesh.open else "front",
-            lod="off",
-            cast_shadow=not group.planes,
+            name, group.mesh.vertex, group.mesh.face, resting, np.zeros((count, 3), np.float32), batched_scales=scale,
+            batched_colors=self.colours, batched_opacities=np.ones(count, np.float32), flat_shading=group.mesh.flat,
+            side="double" if group.mesh.open else "front", lod="off", cast_shadow=not group.planes,
             receive_shadow=True,
-        )
+        )  # fmt: skip
 
     def remove(self) -> None:
         """Removes the node."""
