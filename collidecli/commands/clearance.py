@@ -497,6 +497,7 @@ class MeasuredMotion:
     """The items of a model in motion and their least distances.
 
     search_count, search_seconds: distances measured to find the nearest pairs, and its time [s]. notes: warnings.
+    distances: of the pairs.
     """
 
     def __init__(self, request: ClearanceRequest, model: Model, motion: Motion, device: Any) -> None:
@@ -505,7 +506,7 @@ class MeasuredMotion:
         self.shape_names = Names.of(model.shapes.path, model.shapes.template).text
         fields = FieldCache(request.engine.cache_dir, request.engine.cache_limit)
         begin_loading_kinematics(motion)
-        distances = PairDistances(model, device, self.items.pair, fields)
+        distances = self.distances = PairDistances(model, device, self.items.pair, fields)
         threads = processing_threads(request.engine.threads)
         self.search_count, start = 0, time.perf_counter()
         if 0 < request.top < len(self.items):

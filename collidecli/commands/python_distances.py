@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from collidecli.analysis.contact_motion import distance_gradient, is_differentiable
-from collidecli.commands.clearance import ClearanceRequest, MeasuredMotion, check_clearance
+from collidecli.analysis.contact_motion import body_poses, distance_gradient, is_differentiable
+from collidecli.commands.clearance import (
+    ClearanceBlock,
+    ClearanceRequest,
+    MeasuredMotion,
+    check_clearance,
+    shape_poses,
+)
 from collidecli.commands.collision import check_frames, pose_batches
 from collidecli.commands.contact_set import NamedColumns, dense_intervals, dense_rows
 from collidecli.commands.contact_totals import TOUCHES
@@ -61,6 +67,10 @@ class Clearances:
     are not certified. shape0, shape1: int32[F, W, I], rows of the nearest pair's shapes; -1 for none. items: pairs of
     names of shapes, or names of bodies, or the two patterns. time: float64[F] [s]. shape_path: of the model's shapes.
     `len` is the number of distances.
+
+    With gradient=True, else None: gradient0, gradient1: float64[F, W, I, 6], derivatives of the distance of the nearest
+    pair over the positions of both bodies [1], then over their rotation vectors in world about their origins [m]; of a
+    static shape as of a body at the origin. gradient_exact: bool[F, W, I], whether that distance is differentiable.
     """
 
     distance: np.ndarray
@@ -73,6 +83,9 @@ class Clearances:
     items: tuple[tuple[str, str], ...] | tuple[str, ...]
     time: np.ndarray
     shape_path: tuple[str, ...]
+    gradient0: np.ndarray | None = None
+    gradient1: np.ndarray | None = None
+    gradient_exact: np.ndarray | None = None
 
     def __repr__(self) -> str:
         frames, worlds, items = self.distance.shape
@@ -121,6 +134,7 @@ def clearance(
     between: Sequence[str] = (),
     top: int = 0,
     margin: float | str | None = None,
+    gradient: bool = False,
     device: str = "",
     threads: int = 0,
     cache_dir: str = "",
@@ -135,6 +149,7 @@ def clearance(
         between: two patterns of paths of shapes or bodies; only pairs with one of each are measured.
         top: only the pairs that come nearest in the whole motion; 0 is all.
         margin: in place of every shape's own, in metres or as a text such as "2mm".
+        gradient: add the derivatives of the distances over poses; takes twelve more distances for each.
         device, threads, cache_dir, cache_limit: as in `collide`.
     Returns:
         `Clearances`.
@@ -152,15 +167,41 @@ def clearance(
     measured = MeasuredMotion(request, request.contact.apply(model), motion, find_device(device))
     for note in measured.notes:
         warnings.warn(note, RuntimeWarning, stacklevel=2)
-    blocks = list(measured.blocks())
     names = ("distance", "normal", "point0", "point1", "error", "pair")
-    arrays = {name: np.concatenate([getattr(block, name) for block in blocks]) for name in names}
+    blocks = [
+        {name: getattr(block, name) for name in names} | (_gradients(measured, block) if gradient else {})
+        for block in measured.blocks()
+    ]
+    arrays = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
     pair, rows = arrays.pop("pair"), measured.items.pair
     shape0, shape1 = (np.where(pair < 0, -1, rows[np.maximum(pair, 0), k]).astype(np.int32) for k in (0, 1))
     first, second = measured.items.first, measured.items.second
     items = first if request.kind == "body" else tuple(zip(first, second, strict=True))
     paths = tuple(model.shapes.path)
     return Clearances(**arrays, shape0=shape0, shape1=shape1, items=items, time=motion.time, shape_path=paths)
+
+
+def _gradients(measured: MeasuredMotion, block: ClearanceBlock) -> dict[str, np.ndarray]:
+    """The gradients of `Clearances` in a block of frames."""
+    model, at = measured.model, np.nonzero(block.pair >= 0)
+    frame, world, _ = at
+    poses = measured.motion.read(range(block.first, block.first + len(block.pair)))
+    pair, placed = measured.items.pair[block.pair[at]], shape_poses(model, poses)
+    moved = [placed[frame, world, rows] for rows in pair.T]
+    found: dict[str, np.ndarray] = {"gradient_exact": np.zeros(block.pair.shape, bool)}
+    gradient = origin = np.zeros((0, 6))
+    for side, point in enumerate((block.point0, block.point1)):
+        origin = body_poses(model, poses, frame, world, model.shapes.body[pair[:, side]].astype(np.int64))[:, :3]
+        gradient = distance_gradient(side, block.normal[at], point[at], origin)
+        found[f"gradient{side}"] = np.full((*block.pair.shape, 6), np.nan)
+        found[f"gradient{side}"][at] = gradient
+    size = bounding_radius(model.shapes.type, model.shapes.size)[pair].min(axis=1).astype(np.float64)
+
+    def of_moved(shape1: np.ndarray) -> np.ndarray:
+        return measured.distances.measure(pair, np.stack([moved[0], shape1], axis=1)).distance
+
+    found["gradient_exact"][at] = is_differentiable(of_moved, gradient, origin, moved[1], block.point1[at], size)
+    return found
 
 
 class Shape:

@@ -231,6 +231,27 @@ def test_gradients_of_distances_are_central_differences():
                 )
 
 
+def test_gradients_of_clearances_are_central_differences():
+    """Of two worlds, by the motion of each body; the plane rests."""
+    builder, rng, step = ModelBuilder(), np.random.default_rng(3), 1e-6
+    builder.add_ground_plane()
+    builder.add_shape_box(builder.add_body(), hx=0.5, hy=0.9, hz=0.3, xform=(0.3, -0.2, 0.1, *TILTED[3:]))
+    builder.add_shape_capsule(builder.add_body(), radius=0.3, half_height=0.8)
+    model, poses = builder.finalize(world_count=2), random_poses(rng, (4, 2, 2), 2.0)
+    found = collidecli.clearance(model, poses, gradient=True)
+    assert found.gradient_exact[:, :, 1:].all()
+    for body, (item, gradient) in ((0, (0, found.gradient1)), (0, (2, found.gradient0)), (1, (2, found.gradient1))):
+        for axis in range(6):
+            moved = [poses.copy(), poses.copy()]
+            for sign, each in zip((-1.0, 1.0), moved, strict=True):
+                for frame, world in np.ndindex(4, 2):
+                    each[frame, world, body] = turned_or_moved(poses[frame, world, body], axis, sign * step)
+            low, high = (collidecli.clearance(model, each).distance[..., item] for each in moved)
+            slope, exact = (high - low) / (2 * step), found.gradient_exact[..., item]
+            np.testing.assert_allclose(slope[exact], gradient[..., item, axis][exact], atol=1e-5)
+    assert collidecli.clearance(model, poses).gradient0 is None
+
+
 def turned_or_moved(pose: np.ndarray, axis: int, step: float) -> np.ndarray:
     """A pose moved along an axis of the world, or turned about one through its own origin."""
     if axis < 3:
