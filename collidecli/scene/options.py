@@ -422,6 +422,12 @@ class RecordingOptions:
     joint_names: tuple[str, ...] = _recorded_names("Joint names of the recorded positions, in order.")
     joint_units: str = _recording("", "Unit of the recorded joint angles.", choices=("radians", "degrees"))
     body_names: tuple[str, ...] = _recorded_names("Body names of the recorded poses, in order.")
+    strict_bodies: bool = _recording(
+        False, "Refuse recorded bodies that the scene lacks. [default: warn, leave them out]"
+    )
+    prefer: str = _recording(
+        "", "Which poses to use where bodies and joints are recorded. [default: bodies]", choices=("bodies", "joints")
+    )
     quaternion_order: str = _recording("", "Order of the recorded quaternions.", choices=("wxyz", "xyzw"))
     state_spec: str = _recording("", "Layout of MuJoCo states, such as FULLPHYSICS or time,qpos,qvel.", metavar="NAME")
     fps: float | None = _recording(None, "Frame rate, in frames per second.", kind="rate")

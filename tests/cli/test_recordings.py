@@ -79,6 +79,8 @@ def recordings(here):
     write_demos(here / "demos.hdf5", {"demo_10": falling(), "demo_2": falling(start=3.0)})
     np.save(here / "states.npy", falling())
     np.savez(here / "states.npz", states=np.stack([falling(), falling()]))
+    coordinates = mujoco.MjModel.from_xml_string(SCENE).nq
+    np.savez(here / "qpos.npz", qpos=falling()[:, 1 : 1 + coordinates], time=falling()[:, 0])
     with h5py.File(here / "states.h5", "w") as file:
         file["states"] = falling()
     (here / "scene.usda").write_text(USD_SCENE)
@@ -171,6 +173,7 @@ def test_uneven_demos_are_cut_or_held(more_recordings, collide):
         ("states.npy", "scene.xml", "", "mujoco-states"),
         ("states.npz", "scene.xml", "--state-spec fullphysics", "mujoco-states"),
         ("states.h5", "scene.xml", "--state-spec time|qpos|qvel", "mujoco-states"),
+        ("qpos.npz", "scene.xml", "", "mujoco-states"),
         ("motion.h5", "scene.xml", "", "trajectory"),
         ("layer.usda", "scene.usda", "", "usd-layer"),
     ],

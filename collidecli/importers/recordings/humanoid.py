@@ -25,7 +25,7 @@ from collidecli.scene.kinematics import JointColumns, coordinate_names, last_ele
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import RecordingOptions
-from collidecli.scene.text_format import some_names
+from collidecli.scene.text_format import plural, some_names
 from collidecli.storage.h5_files import text_of
 from collidecli.storage.trajectories.motion import BodyMatch, RecordedInFile
 
@@ -68,8 +68,11 @@ class MotionTable:
 
 
 def holds_motion(arrays: dict[str, ArrayHeader]) -> bool:
-    """Whether a .npz file has the arrays of a motion: poses of bodies, or of a root."""
+    """Whether a .npz file has the arrays of a motion: poses of bodies, or of a root, be they columns before joints."""
     bodies = any(position in arrays and rotation in arrays for position, rotation in BODY_KEYS)
+    joints, names = _first(arrays, JOINTS), _first(arrays, JOINT_NAMES)
+    if joints and names and arrays[joints].shape[1:] == (ROOT_COLUMNS + int(np.prod(arrays[names].shape)),):
+        return True
     return bodies or (_first(arrays, ROOT_POSITION) is not None and _rotation_key(arrays) is not None)
 
 
@@ -105,6 +108,11 @@ def _npz(path: str, headers: dict[str, ArrayHeader]) -> MotionTable:
         if key is not None:
             locations[name] = f"{path}: {key}"
             arrays[name] = _floats(path, key, headers[key], sizes[name], 3 if name.startswith("body") else 2)
+    names = _texts(path, headers, JOINT_NAMES)
+    joints = arrays.get("joints")
+    if joints is not None and "root_position" not in arrays and names and joints.shape[1] == ROOT_COLUMNS + len(names):
+        arrays |= {"root_position": joints[:, :3], "root_rotation": joints[:, 3:7], "joints": joints[:, 7:]}
+        locations |= dict.fromkeys(("root_position", "root_rotation"), locations["joints"])
     frames = {locations[name]: len(array) for name, array in arrays.items()}
     if len(set(frames.values())) > 1:
         shown = ", ".join(f"{where.removeprefix(f'{path}: ')} {count}" for where, count in frames.items())
@@ -121,7 +129,7 @@ def _npz(path: str, headers: dict[str, ArrayHeader]) -> MotionTable:
     order = _texts(path, headers, ("quaternion_order", "quat_order"))
     return MotionTable(
         path=path, frames=count, **arrays, body_names=_texts(path, headers, BODY_NAMES),
-        joint_names=_texts(path, headers, JOINT_NAMES), order=order[0] if order else suffix, fps=_fps(path, headers),
+        joint_names=names, order=order[0] if order else suffix, fps=_fps(path, headers),
         locations=locations,
     )  # fmt: skip
 
@@ -239,7 +247,7 @@ class HumanoidRecording(Recording):
 
     NAME = "humanoid-motion"
     LABEL = "humanoid motions (.npz: body_pos_w, body_quat_w, or root_pos, root_quat, joint_pos; .csv: root and joints)"
-    OPTIONS = ("body_names", "joint_names", "quaternion_order", "fps")
+    OPTIONS = ("body_names", "joint_names", "quaternion_order", "fps", "strict_bodies", "prefer")
 
     def __init__(self, content: Content) -> None:
         self.content = content
@@ -283,14 +291,23 @@ class HumanoidRecording(Recording):
             time = checked_time(table.time, f"{path}: time")
         else:
             time = rate_time(table.frames, table.fps if options.fps is None else options.fps, path)
-        if table.body_position is not None and table.body_rotation is not None:
+        by_joints = options.prefer == "joints" and table.joints is not None
+        if (
+            table.body_position is not None
+            and table.body_rotation is not None
+            and not (by_joints and table.root_position is not None)
+        ):
             where = table.locations["body_position"]
             names = _names(table.body_names, options.body_names, "body", where)
-            if names or table.joints is None or not (table.joint_names or options.joint_names):
+            no_joints = table.joints is None or not (table.joint_names or options.joint_names)
+            if no_joints or (names and not by_joints):
                 poses = np.concatenate([table.body_position, table.body_rotation], axis=2)
-                return BodyPoseMotion(table, target.model, names, poses[..., order], time)
-            note = f"{where}: its bodies have no names; the first is taken as the root"
-            root = np.concatenate([table.body_position[:, 0], table.body_rotation[:, 0]], axis=1)
+                return BodyPoseMotion(table, target.model, names, poses[..., order], time, options.strict_bodies)
+            paths = [_body_path(name, target.model) for name in names]
+            first = next((row for row, path in enumerate(paths) if path in target.model.bodies.path), 0)
+            what = f"its body {names[first]}" if names else "its bodies have no names; the first"
+            root = np.concatenate([table.body_position[:, first], table.body_rotation[:, first]], axis=1)
+            note = f"{where}: {what} is taken as the root"
             return _articulated(table, target, options, root[:, order], time, where, (note,))
         assert table.root_position is not None
         assert table.root_rotation is not None
@@ -302,7 +319,13 @@ class BodyPoseMotion(RecordedInFile):
     """Poses of named bodies in one world; see `scene.motion.Motion`."""
 
     def __init__(
-        self, table: MotionTable, model: Model, names: Sequence[str], poses: np.ndarray, time: np.ndarray
+        self,
+        table: MotionTable,
+        model: Model,
+        names: Sequence[str],
+        poses: np.ndarray,
+        time: np.ndarray,
+        strict: bool = False,
     ) -> None:
         self._path, self._where = table.path, table.locations["body_position"]
         self._dataset = self._where.removeprefix(f"{table.path}: ")
@@ -313,9 +336,17 @@ class BodyPoseMotion(RecordedInFile):
                 f"give --body-names in the recorded order; the scene's bodies are {some_names(model.bodies.path)}",
             )
         super().__init__(time)
+        paths = [_body_path(name, model) for name in names]
+        unknown = [row for row, path in enumerate(paths) if path not in set(model.bodies.path)]
+        if unknown and not strict and len(unknown) < len(paths):
+            kept = np.delete(np.arange(len(paths)), unknown)
+            paths, poses = [paths[row] for row in kept], poses[:, kept]
         self._poses, self.float_type = poses, poses.dtype
-        self._match = BodyMatch([_body_path(name, model) for name in names], model, self._where)
+        self._match = BodyMatch(paths, model, self._where)
         self.warnings = tuple(self._match.warnings)
+        if len(paths) < len(names):
+            left_out = plural(len(unknown), "recorded body", "recorded bodies")
+            self.warnings += (f"{left_out} not in the scene left out: {some_names([names[row] for row in unknown])}",)
 
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), 1, B, 7], see `Motion.read`."""

@@ -123,7 +123,9 @@ def find_layout(mj_model: mujoco.MjModel, text: str, size: int, where: str) -> S
     return fitting[0]
 
 
-ARRAY_NAMES = ("states", "state")
+ARRAY_NAMES, COORDINATES = ("states", "state"), "qpos"
+HUMANOID = {"root_pos", "root_trans", "body_pos_w", "body_positions"}
+"""Arrays of humanoid motions, which have names of their joints and bodies."""
 _SHAPES = "[worlds, frames, numbers] or [frames, numbers]"
 
 
@@ -131,7 +133,9 @@ class MujocoStatesRecording(Recording):
     """An array of states [worlds, frames, numbers] or [frames, numbers]."""
 
     NAME = "mujoco-states"
-    LABEL = "MuJoCo states as mj_getState lays them out (.npy, .npz or HDF5: `states`, [worlds, frames, numbers])"
+    LABEL = (
+        "MuJoCo states as mj_getState lays them out (.npy, .npz or HDF5: `states` or `qpos`, [worlds, frames, numbers])"
+    )
     OPTIONS = ("state_spec", "fps")
 
     def __init__(self, content: Content) -> None:
@@ -141,7 +145,7 @@ class MujocoStatesRecording(Recording):
 
     @staticmethod
     def recognise(content: Content) -> bool:
-        """An array of floats of two or three dimensions: named `states` or `state`, or the only one in the file."""
+        """An array of floats of two or three dimensions: named `states`, `state` or `qpos`, or the only one in it."""
         if content.h5 is not None:
             return _dataset_name(content.h5) is not None
         return _array_name(content.arrays) is not None
@@ -173,9 +177,16 @@ class MujocoStatesRecording(Recording):
             worlds, frames, size = array.extents()
             check_world_count(worlds, target, array.where)
             models = {i: mujoco_scene(target.imports[i], array.where).mj_model for i in set(target.world_import)}
-            layouts = {i: find_layout(model, options.state_spec, size, array.where) for i, model in models.items()}
+            spec = options.state_spec or ("QPOS" if array.name.strip("/") == COORDINATES else "")
+            layouts = {i: find_layout(model, spec, size, array.where) for i, model in models.items()}
             states = _States(array, [layouts[i] for i in target.world_import[:worlds]])
-            if options.fps is not None or not states.has_time:
+            if options.fps is None and not states.has_time and "time" in self.content.arrays:
+                time, warnings = checked_time(read_npz(path, "time"), f"{path}: time"), ()
+                if len(time) != frames:
+                    raise InputError(
+                        f"it has {len(time)} numbers for {frames} frames", f"{path}: time", "save it again"
+                    )
+            elif options.fps is not None or not states.has_time:
                 time, warnings = rate_time(frames, options.fps, array.where), ()
             else:
                 time, warnings = states.shared_time()
@@ -297,6 +308,8 @@ def _dataset_name(file: h5py.File) -> str | None:
 
 def _array_name(headers: dict[str, Any]) -> str | None:
     named = next((name for name in ARRAY_NAMES if name in headers), None)
+    if COORDINATES in headers and not HUMANOID.intersection(headers):
+        named = named or COORDINATES
     if named is not None:
         return named
     for name, header in headers.items() if len(headers) == 1 else ():

@@ -132,6 +132,28 @@ def test_bodies_without_names(tmp_path, demo, target):
         opened(path, target, quaternion_order="wxyz")
 
 
+def test_bodies_that_the_scene_lacks_are_left_out_and_counted(tmp_path, demo, target):
+    """As MuJoCo's world and frames of sensors in published motions."""
+    arrays, joints = body_arrays(demo), root_arrays(demo)
+    ends = np.zeros((FRAMES, 1, 3)), np.tile([1.0, 0.0, 0.0, 0.0], (FRAMES, 1, 1))
+    for key, end in zip(("body_pos_w", "body_quat_w"), ends, strict=True):
+        arrays[key] = np.concatenate([end, arrays[key], end], axis=1)
+    arrays["body_names"] = np.array(["world", *arrays["body_names"], "imu_link"])
+    path = npz(tmp_path / "m.npz", **arrays)
+    motion = opened(path, target, quaternion_order="wxyz")
+    assert motion.warnings[-1] == "2 recorded bodies not in the scene left out: 'world', 'imu_link'"
+    motion.warnings = motion.warnings[:-1]
+    check(motion, target, demo)
+    with pytest.raises(InputError, match="the scene has no body 'world' and 1 more"):
+        opened(path, target, quaternion_order="wxyz", strict_bodies=True)
+    arrays |= {"joint_pos": joints["dof_pos"] + 0.25, "joint_names": joints["dof_names"]}
+    both = npz(tmp_path / "both.npz", **arrays)
+    np.testing.assert_array_equal(opened(both, target, quaternion_order="wxyz").read(range(3)), motion.read(range(3)))
+    moved = opened(both, target, quaternion_order="wxyz", prefer="joints")
+    assert f"its body {arrays['body_names'][1]} is taken as the root" in moved.warnings[0]
+    assert np.abs(moved.read(range(3)) - motion.read(range(3))).max() > 0.01, "the joints are others"
+
+
 @pytest.mark.parametrize("order", ["xyzw", "wxyz"])
 def test_root_and_joints(tmp_path, demo, target, order):
     arrays = root_arrays(demo)
@@ -139,6 +161,9 @@ def test_root_and_joints(tmp_path, demo, target, order):
         arrays["root_rot"] = arrays["root_rot"][:, [3, 0, 1, 2]]
     path = npz(tmp_path / "m.npz", **arrays)
     check(opened(path, target, quaternion_order=order), target, demo, 1e-9)
+    columns = np.concatenate([arrays["root_pos"], arrays["root_rot"], arrays["dof_pos"]], axis=1)
+    one = npz(tmp_path / "one.npz", fps=50.0, joint_pos=columns, joint_names=arrays["dof_names"])
+    check(opened(one, target, quaternion_order=order), target, demo, 1e-9)
 
 
 def test_csv_without_a_header(tmp_path, demo, target):
