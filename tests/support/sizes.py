@@ -9,7 +9,7 @@ BUDGETS = {
     "package, lines": (90_300, 82_000),
     "package, C++ lines": (960, 960),
     "package, files": (274, 220),
-    "tests, lines": (65_900, 50_000),
+    "tests, lines": (66_900, 50_000),
     "tests, files": (241, 244),
     "decision records": (33, 35),
 }
