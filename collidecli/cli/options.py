@@ -34,6 +34,7 @@ from collidecli.scene.options import (
     declared_options,
 )
 from collidecli.scene.text_format import did_you_mean, metres
+from collidecli.storage.file_hash import bag_format
 from collidecli.storage.toml_input import read_toml
 
 # Types of option values.
@@ -220,8 +221,9 @@ KINDS: dict[str, click.ParamType] = {
     "length": METRES, "count": WholeNumber(), "whole": WholeNumber(least=0),
     "resolution": WholeNumber(LEAST_RESOLUTION, RESOLUTION_LIMIT),
     "stiffness": Number("K", "number", "stiffness: it must be above zero", lambda x: x > 0.0), "share": SHARE,
-    "area": AREA, "rate": RATE, "names": NameList(), "numbers": NumberList(), "size": MemorySize(),
-    "limit": MemorySize(least=0),
+    "area": AREA, "rate": RATE, "duration": DURATION, "names": NameList(), "numbers": NumberList(),
+    "seconds": Number("seconds", "number of seconds", "time: it must be at least 0", lambda x: 0.0 <= x < math.inf),
+    "size": MemorySize(), "limit": MemorySize(least=0),
 }  # fmt: skip
 """Types of the values of declared options, by `Option.kind`."""
 
@@ -534,12 +536,12 @@ def _setting_of(entry: Option, name: str, default: Any) -> Callable:
         attributes |= {"type": click.Choice(entry.choices), "default": default or None}
     elif entry.kind:
         attributes["type"] = KINDS[entry.kind]
-    return setting(entry.flags or f"--{name.replace('_', '-')}", **attributes)
+    return setting(*((entry.flags, name) if entry.flags else (f"--{name.replace('_', '-')}",)), **attributes)
 
 
 recording_options = declared(RecordingOptions)
 scene_options = declared(SceneOptions)
-robot_options = declared(SceneOptions, "asset_map", "floating_base", "ground")
+robot_options = declared(SceneOptions, "asset_map", "package_path", "floating_base", "ground")
 contact_options = declared(ContactOptions, section=CONTACTS)
 hydro_options = declared(ContactOptions, section=HYDRO)
 sweep_options = declared(ContactOptions, section=STEPS)
@@ -632,8 +634,8 @@ def default_output(scenes: Sequence[str], trajectory: str | None, ending: str) -
 
 
 def scenes_and_recording(scenes: Sequence[str], trajectory: str | None) -> tuple[tuple[str, ...], str | None]:
-    """The scenes and the trajectory; a single HDF5 file in place of a scene is the trajectory, which has its scene."""
-    if trajectory is None and len(scenes) == 1 and is_hdf5(scenes[0]):
+    """The scenes and the trajectory; one HDF5 file or ROS bag in place of a scene is the trajectory with its scene."""
+    if trajectory is None and len(scenes) == 1 and (is_hdf5(scenes[0]) or bag_format(scenes[0])):
         return (), scenes[0]
     return tuple(scenes), trajectory
 

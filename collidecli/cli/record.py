@@ -49,7 +49,7 @@ def verb(ctx: click.Context, scene: str, output: str | None, frames: int, **valu
     check_hdf5_output(output, "a trajectory", values["force"], (scene,))
     with streams.progress("recording", "compiling the scene") as progress:
         each = None if progress is None else lambda done: progress(done, frames)
-        values["asset_map"] = values["asset_map"] or ()
+        values |= {name: values[name] or () for name in ("asset_map", "package_path")}
         result = record(scene, output, frames, progress=each, **values)
     streams.result(result, record_table)
     return 0

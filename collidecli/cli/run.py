@@ -46,6 +46,7 @@ from collidecli.commands.results import (
 from collidecli.errors import InputError
 from collidecli.scene.options import CONTACT_FORMATS
 from collidecli.scene.text_format import plural
+from collidecli.storage.file_hash import bag_format
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -148,7 +149,7 @@ def run_inputs(streams: Streams, scenes: Sequence[str], recordings: Sequence[str
     Raises UsageError and InputError for inputs that do not exist or do not go together.
     """
     for scene in scenes:
-        if os.path.isdir(scene):
+        if os.path.isdir(scene) and not bag_format(scene):
             fix = (
                 f"for its scenes give a pattern like '{os.path.join(scene, '*.xml')}', and --each for a run of each;"
                 f" for its recordings -t {scene}"

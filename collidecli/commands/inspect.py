@@ -20,7 +20,7 @@ from collidecli.commands.contact_totals import ColumnRanges, ContactCounts, Tall
 from collidecli.commands.results import Result
 from collidecli.commands.scenes import MUJOCO_ENDINGS, LoadedScene, load_scene
 from collidecli.errors import InputError
-from collidecli.importers.recordings.content import CSV, JSON, NPY, NPZ, USD, storage_of
+from collidecli.importers.recordings.content import BAG, CSV, JSON, NPY, NPZ, USD, storage_of
 from collidecli.importers.recordings.recording import open_recording
 from collidecli.scene.filter_rules import FilterClass
 from collidecli.scene.filters import allowed_pairs, excluded_counts, explain
@@ -33,6 +33,7 @@ from collidecli.scene.text_format import did_you_mean, some_names
 from collidecli.storage.contact_sets.reader import ContactSet, ContactTable
 from collidecli.storage.contact_sets.rules import check_shape_rows
 from collidecli.storage.contact_sets.schema import FORMAT
+from collidecli.storage.file_hash import bag_format
 from collidecli.storage.h5_files import open_h5, text_of
 from collidecli.storage.process_activity import structure
 from collidecli.storage.trajectories.motion import TRAJECTORY_FORMAT, read_header
@@ -308,7 +309,7 @@ class RecordingResult(Result):
 
 def is_recording(path: str) -> bool:
     """Whether a file contains arrays or columns and so cannot be a scene. A USD file may be both."""
-    return Path(path).suffix.lower() not in MUJOCO_ENDINGS and storage_of(path) in (NPZ, NPY, CSV, JSON)
+    return Path(path).suffix.lower() not in MUJOCO_ENDINGS and storage_of(path) in (NPZ, NPY, CSV, JSON, BAG)
 
 
 def is_layer_alone(path: str) -> bool:
@@ -421,7 +422,7 @@ def inspect_file(
     """
     if not os.path.exists(path):
         raise InputError("there is no such file", path, "give a scene, a recording or a contact set")
-    has_content = os.path.isfile(path) and os.path.getsize(path) > 0
+    has_content = (os.path.isfile(path) and os.path.getsize(path) > 0) or bool(bag_format(path))
     is_h5 = has_content and h5py.is_hdf5(path)
     if not is_h5 and not (has_content and is_recording(path)):
         try:

@@ -15,6 +15,7 @@ from collidecli.errors import InputError, OutputError
 from collidecli.escaping import printable
 from collidecli.scene.text_format import count
 from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.file_hash import bag_format
 
 # Base class of the verbs' results, and conversion of values to the types of JSON.
 
@@ -203,7 +204,7 @@ def check_output(path: str | os.PathLike[str], force: bool, inputs: Iterable[str
 
 # Input files named by paths, patterns and folders, and the names of the outputs of several inputs.
 
-RECORDING_ENDINGS = (*HDF5_ENDINGS, ".npz", ".npy", ".csv")
+RECORDING_ENDINGS = (*HDF5_ENDINGS, ".npz", ".npy", ".csv", ".mcap", ".bag", ".db3")
 """Extensions of the recordings of a folder. USD layers are named by a path or a pattern: a folder of them may contain
 scenes too."""
 
@@ -233,8 +234,11 @@ def is_pattern(word: str, folder: str = "") -> bool:
 
 
 def names_several(words: Sequence[str]) -> bool:
-    """Whether words name a list of inputs: several words, a folder or a pattern, however many files it matches."""
-    return len(words) > 1 or any(os.path.isdir(word) or is_pattern(word) for word in words)
+    """Whether words name a list of inputs: several words, a folder or a pattern, however many files it matches.
+
+    The folder of a ROS bag is one input.
+    """
+    return len(words) > 1 or any((os.path.isdir(word) and not bag_format(word)) or is_pattern(word) for word in words)
 
 
 def input_files(words: Sequence[str], endings: Sequence[str], where: str = "", folder: str = "") -> list[InputFile]:
@@ -260,18 +264,20 @@ def _files_of(word: str, endings: Sequence[str], where: str, folder: str) -> lis
         matches = glob.glob(word, root_dir=folder or None, recursive=True)
         fixed = os.path.join(folder, _fixed_part(word))
         files = [os.path.join(folder, match) for match in matches]
-        files = [InputFile(file, _below(file, fixed)) for file in files if os.path.isfile(file)]
+        files = [InputFile(file, _below(file, fixed)) for file in files if os.path.isfile(file) or bag_format(file)]
         if not files:
             relative = f"patterns are relative to {folder}" if folder else "quote the pattern, and check its folder"
             raise InputError(f"'{word}' matches no file", where, relative)
         return files
     if os.path.isfile(os.path.join(path, DATA_SET)):
         return [InputFile(os.path.join(path, DATA_SET), os.path.basename(os.path.normpath(path)) + ".json")]
-    if os.path.isdir(path):
+    if os.path.isdir(path) and not bag_format(path):
         names = glob.glob("**/*", root_dir=path, recursive=True)
         names = [name for name in names if os.path.splitext(name)[1].lower() in endings]
+        bags = {folder for folder in map(os.path.dirname, names) if bag_format(os.path.join(path, folder))}
+        names = [*bags, *(name for name in names if os.path.dirname(name) not in bags)]
         files = [InputFile(os.path.join(path, name), name, True) for name in names]
-        files = [file for file in files if os.path.isfile(file.path)]
+        files = [file for file in files if os.path.isfile(file.path) or bag_format(file.path)]
         if not files:
             raise InputError(f"the folder has no file with the extension {' or '.join(endings)}", word)
         return files

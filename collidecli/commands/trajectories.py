@@ -133,6 +133,7 @@ def record(
     noise: float = 0.0,
     joint: bool = False,
     asset_map: Sequence[str] = (),
+    package_path: Sequence[str] = (),
     floating_base: bool = False,
     ground: bool = False,
     float_type: str = "float64",
@@ -153,7 +154,7 @@ def record(
         keyframe: name or number of the initial state; None is the scene's own.
         noise: largest random offset of the initial configuration along each degree of freedom [m or rad].
         joint: write generalized coordinates instead of body poses.
-        asset_map: each "OLD=NEW", the prefix of an asset's path and its replacement.
+        asset_map: each "OLD=NEW", the prefix of an asset's path and its replacement. package_path: folders of packages.
         floating_base: add a free joint to the root link of a URDF. ground: add a plane at z = 0.
         float_type: of body poses, "float64" or "float32".
         progress: called with the number of frames done.
@@ -163,7 +164,9 @@ def record(
     """
     path = os.fspath(scene)
     _check_arguments(path, frames, every, worlds, seed, noise, float_type)
-    options = SceneOptions(asset_map=tuple(asset_map), floating_base=floating_base, ground=ground)
+    options = SceneOptions(
+        asset_map=tuple(asset_map), package_path=tuple(package_path), floating_base=floating_base, ground=ground
+    )
     with limited_reading(), reading("scene", path):
         compiled = compile_mjcf(path, options=options, strict=True)
     mj_model, messages = compiled.mj_model, compiled.warnings

@@ -54,13 +54,15 @@ class NamedJoint:
 
     path: of the joint. axes: one name a coordinate; ("",) for a single one, ("x", "y", "z", "w") for a quaternion.
     required: a recording with any joint must contain this one; other joints may keep the scene's coordinates.
-    angles: numbers of the coordinates that are angles.
+    angles: numbers of the coordinates that are angles. mimic: the joint that it follows, and its own and that joint's
+    resting coordinate, then the factors of the powers of the other's displacement, whose sum is its displacement.
     """
 
     path: str
     axes: tuple[str, ...]
     required: bool = False
     angles: tuple[int, ...] = ()
+    mimic: tuple[str, tuple[float, ...]] | None = None
 
     @property
     def is_quaternion(self) -> bool:

@@ -388,6 +388,7 @@ class SceneOptions:
     )
     ignore_missing: bool = _scene(False, "Leave out USD references to missing files, with a warning each.")
     asset_map: tuple[str, ...] = _names("Replace the prefix OLD of asset paths.", metavar="OLD=NEW,...")
+    package_path: tuple[str, ...] = _names("Folders with ROS packages, for package:// paths.", metavar="FOLDER,...")
     floating_base: bool = _scene(False, "Add a free joint to the root link of a URDF.")
     ground: bool = _scene(False, "Add a static plane through the origin, normal to the up axis.")
     disabled_pairs: str = _scene("", "SRDF file with pairs of links that may not touch.", metavar="FILE")
@@ -432,6 +433,14 @@ class RecordingOptions:
     state_spec: str = _recording("", "Layout of MuJoCo states, such as FULLPHYSICS or time,qpos,qvel.", metavar="NAME")
     fps: float | None = _recording(None, "Frame rate, in frames per second.", kind="rate")
     ignore_particles: bool = _recording(False, "Warn of recorded particles instead of refusing them.")
+    joint_topics: tuple[str, ...] = _recorded_names("Topics of joint states of a ROS bag. [default: all]")
+    trajectory_topic: str = _recording("", "Topic of planned joint trajectories of a ROS bag.", metavar="TOPIC")
+    base_from: str = _recording("", "Pose of the root in a ROS bag: tf:FRAME, odom:TOPIC or none.", metavar="SOURCE")
+    rate: float | None = _recording(None, "Frames a second of a ROS bag. [default: one a message]", kind="rate")
+    clock: str = _recording("", "Times of a ROS bag. [default: header]", choices=("header", "receive"))
+    max_gap: float | None = _recording(None, "Longest gap in an episode of a ROS bag. [default: 1]", kind="duration")
+    from_time: float | None = _recording(None, "First time of a ROS bag.", kind="seconds", flags="--from")
+    to_time: float | None = _recording(None, "Last time of a ROS bag.", kind="seconds", flags="--to")
 
 
 OPTION_GROUPS: dict[str, type] = {

@@ -1,4 +1,4 @@
-"""SHA-256 of whole files, which identifies scenes and recordings."""
+"""SHA-256 of whole files, which identifies scenes and recordings, and the first bytes of ROS bags."""
 
 from __future__ import annotations
 
@@ -97,3 +97,20 @@ def file_states(paths: Iterable[str | os.PathLike[str]]) -> tuple[_State, ...]:
 def are_settled(states: tuple[_State, ...]) -> bool:
     """Whether a change of one of the files would change its times; those in the future are of another clock."""
     return all(abs(time.time_ns() - at) >= SETTLED_NS for *_, mtime, ctime in states for at in (mtime, ctime))
+
+
+BAG_METADATA = "metadata.yaml"
+"""The file by which a folder is a ROS bag."""
+BAG_STARTS = {b"\x89MCAP0\r\n": ".mcap", b"SQLite format 3\0": ".db3", b"#ROSBAG V": ".bag"}
+
+
+def bag_format(path: str | os.PathLike[str]) -> str:
+    """The extension of a ROS bag's format, by its first bytes; BAG_METADATA of a bag's folder; "" of anything else."""
+    if os.path.isfile(os.path.join(path, BAG_METADATA)):
+        return BAG_METADATA
+    try:
+        with open(path, "rb") as file:
+            start = file.read(16)
+    except OSError:
+        return ""
+    return next((ending for first, ending in BAG_STARTS.items() if start.startswith(first)), "")

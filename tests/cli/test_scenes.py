@@ -251,7 +251,7 @@ test_refused = refusals(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("variable", ["ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "beside"])
+@pytest.mark.parametrize("variable", ["ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "--package-path", "beside"])
 def test_package_paths_are_found(robot, collide, monkeypatch, variable):
     for name in ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH"):
         monkeypatch.delenv(name, raising=False)
@@ -259,15 +259,16 @@ def test_package_paths_are_found(robot, collide, monkeypatch, variable):
     scene = robot / "robots" / "urdf" / "legs.urdf"
     scene.parent.mkdir(parents=True)
     scene.write_text(ROBOT.format(foot=mesh))
-    told = "package://legs_description=FOLDER or ROS_PACKAGE_PATH"
+    told = "package://legs_description=FOLDER, or that of its packages with --package-path"
     collide.refused("run", scene, *MOTION, "--floating-base", *RUN, told=told)
-    root = {"ROS_PACKAGE_PATH": "ros", "AMENT_PREFIX_PATH": "install/share", "beside": "robots"}[variable]
+    root = {"AMENT_PREFIX_PATH": "install/share", "beside": "robots"}.get(variable, "ros")
     meshes = robot / root / "legs_description" / "meshes"
     meshes.mkdir(parents=True)
     trimesh.creation.box((0.2, 0.2, 0.2)).export(meshes / "foot.stl")
-    if variable != "beside":
+    more = (variable, "ros") if variable.startswith("-") else ()
+    if variable.endswith("PATH"):
         monkeypatch.setenv(variable, f"{robot / 'nothing'}:{robot / root.removesuffix('/share')}")
-    result = run(collide, str(scene), *MOTION, "--floating-base", "--ground")
+    result = run(collide, str(scene), *MOTION, "--floating-base", "--ground", *more)
     assert result["deepest"]["distance"] == pytest.approx(-0.02, abs=1e-6)
 
 

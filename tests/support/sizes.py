@@ -8,9 +8,9 @@ ROOT = Path(__file__).parents[2]
 BUDGETS = {
     "package, lines": (90_300, 82_000),
     "package, C++ lines": (960, 960),
-    "package, files": (274, 220),
+    "package, files": (275, 220),
     "tests, lines": (66_900, 50_000),
-    "tests, files": (241, 244),
+    "tests, files": (242, 244),
     "decision records": (33, 35),
 }
 """Largest number that a change may leave, and the aim. Who goes below the former lowers it."""

@@ -161,7 +161,8 @@ def test_table_of_options_of_run():
     common = {option.name for option in verb("check").params} - {"files"}
     options = {o.name: o for o in verb("run").params if isinstance(o, click.Option) and o.name not in common}
     rows = table(page("docs/reference/cli.md"), "## Options of run")
-    named = {re.findall(r"`--([a-z-]+)`", row[0])[0].replace("-", "_"): row for row in rows}
+    name_of = {flag: name for name, option in options.items() for flag in option.opts}
+    named = {name_of.get(flag := re.findall(r"`(--[a-z-]+)`", row[0])[0], flag): row for row in rows}
     assert list(named) == list(options), "the order of the help"
     for name, option in options.items():
         assert {f"`{o}`" for o in option.opts} == set(re.findall(r"`[^`]+`", named[name][0]))

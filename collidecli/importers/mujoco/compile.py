@@ -457,7 +457,7 @@ class _Attempts:
         except _COMPILER_ERRORS as error:
             what = f"MuJoCo cannot compile the scene: {_message(error)}"
             raise InputError(what, self.location, "correct the file") from error
-        self.notes[:] = relocate_assets(spec, self._options.asset_map, self._folder, self.location)
+        self.notes[:] = relocate_assets(spec, self._options, self._folder, self.location)
         self._restore(spec)
         shrink_textures(spec)
         if self.urdf:
@@ -555,7 +555,7 @@ def _refusal(attempts: _Attempts, error: Exception) -> InputError:
             fix = "give a mesh that MuJoCo reads (STL, OBJ, MSH), or replace the geom by a primitive"
             if "opening" in message:
                 fix = f"put the file there, or give the assets' folder with --asset-map {_asset_root(file)}"
-                fix += " or ROS_PACKAGE_PATH" if file.startswith("package:") else ""
+                fix += ", or that of its packages with --package-path" if file.startswith("package:") else ""
             what = f"{shown} collides, and its file '{file}' cannot be used: {message}"
             return InputError(what, attempts.location, fix)
         if geom.meshname and f"Element name '{geom.meshname}'" in message:

@@ -124,9 +124,20 @@ def _joints(mj_model: mujoco.MjModel, root: int) -> tuple[tuple[NamedJoint, ...]
             continue
         axes = QUATERNION_AXES if kind == int(kinds.mjJNT_BALL) else ("",)
         angles = (0,) if kind == int(kinds.mjJNT_HINGE) else ()
-        joints.append(NamedJoint(mj_model.joint(joint).name or f"joint#{joint}", axes, angles=angles))
+        name = mj_model.joint(joint).name or f"joint#{joint}"
+        joints.append(NamedJoint(name, axes, angles=angles, mimic=_mimic(mj_model, int(joint))))
         starts.append(start)
     return tuple(joints), starts, free
+
+
+def _mimic(mj_model: mujoco.MjModel, joint: int) -> tuple[str, tuple[float, ...]] | None:
+    """See `NamedJoint`: of a joint that an equality couples to another, as MuJoCo reads `mimic` of a URDF."""
+    for row in np.flatnonzero((mj_model.eq_type == int(mujoco.mjtEq.mjEQ_JOINT)) & (mj_model.eq_obj1id == joint)):
+        leader = int(mj_model.eq_obj2id[row])
+        if leader >= 0 and mj_model.eq_active0[row]:
+            rest = [float(mj_model.qpos0[mj_model.jnt_qposadr[each]]) for each in (joint, leader)]
+            return mj_model.joint(leader).name, (*rest, *map(float, mj_model.eq_data[row, :5]))
+    return None
 
 
 _JOINT = mujoco.mjtJoint

@@ -14,23 +14,24 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.importers.scene_import import AssetMap
-from collidecli.scene.options import GROUND
+from collidecli.scene.options import GROUND, SceneOptions
 
 _PACKAGE = re.compile(r"package:/+([^/]+)/+(.+)")
 """MuJoCo's parser writes package:// with one slash in MJCF, and unchanged in URDF."""
 
 
-def package_file(path: str, folder: str) -> str | None:
+def package_file(path: str, folder: str, folders: Sequence[str] = ()) -> str | None:
     """Absolute path of the existing file that a `package://NAME/...` path names; None for another path or no file.
 
-    A package NAME is a folder of that name in a folder of ROS_PACKAGE_PATH or in `share` of a prefix of
-    AMENT_PREFIX_PATH, or such a folder itself; then the same for `folder`, that of the scene, and its parents.
+    A package NAME is a folder of that name in one of `folders`, in a folder of ROS_PACKAGE_PATH or in `share` of a
+    prefix of AMENT_PREFIX_PATH, or such a folder itself; then the same for `folder`, the scene's, and its parents.
     """
     named = _PACKAGE.fullmatch(path)
     if named is None:
         return None
     name, rest = named.groups()
-    for root in _roots(folder):
+    for root in (*folders, *_roots(folder)):
+        root = root.rstrip(os.sep)
         for package in (os.path.join(root, name), root):
             found = os.path.join(package, rest)
             if os.path.basename(package) == name and os.path.isfile(found):
@@ -39,8 +40,7 @@ def package_file(path: str, folder: str) -> str | None:
 
 
 def _roots(folder: str) -> Iterator[str]:
-    for entry in _entries("ROS_PACKAGE_PATH"):
-        yield entry.rstrip(os.sep)
+    yield from _entries("ROS_PACKAGE_PATH")
     for prefix in _entries("AMENT_PREFIX_PATH"):
         yield os.path.join(prefix, "share")
     scene = Path(os.path.abspath(folder))
@@ -215,19 +215,21 @@ _MENTION = re.compile(rb"""<(?:include|model)\b((?:[^<>"']|"[^"]*"|'[^']*')*)>""
 _FILE = re.compile(rb"""\bfile\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 
 
-def relocate_assets(spec: mujoco.MjSpec, asset_map: tuple[str, ...], folder: str | None, location: str) -> list[str]:
+def relocate_assets(spec: mujoco.MjSpec, options: SceneOptions, folder: str | None, location: str) -> list[str]:
     """Replaces the paths of a spec's asset files by `asset_map`, and `package://` paths; returns warnings.
 
     A path is compared as written, then with the mesh or texture folder in front. The longest matching entry is used;
     an entry matches whole components of a path only. Without a match, a `package://` path of a mesh is that of
     `package_file`, if there is such a file.
 
-    asset_map: entries `OLD=NEW`. folder: base of the relative paths of a scene given as text; None for a file.
+    options: asset_map has entries `OLD=NEW`, package_path folders of packages. folder: base of the relative paths of a
+        scene given as text; None for a file.
     """
-    entries = AssetMap(asset_map, location)
+    entries = AssetMap(options.asset_map, location)
     assets = (*spec.meshes, *spec.hfields, *spec.skins)
     scene_folder = os.path.dirname(location) if folder is None else folder
-    packaged = {asset.file: found for asset in assets if (found := package_file(asset.file, scene_folder))}
+    resolved = {asset.file: package_file(asset.file, scene_folder, options.package_path) for asset in assets}
+    packaged = {file: found for file, found in resolved.items() if found}
     # MuJoCo would also strip the folder of a mapped path; the original paths are therefore stripped here.
     strip, spec.strippath = bool(spec.strippath), bool(spec.strippath) and not (entries or packaged)
 
@@ -243,7 +245,7 @@ def relocate_assets(spec: mujoco.MjSpec, asset_map: tuple[str, ...], folder: str
             return packaged[file]
         if entries or packaged:
             file = kept
-        return file if folder is None else os.path.join(folder, asset_folder, file)
+        return file if folder is None or _PACKAGE.fullmatch(file) else os.path.join(folder, asset_folder, file)
 
     for asset in assets:
         asset.file = relocated(asset.file, asset.compiler.meshdir)

@@ -19,6 +19,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.scene.text_format import some_names
+from collidecli.storage.file_hash import bag_format
 from collidecli.storage.h5_files import DAMAGE, damaged, open_h5
 from collidecli.storage.input_limits import check_size
 
@@ -177,7 +178,7 @@ def _damaged(where: str, error: Exception) -> InputError:
     )
 
 
-HDF5, NPZ, NPY, USD, CSV, JSON, UNKNOWN = "HDF5", "npz", "npy", "USD", "csv", "JSON", ""
+HDF5, NPZ, NPY, USD, CSV, JSON, BAG, UNKNOWN = "HDF5", "npz", "npy", "USD", "csv", "JSON", "ROS bag", ""
 
 _HEADER_LINE = 1 << 16
 """Maximum length of the first line of a csv file [bytes]."""
@@ -187,7 +188,7 @@ _HEADER_LINE = 1 << 16
 class Content:
     """An open file by its storage format.
 
-    storage: one of HDF5, NPZ, NPY, USD, CSV, JSON, or UNKNOWN. h5: the open file, of HDF5 only.
+    storage: one of HDF5, NPZ, NPY, USD, CSV, JSON, BAG, or UNKNOWN. h5: the open file, of HDF5 only.
     arrays: headers (shape and type) of the arrays in npz by name, in npy under the name "".
     columns: names in a csv file's first line.
     """
@@ -290,7 +291,12 @@ def held_rows(parts: Sequence[h5py.Dataset], frames: range, path: str) -> np.nda
 
 
 def storage_of(path: str) -> str:
-    """The storage format of a file, by its first bytes. Raises InputError: missing, a folder, empty, unreadable."""
+    """The storage format of a file, by its first bytes, and of the folder of a ROS bag.
+
+    Raises InputError: missing, another folder, empty, unreadable.
+    """
+    if bag_format(path):
+        return BAG
     if not os.path.isfile(path):
         what = "is a folder, not a recording" if os.path.isdir(path) else "there is no such file"
         raise InputError(what, path, "give the path of a recording")

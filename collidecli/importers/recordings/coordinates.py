@@ -5,6 +5,7 @@ from __future__ import annotations
 import time as clock
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import h5py
@@ -12,7 +13,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.importers.recordings.content import held_rows
-from collidecli.importers.recordings.recording import Target
+from collidecli.importers.recordings.recording import Target, recording_files
 from collidecli.importers.scene_import import SceneImport
 from collidecli.numerics.matrices import compose_poses
 from collidecli.scene.kinematics import (
@@ -29,6 +30,7 @@ from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
 from collidecli.scene.particles import EVERY_TEMPLATE
 from collidecli.scene.text_format import some_names
+from collidecli.storage.file_hash import recording_sha256
 from collidecli.storage.trajectories.motion import (
     QUATERNION_TOLERANCE,
     BodyMatch,
@@ -289,6 +291,8 @@ class RecordedArticulation:
 class ArticulationMotion(RecordedInFile):
     """A motion (see `scene.motion.Motion`) of articulations that are recorded by name, in each world its own.
 
+    Its hash is that of all files of the recording.
+
     Args:
         worlds: the articulations of each recorded world; a single recorded world moves every world of the scene.
         origins: float64[W, 3] [m], the recorded worlds' origins in the world frame; root poses are relative to them.
@@ -341,6 +345,10 @@ class ArticulationMotion(RecordedInFile):
         resting = () if particles is None else particles.warnings
         self._particles = particles
         self.warnings = tuple(dict.fromkeys([*warnings, *unused, *noted, *self._match.warnings, *resting]))
+
+    @cached_property
+    def _sha256(self) -> str:
+        return recording_sha256(recording_files(self._path))
 
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), W, B, 7], see `Motion.read`."""

@@ -34,14 +34,12 @@ from collidecli.importers.recordings.recording import (
     RecordingDescription,
     Target,
     rate_time,
-    recording_files,
     shared_length,
 )
 from collidecli.scene.kinematics import JointColumns, coordinate_names
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
 from collidecli.scene.text_format import some_names
-from collidecli.storage.file_hash import recording_sha256
 from collidecli.storage.input_limits import check_size
 
 STATE = "observation.state"
@@ -176,7 +174,7 @@ class LeRobotRecording(DemonstrationRecording):
         time = rate_time(frames, self._fps if options.fps is None else options.fps, self._path)
         origins = target.model.world_pose[: len(worlds), :3]
         episodes = Episodes.of_demonstrations(lengths, frames)
-        return LeRobotMotion(self._path, target, worlds, origins, time, warnings, self.close, episodes)
+        return ArticulationMotion(self._path, target, worlds, origins, time, warnings, self.close, episodes)
 
     def _states(self, lengths: dict[str, int], where: str) -> list[np.ndarray]:
         """float64[frames, joints] of each episode. Raises InputError for missing frames or ragged states."""
@@ -199,14 +197,6 @@ class LeRobotRecording(DemonstrationRecording):
                 raise InputError(what, where, AGAIN)
             found.append(flat.reshape(-1, width)[rows])
         return found
-
-
-class LeRobotMotion(ArticulationMotion):
-    """A motion of episodes; its hash is that of all files with states."""
-
-    @cached_property
-    def _sha256(self) -> str:
-        return recording_sha256(recording_files(self._path))
 
 
 def _reader(states: np.ndarray):

@@ -6,7 +6,7 @@ import glob
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from importlib import import_module
@@ -16,6 +16,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.importers.recordings.content import (
+    BAG,
     CSV,
     HDF5,
     JSON,
@@ -31,7 +32,7 @@ from collidecli.importers.scene_import import SceneImport
 from collidecli.scene.kinematics import ArticulatedScene, Kinematics
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
-from collidecli.scene.options import RecordingOptions
+from collidecli.scene.options import RecordingOptions, declared_options
 from collidecli.scene.text_format import in_order
 from collidecli.storage.process_activity import structure
 
@@ -349,6 +350,7 @@ _KINDS = (
     ("humanoid", "HumanoidRecording", (NPZ, CSV)),
     ("lerobot", "LeRobotRecording", (JSON,)),
     ("usd_layer", "UsdLayerRecording", (USD,)),
+    ("ros_bag", "RosBagRecording", (BAG,)),
 )
 
 
@@ -393,12 +395,15 @@ def open_motion(recording: Recording, target: Target, options: RecordingOptions)
 
 def refuse_options(options: RecordingOptions, of_what: str, where: str, known: Sequence[str] = ()) -> None:
     """Raises InputError for an option that is given and is not one of `known`: it would have no effect."""
-    for option in fields(options):
-        if option.name not in known and getattr(options, option.name) not in (None, "", (), False):
-            name = f"--{option.name.replace('_', '-')}"
-            useful = ", ".join(f"--{known_name.replace('_', '-')}" for known_name in known)
+    flags = {
+        name: option.flags or f"--{name.replace('_', '-')}"
+        for name, option in declared_options(RecordingOptions).items()
+    }
+    for name, flag in flags.items():
+        if name not in known and getattr(options, name) not in (None, "", (), False):
+            useful = ", ".join(flags[known_name] for known_name in known)
             fix = f"remove it; options with an effect: {useful}" if useful else "remove it, or give a recording with -t"
-            raise InputError(f"{name} has no effect {of_what}", where, fix)
+            raise InputError(f"{flag} has no effect {of_what}", where, fix)
 
 
 def _kind_of(content: Content) -> type[Recording]:
@@ -413,7 +418,7 @@ def _kind_of(content: Content) -> type[Recording]:
     )
 
 
-# The files of a recording: one, or those of a LeRobot data set.
+# The files of a recording: one, or those of a LeRobot data set or of a ROS bag.
 
 INFO = "info.json"
 DATA = ("data", "*", "*.parquet")
@@ -426,7 +431,9 @@ def is_data_set(path: str) -> bool:
 
 
 def recording_files(path: str) -> list[str]:
-    """The files of a recording, whose bytes identify it: the file itself, and the states of a LeRobot data set."""
+    """The files that identify a recording: itself, the states of a LeRobot data set, all in a ROS bag's folder."""
+    if os.path.isdir(path):
+        return [entry.path for entry in sorted(os.scandir(path), key=lambda entry: entry.name) if entry.is_file()]
     if not is_data_set(path):
         return [path]
     root = os.path.dirname(os.path.dirname(os.path.abspath(path)))

@@ -1,0 +1,370 @@
+"""ROS bags as recordings: containers, joints by name, transforms over time, plans, refusals and damaged files."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation, Slerp
+
+from collidecli.storage.trajectories.writer import TrajectoryWriter
+
+pytest.importorskip("rosbags", reason="rosbags is not installed (extra ros)")
+
+from rosbags.rosbag1 import Writer as Writer1
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+from collidecli.importers.recordings import ros_bag
+
+MILLI = 1_000_000
+START = 1_700_000_000 * 1000 * MILLI
+FRAMES, STEP = 40, 20
+NAMES = ("elbow", "grip", "shoulder")
+BOXES = {"base": "0.3 0.3 0.1", "upper": "0.1 0.1 0.4", "fore": "0.1 0.1 0.3", "left": "0.1 0.1 0.1"}
+BOXES |= {"right": BOXES["left"]}
+LINK = '<link name="{}"><collision><geometry><box size="{}"/></geometry></collision></link>'
+JOINT = """<joint name="{}" type="{}"><parent link="{}"/><child link="{}"/><origin xyz="{}" rpy="0.1 0 0"/>
+<axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="1" velocity="1"/>{}</joint>"""
+MIMIC = '<mimic joint="grip" multiplier="0.5" offset="0.01"/>'
+ROBOT = f"""<robot name="arm">{"".join(LINK.format(*item) for item in BOXES.items())}
+{JOINT.format("shoulder", "revolute", "base", "upper", "0 0 0.22", "")}
+{JOINT.format("elbow", "continuous", "upper", "fore", "0 0 0.3", "")}
+{JOINT.format("grip", "prismatic", "fore", "left", "0 0.06 0.25", "")}
+{JOINT.format("follower", "prismatic", "fore", "right", "0 -0.06 0.25", MIMIC)}</robot>"""
+MOVEIT = f"""string model_id\nmoveit_msgs/RobotTrajectory[] trajectory\nmoveit_msgs/RobotState trajectory_start
+{80 * "="}\nMSG: moveit_msgs/RobotTrajectory\ntrajectory_msgs/JointTrajectory joint_trajectory
+trajectory_msgs/MultiDOFJointTrajectory multi_dof_joint_trajectory
+{80 * "="}\nMSG: moveit_msgs/RobotState\nsensor_msgs/JointState joint_state\n"""
+BASE = "--floating-base --base-from"
+
+
+def positions(frames: int = FRAMES) -> np.ndarray:
+    """float64[frames, 3] of NAMES."""
+    k = np.arange(frames)
+    return np.column_stack([1.2 * np.sin(0.2 * k) + 1.2, 0.02 + 0.02 * np.cos(0.3 * k), 1.9 * np.sin(0.15 * k)])
+
+
+class Recorder:
+    """Messages of a bag, at times in milliseconds, and the containers in which they are written."""
+
+    def __init__(self, ros1: bool = False) -> None:
+        self.ros1, self.store = ros1, get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
+        self.store.register(get_types_from_msg(MOVEIT, "moveit_msgs/msg/DisplayTrajectory"))
+        self.messages: list[tuple[str, str, int, bytes]] = []
+
+    def make(self, kind: str, *fields):
+        return self.store.types[kind.replace("/", "/msg/")](*fields)
+
+    def header(self, milli: float, frame: str = ""):
+        stamp = self.make("builtin_interfaces/Time", *divmod(START + round(milli * MILLI), 10**9))
+        return self.make("std_msgs/Header", *([7] if self.ros1 else []), stamp, frame)
+
+    def add(self, topic: str, milli: float, kind: str, *fields) -> None:
+        write = self.store.serialize_ros1 if self.ros1 else self.store.serialize_cdr
+        data = bytes(write(self.make(kind, *fields), kind.replace("/", "/msg/")))
+        self.messages.append((topic, kind.replace("/", "/msg/"), START + round(milli * MILLI) + 1000, data))
+
+    def joints(self, milli: float, names, values, topic: str = "/joint_states", received: float | None = None):
+        values = np.array(values, np.float64)
+        fields = (self.header(milli), list(names), values, np.zeros(len(values)), np.zeros(0))
+        self.add(topic, milli if received is None else received, "sensor_msgs/JointState", *fields)
+        return self
+
+    def transform(self, milli: float, parent: str, child: str, pose, topic: str = "/tf") -> None:
+        place, turn = self.make("geometry_msgs/Vector3", *pose[:3]), self.make("geometry_msgs/Quaternion", *pose[3:])
+        moved = self.make("geometry_msgs/Transform", place, turn)
+        one = self.make("geometry_msgs/TransformStamped", self.header(milli, parent), child, moved)
+        self.add(topic, milli, "tf2_msgs/TFMessage", [one])
+
+    def odometry(self, milli: float, child: str, x: float) -> None:
+        place, turn = (x, 0.0, 0.0), self.make("geometry_msgs/Quaternion", 0.0, 0.0, 0.0, 1.0)
+        place = self.make("geometry_msgs/Point", *place)
+        none, still = np.zeros(36), [self.make("geometry_msgs/Vector3", 0.0, 0.0, 0.0)] * 2
+        pose = self.make("geometry_msgs/PoseWithCovariance", self.make("geometry_msgs/Pose", place, turn), none)
+        twist = self.make("geometry_msgs/TwistWithCovariance", self.make("geometry_msgs/Twist", *still), none)
+        self.add("/odom", milli, "nav_msgs/Odometry", self.header(milli, "odom"), child, pose, twist)
+
+    def write(self, name: str = "drive.mcap") -> str:
+        """Writes a bag of this name: MCAP, the folder of an SQLite bag, or a bag of ROS 1."""
+        path, folder = Path(name), Path(name).with_suffix("")
+        writer = Writer1(path) if self.ros1 else None
+        if writer is None:
+            plugin = StoragePlugin.MCAP if path.suffix else StoragePlugin.SQLITE3
+            writer = Writer(folder, version=9, storage_plugin=plugin)
+            if path.stem == "zstd":
+                writer.set_compression(CompressionMode.STORAGE, CompressionFormat.ZSTD)
+        elif path.stem in ("lz4", "bz2"):
+            writer.set_compression(Writer1.CompressionFormat[path.stem.upper()])
+        topics = {}
+        with writer:
+            for topic, kind, time, data in self.messages:
+                if topic not in topics:
+                    topics[topic] = writer.add_connection(topic, kind, typestore=self.store)
+                writer.write(topics[topic], time, data)
+        if path.suffix == ".mcap":
+            shutil.move(folder / path.name, path)
+            shutil.rmtree(folder)
+        return name
+
+
+def moving(ros1: bool = False, frames: int = FRAMES) -> Recorder:
+    recorder = Recorder(ros1)
+    for k, row in enumerate(positions(frames)):
+        recorder.joints(STEP * k, NAMES, row)
+    return recorder
+
+
+def driving(first: int = 0) -> Recorder:
+    """`moving`, and a base that turns in map and drives along x of odom from a frame on."""
+    recorder = moving()
+    for k in range(first, FRAMES, 3):
+        recorder.transform(STEP * k, "map", "odom", [0.0, 0.0, 0.01 * k, 0.0, 0.0, np.sin(0.02 * k), np.cos(0.02 * k)])
+        recorder.transform(STEP * k, "odom", "base", [0.1 * k, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    recorder.transform(0, "base", "camera", [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0], "/tf_static")
+    return recorder
+
+
+@pytest.fixture
+def robot(tmp_path, collide):
+    (tmp_path / "arm.urdf").write_text(ROBOT)
+    return tmp_path
+
+
+def run(collide, *words):
+    return collide.result("run arm.urdf -o out.h5 --force -t", *words)
+
+
+@pytest.mark.parametrize("name", ["drive.mcap", "zstd.mcap", "folder", "plain.bag", "lz4.bag", "bz2.bag"])
+def test_every_container_gives_the_contacts_of_the_trajectory(robot, collide, name):
+    elbow, grip, shoulder = positions().T
+    with TrajectoryWriter("motion.h5", coordinate_count=4) as writer:
+        q = np.column_stack([shoulder, elbow, grip, 0.01 + 0.5 * grip])
+        writer.append(np.arange(FRAMES) * STEP * MILLI / 10**9, np.arange(FRAMES), joint_q=q[:, None])
+    wanted, found = run(collide, "motion.h5"), run(collide, moving(name.endswith(".bag")).write(name))
+    assert found["content_sha256"] == wanted["content_sha256"]
+    assert wanted["contacts"] > 0
+    assert found["warnings"] == []
+
+
+def test_joints_of_several_publishers_in_any_order(robot, collide):
+    recorder = Recorder()
+    for k, (elbow, grip, shoulder) in enumerate(positions()):
+        pair = [("shoulder", shoulder), ("elbow", elbow)][:: 1 - 2 * (k % 2)]
+        recorder.joints(STEP * k, *zip(*pair, strict=True))
+        recorder.joints(STEP * k, ["grip"], [grip], "/hand/joint_states")
+    whole = run(collide, moving().write("one.mcap"))["content_sha256"]
+    assert run(collide, recorder.write())["content_sha256"] == whole
+
+
+@pytest.mark.parametrize("name", ["a.bag", "a.mcap"])
+def test_joint_states_are_those_of_rosbags(robot, name):
+    rng, recorder, wanted, found = np.random.default_rng(3), Recorder(name == "a.bag"), {}, {}
+    for k in range(300):
+        names = [f"j{n}" * int(n % 3 + 1) for n in rng.permutation(6)[: rng.integers(0, 6)]]
+        recorder.joints(k, names, rng.normal(size=len(names) if k % 7 else 0))
+    bag = ros_bag.Bag(recorder.write(name))
+    states = ros_bag.JointStates(bag, "/joint_states", "header")
+    bag.read({"/joint_states": states.add})
+    for number, (*_, data) in enumerate(recorder.messages):
+        message = bag.decoded("/joint_states", number, data)
+        stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
+        if len(message.position):
+            wanted[number] = stamp, dict(zip(message.name, message.position, strict=True))
+    bag.close()
+    for names, (numbers, stamps, rows) in states.groups().items():
+        for number, stamp, row in zip(numbers, stamps, rows, strict=True):
+            found[int(number)] = int(stamp), dict(zip(names, row, strict=True))
+    assert found == wanted
+    assert len(found) + states.without == 300
+
+
+def test_transforms_are_interpolated_as_by_scipy():
+    """1,000 random trees: lines for positions, slerp for rotations, from any frame to any other."""
+    rng, worst, count = np.random.default_rng(5), 0.0, 0
+    while count < 1000:
+        size = int(rng.integers(2, 7))
+        tree, edges = ros_bag.Transforms("bag"), {}
+        for child in range(1, size):
+            samples, parent = int(rng.integers(1, 5)), int(rng.integers(0, child))
+            time = np.sort(rng.choice(1000, samples, replace=False)) if samples > 1 else np.array([-1])
+            turn, place = Rotation.random(samples, rng=rng), rng.normal(size=(samples, 3))
+            edges[child] = parent, time, turn, place
+            for t, q, p in zip(time, turn.as_quat(), place, strict=True):
+                tree.add("/tf", 0, int(t), f"f{parent}", f"f{child}", (*p, *q))
+        tree.finish([*tree.parent], (0, 0, 1000), 1000)
+        times = [time for _, time, *_ in edges.values() if len(time) > 1]
+        low, high = max([0, *(t[0] for t in times)]), min([999, *(t[-1] for t in times)])
+        if low > high:
+            continue
+        count, at = count + 1, int(rng.integers(low, high + 1))
+        poses = []
+        start, end = (int(k) for k in rng.integers(0, size, 2))
+        for frame in (start, end):
+            rotation, origin = Rotation.identity(), np.zeros(3)
+            while frame:
+                frame, time, turn, place = edges[frame]
+                one = turn[0] if len(time) == 1 else Slerp(time, turn)(at)
+                moved = [np.interp(at, time, place[:, k]) for k in range(3)]
+                rotation, origin = one * rotation, np.array(moved) + one.apply(origin)
+            poses.append((rotation, origin))
+        (r0, p0), (r1, p1) = poses
+        found = tree.poses(tree.chain(f"f{start}", f"f{end}", ""), np.array([at]))[0]
+        turn = (r0.inv() * r1).as_quat()
+        wanted = np.concatenate([r0.inv().apply(p1 - p0), turn * np.sign(turn @ found[3:])])
+        worst = max(worst, *np.abs(found - wanted))
+    assert 0.0 < worst < 1e-12
+
+
+def test_the_base_moves_by_transforms_and_odometry(robot, collide):
+    recorder = driving()
+    for k in range(FRAMES):
+        recorder.odometry(STEP * k, "wheels", 0.1 * k)
+    recorder.write("wheels.mcap")
+    recorder.transform(0, "base", "wheels", [0.0, 0.0, -0.5, 0.0, 0.0, 0.0, 1.0], "/tf_static")
+    recorder.write()
+    roots = {}
+    for base in ("tf:map", "tf:map:camera", "odom:/odom", "none"):
+        collide.ok(f"traj convert drive.mcap --scene arm.urdf -o base.h5 --force {BASE} {base}")
+        with h5py.File("base.h5") as file:
+            roots[base] = file["body_q"][:, 0, 0]
+    at = np.arange(FRAMES)
+    np.testing.assert_allclose(roots["tf:map"][:, 2], 0.01 * at, atol=1e-12)
+    turned = Rotation.from_rotvec(np.outer(0.04 * at, [0, 0, 1])).apply(np.outer(0.1 * at, [1, 0, 0]))
+    np.testing.assert_allclose(roots["tf:map"][::3, :2], turned[::3, :2], atol=1e-12)
+    np.testing.assert_allclose(roots["tf:map:camera"][:, 2], 0.01 * at + 1.0, atol=1e-12)
+    np.testing.assert_allclose(roots["odom:/odom"][:, :3] - [0, 0, 0.5], np.outer(at, [0.1, 0, 0]), atol=1e-12)
+    np.testing.assert_allclose(roots["none"], np.tile([0, 0, 0, 0, 0, 0, 1], (FRAMES, 1)), atol=1e-12)
+    told = "no transforms connect frame 'base' with 'wheels'"
+    collide.refused(f"run arm.urdf -t wheels.mcap -o out.h5 {BASE} odom:/odom", told=told)
+
+
+def test_rates_windows_gaps_and_clocks(robot, collide):
+    recorder = Recorder()
+    for k, row in enumerate(positions()):
+        recorder.joints(STEP * k + 3000 * (k >= 20), NAMES, row, received=STEP * k)
+    (warning,) = run(collide, recorder.write())["warnings"]
+    assert "no message for 3.02 s before message 20 at 3.4 s; 1 such gaps end episodes" in warning
+    listed = collide.result("inspect out.h5")["episodes"]
+    assert [(e["name"], e["first_frame"], e["frame_count"]) for e in listed] == [("part_0", 0, 20), ("part_1", 20, 20)]
+    sizes = {"--clock receive": 40, "--max-gap 4": 40, "--to 0.2": 11, "--from 3.4 --to 3.5": 6, "--rate 100": 78}
+    sizes |= {"--rate 100 --max-gap 4": 379, "--rate 100 --from 0.105 --to 0.2": 9}
+    assert {words: run(collide, "drive.mcap", *words.split())["frames"] for words in sizes} == sizes
+
+
+def more(milli: float, names, values, *about):
+    """A function that records `moving` with one more message, 20 ms after the others."""
+    return lambda: moving().joints(milli, names, values, *(about or ("/joint_states", LATE)))
+
+
+ROW, LATE, ALSO = positions()[-1], STEP * FRAMES, (*NAMES, "follower")
+REFUSED = {
+    "not finite": (more(800, NAMES, [0, np.nan, 0]), "", "/joint_states|message 40 at 0.8 s|a value is nan"),
+    "back": (more(740, NAMES, ROW), "", "message 40 at 0.74 s|goes back from message 39 at 0.78 s"),
+    "repeated": (more(780, NAMES, ROW + 1), "", "message 40|repeats message 39|--clock receive"),
+    "one more": (more(800, ALSO, [*ROW, 0]), "", "'follower'|before message 40 at 0.8 s|--from 0.8 --to 0.8"),
+    "ragged": (more(800, NAMES, ROW[:2]), "", "message 40|2 positions of 3 joints"),
+    "unknown": (more(800, ["wheel"], [0]), "", "has no joint 'wheel'"),
+    "two topics": (more(0, ["elbow"], [0], "/wanted"), "", "'elbow' is on the topics /joint_states and /wanted"),
+    "no time": (more(-START / MILLI, NAMES, ROW), "", "message 40|no time in its header|--clock receive"),
+    "window": (moving, "--from 9", "/joint_states|no message in the chosen time"),
+    "unknown frame": (driving, f"{BASE} tf:world", "frame 'base' with 'world'|base, camera, map, odom"),
+    "fixed": (driving, "--base-from tf:map", "fixed to the world|--floating-base"),
+    "late": (lambda: driving(5), f"{BASE} tf:map", "/tf, frame 'base'|before message 1 at 0.1 s|--from 0.1 --to 0.76"),
+    "source": (moving, f"{BASE} map", "'map' is no source of poses"),
+    "odometry": (moving, f"{BASE} odom:/odom", "no nav_msgs/Odometry on '/odom'"),
+    "option": (moving, "--fps 3", "--fps has no effect on a ROS bag|--from, --to"),
+    "plan": (moving, "--trajectory-topic /plan", "no trajectory_msgs/JointTrajectory or|on '/plan'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_an_unsound_motion_is_refused_with_topic_message_and_time(robot, collide, name):
+    make, words, told = REFUSED[name]
+    collide.refused(f"run arm.urdf -o out.h5 -t {make().write()} {words}", told=told.split("|"))
+
+
+def test_the_bag_has_its_robot_and_inspect_compares_it(robot, collide):
+    recorder, package = driving(), robot / "packages/arm_description"
+    package.mkdir(parents=True)
+    (package / "tip.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n")
+    mesh = '<mesh filename="package://arm_description/tip.obj"/>'
+    recorder.add("/robot_description", 0, "std_msgs/String", ROBOT.replace('<box size="0.1 0.1 0.3"/>', mesh))
+    recorder.write()
+    collide.refused("run drive.mcap", told=("tip.obj", "--package-path"))
+    found = collide.result("run drive.mcap --package-path", robot / "packages")
+    assert (found["scene"], found["frames"], found["output"]) == ("drive.mcap", FRAMES, "drive.contacts.h5")
+    details = collide.result("inspect drive.mcap")["details"]
+    assert details["joints of /robot_description"] == "3 of 4 recorded; mimic: follower"
+    assert "40 messages, 50 a second, largest gap 0.02 s, joints elbow, grip, shoulder" in details["/joint_states"]
+    assert details["transforms"] == "map > odom, odom > base, base > camera (static)"
+    collide.refused("run", moving().write("alone.mcap"), told="it contains no scene")
+
+
+def test_plans_are_episodes(robot, collide):
+    recorder, none = Recorder(), np.zeros(0)
+    for begin in (0, 20):
+        times = [recorder.make("builtin_interfaces/Duration", 2 * k, 0) for k in range(20)]
+        rows = zip(positions()[begin : begin + 20], times, strict=True)
+        points = [recorder.make("trajectory_msgs/JointTrajectoryPoint", row, none, none, none, t) for row, t in rows]
+        plan = (recorder.header(0), list(NAMES), points)
+        recorder.add("/plan", begin, "trajectory_msgs/JointTrajectory", *plan)
+        planned = recorder.make("trajectory_msgs/JointTrajectory", *plan)
+        still = recorder.make("trajectory_msgs/MultiDOFJointTrajectory", recorder.header(0), [], [])
+        state = recorder.make("sensor_msgs/JointState", recorder.header(0), ["follower"], np.zeros(1), none, none)
+        shown = [recorder.make("moveit_msgs/RobotTrajectory", planned, still)]
+        state = recorder.make("moveit_msgs/RobotState", state)
+        recorder.add("/shown", begin, "moveit_msgs/DisplayTrajectory", "arm", shown, state)
+    recorder.write("plan.mcap")
+    for topic in ("/shown", "/plan"):
+        found = run(collide, "plan.mcap", "--trajectory-topic", topic)
+        listed = [(e["name"], e["frame_count"], e["seconds"]) for e in collide.result("inspect out.h5")["episodes"]]
+        assert listed == [("plan_0", 20, 38.0), ("plan_1", 20, 38.0)]
+    assert (found["warnings"], found["contacts"]) == ([], run(collide, moving().write())["contacts"])
+    assert collide.verdict("audit arm.urdf -t plan.mcap --trajectory-topic /plan --sweep")["frames"] == FRAMES
+
+
+def test_folders_of_bags_are_several_runs(robot, collide):
+    (robot / "many").mkdir()
+    moving().write("many/one")
+    moving(frames=20).write("many/two.mcap")
+    found = collide.result("run arm.urdf -t many -o out/")
+    assert [Path(item["output"]).name for item in found["items"]] == ["one.contacts.h5", "two.contacts.h5"]
+
+
+def test_rosbags_is_an_extra(robot, collide, monkeypatch):
+    ros_bag._rosbags.cache_clear()
+    monkeypatch.setitem(sys.modules, "rosbags.rosbag1.reader", None)
+    told = ("a ROS bag: needs rosbags", "pip install 'collidecli[ros]'")
+    collide.refused("run arm.urdf -t", moving().write(), told=told)
+
+
+def test_damaged_bags_are_refused_in_one_line(robot, collide, monkeypatch):
+    """Truncated, with flipped bits, with overwritten lengths: 200 files; and chunks larger than the limit."""
+    rng, refused = np.random.default_rng(1), 0
+    names = ("a.mcap", "zstd.mcap", "plain.bag", "lz4.bag", "b")
+    sound = [Path(moving(name.endswith(".bag")).write(name)) for name in names]
+    sound[-1] = next(sound[-1].glob("*.db3"))
+    for k in range(200):
+        data, path = bytearray(sound[k % 5].read_bytes()), Path("bad").with_suffix(sound[k % 5].suffix)
+        at = int(rng.integers(len(data)))
+        if k % 3 == 0:
+            del data[at:]
+        elif k % 3 == 1:
+            data[at : at + 8] = b"\xff" * 8
+        for place in rng.integers(0, len(data), 20 * (k % 3 == 2)):
+            data[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(data)
+        answer = collide(f"traj convert {path} -o out.h5 --force --scene arm.urdf")
+        assert answer.code in (0, 2), (k, answer)
+        assert "Traceback" not in answer.err
+        assert answer.code == 0 or len(answer.err.strip().splitlines()) <= 3, answer.err
+        refused += answer.code == 2
+    assert refused > 100
+    monkeypatch.setattr(ros_bag, "LARGEST_CHUNK", 1000)
+    for path in sound[1], sound[3]:
+        collide.refused(f"traj convert {path} -o other.h5 --scene arm.urdf", told="expands to more than 1000 bytes")
