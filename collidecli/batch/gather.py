@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from collidecli.analysis.labels import LabelRule
 from collidecli.batch.gather_formats import (
     EPISODES,
     READ_ME,
@@ -24,9 +25,10 @@ from collidecli.batch.gather_formats import (
     write_robomimic,
     write_tables,
 )
-from collidecli.batch.plan import Plan, named_pairs, parquet_bytes, pyarrow
+from collidecli.batch.plan import NamedPairs, Plan, parquet_bytes, pyarrow
 from collidecli.batch.store import RECORD, Failure, Store, is_url, output_folder, read_record, write_record
 from collidecli.batch.work import History, HostThroughput, RunWarning, dataset_hash, recomputed_content, whole_results
+from collidecli.commands.label import LabelOptions
 from collidecli.commands.merge import MergePlan, episodes_of_worlds, merge_episodes
 from collidecli.commands.results import Progress, Result, check_ending
 from collidecli.errors import InputError, OutputError
@@ -188,9 +190,10 @@ def verify(store: Store, plan: Plan, share: float, seed: int = 0, progress: Prog
 
 @dataclass(frozen=True)
 class GatherRequest:
-    """to: MANIFEST or one of FORMATS. pairs: see `named_pairs`. job: only its episodes, else all.
+    """to: MANIFEST or one of FORMATS. pairs: see `NamedPairs`. job: only its episodes, else all.
 
-    slot: k and n, the k-th of n parts of a folder of Parquet; None is all of it.
+    enter, leave, min_frames: when a pair touches, see `LabelOptions`. slot: k and n, the k-th of n parts of a folder of
+    Parquet; None is all of it.
     """
 
     to: str
@@ -199,6 +202,9 @@ class GatherRequest:
     pairs: tuple[str, ...] = ()
     job: str = ""
     slot: tuple[int, int] | None = None
+    enter: float = 0.0
+    leave: float | None = None
+    min_frames: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,8 +234,12 @@ def gather(store: Store, plan: Plan, request: GatherRequest, progress: Progress 
     Raises InputError where an episode has neither a contact set nor a failure, or does not fit the format;
     OutputError for an output that cannot be written. Then no output is left, and one that was there is unchanged.
     """
-    to, output, named = request.to, request.output, named_pairs(request.pairs)
-    if named and to not in LABELLED:
+    to, output = request.to, request.output
+    rule = LabelOptions(enter=request.enter, leave=request.leave, min_frames=request.min_frames).rule
+    named = NamedPairs(request.pairs, rule)
+    if not named.names and rule != LabelRule():
+        raise InputError("define labels, and there are none", "--enter, --leave, --min-frames", "name --pairs")
+    if named.names and to not in LABELLED:
         raise InputError("has no effect", "--pairs", f"only --to {' and '.join(LABELLED)} have columns of pairs")
     if request.slot and to != "parquet":
         raise InputError(f"has no parts of --to {to}", "--slot", "only --to parquet is divided into slots")
@@ -244,6 +254,7 @@ def gather(store: Store, plan: Plan, request: GatherRequest, progress: Progress 
         return _gather_slot(gathered, output, request.force, *request.slot)
     with output_folder(output, request.force) as folder:
         FORMATS[to](folder, gathered, named)
+        named.check()
         result = _result(gathered.table, gathered, output)
         write_record(folder, {"to": to, "dataset_sha256": result.dataset_sha256})
     return result
@@ -278,7 +289,7 @@ def _gather_slot(gathered: Gathered, output: str, force: bool, slot: int, count:
 
 
 MANIFEST = "manifest"
-FORMATS: dict[str, Callable[[str, Gathered, tuple[str, ...]], None]] = {
+FORMATS: dict[str, Callable[[str, Gathered, NamedPairs], None]] = {
     "merge": lambda folder, gathered, pairs: write_merged_shards(folder, gathered),
     "parquet": lambda folder, gathered, pairs: write_parquet(folder, gathered),
     "lerobot": write_lerobot,

@@ -14,7 +14,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from collidecli.batch.plan import LABELS, Episode, Plan, check_one_world, pair_labels, parquet_bytes
+from collidecli.batch.plan import LABELS, Episode, NamedPairs, Plan, check_one_world, parquet_bytes
 from collidecli.batch.store import Store
 from collidecli.batch.work import dataset_hash
 from collidecli.commands.results import Progress
@@ -183,7 +183,7 @@ _PLACE = ("frame", "step", "time", "world", "episode", "body0", "body1")
 """Columns of a row per contact that the frame or the shape gives."""
 
 
-def write_lerobot(folder: str, gathered: Gathered, pairs: Sequence[str]) -> None:
+def write_lerobot(folder: str, gathered: Gathered, pairs: NamedPairs) -> None:
     """Writes data, and meta with the table of shapes that the contacts refer to.
 
     Raises InputError for an episode of several worlds, other columns or another frame rate, and where none is done.
@@ -192,13 +192,13 @@ def write_lerobot(folder: str, gathered: Gathered, pairs: Sequence[str]) -> None
         raise InputError("has no contact set, and a LeRobot data set has a frame", gathered.store.location, AGAIN)
     width = max(1, *map(gathered.most_contacts, gathered.episodes))
     shapes: dict[str, int] = {}
-    data = LeRobotWriter(folder, {f"contact.pair_{name}": pairs for name in LABELS})
+    data = LeRobotWriter(folder, {f"contact.pair_{name}": pairs.names for name in LABELS})
     for done, contacts in gathered:
         check_one_world(contacts, done.episode.label, TO_LEROBOT)
         about = {name: getattr(done.episode, name) for name in ("motion", "demo")}
         about |= {ORIGINAL: done.index, "content_sha256": contacts.content_sha256}
         index = np.array([shapes.setdefault(path, len(shapes)) for path in contacts.shapes.path], np.int32)
-        labels = pair_labels(contacts, pairs) if pairs else {}
+        labels = pairs.labels(contacts) if pairs.names else {}
         rows = (
             {ORIGINAL: np.full(len(of["contact.count"]), done.index), **of}
             for of in _features(contacts, labels, width, index)
@@ -307,7 +307,7 @@ FORMAT = "collide-robomimic-contacts"
 TO_ROBOMIMIC = "--to robomimic"
 
 
-def write_robomimic(folder: str, gathered: Gathered, pairs: Sequence[str]) -> None:
+def write_robomimic(folder: str, gathered: Gathered, pairs: NamedPairs) -> None:
     """Writes `<job>/<path of the recording below the folder that has all of the job>` for each recording.
 
     Raises InputError for an episode that is no demonstration of an HDF5 file, or has several worlds.
@@ -333,9 +333,7 @@ def folder_name(job: str) -> str:
     return job
 
 
-def _write_recording(
-    file: h5py.File, episodes: Sequence[DoneEpisode], gathered: Gathered, pairs: Sequence[str]
-) -> None:
+def _write_recording(file: h5py.File, episodes: Sequence[DoneEpisode], gathered: Gathered, pairs: NamedPairs) -> None:
     first = episodes[0].episode
     file.attrs["format"], file.attrs["format_version"] = FORMAT, np.array((1, 0), np.int32)
     file.attrs["recording"], file.attrs["recording_sha256"] = first.motion, first.motion_sha256
@@ -346,10 +344,10 @@ def _write_recording(
             demo.attrs["num_samples"] = contacts.frame_count
             demo.attrs["key"], demo.attrs["content_sha256"] = done.episode.key, contacts.content_sha256
             _write_contacts(demo.create_group("contacts"), contacts)
-            if pairs:
+            if pairs.names:
                 group = demo.create_group("pairs")
-                group.attrs["names"] = pairs
-                for name, values in pair_labels(contacts, pairs).items():
+                group.attrs["names"] = pairs.names
+                for name, values in pairs.labels(contacts).items():
                     group[name] = values
                 group["distance"].attrs["unit"] = "m"
 

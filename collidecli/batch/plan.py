@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
+from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
 
-from collidecli.analysis.labels import matching_paths
+from collidecli.analysis.labels import LabelRule, labelled_runs
 from collidecli.batch.store import PLAN, Store
 from collidecli.commands.results import RECORDING_ENDINGS, input_files
 from collidecli.commands.run import RunRequest, result_config
@@ -494,44 +495,67 @@ def _options(kind: type[Options], values: dict[str, Any]) -> Options:
 # Labels of named pairs in each frame: whether they touch, and their least distance.
 
 HYDRO_NAMES = (HYDRO_PATCHES.name, HYDRO_FACES.name)
-LABELS = ("touching", "valid", "distance")
+LABELS = ("touching", "valid", "distance", "present")
 BLOCK_COLUMNS = ("shape0", "shape1", "distance")
 
 
-def named_pairs(texts: Sequence[str]) -> tuple[str, ...]:
-    """The pairs of --pairs, each two patterns of shapes. Raises InputError for another text, or one given twice."""
-    found = tuple(" ".join(text.split()) for text in texts)
-    for text in found:
-        if text.count(" ") != 1:
-            raise InputError(f"'{text}' is not two patterns", "--pairs", "write --pairs 'gripper* cube*'")
-        if found.count(text) > 1:
-            raise InputError(f"'{text}' is given twice", "--pairs", "give each pair once")
-    return found
+class NamedPairs:
+    """The pairs of --pairs, each two patterns of shapes, and their labels.
 
-
-def pair_labels(contacts: ContactSet, pairs: Sequence[str]) -> dict[str, np.ndarray]:
-    """The LABELS [F, P] of pairs; "distance" is float32, the least of the pair's contacts [m].
-
-    A pair touches at a distance of 0 or less. In a frame without a contact of the pair, which is then beyond the gap,
-    "valid" is false and "distance" is the least gap of its shapes. contacts: of one world. Raises InputError for a
-    pattern that matches no shape.
+    names: of the pairs. Raises InputError for another text, or one given twice.
     """
-    of, gap = f"no shape of {contacts.path}", contacts.shapes.gap
-    join = np.maximum if contacts.gap_rule == "max" else np.add
-    distance = np.full((contacts.frame_count, len(pairs)), np.inf, np.float32)
-    sides, limit = [], np.zeros(len(pairs), np.float32)
-    for column, pair in enumerate(pairs):
-        first, second = (matching_paths(contacts.shapes.path, (one,), "--pairs", of) for one in pair.split())
-        sides.append((first, second))
-        own = contacts.forced.gap[_of_pair(first, second, contacts.forced)]
-        limit[column] = np.nanmin([join(gap[first].min(), gap[second].min()), *own])
-    for block in contacts.blocks(names=BLOCK_COLUMNS) if pairs else ():
-        frame = block.first_cell + np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
-        for column, (first, second) in enumerate(sides):
-            chosen = _of_pair(first, second, block)
-            np.minimum.at(distance[:, column], frame[chosen], block.distance[chosen])
-    valid = np.isfinite(distance)
-    return dict(zip(LABELS, (distance <= 0.0, valid, np.where(valid, distance, limit)), strict=True))
+
+    def __init__(self, texts: Sequence[str], rule: LabelRule) -> None:
+        self.names, self._rule = tuple(" ".join(text.split()) for text in texts), rule
+        self._missing = set(self.names)
+        for text in self.names:
+            if text.count(" ") != 1:
+                raise InputError(f"'{text}' is not two patterns", "--pairs", "write --pairs 'gripper* cube*'")
+            if self.names.count(text) > 1:
+                raise InputError(f"'{text}' is given twice", "--pairs", "give each pair once")
+
+    def labels(self, contacts: ContactSet) -> dict[str, np.ndarray]:
+        """The LABELS [F, P] of the pairs; "distance" is float32, the least of the pair's contacts [m].
+
+        A pair touches by the rule. In a frame without a contact of the pair, which is then beyond the gap, "valid" is
+        false and "distance" is the least gap of its shapes. Where the scene does not have the pair, "present" is false
+        in all frames and "distance" the least gap of all shapes. contacts: of one world. Raises InputError for a rule
+        beyond the gap of a pair.
+        """
+        gap, count = contacts.shapes.gap, len(self.names)
+        join = np.maximum if contacts.gap_rule == "max" else np.add
+        distance, present = np.full((contacts.frame_count, count), np.inf, np.float32), np.zeros(count, bool)
+        sides, limit = [], np.full(count, gap.min(initial=np.inf), np.float32)
+        for column, pair in enumerate(self.names):
+            first, second = (
+                np.array([fnmatchcase(p, one) for p in contacts.shapes.path], bool) for one in pair.split()
+            )
+            sides.append((first, second))
+            present[column] = first.any() and second.any()
+            if not present[column]:
+                continue
+            self._missing.discard(pair)
+            own = contacts.forced.gap[_of_pair(first, second, contacts.forced)]
+            limit[column] = np.nanmin([join(gap[first].min(), gap[second].min()), *own])
+            if max(0.0, self._rule.leave) > limit[column]:
+                what = f"contacts of {pair} are reported only up to {limit[column]:.6g} m, their gap"
+                raise InputError(what, f"--leave {self._rule.leave:g}", "run with a larger gap, or give at most that")
+        for block in contacts.blocks(names=BLOCK_COLUMNS) if self.names else ():
+            frame = block.first_cell + np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
+            for column, (first, second) in enumerate(sides):
+                chosen = _of_pair(first, second, block)
+                np.minimum.at(distance[:, column], frame[chosen], block.distance[chosen])
+        valid, touching = np.isfinite(distance), np.zeros(distance.shape, bool)
+        column, frame = np.nonzero(valid.T)
+        touching.T[labelled_runs(column, frame, distance[frame, column], self._rule).cells()] = True
+        of_frames = np.broadcast_to(present, distance.shape)
+        return dict(zip(LABELS, (touching, valid, np.where(valid, distance, limit), of_frames), strict=True))
+
+    def check(self) -> None:
+        """Raises InputError for a pair that no set of `labels` has."""
+        for pair in sorted(self._missing):
+            what = f"'{pair}': no scene has shapes that match both"
+            raise InputError(what, "--pairs", "collide inspect lists the shapes, and patterns match whole paths")
 
 
 def _of_pair(first: np.ndarray, second: np.ndarray, rows: ContactBlock | ForcedPairs) -> np.ndarray:

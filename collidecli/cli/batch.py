@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from collidecli.cli.label import rule_options
 from collidecli.cli.options import DURATION, Verb, WholeNumber, force_option, option, request_of, streams_of
 from collidecli.cli.traj import VerbGroup
 from collidecli.escaping import printable
@@ -482,6 +483,7 @@ def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
     help="Also columns of the pairs of shapes that match patterns A and B: whether they touch, and their least "
     "distance. lerobot and robomimic only; repeat for more.",
 )
+@rule_options
 @option("--job", default="", metavar="NAME", section="Output", help="Only the episodes of this job. [default: all]")
 @option(
     "--slot", metavar="K/N", callback=_slot, section="Execution", help="Write part K of N, from 0, of --to parquet."

@@ -17,6 +17,7 @@ from collidecli.cli.options import (
     option,
     repeated,
     streams_of,
+    together,
     world_option,
 )
 from collidecli.cli.several import Job, computed, exit_code, listed_files
@@ -39,6 +40,11 @@ collide label out.h5 --sensors 'foot_*' --partners floor -o feet.npz
 collide label out.h5 --sensors 'gripper*' --enter 1mm --leave 3mm --min-frames 3 -o labels.parquet
 collide label nightly/ --sensors 'gripper*' --partners '*cube*' -o labels.parquet
 """
+rule_options = together(
+    option("--enter", type=Length(), default="0", section=TOUCH, help="A label begins at this distance, such as 1mm."),
+    option("--leave", type=Length(), section=TOUCH, help="A label ends beyond this distance. [default: as --enter]"),
+    option("--min-frames", type=WholeNumber(), default=1, section=TOUCH, help=MIN_FRAMES),
+)
 
 
 @click.command("label", cls=Verb, epilog=EPILOG)
@@ -48,9 +54,7 @@ collide label nightly/ --sensors 'gripper*' --partners '*cube*' -o labels.parque
 @option("--by", type=click.Choice(LABEL_THINGS), default=LABEL_THINGS[0], section=LABELLED, help="Items of the labels.")
 @world_option(section=LABELLED)
 @frames_option(LABELLED)
-@option("--enter", type=Length(), default="0", section=TOUCH, help="A label begins at this distance, such as 1mm.")
-@option("--leave", type=Length(), section=TOUCH, help="A label ends beyond this distance. [default: as --enter]")
-@option("--min-frames", type=WholeNumber(), default=1, section=TOUCH, help=MIN_FRAMES)
+@rule_options
 @option("--slip", is_flag=True, section=TOUCH, help=SLIP)
 @option("-o", "--output", metavar="FILE", section=OUTPUT, help=".parquet, .npz or .h5; required.")
 @option("--chart", metavar="FILE", section=OUTPUT, help="The listed labels over time: .svg or .png.")

@@ -355,8 +355,11 @@ test_wrong_pairs_are_refused = refusals(
     ("--to parquet --pairs 'a b'", "--pairs: has no effect"),
     ("--to lerobot --pairs ball", "not two patterns"),
     ("--to lerobot --pairs 'a b' --pairs 'a  b'", "given twice"),
-    ("--to lerobot --pairs '*ball *cube'", "'*cube' matches no shape"),
-    ("--to robomimic --pairs '*ball *cube'", "'*cube' matches no shape"),
+    ("--to lerobot --pairs '*ball *cube'", "'*ball *cube': no scene has shapes that match both"),
+    ("--to robomimic --pairs '*ball *cube'", "'*ball *cube': no scene has shapes that match both"),
+    ("--to lerobot --pairs '*ball *base' --leave 1m", "only up to"),
+    ("--to lerobot --pairs '*ball *base' --enter 2mm --leave 1mm", "below --enter"),
+    ("--to parquet --min-frames 2", "there are none"),
     needs="done",
 )
 
