@@ -420,8 +420,7 @@ def limited_hull(points: np.ndarray, exact: ConvexHull, limit: int, of_mujoco: b
     if len(kept) == len(points):
         return LimitedHull(exact, 0.0)
     hull = cached_hull(points[kept], f"{where}, at most {limit} vertices of it")
-    triangles = np.array([(face[0], face[k], face[k + 1]) for face in hull.face for k in range(1, len(face) - 1)])
-    off = surface_distance(exact.vertex + exact.center, hull.vertex[triangles] + hull.center)
+    off = surface_distance(exact.vertex + exact.center, hull.vertex[hull.triangles] + hull.center)
     return LimitedHull(hull, float(off.max()))
 
 

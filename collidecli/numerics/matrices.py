@@ -221,7 +221,7 @@ def compose_poses(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def compose_as_kernels(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """float64[..., 7]: the product a b with the bits of the kernels' `COMPOSITION`.
+    """float64[..., 7]: the product a b with the bits of `COMPOSITION` in engine/geometry/real.h.
 
     Of nearly equal exits a search may take another one after a difference of the last bit.
     """

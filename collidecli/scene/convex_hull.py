@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -45,10 +46,20 @@ class ConvexHull:
         """float64[3]: half extents of the bounding box [m]."""
         return self.vertex.max(axis=0)
 
+    @property
+    def triangles(self) -> np.ndarray:
+        """int32[T, 3]: the faces as fans of triangles, counterclockwise from outside."""
+        return np.array([triangle for face in self.face for triangle in fan(face)], np.int32)
+
     @cached_property
     def key(self) -> bytes:
         """Equal for equal polytopes."""
         return self.vertex.tobytes()
+
+
+def fan(outline: Sequence[int]) -> list[tuple[int, int, int]]:
+    """The triangles of a convex polygon from its first vertex."""
+    return [(outline[0], outline[k], outline[k + 1]) for k in range(1, len(outline) - 1)]
 
 
 def convex_hull(points: np.ndarray, where: str) -> ConvexHull:

@@ -79,6 +79,23 @@ def checked_size(shape_type: ShapeType, size: Sequence[float] | np.ndarray, wher
     return full
 
 
+def half_extents(shape_type: np.ndarray | int, size: np.ndarray) -> np.ndarray:
+    """float64[..., 3]: half extents of the boxes about the origins of shapes [m]; infinite for a plane.
+
+    shape_type: int[...]. size: float64[..., 3].
+    """
+    kind, half = np.asarray(shape_type)[..., None], np.array(size, np.float64)
+    x, y, _ = np.moveaxis(half, -1, 0)
+    for type_, sides in (
+        (ShapeType.SPHERE, (x, x, x)),
+        (ShapeType.CAPSULE, (x, x, x + y)),
+        (ShapeType.CYLINDER, (x, x, y)),
+        (ShapeType.CONE, (x, x, y)),
+    ):
+        half = np.where(kind == type_, np.stack(sides, axis=-1), half)
+    return np.where(kind == ShapeType.PLANE, np.inf, half)
+
+
 # Poses and their products, and the transforms between worlds of one template, whose poses are stored once.
 #
 # Poses are float64[..., 7], x y z qx qy qz qw, of unit quaternions.

@@ -19,8 +19,8 @@ from collidecli.numerics import elementary
 from collidecli.numerics.elementary import sincos
 from collidecli.numerics.matrices import dot, norm
 from collidecli.scene.arguments import is_integer, is_number
-from collidecli.scene.convex_hull import ConvexHull
-from collidecli.scene.shape_types import LENGTH_LIMIT, ShapeType
+from collidecli.scene.convex_hull import ConvexHull, fan
+from collidecli.scene.shape_types import LENGTH_LIMIT, ShapeType, half_extents
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 SPOKES = 48
@@ -38,7 +38,7 @@ def facets(
     if mesh is not None:
         return mesh
     if hull is not None:
-        vertex, face = hull.vertex, np.array([t for outline in hull.face for t in _fan(outline)])
+        vertex, face = hull.vertex, hull.triangles
     elif shape_type == ShapeType.BOX:
         vertex, face = _box(size)
     elif shape_type == ShapeType.CYLINDER:
@@ -52,14 +52,10 @@ def facets(
     return TriangleMesh(np.ascontiguousarray(vertex, np.float64), np.zeros(3), face.astype(np.int32))
 
 
-def _fan(outline: tuple[int, ...]) -> list[tuple[int, int, int]]:
-    return [(outline[0], outline[k], outline[k + 1]) for k in range(1, len(outline) - 1)]
-
-
 def _box(half: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     corner = np.array([[(k >> axis & 1) * 2 - 1 for axis in range(3)] for k in range(8)]) * half
     sides = ((0, 4, 6, 2), (1, 3, 7, 5), (0, 1, 5, 4), (2, 6, 7, 3), (0, 2, 3, 1), (4, 5, 7, 6))
-    return corner, np.array([t for side in sides for t in _fan(side)])
+    return corner, np.array([t for side in sides for t in fan(side)])
 
 
 def _circle() -> np.ndarray:
@@ -72,7 +68,7 @@ def _prism(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     ring = size[0] * _circle()
     vertex = np.concatenate([np.column_stack([ring, np.full(SPOKES, z)]) for z in (-size[1], size[1])])
     low = tuple(range(SPOKES))
-    face = [*_fan(low[::-1]), *_fan(tuple(k + SPOKES for k in low))]
+    face = [*fan(low[::-1]), *fan(tuple(k + SPOKES for k in low))]
     for k in low:
         following = (k + 1) % SPOKES
         face += [(k, following, following + SPOKES), (k, following + SPOKES, k + SPOKES)]
@@ -81,7 +77,7 @@ def _prism(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _pyramid(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     ring = np.column_stack([size[0] * _circle(), np.full(SPOKES, -size[1])])
-    face = [*_fan(tuple(range(SPOKES))[::-1]), *((k, (k + 1) % SPOKES, SPOKES) for k in range(SPOKES))]
+    face = [*fan(tuple(range(SPOKES))[::-1]), *((k, (k + 1) % SPOKES, SPOKES) for k in range(SPOKES))]
     return np.concatenate([ring, [[0.0, 0.0, size[1]]]]), np.array(face)
 
 
@@ -209,7 +205,7 @@ def sdf_shape(
         what = "its closed surface is clockwise from outside, so that its signed distance field has no inside"
         raise InputError(what, where, "reverse its triangles, or leave its field out")
     surface = mesh if hull is None else facets(ShapeType.CONVEX_MESH, size, hull=hull)
-    longest = 2.0 * float(box_of(shape_type, size).max())
+    longest = 2.0 * float(half_extents(shape_type, size).max())
     voxel = options.target_voxel_size
     if voxel is None:
         assert options.max_resolution is not None
@@ -218,17 +214,6 @@ def sdf_shape(
         fix = f"give at least {longest / MOST_RESOLUTION:g} m"
         raise InputError(f"sdf_target_voxel_size is {voxel:g} m, for a shape of {longest:g} m", where, fix)
     return SdfShape(shape_type, size, surface, float(voxel), options.narrow_band_range, int(options.edge_iterations))
-
-
-def box_of(shape_type: ShapeType, size: np.ndarray) -> np.ndarray:
-    """float64[3]: half extents of a shape's box about its origin [m]."""
-    if shape_type == ShapeType.SPHERE:
-        return np.full(3, size[0])
-    if shape_type == ShapeType.CAPSULE:
-        return np.array([size[0], size[0], size[0] + size[1]])
-    if shape_type in (ShapeType.CYLINDER, ShapeType.CONE):
-        return np.array([size[0], size[0], size[1]])
-    return np.asarray(size, np.float64)
 
 
 # Exact distances of points from triangles, and winding numbers: float64 NumPy and SciPy's KDTree.

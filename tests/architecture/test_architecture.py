@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 MOST_FILE_LINES, MOST_FUNCTION_LINES = 800, 59
 PRIVATE_PLACE = re.compile(r"(?<![\w./~-])/(?:work|tmp|root|home)/\w")
 """A path of somebody's machine: absolute, and with something behind it."""
-TEXT = (".py", ".md", ".toml", ".yml", ".yaml", ".xml", ".usda", ".cfg", ".txt", ".json", "")
+TEXT = (".py", ".h", ".md", ".toml", ".yml", ".yaml", ".xml", ".usda", ".cfg", ".txt", ".json", "")
 FOLDERS = ("collidecli", "tests", "samples", "docs", ".github")
 OUTGROWN = {
     "collidecli/engine/narrowphase/convex/epa.py: expand_polytope",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -103,6 +104,13 @@ def is_count(node: ast.expr) -> bool:
 def found_in(path: Path) -> list[str]:
     lines = list(uses(ast.parse(path.read_text())))
     return [f"{name_of(path)}:{line}: {what}" for line, what in lines if f"{name_of(path)}: {what}" not in ALLOWED]
+
+
+def test_native_code_calls_no_function_of_the_c_library_but_those_that_are_exact():
+    sections = sorted((ROOT / "collidecli").rglob("*.h"))
+    call = re.compile(rf"\b(?:{'|'.join(FUNCTIONS - {'dot'})})\(")
+    assert len(sections) >= 8
+    assert [name_of(path) for path in sections if call.search(path.read_text())] == []
 
 
 def test_the_modules_are_found():

@@ -36,7 +36,7 @@ ANY = re.compile(rf"(?<![\w-])(?:{'|'.join(BANNED)})(?![\w-])")
 
 def texts() -> list[Path]:
     """Sources and documentation."""
-    inside = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".md")]
+    inside = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".h", ".md")]
     kept = [path for path in inside if "_build" not in path.parts and path != Path(__file__)]
     return [*kept, *(ROOT / name for name in TOP if (ROOT / name).exists())]
 

@@ -349,10 +349,3 @@ def posed(vertices: np.ndarray, pose: np.ndarray) -> np.ndarray:
         ]
     )
     return np.asarray(vertices, float) @ rotation.T + np.asarray(pose[:3], float)
-
-
-def translations(mesh_a, pose_a, mesh_b, pose_b) -> Translations:
-    """Of two meshes (vertices, faces) at poses (position, quaternion xyzw)."""
-    return Translations(
-        posed(mesh_a[0], pose_a), np.asarray(mesh_a[1]), posed(mesh_b[0], pose_b), np.asarray(mesh_b[1])
-    )

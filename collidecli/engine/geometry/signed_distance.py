@@ -15,7 +15,8 @@ from collidecli.engine.geometry.real import Real, Vec3, device_array
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import length
-from collidecli.scene.signed_distance import SdfShape, box_of
+from collidecli.scene.shape_types import half_extents
+from collidecli.scene.signed_distance import SdfShape
 from collidecli.system_resources import processor_count
 
 ROWS_AT_ONCE = 1 << 15
@@ -122,7 +123,7 @@ class MeshDistances:
         assert shape.surface is not None
         surface = shape.surface
         self._device, self._closed = device, int(surface.is_closed)
-        self._unit = float(box_of(shape.type, shape.size).max())
+        self._unit = float(half_extents(shape.type, shape.size).max())
         points = wp.array(surface.vertex / self._unit, dtype=wp.vec3f, device=device)
         corners = wp.array(np.ascontiguousarray(surface.face).ravel(), dtype=wp.int32, device=device)
         self._solid = self._seen = wp.Mesh(points, corners, support_winding_number=True)
@@ -365,7 +366,7 @@ def build_sdf(shape: SdfShape, device: wp.Device, where: str = "") -> SdfGrid:
     parts. Raises InputError, naming `where`, for more voxels than 32-bit indices allow.
     """
     voxel, (_, outer) = shape.voxel, shape.band
-    half = box_of(shape.type, shape.size)
+    half = half_extents(shape.type, shape.size)
     padding = max(LEAST_PADDING * voxel, min(outer, PADDING * 2.0 * float(half.max())))
     width = BLOCK * voxel
     blocks = np.ceil(2.0 * (half + padding) / width).astype(np.int64)

@@ -26,7 +26,6 @@ from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     squared_distance_to_top,
 )
 from collidecli.engine.runtime.kernel import kernel
-from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.hydroelastic import HydroShapes, PressureCells, box_cells, half_space_cells, hull_cells
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
@@ -508,12 +507,6 @@ def distance_function(with_meshes: bool, with_heightfields: bool) -> Any:
     return distance
 
 
-def hull_mesh(hull: ConvexHull) -> TriangleMesh:
-    """The triangles of a hull."""
-    fans = [(face[0], face[k], face[k + 1]) for face in hull.face for k in range(1, len(face) - 1)]
-    return triangle_mesh(hull.vertex, np.array(fans, np.int32), "a convex hull")
-
-
 def upload_solids(device_model: DeviceModel, sampled: np.ndarray) -> Solids:
     """Meshes, hulls and heightfields of the shapes `sampled`, bool[S], on the device."""
     model, device = device_model.model, device_model.device
@@ -526,7 +519,11 @@ def upload_solids(device_model: DeviceModel, sampled: np.ndarray) -> Solids:
         key = (int(shapes.type[row]), int(shapes.hull[row] if is_hull else shapes.mesh[row]))
         if key not in number_of:
             number_of[key] = len(meshes)
-            meshes.append(hull_mesh(model.hulls[key[1]]) if is_hull else model.meshes[key[1]])
+            if is_hull:
+                hull = model.hulls[key[1]]
+                meshes.append(triangle_mesh(hull.vertex, hull.triangles, "a convex hull"))
+            else:
+                meshes.append(model.meshes[key[1]])
         mesh[row] = number_of[key]
     solids = Solids()
     solids.meshes = upload_meshes(meshes, device)

@@ -307,12 +307,6 @@ def pose_of(pair: HydroPair, side: int) -> Pose:
 
 
 @wp.func
-def row_of_side(pair: HydroPair, side: int) -> int:
-    """Row of shape 0 or 1 of a pair."""
-    return wp.where(side == 0, pair.row0, pair.row1)
-
-
-@wp.func
 def face_range(fields: PressureFields, row: int) -> wp.vec2i:
     """First face of a polytope, and the end."""
     polytope = fields.polytope[row]

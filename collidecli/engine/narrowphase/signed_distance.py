@@ -35,8 +35,8 @@ from collidecli.engine.narrowphase.sub_pairs import (
     sub_pair_kernel,
 )
 from collidecli.scene.model import Model
-from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.signed_distance import box_of, facets
+from collidecli.scene.shape_types import ShapeType, half_extents
+from collidecli.scene.signed_distance import facets
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 LEVEL = wp.constant(Real(1.0e-6))
@@ -149,15 +149,11 @@ def upload_fields(model: Model, rows: ShapeRows, grids: Sequence[SdfGrid], devic
     result.facet = wp.array(facet, dtype=wp.int32, device=device)
     # A pair in which only one shape has a field uses the steps of that field.
     result.steps = wp.array(steps, dtype=wp.int32, device=device)
-    result.half = wp.array(_half_extents(model), dtype=Vec3, device=device)
+    half = np.where(shapes.type[:, None] == ShapeType.PLANE, 0.0, half_extents(shapes.type, shapes.size))
+    result.half = wp.array(half, dtype=Vec3, device=device)
     result.grids = upload_grids(grids, device)
     result.meshes = upload_meshes(held, device)
     return by_reference(Fields, result, device)
-
-
-def _half_extents(model: Model) -> np.ndarray:
-    shapes = model.shapes
-    return np.array([box_of(kind, size) for kind, size in zip(shapes.types(), shapes.size, strict=True)])
 
 
 COARSE_VOXELS = wp.constant(Real(4.0))

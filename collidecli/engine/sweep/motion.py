@@ -13,7 +13,7 @@ from collidecli.errors import InputError
 from collidecli.numerics.elementary import atan2, sincos
 from collidecli.numerics.matrices import compose_poses, cross, dot, norm
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
-from collidecli.scene.shape_types import IDENTITY_POSE, ShapeType
+from collidecli.scene.shape_types import IDENTITY_POSE, ShapeType, half_extents
 
 # Motion of bodies and shapes between consecutive frames: origins in straight lines, rotations by the shortest slerp.
 #
@@ -45,7 +45,7 @@ class Supports:
     def __init__(self, model: Model) -> None:
         shapes = model.shapes
         self.type, self.size = shapes.type, shapes.size
-        self.half = _half_extents(shapes.type, shapes.size)
+        self.half = half_extents(shapes.type, shapes.size)
         self.radius = np.where(shapes.type == ShapeType.CAPSULE, self.size[:, 0] + self.size[:, 1], norm(self.half))
         self.radius = np.where(shapes.type == ShapeType.ELLIPSOID, self.size.max(axis=1), self.radius)
         self.radius = np.where(shapes.type == ShapeType.SPHERE, self.size[:, 0], self.radius)
@@ -135,19 +135,6 @@ def rotated_inverse(q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """float64[n, 3]: vectors rotated by the inverses of unit quaternions."""
     twice = 2.0 * cross(v, q[..., :3])
     return v + q[..., 3:] * twice + cross(twice, q[..., :3])
-
-
-def _half_extents(kind: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """float64[S, 3] [m]; infinite for planes."""
-    half = size.copy()
-    half[kind == ShapeType.SPHERE] = size[kind == ShapeType.SPHERE, :1]
-    for shape_type, end in ((ShapeType.CAPSULE, size[:, 0] + size[:, 1]), (ShapeType.CYLINDER, size[:, 1])):
-        held = kind == shape_type
-        half[held] = np.stack([size[held, 0], size[held, 0], end[held]], axis=1)
-    held = kind == ShapeType.CONE
-    half[held] = size[held][:, [0, 0, 1]]
-    half[kind == ShapeType.PLANE] = np.inf
-    return half
 
 
 def _extreme(points: np.ndarray) -> np.ndarray:

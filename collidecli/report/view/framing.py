@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 
 from collidecli.numerics.matrices import compose_poses
-from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.heightfield import Heightfield
 from collidecli.scene.model import Model
-from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.shape_types import ShapeType, half_extents
 from collidecli.scene.tables import entries_of
 
 # What the camera of a view is aimed at: the moving shapes; the floor; and whether the view follows the shapes.
@@ -386,25 +384,19 @@ def coarse_heightfields(model: Model) -> int:
 
 def _key(model: Model, row: int, kind: ShapeType) -> tuple[tuple, np.ndarray]:
     shapes = model.shapes
-    x, y, z = shapes.size[row]
     if kind == ShapeType.CAPSULE:
+        x, y, _ = shapes.size[row]
         return (kind, y / x), np.full(3, x)
     if kind in (ShapeType.CONVEX_MESH, ShapeType.MESH, ShapeType.HEIGHTFIELD):
         table = {ShapeType.CONVEX_MESH: "hull", ShapeType.MESH: "mesh", ShapeType.HEIGHTFIELD: "heightfield"}[kind]
         return (kind, int(getattr(shapes, table)[row])), np.ones(3)
-    scale = {
-        ShapeType.PLANE: (1.0, 1.0, 1.0),
-        ShapeType.SPHERE: (x, x, x),
-        ShapeType.CYLINDER: (x, x, y),
-        ShapeType.CONE: (x, x, y),
-    }
-    return (kind, 0), np.array(scale.get(kind, (x, y, z)))
+    return (kind, 0), np.ones(3) if kind == ShapeType.PLANE else half_extents(kind, shapes.size[row])
 
 
 def _mesh(model: Model, key: tuple) -> DrawnMesh:
     kind, which = key
     if kind == ShapeType.CONVEX_MESH:
-        return _hull(model.hulls[which])
+        return _drawn(model.hulls[which].vertex, model.hulls[which].triangles, flat=True)
     if kind == ShapeType.MESH:
         mesh = model.meshes[which]
         return _drawn(mesh.vertex, mesh.face, flat=True, open=not mesh.is_closed)
@@ -462,11 +454,6 @@ def _box() -> DrawnMesh:
     corner = np.array([(x, y, z) for z in (-1, 1) for y in (-1, 1) for x in (-1, 1)])
     quads = [(0, 2, 3, 1), (4, 5, 7, 6), (0, 1, 5, 4), (2, 6, 7, 3), (0, 4, 6, 2), (1, 3, 7, 5)]
     return _drawn(corner, np.array([t for a, b, c, d in quads for t in ((a, b, c), (a, c, d))]), flat=True)
-
-
-def _hull(hull: ConvexHull) -> DrawnMesh:
-    faces = [(face[0], *pair) for face in hull.face for pair in pairwise(face[1:])]
-    return _drawn(hull.vertex, np.array(faces), flat=True)
 
 
 def _heightfield(field: Heightfield) -> DrawnMesh:

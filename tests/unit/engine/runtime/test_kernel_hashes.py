@@ -187,6 +187,24 @@ def test_other_sources_have_another_table(folder, monkeypatch, tmp_path):
     assert len(tables(folder)) == 2
 
 
+@pytest.mark.parametrize("name", ["a.py", "a.h"])
+def test_every_source_file_is_part_of_the_name_of_the_table(monkeypatch, tmp_path, name):
+    monkeypatch.setattr(kernel_hashes, "_PACKAGE", str(tmp_path))
+    empty = kernel_hashes._sources_hash()
+    (tmp_path / "engine").mkdir()
+    (tmp_path / "engine" / name).write_text("1")
+    assert kernel_hashes._sources_hash() != empty
+
+
+def test_sections_of_native_code_take_values_by_name(tmp_path):
+    (tmp_path / "a.h").write_text("// about\n// == A\nint a[${N}];\n// == B\n${A}b ${C[1]};\n")
+    first = kernel_hashes.native(str(tmp_path / "a.py"), "A", N=4)
+    assert first == "\nint a[4];\n"
+    assert kernel_hashes.native(str(tmp_path / "a.py"), "B", A=first, C=(1, 2.5)) == "\n\nint a[4];\nb 2.5;\n"
+    with pytest.raises(KeyError, match="N"):
+        kernel_hashes.native(str(tmp_path / "a.py"), "A")
+
+
 def test_nothing_is_stored_if_a_source_changed_since_the_start(folder, monkeypatch):
     adder(3)
     monkeypatch.setattr(kernel_hashes, "_sources_hash", lambda: "0" * 16)
