@@ -19,7 +19,7 @@ from collidecli.analysis.summary import Touches, touches_of
 from collidecli.commands.check import file_format
 from collidecli.commands.results import Result
 from collidecli.escaping import printable_line
-from collidecli.scene.tables import ContactGroup, GroupRows, shapes_of
+from collidecli.scene.tables import ContactBlock, ContactGroup, GroupRows, shapes_of
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, rows_of_cells, spans
 from collidecli.storage.contact_sets.rules import check_group_rows, objects_of
 from collidecli.storage.contact_sets.schema import FORMAT
@@ -131,6 +131,8 @@ def _count(count: int, noun: str) -> str:
 COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1")
 MAX_SPANS = 8
 """Number of frame spans in the line of a pair."""
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+"""Odd, so that the products of different words differ."""
 
 
 @dataclass(frozen=True)
@@ -145,13 +147,28 @@ class TextconvResult(Result):
 
 @dataclass
 class _Pair:
-    """Totals of two shapes over all worlds. cell: that of the least distance. spans: first and last frames, sorted."""
+    """Totals of two shapes over all worlds. cell: that of the least distance. spans: first and last frames, sorted.
+
+    middle: mean of the points midway between the surfaces. squares: sum of their squared distances from it [m²].
+    digest: sum of hashes of the rows, modulo 2**64.
+    """
 
     contacts: int = 0
     touches: int = 0
     distance: float = np.inf
     cell: int = -1
     spans: list[list[int]] = field(default_factory=list)
+    middle: tuple[float, ...] = (0.0, 0.0, 0.0)
+    squares: float = 0.0
+    digest: int = 0
+
+    def add_rows(self, contacts: int, middle: list[float], squares: float, digest: int) -> None:
+        """Adds rows with their mean, the sum of squared distances from it, and their digest; before `add`."""
+        total = self.contacts + contacts
+        apart = [new - old for new, old in zip(middle, self.middle, strict=True)]
+        self.squares += squares + sum(each * each for each in apart) * self.contacts * contacts / total
+        self.middle = tuple(old + each * contacts / total for old, each in zip(self.middle, apart, strict=True))
+        self.digest = (self.digest + digest) % 2**64
 
     def add(self, frame: int, cell: int, contacts: int, distance: float) -> None:
         self.contacts += contacts
@@ -179,10 +196,14 @@ def contact_text(path: str, decimals: int = 6, cells: bool = True) -> Iterator[s
     with reading("contact set", path), ContactSet.open(path) as contacts:
         yield from _head(contacts)
         pairs: dict[tuple[str, str], _Pair] = {}
-        for block in contacts.blocks(names=COLUMNS[:3]):
-            for a, b, number, count, distance in _rows(touches_of(block), contacts):
-                key = (a, b) if a <= b else (b, a)
-                pairs.setdefault(key, _Pair()).add(number // contacts.world_count, number, count, distance)
+        for block in contacts.blocks(names=COLUMNS):
+            touches = touches_of(block)
+            found = list(_rows(touches, contacts))
+            sums = _sums(block, touches, np.array([1.0 if a <= b else -1.0 for a, b, *_ in found]))
+            for (a, b, number, count, distance), rows in zip(found, zip(*sums, strict=True), strict=True):
+                pair = pairs.setdefault((a, b) if a <= b else (b, a), _Pair())
+                pair.add_rows(count, *rows)
+                pair.add(number // contacts.world_count, number, count, distance)
         yield from ("", "pairs")
         yield from (_pair_line(key, pairs[key], contacts, decimals) for key in sorted(pairs))
         if cells:
@@ -265,15 +286,34 @@ def _rows(touches: Touches, contacts: ContactSet) -> Iterator[tuple[str, str, in
         yield one, other, cell, count, distance
 
 
+def _sums(block: ContactBlock, touches: Touches, sign: np.ndarray) -> tuple[list, list, list]:
+    """Of each touch the mean of the points midway between the surfaces, the sum of their squared distances from it, and
+    the sum of hashes of its rows modulo 2**64, whatever their order. sign: -1 where the shapes are exchanged."""
+    if not len(touches):
+        return [], [], []
+    columns, repeat = block.columns, touches.contact_count
+    middle = (columns["point0"].astype(np.float64) + columns["point1"]) / 2.0
+    mean = touches.mean(middle)
+    squares = np.add.reduceat(((middle - np.repeat(mean, repeat, axis=0)) ** 2).sum(axis=1), touches.start)
+    normal = columns["normal"] * np.repeat(sign, repeat)[:, None]
+    numbers = np.column_stack([np.repeat(touches.cell, repeat), columns["distance"], middle, normal]) + 0.0
+    digest = np.zeros(len(numbers), np.uint64)
+    for word in np.ascontiguousarray(numbers.T).view(np.uint64):
+        digest = (digest ^ word) * _FACTOR
+        digest ^= digest >> np.uint64(29)
+    return mean.tolist(), squares.tolist(), np.add.reduceat(digest, touches.start).tolist()
+
+
 def _pair_line(key: tuple[str, str], pair: _Pair, contacts: ContactSet, decimals: int) -> str:
     frame, world = divmod(pair.cell, contacts.world_count)
     place = f"frame {frame}" + (f" world {world}" if contacts.world_count > 1 else "")
     spans = " ".join(f"{a}-{b}" if b > a else f"{a}" for a, b in pair.spans[:MAX_SPANS])
     more = f" and {len(pair.spans) - MAX_SPANS} spans more" if len(pair.spans) > MAX_SPANS else ""
-    least = _numbers(np.array([pair.distance]), decimals)
+    least, spread = _numbers(np.array([pair.distance]), decimals), np.sqrt(pair.squares / pair.contacts)
     return (
         f"  {key[0]} | {key[1]}  {_count(pair.contacts, 'contact')} in {_count(pair.touches, 'cell')}"
-        f"  least distance {least} in {place}  frames {spans}{more}"
+        f"  least distance {least} in {place}  spread {_numbers(np.array([spread]), decimals)}  rows {pair.digest:016x}"
+        f"  frames {spans}{more}"
     )
 
 

@@ -62,7 +62,7 @@ def test_export_and_report_count_the_rows_of_groups(made, collide, block):
     rows = {name: held.row_count for name, held in block.groups.items()}
     report = collide("report a.h5").out
     assert f"soft contacts  {rows['soft_contacts']}\n" in report
-    assert "surfaces       hydroelastic, of " in report
+    assert f"surfaces       {rows['hydro_patches']}, hydroelastic, of " in report
     exported = collide.result("export a.h5 --to usd -o a.usda")
     assert exported["group_rows"] == {name: rows[name] for name in ("hydro_patches", "hydro_faces")}
     single = int((block.groups["soft_contacts"].columns["kind"] == 0).sum())

@@ -275,7 +275,7 @@ CELL = re.compile(r"  (.+) \| (.+)  (\d+) contacts?  distance (\S+)  at (\S+ \S+
 
 PAIR = re.compile(
     r"  (.+) \| (.+)  (\d+) contacts? in (\d+) cells?  least distance (\S+) in frame (\d+) world (\d+)"
-    r"  frames (.*)$"
+    r"  spread (\S+)  rows ([0-9a-f]{16})  frames (.*)$"
 )
 
 
@@ -339,12 +339,14 @@ def test_the_lines_of_pairs(here, collide):
         touching[first, second].append((cell, rows))
     assert len(lines["pairs"]) == len(touching)
     for line in lines["pairs"]:
-        first, second, contacts, cells, least, frame, world, spans = PAIR.match(line).groups()
+        first, second, contacts, cells, least, frame, world, spread, _, spans = PAIR.match(line).groups()
         held = touching[first, second]
         rows = [row for _, some in held for row in some]
         deepest = min(rows, key=lambda row: a.columns["distance"][row])
         assert (int(contacts), int(cells)) == (len(rows), len(held))
         assert float(least) == pytest.approx(a.columns["distance"][deepest], abs=1e-6)
+        middle = (a.columns["point0"][rows].astype(float) + a.columns["point1"][rows]) / 2.0
+        assert float(spread) == pytest.approx(np.sqrt(middle.var(axis=0).sum()), abs=1e-6)
         assert int(frame) * a.worlds + int(world) == a.cell[deepest]
         told = {f for span in spans.split() for f in range(int(span.split("-")[0]), int(span.split("-")[-1]) + 1)}
         assert told == {cell // a.worlds for cell, _ in held}
@@ -357,6 +359,19 @@ def test_the_order_of_shapes_means_nothing(here, collide):
     other = collide("textconv", a.with_shape_order([3, 0, 4, 2, 1]).write(here / "b.h5", sha)).out
     assert one == other
     assert "-0.000000" not in one
+
+
+def test_changes_that_cancel_in_every_cell_change_the_line_of_their_pair(here, collide):
+    a = made_up(contacts_per_cell=6)
+    before = collide("textconv", a.write(here / "a.h5", "ab" * 32), "--summary").out.splitlines()
+    rows = next(rows for rows in by_pair(a).values() if len(rows) > 1)[:2]
+    for name in ("point0", "point1"):
+        a.columns[name][rows] += np.array([[2e-3], [-2e-3]], np.float32)
+    after = collide("textconv", a.write(here / "b.h5", "ab" * 32), "--summary").out.splitlines()
+    changed = [(one, other) for one, other in zip(before, after, strict=True) if one != other]
+    assert len(changed) == 1
+    told = [PAIR.match(line).groups() for line in changed[0]]
+    assert [k for k in range(10) if told[0][k] != told[1][k]] == [7, 8], "the spread and the digest"
 
 
 def test_a_name_that_breaks_lines_stays_on_one(here, collide):
@@ -405,10 +420,10 @@ def test_git_shows_what_changed(here, monkeypatch):
 
     lines = git("diff", "baseline.h5").splitlines()
     changed = [line for line in lines if re.match(r"[+-](?![+-])", line)]
-    assert len(changed) == 4, changed
+    assert len(changed) == 6, "content, pair and cell"
     assert changed[:2] == ["-content " + "aa" * 32, "+content " + "bb" * 32]
-    for line, sign in zip(changed[2:], "-+", strict=True):
+    for line, sign in zip(changed[2:], "-+-+", strict=True):
         assert line.startswith(f"{sign}  {names[0]} | {names[1]}  ")
-    hunk = next(n for n, line in enumerate(lines) if line == changed[2])
+    hunk = next(n for n, line in enumerate(lines) if line == changed[4])
     above = next(line for line in reversed(lines[:hunk]) if "frame " in line)
     assert f"frame {frame}, world {world}, " in above

@@ -240,8 +240,9 @@ def moving_rows(frames: Frames, world: int) -> np.ndarray:
 
 def median_size(frames: Frames, world: int) -> float:
     """Median distance of a corner of the moving shapes of a world from their centres [m]; infinite without a scene."""
-    rows = np.zeros(0, int) if frames.model is None else moving_rows(frames, world)
-    return float(np.median(np.linalg.norm(frames.model.shapes.size[rows], axis=1))) if len(rows) else np.inf
+    if frames.model is None or not len(rows := moving_rows(frames, world)):
+        return np.inf
+    return float(np.median(np.linalg.norm(frames.model.shapes.size[rows], axis=1)))
 
 
 def middle_of(poses: np.ndarray, rows: np.ndarray, up: int) -> np.ndarray:
