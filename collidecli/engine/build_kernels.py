@@ -1,6 +1,6 @@
 """python -m collidecli.engine.build_kernels: compiles the kernels for CPUs that come with this package.
 
-Needs Linux on a processor of x86-64-v3. Kernels that Warp's cache or the archive of `runtime.carried_kernels` has are
+Needs Linux on a processor of x86-64-v3. Kernels that Warp's cache or the archive in `collidecli/kernels` has are
 not compiled again; all of them take five minutes of a core. Equal sources give equal bytes.
 """
 

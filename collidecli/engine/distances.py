@@ -2,7 +2,7 @@
 
 Convex shapes and planes are measured by their colliders with an unlimited gap. A triangle mesh, a heightfield or a
 shape with a signed distance field is measured by its collider where it overlaps the other shape, and otherwise by a
-branch and bound search over its triangles (`distances.nearest_triangles`): a collider would enumerate every triangle
+branch and bound search over its triangles (`nearest_triangles`): a collider would enumerate every triangle
 within the gap.
 """
 

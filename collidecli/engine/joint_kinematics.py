@@ -141,7 +141,7 @@ class CompiledTree:
 
 
 class TreeLoader:
-    """`scene.joint_tree.TreeCompiler` by `pose_tree`."""
+    """`scene.kinematics.TreeCompiler` by `pose_tree`."""
 
     def is_ready(self) -> bool:
         return is_loaded(pose_tree, wp.get_device("cpu"))

@@ -1,4 +1,4 @@
-"""World poses and bounds of one shape in consecutive lanes, in C++ (see geometry.lanes).
+"""World poses and bounds of one shape in consecutive lanes, in C++ (see geometry/real.h).
 
 Poses and bounds are those of the scalar functions of geometry.bounds and of Warp's transforms, to the bit: the C++ has
 their operations in their order.

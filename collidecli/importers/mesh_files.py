@@ -136,7 +136,7 @@ def decomposed(mesh: TriangleMesh, part_limit: int | None, vertex_limit: int | N
     part_limit, vertex_limit: maximum number of parts, and of vertices of a part; None for no limit, and for CoACD's
     default. CoACD first closes an open mesh, with a resolution of a fiftieth of its size. `outside` is measured at
     vertices and face centres of the parts, `uncovered` at vertices and triangle centres of the mesh. The result of
-    CoACD is cached on disk, see `part_cache`.
+    CoACD is cached on disk.
     Raises InputError at `where`: the library is not installed, or finds no part with volume.
     Source: Wei, Liu, Ling, Su 2022, "Approximate convex decomposition for 3D meshes with collision-aware concavity".
     """

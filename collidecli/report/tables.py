@@ -25,7 +25,7 @@ from collidecli.scene.text_format import count, memory, plural
 # Formatting of numbers, and the two kinds of tables that the verbs print.
 
 ResultDict = Mapping[str, Any]
-"""A result as a dictionary with the keys of `--json`, see `commands.result.Result.as_dict`; or a part of one."""
+"""A result as a dictionary with the keys of `--json`, see `commands.results.Result.as_dict`; or a part of one."""
 
 
 def seconds(value: float) -> str:

@@ -216,7 +216,7 @@ class RecordsCoordinates(Protocol):
 
 @runtime_checkable
 class MovesJoints(Protocol):
-    """A motion that may compute poses by a tree of joints (`scene.joint_tree`), and whether it does."""
+    """A motion that may compute poses by a tree of joints (`scene.kinematics`), and whether it does."""
 
     @property
     def has_joint_tree(self) -> bool: ...

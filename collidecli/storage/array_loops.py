@@ -1,6 +1,6 @@
 """Loops over arrays for reading and writing: byte shuffle, Fletcher-32 checksums, normalization of poses.
 
-NumPy computes them by default; `use` sets native code instead, with results equal to the bit. `native_array_loops`
+NumPy computes them by default; `use` sets native code instead, with results equal to the bit. `use_compiled`
 compiles that with the kernels of a run; other verbs do not wait for a compiler. Figures: docs/adr/0072.
 """
 
@@ -129,7 +129,7 @@ def normalize(poses: np.ndarray, position_limit: float, tolerance: float) -> boo
     return True
 
 
-# The loops of `storage/array_loops` in C++, which Warp compiles with a run's other kernels.
+# The same loops in C++, which Warp compiles with a run's other kernels.
 #
 # One kernel of one thread runs on the host without the GIL; a table of numbers holds the addresses and sizes of its
 # arguments. Results equal NumPy's to the bit. Figures: docs/adr/0072.

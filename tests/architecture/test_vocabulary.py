@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -74,3 +76,31 @@ def test_no_private_words():
 )
 def test_what_a_private_word_is(text, is_private):
     assert bool(found_in(text)) == is_private
+
+
+FOREIGN = {
+    *("flock", "tempfile", "TemporaryDirectory", "mjData", "lerobot_dataset", "aggregate_stats", "mj_collision"),
+    *("xyaxes", "rotateXYZ", "H5Dwrite_chunk", "add_", "FIRST", "LAST", ""),
+}
+"""Names in backticks of other programs' sources and of parts of names."""
+IN_KERNELS = {"TriangleSource", "region_depth", "mesh_nearest", "surface_interior", "nearest_on_primitive"}
+"""Names that are gone, in docstrings of device functions: a change of them compiles their kernels again."""
+
+
+def test_texts_of_the_package_name_what_exists():
+    """Each name in backticks of a comment or docstring is a name, a module or a word of a string in the package."""
+    package, known, named = ROOT / "collidecli", FOREIGN | IN_KERNELS, {}
+    for path in package.rglob("*"):
+        known.update(path.relative_to(ROOT).parts, [path.stem])
+    for path in package.rglob("*.py"):
+        for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
+            is_text = token.type == tokenize.COMMENT or token.string.startswith(('"""', 'r"""'))
+            if is_text:
+                for name in re.findall(r"`([A-Za-z_][\w.]*)`", token.string):
+                    named.setdefault(name, f"{path.relative_to(ROOT)}: {name}")
+            else:
+                known.update(re.findall(r"\w+", token.string))
+    for path in package.rglob("*.h"):
+        known.update(re.findall(r"\w+", path.read_text()))
+    assert len(named) > 500
+    assert [where for name, where in named.items() if not known.issuperset(name.split("."))] == []

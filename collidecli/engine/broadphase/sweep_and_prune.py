@@ -2,7 +2,7 @@
 
 The grid makes a scene of constant density cost O(n log n), not O(n^(5/3)). A shape has an entry in every column that
 its bounds cover; a pair that overlaps in several columns is reported in one: the column of the component-wise maximum
-of the two lower corners. Shapes too large for columns, and planes, are tested by lists of pairs (see sweep_plan).
+of the two lower corners. Shapes too large for columns, and planes, are tested by lists of pairs.
 Coordinates outside the grid belong to its border columns: the plan changes the speed, never the candidates.
 """
 

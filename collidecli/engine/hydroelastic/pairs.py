@@ -36,7 +36,7 @@ from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 
 @wp.struct
 class PressureFields:
-    """Stiffness of each shape row, and the cells of polytopes; see `scene.pressure_cells`.
+    """Stiffness of each shape row, and the cells of polytopes; see `scene.hydroelastic`.
 
     stiffness: [N/m^3], 0 without a pressure field, infinite for a rigid shape. polytope: of each row; -1 for none.
     first: first face of each polytope, and one more. normal, offset, lower, upper: of each face.

@@ -13,7 +13,7 @@ import warp as wp
 from collidecli.engine.cells import Chunk, ChunkCells, PoseBatch
 from collidecli.engine.contacts.compaction import RowWriter, count_cells
 from collidecli.engine.device_model import DeviceModel
-from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.real import Real, Vec3, device_array
 from collidecli.engine.runtime.warp_internals import INDEX_LIMIT
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
 from collidecli.scene.particles import EVERY_TEMPLATE, Particles, canonical_triangles
@@ -79,12 +79,6 @@ def may_touch(cloud: Cloud, particle: int, shape: int, body: int) -> bool:
     return cloud.class_table[row] != wp.uint8(0)
 
 
-def _put(device: wp.Device, values: np.ndarray, dtype: object) -> wp.array:
-    # Warp passes no array of length zero by pointer: one unused element instead.
-    filled = values if len(values) else np.zeros((1, *values.shape[1:]), values.dtype)
-    return wp.array(np.ascontiguousarray(filled), dtype=dtype, device=device)
-
-
 def _template_elements(particles: Particles, template: int, with_all: bool) -> np.ndarray:
     """int32[n, 3]: active vertices of a template, and with `with_all` edges and faces of active vertices."""
     rows = particles.of_template(template)
@@ -100,7 +94,7 @@ def _template_elements(particles: Particles, template: int, with_all: bool) -> n
 
 def upload_cloud(device_model: DeviceModel, with_all: bool = False) -> Cloud:
     """The particles of a model on its device. with_all: with edges and faces."""
-    particles, put = device_model.model.particles, partial(_put, device_model.device)
+    particles, put = device_model.model.particles, partial(device_array, device=device_model.device)
     held = [_template_elements(particles, template, with_all) for template in range(device_model.template_count)]
     cloud = Cloud()
     cloud.width = max(1, *(len(each) for each in held))

@@ -202,7 +202,7 @@ ARITHMETIC: dict[str, Any] = {"fuse_fp": False, "fast_math": False}
 
 def target_flags() -> str:
     """Warp's flags for the CPU, with x86-64-v3 in place of `-march=native` where Linux runs on such a processor: object
-    files are then equal on all of them, and come with this package (`carried_kernels`)."""
+    files are then equal on all of them, and come with this package (`kernel_cache`)."""
     flags = "-march=native" if wp.config.cpu_compiler_flags is None else wp.config.cpu_compiler_flags
     return flags.replace("-march=native", "-target-cpu x86-64-v3") if has_v3() else flags
 
@@ -253,7 +253,7 @@ def native(module_file: str, section: str, /, **values: Any) -> str:
 
 # Parallel compilation and loading of kernels, by a pool with one thread per core.
 #
-# Warp compiles a kernel that neither its cache nor this package has (`carried_kernels`). The first thread that
+# Warp compiles a kernel that neither its cache nor this package has (`kernel_cache`). The first thread that
 # compiles precompiles Warp's C++ headers, which takes seconds, for all. The kernels of every run start to load while
 # the scene is read. Two threads never load one module at a time: Warp would unload the first copy under its users.
 

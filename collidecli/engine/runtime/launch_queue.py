@@ -3,7 +3,7 @@
 If each launch returned to Python, a worker would wait for the lock that other workers hold, and the interpreter's code
 would have left the processor's caches. The queue therefore stores launches together with the scans and copies between
 them, and executes all when the host reads a result. It depends on the layout of a packed launch (`warp_internals`);
-with an unknown version of Warp launches are made one by one (`recorded_launches`).
+with an unknown version of Warp launches are made one by one (`RecordedLaunches`).
 """
 
 from __future__ import annotations

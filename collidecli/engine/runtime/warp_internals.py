@@ -3,7 +3,7 @@
 Private are the memory layout of a packed CPU launch, the C struct behind an instance of a Warp struct, the folder of
 precompiled headers of a thread, the library of its compiler, the names of files in the kernel cache, and the hashes
 from which they are made. Warp promises none of them. With another version of Warp `is_known_warp` returns False, and
-callers use the public functions of Warp instead: launches one by one (`recorded_launches`), fields set with Warp's
+callers use the public functions of Warp instead: launches one by one (`RecordedLaunches`), fields set with Warp's
 checks, one folder of headers per thread, object files for the processor at hand, no message while kernels are compiled,
 every kernel hashed by Warp. The contacts are equal to the bit.
 """

@@ -489,7 +489,7 @@ LEAST_ADVANCE = 1e-13
 
 
 class MeasuredRows(Protocol):
-    """Distances of pairs of shapes at poses; see `pair_distances.PairDistanceRows`."""
+    """Distances of pairs of shapes at poses; see `distances`."""
 
     @property
     def distance(self) -> np.ndarray: ...

@@ -181,7 +181,7 @@ NEAR_UP = 0.99
 
 
 class Frames(Protocol):
-    """Poses and contacts by frame index and world; see `commands.view_sources.ViewFrames`.
+    """Poses and contacts by frame index and world; see `commands.view`.
 
     surface_scale: None in a contact set without hydroelastic surfaces. has_particles: whether the scene has some.
     has_self_contacts: whether the set has contacts of cloths and soft bodies with themselves.

@@ -4,9 +4,8 @@ A feature is selected by direction alone. A flat face is selected if the directi
 (FACE_COSINE), a straight line (edge, side of a cylinder, cone or capsule) if the direction is within 17 degrees of
 perpendicular to it (LINE_SINE), else a point. The limits are wide, so that a shape that rocks on a face keeps the
 face's contacts while they are closer than the maximum separation, and narrow enough that no direction selects two faces
-or two
-edges of a box: two faces would need a cosine of at most 0.707, and two components below 0.3 leave a third above 0.9, a
-face. So rounding never decides between features, except at the limits themselves.
+or two edges of a box: two faces would need a cosine of at most 0.707, and two components below 0.3 leave a third above
+0.9, a face. So rounding never decides between features, except at the limits themselves.
 
 Feature ids, stable under motion:
 
@@ -22,7 +21,7 @@ Feature ids, stable under motion:
 - triangle mesh: ids of a convex hull, of the whole mesh.
 - sphere and ellipsoid: -1.
 
-The functions are defined for primitives in `primitive_features`; `hull_features` and `triangle_features` add overloads.
+The functions are defined for primitives; hulls and triangles have overloads.
 """
 
 import math
@@ -104,9 +103,7 @@ def merge_distance(a: Any, b: Any) -> Real:
     return SAME_POINT * wp.max(largest_a, largest_b)
 
 
-# Support features and feature ids of primitives; see `features`.
-#
-# `hull_features` and `triangle_features` add the overloads for their shapes to these functions.
+# Support features and feature ids of primitives; those of hulls and triangles are overloads, below.
 
 
 @wp.func
@@ -430,7 +427,7 @@ def _leaving_root(square: Real, half_linear: Real, offset: Real) -> Real:
 # Feature ids: 3 v of vertex v, 3 e + 1 of edge e, 3 f + 2 of face f. A side of a face that replaces several edges (see
 # `ConvexHull`) has an id of its own after the edges'.
 
-# Each function is an overload of that of `primitive_features`: Warp selects by the type of the first argument.
+# Each function is an overload of that of primitives: Warp selects by the type of the first argument.
 # ruff: noqa: F811
 
 LEVEL = wp.constant(Real(1.0e-5))
@@ -656,7 +653,7 @@ def line_exit(shape: HullShape, line: int, origin: Vec3, direction: Vec3) -> Rea
 # A triangle has a face on either side. Feature ids are those of its mesh: 3 v of vertex v, 3 e + 1 of edge e, 3 f + 2
 # of triangle f.
 
-# Each function is an overload of that of `primitive_features`: Warp selects by the type of the first argument.
+# Each function is an overload of that of primitives: Warp selects by the type of the first argument.
 # ruff: noqa: F811
 
 STEEP = wp.constant(Real(0.05))

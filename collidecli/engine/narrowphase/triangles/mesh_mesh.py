@@ -68,7 +68,7 @@ EDGE_OWNED = wp.constant(3)
 VERTEX_SALIENT = wp.constant(6)
 EDGE_SALIENT = wp.constant(9)
 SPARE_ROWS = wp.constant(1 << 30)
-"""Number, in place of a triangle's, of the sub-pair that reserves rows for the contacts of `region_depth`."""
+"""Number, in place of a triangle's, of the sub-pair that reserves rows for the contacts of `measure_pair`."""
 
 
 @wp.struct

@@ -1,7 +1,7 @@
 """The translation of the second surface of a pair along a direction that separates a region of their overlap.
 
 At a translation, every pair of triangles that crosses within the region gives the translation at which the pair ceases
-to overlap (`triangle_pair.sweep_interval`, a separating axis test). The greatest of these is the next translation,
+to overlap (`closest_points.sweep_interval`, a separating axis test). The greatest of these is the next translation,
 until no pair crosses. A closed surface may then still contain a part of the other: the translation advances to that at
 which the deepest inner point of the region exits.
 
