@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from collidecli.analysis.contact_motion import body_poses, distance_gradient, is_differentiable
-from collidecli.commands.clearance import (
-    ClearanceBlock,
-    ClearanceRequest,
-    MeasuredMotion,
-    check_clearance,
-    shape_poses,
-)
+from collidecli.commands.clearance import ClearanceBlock, ClearanceRequest, MeasuredMotion, check_clearance, shape_poses
 from collidecli.commands.collision import check_frames, pose_batches
 from collidecli.commands.contact_set import NamedColumns, dense_intervals, dense_rows
 from collidecli.commands.contact_totals import TOUCHES

@@ -126,13 +126,7 @@ class Candidates:
     stride: wp.array[wp.int32]
 
 
-_ELEMENTS = {
-    "found": wp.int32,
-    "count": wp.int32,
-    "end": wp.int32,
-    "first": wp.int32,
-    "stride": wp.int32,
-}
+_ELEMENTS = {"found": wp.int32, "count": wp.int32, "end": wp.int32, "first": wp.int32, "stride": wp.int32}
 
 
 def new_candidates(workspace: Workspace, pair: wp.array, row: wp.array, count: int) -> Candidates:

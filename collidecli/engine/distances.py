@@ -187,11 +187,7 @@ class _Colliders:
     """The colliders of some pairs of kinds, for plain surfaces: every shape has one gap and no margin."""
 
     def __init__(
-        self,
-        device_model: DeviceModel,
-        of_pair: dict[tuple[int, int], Collider],
-        gap: float,
-        store: FieldStore | None,
+        self, device_model: DeviceModel, of_pair: dict[tuple[int, int], Collider], gap: float, store: FieldStore | None
     ) -> None:
         self.of_pair = of_pair
         colliders = tuple(dict.fromkeys(of_pair.values()))

@@ -117,12 +117,7 @@ class NarrowPhase:
                 )
                 continue
             bucket = workspace.struct(
-                Bucket,
-                order=order,
-                start=start,
-                first_pair=listed.pair_starts[index],
-                limit=limit,
-                inexact=inexact,
+                Bucket, order=order, start=start, first_pair=listed.pair_starts[index], limit=limit, inexact=inexact
             )
             emitted = workspace.struct(
                 ContactBuffer, contact=contact, start=first_row, most=collider.max_contacts, pair_count=size

@@ -499,8 +499,7 @@ def choose_broad_phase(model: Model, options: EngineOptions, pair_counts: list[i
     pairs = max(pair_counts)
     if pairs > SWEEP_PAIRS_PER_SHAPE * widest:
         return BroadPhaseChoice(
-            "sap",
-            f"{plural(widest, 'shape')} have {plural(pairs, 'allowed pair')}, over {SWEEP_PAIRS_PER_SHAPE} each",
+            "sap", f"{plural(widest, 'shape')} have {plural(pairs, 'allowed pair')}, over {SWEEP_PAIRS_PER_SHAPE} each"
         )
     return BroadPhaseChoice("explicit", f"the filters leave {plural(pairs, 'pair')} of {plural(widest, 'shape')}")
 

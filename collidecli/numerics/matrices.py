@@ -193,13 +193,7 @@ def rotate(q: np.ndarray, v: np.ndarray) -> np.ndarray:
     x, y, z, w = q
     vx, vy, vz = v
     tx, ty, tz = 2.0 * (y * vz - z * vy), 2.0 * (z * vx - x * vz), 2.0 * (x * vy - y * vx)
-    return np.stack(
-        [
-            vx + w * tx + y * tz - z * ty,
-            vy + w * ty + z * tx - x * tz,
-            vz + w * tz + x * ty - y * tx,
-        ]
-    )
+    return np.stack([vx + w * tx + y * tz - z * ty, vy + w * ty + z * tx - x * tz, vz + w * tz + x * ty - y * tx])
 
 
 # Poses with the components last, float64[..., 7], the layout of storage. Their sums are in another order than those

@@ -132,13 +132,7 @@ class BatchProgress:
 @contextmanager
 def batch_progress(console: Console, episodes: Mapping[int, int]) -> Iterator[BatchProgress]:
     """Shows the bar of a batch until the `with` block ends. episodes: that are left, of each shard."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TimeLeft(),
-    )
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TimeLeft())
     # Shards take minutes: the speed is the mean of the last hour.
     with Progress(*columns, console=console, transient=True, speed_estimate_period=3600.0) as progress:
         yield BatchProgress(progress, episodes)

@@ -7,12 +7,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Chunk, ChunkCells, Instances, body_pose_of
-from collidecli.engine.contact_record import (
-    ANCHOR,
-    Candidates,
-    ContactBuffer,
-    deepest_to_front,
-)
+from collidecli.engine.contact_record import ANCHOR, Candidates, ContactBuffer, deepest_to_front
 from collidecli.engine.device_model import DeviceModel, Layout, Margins, ShapeRows
 from collidecli.engine.geometry.real import (
     COMPOSITION,

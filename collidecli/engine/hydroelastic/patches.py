@@ -118,12 +118,7 @@ def joined_faces(lists: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray
 
 
 def face_rows(
-    patch: np.ndarray,
-    face: np.ndarray,
-    vertices: np.ndarray,
-    cell: np.ndarray,
-    cell_count: int,
-    float_type: np.dtype,
+    patch: np.ndarray, face: np.ndarray, vertices: np.ndarray, cell: np.ndarray, cell_count: int, float_type: np.dtype
 ) -> GroupRows:
     """The rows of /hydro_faces, from `HydroFace` in the world and their corners, both ordered by pair."""
     number = np.cumsum(patch["face_count"] > 0) - 1

@@ -52,11 +52,7 @@ TOUCH_COLLIDERS = {
 }
 """Of method "touch": functions that return the colliders of sub-pairs."""
 
-METHODS = {
-    "gjk": "collide_convex_convex",
-    "mpr": "collide_convex_convex_by_mpr",
-    "touch": "touch_convex_convex",
-}
+METHODS = {"gjk": "collide_convex_convex", "mpr": "collide_convex_convex_by_mpr", "touch": "touch_convex_convex"}
 """Collision function of two convex shapes by method; "touch" finds whether there is a contact."""
 
 

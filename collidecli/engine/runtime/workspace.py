@@ -222,12 +222,7 @@ class Workspace:
         return existing[1], existing[2]
 
     def packed_table(
-        self,
-        name: str,
-        kind: type[T],
-        count: int,
-        elements: Mapping[str, Any],
-        others: Mapping[str, tuple[int, Any]],
+        self, name: str, kind: type[T], count: int, elements: Mapping[str, Any], others: Mapping[str, tuple[int, Any]]
     ) -> tuple[T, dict[str, wp.array]]:
         """As `table`, with further arrays, by name, of other counts: for results that `download` copies together.
 

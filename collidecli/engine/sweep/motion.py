@@ -306,11 +306,7 @@ def turning_radius(supports: Supports, row: np.ndarray, steps: ShapeSteps) -> np
     x, y, z = half.T
     with np.errstate(invalid="ignore"):
         spread = np.stack(
-            [
-                y * local[:, 2] + z * local[:, 1],
-                z * local[:, 0] + x * local[:, 2],
-                x * local[:, 1] + y * local[:, 0],
-            ],
+            [y * local[:, 2] + z * local[:, 1], z * local[:, 0] + x * local[:, 2], x * local[:, 1] + y * local[:, 0]],
             axis=1,
         )
         about_center = np.minimum(norm(spread), supports.radius[row])
