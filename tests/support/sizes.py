@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BUDGETS = {
-    "package, lines": (90_300, 82_000),
+    "package, lines": (90_500, 82_000),
     "package, C++ lines": (960, 960),
     "package, files": (275, 220),
     "tests, lines": (66_900, 50_000),

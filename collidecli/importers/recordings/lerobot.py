@@ -36,7 +36,7 @@ from collidecli.importers.recordings.recording import (
     rate_time,
     shared_length,
 )
-from collidecli.scene.kinematics import JointColumns, coordinate_names
+from collidecli.scene.kinematics import JointColumns, coordinate_names, last_element
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
 from collidecli.scene.text_format import some_names
@@ -46,7 +46,8 @@ STATE = "observation.state"
 VERSION = "v3."
 EPISODE = "episode_"
 """Before the number of an episode in its name."""
-DEGREES = "degrees"
+DEGREES, MOTOR = "degrees", ".pos"
+"""Unit; and what LeRobot's drivers write after the name of a motor."""
 LARGE = 4.0 * np.pi
 """A warning is given of a joint position beyond this: it is no angle in radians [rad]."""
 AGAIN = "copy or download the data set again"
@@ -62,7 +63,7 @@ class LeRobotRecording(DemonstrationRecording):
 
     NAME = "lerobot"
     LABEL = "LeRobot data sets (v3.0: meta/info.json and data/*.parquet with observation.state)"
-    OPTIONS = ("demos", "uneven_demos", "joint_names", "joint_units", "fps")
+    OPTIONS = ("demos", "uneven_demos", "joint_names", "joint_units", "joint_scale", "fps")
 
     def __init__(self, content: Content) -> None:
         self.content, self._path, self.where = content, content.path, content.path
@@ -153,15 +154,27 @@ class LeRobotRecording(DemonstrationRecording):
         lengths = {name: self._lengths[name] for name in chosen}
         frames = shared_length(lengths, options, self._path)
         states = self._states(lengths, where)
-        names = options.joint_names or self._state_names()
         scene = target.articulated(self._path)
         known = [name for articulation in scene.articulations for name in coordinate_names(articulation)]
+        of_scene = {*known, *map(last_element, known)}
+        names = options.joint_names or tuple(
+            name if name in of_scene else name.removesuffix(MOTOR) for name in self._state_names()
+        )
         check_name_count(states[0].shape[1], names, "numbers", known, where)
         articulation = moved_articulation(scene, names, where)
-        columns = JointColumns(articulation, names, where)
+        try:
+            columns = JointColumns(articulation, names, where)
+        except InputError as error:
+            raise InputError(
+                error.what, where, f"{error.fix}; --joint-names names the recorded ones, in order"
+            ) from error
+        scales = _scales(options.joint_scale, names)
         if options.joint_units == DEGREES:
             for held in states:
-                held[:, columns.angles()] *= np.pi / 180.0
+                held[:, np.setdiff1d(columns.angles(), list(scales))] *= np.pi / 180.0
+        for held in states:
+            for column, (scale, offset) in scales.items():
+                held[:, column] = held[:, column] * scale + offset
         worlds = [
             [RecordedArticulation(articulation, columns, None, _reader(held), where, f"{where}, {name}")]
             for name, held in zip(chosen, states, strict=True)
@@ -197,6 +210,25 @@ class LeRobotRecording(DemonstrationRecording):
                 raise InputError(what, where, AGAIN)
             found.append(flat.reshape(-1, width)[rows])
         return found
+
+
+def _scales(texts: Sequence[str], names: Sequence[str]) -> dict[int, tuple[float, float]]:
+    """Scale and offset of columns from texts "NAME=SCALE" or "NAME=SCALE:OFFSET", by column."""
+    found = {}
+    for text in texts:
+        name, _, numbers = text.partition("=")
+        try:
+            scale, offset = (*map(float, numbers.split(":")), 0.0)[:2]
+            if not np.isfinite([scale, offset]).all() or numbers.count(":") > 1:
+                raise ValueError
+        except ValueError:
+            raise InputError(
+                f"'{text}' is no scale", "--joint-scale", "write NAME=SCALE or NAME=SCALE:OFFSET"
+            ) from None
+        if name not in names:
+            raise InputError(f"no joint '{name}' is recorded", "--joint-scale", f"recorded are {some_names(names)}")
+        found[names.index(name)] = scale, offset
+    return found
 
 
 def _reader(states: np.ndarray):

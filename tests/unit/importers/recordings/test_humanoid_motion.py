@@ -448,6 +448,23 @@ def test_names_of_joints_can_be_given(data_set, collide):
     assert len(ours) == len(theirs)
 
 
+def test_motors_have_scales_and_names_of_their_driver(data_set, collide):
+    """Of SO-101 and others: `elbow.pos` in -100 to 100."""
+    write_data_set(data_set / "other", names={"motors": ["shoulder.pos", "elbow.pos"]})
+    one = ("--demos", "episode_0", "--force")
+    wanted = json.loads(collide(*RUN, "--demos", "episode_0", "--json").out)["contacts"]
+    same = collide(*RUN_OTHER, *one, "--joint-scale", "elbow=1:0", "--json")
+    assert json.loads(same.out)["contacts"] == wanted > 0
+    lifted = collide(*RUN_OTHER, *one, "--joint-scale", "shoulder=0:-1.5", "--json")
+    assert json.loads(lifted.out)["contacts"] < wanted
+    for scale, told in (("wrist=2", "no joint 'wrist' is recorded"), ("elbow=fast", "'elbow=fast' is no scale")):
+        assert told in collide.refused(*RUN_OTHER, *one, "--joint-scale", scale)
+    write_data_set(data_set / "third", names={"motors": ["m0", "m1"]})
+    assert "--joint-names names the recorded ones" in collide.refused(
+        *[word.replace("other", "third") for word in RUN_OTHER], *one
+    )
+
+
 @pytest.mark.parametrize("file", ["data/chunk-000/file-000.parquet", "meta/episodes/chunk-000/file-000.parquet"])
 def test_damaged_files_are_named(data_set, collide, file):
     path = Path("arm", file)
