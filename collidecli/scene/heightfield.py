@@ -14,7 +14,7 @@ from collidecli.scene.shape_types import LENGTH_LIMIT
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 FEATURE_LIMIT = 2**31 - 1
-"""Features are numbered in 32 bits, see `Heightfield.feature_count`."""
+"""Features are numbered in 32 bits: 8 for each vertex, 8 more for each on the border, 12 for the base."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +51,6 @@ class Heightfield:
         """Number of vertices on the border of the grid."""
         rows, cols = self.data.shape
         return 2 * (rows - 1) + 2 * (cols - 1)
-
-    @property
-    def feature_count(self) -> int:
-        """Number of feature ids: 8 a vertex, 8 a border vertex, 12 for the base."""
-        return 8 * (self.data.size + self.perimeter) + 12
 
     @cached_property
     def key(self) -> bytes:

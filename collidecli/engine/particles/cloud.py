@@ -79,15 +79,21 @@ def may_touch(cloud: Cloud, particle: int, shape: int, body: int) -> bool:
     return cloud.class_table[row] != wp.uint8(0)
 
 
-def _template_elements(particles: Particles, template: int, with_all: bool) -> np.ndarray:
-    """int32[n, 3]: active vertices of a template, and with `with_all` edges and faces of active vertices."""
+def active_items(particles: Particles, template: int, items: np.ndarray | None) -> np.ndarray:
+    """int32[n, k]: the items, rows of k particles, of which all are active in a template; None is each particle."""
     rows = particles.of_template(template)
     rows = rows[particles.active[rows]]
-    parts = [rows[:, None]]
-    if with_all:
-        held = np.zeros(len(particles), bool)
-        held[rows] = True
-        parts += [each[held[each].all(axis=1)] for each in (particles.edge, canonical_triangles(particles.triangle))]
+    if items is None:
+        return rows[:, None]
+    held = np.zeros(len(particles), bool)
+    held[rows] = True
+    return items[held[items].all(axis=1)]
+
+
+def _template_elements(particles: Particles, template: int, with_all: bool) -> np.ndarray:
+    """int32[n, 3]: active vertices of a template, and with `with_all` edges and faces of active vertices."""
+    items = (None, particles.edge, canonical_triangles(particles.triangle)) if with_all else (None,)
+    parts = [active_items(particles, template, each) for each in items]
     filled = [np.pad(each, ((0, 0), (0, 3 - each.shape[1])), constant_values=-1) for each in parts]
     return np.concatenate(filled).astype(np.int32)
 

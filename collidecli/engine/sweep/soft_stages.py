@@ -14,6 +14,7 @@ import warp as wp
 from collidecli.engine.cells import Chunk, PoseBatch
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.particles import swept_elements, swept_points
+from collidecli.engine.particles.cloud import active_items
 from collidecli.engine.particles.surfaces import families, surfaces_of
 from collidecli.engine.particles.swept_elements import ElementStep, ElementTouch
 from collidecli.engine.particles.swept_points import PointStep, PointTouch
@@ -214,7 +215,7 @@ class PointCandidates:
         self._reach = particles.radius + 0.5 * tolerance
         templates = range(int(model.world_template.max()) + 1)
         held = canonical_triangles(particles.triangle) if triangles else None
-        self._items = [_active_items(model, template, held) for template in templates]
+        self._items = [active_items(particles, template, held) for template in templates]
         self._rows = [rows[self._touched[rows]] for rows in map(model.template_shapes, templates)]
 
     @property
@@ -273,18 +274,6 @@ class PointCandidates:
         heights = [dot(up, point - origin) for point, origin in zip((begin, end), ends, strict=True)]
         size = np.abs(begin).sum(axis=1) + np.abs(end).sum(axis=1) + np.abs(motion.origin + motion.arm).sum()
         return np.minimum(*heights) <= reach.max(axis=1) + self._inflation[row] + ROUNDING * size
-
-
-def _active_items(model: Model, template: int, triangles: np.ndarray | None) -> np.ndarray:
-    """int32[n, 1] or [n, 3]: the active particles of a template, or those of the triangles whose particles all are."""
-    particles = model.particles
-    rows = particles.of_template(template)
-    rows = rows[particles.active[rows]]
-    if triangles is None:
-        return rows[:, None]
-    held = np.zeros(len(particles), bool)
-    held[rows] = True
-    return triangles[held[triangles].all(axis=1)]
 
 
 class Positions:
