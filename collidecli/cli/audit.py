@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -29,12 +31,18 @@ from collidecli.cli.options import (
     sweep_options,
     verdict_options,
 )
+from collidecli.cli.run import run_inputs
+from collidecli.cli.several import Job, computed, exit_code, listed_files
 from collidecli.cli.streams import Pages, check_chart, check_outputs, write_chart
+from collidecli.commands.results import HDF5_ENDINGS
 from collidecli.errors import InputError
 from collidecli.scene.options import ContactOptions
+from collidecli.storage.contact_sets.schema import FORMAT
 
 if TYPE_CHECKING:
+    from collidecli.cli.streams import Streams
     from collidecli.commands.audit import AuditRequest
+    from collidecli.commands.results import InputFile, Result
 
 LIMITS, CLASSES, OUTPUT = "Limits", "Classes of pairs", "Output"
 POINT = "Measure how far a point of one surface is below the other, of these pairs' deepest overlaps."
@@ -47,6 +55,7 @@ EPILOG = """\b
 collide audit robot.xml -t motion.npz --max-depth 2mm --self 5mm --max-ground 1cm
 collide audit pile.usda --max-depth 2mm --allow 'gripper*' 'cup*' --mask usable.npz
 collide audit out.h5 --limits limits.toml --junit-xml audit.xml
+collide audit nightly/ --max-depth 2mm
 collide audit robot.xml -t motion.npz --against baseline.json
 \b
 Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot be used.
@@ -97,13 +106,20 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     """Check the penetrations of a motion against limits, and write which frames can be used.
 
     SCENE and its motion are those of collide run; a contact set in their place is audited as it is. The depth of a pair
-    is the least translation that separates it.
+    is the least translation that separates it. Several recordings, or several contact sets, folders and batches in
+    place of the scene: a row for each.
     """
     streams, force = streams_of(ctx), values["force"]
     sources = (*inputs, values["trajectory"], values["against"])
     names = "two of --mask, --chart, --junit-xml and --markdown"
     outputs = check_outputs({name: values.pop(name) for name in PAGES}, names, force, sources)
     pages = Pages(outputs.get("junit_xml"), outputs.get("markdown"), values.pop("github"), force)
+    sets = _contact_sets(streams, inputs, values["trajectory"])
+    found_inputs = None if sets else run_inputs(streams, inputs, [*filter(None, [values["trajectory"]])], False)
+    if sets or (found_inputs and found_inputs.several):
+        if outputs or values["against"]:
+            raise click.UsageError(f"{names.removeprefix('two of ')} and --against are for one audit.")
+        return _several(ctx, streams, values, sets, found_inputs)
     request = _request(ctx, inputs, values)
     # All outputs are checked before the imports, which take longer.
     from collidecli.commands.audit import audit, check_mask, write_mask
@@ -129,12 +145,39 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     return 0 if result.passed else 1
 
 
-def _request(ctx: click.Context, inputs: tuple[str, ...], values: dict[str, Any]) -> AuditRequest:
+def _contact_sets(streams: Streams, inputs: Sequence[str], trajectory: str | None) -> list[InputFile] | None:
+    """Several contact sets, in place of scenes: HDF5 files, patterns of them, and folders."""
+    named = (os.path.isdir(word) or is_hdf5(word) or word.lower().endswith(HDF5_ENDINGS) for word in inputs)
+    if trajectory is not None or not inputs or not all(named):
+        return None
+    return listed_files(streams, inputs, (FORMAT,), "contact sets")
+
+
+def _several(
+    ctx: click.Context, streams: Streams, values: dict[str, Any], sets: Sequence[InputFile] | None, recorded: Any
+) -> int:
+    from collidecli.commands.audit import audit
+    from collidecli.commands.results import AuditList
+    from collidecli.engine.runtime.kernel import reported_compilation
+    from collidecli.report.diff import audit_list_table
+
+    def compute(job: Job, progress: Any) -> Result:
+        if sets:
+            return audit(_request(ctx, (job.name,), values), progress).result
+        with reported_compilation(progress and progress.compiling):
+            return audit(_request(ctx, recorded.scenes, {**values, "trajectory": job.name}), progress).result
+
+    jobs = [Job(file.path) for file in sets or recorded.several]
+    found = AuditList(items=list(computed(streams, jobs, compute, "auditing", "loading")))
+    streams.result(found, audit_list_table)
+    return exit_code(found, lambda one: one["passed"])
+
+
+def _request(ctx: click.Context, inputs: Sequence[str], values: dict[str, Any]) -> AuditRequest:
     """The request of the options. Raises UsageError, and InputError for options of a scene with a contact set."""
     from collidecli.commands.audit import AuditRequest
     from collidecli.commands.audit_sources import LENGTHS, AuditLimits, read_limits
     from collidecli.commands.scenes import EngineRequest
-    from collidecli.storage.contact_sets.schema import FORMAT
     from collidecli.storage.h5_files import format_of_path
 
     given = {name: values[name] for name in (*LENGTHS, "ground_shapes", "self_bodies", "allow") if values[name]}

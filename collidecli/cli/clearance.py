@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,23 +19,32 @@ from collidecli.cli.options import (
     recording_options,
     request_of,
     scene_options,
-    scenes_and_recording,
     setting,
     streams_of,
 )
+from collidecli.cli.run import run_inputs
+from collidecli.cli.several import Job, computed, exit_code
 from collidecli.cli.streams import check_chart, write_chart
+from collidecli.commands.results import output_folders, planned_outputs
 from collidecli.scene.options import CLEARANCE_THINGS, COMPRESSIONS, SPEED
 
+if TYPE_CHECKING:
+    from collidecli.cli.streams import Streams
+    from collidecli.commands.clearance import ClearanceRequest
+    from collidecli.commands.results import InputFile, Result
+
+ENDING = ".clearance.h5"
 BY = "Measure each pair of shapes, each body, or all pairs together. [default: pair; all with --between]"
 BETWEEN = "Only pairs of a shape or body of each pattern."
 TOP = "Only the N pairs that come nearest. [default: all pairs]"
-OUTPUT = "Write the distances of every frame: .h5, .parquet or .csv. [default: none]"
+OUTPUT = "Write the distances of every frame: .h5, .parquet or .csv; of several recordings a folder. [default: none]"
 MARGIN = "Inflate every shape by this length. [default: as authored]"
 PLOT = "Draw the listed distances over time: .svg or .png."
 BINS = 512
 EPILOG = """\b
 collide clearance robot.xml -t motion.h5 -o clearance.h5
 collide clearance robot.xml -t motion.h5 --top 5 --plot nearest.svg
+collide clearance robot.xml -t demos/ -o near/
 collide clearance cell.usda --between '*gripper*' '*table*' -o approach.csv
 """
 measured = partial(option, section="What is measured")
@@ -65,17 +75,28 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
 
     Measured are the pairs that `collide run` tests. A distance is signed as that of a contact: negative is penetration,
     and margins count.
+
+    Several recordings, by a folder or a pattern for -t: a row for each, and in the folder of -o a file for each.
     """
     from collidecli.commands.clearance import ClearanceRequest, check_clearance, clearance
     from collidecli.engine.runtime.kernel import reported_compilation
     from collidecli.report.tables import clearance_table
 
     streams = streams_of(ctx)
-    scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
-    bins = BINS if values["plot"] or (streams.json and values["first"]) else 0
-    request = request_of(ClearanceRequest, values, scenes=scenes, trajectory=trajectory, bins=bins)
-    check_clearance(request)
-    plot = values["plot"]
+    inputs, plot = run_inputs(streams, scenes, [*filter(None, [values["trajectory"]])], False), values["plot"]
+    bins = BINS if plot or (streams.json and values["first"]) else 0
+
+    def requested(**given: Any) -> ClearanceRequest:
+        request = request_of(ClearanceRequest, values, scenes=inputs.scenes, bins=bins, **given)
+        check_clearance(request)
+        return request
+
+    if inputs.several:
+        if plot:
+            raise click.UsageError("--plot is for one recording, and several are given.")
+        return _several(streams, values, inputs.several, requested)
+    request = requested(trajectory=inputs.trajectory)
+    scenes, trajectory = inputs.scenes, inputs.trajectory
     if plot:
         check_chart(plot, values["force"], (*scenes, trajectory))
     with streams.progress("measuring", "loading") as progress, reported_compilation(progress and progress.compiling):
@@ -84,3 +105,24 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
         write_chart(plot, {"clearance": result.as_dict()}, "clearance", values["force"])
     streams.result(result, clearance_table)
     return 0
+
+
+def _several(
+    streams: Streams, values: dict[str, Any], files: Sequence[InputFile], requested: Callable[..., ClearanceRequest]
+) -> int:
+    from collidecli.commands.clearance import clearance
+    from collidecli.commands.results import ClearanceList
+    from collidecli.engine.runtime.kernel import reported_compilation
+    from collidecli.report.diff import clearance_list_table
+
+    planned = planned_outputs(values["output"], files, ENDING, values["force"], False) if values["output"] else ()
+    jobs = [Job(file.path, planned[row][0] if planned else None) for row, file in enumerate(files)]
+
+    def compute(job: Job, progress: Any) -> Result:
+        with reported_compilation(progress and progress.compiling):
+            return clearance(requested(trajectory=job.name, output=job.output or ""), progress)
+
+    with output_folders(job.output for job in jobs if job.output):
+        found = ClearanceList(items=list(computed(streams, jobs, compute, "measuring", "loading")))
+    streams.result(found, clearance_list_table)
+    return exit_code(found)

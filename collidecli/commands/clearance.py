@@ -564,14 +564,10 @@ class _Tally:
         pair = self._measured.items.pair[block.pair[at]]
         paths = [self._measured.shape_names[row] for row in pair.tolist()]
         return {
-            "frame": block.first + frame,
-            "time": float(self._measured.motion.time[block.first + frame]),
-            "world": world,
-            "shape0": paths[0],
-            "shape1": paths[1],
-            "error": float(block.error[at]),
+            "frame": block.first + frame, "time": float(self._measured.motion.time[block.first + frame]),
+            "world": world, "shape0": paths[0], "shape1": paths[1], "error": float(block.error[at]),
             **{name: getattr(block, name)[at].tolist() for name in ("normal", "point0", "point1")},
-        }
+        }  # fmt: skip
 
     def result(self, request: ClearanceRequest, scene: LoadedScene, seconds: float) -> ClearanceResult:
         """The result of the verb."""
@@ -626,15 +622,11 @@ def _hdf5(
 ) -> ClearanceWriter:
     items, motion = measured.items, measured.motion
     tables = {
-        "time": motion.time,
-        "step": motion.step,
-        "shape_path": np.array(measured.model.shapes.path, object),
-        "pair_shape": items.pair,
-        "pair_margin": items.margin,
-        "item_first": np.array(items.first, object),
+        "time": motion.time, "step": motion.step, "shape_path": np.array(measured.model.shapes.path, object),
+        "pair_shape": items.pair, "pair_margin": items.margin, "item_first": np.array(items.first, object),
         "item_second": np.array(items.second, object),
         **{array.name: next(iter(array.pieces())) for array in episode_arrays(measured.episodes)},
-    }
+    }  # fmt: skip
     about = {
         "scene": scene.name,
         "scene_sha256": scene.sha256,

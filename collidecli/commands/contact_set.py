@@ -197,15 +197,11 @@ class ContactSet(reader.ContactSet):
         paths = np.array(self.shapes.path, object)
         return NamedColumns(
             {
-                "shape0": paths[row0],
-                "shape1": paths[row1],
-                "row0": row0.astype(np.int32),
-                "row1": row1.astype(np.int32),
-                "contacts": found.contacts[order],
-                "cells": found.touches[order],
+                "shape0": paths[row0], "shape1": paths[row1], "row0": row0.astype(np.int32),
+                "row1": row1.astype(np.int32), "contacts": found.contacts[order], "cells": found.touches[order],
                 "least_distance": found.least[order].astype(np.float32),
             }
-        )
+        )  # fmt: skip
 
     def events(
         self,

@@ -251,11 +251,7 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
     if by_hash and (reasons or any(_differs(table) for table in (found, *compared.groups))):
         notes.append("the content hashes are equal: one of the files was changed after it was written (collide check)")
     return DiffResult(
-        a=_file(a),
-        b=_file(b),
-        equal=not reasons,
-        reasons=reasons,
-        by_hash=by_hash,
+        a=_file(a), b=_file(b), equal=not reasons, reasons=reasons, by_hash=by_hash,
         options={
             "atol": dict(compared.tolerances.atol),
             "rtol": dict(compared.tolerances.rtol),
@@ -270,26 +266,16 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
             "differences": len(compared.model.differences),
             "listed": [
                 {
-                    "kind": one.kind,
-                    "path": one.path,
-                    "what": one.what,
-                    "a": one.a,
-                    "b": one.b,
+                    "kind": one.kind, "path": one.path, "what": one.what, "a": one.a, "b": one.b,
                     "world": one.world if one.world >= 0 else None,
                 }
                 for one in compared.model.differences[: request.first]
             ],
-        },
-        frames=frames,
-        worlds={"a": a.world_count, "b": b.world_count, "compared": worlds, **_worlds(found)},
-        contacts=contacts,
-        first=cells(found.first_cell) if found.first_cell >= 0 else None,
-        pairs=_pairs(found, cells, request.first),
-        fields=[_field(tally, compared, cells) for tally in found.fields],
-        differences=_differences(found, cells),
-        groups=groups,
-        notes=notes,
-    )
+        }, frames=frames, worlds={"a": a.world_count, "b": b.world_count, "compared": worlds, **_worlds(found)},
+        contacts=contacts, first=cells(found.first_cell) if found.first_cell >= 0 else None,
+        pairs=_pairs(found, cells, request.first), fields=[_field(tally, compared, cells) for tally in found.fields],
+        differences=_differences(found, cells), groups=groups, notes=notes,
+    )  # fmt: skip
 
 
 def _groups(compared: Comparison, a: ContactSet, cells: _Cells) -> list[dict[str, Any]]:

@@ -207,12 +207,8 @@ def _result(
         },
         contacts={"asked_for": stream.contact_count, "touching": stream.touching_count},
         intervals={
-            "count": totals.count,
-            "pairs": len(graph.edges()),
-            "pairs_and_worlds": graph.pairs_and_worlds,
-            "begins": totals.begins,
-            "ends": totals.ends,
-            "unknown_begins": totals.count - totals.begins,
+            "count": totals.count, "pairs": len(graph.edges()), "pairs_and_worlds": graph.pairs_and_worlds,
+            "begins": totals.begins, "ends": totals.ends, "unknown_begins": totals.count - totals.begins,
             "unknown_ends": totals.count - totals.ends,
             "longest": float(interval_seconds(longest, frames)[0]) if len(longest) else None,
         },
@@ -221,7 +217,7 @@ def _result(
         warnings=stream.notes,
         written={"csv": request.csv or None, "parquet": request.parquet or None},
         between_frames=None if swept is None else swept_events(swept, stream, request.options.by, request.first),
-    )
+    )  # fmt: skip
 
 
 def _episode_totals(stream: EventStream) -> dict[str, Any] | None:
@@ -238,15 +234,10 @@ def _options(request: EventsRequest) -> dict[str, Any]:
     options = request.options
     return {
         "threshold": None if math.isinf(options.threshold) else options.threshold,
-        "merge_gap": {"frames": options.merge_gap.frames, "seconds": options.merge_gap.seconds},
-        "by": options.by,
-        "include": list(options.include),
-        "exclude": list(options.exclude),
-        "body": list(options.bodies),
-        "exclude_body": list(options.exclude_bodies),
-        "between": list(options.between),
-        "sort": request.order,
-    }
+        "merge_gap": {"frames": options.merge_gap.frames, "seconds": options.merge_gap.seconds}, "by": options.by,
+        "include": list(options.include), "exclude": list(options.exclude), "body": list(options.bodies),
+        "exclude_body": list(options.exclude_bodies), "between": list(options.between), "sort": request.order,
+    }  # fmt: skip
 
 
 def _listed(stream: EventStream, totals: Totals, by: str) -> list[dict[str, Any]]:

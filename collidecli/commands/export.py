@@ -60,13 +60,10 @@ def compiled_geoms(scene: LoadedScene) -> CompiledGeoms:
     from collidecli.exporters.layouts import CompiledGeoms
     from collidecli.importers.mujoco.scene import MjcfImport
 
-    if len(scene.imports) > 1:
-        what, fix = (
-            f"the worlds have {len(scene.imports)} scenes",
-            "compute each scene with collide run --demos, and export it",
-        )
-        raise InputError(f"{what}, and the export has the ids of one", scene.name, fix)
-    (imported,) = scene.imports
+    imported, *others = scene.imports
+    if others:
+        what = f"the worlds have {len(scene.imports)} scenes, and the export has the ids of one"
+        raise InputError(what, scene.name, "compute each scene with collide run --demos, and export it")
     if not isinstance(imported, MjcfImport):
         raise InputError(
             "only MJCF and URDF scenes have ids of geoms", scene.name, "give the MJCF or URDF scene of the run"
@@ -207,17 +204,11 @@ def export(request: ExportRequest) -> ExportResult:
             if name not in kinds
         )
         return ExportResult(
-            file=request.contacts,
-            format=request.to,
-            output=os.fspath(output),
-            frames=selected.frame_count,
-            worlds=selected.world_count,
-            contacts=selected.contact_count,
+            file=request.contacts, format=request.to, output=os.fspath(output), frames=selected.frame_count,
+            worlds=selected.world_count, contacts=selected.contact_count,
             group_rows={n: rows_of(selected, n, kinds[n]).contact_count for n in groups if n in kinds},
-            bytes=os.path.getsize(output),
-            left_out=(*left_out, *others),
-            group=request.group,
-        )
+            bytes=os.path.getsize(output), left_out=(*left_out, *others), group=request.group,
+        )  # fmt: skip
 
 
 def _output(request: ExportRequest) -> str:

@@ -264,16 +264,12 @@ class DeviceProfile:
         """The entry of `devices` in the result: times of the fastest broad phase, median times of all."""
         median = float(np.median(self.fastest.wall_seconds()))
         return {
-            "device": self.device.alias,
-            "name": self.device.name or self.device.alias,
-            "threads": self.threads,
-            "chunk_cells": self.chunk_cells,
-            "fastest": self.fastest.name,
-            "contacts": self.fastest.passes[0].contact_count,
-            "wall_seconds": median,
+            "device": self.device.alias, "name": self.device.name or self.device.alias, "threads": self.threads,
+            "chunk_cells": self.chunk_cells, "fastest": self.fastest.name,
+            "contacts": self.fastest.passes[0].contact_count, "wall_seconds": median,
             "frames_per_second": frames / median,
             "phases": [m.times(lambda seconds: float(np.median(seconds))) for m in self.measured],
-        }
+        }  # fmt: skip
 
 
 def _profile_device(

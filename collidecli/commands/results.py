@@ -144,6 +144,18 @@ class EventsList(ResultList):
     written: dict[str, str | None]
 
 
+class AuditList(ResultList):
+    """Audits of several contact sets or recordings."""
+
+    SCHEMA: ClassVar[str] = "collide.audit_list/1"
+
+
+class ClearanceList(ResultList):
+    """Least distances of several recordings."""
+
+    SCHEMA: ClassVar[str] = "collide.clearance_list/1"
+
+
 @dataclass(frozen=True, kw_only=True)
 class LabelList(ResultList):
     """Labels of several contact sets. written: path of their table; None if no set has labels."""

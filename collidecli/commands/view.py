@@ -148,13 +148,9 @@ def _of_particles(soft: dict[str, np.ndarray], distance: str) -> dict[str, np.nd
     """Columns of contacts from those of particles with shapes; `distance` is the name of theirs."""
     point, normal = soft["point_world"], soft["normal"]
     return {
-        "shape0": soft["shape"],
-        "shape1": np.full(len(point), NO_SHAPE, np.int32),
-        "distance": soft[distance],
-        "normal": normal,
-        "point0": point,
-        "point1": point + soft[distance][:, None] * normal,
-    }
+        "shape0": soft["shape"], "shape1": np.full(len(point), NO_SHAPE, np.int32), "distance": soft[distance],
+        "normal": normal, "point0": point, "point1": point + soft[distance][:, None] * normal,
+    }  # fmt: skip
 
 
 def _with_rows(rigid: dict[str, np.ndarray], more: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

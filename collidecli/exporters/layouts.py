@@ -429,16 +429,11 @@ def newton_layout(selected: SelectedContacts) -> Layout:
         return per_contact(selected, f"rigid_contact_{field}", dtype, row, (source,), lambda c: c[source])
 
     arrays = [
-        *frames_and_worlds(selected),
-        per_cell(selected, "rigid_contact_count", (), lambda block: block.cell_counts),
-        column("shape0", "shape0", "int32", ()),
-        column("shape1", "shape1", "int32", ()),
-        column("point0", "offset0", "float32", (3,)),
-        column("point1", "offset1", "float32", (3,)),
-        column("normal", "normal", "float32", (3,)),
-        margin("margin0"),
-        margin("margin1"),
-    ]
+        *frames_and_worlds(selected), per_cell(selected, "rigid_contact_count", (), lambda block: block.cell_counts),
+        column("shape0", "shape0", "int32", ()), column("shape1", "shape1", "int32", ()),
+        column("point0", "offset0", "float32", (3,)), column("point1", "offset1", "float32", (3,)),
+        column("normal", "normal", "float32", (3,)), margin("margin0"), margin("margin1"),
+    ]  # fmt: skip
     left_out = []
     margins = (contacts.shapes.margin, np.nan_to_num(contacts.forced.margin))
     if any((each != 0.0).any() for each in margins):

@@ -186,6 +186,36 @@ def label_list_table(result: ResultDict) -> RenderableType:
     return Group(_table(result, "contact set", columns), _totals(result), *written)
 
 
+def audit_list_table(result: ResultDict) -> RenderableType:
+    """Table of collide.audit_list/1."""
+    columns: list[Column] = [
+        ("frames", "right", lambda one: count(one["frames"])),
+        ("pairs", "right", lambda one: count(len(one["pairs"]))),
+        ("deepest", "right", lambda one: length(max((pair["depth"] for pair in one["pairs"]), default=0.0))),
+        ("usable", "right", lambda one: f"{count(one['usable']['cells'])} of {count(one['cells'])}"),
+    ]
+    return Group(
+        _table(result, "input", columns, lambda one: "passed" if one["passed"] else "over a limit"), _totals(result)
+    )
+
+
+def clearance_list_table(result: ResultDict) -> RenderableType:
+    """Table of collide.clearance_list/1."""
+
+    def nearest(name: str) -> Callable[[ResultDict], str]:
+        return lambda one: str(one["listed"][0][name]) if one["listed"] else ""
+
+    columns: list[Column] = [
+        ("frames", "right", lambda one: count(one["frames"])),
+        ("pairs", "right", lambda one: count(one["pairs"])),
+        ("least", "right", lambda one: length(one["listed"][0]["least_distance"]) if one["listed"] else ""),
+        *((title, "left", nearest(f"shape{k}")) for k, title in enumerate(("shape 0", "shape 1"))),
+        ("in frame", "right", nearest("frame")),
+        ("written", "left", lambda one: one["output"] or ""),
+    ]
+    return Group(_table(result, "recording", columns), _totals(result))
+
+
 def report_list_table(result: ResultDict) -> RenderableType:
     """Table of collide.report_list/1."""
     columns: list[Column] = [

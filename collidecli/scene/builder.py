@@ -737,16 +737,10 @@ class ModelBuilder:
                 fix="leave the count out, or replicate a scene of one world",
             )
         return build_model(
-            records,
-            world_template,
-            origins,
-            default_gap=self.default_gap,
-            gap_rule=self.gap_rule,
-            material_rule=self.material_rule,
-            up_axis=self.up_axis,
-            source=tuple(self.source),
+            records, world_template, origins, default_gap=self.default_gap, gap_rule=self.gap_rule,
+            material_rule=self.material_rule, up_axis=self.up_axis, source=tuple(self.source),
             static_pairs=static_pairs,
-        )
+        )  # fmt: skip
 
     def _new_template(self) -> int:
         self._template_count += 1

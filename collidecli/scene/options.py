@@ -448,11 +448,8 @@ class RecordingOptions:
 
 
 OPTION_GROUPS: dict[str, type] = {
-    "contact": ContactOptions,
-    "engine": EngineOptions,
-    "scene_options": SceneOptions,
-    "recording": RecordingOptions,
-}
+    "contact": ContactOptions, "engine": EngineOptions, "scene_options": SceneOptions, "recording": RecordingOptions,
+}  # fmt: skip
 """Classes of options by the fields of requests that have their values."""
 
 

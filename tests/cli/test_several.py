@@ -314,3 +314,39 @@ def test_exit_codes_of_diff_of_folders(folders, collide):
     assert ElementTree.parse("d.xml").getroot().get("errors") == "1"
     assert "::error title=collide diff%3A sub/a.h5::failed" in answer.err
     assert collide("diff runs/sub now/sub").code == 2
+
+
+def test_audits_of_several_sets_and_recordings(demos, collide):
+    """Each item is the audit alone; the exit code is 1 if one is over a limit or cannot be audited."""
+    collide("run scene.xml -t demos -o runs --device cpu")
+    shutil.copy("motion.h5", "runs/motion.h5")
+    limits = ("--max-depth", "70mm")  # in frame k the spheres are 105 - 10 k mm apart: 35, 65 and 85 mm deep
+    answer = collide("audit runs --json", *limits)
+    items = listed(json.loads(answer.out), "audit_list")
+    assert (answer.code, [item["result"]["passed"] for item in items.values()]) == (1, [True, True, False])
+    assert "1 file of a folder is left out" in answer.err
+    for name, item in items.items():
+        assert item["result"] == collide.result("audit", name, *limits, code=0 if item["result"]["passed"] else 1)
+    assert "over a limit" in collide("audit runs", *limits).out
+    assert collide("audit runs/a.contacts.h5 runs/b.contacts.h5", *limits).code == 0
+    recorded = collide("audit scene.xml -t demos --device cpu --json", *limits)
+    assert recorded.code == 1
+    found = listed(json.loads(recorded.out), "audit_list")
+    assert [item["state"] for item in found.values()] == ["done", "done", "failed", "done"]
+    assert [item["result"]["passed"] for item in found.values() if item["result"]] == [True, True, False]
+    for words in ("--mask m.npz", "--chart c.svg", "--junit-xml x.xml", "--against b.json"):
+        collide.refused(f"audit runs {words}", told="are for one audit")
+
+
+def test_clearance_of_several_recordings(demos, collide):
+    answer = collide("clearance scene.xml -t demos -o near --device cpu --json")
+    assert answer.code == 1
+    items = listed(json.loads(answer.out), "clearance_list")
+    assert outputs("near") == ["a.clearance.h5", "b.clearance.h5", "sub/a.clearance.h5"]
+    for name, frames in FRAMES.items():
+        found = items[f"demos/{name}.h5"]["result"]
+        assert (found["frames"], found["output"]) == (frames, f"near/{name}.clearance.h5")
+        alone = collide.result(f"clearance scene.xml -t demos/{name}.h5 --device cpu")
+        assert found["listed"] == alone["listed"]
+    collide.refused("clearance scene.xml -t demos -o near", told="exists already", code=3)
+    collide.refused("clearance scene.xml -t demos --plot x.svg", told="--plot is for one recording")

@@ -95,13 +95,9 @@ def drop_wrong_keys(spec: mujoco.MjSpec, mj_model: mujoco.MjModel) -> int:
     count = 0
     for key in list(spec.keys):
         sizes = {
-            "qpos": mj_model.nq,
-            "qvel": mj_model.nv,
-            "act": mj_model.na,
-            "ctrl": mj_model.nu,
-            "mpos": 3 * mj_model.nmocap,
-            "mquat": 4 * mj_model.nmocap,
-        }
+            "qpos": mj_model.nq, "qvel": mj_model.nv, "act": mj_model.na, "ctrl": mj_model.nu,
+            "mpos": 3 * mj_model.nmocap, "mquat": 4 * mj_model.nmocap,
+        }  # fmt: skip
         if any(np.size(getattr(key, name)) not in (0, size) for name, size in sizes.items()):
             spec.delete(key)
             count += 1

@@ -129,8 +129,7 @@ def _npz(path: str, headers: dict[str, ArrayHeader]) -> MotionTable:
     order = _texts(path, headers, ("quaternion_order", "quat_order"))
     return MotionTable(
         path=path, frames=count, **arrays, body_names=_texts(path, headers, BODY_NAMES),
-        joint_names=names, order=order[0] if order else suffix, fps=_fps(path, headers),
-        locations=locations,
+        joint_names=names, order=order[0] if order else suffix, fps=_fps(path, headers), locations=locations,
     )  # fmt: skip
 
 

@@ -100,13 +100,9 @@ HYDRO_ROWS = ("is_hydroelastic", "k_hydro")
 
 NAMESPACES = ("newton:", "physx", "mjc:", "collide:")
 MESH_NAMESPACES = (
-    "physxConvexHullCollision:",
-    "physxConvexDecompositionCollision:",
-    "physxTriangleMeshCollision:",
-    "physxTriangleMeshSimplificationCollision:",
-    "physxSDFMeshCollision:",
-    "physxSphereFillCollision:",
-)
+    "physxConvexHullCollision:", "physxConvexDecompositionCollision:", "physxTriangleMeshCollision:",
+    "physxTriangleMeshSimplificationCollision:", "physxSDFMeshCollision:", "physxSphereFillCollision:",
+)  # fmt: skip
 """Parameters of PhysX' mesh cooking; kept as authored."""
 
 

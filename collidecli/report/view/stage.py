@@ -284,14 +284,10 @@ class Stage:
         self._grid = self._server.scene.add_grid(
             "/floor",
             plane=("yz", "xz", "xy")[self._up],  # pyright: ignore[reportArgumentType]
-            infinite_grid=True,
-            cell_size=self.cell / 2.0,
-            section_size=self.cell,
-            cell_color=(222, 226, 231),
-            section_color=(190, 197, 206),
-            fade_distance=12.0 * self.extent.radius,
+            infinite_grid=True, cell_size=self.cell / 2.0, section_size=self.cell, cell_color=(222, 226, 231),
+            section_color=(190, 197, 206), fade_distance=12.0 * self.extent.radius,
             shadow_opacity=0.0 if self.extent.plane else 0.3,  # a plane has the shadows itself
-        )
+        )  # fmt: skip
 
     def _aim(self) -> None:
         away = np.array([-1.0, -1.0, -1.0])

@@ -62,15 +62,11 @@ def _table(path: str, dtype: str | None, extent: str, unit: str = "", width: int
 
 
 MODEL_TABLES = (
-    _table("/model/shape/path", None, "shapes"),
-    _table("/model/shape/type", None, "shapes"),
-    _table("/model/shape/body", "int32", "shapes"),
-    _table("/model/shape/template", "int32", "shapes"),
-    _table("/model/shape/margin", "float32", "shapes", "m"),
-    _table("/model/shape/gap", "float32", "shapes", "m"),
-    _table("/model/body/path", None, "bodies"),
-    _table("/model/world/template", "int32", "worlds"),
-)
+    _table("/model/shape/path", None, "shapes"), _table("/model/shape/type", None, "shapes"),
+    _table("/model/shape/body", "int32", "shapes"), _table("/model/shape/template", "int32", "shapes"),
+    _table("/model/shape/margin", "float32", "shapes", "m"), _table("/model/shape/gap", "float32", "shapes", "m"),
+    _table("/model/body/path", None, "bodies"), _table("/model/world/template", "int32", "worlds"),
+)  # fmt: skip
 FORCED_TABLES = (
     _table("/model/forced_pair/shape0", "int32", "forced pairs"),
     _table("/model/forced_pair/shape1", "int32", "forced pairs"),
@@ -166,17 +162,14 @@ _UNITS = {
     },
 }
 RULES = (
-    AttributeRule("", "scene", text),
-    AttributeRule("", "scene_sha256", sha256),
-    AttributeRule("", "trajectory_sha256", sha256_or_empty),
-    AttributeRule("", "config", json_object),
-    AttributeRule("", "creator", text),
-    AttributeRule("", "content_sha256", sha256),
+    AttributeRule("", "scene", text), AttributeRule("", "scene_sha256", sha256),
+    AttributeRule("", "trajectory_sha256", sha256_or_empty), AttributeRule("", "config", json_object),
+    AttributeRule("", "creator", text), AttributeRule("", "content_sha256", sha256),
     AttributeRule("/model", "gap_rule", one_of(("max", "sum"))),
     AttributeRule("/model", "up_axis", one_of(("X", "Y", "Z"))),
     AttributeRule("/model", "material_rule", one_of(MATERIAL_RULES), required=False),  # since 1.1
     *(AttributeRule(path, "unit", one_of((unit,)), required=False) for path, unit in _UNITS.items()),
-)
+)  # fmt: skip
 
 
 def _same_number(wanted: int) -> Fault:
