@@ -169,6 +169,9 @@ def run_inputs(streams: Streams, scenes: Sequence[str], recordings: Sequence[str
         return RunInputs((), recordings[0] if recordings else None, files, True)
     if not recordings and len(scenes) > 1 and all(map(is_hdf5, scenes)):
         scenes, recordings = [], scenes
+    recorded = [scene for scene in scenes[1:] if scene.lower().endswith(RECORDING_ENDINGS)]
+    if recorded and not recordings:
+        raise click.UsageError(f"'{recorded[0]}' is a recording, not a further scene: give it with -t {recorded[0]}.")
     several = listed_files(streams, recordings, ("collide-trajectory",), "recordings", RECORDING_ENDINGS)
     if several is not None:
         return RunInputs(tuple(scenes), None, several)

@@ -92,6 +92,7 @@ def test_two_scenes_are_two_worlds(here, collide):
     result = collide.result("run scene.xml other.xml --device cpu -o two.h5")
     assert (result["worlds"], result["contacts"], result["deepest"]["world"]) == (2, 1, 1)
     collide.refused("run scene.xml other.xml", told="2 scenes have no default output: name it with -o")
+    collide.refused("run scene.xml motion.h5", told="is a recording, not a further scene: give it with -t motion.h5")
     collide.refused("profile scene.xml other.xml", told="2 scenes")
 
 
