@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import tracemalloc
 from pathlib import Path
 
 import h5py
@@ -159,13 +160,15 @@ def test_joints_of_several_publishers_in_any_order(robot, collide):
         recorder.joints(STEP * k, ["grip"], [grip], "/hand/joint_states")
     whole = run(collide, moving().write("one.mcap"))["content_sha256"]
     assert run(collide, recorder.write())["content_sha256"] == whole
+    two = moving().joints(0, ["elbow"], [0.0], "/wanted").write("two.mcap")
+    assert run(collide, two, "--joint-topics", "/joint_states")["content_sha256"] == whole
 
 
 @pytest.mark.parametrize("name", ["a.bag", "a.mcap"])
 def test_joint_states_are_those_of_rosbags(robot, name):
     rng, recorder, wanted, found = np.random.default_rng(3), Recorder(name == "a.bag"), {}, {}
     for k in range(300):
-        names = [f"j{n}" * int(n % 3 + 1) for n in rng.permutation(6)[: rng.integers(0, 6)]]
+        names = [f"j\xe9{n}" * int(n % 3 + 1) for n in rng.permutation(6)[: rng.integers(0, 6)]]
         recorder.joints(k, names, rng.normal(size=len(names) if k % 7 else 0))
     bag = ros_bag.Bag(recorder.write(name))
     states = ros_bag.JointStates(bag, "/joint_states", "header")
@@ -256,6 +259,23 @@ def test_rates_windows_gaps_and_clocks(robot, collide):
     assert {words: run(collide, "drive.mcap", *words.split())["frames"] for words in sizes} == sizes
 
 
+def test_angles_take_the_shorter_arc_between_messages(robot, collide):
+    turns, grips = np.array([3.1, -3.1, -2.9]), np.array([0.0, 0.04, 0.08])
+    recorder = Recorder()
+    for k in range(3):
+        recorder.joints(STEP * k, NAMES, [turns[k], grips[k], 0.0])
+    collide.ok(f"traj convert {recorder.write()} --scene arm.urdf -o wrapped.h5 --rate 100")
+    unwrapped = np.interp(np.arange(5), [0, 2, 4], np.unwrap(turns))
+    with h5py.File("wrapped.h5") as file:
+        names = file["body_name"].asstr()[()].tolist()
+        fore = Rotation.from_quat(file["body_q"][:, 0, names.index("fore"), 3:])
+        turn = (fore[0].inv() * fore).as_rotvec()[:, 1]
+        place = {name: file["body_q"][:, 0, names.index(name), :3] for name in ("fore", "left")}
+        left = fore.inv().apply(place["left"] - place["fore"])
+    np.testing.assert_allclose(turn, unwrapped - turns[0], atol=1e-12)
+    np.testing.assert_allclose(left[:, 1] - left[0, 1], np.cos(0.1) * np.linspace(0.0, 0.08, 5), atol=1e-12)
+
+
 def more(milli: float, names, values, *about):
     """A function that records `moving` with one more message, 20 ms after the others."""
     return lambda: moving().joints(milli, names, values, *(about or ("/joint_states", LATE)))
@@ -275,6 +295,7 @@ REFUSED = {
     "unknown frame": (driving, f"{BASE} tf:world", "frame 'base' with 'world'|base, camera, map, odom"),
     "fixed": (driving, "--base-from tf:map", "fixed to the world|--floating-base"),
     "late": (lambda: driving(5), f"{BASE} tf:map", "/tf, frame 'base'|before message 1 at 0.1 s|--from 0.1 --to 0.76"),
+    "early": (lambda: driving(5), f"{BASE} tf:map --from 0.1", "after message 23 at 0.76 s|--from 0.1 --to 0.76"),
     "source": (moving, f"{BASE} map", "'map' is no source of poses"),
     "odometry": (moving, f"{BASE} odom:/odom", "no nav_msgs/Odometry on '/odom'"),
     "option": (moving, "--fps 3", "--fps has no effect on a ROS bag|--from, --to"),
@@ -326,6 +347,25 @@ def test_plans_are_episodes(robot, collide):
         assert listed == [("plan_0", 20, 38.0), ("plan_1", 20, 38.0)]
     assert (found["warnings"], found["contacts"]) == ([], run(collide, moving().write())["contacts"])
     assert collide.verdict("audit arm.urdf -t plan.mcap --trajectory-topic /plan --sweep")["frames"] == FRAMES
+
+
+def test_decompression_uses_no_more_memory_than_a_chunk_may_have():
+    import bz2
+
+    import lz4.frame
+    from rosbags.rosbag1 import reader
+    from rosbags.rosbag2 import storage_mcap
+
+    ros_bag._rosbags()
+    bombs = {lz4.frame.compress: storage_mcap.DECOMPRESSORS["lz4"], bz2.compress: reader.decompressors["bz2"]}
+    bombs[storage_mcap.zstd.compress] = storage_mcap.DECOMPRESSORS["zstd"]
+    for compress, decompress in bombs.items():
+        bomb = compress(bytes(1 << 26))
+        tracemalloc.start()
+        with pytest.raises(ValueError, match="expands to more than 1000 bytes"):
+            decompress(bomb, 1000)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 22
+        tracemalloc.stop()
 
 
 def test_folders_of_bags_are_several_runs(robot, collide):
