@@ -108,9 +108,7 @@ def bag_format(path: str | os.PathLike[str]) -> str:
     """The extension of a ROS bag's format, by its first bytes; BAG_METADATA of a bag's folder; "" of anything else."""
     if os.path.isfile(os.path.join(path, BAG_METADATA)):
         return BAG_METADATA
-    try:
-        with open(path, "rb") as file:
-            start = file.read(16)
-    except OSError:
-        return ""
+    start = b""
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        start = file.read(16)
     return next((ending for first, ending in BAG_STARTS.items() if start.startswith(first)), "")

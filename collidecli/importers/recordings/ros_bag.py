@@ -26,13 +26,8 @@ import numpy as np
 from collidecli.errors import CollideError, InputError, extra_module
 from collidecli.importers.recordings.content import BAG, Content
 from collidecli.importers.recordings.coordinates import ArticulationMotion, RecordedArticulation, moved_articulation
-from collidecli.importers.recordings.recording import (
-    EmbeddedScene,
-    EmbeddedScenes,
-    Recording,
-    RecordingDescription,
-    Target,
-)
+from collidecli.importers.recordings.recording import EmbeddedScene, EmbeddedScenes, Recording, Target
+from collidecli.importers.recordings.recording import RecordingDescription as Description
 from collidecli.numerics.elementary import atan2, sincos
 from collidecli.numerics.matrices import IDENTITY, compose_poses, inverse_poses, multiply, norm
 from collidecli.scene.kinematics import ArticulationKinematics, JointColumns, last_element
@@ -46,9 +41,8 @@ JOINT_STATE, TEXT, ODOMETRY = "sensor_msgs/JointState", "std_msgs/String", "nav_
 TRANSFORMS, STATIC = ("tf2_msgs/TFMessage", "tf/tfMessage"), "tf_static"
 PLAN, DISPLAYED = "trajectory_msgs/JointTrajectory", "moveit_msgs/DisplayTrajectory"
 DESCRIPTION, RECEIVE, MOVED = "robot_description", "receive", "the frame that odometry moves"
-DEFAULT_GAP = 1.0
-"""Longest time between two messages that follow each other [s]."""
-MOST_TIME = 2**62
+DEFAULT_GAP, MOST_TIME = 1.0, 2**62
+"""Longest time between two messages that follow each other [s]; after all times [ns]."""
 LARGEST_CHUNK = 1 << 29
 """Of a compressed chunk or message, uncompressed [bytes]; recorders write chunks of about a megabyte."""
 BATCH = 1024
@@ -328,11 +322,11 @@ class Transforms:
     """A forest of frames, whose transforms to their parents are samples over time or constant.
 
     parent: name of each frame's parent, without a leading slash, as in tf2. samples: of each frame after `finish`, one
-    of a constant transform. moved: the frame that odometry moves; it is MOVED in the forest.
+    of a constant transform. moved: the frame that odometry moves; it is MOVED in the forest. start: first time [ns].
     """
 
     def __init__(self, path: str) -> None:
-        self._path, self.moved, self._size = path, "", count(1)
+        self._path, self.moved, self.start, self._size = path, "", MOST_TIME, count(1)
         self.parent: dict[str, str] = {}
         self.samples: dict[str, Samples] = {}
         self._rows: dict[str, tuple[str, array, array]] = {}
@@ -361,6 +355,7 @@ class Transforms:
             raise InputError(what, f"{self._path}: {topic}, message {number}", "record one tree of frames")
         _, numbers, values = self._rows.setdefault(child, (topic, array("q"), array("d")))
         numbers.extend((number, time))
+        self.start = min(self.start, time) if time >= 0 else self.start
         values.extend(pose)
         size = 216 * next(self._size)
         if size % BATCH == 0:
@@ -383,10 +378,6 @@ class Transforms:
             self.samples[child] = Samples.of(what, about[:, 1], values[: len(about)], about[:, 0], used, gap)
             moving += [] if is_static.all() else [self.samples[child]]
         return moving
-
-    def first_time(self) -> int:
-        """Time of the first transform that is not constant [ns]; 0 without one."""
-        return min((numbers[1] for _, numbers, _ in self._rows.values() if numbers[1] >= 0), default=0)
 
     def described(self) -> str:
         """The frames, such as `map > odom, odom > base_link, base_link > camera (static)`."""
@@ -450,19 +441,18 @@ class RosBagRecording(Recording):
 
     def embedded_scenes(self, options: RecordingOptions) -> EmbeddedScenes | None:
         """The URDF of the topic robot_description; None without one. Raises InputError for several robots."""
-        texts = self._descriptions()
-        if len(texts) > 1:
-            what = f"the bag describes several robots: {some_names(list(texts.values()))}"
+        scenes = [EmbeddedScene(text, f"{self._path}: {topic}") for text, topic in self._descriptions().items()]
+        if len(scenes) > 1:
+            what = f"the bag describes several robots: {some_names([each.location for each in scenes])}"
             raise InputError(what, self._path, "give the scene in which it was recorded")
-        scenes = tuple(EmbeddedScene(text, f"{self._path}: {topic}") for text, topic in texts.items())
-        return EmbeddedScenes(scenes, (0,)) if scenes else None
+        return EmbeddedScenes(tuple(scenes), (0,)) if scenes else None
 
     def _descriptions(self) -> dict[str, str]:
         """Topics of the robots' descriptions by their text."""
         topics = [topic for topic in self._bag.of_kinds(TEXT) if last_element(topic) == DESCRIPTION]
         return {text: topic for topic in topics for text in self._bag.texts(topic)}
 
-    def describe(self) -> RecordingDescription:
+    def describe(self) -> Description:
         """All messages of joint states and transforms are read."""
         bag, transforms, robots = self._bag, Transforms(self._path), self._descriptions()
         states = {topic: JointStates(bag, topic, RECEIVE) for topic in bag.of_kinds(JOINT_STATE)}
@@ -485,7 +475,7 @@ class RosBagRecording(Recording):
         details += [("transforms", transforms.described())] if transforms.parent else []
         time, needs = np.unique(np.concatenate(every)), () if robots else ("the scene that was recorded",)
         ends = (0.0, float(time[-1] - time[0]) / TEN_9) if len(time) else (None, None)
-        return RecordingDescription(len(time), 1, ends[0], ends[1], (), len(joints), "xyzw", needs, tuple(details))
+        return Description(len(time), 1, ends[0], ends[1], (), len(joints), "xyzw", needs, tuple(details))
 
     def motion(self, target: Target, options: RecordingOptions) -> ArticulationMotion:
         """One frame a message, or --rate frames a second. A gap ends an episode."""
@@ -502,7 +492,12 @@ class RosBagRecording(Recording):
         columns, at = _joints(robot, series, where)
         held, pose_at = [samples for _, samples in series], None
         if base:
-            chain = _chain(base, robot, transforms, target, path)
+            kinematics, world, frame = target.find_kinematics(), *(*base.split(":", 2)[1:], "")[:2]
+            if kinematics is not None and kinematics.welded[kinematics.body_path.index(robot.body_path[0])]:
+                fix = "give --floating-base for a URDF, or a free joint in MJCF"
+                raise InputError(f"'{robot.path}' is fixed to the world in this scene", "--base-from", fix)
+            world, frame = transforms.moved or world.lstrip("/"), frame.lstrip("/") or last_element(robot.path)
+            chain = transforms.chain(world, frame, f"{path}: --base-from")
             held += transforms.finish((*chain[0], *chain[1], MOVED), *_window(options, start))
             pose_at = partial(transforms.poses, chain)
         if not held:
@@ -527,19 +522,6 @@ def _compared(robot: str, recorded: set[str]) -> str:
     return "; ".join([f"{len(known & recorded)} of {len(known)} recorded", *shown])
 
 
-def _chain(
-    base: str, robot: ArticulationKinematics, transforms: Transforms, target: Target, path: str
-) -> tuple[list[str], list[str]]:
-    """The frames between the world, or the frame that odometry moves, and the robot's root."""
-    kinematics = target.find_kinematics()
-    if kinematics is not None and kinematics.welded[kinematics.body_path.index(robot.body_path[0])]:
-        fix = "give --floating-base for a URDF, or a free joint in MJCF"
-        raise InputError(f"'{robot.path}' is fixed to the world in this scene", "--base-from", fix)
-    _, world, frame = (*base.split(":", 2), "")[:3]
-    frame, world = frame or last_element(robot.path), transforms.moved or world
-    return transforms.chain(world.lstrip("/"), frame.lstrip("/"), f"{path}: --base-from")
-
-
 def _window(options: RecordingOptions, start: int) -> tuple[tuple[int, int, int], int]:
     """The window and the longest gap of `Samples.of`."""
     first = start + round((options.from_time or 0.0) * TEN_9)
@@ -555,10 +537,7 @@ def _check_kind(bag: Bag, topic: str, option: str, *kinds: str) -> None:
 
 
 def _recorded(bag: Bag, options: RecordingOptions, base: str) -> tuple[list[Series], Transforms, int, list[str]]:
-    """Joint positions, joints of the same messages together; transforms; time from which times count; warnings.
-
-    That time is the first joint state's, else the first transform's [ns].
-    """
+    """Joint positions; transforms; time of the first joint state, else transform [ns]; warnings."""
     kind, _, rest = base.partition(":")
     if base and (kind not in ("tf", "odom") or not rest):
         fix = "give tf:FRAME, tf:FRAME:CHILD or odom:TOPIC"
@@ -574,7 +553,7 @@ def _recorded(bag: Bag, options: RecordingOptions, base: str) -> tuple[list[Seri
     transforms, handlers = Transforms(bag.path), {topic: each.add for topic, each in states.items()}
     bag.read(handlers | {topic: transforms.handler(bag, topic, options.clock) for topic in moving})
     groups = {(topic, names): found for topic, each in states.items() for names, found in each.groups().items()}
-    start = min((int(time.min()) for _, time, *_ in groups.values()), default=transforms.first_time())
+    start = min((int(time.min()) for _, time, *_ in groups.values()), default=transforms.start)
     without = {topic: each.without for topic, each in states.items() if each.without}
     warnings = [f"{bag.path}: {topic}: {number} messages have no positions" for topic, number in without.items()]
     return _series(groups, options, start, bag.path), transforms, start, warnings
@@ -651,10 +630,9 @@ def _planned(bag: Bag, options: RecordingOptions) -> Series:
 def _frames(
     held: Sequence[Samples], timing: int, start: int, options: RecordingOptions, path: str
 ) -> tuple[np.ndarray, Episodes | None, list[str]]:
-    """Times of the frames [ns], the episodes between gaps, and warnings of the gaps.
+    """Times of the frames [ns], those of the first `timing` sources; the episodes between gaps; warnings of the gaps.
 
-    held: every source; the first `timing` ones give the times. Raises InputError for a source that begins after the
-    first frame or ends before the last one.
+    Raises InputError for a source that begins after the first frame or ends before the last one.
     """
     times = np.unique(np.concatenate([each.time for each in held[:timing]]))
     if options.rate is not None:
