@@ -55,6 +55,7 @@ class EventOptions:
     and must not have, a shape or particle object whose path matches. bodies, exclude_bodies: a pair must have, and must
     not have, a body whose path matches. between: two patterns of paths of shapes, bodies or particle objects; a pair
     must match one with each side. worlds: numbers. frames: A:B:S. with_particles: contacts of particles are counted.
+    by_name: items of one path in several templates are one.
     """
 
     threshold: float = 0.0
@@ -68,6 +69,7 @@ class EventOptions:
     worlds: Sequence[int] = ()
     frames: str = ""
     with_particles: bool = True
+    by_name: bool = True
     block_rows: int = BLOCK_ROWS
 
 
@@ -341,7 +343,7 @@ class EventStream:
         self.frames = Frames(number, contacts.time[number], episodes)
         self.worlds = chosen_worlds(options.worlds, contacts)
         self._is_selected_world = np.isin(np.arange(contacts.world_count), self.worlds)
-        self.keys = pair_keys(contacts, options.by)
+        self.keys = pair_keys(contacts, options.by, options.by_name)
         self._selection = PairSelection.of(contacts, options)
         self._tracker = IntervalTracker(self.frames, options.merge_gap)
         self.contact_count = self.touching_count = 0
@@ -401,8 +403,8 @@ class EventStream:
         return replace(found, begin=begin, end=end)
 
 
-def pair_keys(contacts: ContactSet, by: str) -> PairKeys:
-    """Keys of pairs of the items of `touching_blocks`, by name over all templates."""
+def pair_keys(contacts: ContactSet, by: str, by_name: bool = True) -> PairKeys:
+    """Keys of pairs of the items of `touching_blocks`, by name over all templates, or each item by itself."""
     shapes, objects, worlds = contacts.shapes, contacts.particle_objects, contacts.world_count
     if by == "bodies":
         keys = PairKeys.of_bodies(contacts.body_path, shapes.path, shapes.body, worlds)
@@ -413,7 +415,7 @@ def pair_keys(contacts: ContactSet, by: str) -> PairKeys:
         counts = zip(objects.path, objects.particle_count.tolist(), strict=True)
         paths = [f"{path}[{k}]" for path, count in counts for k in range(count)]
         keys = keys.with_more(paths, ("particle",) * objects.total, worlds)
-    return keys.by_name(row_templates(contacts, len(keys.number)))
+    return keys.by_name(row_templates(contacts, len(keys.number))) if by_name else keys
 
 
 def shape_names(contacts: ContactSet) -> Names:

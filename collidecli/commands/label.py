@@ -143,8 +143,7 @@ class ContactLabels:
         there = np.zeros((int(templates.max(initial=0)) + 1, len(self.keys.paths)), bool)
         there[row_template, self.keys.number] = True
         there |= ~there.any(axis=0)
-        for row in np.flatnonzero(row_template < 0):
-            there[:, self.keys.number[row]] = True
+        there[:, self.keys.number[row_template < 0]] = True
         held = there[templates[self.worlds]]
         return held[:, self._sensor, None] & held[:, None, self._partner]
 

@@ -552,7 +552,7 @@ def opened_view(request: ViewRequest, progress: Progress = None) -> Iterator[Vie
         sources = find_sources(contacts, request.scene, request.trajectory, request.allow_mismatch, request.points_only)
         try:
             frames = ViewFrames(contacts, sources, request.frames)
-            stream = EventStream(contacts, EventOptions(frames=request.frames, with_particles=False))
+            stream = EventStream(contacts, EventOptions(frames=request.frames, with_particles=False, by_name=False))
             touches = TouchList(Intervals.chained(*stream.batches(progress)), stream.keys)
             touches.deepest = max(touches.deepest, frames.depth_of_groups)
             result = _result(request, contacts, sources, frames, touches)

@@ -13,7 +13,9 @@ import pandas
 import pytest
 
 import collidecli
+from collidecli.commands.view import ViewRequest, opened_view
 from collidecli.scene.motion import Episodes
+from collidecli.storage.contact_sets.reader import ContactSet
 from tests.cli.conftest import refusals
 from tests.cli.test_recordings import write_demos
 from tests.support.batches import compute
@@ -278,6 +280,17 @@ def test_rows_of_names_in_other_verbs(tables, collide):
         count = 3 if "--top" in options else len(nearest)
         assert [least for _, least in whole] == sorted(nearest.values())[:count], options
         assert all(nearest[name] == least for name, least in whole), options
+
+
+def test_pairs_of_a_view_are_shapes_of_its_world(tables):
+    """A name is one row in tables, and in a view each world has its own shapes."""
+    with opened_view(ViewRequest("tables.h5")) as view, ContactSet.open("tables.h5") as contacts:
+        pairs = list(view.touches)
+        for pair in pairs:
+            template = contacts.shapes.template[list(pair.shapes)]
+            assert set(template.tolist()) <= {-1, contacts.world_template[pair.world]}
+            assert tuple(contacts.shapes.path[row] for row in pair.shapes) == pair.paths
+        assert {pair.world for pair in pairs} == {0, 1, 2}
 
 
 def test_one_table_of_several_sets(tables, collide):
