@@ -10,6 +10,7 @@ import numpy as np
 
 from collidecli.analysis.touches import NO_END, Rows
 from collidecli.errors import InputError
+from collidecli.scene.text_format import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,15 @@ def matching_shapes(
     paths: Sequence[str], body: np.ndarray, body_paths: Sequence[str], pattern: str, option: str, of: str
 ) -> np.ndarray:
     """bool[paths]: whether the path, or that of its body, matches. body: int[paths], -1 for none. Raises InputError."""
-    met = matching_paths([*paths, *body_paths], (pattern,), option, of)
+    met = shapes_met(paths, body, body_paths, pattern)
+    if not met.any():
+        raise InputError(f"'{pattern}' matches {of}", option, _advice(pattern, [*paths, *body_paths]))
+    return met
+
+
+def shapes_met(paths: Sequence[str], body: np.ndarray, body_paths: Sequence[str], pattern: str) -> np.ndarray:
+    """bool[paths]: as `matching_shapes`, without an error."""
+    met = np.array([fnmatchcase(path, pattern) for path in (*paths, *body_paths)], bool)
     return met[: len(paths)] | np.append(met[len(paths) :], False)[body]
 
 
@@ -120,7 +129,7 @@ def _advice(pattern: str, paths: Sequence[str]) -> str:
     inner = pattern.strip("*")
     found = next((path for path in paths if inner and inner.lower() in path.lower()), None)
     if found is None:
-        return "collide inspect lists the shapes"
+        return did_you_mean(inner, paths, "collide inspect lists the shapes")
     start = found.lower().index(inner.lower())
     return f"a pattern matches whole paths: try '*{found[start : start + len(inner)]}*'"
 

@@ -199,7 +199,7 @@ class GatherRequest:
     to: str
     output: str
     force: bool = False
-    pairs: tuple[str, ...] = ()
+    pairs: tuple[tuple[str, str], ...] = ()
     job: str = ""
     slot: tuple[int, int] | None = None
     enter: float = 0.0

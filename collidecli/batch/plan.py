@@ -14,14 +14,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
-from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
 
-from collidecli.analysis.labels import LabelRule, labelled_runs
+from collidecli.analysis.labels import LabelRule, labelled_runs, shapes_met
 from collidecli.batch.store import PLAN, Store
 from collidecli.commands.results import RECORDING_ENDINGS, input_files
 from collidecli.commands.run import RunRequest, result_config
@@ -500,17 +499,15 @@ BLOCK_COLUMNS = ("shape0", "shape1", "distance")
 
 
 class NamedPairs:
-    """The pairs of --pairs, each two patterns of shapes, and their labels.
+    """The pairs of --pairs, each two patterns of shapes or bodies, and their labels.
 
-    names: of the pairs. Raises InputError for another text, or one given twice.
+    names: of the pairs. Raises InputError for one given twice.
     """
 
-    def __init__(self, texts: Sequence[str], rule: LabelRule) -> None:
-        self.names, self._rule = tuple(" ".join(text.split()) for text in texts), rule
+    def __init__(self, pairs: Sequence[tuple[str, str]], rule: LabelRule) -> None:
+        self._patterns, self.names, self._rule = pairs, tuple(map(" ".join, pairs)), rule
         self._missing = set(self.names)
         for text in self.names:
-            if text.count(" ") != 1:
-                raise InputError(f"'{text}' is not two patterns", "--pairs", "write --pairs 'gripper* cube*'")
             if self.names.count(text) > 1:
                 raise InputError(f"'{text}' is given twice", "--pairs", "give each pair once")
 
@@ -527,9 +524,8 @@ class NamedPairs:
         distance, present = np.full((contacts.frame_count, count), np.inf, np.float32), np.zeros(count, bool)
         sides, limit = [], np.full(count, gap.min(initial=np.inf), np.float32)
         for column, pair in enumerate(self.names):
-            first, second = (
-                np.array([fnmatchcase(p, one) for p in contacts.shapes.path], bool) for one in pair.split()
-            )
+            shapes, bodies = contacts.shapes, contacts.body_path
+            first, second = (shapes_met(shapes.path, shapes.body, bodies, one) for one in self._patterns[column])
             sides.append((first, second))
             present[column] = first.any() and second.any()
             if not present[column]:

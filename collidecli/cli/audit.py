@@ -13,6 +13,7 @@ import click
 
 from collidecli.cli.options import (
     Length,
+    PatternPair,
     Verb,
     WholeNumber,
     cache_options,
@@ -53,7 +54,7 @@ PAGES = ("junit_xml", "markdown", "mask", "chart")
 OF_SCENES = ("Motion", "Recording", "Scene", "Contacts")
 EPILOG = """\b
 collide audit robot.xml -t motion.npz --max-depth 2mm --self 5mm --max-ground 1cm
-collide audit pile.usda --max-depth 2mm --allow 'gripper*' 'cup*' --mask usable.npz
+collide audit pile.usda --max-depth 2mm --allow 'gripper*,cup*' --mask usable.npz
 collide audit out.h5 --limits limits.toml --junit-xml audit.xml
 collide audit nightly/ --max-depth 2mm
 collide audit robot.xml -t motion.npz --against baseline.json
@@ -75,7 +76,7 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 @option("--against", metavar="FILE", section=LIMITS, help="Fail only on what is worse than this earlier --json output.")
 @option("--tolerance", type=DEPTH, default="1µm", section=LIMITS, help="Greater depths than these are worse.")
 @option(
-    "--allow", type=str, nargs=2, multiple=True, metavar="GLOB GLOB", section=CLASSES,
+    "--allow", type=PatternPair(), multiple=True, metavar="GLOB,GLOB", section=CLASSES,
     help="Pairs without a limit, by shape or body.",
 )  # fmt: skip
 @repeated(

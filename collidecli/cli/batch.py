@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collidecli.cli.label import rule_options
-from collidecli.cli.options import DURATION, Verb, WholeNumber, force_option, option, request_of, streams_of
+from collidecli.cli.options import (
+    DURATION,
+    PatternPair,
+    Verb,
+    WholeNumber,
+    force_option,
+    option,
+    request_of,
+    streams_of,
+)
 from collidecli.cli.traj import VerbGroup
 from collidecli.escaping import printable
 from collidecli.scene.text_format import did_you_mean
@@ -473,10 +482,11 @@ def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
 @option("-o", "--output", metavar="PATH", required=True, section="Output", help="The file, or the folder.")
 @option(
     "--pairs",
+    type=PatternPair(),
     multiple=True,
-    metavar="'A B'",
+    metavar="GLOB,GLOB",
     section="Output",
-    help="Also columns of the pairs of shapes that match patterns A and B: whether they touch, and their least "
+    help="Also columns of the pairs that match one pattern each, by shape or body: whether they touch, and their least "
     "distance. lerobot and robomimic only; repeat for more.",
 )
 @rule_options

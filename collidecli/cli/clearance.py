@@ -10,6 +10,7 @@ import click
 
 from collidecli.cli.options import (
     METRES,
+    PatternPair,
     Verb,
     WholeNumber,
     cache_options,
@@ -45,7 +46,7 @@ EPILOG = """\b
 collide clearance robot.xml -t motion.h5 -o clearance.h5
 collide clearance robot.xml -t motion.h5 --top 5 --plot nearest.svg
 collide clearance robot.xml -t demos/ -o near/
-collide clearance cell.usda --between '*gripper*' '*table*' -o approach.csv
+collide clearance cell.usda --between '*gripper*,*table*' -o approach.csv
 """
 measured = partial(option, section="What is measured")
 written = partial(option, section="Output")
@@ -54,7 +55,7 @@ written = partial(option, section="Output")
 @click.command("clearance", cls=Verb, epilog=EPILOG)
 @click.argument("scenes", nargs=-1, metavar="[SCENE...]")
 @measured("--by", type=click.Choice(CLEARANCE_THINGS), help=BY)
-@measured("--between", nargs=2, metavar="GLOB GLOB", help=BETWEEN)
+@measured("--between", type=PatternPair(), metavar="GLOB,GLOB", help=BETWEEN)
 @measured("--top", type=WholeNumber(), metavar="N", help=TOP)
 @setting("--margin", type=METRES, section="What is measured", help=MARGIN)
 @setting("--static-pairs", is_flag=True, section="What is measured", help="Measure pairs of two static shapes too.")

@@ -102,6 +102,22 @@ class NameList(click.ParamType):
         )
 
 
+class PatternPair(click.ParamType):
+    """Two patterns "A,B", as a tuple. "A B" is of earlier versions, and gives a note."""
+
+    name = "glob,glob"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        is_old = isinstance(value, str) and "," not in value
+        parts = value.split(None if is_old else ",") if isinstance(value, str) else value
+        parts = tuple(part.strip() for part in parts if part.strip())
+        if len(parts) != 2:
+            self.fail(f"'{value}' is not two patterns; write 'A,B'", param, ctx)
+        if is_old and param is not None and ctx is not None:
+            streams_of(ctx).warn(f"{param.opts[-1]}: write '{','.join(parts)}'; the next version refuses a space")
+        return parts
+
+
 class NumberList(click.ParamType):
     """Finite numbers separated by commas, as a tuple."""
 
@@ -410,6 +426,15 @@ class Verb(click.Command):
     def __init__(self, *args: Any, **attributes: Any) -> None:
         super().__init__(*args, **attributes)
         self.params += _common_options()
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Joins the two values that a `PatternPair` had in earlier versions."""
+        pairs = {name for each in self.params if isinstance(each.type, PatternPair) for name in each.opts}
+        for at in reversed(range(len(args) - 2)):
+            one, other = args[at + 1 : at + 3]
+            if args[at] in pairs and not set(one) & {",", " "} and other[:1] != "-":
+                args = [*args[: at + 1], f"{one} {other}", *args[at + 3 :]]
+        return super().parse_args(ctx, args)
 
     def make_parser(self, ctx: click.Context) -> Any:
         """Click's parser, which uses the last value of a repeated option; this one refuses it."""

@@ -107,7 +107,7 @@ def test_classes_of_pairs(audit, robot):
         (["--max-depth", "6mm", "--self", "5cm", "--max-ground", "5cm"], []),
         (["--self"], ["self"]),
         (["--max-ground", "2cm"], ["ground"]),
-        (["--max-depth", "1mm", "--allow", "trunk", "*", "--max-ground", "1"], []),
+        (["--max-depth", "1mm", "--allow", "trunk,*", "--max-ground", "1"], []),
         (["--max-depth", "0.04", "--ground-shapes", "ball", "--max-ground", "4mm"], ["ground"]),
     ):
         checks = audit(robot, "-t", "robot.h5", *options)["checks"]
@@ -335,7 +335,7 @@ def test_a_bullet_through_a_wall(bullet, here, audit):
     assert result["checks"][-1]["name"] == "tunnel"
     with np.load("m.npz") as mask:
         assert mask["usable"][:, 0].tolist() == [False, False, True]
-    assert audit(*bullet, "--sweep", "--allow", "bullet", "wall")["passed"]
+    assert audit(*bullet, "--sweep", "--allow", "bullet,wall")["passed"]
     (here / "base.json").write_text(json.dumps(result))
     assert audit(*bullet, "--sweep", "--against", "base.json")["passed"]
 

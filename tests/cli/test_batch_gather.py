@@ -166,7 +166,7 @@ def test_parquet_files_end_with_an_episode(done, collide, monkeypatch):
     assert one.to_pylist() == other.to_pylist()
 
 
-PAIRS = ("--pairs", "*ball *base", "--pairs", "*far *base")
+PAIRS = ("--pairs", "*ball,*base", "--pairs", "*far,*base")
 
 
 def least_distances(contacts: ContactSet) -> list[float]:
@@ -354,7 +354,7 @@ test_wrong_pairs_are_refused = refusals(
     "batch gather B -o out",
     ("--to parquet --pairs 'a b'", "--pairs: has no effect"),
     ("--to lerobot --pairs ball", "not two patterns"),
-    ("--to lerobot --pairs 'a b' --pairs 'a  b'", "given twice"),
+    ("--to lerobot --pairs a,b --pairs 'a, b'", "given twice"),
     ("--to lerobot --pairs '*ball *cube'", "'*ball *cube': no scene has shapes that match both"),
     ("--to robomimic --pairs '*ball *cube'", "'*ball *cube': no scene has shapes that match both"),
     ("--to lerobot --pairs '*ball *base' --leave 1m", "only up to"),

@@ -114,7 +114,7 @@ def test_bodies_selections_and_nearest_pairs_are_parts_of_all_pairs(called):
             of_body = [d for pair, d in distance.items() if any(path.split("/")[0] == name for path in pair)]
             np.testing.assert_array_equal(row, np.min(of_body, axis=0))
     assert [one["body"] for one in found["listed"]][:2] == ["box", "floor"]
-    between = called("--between", "arm*", "wall", "-o", "between.h5")
+    between = called("--between", "arm*,wall", "-o", "between.h5")
     with h5py.File("between.h5") as file:
         truth = np.minimum(distance["wall", "arm/tip"], distance["wall", "arm/link"])
         np.testing.assert_array_equal(file["distance"][:, 0, 0], truth)
@@ -156,7 +156,8 @@ test_bad_input = refusals(
     "clearance",
     ("cell.xml --between nothing wall", "'nothing' matches no shape and no body"),
     ("cell.xml --between wall floor", "no pair of shapes may touch"),
-    ("cell.xml --between wall", "--between"),
+    ("cell.xml --between wall", "not two patterns"),
+    ("cell.xml --between arn,wall", "did you mean"),
     ("cell.xml -o out.txt", "extension"),
     ("cell.xml -o cell.xml", "extension"),
     ("cell.xml --plot out.pdf", "extension"),
@@ -169,6 +170,13 @@ test_bad_input = refusals(
     ("", "there is no scene"),
     needs="cell",
 )
+
+
+def test_the_earlier_spelling_of_a_pair_gives_a_note(cell, collide):
+    for words in (("arm*", "wall", "cell.xml"), ("arm* wall", "cell.xml"), ("arm*,wall", "cell.xml")):
+        answer = collide("clearance", "--between", *words)
+        assert answer.code == 0
+        assert ("write 'arm*,wall'" in answer.err) == (words[0] != "arm*,wall"), answer.err
 
 
 def test_an_existing_output_is_kept(cell, collide):
