@@ -16,9 +16,10 @@ import pyarrow.parquet as parquet
 import pytest
 import yaml
 
+from collidecli.analysis.labels import LabelRule
 from collidecli.batch import gather as gather_merge
 from collidecli.batch import gather_formats
-from collidecli.batch.plan import read_plan
+from collidecli.batch.plan import NamedPairs, read_plan
 from collidecli.batch.store import Failure, Store, open_store
 from collidecli.exporters import arrays
 from collidecli.exporters.layouts import QUANTILES, joined_statistics, statistics_of
@@ -167,6 +168,16 @@ def test_parquet_files_end_with_an_episode(done, collide, monkeypatch):
 
 
 PAIRS = ("--pairs", "*ball,*base", "--pairs", "*far,*base")
+
+
+def test_a_pattern_of_a_pair_matches_bodies(done, monkeypatch):
+    (_, _, contacts), *_ = contact_sets()
+    monkeypatch.setattr(contacts, "body_path", tuple(f"{path}_body" for path in contacts.body_path))
+    found = NamedPairs([("ball_body", "*base"), ("*ball", "*base")], LabelRule()).labels(contacts)
+    assert found["present"].all()
+    assert found["touching"].any()
+    for name, values in found.items():
+        np.testing.assert_array_equal(values[:, 0], values[:, 1], name)
 
 
 def least_distances(contacts: ContactSet) -> list[float]:
