@@ -35,6 +35,8 @@ VERBS = {
     "textconv": "Print a contact set as text, so that git diff shows its changes.",
     "export": "Write a contact set for other programs: USD, CSV, Parquet, NPZ, simulator layouts.",
     "merge": "Merge contact sets of disjoint frames or worlds.",
+    "engine": "Write a motion as a problem for other collision engines: collide engine pack.",
+    "fidelity": "Hold other engines' contacts of a motion against exact distances.",
     "batch": "Run many recordings: plan, compute on many processes or machines, gather.",
     "cache": "Show or clear the cache of signed distance fields, hulls and convex parts.",
     "completion": "Print the script that completes verbs and options in bash, zsh or fish.",

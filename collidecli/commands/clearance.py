@@ -138,7 +138,7 @@ def selected_items(model: Model, by: str, between: Sequence[str]) -> Items:
         of_pair = item[order], order
     else:
         first, second, of_pair = _named_items(model, pair, by, between)
-    return Items(pair, _margins(model, pair), np.stack(held, axis=1), first, second, of_pair, len(named))
+    return Items(pair, pair_lengths(model, pair, "margin"), np.stack(held, axis=1), first, second, of_pair, len(named))
 
 
 def _is_between(model: Model, pair: np.ndarray, between: Sequence[str]) -> np.ndarray:
@@ -165,16 +165,18 @@ def _named_items(
     return tuple(owners.paths[k] for k in keys.tolist()), ("",) * len(keys), (every[:, 0], every[:, 1])
 
 
-def _margins(model: Model, pair: np.ndarray) -> np.ndarray:
-    """float64[K]: margins of pairs; a forced pair may have its own [m]."""
-    margin = model.shapes.margin[pair].sum(axis=1)
+def pair_lengths(model: Model, pair: np.ndarray, name: str) -> np.ndarray:
+    """float64[K]: "margin", the sum of both shapes' margins, or "gap" of pairs [m]; a forced pair may have its own."""
+    of_shapes = getattr(model.shapes, name)[pair]
+    found = of_shapes.max(axis=1) if name == "gap" and model.gap_rule == "max" else of_shapes.sum(axis=1)
+    forced_values = getattr(model, f"forced_{name}")
     own: dict[tuple[int, int], float] = {}
-    if len(model.forced_margin):
-        forced = zip(model.pair_filter.forced.tolist(), model.forced_margin.tolist(), strict=True)
+    if len(forced_values):
+        forced = zip(model.pair_filter.forced.tolist(), forced_values.tolist(), strict=True)
         own = {(a, b): value for (a, b), value in forced if not np.isnan(value)}
     for k in range(len(pair) if own else 0):
-        margin[k] = own.get((int(pair[k, 0]), int(pair[k, 1])), margin[k])
-    return margin
+        found[k] = own.get((int(pair[k, 0]), int(pair[k, 1])), found[k])
+    return found
 
 
 def shape_poses(model: Model, body_poses: np.ndarray) -> np.ndarray:
@@ -196,6 +198,25 @@ def shape_poses(model: Model, body_poses: np.ndarray) -> np.ndarray:
     return found
 
 
+def distance_bounds(model: Model, pair: np.ndarray, margin: np.ndarray, poses: np.ndarray) -> np.ndarray:
+    """float64[F, W, K]: lower bounds of the distances of pairs int32[K, 2], less margins, by bounding balls [m]; a
+    plane by itself. poses: float64[F, W, S, 7].
+    """
+    row0, row1 = pair.T
+    centre0, centre1 = poses[:, :, row0, :3], poses[:, :, row1, :3]
+    is_plane = model.shapes.type == ShapeType.PLANE
+    distance = np.linalg.norm(centre1 - centre0, axis=-1)
+    for mine, other, of_plane in ((row0, row1, is_plane[row0]), (row1, row0, is_plane[row1])):
+        if of_plane.any():
+            up = compose_as_kernels(poses[:, :, mine[of_plane]], np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]))
+            up = up[..., :3] - poses[:, :, mine[of_plane], :3]
+            off = poses[:, :, other[of_plane], :3] - poses[:, :, mine[of_plane], :3]
+            distance[:, :, of_plane] = (off * up).sum(-1)
+    radius = np.where(is_plane, 0.0, bounding_radius(model.shapes.type, model.shapes.size).astype(np.float64))
+    scale = np.abs(centre0).max(-1) + np.abs(centre1).max(-1) + radius[row0] + radius[row1]
+    return distance - (radius[row0] + radius[row1]) - margin - BOUND_ROUNDING * scale
+
+
 class Clearance:
     """Least distances of a motion's items, from exact distances of pairs.
 
@@ -207,7 +228,6 @@ class Clearance:
         self._model, self._motion, self._items, self._distances = model, motion, items, distances
         self.measured, self._so_far = 0, np.zeros(0)
         self._workers, self._episodes = workers, episodes_in(motion, model.world_count)
-        self._radius = bounding_radius(model.shapes.type, model.shapes.size).astype(np.float64)
         self._has_pair = items.in_template[:, model.world_template].T
         self._own = None if items.own is None else items.own[model.world_template]
 
@@ -262,7 +282,7 @@ class Clearance:
         if self._own is not None:
             found.measure(there)
         else:
-            bound = np.where(there, self._bounds(poses), np.inf)
+            bound = np.where(there, distance_bounds(self._model, self._items.pair, self._items.margin, poses), np.inf)
             nearest = self._least_of_items(bound)
             found.measure(_chosen(nearest, bound))
             least = np.take_along_axis(found.distance, np.maximum(nearest, 0), axis=2)
@@ -291,29 +311,14 @@ class Clearance:
             found[..., k] = np.where(np.isinf(least), -1, picked)
         return found
 
-    def _bounds(self, poses: np.ndarray) -> np.ndarray:
-        """float64[F, W, K]: lower bounds of the distances, less margins, by bounding balls [m]; a plane by itself."""
-        row0, row1 = self._items.pair.T
-        centre0, centre1 = poses[:, :, row0, :3], poses[:, :, row1, :3]
-        is_plane = self._model.shapes.type == ShapeType.PLANE
-        distance = np.linalg.norm(centre1 - centre0, axis=-1)
-        for mine, other, of_plane in ((row0, row1, is_plane[row0]), (row1, row0, is_plane[row1])):
-            if of_plane.any():
-                up = compose_as_kernels(poses[:, :, mine[of_plane]], np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]))
-                up = up[..., :3] - poses[:, :, mine[of_plane], :3]
-                off = poses[:, :, other[of_plane], :3] - poses[:, :, mine[of_plane], :3]
-                distance[:, :, of_plane] = (off * up).sum(-1)
-        radius = np.where(is_plane, 0.0, self._radius)
-        scale = np.abs(centre0).max(-1) + np.abs(centre1).max(-1) + radius[row0] + radius[row1]
-        return distance - (radius[row0] + radius[row1]) - self._items.margin - BOUND_ROUNDING * scale
-
     def _least(self, least: np.ndarray, number: int, first: int, body_poses: np.ndarray) -> tuple[np.ndarray, int]:
         """float64[I], the least distances up to the end of a block, exact for the `number` nearest items so far; and
         how many were measured.
         """
         item = self._items.of_pair[0][np.argsort(self._items.of_pair[1])]  # of each pair
         poses = shape_poses(self._model, body_poses)
-        bound = np.where(self._is_there(first, len(poses)), self._bounds(poses), np.inf)
+        bound = distance_bounds(self._model, self._items.pair, self._items.margin, poses)
+        bound[~self._is_there(first, len(poses))] = np.inf
         found = _Measured(self._distances, self._items, poses)
         cells = bound.reshape(-1, bound.shape[2])
         pairs = np.flatnonzero(cells.min(axis=0) <= _limit(least, number)[item])

@@ -426,6 +426,15 @@ def export_table(result: ResultDict) -> Table:
     return name_value_table([*rows, ("written", f"{result['output']}, {memory(result['bytes'])}")])
 
 
+def pack_table(result: ResultDict) -> Table:
+    """Table of collide.engine_pack/1."""
+    sizes = (
+        f"{plural(result['shapes'], 'shape')}, {plural(result['pairs'], 'pair')} in {plural(result['cells'], 'cell')}"
+    )
+    written = f"{result['output']}, {memory(result['bytes'])}"
+    return name_value_table([("scene", result["scene"]), ("packed", sizes), ("written", written)])
+
+
 def merge_table(result: ResultDict) -> Table:
     """Table of collide.merge/1."""
     rows = [("merged" if k == 0 else "", path) for k, path in enumerate(result["files"])]

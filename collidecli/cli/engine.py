@@ -1,0 +1,64 @@
+"""Command line of `collide engine pack`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from collidecli.cli.options import (
+    Verb,
+    declared,
+    force_option,
+    motion_options,
+    option,
+    recording_options,
+    request_of,
+    scene_options,
+    scenes_and_recording,
+    streams_of,
+)
+from collidecli.cli.traj import VerbGroup
+from collidecli.scene.options import ContactOptions
+
+EPILOG = """\b
+collide engine pack samples/02_humanoid/humanoid.xml -t samples/02_humanoid/motion.h5 -o problem.npz
+python -m collidecli.engines.adapters.mujoco problem.npz rows.npz
+"""
+
+
+@click.group("engine", cls=VerbGroup, invoke_without_command=True, subcommand_metavar="VERB ...", epilog=EPILOG)
+@click.pass_context
+def verb(ctx: click.Context) -> int:
+    """Write problems for other collision engines."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help(), err=True)
+        return 2
+    return 0
+
+
+@verb.command("pack", cls=Verb, epilog=EPILOG)
+@click.argument("scenes", nargs=-1, metavar="[SCENE...]")
+@motion_options
+@recording_options
+@scene_options
+@declared(ContactOptions, "gap", "margin", "gap_rule", "static_pairs")
+@option("-o", "--output", required=True, metavar="FILE", section="Output", help="The problem: .npz.")
+@force_option
+@click.pass_context
+def pack(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
+    """Write shapes, poses and pairs of a motion as NumPy arrays, for an adapter of another engine.
+
+    SCENE and its motion are those of collide run. An adapter needs NumPy and its engine alone.
+    """
+    from collidecli.commands.fidelity import pack as packed
+    from collidecli.commands.scenes import EngineRequest
+    from collidecli.report.tables import pack_table
+
+    streams = streams_of(ctx)
+    scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
+    request = request_of(EngineRequest, values, scenes=scenes, trajectory=trajectory)
+    with streams.progress("packing", "loading") as progress:
+        result = packed(request, values["output"], values["force"], progress)
+    streams.result(result, pack_table)
+    return 0

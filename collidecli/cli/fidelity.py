@@ -1,0 +1,91 @@
+"""Command line of `collide fidelity`."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+import click
+
+from collidecli.cli.options import (
+    Length,
+    Verb,
+    WholeNumber,
+    declared,
+    force_option,
+    motion_options,
+    option,
+    recording_options,
+    repeated,
+    request_of,
+    scene_options,
+    scenes_and_recording,
+    streams_of,
+    verdict_options,
+)
+from collidecli.cli.streams import Pages, check_outputs
+from collidecli.scene.options import ContactOptions, EngineOptions
+
+ENGINES = "Adapters: mujoco, coal, fcl, bullet; NAME=adapter.py; or rows that one wrote, NAME=rows.npz."
+PYTHON = "Interpreter of an engine. [default: that of collide]"
+BAND = "Overlaps and gaps up to this length may be reported or not."
+EXCESS = "Overlap along an engine's normal less the depth; no opposite or unusable normals."
+DEPTH = "Error of a depth; no wrong signs, no answers of the frame before."
+limit = partial(option, section="Limits of each engine and pair of types")
+engine = partial(repeated, section="Engines")
+EPILOG = """\b
+collide fidelity robot.xml -t motion.h5 --engines mujoco,fcl
+collide fidelity robot.xml -t motion.h5 --engines mine=my_adapter.py --max-missed 0 --max-depth-error 1mm
+collide fidelity robot.xml --engines mujoco,old=mujoco --engine-python old=old/bin/python -o fidelity.json
+\b
+Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot be used.
+"""
+
+
+@click.command("fidelity", cls=Verb, epilog=EPILOG)
+@click.argument("scenes", nargs=-1, metavar="[SCENE...]")
+@engine("--engines", metavar="[NAME=]ADAPTER,...", help=ENGINES)
+@engine("--engine-python", metavar="NAME=PYTHON,...", help=PYTHON)
+@option("--band", type=Length(0.0), default="0.1mm", section="Engines", help=BAND)
+@limit("--max-missed", type=WholeNumber(0), help="Touching pairs without a contact, each counted in every frame.")
+@limit("--max-phantom", type=WholeNumber(0), help="Pairs that are apart, with a contact.")
+@limit("--max-depth-error", type=Length(0.0), help=DEPTH)
+@limit("--max-normal-excess", type=Length(0.0), help=EXCESS)
+@motion_options
+@recording_options
+@scene_options
+@declared(ContactOptions, "gap", "margin", "gap_rule", "static_pairs")
+@option("-o", "--output", metavar="FILE", section="Output", help="Write the result of --json to this file.")
+@option(
+    "--first", type=WholeNumber(0), default=5, section="Output", help="Number of each engine's worst answers to list."
+)
+@verdict_options
+@force_option
+@declared(EngineOptions, "device")
+@click.pass_context
+def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
+    """Hold other engines' contacts of a motion against exact distances: missed, phantom, depths, normals.
+
+    SCENE and its motion are those of collide run. An engine computes in a process of its own.
+    """
+    from collidecli.commands.fidelity import FidelityRequest, check_engines, fidelity
+    from collidecli.commands.results import write_output
+    from collidecli.report.fidelity import fidelity_table, fidelity_verdict
+
+    streams, force = streams_of(ctx), values["force"]
+    scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
+    outputs = {name: values[name] for name in ("output", "junit_xml", "markdown")}
+    check_outputs(outputs, "two of --output, --junit-xml and --markdown", force, (*scenes, trajectory))
+    request = request_of(FidelityRequest, values, scenes=scenes, trajectory=trajectory)
+    check_engines(request)
+    with streams.progress("reading", "loading") as progress:
+        result = fidelity(request, progress)
+    record = result.as_dict()
+    if values["output"] is not None:
+        write_output(values["output"], json.dumps(record, allow_nan=False, indent=1).encode() + b"\n", force)
+    Pages(values["junit_xml"], values["markdown"], values["github"], force).write(
+        fidelity_verdict(record, result.wall_seconds)
+    )
+    streams.result(result, fidelity_table)
+    return 0 if result.passed else 1

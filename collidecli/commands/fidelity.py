@@ -1,0 +1,585 @@
+"""The verbs `engine pack` and `fidelity`: other engines' contacts of a motion, held against exact distances."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from collidecli.commands.clearance import distance_bounds, pair_lengths, selected_items, shape_poses
+from collidecli.commands.results import Progress, Result, check_ending, check_output
+from collidecli.commands.scenes import EngineRequest, LoadedScene, scene_in_motion
+from collidecli.engine.distances import PairDistanceRows, PairDistances, point_distances
+from collidecli.engine.pipeline import find_device
+from collidecli.engines import (
+    EngineRows,
+    adapter_of,
+    check_problem_size,
+    is_convex,
+    packed_problem,
+    read_rows,
+    run_adapter,
+)
+from collidecli.errors import InputError
+from collidecli.exporters.arrays import held, write_npz
+from collidecli.numerics.matrices import compose_poses, inverse_poses, moved_points
+from collidecli.scene.model import Model
+from collidecli.scene.motion import episodes_in
+from collidecli.scene.shape_types import ShapeType
+from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.process_activity import reading
+
+FRAMES_AT_ONCE = 256
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A scene in motion as an adapter reads it: C cells, S shapes, K pairs.
+
+    arrays: by name, of `engines.packed_problem`. warnings: of the scene and of its motion.
+    """
+
+    model: Model
+    scene: LoadedScene
+    trajectory_sha256: str
+    arrays: Mapping[str, np.ndarray]
+    frames: int
+    warnings: tuple[str, ...]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Numbers of cells, shapes and pairs."""
+        return len(self.arrays["pose"]), len(self.model.shapes), len(self.arrays["pair"])
+
+
+def load_problem(request: EngineRequest, progress: Progress = None) -> Problem:
+    """The problem of a request. Raises InputError for an unusable scene or motion, and for worlds that differ."""
+    request.contact.checked()
+    scene, motion = scene_in_motion(request)
+    try:
+        model = request.contact.apply(scene.model)
+        if len(np.unique(model.world_template)) > 1:
+            fix = "give one scene or one environment"
+            raise InputError("its worlds have different shapes, and an engine gets one set", scene.name, fix)
+        items, frames, worlds = selected_items(model, "pair", ()), len(motion.time), model.world_count
+        check_problem_size(model, frames * worlds)
+        blocks = []
+        for first in range(0, frames, FRAMES_AT_ONCE):
+            with reading("motion"):
+                bodies = motion.read(range(first, min(first + FRAMES_AT_ONCE, frames)))
+            blocks.append(shape_poses(model, bodies).reshape(-1, len(model.shapes), 7))
+            if progress:
+                progress(min(first + FRAMES_AT_ONCE, frames), frames)
+        frame, world = np.divmod(np.arange(frames * worlds), worlds)
+        episodes = episodes_in(motion, worlds)
+        inside = slice(None) if episodes is None else episodes.inside(0, frames * worlds, worlds).ravel()
+        cells = {"frame": frame, "world": world.astype(np.int32), "time": motion.time[frame]}
+        cells = {name: values[inside] for name, values in (cells | {"pose": np.concatenate(blocks)}).items()}
+        arrays = packed_problem(model, items.pair, pair_lengths(model, items.pair, "gap"), items.margin, cells)
+        left_out = ("particles are left out",) if len(model.particles) else ()
+        warnings = (*scene.warnings, *motion.warnings, *left_out)
+        return Problem(model, scene, motion.sha256, arrays, frames, warnings)
+    finally:
+        motion.close()
+
+
+def write_problem(problem: Problem, path: str, force: bool) -> None:
+    """Writes problem.npz. Raises OutputError; then no file is left."""
+    with AtomicOutput(path, force) as output:
+        write_npz(output, [held(name, values) for name, values in problem.arrays.items()])
+        output.commit()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackResult(Result):
+    """A written problem. cells: worlds of frames. pairs: those that may touch."""
+
+    SCHEMA: ClassVar[str] = "collide.engine_pack/1"
+
+    scene: str
+    scene_sha256: str
+    trajectory: str | None
+    trajectory_sha256: str
+    frames: int
+    cells: int
+    shapes: int
+    pairs: int
+    warnings: Sequence[str]
+    output: str
+    bytes: int
+
+
+def pack(request: EngineRequest, output: str, force: bool = False, progress: Progress = None) -> PackResult:
+    """Writes the problem of a scene in motion. Raises InputError as `load_problem`, OutputError."""
+    check_output(output, force, (*request.scenes, request.trajectory))
+    check_ending(output, (".npz",), "a problem")
+    problem = load_problem(request, progress)
+    write_problem(problem, output, force)
+    return PackResult(
+        **_about(request, problem), warnings=problem.warnings, output=output, bytes=os.path.getsize(output)
+    )
+
+
+def _about(request: EngineRequest, problem: Problem) -> dict[str, Any]:
+    cells, shapes, pairs = problem.shape
+    return {
+        "scene": problem.scene.name,
+        "scene_sha256": problem.scene.sha256,
+        "trajectory": request.trajectory,
+        "trajectory_sha256": problem.trajectory_sha256,
+        "frames": problem.frames,
+        "cells": cells,
+        "shapes": shapes,
+        "pairs": pairs,
+    }
+
+
+# Exact distances of the pairs that are near or reported.
+
+CELLS_AT_ONCE = 1 << 20
+"""Pairs times cells whose bounds are computed together."""
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Distances of N pairs in cells, by `PairDistances`, ordered by key.
+
+    key: int64[N], cell times the number of pairs, plus pair. rows: their distances. before, after: int64[N], index of
+    the pair in the cell before and after in its world; -1 where there is none.
+    """
+
+    key: np.ndarray
+    rows: PairDistanceRows
+    before: np.ndarray
+    after: np.ndarray
+
+    def index(self, key: np.ndarray) -> np.ndarray:
+        """int64[n]: index of each key; -1 for none."""
+        if not len(self.key):
+            return np.full(len(key), -1)
+        found = np.minimum(np.searchsorted(self.key, key), len(self.key) - 1)
+        return np.where(self.key[found] == key, found, -1)
+
+
+def measure_exact(problem: Problem, engines: Sequence[EngineRows], band: float, device: str) -> Exact:
+    """Distances of the pairs that are not certainly farther than the band [m], or have a row of an engine, and of
+    these pairs in the cell before.
+    """
+    poses, pair = problem.arrays["pose"], problem.arrays["pair"]
+    count, none = len(pair), np.zeros(len(pair))
+    keys = [rows.cell * count + rows.pair for rows in engines]
+    size = max(1, CELLS_AT_ONCE // max(1, count))
+    for first in range(0, len(poses), size):
+        bound = distance_bounds(problem.model, pair, none, poses[first : first + size, None])[:, 0]
+        cell, row = np.nonzero(bound <= band)
+        keys.append((cell + first) * count + row)
+    before, after = _neighbours(problem)
+    key = np.unique(np.concatenate(keys))
+    earlier = _moved(key, before, count)
+    key = np.unique(np.concatenate([key, earlier[earlier >= 0]]))
+    cell, row = np.divmod(key, count)
+    distances = PairDistances(problem.model, find_device(device), pair)
+    found = distances.measure(pair[row], poses[cell[:, None], pair[row]])
+    exact = Exact(key, found, key, key)
+    return Exact(key, found, *(exact.index(_moved(key, each, count)) for each in (before, after)))
+
+
+def _neighbours(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """int64[C] and int64[C]: the cell of the frame before and after in the same world; -1 for none."""
+    frame, world = problem.arrays["frame"], problem.arrays["world"].astype(np.int64)
+    worlds = problem.model.world_count
+    number = np.full((problem.frames + 2) * worlds, -1)
+    number[(frame + 1) * worlds + world] = np.arange(len(frame))
+    return number[frame * worlds + world], number[(frame + 2) * worlds + world]
+
+
+def _moved(key: np.ndarray, cell_of: np.ndarray, count: int) -> np.ndarray:
+    """The keys of the same pairs in other cells; -1 for none."""
+    cell, row = np.divmod(key, count)
+    return np.where(cell_of[cell] < 0, -1, cell_of[cell] * count + row)
+
+
+def support_heights(model: Model, row: np.ndarray, pose: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """float64[N]: the largest n.x over convex shapes [m]; infinite of others.
+
+    row: int[N], of shapes. pose: float64[N, 7], in world. direction: float64[N, 3], n, unit, in world.
+    """
+    inverse = pose * (0.0, 0.0, 0.0, -1.0, -1.0, -1.0, 1.0)
+    n = moved_points(inverse, direction)
+    size, kind = model.shapes.size[row], model.shapes.type[row]
+    r, h, across = size[:, 0], size[:, 1] * np.abs(n[:, 2]), np.hypot(n[:, 0], n[:, 1])
+    of_kind = {
+        ShapeType.SPHERE: r,
+        ShapeType.CAPSULE: r + h,
+        ShapeType.BOX: (np.abs(n) * size).sum(axis=1),
+        ShapeType.CYLINDER: r * across + h,
+        ShapeType.CONE: np.maximum(r * across - size[:, 1] * n[:, 2], size[:, 1] * n[:, 2]),
+        ShapeType.ELLIPSOID: np.linalg.norm(n * size, axis=1),
+    }
+    local = np.full(len(row), np.inf)
+    for each, values in of_kind.items():
+        local = np.where(kind == each, values, local)
+    for each in np.unique(row[kind == ShapeType.CONVEX_MESH]).tolist():
+        mine = row == each
+        local[mine] = (n[mine] @ model.hulls[model.shapes.hull[each]].vertex.T).max(axis=1)
+    return local + (pose[:, :3] * direction).sum(axis=1)
+
+
+# What an engine's answers are.
+
+NOT_UNIT = 1e-3
+"""Difference of a normal's length from 1 above which a row is unusable; float32 is within 1e-6."""
+AGREE = 1e-3
+"""Fraction within which a wrong distance is that of the opposite sign, or that of the cell before."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """An engine's answers about the pairs of `Exact`, arrays [N].
+
+    types: index of the pair's types. touches: asked, and the shapes overlap. missed, phantom, wrong_sign, stale,
+    flipped: bool. distance: the least of the pair's rows; depth_error, excess, point_error [m] and angle [rad], NaN
+    where there is none. rows, unusable, zero: number of the pair's rows, and of those that cannot be used.
+    """
+
+    asked: np.ndarray
+    touches: np.ndarray
+    missed: np.ndarray
+    phantom: np.ndarray
+    wrong_sign: np.ndarray
+    stale: np.ndarray
+    flipped: np.ndarray
+    distance: np.ndarray
+    normal: np.ndarray
+    depth_error: np.ndarray
+    excess: np.ndarray
+    angle: np.ndarray
+    point_error: np.ndarray
+    rows: np.ndarray
+    unusable: np.ndarray
+    zero: np.ndarray
+
+
+def compared(problem: Problem, exact: Exact, rows: EngineRows, band: float, device: str) -> Answers:
+    """The answers of an engine. band: distances that differ by less are not told apart [m]."""
+    pairs = len(problem.arrays["pair"])
+    at = exact.index(rows.cell * pairs + rows.pair)
+    count, true = len(exact.key), exact.rows.distance
+    size = np.linalg.norm(rows.normal, axis=1)
+    bad_normal = ~(np.abs(size - 1.0) <= NOT_UNIT)
+    unusable = bad_normal | ~np.isfinite(rows.distance) | ~np.isfinite(rows.point).all(axis=1)
+    totals = [np.bincount(at, which, count).astype(np.int64) for which in (np.ones(len(at)), unusable, size < 1e-6)]
+    first = np.full(count, -1)
+    first[at[::-1]] = np.arange(len(at))[::-1]  # rows are ordered by distance: the least of each pair remains
+    first = np.where((first >= 0) & np.isfinite(np.append(rows.distance, 0.0)[first]), first, -1)
+    has, asked = first >= 0, rows.asked[exact.key % pairs]
+    distance = np.where(has, np.append(rows.distance, np.nan)[first], np.nan)
+    normal = np.where(has[:, None], np.append(rows.normal, [[np.nan] * 3], axis=0)[first], np.nan)
+    normal[~has | np.append(bad_normal, True)[first]] = np.nan
+    touches, wrong = asked & (true < 0.0), has & (np.abs(distance - true) > band)
+    opposite = (distance > 0.0) == (true < 0.0)
+    wrong_sign = wrong & opposite & (np.abs(true) > band) & (np.abs(distance + true) <= AGREE * np.abs(true))
+    wrong_sign &= _is_systematic(wrong_sign, wrong)
+    earlier = np.where(exact.before >= 0, true[exact.before], np.nan)
+    stale = wrong & ~wrong_sign & (np.abs(distance - earlier) <= AGREE * np.abs(true - earlier))
+    stale &= _is_systematic(stale, wrong)
+    follows = (exact.after >= 0) & stale[exact.after]
+    missed = touches & (true < -band) & (totals[0] == 0)
+    stale |= missed & follows
+    good = ~wrong_sign & ~stale
+    depth_error = np.where(touches & has & good, np.abs(distance - true), np.nan)
+    excess, angle, flipped = _normals(problem, exact, normal, touches & has & ~stale, band)
+    point = np.append(rows.point, [[np.nan] * 3], axis=0)[first]
+    point_error = _point_errors(problem, exact, point, touches & has & ~stale, device)
+    return Answers(
+        asked, touches, missed & ~stale, asked & has & good & (true > band) & (distance <= 0.0), asked & wrong_sign,
+        asked & stale, flipped, distance, normal, depth_error, np.where(flipped, np.nan, excess),
+        np.where(flipped, np.nan, angle), point_error, *totals,
+    )  # fmt: skip
+
+
+def _is_systematic(fault: np.ndarray, wrong: np.ndarray) -> bool:
+    """Whether a fault explains half of the wrong distances: an inexact engine has such a one by chance."""
+    return 2 * np.count_nonzero(fault) >= np.count_nonzero(wrong)
+
+
+def separations(problem: Problem, exact: Exact, normal: np.ndarray) -> np.ndarray:
+    """float64[N]: how far shape1 must move along a normal [N, 3] to be apart [m]; NaN for pairs that are not convex."""
+    cell, row = np.divmod(exact.key, len(problem.arrays["pair"]))
+    pair, poses = problem.arrays["pair"][row], problem.arrays["pose"]
+    heights = [
+        support_heights(problem.model, pair[:, k], poses[cell, pair[:, k]], sign * normal)
+        for k, sign in ((0, 1), (1, -1))
+    ]
+    return np.where(is_convex(problem.model)[pair].all(axis=1), heights[0] + heights[1], np.nan)
+
+
+def _normals(
+    problem: Problem, exact: Exact, normal: np.ndarray, chosen: np.ndarray, band: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Normal excess [m], angle to the true normal [rad], and whether the normal has the opposite direction."""
+    true = exact.rows
+    unit = normal / np.linalg.norm(normal, axis=1)[:, None]
+    cosine, sine = (unit * true.normal).sum(axis=1), np.linalg.norm(np.cross(unit, true.normal), axis=1)
+    angle = np.where(chosen, np.arctan2(sine, cosine), np.nan)
+    excess, other = (separations(problem, exact, each) + true.distance for each in (unit, -unit))
+    flipped = (angle > 0.5 * np.pi) & ~(other >= excess - band)
+    return np.where(chosen, excess, np.nan), angle, flipped
+
+
+def _point_errors(problem: Problem, exact: Exact, point: np.ndarray, chosen: np.ndarray, device: str) -> np.ndarray:
+    """float64[N]: how far a point is outside of one of both shapes, which overlap; NaN where no shape has an inside."""
+    model, poses = problem.model, problem.arrays["pose"]
+    cell, row = np.divmod(exact.key, len(problem.arrays["pair"]))
+    found = np.where(chosen & np.isfinite(point).all(axis=1), 0.0, np.nan)
+    for k in (0, 1):
+        shape = problem.arrays["pair"][row, k]
+        for each in np.unique(shape[np.isfinite(found)]).tolist():
+            mine = np.flatnonzero((shape == each) & np.isfinite(found))
+            kind = model.shapes.type[each]
+            is_open = kind == ShapeType.MESH and not model.meshes[model.shapes.mesh[each]].is_closed
+            if kind == ShapeType.HEIGHTFIELD or is_open:
+                found[mine] = np.nan
+                continue
+            world = np.zeros((len(mine), 7))
+            world[:, :3], world[:, 6] = point[mine], 1.0
+            local = compose_poses(inverse_poses(poses[cell[mine], each]), world)[:, :3]
+            found[mine] = np.maximum(found[mine], point_distances(model, each, local, find_device(device)))
+    return found
+
+
+# The verb `fidelity`.
+
+FAULTS = ("wrong_sign", "stale", "flipped")
+WORST = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class FidelityRequest(EngineRequest):
+    """A scene in motion and the engines.
+
+    engines: names of adapters, or NAME=adapter, NAME=adapter.py or NAME=rows.npz. engine_python: NAME=interpreter.
+    band: pairs nearer to contact than this may be reported or not [m]. max_missed, max_phantom: number for each engine
+    and pair of types; max_depth_error, max_normal_excess [m]. None is no limit. first: worst answers of each engine.
+    """
+
+    engines: Sequence[str] = ()
+    engine_python: Sequence[str] = ()
+    band: float = 1e-4
+    max_missed: int | None = None
+    max_phantom: int | None = None
+    max_depth_error: float | None = None
+    max_normal_excess: float | None = None
+    first: int = WORST
+
+
+@dataclass(frozen=True, kw_only=True)
+class FidelityResult(Result):
+    """Other engines' contacts against exact distances. Lengths [m], angles [degree], times [s].
+
+    passed: no limit is exceeded. engines: each with its version, interpreter, treatment of shapes, set-up, time of a
+    frame and `least_excess`: below zero, a normal of the engine would separate a pair by less than our depth.
+    own_excess: the greatest difference between our depths of convex pairs and their overlaps along our normals, by
+    support functions. rows: of each engine and pair of types, the counts and errors. worst: the most wrong answers.
+    """
+
+    SCHEMA: ClassVar[str] = "collide.fidelity/1"
+
+    scene: str
+    scene_sha256: str
+    trajectory: str | None
+    trajectory_sha256: str
+    frames: int
+    cells: int
+    shapes: int
+    pairs: int
+    band: float
+    limits: dict[str, Any]
+    passed: bool
+    own_excess: float
+    engines: list[dict[str, Any]]
+    rows: list[dict[str, Any]]
+    worst: list[dict[str, Any]]
+    wall_seconds: float
+    warnings: Sequence[str]
+
+
+LIMITS = ("max_missed", "max_phantom", "max_depth_error", "max_normal_excess")
+
+
+def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityResult:
+    """Runs the engines and compares their contacts.
+
+    Raises InputError for an unusable scene, motion, engine or interpreter, and for rows that do not fit the problem.
+    """
+    start = time.perf_counter()
+    sources = check_engines(request)
+    problem = load_problem(request, progress)
+    found: dict[str, EngineRows] = {}
+    with tempfile.TemporaryDirectory(prefix="collide-") as folder:
+        path = os.path.join(folder, "problem.npz")
+        write_problem(problem, path, False)
+        for name, (source, python) in sources.items():
+            is_file = source.endswith(".npz")
+            found[name] = (
+                read_rows(source, problem.shape) if is_file else run_adapter(source, python, path, problem.shape)
+            )
+    exact = measure_exact(problem, list(found.values()), request.band, request.engine.device)
+    answers = {
+        name: compared(problem, exact, rows, request.band, request.engine.device) for name, rows in found.items()
+    }
+    own = separations(problem, exact, exact.rows.normal) + exact.rows.distance
+    limits = {name: getattr(request, name) for name in LIMITS}
+    rows = [
+        one | {"exceeds": exceeded(one, limits)}
+        for name, each in answers.items()
+        for one in _table(problem, exact, name, each)
+    ]
+    return FidelityResult(
+        **_about(request, problem), band=request.band, limits=limits, rows=rows,
+        passed=not any(one["exceeds"] for one in rows), own_excess=_largest(np.abs(own[exact.rows.distance < 0.0])),
+        engines=[_engine(problem, name, rows, answers[name]) for name, rows in found.items()],
+        worst=[
+            one for name, each in answers.items() for one in _worst(problem, exact, name, each, request.first)
+        ],
+        wall_seconds=time.perf_counter() - start, warnings=problem.warnings,
+    )  # fmt: skip
+
+
+def check_engines(request: FidelityRequest) -> dict[str, tuple[str, str]]:
+    """The adapter or file of rows, and the interpreter of each engine by its name. Raises InputError."""
+    found: dict[str, tuple[str, str]] = {}
+    if not request.engines:
+        raise InputError("no engine is given", "--engines", "give names, as mujoco,coal, or NAME=adapter.py")
+    python = dict(_named(each, "--engine-python", True) for each in request.engine_python)
+    for each in request.engines:
+        name, source = _named(each, "--engines", False)
+        if name in found:
+            raise InputError(f"'{name}' is given twice", "--engines", f"name one of them: other={source}")
+        if not source.endswith(".npz"):
+            adapter_of(source)
+        elif not os.path.isfile(source):
+            raise InputError("there is no such file of rows", source, "give the rows that an adapter wrote")
+        found[name] = source, python.pop(name, "")
+    if python:
+        raise InputError(
+            f"no engine has the name '{next(iter(python))}'", "--engine-python", f"one of: {', '.join(found)}"
+        )
+    return found
+
+
+def _named(text: str, option: str, both: bool) -> tuple[str, str]:
+    """Name and value of NAME=VALUE; of a text without a name it is the engine, or the file's stem."""
+    name, equals, value = text.partition("=")
+    if not (name and (value or not equals)) or (both and not equals):
+        raise InputError(f"'{text}' is not NAME=VALUE", option, "write a name, an equals sign and a value")
+    return (name, value) if equals else (os.path.splitext(os.path.basename(name))[0], name)
+
+
+def _engine(problem: Problem, name: str, rows: EngineRows, answers: Answers) -> dict[str, Any]:
+    cells = max(1, problem.shape[0])
+    states = {state: int((rows.treated == state).sum()) for state in np.unique(rows.treated).tolist()}
+    reasons = sorted({reason for reason in rows.reason.tolist() if reason})
+    return {
+        "name": name, "engine": rows.engine, "version": rows.version, "options": rows.options,
+        "interpreter": rows.interpreter, "point_rule": rows.point_rule, "stateful": rows.stateful, "shapes": states,
+        "reasons": reasons, "contacts": len(rows.cell), "setup_seconds": float(rows.seconds[0]),
+        "frame_seconds": float(rows.seconds[1]) / cells, "least_excess": -_largest(-answers.excess),
+    }  # fmt: skip
+
+
+def _largest(values: np.ndarray) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.max()) if len(known) else 0.0
+
+
+def _spread(values: np.ndarray) -> dict[str, float] | None:
+    """Median, 99th percentile and greatest value; None without any."""
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return None
+    return {"median": float(np.median(known)), "p99": float(np.quantile(known, 0.99)), "worst": float(known.max())}
+
+
+def _table(problem: Problem, exact: Exact, name: str, answers: Answers) -> list[dict[str, Any]]:
+    """The counts and errors of an engine by pairs of types, in the order of the types."""
+    kinds = np.sort(problem.model.shapes.type[problem.arrays["pair"]], axis=1)[exact.key % len(problem.arrays["pair"])]
+    found = []
+    reported = answers.rows > 0
+    for types in np.unique(kinds[(exact.rows.distance < 0.0) | reported], axis=0):
+        mine = (kinds == types).all(axis=1)
+        has = mine & answers.touches & reported
+        found.append({
+            "engine": name,
+            "types": [ShapeType(kind).label for kind in types.tolist()],
+            "asked": int((mine & answers.touches).sum()),
+            "not_asked": int((mine & ~answers.asked & (exact.rows.distance < 0.0)).sum()),
+            **{each: int((mine & getattr(answers, each)).sum()) for each in ("missed", "phantom", *FAULTS)},
+            "unusable_rows": int(answers.unusable[mine].sum()),
+            "zero_normals": int(answers.zero[mine].sum()),
+            **{each: _spread(getattr(answers, each)[mine]) for each in ("depth_error", "excess", "point_error")},
+            "angle": _spread(np.degrees(answers.angle[mine])),
+            "contacts_per_pair": float(answers.rows[has].mean()) if has.any() else None,
+        })  # fmt: skip
+    return found
+
+
+def exceeded(row: Mapping[str, Any], limits: Mapping[str, Any]) -> list[str]:
+    """The limits that a row of `FidelityResult.rows` exceeds.
+
+    A wrong sign or an answer of the cell before exceeds every limit of the depth error; an opposite or unusable normal
+    every limit of the normal excess.
+    """
+    found = [f"max_{each}" for each in ("missed", "phantom") if _over(row[each], limits[f"max_{each}"])]
+    for name, value, faults in (
+        ("max_depth_error", row["depth_error"], row["wrong_sign"] + row["stale"]),
+        ("max_normal_excess", row["excess"], row["flipped"] + row["unusable_rows"]),
+    ):
+        if limits[name] is not None and (faults or _over(value["worst"] if value else None, limits[name])):
+            found.append(name)
+    return found
+
+
+def _over(value: float | None, limit: float | None) -> bool:
+    return value is not None and limit is not None and value > limit
+
+
+def _worst(problem: Problem, exact: Exact, name: str, answers: Answers, first: int) -> list[dict[str, Any]]:
+    """The answers with the largest errors [m], each with what proves it: how far both normals separate the pair."""
+    true = exact.rows
+    size = {
+        "missed": np.where(answers.missed, -true.distance, 0.0),
+        "phantom": np.where(answers.phantom, true.distance - answers.distance, 0.0),
+        "depth": np.nan_to_num(answers.depth_error),
+        "normal": np.nan_to_num(answers.excess),
+        "point": np.nan_to_num(answers.point_error),
+        **{each: np.where(getattr(answers, each), np.abs(true.distance), 0.0) for each in FAULTS},
+    }
+    error = np.stack(list(size.values()))
+    along = [separations(problem, exact, each) for each in (answers.normal, true.normal)]
+    found = []
+    for index in np.argsort(-error.max(axis=0), kind="stable")[:first].tolist():
+        if error[:, index].max() <= 0.0:
+            break
+        cell, row = divmod(int(exact.key[index]), len(problem.arrays["pair"]))
+        names = [problem.model.shapes.path[shape] for shape in problem.arrays["pair"][row].tolist()]
+        found.append({
+            "engine": name,
+            "what": list(size)[int(error[:, index].argmax())],
+            "error": float(error[:, index].max()),
+            **{each: problem.arrays[each][cell].item() for each in ("frame", "world", "time")},
+            "shape0": names[0],
+            "shape1": names[1],
+            "distance": float(true.distance[index]),
+            "reported_distance": float(answers.distance[index]),
+            "normal": true.normal[index].tolist(),
+            "reported_normal": answers.normal[index].tolist(),
+            "separation": float(along[1][index]),
+            "reported_separation": float(along[0][index]),
+        })  # fmt: skip
+    return found

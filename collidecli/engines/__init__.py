@@ -1,0 +1,215 @@
+"""Other engines: the problem that an adapter reads, the rows of contacts that it writes, and runs of adapters.
+
+An adapter, `adapters/<engine>.py`, imports NumPy and its engine alone, so that an engine may be in another interpreter.
+docs/reference/engine-problem.md specifies both files.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.importers.recordings.content import npz_headers, read_npz
+from collidecli.scene.heightfield import Heightfield
+from collidecli.scene.model import Model
+from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.text_format import did_you_mean
+from collidecli.storage.input_limits import check_size
+
+PROBLEM, ROWS = "collide.engine_problem/1", "collide.engine_rows/1"
+"""Formats of the two files, their arrays `format`."""
+ADAPTERS = {"mujoco": "mujoco", "coal": "coal", "fcl": "python-fcl", "bullet": "pybullet"}
+"""Engines with an adapter, and the package of each on PyPI."""
+TREATMENTS = ("exact", "hull", "approximated", "skipped")
+POINT_RULES = ("midpoint", "on0", "on1", "unspecified")
+LAST_LINES = 4
+"""Lines of an adapter's standard error in the message of its failure."""
+
+
+def packed_problem(
+    model: Model, pair: np.ndarray, gap: np.ndarray, margin: np.ndarray, cells: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """The arrays of a problem, by name.
+
+    Args:
+        pair: int32[K, 2], rows of shapes. gap, margin: float64[K], of the pairs [m].
+        cells: frame int64[C], world int32[C], time float64[C] [s] and pose float64[C, S, 7], of shapes in world, xyzw.
+    """
+    shapes = model.shapes
+    geometries = [*model.hulls, *model.meshes]
+    geometry = np.where(shapes.mesh >= 0, shapes.mesh + len(model.hulls), shapes.hull)
+    triangles = [_fans(hull.face) for hull in model.hulls] + [mesh.face for mesh in model.meshes]
+    closed = [True] * len(model.hulls) + [mesh.is_closed for mesh in model.meshes]
+    fields: tuple[Heightfield, ...] = model.heightfields
+    return {
+        "format": np.array(PROBLEM),
+        "shape_name": np.array(shapes.path, str),
+        "shape_type": np.array([kind.label for kind in shapes.types()], str),
+        "shape_size": shapes.size,
+        "shape_margin": shapes.margin,
+        "shape_gap": shapes.gap,
+        "shape_body": shapes.body,
+        "shape_geometry": np.where(shapes.heightfield >= 0, shapes.heightfield, geometry).astype(np.int32),
+        "vertex": _joined([each.vertex for each in geometries], np.float64, (3,)),
+        "vertex_start": _starts([len(each.vertex) for each in geometries]),
+        "face": _joined(triangles, np.int32, (3,)),
+        "face_start": _starts([len(each) for each in triangles]),
+        "geometry_closed": np.array(closed, bool),
+        "height": _joined([each.heights.ravel() for each in fields], np.float64, ()),
+        "height_start": _starts([each.data.size for each in fields]),
+        "height_grid": np.array([each.data.shape for each in fields], np.int32).reshape(-1, 2),
+        "height_bottom": np.array([each.bottom for each in fields], np.float64),
+        "pair": pair.astype(np.int32),
+        "pair_gap": gap,
+        "pair_margin": margin,
+        **cells,
+    }
+
+
+def _fans(faces: Sequence[Sequence[int]]) -> np.ndarray:
+    """int32[T, 3]: the triangles of convex polygons."""
+    return np.array([(face[0], *face[k : k + 2]) for face in faces for k in range(1, len(face) - 1)], np.int32)
+
+
+def _starts(lengths: Sequence[int]) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
+
+
+def _joined(parts: Sequence[np.ndarray], dtype: type, row: tuple[int, ...]) -> np.ndarray:
+    return np.concatenate([np.zeros((0, *row), dtype), *parts]).astype(dtype)
+
+
+# Rows of an engine.
+
+
+@dataclass(frozen=True)
+class EngineRows:
+    """Contacts of an engine, N rows ordered by cell, pair and distance. S shapes and K pairs of the problem.
+
+    cell, pair: int32[N], of the problem. distance: float64[N], of the plain surfaces [m]; negative is overlap.
+    normal, point: float64[N, 3], from shape0 to shape1, and in world [m]. point_rule: one of POINT_RULES.
+    treated: str[S], of TREATMENTS. reason: str[S], of a shape that is not exact. asked: bool[K], whether the engine
+    holds both shapes and their pair. seconds: set-up, and all cells [s].
+    """
+
+    engine: str
+    version: str
+    options: str
+    interpreter: str
+    point_rule: str
+    stateful: bool
+    cell: np.ndarray
+    pair: np.ndarray
+    distance: np.ndarray
+    normal: np.ndarray
+    point: np.ndarray
+    treated: np.ndarray
+    reason: np.ndarray
+    asked: np.ndarray
+    seconds: np.ndarray
+
+
+def read_rows(path: str, shape: tuple[int, int, int]) -> EngineRows:
+    """The rows of a file. shape: numbers of cells, shapes and pairs of the problem.
+
+    Raises InputError: damaged, an array of another shape or type, or an index outside the problem.
+    """
+    cells, shapes, pairs = shape
+    headers = npz_headers(path)
+    count = headers["cell"].shape[0] if "cell" in headers and headers["cell"].shape else 0
+    row_shapes = {"cell": (count,), "pair": (count,), "distance": (count,), "normal": (count, 3), "point": (count, 3)}
+    more = {"shape_treated": (shapes,), "shape_reason": (shapes,), "pair_asked": (pairs,), "seconds": (2,)}
+    texts = ("format", "engine", "version", "options", "interpreter", "point_rule")
+    wanted = {**row_shapes, **more, **dict.fromkeys((*texts, "stateful"), ())}
+    kinds = {"cell": "iu", "pair": "iu", "distance": "f", "normal": "f", "point": "f", "seconds": "f"}
+    kinds |= {"pair_asked": "b", "stateful": "b"}
+    found = {}
+    for name, extent in wanted.items():
+        values = read_npz(path, name)
+        if values.shape != extent or values.dtype.kind not in kinds.get(name, "U"):
+            what = f"is {values.dtype}[{', '.join(map(str, values.shape))}]"
+            raise InputError(what, f"{path}: {name}", f"write shape {list(extent)}: docs/reference/engine-problem.md")
+        found[name] = values
+    about = {name: str(found.pop(name)) for name in texts}
+    if about.pop("format") != ROWS:
+        raise InputError(f"the format is not {ROWS}", path, "give the rows that an adapter wrote")
+    for name, limit in (("cell", cells), ("pair", pairs)):
+        if np.any((found[name] < 0) | (found[name] >= limit)):
+            raise InputError(f"an index is not from 0 to {limit - 1}", f"{path}: {name}", "write rows of this problem")
+    unknown = set(found["shape_treated"].tolist()) - set(TREATMENTS)
+    if unknown or about["point_rule"] not in POINT_RULES:
+        what = f"unknown: {', '.join(sorted(unknown)) or about['point_rule']}"
+        raise InputError(what, path, f"shape_treated: {', '.join(TREATMENTS)}; point_rule: {', '.join(POINT_RULES)}")
+    order = np.lexsort((found["distance"], found["pair"], found["cell"]))
+    rows = {name: found[name][order] for name in row_shapes}
+    return EngineRows(
+        **about, **{name: rows[name].astype(np.float64) for name in ("distance", "normal", "point")},
+        cell=rows["cell"].astype(np.int64), pair=rows["pair"].astype(np.int64), stateful=bool(found["stateful"]),
+        treated=found["shape_treated"], reason=found["shape_reason"], asked=found["pair_asked"],
+        seconds=found["seconds"].astype(np.float64),
+    )  # fmt: skip
+
+
+# Runs of adapters.
+
+
+def adapter_of(engine: str) -> str:
+    """Path of an engine's adapter: one of ADAPTERS, or a Python file. Raises InputError for another one."""
+    if engine.endswith(".py"):
+        if not os.path.isfile(engine):
+            raise InputError("there is no such adapter", engine, "give a Python file, or an engine")
+        return engine
+    if engine not in ADAPTERS:
+        fix = did_you_mean(engine, ADAPTERS, f"the engines are: {', '.join(ADAPTERS)}; NAME=adapter.py is your own")
+        raise InputError(f"there is no adapter of '{engine}'", "--engines", fix)
+    return str(Path(__file__).parent / "adapters" / f"{engine}.py")
+
+
+def run_adapter(engine: str, python: str, problem: str, shape: tuple[int, int, int]) -> EngineRows:
+    """The rows of an engine, which runs in a process of its own.
+
+    Args:
+        engine: of `adapter_of`. python: an interpreter; "" is this one. problem: path. shape: as in `read_rows`.
+    Raises InputError: no such interpreter, an engine that is not installed there, a failure, or invalid rows.
+    """
+    adapter = adapter_of(engine)
+    with tempfile.TemporaryDirectory(prefix="collide-") as folder:
+        rows = os.path.join(folder, "rows.npz")
+        command = [python or sys.executable, adapter, problem, rows]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        except OSError as error:
+            fix = "give the path of a Python interpreter"
+            raise InputError(f"cannot be started: {error.strerror}", f"--engine-python, {python}", fix) from error
+        if done.returncode or not os.path.exists(rows):
+            raise _failure(engine, command[0], done)
+        return read_rows(rows, shape)
+
+
+def _failure(engine: str, python: str, done: subprocess.CompletedProcess[str]) -> InputError:
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    where = f"engine {engine}"
+    if lines and lines[-1].startswith("ModuleNotFoundError"):
+        package = ADAPTERS.get(engine, "the engine")
+        fix = f"install it: {python} -m pip install {package}; or name an interpreter that has it with --engine-python"
+        return InputError(lines[-1].removeprefix("ModuleNotFoundError: "), where, fix)
+    what = f"the adapter ended with code {done.returncode}" if done.returncode else "the adapter wrote no rows"
+    return InputError(f"{what}: {' | '.join(lines[-LAST_LINES:]) or 'without a message'}", where, "correct the adapter")
+
+
+def check_problem_size(model: Model, cells: int) -> None:
+    """Raises InputError for poses that need more memory than reading may use."""
+    check_size(cells * len(model.shapes) * 7 * 8, f"the poses of {cells} cells", "the motion", "select --frames")
+
+
+def is_convex(model: Model) -> np.ndarray:
+    """bool[S]: shapes that have a support function that is finite in every direction."""
+    return (model.shapes.type > ShapeType.PLANE) & (model.shapes.type <= ShapeType.CONVEX_MESH)

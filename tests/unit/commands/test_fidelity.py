@@ -1,0 +1,291 @@
+"""Other engines: conventions of each adapter, and faults of a planned engine, each in its own column."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from collidecli import engines
+from collidecli.cli.main import main
+from collidecli.commands.fidelity import FidelityRequest, fidelity, load_problem, support_heights
+from collidecli.commands.scenes import EngineRequest
+from collidecli.errors import InputError
+from collidecli.numerics.matrices import moved_points
+from collidecli.scene.builder import ModelBuilder
+
+MODULES = {"mujoco": "mujoco", "coal": "coal", "fcl": "fcl", "bullet": "pybullet"}
+DEPTH = 0.01
+CONVENTIONS = """<mujoco><worldbody>
+  <geom name="floor" type="plane" size="0 0 1"/>
+  <body pos="0 0 0.09"><freejoint/><geom name="ball" type="sphere" size="0.1"/></body>
+  <body pos="1 0 0.09"><freejoint/><geom name="crate" type="box" size="0.1 0.2 0.1"/></body>
+  <body pos="2 0 0.09"><freejoint/><geom name="can" type="cylinder" size="0.1 0.1"/></body>
+  <body pos="0 0 0.24"><freejoint/><geom name="lid" type="box" size="0.3 0.3 0.06"/></body>
+  <body pos="1 0 0.28"><freejoint/><geom name="upper" type="box" size="0.05 0.05 0.1"/></body>
+</worldbody></mujoco>"""
+TOUCHING = {("floor", "ball"), ("floor", "crate"), ("floor", "can"), ("ball", "lid"), ("crate", "upper")}
+"""Overlaps of DEPTH along z, the second shape above the first."""
+FALL = """<mujoco><worldbody>
+  <geom name="floor" type="plane" size="0 0 1"/>
+  <body name="low" pos="0 0 0.09"><freejoint/><geom name="low" type="box" size="0.1 0.1 0.1"/></body>
+  <body name="high" pos="0 0 0.28"><freejoint/><geom name="high" type="sphere" size="0.1"/></body>
+  <body name="far" pos="2 0 0.12"><freejoint/><geom name="far" type="capsule" size="0.1 0.1"/></body>
+</worldbody></mujoco>"""
+
+
+@pytest.fixture()
+def falling(tmp_path: Path) -> tuple[str, str]:
+    """A scene of three bodies and five frames, in each of which the upper two sink by another length."""
+    scene, motion = tmp_path / "fall.xml", tmp_path / "fall.h5"
+    scene.write_text(FALL)
+    assert main(["record", str(scene), "-o", str(motion), "--frames", "5", "-q"]) == 0
+    return str(scene), str(motion)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_conventions_of_an_adapter(name: str, tmp_path: Path):
+    """The sign of the distance, the direction of the normal, and the rule of the points."""
+    if importlib.util.find_spec(MODULES[name]) is None:
+        pytest.skip(f"{MODULES[name]} is not installed")
+    scene, problem, rows = (str(tmp_path / file) for file in ("scene.xml", "problem.npz", "rows.npz"))
+    Path(scene).write_text(CONVENTIONS)
+    assert main(["engine", "pack", scene, "-o", problem, "-q"]) == 0
+    # As a user runs the file: where it lies, its own name must not hide the engine.
+    subprocess.run([sys.executable, engines.adapter_of(name), problem, rows], check=True, capture_output=True)
+    with np.load(problem) as arrays:
+        names, pair = arrays["shape_name"], arrays["pair"]
+        found = engines.read_rows(rows, (len(arrays["pose"]), len(names), len(pair)))
+        middle = {key: height for key, height in zip(sorted(TOUCHING), (0.185, 0.185, -0.005, -0.005, -0.005), strict=True)}
+    assert found.engine == name
+    assert found.version
+    assert found.asked.all()
+    assert set(found.treated.tolist()) == {"exact"}
+    touching = found.distance < 0.0
+    texts = [tuple(str(names[row]).rsplit("/", 1)[-1] for row in pair[k]) for k in found.pair]
+    assert {text for text, one in zip(texts, touching, strict=True) if one} == TOUCHING
+    # Bullet shrinks boxes by a margin and restores it: distances of its boxes are within 1 mm.
+    tolerance = 1e-3 if name == "bullet" else 1e-6
+    assert np.abs(found.distance[touching] + DEPTH).max() < tolerance
+    assert np.abs(found.normal[touching] - [0.0, 0.0, 1.0]).max() < 1e-3
+    assert found.point_rule == "midpoint"
+    heights = [middle[text] for text, one in zip(texts, touching, strict=True) if one]
+    assert np.abs(found.point[touching][:, 2] - heights).max() < tolerance
+
+
+PLAN = '''
+import sys
+import numpy as np
+problem, answers = np.load(sys.argv[1]), np.load({answers!r})
+np.savez(sys.argv[2], **answers)
+'''
+
+
+def planned(scene: str, motion: str, folder: Path) -> dict[str, np.ndarray]:
+    """The rows of an engine without a fault: each touching pair has one contact, by our own distances."""
+    from collidecli.engine.distances import PairDistances
+    from collidecli.engine.pipeline import find_device
+
+    problem = load_problem(EngineRequest(scenes=[scene], trajectory=motion))
+    pair, pose = problem.arrays["pair"], problem.arrays["pose"]
+    cell, row = (each.ravel() for each in np.indices((len(pose), len(pair))))
+    found = PairDistances(problem.model, find_device(""), pair).measure(pair[row], pose[cell[:, None], pair[row]])
+    near = found.distance < 0.02
+    assert 0 < near.sum() < len(near)
+    texts = {"format": engines.ROWS, "engine": "planned", "version": "1", "options": "{}", "interpreter": "3"}
+    return {
+        **{name: np.array(value) for name, value in texts.items()},
+        "point_rule": np.array("midpoint"),
+        "stateful": np.array(False),
+        "cell": cell[near],
+        "pair": row[near],
+        "distance": found.distance[near],
+        "normal": found.normal[near],
+        "point": 0.5 * (found.point0 + found.point1)[near],
+        "shape_treated": np.full(pose.shape[1], "exact"),
+        "shape_reason": np.full(pose.shape[1], ""),
+        "pair_asked": np.ones(len(pair), bool),
+        "seconds": np.array([0.0, 0.1]),
+    }
+
+
+def with_fault(rows: dict[str, np.ndarray], fault: str, chosen: np.ndarray) -> dict[str, np.ndarray]:
+    """Rows with a fault in the chosen ones."""
+    rows = {name: values.copy() for name, values in rows.items()}
+    if fault == "missed":
+        for name in ("cell", "pair", "distance", "normal", "point"):
+            rows[name] = rows[name][~chosen]
+    elif fault == "phantom":
+        rows["distance"][rows["distance"] > 0.01] = -0.07
+    elif fault == "flipped":
+        rows["normal"][chosen] *= -1.0
+    elif fault == "zero_normals":
+        rows["normal"][chosen] = 0.0
+    elif fault == "wrong_sign":
+        rows["distance"] *= -1.0
+    elif fault == "point_error":
+        rows["point"][chosen] += [0.5, 0.0, 0.0]
+    elif fault == "stale":
+        rows["cell"] = rows["cell"] + 1
+        kept = rows["cell"] <= rows["cell"].max() - 1
+        for name in ("cell", "pair", "distance", "normal", "point"):
+            rows[name] = rows[name][kept]
+    return rows
+
+
+COUNTS = ("missed", "phantom", "wrong_sign", "stale", "flipped", "zero_normals")
+
+
+@pytest.mark.parametrize("fault", ["none", *COUNTS, "point_error"])
+def test_a_fault_is_in_its_column_and_in_no_other(fault: str, falling: tuple[str, str], tmp_path: Path):
+    rows = planned(*falling, tmp_path)
+    deep = rows["distance"] < -1e-3
+    np.savez(tmp_path / "answers.npz", **with_fault(rows, fault, deep))
+    adapter = tmp_path / "planned.py"
+    adapter.write_text(PLAN.format(answers=str(tmp_path / "answers.npz")))
+    result = fidelity(FidelityRequest(scenes=[falling[0]], trajectory=falling[1], engines=[str(adapter)]))
+    totals = {name: sum(one[name] for one in result.rows) for name in COUNTS}
+    wrong = {name for name, number in totals.items() if number}
+    worst = {
+        name: max((one[name]["worst"] for one in result.rows if one[name]), default=0.0)
+        for name in ("depth_error", "excess", "angle", "point_error")
+    }
+    # Distances of overlaps are exact to 1e-9 of the sizes; angles of their normals to 1e-6 degrees.
+    wrong |= {name for name, value in worst.items() if value > (1e-5 if name == "angle" else 1e-9)}
+    assert wrong == ({fault} - {"none"})
+    assert sum(one["asked"] for one in result.rows) >= deep.sum()
+    assert sum(one["unusable_rows"] for one in result.rows) == totals["zero_normals"]
+    assert result.own_excess < 1e-9
+    if fault in ("missed", "flipped", "zero_normals"):
+        assert totals[fault] == deep.sum()
+    if fault != "none":
+        assert result.worst or fault == "zero_normals"
+
+
+def test_limits_decide_the_exit_code_and_the_junit_file(falling: tuple[str, str], tmp_path: Path, capsys):
+    rows = planned(*falling, tmp_path)
+    deep = rows["distance"] < -1e-3
+    rows["distance"][deep] -= 1e-3
+    np.savez(tmp_path / "deep.npz", **rows)
+    call = ["fidelity", falling[0], "-t", falling[1], "--engines", f"deep={tmp_path / 'deep.npz'}", "--force"]
+    files = ["-o", str(tmp_path / "f.json"), "--junit-xml", str(tmp_path / "f.xml"), "--markdown", str(tmp_path / "f.md")]
+    assert main([*call, "--max-missed", "0", "--max-depth-error", "1.1mm", *files]) == 0
+    assert main([*call, "--max-depth-error", "0.9mm", "--github", *files]) == 1
+    text = capsys.readouterr()
+    assert "failed" in text.out
+    assert "depth error: up to 1 mm, the limit is 900 µm" in text.err
+    assert ElementTree.parse(tmp_path / "f.xml").getroot().attrib["failures"] != "0"
+    assert "| deep |" in (tmp_path / "f.md").read_text()
+    written = json.loads((tmp_path / "f.json").read_text())
+    assert written["schema"] == "collide.fidelity/1"
+    assert not written["passed"]
+    assert {one["engine"] for one in written["rows"]} == {"deep"}
+    assert written["worst"][0]["what"] == "depth"
+
+
+def test_what_an_engine_cannot_hold_is_not_asked_and_never_missed(falling: tuple[str, str], tmp_path: Path):
+    rows = planned(*falling, tmp_path)
+    touching = rows["pair"][rows["distance"] < -1e-3][0]
+    rows["pair_asked"][touching] = False
+    kept = rows["pair"] != touching
+    for name in ("cell", "pair", "distance", "normal", "point"):
+        rows[name] = rows[name][kept]
+    np.savez(tmp_path / "rows.npz", **rows)
+    request = FidelityRequest(
+        scenes=[falling[0]], trajectory=falling[1], engines=[str(tmp_path / "rows.npz")], max_missed=0
+    )
+    result = fidelity(request)
+    assert result.passed
+    assert sum(one["not_asked"] for one in result.rows) > 0
+    assert sum(one["missed"] for one in result.rows) == 0
+
+
+def spoiled(rows: dict[str, np.ndarray], name: str, value: object) -> dict[str, np.ndarray]:
+    return {**rows, name: np.array(value)}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "what"),
+    [
+        ("format", "other/1", "the format is not"),
+        ("point_rule", "middle", "unknown: middle"),
+        ("seconds", [1.0], "is float64"),
+        ("shape_treated", ["guessed"] * 4, "unknown: guessed"),
+        ("cell", None, "an index is not from 0 to 4"),
+        ("pair_asked", None, "has rows of a pair that is not asked"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused(name: str, value: object, what: str, falling, tmp_path: Path):
+    rows = planned(*falling, tmp_path)
+    values = {"cell": rows["cell"] + 5, "pair_asked": ~rows["pair_asked"]}.get(name, value)
+    np.savez(tmp_path / "rows.npz", **spoiled(rows, name, values))
+    with pytest.raises(InputError, match=what):
+        engines.read_rows(str(tmp_path / "rows.npz"), (5, 4, len(rows["pair_asked"])))
+
+
+@pytest.mark.parametrize(
+    ("engine", "python", "what"),
+    [
+        ("mujoko", "", "there is no adapter of 'mujoko'"),
+        ("mine=mine.py", "", "there is no such adapter"),
+        ("rows=rows.npz", "", "there is no such file of rows"),
+        ("mujoco", "other=python", "no engine has the name 'other'"),
+        ("mujoco", "mujoco=/no/python", "cannot be started"),
+        ("broken={folder}/broken.py", "", "the adapter ended with code 1: .*no contacts"),
+        ("absent={folder}/absent.py", "", "No module named 'engine_that_nobody_has'"),
+        ("silent={folder}/silent.py", "", "the adapter wrote no rows"),
+    ],
+)
+def test_engines_that_cannot_be_used(engine: str, python: str, what: str, falling, tmp_path: Path):
+    (tmp_path / "broken.py").write_text("raise ValueError('no contacts')\n")
+    (tmp_path / "absent.py").write_text("import engine_that_nobody_has\n")
+    (tmp_path / "silent.py").write_text("")
+    request = FidelityRequest(
+        scenes=[falling[0]], trajectory=falling[1], engines=[engine.format(folder=tmp_path)],
+        engine_python=[python] if python else [],
+    )  # fmt: skip
+    with pytest.raises(InputError, match=what):
+        fidelity(request)
+
+
+def test_support_heights_are_those_of_the_surfaces():
+    """Of every convex type the largest n.x over points of its surface, which a dense sample approaches from below."""
+    builder, rng = ModelBuilder(), np.random.default_rng(0)
+    sphere = rng.normal(size=(40_000, 3))
+    sphere /= np.linalg.norm(sphere, axis=1)[:, None]
+    disc = sphere * [1.0, 1.0, 0.0] / np.linalg.norm(sphere[:, :2], axis=1)[:, None]
+    corners = np.array(np.meshgrid(*[(-1.0, 1.0)] * 3)).reshape(3, -1).T
+    hull = corners * [0.3, 0.2, 0.1]
+    points = [
+        0.3 * sphere,
+        0.3 * sphere + np.sign(sphere[:, 2:]) * [0.0, 0.0, 0.2],
+        hull,
+        np.concatenate([0.3 * disc + [0.0, 0.0, 0.2], 0.3 * disc - [0.0, 0.0, 0.2]]),
+        np.concatenate([[[0.0, 0.0, 0.2]], 0.3 * disc - [0.0, 0.0, 0.2]]),
+        sphere * [0.3, 0.2, 0.1],
+        hull,
+    ]
+    builder.add_shape_sphere(builder.add_body(), radius=0.3)
+    builder.add_shape_capsule(builder.add_body(), radius=0.3, half_height=0.2)
+    builder.add_shape_box(builder.add_body(), hx=0.3, hy=0.2, hz=0.1)
+    builder.add_shape_cylinder(builder.add_body(), radius=0.3, half_height=0.2)
+    builder.add_shape_cone(builder.add_body(), radius=0.3, half_height=0.2)
+    builder.add_shape_ellipsoid(builder.add_body(), rx=0.3, ry=0.2, rz=0.1)
+    builder.add_shape_convex_hull(builder.add_body(), vertices=hull)
+    model = builder.finalize()
+    pose = rng.normal(size=7)
+    pose[3:] /= np.linalg.norm(pose[3:])
+    for row, surface in enumerate(points):
+        directions = rng.normal(size=(20, 3))
+        directions /= np.linalg.norm(directions, axis=1)[:, None]
+        found = support_heights(model, np.full(20, row), np.tile(pose, (20, 1)), directions)
+        sampled = (directions @ moved_points(pose, surface).T).max(axis=1)
+        # A sample of 40 000 points has one within 0.03 rad of each; a height is lower there by 0.3 m times its square.
+        assert np.all(found >= sampled - 1e-12)
+        assert np.all(found <= sampled + 0.3 * 0.03**2)
