@@ -31,7 +31,7 @@ ENGINES = "Adapters: mujoco, coal, fcl, bullet; NAME=adapter.py; or rows that on
 PYTHON = "Interpreter of an engine. [default: that of collide]"
 BAND = "Overlaps and gaps up to this length may be reported or not."
 EXCESS = "Overlap along an engine's normal less the depth; no opposite or unusable normals."
-DEPTH = "Error of a depth; no wrong signs, no answers of the frame before."
+DEPTH = "Error of a depth; no wrong signs, no depths of the frame before."
 limit = partial(option, section="Limits of each engine and pair of types")
 engine = partial(repeated, section="Engines")
 EPILOG = """\b

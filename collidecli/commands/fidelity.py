@@ -305,7 +305,7 @@ def compared(problem: Problem, exact: Exact, rows: EngineRows, band: float, devi
 
 def _is_systematic(fault: np.ndarray, wrong: np.ndarray) -> bool:
     """Whether a fault explains half of the wrong distances: an inexact engine has such a one by chance."""
-    return 2 * np.count_nonzero(fault) >= np.count_nonzero(wrong)
+    return bool(2 * np.count_nonzero(fault) >= np.count_nonzero(wrong))
 
 
 def separations(problem: Problem, exact: Exact, normal: np.ndarray) -> np.ndarray:

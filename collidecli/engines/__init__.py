@@ -144,6 +144,8 @@ def read_rows(path: str, shape: tuple[int, int, int]) -> EngineRows:
     for name, limit in (("cell", cells), ("pair", pairs)):
         if np.any((found[name] < 0) | (found[name] >= limit)):
             raise InputError(f"an index is not from 0 to {limit - 1}", f"{path}: {name}", "write rows of this problem")
+    if not found["pair_asked"][found["pair"]].all():
+        raise InputError("has rows of a pair that is not asked", f"{path}: pair_asked", "leave out such rows")
     unknown = set(found["shape_treated"].tolist()) - set(TREATMENTS)
     if unknown or about["point_rule"] not in POINT_RULES:
         what = f"unknown: {', '.join(sorted(unknown)) or about['point_rule']}"

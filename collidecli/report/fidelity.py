@@ -116,7 +116,7 @@ def _failures(row: ResultDict, limits: ResultDict) -> list[str]:
     """A line for each limit that a row exceeds."""
     lines = []
     for name in row["exceeds"]:
-        column = {"max_depth_error": "depth_error", "max_normal_excess": "excess"}.get(name, name.removeprefix("max_"))
+        column: str = "excess" if name == "max_normal_excess" else name.removeprefix("max_")
         value, limit = row[column], limits[name]
         if name in ("max_missed", "max_phantom"):
             lines.append(f"{count(value)} {column}, the limit is {count(limit)}")

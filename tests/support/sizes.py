@@ -6,11 +6,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BUDGETS = {
-    "package, lines": (90_500, 82_000),
+    "package, lines": (91_800, 82_000),
     "package, C++ lines": (960, 960),
-    "package, files": (275, 220),
+    "package, files": (284, 220),
     "tests, lines": (66_900, 50_000),
-    "tests, files": (242, 244),
+    "tests, files": (243, 244),
     "decision records": (33, 35),
 }
 """Largest number that a change may leave, and the aim. Who goes below the former lowers it."""

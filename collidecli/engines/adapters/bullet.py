@@ -1,6 +1,6 @@
 """Contacts of Bullet: python bullet.py problem.npz rows.npz. Needs NumPy and pybullet.
 
-Each pair is tested alone by getClosestPoints, which begins a new manifold: no answer depends on the cell before.
+Each pair is tested alone by getClosestPoints, which begins a new manifold: nothing depends on the cell before.
 docs/reference/engine-problem.md specifies both files.
 """
 
@@ -38,6 +38,7 @@ def collision_shape(problem, k):
 
 
 def main(source, target):
+    """Reads the problem and writes the rows."""
     start = time.perf_counter()
     with np.load(source) as file:
         problem = dict(file)

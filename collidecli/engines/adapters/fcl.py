@@ -44,6 +44,7 @@ def geometry_of(problem, k):
 
 
 def main(source, target):
+    """Reads the problem and writes the rows."""
     start = time.perf_counter()
     with np.load(source) as file:
         problem = dict(file)

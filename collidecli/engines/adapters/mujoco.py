@@ -48,6 +48,7 @@ def compiled(problem):
 
 
 def main(source, target):
+    """Reads the problem and writes the rows."""
     start = time.perf_counter()
     with np.load(source) as file:
         problem = dict(file)

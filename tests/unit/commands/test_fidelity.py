@@ -19,6 +19,7 @@ from collidecli.commands.scenes import EngineRequest
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import moved_points
 from collidecli.scene.builder import ModelBuilder
+from collidecli.storage.trajectories.writer import TrajectoryWriter
 
 MODULES = {"mujoco": "mujoco", "coal": "coal", "fcl": "fcl", "bullet": "pybullet"}
 DEPTH = 0.01
@@ -36,16 +37,20 @@ FALL = """<mujoco><worldbody>
   <geom name="floor" type="plane" size="0 0 1"/>
   <body name="low" pos="0 0 0.09"><freejoint/><geom name="low" type="box" size="0.1 0.1 0.1"/></body>
   <body name="high" pos="0 0 0.28"><freejoint/><geom name="high" type="sphere" size="0.1"/></body>
-  <body name="far" pos="2 0 0.12"><freejoint/><geom name="far" type="capsule" size="0.1 0.1"/></body>
+  <body name="far" pos="2 0 0.215"><freejoint/><geom name="far" type="capsule" size="0.1 0.1"/></body>
 </worldbody></mujoco>"""
 
 
-@pytest.fixture()
+@pytest.fixture
 def falling(tmp_path: Path) -> tuple[str, str]:
-    """A scene of three bodies and five frames, in each of which the upper two sink by another length."""
+    """A scene of three bodies and five frames, in each of which each body sinks by another length."""
     scene, motion = tmp_path / "fall.xml", tmp_path / "fall.h5"
     scene.write_text(FALL)
-    assert main(["record", str(scene), "-o", str(motion), "--frames", "5", "-q"]) == 0
+    poses = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (5, 1, 3, 1))
+    poses[:, 0, 2, 0] = 2.0
+    poses[..., 2] = np.array([0.09, 0.28, 0.215]) - np.outer(np.arange(5) ** 1.2, [0.002, 0.005, 0.0007])[:, None]
+    with TrajectoryWriter(motion, body_names=("low", "high", "far")) as writer:
+        writer.append(0.1 * np.arange(5), np.arange(5), body_q=poses)
     return str(scene), str(motion)
 
 
@@ -62,7 +67,7 @@ def test_conventions_of_an_adapter(name: str, tmp_path: Path):
     with np.load(problem) as arrays:
         names, pair = arrays["shape_name"], arrays["pair"]
         found = engines.read_rows(rows, (len(arrays["pose"]), len(names), len(pair)))
-        middle = {key: height for key, height in zip(sorted(TOUCHING), (0.185, 0.185, -0.005, -0.005, -0.005), strict=True)}
+        middle = dict(zip(sorted(TOUCHING), (0.185, 0.185, -0.005, -0.005, -0.005), strict=True))
     assert found.engine == name
     assert found.version
     assert found.asked.all()
@@ -79,12 +84,12 @@ def test_conventions_of_an_adapter(name: str, tmp_path: Path):
     assert np.abs(found.point[touching][:, 2] - heights).max() < tolerance
 
 
-PLAN = '''
+PLAN = """
 import sys
 import numpy as np
 problem, answers = np.load(sys.argv[1]), np.load({answers!r})
 np.savez(sys.argv[2], **answers)
-'''
+"""
 
 
 def planned(scene: str, motion: str, folder: Path) -> dict[str, np.ndarray]:
@@ -174,7 +179,14 @@ def test_limits_decide_the_exit_code_and_the_junit_file(falling: tuple[str, str]
     rows["distance"][deep] -= 1e-3
     np.savez(tmp_path / "deep.npz", **rows)
     call = ["fidelity", falling[0], "-t", falling[1], "--engines", f"deep={tmp_path / 'deep.npz'}", "--force"]
-    files = ["-o", str(tmp_path / "f.json"), "--junit-xml", str(tmp_path / "f.xml"), "--markdown", str(tmp_path / "f.md")]
+    files = [
+        "-o",
+        str(tmp_path / "f.json"),
+        "--junit-xml",
+        str(tmp_path / "f.xml"),
+        "--markdown",
+        str(tmp_path / "f.md"),
+    ]
     assert main([*call, "--max-missed", "0", "--max-depth-error", "1.1mm", *files]) == 0
     assert main([*call, "--max-depth-error", "0.9mm", "--github", *files]) == 1
     text = capsys.readouterr()
