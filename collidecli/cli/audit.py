@@ -38,7 +38,6 @@ from collidecli.cli.streams import Pages, check_chart, check_outputs, write_char
 from collidecli.commands.results import HDF5_ENDINGS
 from collidecli.errors import InputError
 from collidecli.scene.options import ContactOptions
-from collidecli.storage.contact_sets.schema import FORMAT
 
 if TYPE_CHECKING:
     from collidecli.cli.streams import Streams
@@ -151,7 +150,7 @@ def _contact_sets(streams: Streams, inputs: Sequence[str], trajectory: str | Non
     named = (os.path.isdir(word) or is_hdf5(word) or word.lower().endswith(HDF5_ENDINGS) for word in inputs)
     if trajectory is not None or not inputs or not all(named):
         return None
-    return listed_files(streams, inputs, (FORMAT,), "contact sets")
+    return listed_files(streams, inputs, ("collide-contacts",), "contact sets")
 
 
 def _several(
@@ -188,7 +187,7 @@ def _request(ctx: click.Context, inputs: Sequence[str], values: dict[str, Any]) 
         limits = limits.over(read_limits(values["limits"]))
     common = {"limits": limits, "against": values["against"] or "", "tolerance": values["tolerance"]}
     common |= {name: values[name] for name in ("overlap_volume", "deepest_point", "first", "sweep")}
-    if len(inputs) == 1 and is_hdf5(inputs[0]) and format_of_path(inputs[0]) == FORMAT:
+    if len(inputs) == 1 and is_hdf5(inputs[0]) and format_of_path(inputs[0]) == "collide-contacts":
         _refuse_options_of_scenes(ctx, inputs[0])
         return AuditRequest(contacts=inputs[0], frames=values["frames"], **common)
     scenes, trajectory = scenes_and_recording(inputs, values["trajectory"])
