@@ -41,6 +41,12 @@ class WorkerKilledError(Exception):
         self.exit_code, self.seconds = exit_code, seconds
 
 
+class WorkersEndedError(CollideError):
+    """ATTEMPTS processes in a row were killed before an episode. Another machine, or a later time, may have none."""
+
+    exit_code = 75
+
+
 class WorkerClosedError(Exception):
     """`close` was called."""
 
@@ -65,8 +71,7 @@ class Slot:
     def work(self, shard: int) -> ShardReport:
         """Works on a shard, by another process where one was killed.
 
-        Raises WorkerClosedError after `close`, and CollideError where ATTEMPTS processes in a row were killed before
-        an episode.
+        Raises WorkerClosedError after `close`, WorkersEndedError, and what `work_shard` raises.
         """
         store, computed, unstarted = Store(self._location), 0, 0
         while unstarted < ATTEMPTS:
@@ -83,7 +88,8 @@ class Slot:
                 computed += sum(map(store.has_result, started))
                 unstarted = 0 if started else unstarted + 1
         what = f"{ATTEMPTS} worker processes ended before an episode of shard {shard}"
-        raise CollideError(what, self._location, "look for messages of the system about them")
+        fix = "look for messages of the system about them, and repeat the command; what is done is kept"
+        raise WorkersEndedError(what, self._location, fix)
 
     def _call(self, shard: int, log: str) -> ShardReport:
         """The report of the process, which may raise too. Raises WorkerKilledError, WorkerClosedError."""

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from collidecli.batch.plan import TRIED, Episode, Job, Plan, demos_in, of_demo, read_plan
-from collidecli.batch.store import Failure, Store, UnavailableError, is_url
+from collidecli.batch.store import Failure, Store, is_url
 from collidecli.commands.run import RunRequest, RunResult, run
 from collidecli.commands.scenes import SceneCache, scene_in_motion
 from collidecli.commands.timing import instruction_set, processor_name
@@ -98,7 +98,7 @@ class ShardLog:
 
 
 STOPPED = "stopped"
-"""Event of a process that was ended on request: its episode has no part in that."""
+"""Event of a process that was ended on request, or by an outage of the store: its episode has no part in that."""
 
 
 def attempts(logs: LogFiles) -> dict[str, list[tuple[int, str, float]]]:
@@ -262,10 +262,8 @@ def work_shard(location: str, shard: int, log: str = "", timeout: float | None =
                     else:
                         failures.add(episode.key)
                         report = replace(report, failed=report.failed + 1)
-    except UnavailableError:
-        raise
     except BaseException:
-        with suppress(CollideError):
+        with suppress(CollideError):  # in an outage of the store: all attempts of a request once more
             written.close(STOPPED)
         raise
     written.close()

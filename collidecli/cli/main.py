@@ -52,7 +52,7 @@ Exit codes
   3    an output that cannot be written
   4    killed, most likely for lack of memory
   70   an internal error of collide
-  75   the scheduler of a cluster ended
+  75   the object store, the scheduler or the workers of a batch ended; repeat the command
   130  interrupted
 """
 

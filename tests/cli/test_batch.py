@@ -25,10 +25,18 @@ from rich.console import Console
 
 from collidecli.batch import plan as plan_module
 from collidecli.batch import work as work_module
-from collidecli.batch.executors import Slot, by_processes
+from collidecli.batch.executors import Slot, WorkerKilledError, by_processes
 from collidecli.batch.plan import Plan, read_plan
-from collidecli.batch.store import DifferentContactsError, Failure, Store, content_of, open_store
-from collidecli.batch.work import dataset_hash, work_shard
+from collidecli.batch.store import (
+    DifferentContactsError,
+    Failure,
+    ObjectFiles,
+    Store,
+    UnavailableError,
+    content_of,
+    open_store,
+)
+from collidecli.batch.work import attempts, dataset_hash, work_shard
 from collidecli.report.progress import batch_progress
 from collidecli.storage import file_hash
 from tests.cli.conftest import refusals, write_jobs, write_motion
@@ -158,6 +166,43 @@ def test_an_episode_that_kills_or_stops_its_worker_is_quarantined(
     assert set(store.results()) == {episode.key for episode in made.episodes} - {bad.key}
     assert sum(report.done for report in reports) == 5
     assert sum(host["episodes"] for host in collide.result("batch status B")["hosts"]) >= 4
+
+
+def test_three_workers_killed_before_an_episode_end_the_command_for_a_repetition(jobs, collide, monkeypatch):
+    plan(collide)
+    killed = MagicMock(side_effect=WorkerKilledError(-signal.SIGKILL))
+    monkeypatch.setattr(Slot, "_call", killed)
+    said = "3 worker processes ended before an episode of shard 0"
+    collide.refused("batch work B --slot 0/1 --workers 1", told=(said, "repeat the command"), code=75)
+    assert killed.call_count == 3
+    assert open_store("B").failures() == {}
+
+
+@pytest.mark.parametrize(("away", "logged"), [(("add",), "stopped"), (("add", "write"), "start")])
+def test_an_outage_of_the_store_is_no_attempt_of_the_episode_where_its_log_can_be_ended(
+    jobs, collide, monkeypatch, away, logged
+):
+    """The store goes away as a contact set is made; it answers again before the log ends, or does not."""
+    pytest.importorskip("fsspec").filesystem("memory").store.clear()
+    url, run = "memory://nightly", work_module.run
+    made = plan(collide, url)
+
+    def last_run(*words, **names):
+        result = run(*words, **names)
+        for name in away:
+            outage.setattr(ObjectFiles, name, MagicMock(side_effect=UnavailableError("the store is not available")))
+        return result
+
+    with monkeypatch.context() as outage:
+        outage.setattr(work_module, "run", last_run)
+        with pytest.raises(UnavailableError):
+            work_shard(url, 0)
+    ((_, events),) = Store(url).logs()
+    assert events[-1]["event"] == logged
+    first = made.shard(0)[0].key
+    assert list(attempts(Store(url).logs())) == ([first] if logged == "start" else [])
+    assert Store(url).failures() == {}
+    assert work_shard(url, 0).done == len(made.shard(0))
 
 
 @pytest.mark.usefixtures("in_process")
