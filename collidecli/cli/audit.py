@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from collidecli.commands.audit import AuditRequest
     from collidecli.commands.results import InputFile, Result
 
+CONTACT_SET = "collide-contacts"
+"""FORMAT of storage.contact_sets.schema, which loads h5py."""
+
 LIMITS, CLASSES, OUTPUT = "Limits", "Classes of pairs", "Output"
 POINT = "Measure how far a point of one surface is below the other, of these pairs' deepest overlaps."
 VOLUME = "Measure the volume of these pairs' deepest overlaps, of solids."
@@ -150,7 +153,7 @@ def _contact_sets(streams: Streams, inputs: Sequence[str], trajectory: str | Non
     named = (os.path.isdir(word) or is_hdf5(word) or word.lower().endswith(HDF5_ENDINGS) for word in inputs)
     if trajectory is not None or not inputs or not all(named):
         return None
-    return listed_files(streams, inputs, ("collide-contacts",), "contact sets")
+    return listed_files(streams, inputs, (CONTACT_SET,), "contact sets")
 
 
 def _several(
@@ -187,7 +190,7 @@ def _request(ctx: click.Context, inputs: Sequence[str], values: dict[str, Any]) 
         limits = limits.over(read_limits(values["limits"]))
     common = {"limits": limits, "against": values["against"] or "", "tolerance": values["tolerance"]}
     common |= {name: values[name] for name in ("overlap_volume", "deepest_point", "first", "sweep")}
-    if len(inputs) == 1 and is_hdf5(inputs[0]) and format_of_path(inputs[0]) == "collide-contacts":
+    if len(inputs) == 1 and is_hdf5(inputs[0]) and format_of_path(inputs[0]) == CONTACT_SET:
         _refuse_options_of_scenes(ctx, inputs[0])
         return AuditRequest(contacts=inputs[0], frames=values["frames"], **common)
     scenes, trajectory = scenes_and_recording(inputs, values["trajectory"])
