@@ -16,7 +16,7 @@ import pytest
 from collidecli.batch.plan import read_plan
 from collidecli.batch.store import Store
 from tests.cli.conftest import write_jobs, write_motion
-from tests.support.batches import Cluster, compute, dataset, plan, result_count, start, until
+from tests.support.batches import Cluster, compute, dataset, free_port, plan, result_count, start, until
 
 pytest.importorskip("distributed")
 EPISODES = 16
@@ -36,14 +36,6 @@ def batch(here: Path, collide) -> str:
     write_jobs(here, range(5, 5 + EPISODES))
     plan(collide, "B", "--shard-seconds", "1e-9")
     return "B"
-
-
-@pytest.fixture
-def free() -> int:
-    """A TCP port that nothing listens on."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return held.getsockname()[1]
 
 
 @pytest.fixture
@@ -85,13 +77,13 @@ def test_a_local_cluster_is_started_without_an_address(batch, undisturbed, colli
         ("--scheduler-file x --address y", "give one of them"),
     ],
 )
-def test_a_scheduler_that_does_not_answer_gives_one_message(batch, collide, free, words, said):
-    collide.refused(f"batch run B --executor dask {words.format(free=free)}", told=said)
+def test_a_scheduler_that_does_not_answer_gives_one_message(batch, collide, words, said):
+    collide.refused(f"batch run B --executor dask {words.format(free=free_port())}", told=said)
 
 
-def test_dask_prints_nothing_where_no_scheduler_answers(batch, free):
+def test_dask_prints_nothing_where_no_scheduler_answers(batch):
     begin = time.monotonic()
-    running = start("batch", "run", batch, "--executor", "dask", "--address", f"tcp://127.0.0.1:{free}")
+    running = start("batch", "run", batch, "--executor", "dask", "--address", f"tcp://127.0.0.1:{free_port()}")
     out, err = running.communicate(timeout=60)
     assert (running.returncode, out) == (2, b"")
     assert "no Dask scheduler responds" in err.decode()

@@ -42,6 +42,7 @@ from tests.support.poses import (
     dented_meshes,
     hull_set,
     measure,
+    poses_of_two,
     relative_pose,
     solid_without_base,
 )
@@ -515,16 +516,6 @@ FRAMES = 40
 BALL = blob(np.random.default_rng(0), 6, 9, 0.0)
 
 
-def random_poses(rng: np.random.Generator, max_separation: float) -> np.ndarray:
-    """float64[FRAMES, 1, 2, 7]: two bodies, turned at random, up to `max_separation` apart."""
-    body_q = rng.normal(size=(FRAMES, 1, 2, 7))
-    body_q[..., 3:] /= np.linalg.norm(body_q[..., 3:], axis=-1, keepdims=True)
-    away = rng.normal(size=(FRAMES, 3))
-    away *= rng.uniform(0.0, max_separation, (FRAMES, 1)) / np.linalg.norm(away, axis=1, keepdims=True)
-    body_q[:, 0, 1, :3] = body_q[:, 0, 0, :3] + away
-    return body_q
-
-
 def ball_and_box(as_mesh: bool, first: bool, size: float):
     """The ball, as a mesh or as a hull, and a box, in either order."""
     builder = ModelBuilder()
@@ -544,7 +535,7 @@ def test_a_convex_mesh_has_the_contacts_of_its_hull(size, first):
     """Named as the mesh's: `tests/unit/scene/test_convex_surface.py` holds the names against its vertices and sides."""
     surface = convex_surface(triangle_mesh(size * BALL[0], BALL[1], "ball"))
     assert surface is not None
-    body_q = random_poses(np.random.default_rng(9), 1.4)
+    body_q = poses_of_two(np.random.default_rng(9), FRAMES, 1.4)
     body_q[..., :3] *= size
     mesh, hull = (collidecli.collide(ball_and_box(kind, first, size), body_q, gap=0.2 * size) for kind in (True, False))
     np.testing.assert_array_equal(mesh.cell_start, hull.cell_start)

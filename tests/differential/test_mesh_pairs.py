@@ -20,6 +20,7 @@ from tests.support.mesh_inside import robot_meshes
 from tests.support.mesh_pairs import box, crosses, deepest_vertex, mesh_distance, placed
 from tests.support.meshes import blob, grid, point_distances, prism, torus
 from tests.support.oracle import rotation_of
+from tests.support.poses import poses_of_two
 from tests.support.translation_oracle import directions_on_sphere
 
 FRAMES = 28
@@ -44,13 +45,7 @@ def pair_scene(first: str, second: str, size: float = 1.0, **options):
 
 
 def poses(rng: np.random.Generator, max_separation: float = 2.2) -> np.ndarray:
-    """float64[FRAMES, 1, 2, 7]: two bodies anywhere, turned at random, up to `max_separation` apart."""
-    body_q = rng.normal(size=(FRAMES, 1, 2, 7))
-    body_q[..., 3:] /= np.linalg.norm(body_q[..., 3:], axis=-1, keepdims=True)
-    away = rng.normal(size=(FRAMES, 3))
-    away *= rng.uniform(0.0, max_separation, (FRAMES, 1)) / np.linalg.norm(away, axis=1, keepdims=True)
-    body_q[:, 0, 1, :3] = body_q[:, 0, 0, :3] + away
-    return body_q
+    return poses_of_two(rng, FRAMES, max_separation)
 
 
 def resting(x: float, y: float, z: float, count: int = 2) -> np.ndarray:
@@ -455,16 +450,12 @@ def check_depths(seed: int, frames: int, directions: int) -> tuple[int, int]:
     return found, separated
 
 
-def test_depths_are_the_least_translations():
-    found, separated = check_depths(5, 3, 200)
-    assert found > 60
-    assert separated >= 0.9 * found
-
-
-@pytest.mark.slow
-def test_a_thousand_depths_against_two_thousand_directions():
-    found, separated = check_depths(6, 32, 2000)
-    assert found > 900
+@pytest.mark.parametrize(
+    ("draws", "least"), [((5, 3, 200), 60), pytest.param((6, 32, 2000), 900, marks=pytest.mark.slow)]
+)
+def test_depths_are_the_least_translations(draws, least):
+    found, separated = check_depths(*draws)
+    assert found > least
     assert separated >= 0.9 * found
 
 
@@ -624,14 +615,8 @@ def check_pairs(seed: int, mesh_count: int, pairs: int, frames: int) -> tuple[in
     return apart, overlapping
 
 
-def test_pairs_of_real_meshes():
-    apart, overlapping = check_pairs(3, 8, 8, 6)
-    assert apart > 10
-    assert overlapping > 10
-
-
-@pytest.mark.slow
-def test_two_thousand_pairs_of_real_meshes():
-    apart, overlapping = check_pairs(4, 120, 250, 8)
-    assert apart > 500
-    assert overlapping > 500
+@pytest.mark.parametrize(
+    ("draws", "least"), [((3, 8, 8, 6), 10), pytest.param((4, 120, 250, 8), 500, marks=pytest.mark.slow)]
+)
+def test_pairs_of_real_meshes(draws, least):
+    assert min(check_pairs(*draws)) > least

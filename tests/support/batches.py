@@ -200,7 +200,8 @@ def missing_programs() -> list[str]:
     return [name for name in PROGRAMS if shutil.which(name, path=path) is None]
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A TCP port that nothing listens on."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         return held.getsockname()[1]
@@ -224,8 +225,8 @@ class Slurm:
                 host=host,
                 user=os.environ.get("USER") or "root",
                 folder=folder,
-                controller=_free_port(),
-                node=_free_port(),
+                controller=free_port(),
+                node=free_port(),
             )
         )
         path = os.pathsep.join([variables["PATH"], "/usr/sbin", "/sbin"])

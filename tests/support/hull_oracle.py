@@ -13,6 +13,7 @@ from scipy.spatial import ConvexHull
 
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.shape_types import ShapeType
+from tests.support.hydroelastic import product as quaternion_product
 from tests.support.oracle import rotation_of
 from tests.support.supports import support_height
 
@@ -26,14 +27,8 @@ def placed(model: Model, pose: np.ndarray, row: int) -> np.ndarray:
     if body == STATIC_BODY:
         return own
     outer = rotation_of(pose[body])
-    turn = _product(pose[body, 3:], own[3:])
+    turn = quaternion_product(pose[body, 3:], own[3:])
     return np.concatenate([pose[body, :3] + outer @ own[:3], turn])
-
-
-def _product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Of two quaternions xyzw."""
-    vector = p[3] * q[:3] + q[3] * p[:3] + np.cross(p[:3], q[:3])
-    return np.array([*vector, p[3] * q[3] - p[:3] @ q[:3]])
 
 
 def core(model: Model, pose: np.ndarray, row: int) -> tuple[np.ndarray, float]:

@@ -69,6 +69,16 @@ def random_poses(type_a, size_a, type_b, size_b, count: int, rng: np.random.Gene
     return np.concatenate([position, random_quaternions(rng, count)], 1)
 
 
+def poses_of_two(rng: np.random.Generator, frames: int, max_separation: float) -> np.ndarray:
+    """float64[frames, 1, 2, 7]: two bodies anywhere, turned at random, up to `max_separation` apart."""
+    body_q = rng.normal(size=(frames, 1, 2, 7))
+    body_q[..., 3:] /= np.linalg.norm(body_q[..., 3:], axis=-1, keepdims=True)
+    away = rng.normal(size=(frames, 3))
+    away *= rng.uniform(0.0, max_separation, (frames, 1)) / np.linalg.norm(away, axis=1, keepdims=True)
+    body_q[:, 0, 1, :3] = body_q[:, 0, 0, :3] + away
+    return body_q
+
+
 def touching_poses(type_a, size_a, type_b, size_b, poses: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """`poses` moved along the normal so that the distance becomes `offsets` [P] [m], as near as one move gets."""
     distance, normal = signed_distance(type_a, size_a, type_b, size_b, poses)
