@@ -100,7 +100,7 @@ def test_an_object_store_has_the_data_set_of_a_folder(endpoint, jobs, collide):
     assert not list(jobs.glob("s3*/")), "a URL is not a folder"
 
 
-@pytest.mark.parametrize("location", [URL, "folder", "folder without links", "memory://nightly"])
+@pytest.mark.parametrize("location", [URL, "folder", "folder without links", "memory://names"])
 def test_a_name_keeps_its_first_file(endpoint, here, location, monkeypatch):
     if "without links" in location:  # SMB, gcsfuse
         monkeypatch.setattr(os, "link", Mock(side_effect=OSError(errno.EPERM, "Operation not permitted")))
