@@ -69,11 +69,37 @@ _HOME = {
 }
 
 __all__ = [
-    "Audit", "Clearances", "CollideError", "ContactSet", "Contacts", "Distances", "InputError", "Labels",
-    "Material", "ModelBuilder", "OutputError", "PairMaterial", "ParticleSweep", "RecordingFile", "SelfSweep",
-    "Shape", "ShapeConfig", "ShapeType", "Sweep", "audit", "clearance", "collide", "distance", "label",
-    "open_contacts", "open_recording", "read_mesh", "run", "signed_distance", "sweep",
-]  # fmt: skip
+    "Audit",
+    "Clearances",
+    "CollideError",
+    "ContactSet",
+    "Contacts",
+    "Distances",
+    "InputError",
+    "Labels",
+    "Material",
+    "ModelBuilder",
+    "OutputError",
+    "PairMaterial",
+    "ParticleSweep",
+    "RecordingFile",
+    "SelfSweep",
+    "Shape",
+    "ShapeConfig",
+    "ShapeType",
+    "Sweep",
+    "audit",
+    "clearance",
+    "collide",
+    "distance",
+    "label",
+    "open_contacts",
+    "open_recording",
+    "read_mesh",
+    "run",
+    "signed_distance",
+    "sweep",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -161,9 +161,14 @@ def match_contacts(a: Contacts, b: Contacts, shape_count: int) -> Matches:
     both = np.concatenate([np.flatnonzero(alike_a), *matched_a]), np.concatenate([np.flatnonzero(alike_b), *matched_b])
     order = np.argsort(both[0], kind="stable")
     return Matches(
-        both[0][order], both[1][order], rows_a[left_a], rows_b[left_b], rows_a[_only_here(pair[:count], pair[count:])],
-        rows_b[_only_here(pair[count:], pair[:count])], crowded=crowded,
-    )  # fmt: skip
+        both[0][order],
+        both[1][order],
+        rows_a[left_a],
+        rows_b[left_b],
+        rows_a[_only_here(pair[:count], pair[count:])],
+        rows_b[_only_here(pair[count:], pair[:count])],
+        crowded=crowded,
+    )
 
 
 def _keys(contacts: Contacts, pair: np.ndarray) -> list[np.ndarray]:

@@ -246,11 +246,18 @@ def joined(found: Intervals, gap: MergeGap, time: np.ndarray) -> Intervals:
     # Rows of a key are in the order of time: the first row with the least distance has the earliest frame.
     earliest = least[np.concatenate([[True], np.diff(number[least]) > 0])]
     return Intervals(
-        found.key[start], found.first[start], found.last[np.concatenate([start[1:], [len(found)]]) - 1],
-        np.add.reduceat(found.touching, start), np.add.reduceat(found.pauses + bridged, start),
-        np.add.reduceat(found.contacts, start), np.maximum.reduceat(found.most, start), distance,
-        found.deepest[earliest], found.begin[start], found.end[start],
-    )  # fmt: skip
+        found.key[start],
+        found.first[start],
+        found.last[np.concatenate([start[1:], [len(found)]]) - 1],
+        np.add.reduceat(found.touching, start),
+        np.add.reduceat(found.pauses + bridged, start),
+        np.add.reduceat(found.contacts, start),
+        np.maximum.reduceat(found.most, start),
+        distance,
+        found.deepest[earliest],
+        found.begin[start],
+        found.end[start],
+    )
 
 
 class IntervalTracker:

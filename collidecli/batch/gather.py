@@ -154,11 +154,18 @@ def state_of(store: Store, plan: Plan, computed: int | None = None, shards: Sequ
     failed = [key for key in planned if key in failures and key not in results]
     failed_count = sum(planned[key] for key in failed)
     return BatchState(
-        folder=store.location, episodes=len(plan.episodes), shards=plan.shard_count,
-        done=len(plan.episodes) - left - failed_count, failed=failed_count, left=left, estimated_seconds_left=seconds,
-        computed=computed, failures=[failures[key] for key in failed], hosts=history.hosts(),
+        folder=store.location,
+        episodes=len(plan.episodes),
+        shards=plan.shard_count,
+        done=len(plan.episodes) - left - failed_count,
+        failed=failed_count,
+        left=left,
+        estimated_seconds_left=seconds,
+        computed=computed,
+        failures=[failures[key] for key in failed],
+        hosts=history.hosts(),
         run_warnings=history.warnings(),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -304,9 +311,14 @@ def _result(table: Any, gathered: Gathered, output: str, slots_left: int | None 
     groups = {name: sum(filter(None, table[name].to_pylist())) for name in GROUPS_BY_NAME if name in table.column_names}
     contents = zip(table["key"].to_pylist(), table["content_sha256"].to_pylist(), strict=True)
     return GatherResult(
-        output=output, episodes=len(table), failed=gathered.failed, contacts=sum(table["contacts"].to_pylist()),
-        dataset_sha256=dataset_hash(dict(contents)), groups=groups or None, slots_left=slots_left,
-    )  # fmt: skip
+        output=output,
+        episodes=len(table),
+        failed=gathered.failed,
+        contacts=sum(table["contacts"].to_pylist()),
+        dataset_sha256=dataset_hash(dict(contents)),
+        groups=groups or None,
+        slots_left=slots_left,
+    )
 
 
 def _write_manifest(gathered: Gathered, output: str, force: bool) -> GatherResult:

@@ -69,18 +69,27 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 @click.argument("inputs", nargs=-1, metavar="[SCENE...|OUT.h5]")
 @option("--max-depth", type=DEPTH, section=LIMITS, help="Depth of any pair, such as 2mm. [default: no limit]")
 @option(
-    "--self", type=SELF_DEPTH, is_flag=False, flag_value="0", metavar="[LENGTH]", section=LIMITS,
+    "--self",
+    type=SELF_DEPTH,
+    is_flag=False,
+    flag_value="0",
+    metavar="[LENGTH]",
+    section=LIMITS,
     help="Depth of two bodies of one robot; without a length 0. [default: as --max-depth]",
-)  # fmt: skip
+)
 @option("--max-ground", type=DEPTH, section=LIMITS, help="Depth in the ground. [default: as --max-depth]")
 @option("--max-start", type=DEPTH, section=LIMITS, help="Depth of any pair in a first frame. [default: no limit]")
 @option("--limits", metavar="FILE", section=LIMITS, help="Limits in a TOML file; options take precedence.")
 @option("--against", metavar="FILE", section=LIMITS, help="Fail only on what is worse than this earlier --json output.")
 @option("--tolerance", type=DEPTH, default="1µm", section=LIMITS, help="Greater depths than these are worse.")
 @option(
-    "--allow", type=PatternPair(), multiple=True, metavar="GLOB,GLOB", section=CLASSES,
+    "--allow",
+    type=PatternPair(),
+    multiple=True,
+    metavar="GLOB,GLOB",
+    section=CLASSES,
     help="Pairs without a limit, by shape or body.",
-)  # fmt: skip
+)
 @repeated(
     "--ground-shapes", metavar="GLOB,...", section=CLASSES, help="The ground. [default: static planes and heightfields]"
 )

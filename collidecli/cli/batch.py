@@ -358,9 +358,13 @@ def _slot(ctx: click.Context, parameter: click.Parameter, text: str | None) -> t
 )
 @click.argument("folder", metavar="FOLDER")
 @option(
-    "--slot", required=True, metavar="K/N", callback=_slot, section="Execution",
+    "--slot",
+    required=True,
+    metavar="K/N",
+    callback=_slot,
+    section="Execution",
     help="Slot K of N, from 0: shards K, K + N, ...",
-)  # fmt: skip
+)
 @option("--workers", type=WholeNumber(1), default=1, section="Execution", help="Processes of this slot.")
 @option("--retry-failed", is_flag=True, section="Execution", help=AGAIN)
 @option("--episode-timeout", type=DURATION, section="Execution", help=TIMEOUT)

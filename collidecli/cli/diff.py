@@ -65,9 +65,14 @@ or cannot be used; 2 an input that cannot be used.
 @option("--max-missing", type=WholeNumber(0), default=0, show_default=False, section=ALLOWED, help="Missing contacts.")
 @option("--max-extra", type=WholeNumber(0), default=0, show_default=False, section=ALLOWED, help="Extra contacts.")
 @option(
-    "--allow-fraction", type=SHARE, default=0.0, show_default=False, metavar="F", section=ALLOWED,
+    "--allow-fraction",
+    type=SHARE,
+    default=0.0,
+    show_default=False,
+    metavar="F",
+    section=ALLOWED,
     help="Fraction of missing, extra and changed contacts.",
-)  # fmt: skip
+)
 @option("--first", type=WholeNumber(0), default=20, section=OUTPUT, help="Number of pairs to list.")
 @verdict_options
 @force_option

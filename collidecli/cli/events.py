@@ -46,13 +46,21 @@ collide events 'runs/*.h5' --csv touches.csv
 @click.command("events", cls=Verb, epilog=EPILOG)
 @click.argument("contact_sets", nargs=-1, required=True, metavar="OUT.h5...")
 @option(
-    "--threshold", type=Threshold(), default="0", metavar="X", section=TOUCH,
+    "--threshold",
+    type=Threshold(),
+    default="0",
+    metavar="X",
+    section=TOUCH,
     help="Largest distance of a touch [m], or 'any'.",
-)  # fmt: skip
+)
 @option(
-    "--merge-gap", type=Pause(), default="0", metavar="N", section=TOUCH,
+    "--merge-gap",
+    type=Pause(),
+    default="0",
+    metavar="N",
+    section=TOUCH,
     help="Merge touches with pauses up to N frames, or up to a time such as 20ms.",
-)  # fmt: skip
+)
 @option(
     "--by",
     type=click.Choice(EVENT_THINGS),

@@ -234,13 +234,21 @@ class WorldNumbers(click.ParamType):
 
 
 KINDS: dict[str, click.ParamType] = {
-    "length": METRES, "count": WholeNumber(), "whole": WholeNumber(least=0),
+    "length": METRES,
+    "count": WholeNumber(),
+    "whole": WholeNumber(least=0),
     "resolution": WholeNumber(LEAST_RESOLUTION, RESOLUTION_LIMIT),
-    "stiffness": Number("K", "number", "stiffness: it must be above zero", lambda x: x > 0.0), "share": SHARE,
-    "area": AREA, "rate": RATE, "duration": DURATION, "names": NameList(), "numbers": NumberList(),
+    "stiffness": Number("K", "number", "stiffness: it must be above zero", lambda x: x > 0.0),
+    "share": SHARE,
+    "area": AREA,
+    "rate": RATE,
+    "duration": DURATION,
+    "names": NameList(),
+    "numbers": NumberList(),
     "seconds": Number("seconds", "number of seconds", "time: it must be at least 0", lambda x: 0.0 <= x < math.inf),
-    "size": MemorySize(), "limit": MemorySize(least=0),
-}  # fmt: skip
+    "size": MemorySize(),
+    "limit": MemorySize(least=0),
+}
 """Types of the values of declared options, by `Option.kind`."""
 
 
@@ -686,9 +694,14 @@ def _common_options() -> list[click.Parameter]:
         )
 
     config = Setting(
-        ["--config"], metavar="FILE", expose_value=False, is_eager=True, callback=read_config, section=COMMON,
+        ["--config"],
+        metavar="FILE",
+        expose_value=False,
+        is_eager=True,
+        callback=read_config,
+        section=COMMON,
         help=f"Read options from this file. [default: {CONFIG_FILE} in this folder, if it exists]",
-    )  # fmt: skip
+    )
     return [
         config,
         flag(["--json"], "json", "Print one JSON object instead of tables."),

@@ -21,9 +21,13 @@ collide view out.h5 --export page.html
 @click.command("view", cls=Verb, epilog=EPILOG)
 @click.argument("file", metavar="OUT.h5")
 @option(
-    "-t", "--trajectory", default="", metavar="FILE", section=DRAWN,
+    "-t",
+    "--trajectory",
+    default="",
+    metavar="FILE",
+    section=DRAWN,
     help="The run's recording. [default: found by its hash]",
-)  # fmt: skip
+)
 @option("--scene", default="", metavar="FILE", section=DRAWN, help="The run's scene. [default: found by its name]")
 @frames_option(DRAWN)
 @option("--allow-mismatch", is_flag=True, section=DRAWN, help="Draw a scene or motion that differs from the run's.")

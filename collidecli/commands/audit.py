@@ -371,13 +371,26 @@ def _result(
     reasons = [one["reason"] for one in checks if one["reason"]]
     time = source.frames.time
     return AuditResult(
-        input=source.name, scene=source.scene, scene_sha256=source.scene_sha256, trajectory=source.trajectory,
-        trajectory_sha256=source.trajectory_sha256, passed=not reasons, reasons=reasons, limits=_limits(limits),
-        frames=len(time), worlds=source.world_count, cells=int(recorded.sum()),
+        input=source.name,
+        scene=source.scene,
+        scene_sha256=source.scene_sha256,
+        trajectory=source.trajectory,
+        trajectory_sha256=source.trajectory_sha256,
+        passed=not reasons,
+        reasons=reasons,
+        limits=_limits(limits),
+        frames=len(time),
+        worlds=source.world_count,
+        cells=int(recorded.sum()),
         time={"first": float(time[0]), "last": float(time[-1])} if len(time) else {"first": None, "last": None},
-        checks=checks, usable=_usable(source, usable, recorded), series=series, pairs=pairs, tunnels=tunnels,
-        baseline=None if baseline is None else _compared(request, baseline, source, pairs), warnings=source.notes,
-    )  # fmt: skip
+        checks=checks,
+        usable=_usable(source, usable, recorded),
+        series=series,
+        pairs=pairs,
+        tunnels=tunnels,
+        baseline=None if baseline is None else _compared(request, baseline, source, pairs),
+        warnings=source.notes,
+    )
 
 
 def _limits(limits: AuditLimits) -> dict[str, Any]:

@@ -445,12 +445,19 @@ def contact_set_source(contacts: ContactSet, frames: str, self_bodies: Sequence[
         notes.append(STEPS_LEFT_OUT)
         swept = None
     return AuditSource(
-        name=contacts.path, scene=contacts.scene, scene_sha256=contacts.scene_sha256, trajectory="",
-        trajectory_sha256=contacts.trajectory_sha256, shapes=_with_named_robot(audited, self_bodies, contacts.path),
-        frames=Frames(number, contacts.time[number], episodes), step=contacts.step[number], world_count=worlds,
+        name=contacts.path,
+        scene=contacts.scene,
+        scene_sha256=contacts.scene_sha256,
+        trajectory="",
+        trajectory_sha256=contacts.trajectory_sha256,
+        shapes=_with_named_robot(audited, self_bodies, contacts.path),
+        frames=Frames(number, contacts.time[number], episodes),
+        step=contacts.step[number],
+        world_count=worlds,
         contents=touching_blocks(contacts, BLOCK_ROWS, first, last, with_particles=False, each_particle=False),
-        notes=notes, swept=swept,
-    )  # fmt: skip
+        notes=notes,
+        swept=swept,
+    )
 
 
 def _swept(contacts: ContactSet, first: int, last: int) -> list[tuple[int, GroupRows]] | None:
@@ -492,11 +499,21 @@ def audited_scene(request: EngineRequest, self_bodies: Sequence[str]) -> Iterato
 
         frames = Frames(np.arange(len(motion.time)), motion.time, episodes_in(motion, model.world_count))
         yield AuditSource(
-            name=scene.name, scene=scene.name, scene_sha256=scene.sha256, trajectory=request.trajectory or "",
-            trajectory_sha256=motion.sha256, shapes=_with_named_robot(_shapes_of(scene), self_bodies, scene.name),
-            frames=frames, step=motion.step, world_count=model.world_count, contents=contents(), notes=notes,
-            loaded=scene, motion=motion, swept=swept,
-        )  # fmt: skip
+            name=scene.name,
+            scene=scene.name,
+            scene_sha256=scene.sha256,
+            trajectory=request.trajectory or "",
+            trajectory_sha256=motion.sha256,
+            shapes=_with_named_robot(_shapes_of(scene), self_bodies, scene.name),
+            frames=frames,
+            step=motion.step,
+            world_count=model.world_count,
+            contents=contents(),
+            notes=notes,
+            loaded=scene,
+            motion=motion,
+            swept=swept,
+        )
 
 
 def _shapes_of(scene: LoadedScene) -> AuditedShapes:

@@ -569,10 +569,14 @@ class _Tally:
         pair = self._measured.items.pair[block.pair[at]]
         paths = [self._measured.shape_names[row] for row in pair.tolist()]
         return {
-            "frame": block.first + frame, "time": float(self._measured.motion.time[block.first + frame]),
-            "world": world, "shape0": paths[0], "shape1": paths[1], "error": float(block.error[at]),
+            "frame": block.first + frame,
+            "time": float(self._measured.motion.time[block.first + frame]),
+            "world": world,
+            "shape0": paths[0],
+            "shape1": paths[1],
+            "error": float(block.error[at]),
             **{name: getattr(block, name)[at].tolist() for name in ("normal", "point0", "point1")},
-        }  # fmt: skip
+        }
 
     def result(self, request: ClearanceRequest, scene: LoadedScene, seconds: float) -> ClearanceResult:
         """The result of the verb."""
@@ -592,13 +596,24 @@ class _Tally:
                 "least": [self._series[k].tolist() for k in order[: request.first]],
             }
         return ClearanceResult(
-            scene=scene.name, scene_sha256=scene.sha256, trajectory=request.trajectory,
-            trajectory_sha256=motion.sha256, by=request.kind, between=list(request.between), frames=len(motion.time),
-            worlds=self._measured.model.world_count, pairs=self._measured.pair_count, items=len(items),
-            measured=self._count, listed=listed, wall_seconds=seconds,
-            warnings=(*scene.warnings, *motion.warnings, *self._measured.notes), output=request.output or None,
-            bytes=os.path.getsize(request.output) if request.output else None, series=series,
-        )  # fmt: skip
+            scene=scene.name,
+            scene_sha256=scene.sha256,
+            trajectory=request.trajectory,
+            trajectory_sha256=motion.sha256,
+            by=request.kind,
+            between=list(request.between),
+            frames=len(motion.time),
+            worlds=self._measured.model.world_count,
+            pairs=self._measured.pair_count,
+            items=len(items),
+            measured=self._count,
+            listed=listed,
+            wall_seconds=seconds,
+            warnings=(*scene.warnings, *motion.warnings, *self._measured.notes),
+            output=request.output or None,
+            bytes=os.path.getsize(request.output) if request.output else None,
+            series=series,
+        )
 
 
 @contextmanager
@@ -627,11 +642,15 @@ def _hdf5(
 ) -> ClearanceWriter:
     items, motion = measured.items, measured.motion
     tables = {
-        "time": motion.time, "step": motion.step, "shape_path": np.array(measured.model.shapes.path, object),
-        "pair_shape": items.pair, "pair_margin": items.margin, "item_first": np.array(items.first, object),
+        "time": motion.time,
+        "step": motion.step,
+        "shape_path": np.array(measured.model.shapes.path, object),
+        "pair_shape": items.pair,
+        "pair_margin": items.margin,
+        "item_first": np.array(items.first, object),
         "item_second": np.array(items.second, object),
         **{array.name: next(iter(array.pieces())) for array in episode_arrays(measured.episodes)},
-    }  # fmt: skip
+    }
     about = {
         "scene": scene.name,
         "scene_sha256": scene.sha256,
@@ -675,10 +694,16 @@ def _append_rows(append: Callable[..., None], measured: MeasuredMotion, kind: st
     pair = measured.items.pair[block.pair[at]]
     number = block.first + frame
     rows = {
-        "frame": number, "step": measured.motion.step[number], "time": measured.motion.time[number], "world": world,
-        "body": item, "shape0": pair[:, 0], "shape1": pair[:, 1], "distance": block.distance[at],
+        "frame": number,
+        "step": measured.motion.step[number],
+        "time": measured.motion.time[number],
+        "world": world,
+        "body": item,
+        "shape0": pair[:, 0],
+        "shape1": pair[:, 1],
+        "distance": block.distance[at],
         "error": block.error[at],
-    }  # fmt: skip
+    }
     if measured.episodes is not None:
         rows["episode"] = measured.episodes.row(world, number) + 1
     for name in _VECTORS:

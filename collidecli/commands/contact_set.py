@@ -167,10 +167,15 @@ class ContactSet(reader.ContactSet):
         span = f", {self.time[0]:.6g} to {self.time[-1]:.6g} s" if self.frame_count else ""
         changed = ", ".join(f"{name} {value}" for name, value in changed_options(self.config).items())
         rows: dict[str, object] = {
-            "contact set": self.path, "scene": self.scene, "contacts": self.contact_count,
-            "frames": f"{count(self.frame_count)}{span}", "worlds": self.world_count, "shapes": len(self.shapes),
-            "bodies": len(self.body_path), "options": changed or "at their defaults",
-        }  # fmt: skip
+            "contact set": self.path,
+            "scene": self.scene,
+            "contacts": self.contact_count,
+            "frames": f"{count(self.frame_count)}{span}",
+            "worlds": self.world_count,
+            "shapes": len(self.shapes),
+            "bodies": len(self.body_path),
+            "options": changed or "at their defaults",
+        }
         rows |= {group_words(name): table.row_count for name, table in self.groups.items()}
         if self.episodes is not None:
             rows["demonstrations"] = len(self.episodes)
@@ -197,11 +202,15 @@ class ContactSet(reader.ContactSet):
         paths = np.array(self.shapes.path, object)
         return NamedColumns(
             {
-                "shape0": paths[row0], "shape1": paths[row1], "row0": row0.astype(np.int32),
-                "row1": row1.astype(np.int32), "contacts": found.contacts[order], "cells": found.touches[order],
+                "shape0": paths[row0],
+                "shape1": paths[row1],
+                "row0": row0.astype(np.int32),
+                "row1": row1.astype(np.int32),
+                "contacts": found.contacts[order],
+                "cells": found.touches[order],
                 "least_distance": found.least[order].astype(np.float32),
             }
-        )  # fmt: skip
+        )
 
     def events(
         self,

@@ -206,12 +206,16 @@ class Tally:
         pairs, text = self.pairs(), self._names.text
         contacts, touching = (sum(counts[k] for counts in pairs.values()) for k in (0, 1))
         return ContactCounts(
-            contacts=contacts, touching_contacts=touching, near_contacts=contacts - touching,
-            contact_pair_count=len(pairs), touching_pair_count=sum(of_pair > 0 for _, of_pair in pairs.values()),
-            contact_pair_cells=self.contact_pair_cells, touching_pair_cells=self.touching_pair_cells,
+            contacts=contacts,
+            touching_contacts=touching,
+            near_contacts=contacts - touching,
+            contact_pair_count=len(pairs),
+            touching_pair_count=sum(of_pair > 0 for _, of_pair in pairs.values()),
+            contact_pair_cells=self.contact_pair_cells,
+            touching_pair_cells=self.touching_pair_cells,
             deepest=self.deepest_contact(worlds, episodes),
             top_pairs=[PairContacts(text[a], text[b], *counts) for (a, b), counts in islice(pairs.items(), TOP_PAIRS)],
-        )  # fmt: skip
+        )
 
     def deepest_contact(self, worlds: int, episodes: Episodes | None) -> DeepestContact | None:
         """The deepest contact with the names of its shapes; None without a contact."""

@@ -251,7 +251,11 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
     if by_hash and (reasons or any(_differs(table) for table in (found, *compared.groups))):
         notes.append("the content hashes are equal: one of the files was changed after it was written (collide check)")
     return DiffResult(
-        a=_file(a), b=_file(b), equal=not reasons, reasons=reasons, by_hash=by_hash,
+        a=_file(a),
+        b=_file(b),
+        equal=not reasons,
+        reasons=reasons,
+        by_hash=by_hash,
         options={
             "atol": dict(compared.tolerances.atol),
             "rtol": dict(compared.tolerances.rtol),
@@ -266,16 +270,26 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
             "differences": len(compared.model.differences),
             "listed": [
                 {
-                    "kind": one.kind, "path": one.path, "what": one.what, "a": one.a, "b": one.b,
+                    "kind": one.kind,
+                    "path": one.path,
+                    "what": one.what,
+                    "a": one.a,
+                    "b": one.b,
                     "world": one.world if one.world >= 0 else None,
                 }
                 for one in compared.model.differences[: request.first]
             ],
-        }, frames=frames, worlds={"a": a.world_count, "b": b.world_count, "compared": worlds, **_worlds(found)},
-        contacts=contacts, first=cells(found.first_cell) if found.first_cell >= 0 else None,
-        pairs=_pairs(found, cells, request.first), fields=[_field(tally, compared, cells) for tally in found.fields],
-        differences=_differences(found, cells), groups=groups, notes=notes,
-    )  # fmt: skip
+        },
+        frames=frames,
+        worlds={"a": a.world_count, "b": b.world_count, "compared": worlds, **_worlds(found)},
+        contacts=contacts,
+        first=cells(found.first_cell) if found.first_cell >= 0 else None,
+        pairs=_pairs(found, cells, request.first),
+        fields=[_field(tally, compared, cells) for tally in found.fields],
+        differences=_differences(found, cells),
+        groups=groups,
+        notes=notes,
+    )
 
 
 def _groups(compared: Comparison, a: ContactSet, cells: _Cells) -> list[dict[str, Any]]:
@@ -336,10 +350,15 @@ class _Cells:
 
 def _file(contacts: ContactSet) -> dict[str, Any]:
     return {
-        "file": contacts.path, "version": ".".join(map(str, contacts.version)), "creator": contacts.creator,
-        "scene": contacts.scene, "content_sha256": contacts.content_sha256, "frames": contacts.frame_count,
-        "worlds": contacts.world_count, "contacts": contacts.contact_count,
-    }  # fmt: skip
+        "file": contacts.path,
+        "version": ".".join(map(str, contacts.version)),
+        "creator": contacts.creator,
+        "scene": contacts.scene,
+        "content_sha256": contacts.content_sha256,
+        "frames": contacts.frame_count,
+        "worlds": contacts.world_count,
+        "contacts": contacts.contact_count,
+    }
 
 
 def _frames(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, Any]:
@@ -359,12 +378,18 @@ def _frames(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, Any
     found = compared.contacts
     cells_a, cells_b = _recorded(a, frames.a, worlds), _recorded(b, frames.b, worlds)
     return {
-        "by": frames.by, "cells_only_a": int((cells_a & ~cells_b).sum()),
-        "cells_only_b": int((cells_b & ~cells_a).sum()), "compared": len(frames.a), "only_a": len(frames.only_a),
-        "only_b": len(frames.only_b), "first_only_a": alone(a, frames.only_a), "first_only_b": alone(b, frames.only_b),
-        "times_changed": len(changed), "largest_time_change": float(apart[changed].max(initial=0.0)),
+        "by": frames.by,
+        "cells_only_a": int((cells_a & ~cells_b).sum()),
+        "cells_only_b": int((cells_b & ~cells_a).sum()),
+        "compared": len(frames.a),
+        "only_a": len(frames.only_a),
+        "only_b": len(frames.only_b),
+        "first_only_a": alone(a, frames.only_a),
+        "first_only_b": alone(b, frames.only_b),
+        "times_changed": len(changed),
+        "largest_time_change": float(apart[changed].max(initial=0.0)),
         "differing": found.frames_differing,
-    }  # fmt: skip
+    }
 
 
 def _recorded(contacts: ContactSet, frames: np.ndarray, worlds: int) -> np.ndarray:
@@ -473,12 +498,18 @@ def _field(tally: FieldTally, compared: Comparison, cells: _Cells) -> dict[str, 
         worst = {**cells(at["cell"]), **cells.pair(at["pair"]), "a": at["a"], "b": at["b"]}
     edges = [None, *(float(f"1e{LEAST_DECADE + n}") for n in range(1, BINS))]
     return {
-        "name": tally.name, "unit": tally.unit, "atol": atol, "rtol": 0.0 if tally.name == "normal" else rtol,
-        "differing": tally.differing, "changed": tally.changed, "largest": tally.largest, "worst": worst,
+        "name": tally.name,
+        "unit": tally.unit,
+        "atol": atol,
+        "rtol": 0.0 if tally.name == "normal" else rtol,
+        "differing": tally.differing,
+        "changed": tally.changed,
+        "largest": tally.largest,
+        "worst": worst,
         "histogram": []
         if tally.exact
         else [{"from": edge, "contacts": int(n)} for edge, n in zip(edges, tally.histogram, strict=True) if n],
-    }  # fmt: skip
+    }
 
 
 def _differences(found: TableDifferences, cells: _Cells) -> list[dict[str, Any]]:

@@ -304,14 +304,24 @@ def interval_rows(found: Intervals, frames: Frames, keys: PairKeys, by: str) -> 
     following, world = _following(found), keys.world(found.key)
     episode = {} if frames.episodes is None else {"episode": frames.episodes.row(world, found.first) + 1}
     return {
-        "world": world, **episode, **dict(zip(EVENT_COLUMNS[by], keys.items(found.key), strict=True)),
-        "begin_frame": frames.number[found.first], "last_frame": frames.number[found.last],
-        "begin_time": frames.time[found.first], "end_time": np.where(ended, frames.time[following], np.nan),
-        "begin_known": begun, "end_known": ended, "seconds": interval_seconds(found, frames),
-        "touching_frames": found.touching, "pauses": found.pauses, "contacts": found.contacts,
-        "most_contacts": found.most, "least_distance": found.distance, "deepest_frame": frames.number[found.deepest],
+        "world": world,
+        **episode,
+        **dict(zip(EVENT_COLUMNS[by], keys.items(found.key), strict=True)),
+        "begin_frame": frames.number[found.first],
+        "last_frame": frames.number[found.last],
+        "begin_time": frames.time[found.first],
+        "end_time": np.where(ended, frames.time[following], np.nan),
+        "begin_known": begun,
+        "end_known": ended,
+        "seconds": interval_seconds(found, frames),
+        "touching_frames": found.touching,
+        "pauses": found.pauses,
+        "contacts": found.contacts,
+        "most_contacts": found.most,
+        "least_distance": found.distance,
+        "deepest_frame": frames.number[found.deepest],
         "deepest_time": frames.time[found.deepest],
-    }  # fmt: skip
+    }
 
 
 class EventStream:

@@ -174,9 +174,14 @@ def add_to_graph(graph: TouchGraph, found: Intervals, stream: EventStream) -> No
     begun, ended = is_known(found)
     unknown = ~(begun & ended)
     graph.add(
-        keys.world(found.key), keys.items(found.key), found.touching, found.contacts, interval_seconds(found, frames),
-        found.distance, unknown.astype(np.int64),
-    )  # fmt: skip
+        keys.world(found.key),
+        keys.items(found.key),
+        found.touching,
+        found.contacts,
+        interval_seconds(found, frames),
+        found.distance,
+        unknown.astype(np.int64),
+    )
 
 
 def _result(
@@ -207,8 +212,12 @@ def _result(
         },
         contacts={"asked_for": stream.contact_count, "touching": stream.touching_count},
         intervals={
-            "count": totals.count, "pairs": len(graph.edges()), "pairs_and_worlds": graph.pairs_and_worlds,
-            "begins": totals.begins, "ends": totals.ends, "unknown_begins": totals.count - totals.begins,
+            "count": totals.count,
+            "pairs": len(graph.edges()),
+            "pairs_and_worlds": graph.pairs_and_worlds,
+            "begins": totals.begins,
+            "ends": totals.ends,
+            "unknown_begins": totals.count - totals.begins,
             "unknown_ends": totals.count - totals.ends,
             "longest": float(interval_seconds(longest, frames)[0]) if len(longest) else None,
         },
@@ -217,7 +226,7 @@ def _result(
         warnings=stream.notes,
         written={"csv": request.csv or None, "parquet": request.parquet or None},
         between_frames=None if swept is None else swept_events(swept, stream, request.options.by, request.first),
-    )  # fmt: skip
+    )
 
 
 def _episode_totals(stream: EventStream) -> dict[str, Any] | None:
@@ -234,10 +243,15 @@ def _options(request: EventsRequest) -> dict[str, Any]:
     options = request.options
     return {
         "threshold": None if math.isinf(options.threshold) else options.threshold,
-        "merge_gap": {"frames": options.merge_gap.frames, "seconds": options.merge_gap.seconds}, "by": options.by,
-        "include": list(options.include), "exclude": list(options.exclude), "body": list(options.bodies),
-        "exclude_body": list(options.exclude_bodies), "between": list(options.between), "sort": request.order,
-    }  # fmt: skip
+        "merge_gap": {"frames": options.merge_gap.frames, "seconds": options.merge_gap.seconds},
+        "by": options.by,
+        "include": list(options.include),
+        "exclude": list(options.exclude),
+        "body": list(options.bodies),
+        "exclude_body": list(options.exclude_bodies),
+        "between": list(options.between),
+        "sort": request.order,
+    }
 
 
 def _listed(stream: EventStream, totals: Totals, by: str) -> list[dict[str, Any]]:
@@ -263,13 +277,19 @@ def _graph(graph: TouchGraph, stream: EventStream, request: EventsRequest) -> di
         "nodes": [{"path": paths[row], "kind": kinds[row]} for row in used],
         "edges": [
             {
-                name0: paths[one], name1: paths[other], "worlds": worlds, "intervals": intervals,
-                "unknown_ends": unknown, "touching_frames": touching, "contacts": contacts, "seconds": seconds,
+                name0: paths[one],
+                name1: paths[other],
+                "worlds": worlds,
+                "intervals": intervals,
+                "unknown_ends": unknown,
+                "touching_frames": touching,
+                "contacts": contacts,
+                "seconds": seconds,
                 "least_distance": distance,
             }
             for (one, other), worlds, intervals, unknown, touching, contacts, seconds, distance in rows
         ],
-    }  # fmt: skip
+    }
 
 
 # One table of the intervals of several contact sets, with a column of the file.

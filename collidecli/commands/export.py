@@ -204,11 +204,17 @@ def export(request: ExportRequest) -> ExportResult:
             if name not in kinds
         )
         return ExportResult(
-            file=request.contacts, format=request.to, output=os.fspath(output), frames=selected.frame_count,
-            worlds=selected.world_count, contacts=selected.contact_count,
+            file=request.contacts,
+            format=request.to,
+            output=os.fspath(output),
+            frames=selected.frame_count,
+            worlds=selected.world_count,
+            contacts=selected.contact_count,
             group_rows={n: rows_of(selected, n, kinds[n]).contact_count for n in groups if n in kinds},
-            bytes=os.path.getsize(output), left_out=(*left_out, *others), group=request.group,
-        )  # fmt: skip
+            bytes=os.path.getsize(output),
+            left_out=(*left_out, *others),
+            group=request.group,
+        )
 
 
 def _output(request: ExportRequest) -> str:

@@ -96,10 +96,8 @@ def write_problem(problem: Problem, path: str, force: bool) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PackResult(Result):
-    """A written problem. cells: worlds of frames. pairs: those that may touch."""
-
-    SCHEMA: ClassVar[str] = "collide.engine_pack/1"
+class ProblemResult(Result):
+    """What results say of a problem. cells: worlds of frames. pairs: those that may touch."""
 
     scene: str
     scene_sha256: str
@@ -110,6 +108,14 @@ class PackResult(Result):
     shapes: int
     pairs: int
     warnings: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackResult(ProblemResult):
+    """A written problem."""
+
+    SCHEMA: ClassVar[str] = "collide.engine_pack/1"
+
     output: str
     bytes: int
 
@@ -120,9 +126,7 @@ def pack(request: EngineRequest, output: str, force: bool = False, progress: Pro
     check_ending(output, (".npz",), "a problem")
     problem = load_problem(request, progress)
     write_problem(problem, output, force)
-    return PackResult(
-        **_about(request, problem), warnings=problem.warnings, output=output, bytes=os.path.getsize(output)
-    )
+    return PackResult(**_about(request, problem), output=output, bytes=os.path.getsize(output))
 
 
 def _about(request: EngineRequest, problem: Problem) -> dict[str, Any]:
@@ -136,6 +140,7 @@ def _about(request: EngineRequest, problem: Problem) -> dict[str, Any]:
         "cells": cells,
         "shapes": shapes,
         "pairs": pairs,
+        "warnings": problem.warnings,
     }
 
 
@@ -297,10 +302,21 @@ def compared(problem: Problem, exact: Exact, rows: EngineRows, band: float, devi
     point = np.append(rows.point, [[np.nan] * 3], axis=0)[first]
     point_error = _point_errors(problem, exact, point, touches & has & ~stale, device)
     return Answers(
-        asked, touches, missed & ~stale, asked & has & good & (true > band) & (distance <= 0.0), asked & wrong_sign,
-        asked & stale, flipped, distance, normal, depth_error, np.where(flipped, np.nan, excess),
-        np.where(flipped, np.nan, angle), point_error, *totals,
-    )  # fmt: skip
+        asked,
+        touches,
+        missed & ~stale,
+        asked & has & good & (true > band) & (distance <= 0.0),
+        asked & wrong_sign,
+        asked & stale,
+        flipped,
+        distance,
+        normal,
+        depth_error,
+        np.where(flipped, np.nan, excess),
+        np.where(flipped, np.nan, angle),
+        point_error,
+        *totals,
+    )
 
 
 def _is_systematic(fault: np.ndarray, wrong: np.ndarray) -> bool:
@@ -379,7 +395,7 @@ class FidelityRequest(EngineRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FidelityResult(Result):
+class FidelityResult(ProblemResult):
     """Other engines' contacts against exact distances. Lengths [m], angles [degree], times [s].
 
     passed: no limit is exceeded. engines: each with its version, interpreter, treatment of shapes, set-up, time of a
@@ -390,14 +406,6 @@ class FidelityResult(Result):
 
     SCHEMA: ClassVar[str] = "collide.fidelity/1"
 
-    scene: str
-    scene_sha256: str
-    trajectory: str | None
-    trajectory_sha256: str
-    frames: int
-    cells: int
-    shapes: int
-    pairs: int
     band: float
     limits: dict[str, Any]
     passed: bool
@@ -406,7 +414,6 @@ class FidelityResult(Result):
     rows: list[dict[str, Any]]
     worst: list[dict[str, Any]]
     wall_seconds: float
-    warnings: Sequence[str]
 
 
 LIMITS = ("max_missed", "max_phantom", "max_depth_error", "max_normal_excess")
@@ -441,14 +448,16 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
         for one in _table(problem, exact, name, each)
     ]
     return FidelityResult(
-        **_about(request, problem), band=request.band, limits=limits, rows=rows,
-        passed=not any(one["exceeds"] for one in rows), own_excess=_largest(np.abs(own[exact.rows.distance < 0.0])),
+        **_about(request, problem),
+        band=request.band,
+        limits=limits,
+        rows=rows,
+        passed=not any(one["exceeds"] for one in rows),
+        own_excess=_largest(np.abs(own[exact.rows.distance < 0.0])),
         engines=[_engine(problem, name, rows, answers[name]) for name, rows in found.items()],
-        worst=[
-            one for name, each in answers.items() for one in _worst(problem, exact, name, each, request.first)
-        ],
-        wall_seconds=time.perf_counter() - start, warnings=problem.warnings,
-    )  # fmt: skip
+        worst=[one for name, each in answers.items() for one in _worst(problem, exact, name, each, request.first)],
+        wall_seconds=time.perf_counter() - start,
+    )
 
 
 def check_engines(request: FidelityRequest) -> dict[str, tuple[str, str]]:
@@ -486,11 +495,20 @@ def _engine(problem: Problem, name: str, rows: EngineRows, answers: Answers) -> 
     states = {state: int((rows.treated == state).sum()) for state in np.unique(rows.treated).tolist()}
     reasons = sorted({reason for reason in rows.reason.tolist() if reason})
     return {
-        "name": name, "engine": rows.engine, "version": rows.version, "options": rows.options,
-        "interpreter": rows.interpreter, "point_rule": rows.point_rule, "stateful": rows.stateful, "shapes": states,
-        "reasons": reasons, "contacts": len(rows.cell), "setup_seconds": float(rows.seconds[0]),
-        "frame_seconds": float(rows.seconds[1]) / cells, "least_excess": -_largest(-answers.excess),
-    }  # fmt: skip
+        "name": name,
+        "engine": rows.engine,
+        "version": rows.version,
+        "options": rows.options,
+        "interpreter": rows.interpreter,
+        "point_rule": rows.point_rule,
+        "stateful": rows.stateful,
+        "shapes": states,
+        "reasons": reasons,
+        "contacts": len(rows.cell),
+        "setup_seconds": float(rows.seconds[0]),
+        "frame_seconds": float(rows.seconds[1]) / cells,
+        "least_excess": -_largest(-answers.excess),
+    }
 
 
 def _largest(values: np.ndarray) -> float:
@@ -514,18 +532,20 @@ def _table(problem: Problem, exact: Exact, name: str, answers: Answers) -> list[
     for types in np.unique(kinds[(exact.rows.distance < 0.0) | reported], axis=0):
         mine = (kinds == types).all(axis=1)
         has = mine & answers.touches & reported
-        found.append({
-            "engine": name,
-            "types": [ShapeType(kind).label for kind in types.tolist()],
-            "asked": int((mine & answers.touches).sum()),
-            "not_asked": int((mine & ~answers.asked & (exact.rows.distance < 0.0)).sum()),
-            **{each: int((mine & getattr(answers, each)).sum()) for each in ("missed", "phantom", *FAULTS)},
-            "unusable_rows": int(answers.unusable[mine].sum()),
-            "zero_normals": int(answers.zero[mine].sum()),
-            **{each: _spread(getattr(answers, each)[mine]) for each in ("depth_error", "excess", "point_error")},
-            "angle": _spread(np.degrees(answers.angle[mine])),
-            "contacts_per_pair": float(answers.rows[has].mean()) if has.any() else None,
-        })  # fmt: skip
+        found.append(
+            {
+                "engine": name,
+                "types": [ShapeType(kind).label for kind in types.tolist()],
+                "asked": int((mine & answers.touches).sum()),
+                "not_asked": int((mine & ~answers.asked & (exact.rows.distance < 0.0)).sum()),
+                **{each: int((mine & getattr(answers, each)).sum()) for each in ("missed", "phantom", *FAULTS)},
+                "unusable_rows": int(answers.unusable[mine].sum()),
+                "zero_normals": int(answers.zero[mine].sum()),
+                **{each: _spread(getattr(answers, each)[mine]) for each in ("depth_error", "excess", "point_error")},
+                "angle": _spread(np.degrees(answers.angle[mine])),
+                "contacts_per_pair": float(answers.rows[has].mean()) if has.any() else None,
+            }
+        )
     return found
 
 
@@ -568,18 +588,20 @@ def _worst(problem: Problem, exact: Exact, name: str, answers: Answers, first: i
             break
         cell, row = divmod(int(exact.key[index]), len(problem.arrays["pair"]))
         names = [problem.model.shapes.path[shape] for shape in problem.arrays["pair"][row].tolist()]
-        found.append({
-            "engine": name,
-            "what": list(size)[int(error[:, index].argmax())],
-            "error": float(error[:, index].max()),
-            **{each: problem.arrays[each][cell].item() for each in ("frame", "world", "time")},
-            "shape0": names[0],
-            "shape1": names[1],
-            "distance": float(true.distance[index]),
-            "reported_distance": float(answers.distance[index]),
-            "normal": true.normal[index].tolist(),
-            "reported_normal": answers.normal[index].tolist(),
-            "separation": float(along[1][index]),
-            "reported_separation": float(along[0][index]),
-        })  # fmt: skip
+        found.append(
+            {
+                "engine": name,
+                "what": list(size)[int(error[:, index].argmax())],
+                "error": float(error[:, index].max()),
+                **{each: problem.arrays[each][cell].item() for each in ("frame", "world", "time")},
+                "shape0": names[0],
+                "shape1": names[1],
+                "distance": float(true.distance[index]),
+                "reported_distance": float(answers.distance[index]),
+                "normal": true.normal[index].tolist(),
+                "reported_normal": answers.normal[index].tolist(),
+                "separation": float(along[1][index]),
+                "reported_separation": float(along[0][index]),
+            }
+        )
     return found

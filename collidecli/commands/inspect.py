@@ -114,19 +114,27 @@ def inspect_scene(
     own = np.bincount(model.shapes.template[model.shapes.template >= 0])
     kept = (held for imported in scene.imports for held in imported.kept.values())
     return SceneResult(
-        file=path, sha256=scene.sha256, up_axis=model.up_axis, gap_rule=model.gap_rule,
-        material_rule=model.material_rule, worlds=model.world_count, templates=len(templates), motion=_motion(scene),
+        file=path,
+        sha256=scene.sha256,
+        up_axis=model.up_axis,
+        gap_rule=model.gap_rule,
+        material_rule=model.material_rule,
+        worlds=model.world_count,
+        templates=len(templates),
+        motion=_motion(scene),
         shape_types=dict(Counter(kind.label for kind in model.shapes.types())),
-        shapes=[_shape(model, row) for row in range(len(model.shapes))], bodies=_bodies(model),
+        shapes=[_shape(model, row) for row in range(len(model.shapes))],
+        bodies=_bodies(model),
         allowed_pair_count=None if listed is None else len(_union(listed)),
         pair_count=every * (every - 1) // 2 + int((own * (own - 1) // 2 + own * every).sum()),
         excluded_pairs=_excluded_pairs(model, len(templates)) if counted else {},
         forced_pair_count=len(model.pair_filter.forced),
-        kept_attributes=dict(Counter(name for held in kept for name in held)), warnings=scene.warnings,
+        kept_attributes=dict(Counter(name for held in kept for name in held)),
+        warnings=scene.warnings,
         pairs=[[paths[a], paths[b]] for a, b in _union(listed)] if pairs and listed is not None else None,
         why=explain_pair(model, *why, left_out) if why is not None else None,
         deformables=_deformables(model.particles) if len(model.particles) else None,
-    )  # fmt: skip
+    )
 
 
 def explain_pair(model: Model, path_a: str, path_b: str, left_out: Container[str] = ()) -> dict[str, Any]:
@@ -253,12 +261,19 @@ def _shape(model: Model, row: int) -> dict[str, Any]:
     material = asdict(model.shapes.material.row(row))
     names = (*RULE_FIELDS[model.material_rule], *(n for n in PENALTY_PARAMETERS if material[n] is not None))
     return {
-        "path": shapes.path[row], "type": kind.label, "size": shapes.size[row, : SIZE_COUNT[kind]].tolist(),
-        **_geometry(model, row), "body": None if body == STATIC_BODY else model.bodies.path[body],
-        "template": int(shapes.template[row]), "margin": float(shapes.margin[row]), "gap": float(shapes.gap[row]),
-        "hydroelastic": bool(shapes.is_hydroelastic[row]), "k_hydro": None if np.isnan(value) else value,
-        "material": {name: material[name] for name in names}, "filter": _filter_words(model, row),
-    }  # fmt: skip
+        "path": shapes.path[row],
+        "type": kind.label,
+        "size": shapes.size[row, : SIZE_COUNT[kind]].tolist(),
+        **_geometry(model, row),
+        "body": None if body == STATIC_BODY else model.bodies.path[body],
+        "template": int(shapes.template[row]),
+        "margin": float(shapes.margin[row]),
+        "gap": float(shapes.gap[row]),
+        "hydroelastic": bool(shapes.is_hydroelastic[row]),
+        "k_hydro": None if np.isnan(value) else value,
+        "material": {name: material[name] for name in names},
+        "filter": _filter_words(model, row),
+    }
 
 
 def _filter_words(model: Model, row: int) -> list[str]:
@@ -495,17 +510,24 @@ def contact_set_source(contacts: ContactSet) -> dict[str, Any]:
     whole = float(time[-1] - time[0]) if contacts.frame_count else 0.0
     types, counts = np.unique(np.array(contacts.shapes.type, str), return_counts=True)
     return {
-        "file": contacts.path, "version": f"{contacts.version[0]}.{contacts.version[1]}", "creator": contacts.creator,
-        "scene": contacts.scene, "scene_sha256": contacts.scene_sha256,
-        "trajectory_sha256": contacts.trajectory_sha256, "content_sha256": contacts.content_sha256,
-        "config": contacts.config, "shapes": len(contacts.shapes),
+        "file": contacts.path,
+        "version": f"{contacts.version[0]}.{contacts.version[1]}",
+        "creator": contacts.creator,
+        "scene": contacts.scene,
+        "scene_sha256": contacts.scene_sha256,
+        "trajectory_sha256": contacts.trajectory_sha256,
+        "content_sha256": contacts.content_sha256,
+        "config": contacts.config,
+        "shapes": len(contacts.shapes),
         "shape_types": {str(kind): int(count) for kind, count in zip(types, counts, strict=True)},
-        "bodies": len(contacts.body_path), "worlds": contacts.world_count, "frames": contacts.frame_count,
+        "bodies": len(contacts.body_path),
+        "worlds": contacts.world_count,
+        "frames": contacts.frame_count,
         "start": float(contacts.time[0]) if contacts.frame_count else None,
         "end": float(contacts.time[-1]) if contacts.frame_count else None,
         "episodes": [] if episodes is None else episodes.listed(time),
         "duration": whole if episodes is None else float(episodes.seconds(time).sum()),
-    }  # fmt: skip
+    }
 
 
 def _shape_table(contacts: ContactSet) -> list[dict[str, Any]]:

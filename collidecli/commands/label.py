@@ -630,10 +630,15 @@ def _parquet_rows(contacts: ContactSet, labels: ContactLabels, tally: _Tally) ->
         number = labels.frames.number[index]
         held_in = {} if episodes is None else {EPISODE: episodes.row(labels.worlds[world], index) + 1}
         yield {
-            "frame": number, "step": contacts.step[number], "time": labels.frames.time[index],
-            "world": labels.worlds[world], **held_in, "sensor": sensor, "partner": partner,
+            "frame": number,
+            "step": contacts.step[number],
+            "time": labels.frames.time[index],
+            "world": labels.worlds[world],
+            **held_in,
+            "sensor": sensor,
+            "partner": partner,
             **{name: getattr(block, name)[rows] for name in dense},
-        }  # fmt: skip
+        }
 
 
 _WRITERS = {".npz": _write_npz, ".parquet": _write_parquet, **dict.fromkeys(HDF5_ENDINGS, _write_h5)}
@@ -666,14 +671,25 @@ def _result(
 ) -> LabelResult:
     listed = _listed(labels, tally, request.first)
     return LabelResult(
-        file=contacts.path, scene=contacts.scene, scene_sha256=contacts.scene_sha256,
-        trajectory_sha256=contacts.trajectory_sha256, options=_options(request.options),
+        file=contacts.path,
+        scene=contacts.scene,
+        scene_sha256=contacts.scene_sha256,
+        trajectory_sha256=contacts.trajectory_sha256,
+        options=_options(request.options),
         shape=dict(zip(("frames", "worlds", "sensors", "partners"), labels.shape, strict=True)),
-        sensors=labels.sensors, partners=labels.partners, recorded=int(labels.recorded.sum()),
-        contacts=labels.contact_count, labelled=int(tally.cells.sum()), runs=len(labels.runs),
-        pairs=int((tally.cells > 0).sum()), listed=listed, series=_series(labels, listed), warnings=labels.notes,
-        output=os.fspath(request.output), bytes=os.path.getsize(request.output) if whole else None,
-    )  # fmt: skip
+        sensors=labels.sensors,
+        partners=labels.partners,
+        recorded=int(labels.recorded.sum()),
+        contacts=labels.contact_count,
+        labelled=int(tally.cells.sum()),
+        runs=len(labels.runs),
+        pairs=int((tally.cells > 0).sum()),
+        listed=listed,
+        series=_series(labels, listed),
+        warnings=labels.notes,
+        output=os.fspath(request.output),
+        bytes=os.path.getsize(request.output) if whole else None,
+    )
 
 
 def _listed(labels: ContactLabels, tally: _Tally, first: int) -> list[dict[str, Any]]:

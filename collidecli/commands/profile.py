@@ -223,18 +223,30 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
         several = runs if len(runs) > 1 else []
         walls = [(str(run.device.alias), run.fastest.wall_seconds()) for run in several]
         return ProfileResult(
-            scene=scene.name, scene_sha256=scene.sha256, trajectory=request.trajectory,
-            trajectory_sha256=motion.sha256, shapes=len(scene.model.shapes), worlds=scene.model.world_count,
-            frames=len(motion.time), device=first.device.name or first.device.alias, processor=processor_name(),
-            threads=first.threads, chunk_cells=first.chunk_cells, versions=versions(),
-            repeats=max(len(m.passes) for m in first.measured), phases=[m.as_dict() for m in first.measured],
-            identical=all(run.is_identical for run in runs), fastest=first.advice.fastest,
+            scene=scene.name,
+            scene_sha256=scene.sha256,
+            trajectory=request.trajectory,
+            trajectory_sha256=motion.sha256,
+            shapes=len(scene.model.shapes),
+            worlds=scene.model.world_count,
+            frames=len(motion.time),
+            device=first.device.name or first.device.alias,
+            processor=processor_name(),
+            threads=first.threads,
+            chunk_cells=first.chunk_cells,
+            versions=versions(),
+            repeats=max(len(m.passes) for m in first.measured),
+            phases=[m.as_dict() for m in first.measured],
+            identical=all(run.is_identical for run in runs),
+            fastest=first.advice.fastest,
             is_clear=first.advice.is_clear,
             auto={"choice": first.choice.name, "reason": first.choice.reason, "agrees": first.advice.auto_agrees},
-            advice=first.advice.text, devices=[run.as_dict(len(motion.time)) for run in several] or None,
-            device_advice=compare_devices(walls) if walls else None, trace=request.trace or None,
+            advice=first.advice.text,
+            devices=[run.as_dict(len(motion.time)) for run in several] or None,
+            device_advice=compare_devices(walls) if walls else None,
+            trace=request.trace or None,
             warnings=(*scene.warnings, *motion.warnings, *fields.notes, *kernel_cache_notes()),
-        )  # fmt: skip
+        )
     finally:
         motion.close()
 
@@ -264,12 +276,16 @@ class DeviceProfile:
         """The entry of `devices` in the result: times of the fastest broad phase, median times of all."""
         median = float(np.median(self.fastest.wall_seconds()))
         return {
-            "device": self.device.alias, "name": self.device.name or self.device.alias, "threads": self.threads,
-            "chunk_cells": self.chunk_cells, "fastest": self.fastest.name,
-            "contacts": self.fastest.passes[0].contact_count, "wall_seconds": median,
+            "device": self.device.alias,
+            "name": self.device.name or self.device.alias,
+            "threads": self.threads,
+            "chunk_cells": self.chunk_cells,
+            "fastest": self.fastest.name,
+            "contacts": self.fastest.passes[0].contact_count,
+            "wall_seconds": median,
             "frames_per_second": frames / median,
             "phases": [m.times(lambda seconds: float(np.median(seconds))) for m in self.measured],
-        }  # fmt: skip
+        }
 
 
 def _profile_device(

@@ -311,15 +311,24 @@ def contacts_in_memory(
     shapes = model.shapes
     content = (json.dumps(shapes.path).encode(), *(each.tobytes() for each in (shapes.type, shapes.size, shapes.pose)))
     source = {
-        "scene": "", "scene_sha256": sha256(b"".join(content)).hexdigest(), "trajectory_sha256": motion.sha256,
+        "scene": "",
+        "scene_sha256": sha256(b"".join(content)).hexdigest(),
+        "trajectory_sha256": motion.sha256,
         "config": json.dumps(contact.stored),
-    }  # fmt: skip
+    }
     writer = partial(
-        ContactWriter, model=collision.pipeline.device_model.model, frame_count=len(motion.time), time=motion.time,
-        step=motion.step, float_type=motion.float_type, attributes=source,
+        ContactWriter,
+        model=collision.pipeline.device_model.model,
+        frame_count=len(motion.time),
+        time=motion.time,
+        step=motion.step,
+        float_type=motion.float_type,
+        attributes=source,
         columns=(*RIGID_COLUMNS, *optional.columns, *contact.columns),
-        episodes=episodes_in(motion, model.world_count), groups=collision.pipeline.groups, compression="none",
-    )  # fmt: skip
+        episodes=episodes_in(motion, model.world_count),
+        groups=collision.pipeline.groups,
+        compression="none",
+    )
     objects = ParticleObjects.of_scene(model.particles)
     paths = tuple(model.shapes.path)
     return replace(merged, shape_path=paths, particle_objects=objects, time=motion.time, _writer=writer)

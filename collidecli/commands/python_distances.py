@@ -496,9 +496,11 @@ def sweep(
     motion = motion_of(model, body_q, particle_q)
     check_frames(motion)
     contact = contact_options(
-        margin=margin, self_contacts=self_contacts, self_contact_rings=self_contact_rings,
+        margin=margin,
+        self_contacts=self_contacts,
+        self_contact_rings=self_contact_rings,
         self_contact_rest=self_contact_rest,
-    )  # fmt: skip
+    )
     applied = contact.apply(model)
     device_model = upload_model(applied, find_device(device))
     store = FieldCache(cache_dir, cache_limit)

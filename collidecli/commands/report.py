@@ -168,9 +168,14 @@ MAX_LISTED = 50
 WORST_PAIRS = 12
 TEXTS = ("device", "processor", "broad_phase")
 NUMBERS = (
-    "wall_seconds", "candidate_count", "touching_pair_count", "contact_count", "inexact_pair_count",
-    "missed_surface_count", "peak_memory_bytes",
-)  # fmt: skip
+    "wall_seconds",
+    "candidate_count",
+    "touching_pair_count",
+    "contact_count",
+    "inexact_pair_count",
+    "missed_surface_count",
+    "peak_memory_bytes",
+)
 
 
 @dataclass(frozen=True)
@@ -299,12 +304,28 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
     for name, held in shown.items():
         warnings += [] if held is None else other_motion(getattr(request, name), held, source)
     return ReportResult(
-        **source, selection=_selection(request), demonstrations=demonstrations, contacts=int(pairs.contacts.sum()),
-        contact_pair_cells=int(pairs.touches.sum()), penetrating=int(sums.frames.penetrating.sum()), deepest=deepest,
-        series=series, pairs=over_time, depths=_depths(sums.depths), worst=worst, groups=groups, subsets=parts,
-        timing=timing, profile=profile, profile_file=request.profile, difference=difference,
-        notes=[*_notes(series, over_time), *early_ends], warnings=warnings, between_frames=between_frames, **shown,
-    )  # fmt: skip
+        **source,
+        selection=_selection(request),
+        demonstrations=demonstrations,
+        contacts=int(pairs.contacts.sum()),
+        contact_pair_cells=int(pairs.touches.sum()),
+        penetrating=int(sums.frames.penetrating.sum()),
+        deepest=deepest,
+        series=series,
+        pairs=over_time,
+        depths=_depths(sums.depths),
+        worst=worst,
+        groups=groups,
+        subsets=parts,
+        timing=timing,
+        profile=profile,
+        profile_file=request.profile,
+        difference=difference,
+        notes=[*_notes(series, over_time), *early_ends],
+        warnings=warnings,
+        between_frames=between_frames,
+        **shown,
+    )
 
 
 def _between_frames(contacts: ContactSet, request: ReportRequest) -> dict[str, Any] | None:

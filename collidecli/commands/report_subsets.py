@@ -217,8 +217,12 @@ def _listed(selected: SelectedContacts, found: list[_Subset], bin_of: np.ndarray
         order = np.lexsort((one.pairs.key[rows], one.pairs.least[rows])).tolist()
         listed.append(
             {
-                "kind": one.kind, "name": one.name, "row": one.row, "contacts": int(one.contacts.sum()),
-                "pair_count": len(one.pairs.key), "contacts_per_frame": (one.contacts / lengths).tolist(),
+                "kind": one.kind,
+                "name": one.name,
+                "row": one.row,
+                "contacts": int(one.contacts.sum()),
+                "pair_count": len(one.pairs.key),
+                "contacts_per_frame": (one.contacts / lengths).tolist(),
                 "depth": np.maximum(0.0, -one.least).tolist(),
                 "pairs": [
                     {
@@ -229,5 +233,5 @@ def _listed(selected: SelectedContacts, found: list[_Subset], bin_of: np.ndarray
                     for n in order
                 ],
             }
-        )  # fmt: skip
+        )
     return listed

@@ -372,16 +372,32 @@ def _result(
     model = scene.model
     swept: dict[str, Any] = dict(zip(OF_STEPS, counts[2], strict=True))
     return RunResult(
-        **vars(counts[0]), groups=counts[1] or None, **swept, scene=scene.name, scene_sha256=scene.sha256,
-        trajectory=request.trajectory, shapes=len(model.shapes), bodies=len(model.bodies), worlds=model.world_count,
-        frames=len(motion.time), device=device, threads=collision.workers, chunk_cells=collision.chunk_cells,
-        broad_phase=collision.choice.name, broad_phase_reason=collision.choice.reason,
-        candidates=timing.candidate_count, false_positive_ratio=timing.false_positive_ratio, stages=timing.stages(),
-        wall_seconds=timing.wall_seconds, frames_per_second=len(motion.time) / timing.wall_seconds,
-        peak_memory_bytes=peak_memory(), output=os.fspath(request.output), content_sha256=content,
+        **vars(counts[0]),
+        groups=counts[1] or None,
+        **swept,
+        scene=scene.name,
+        scene_sha256=scene.sha256,
+        trajectory=request.trajectory,
+        shapes=len(model.shapes),
+        bodies=len(model.bodies),
+        worlds=model.world_count,
+        frames=len(motion.time),
+        device=device,
+        threads=collision.workers,
+        chunk_cells=collision.chunk_cells,
+        broad_phase=collision.choice.name,
+        broad_phase_reason=collision.choice.reason,
+        candidates=timing.candidate_count,
+        false_positive_ratio=timing.false_positive_ratio,
+        stages=timing.stages(),
+        wall_seconds=timing.wall_seconds,
+        frames_per_second=len(motion.time) / timing.wall_seconds,
+        peak_memory_bytes=peak_memory(),
+        output=os.fspath(request.output),
+        content_sha256=content,
         trace=request.trace or None,
         warnings=(*scene.warnings, *motion.warnings, *collision.notes, *search_warnings(timing, model.shapes.path)),
-    )  # fmt: skip
+    )
 
 
 def search_warnings(timing: TimingReport, paths: Sequence[str]) -> tuple[str, ...]:
@@ -403,11 +419,16 @@ def run_environment(request: RunRequest, collision: Collision) -> dict[str, obje
     """Attributes of the timing report: device, processor, package versions, pipeline and broad phase."""
     device = collision.pipeline.device_model.device
     return {
-        "device": device.name or device.alias, "processor": processor_name(), "thread_count": collision.workers,
-        "versions": json.dumps(versions(), sort_keys=True), **processor_description(),
-        "chunk_cells": collision.chunk_cells, "pipeline": request.engine.pipeline,
-        "broad_phase": collision.choice.name, "broad_phase_reason": collision.choice.reason,
-    }  # fmt: skip
+        "device": device.name or device.alias,
+        "processor": processor_name(),
+        "thread_count": collision.workers,
+        "versions": json.dumps(versions(), sort_keys=True),
+        **processor_description(),
+        "chunk_cells": collision.chunk_cells,
+        "pipeline": request.engine.pipeline,
+        "broad_phase": collision.choice.name,
+        "broad_phase_reason": collision.choice.reason,
+    }
 
 
 @contextmanager

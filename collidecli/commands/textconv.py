@@ -162,15 +162,15 @@ class _Pair:
     squares: float = 0.0
     digest: int = 0
 
-    def add_rows(self, contacts: int, middle: list[float], squares: float, digest: int) -> None:
-        """Adds rows with their mean, the sum of squared distances from it, and their digest; before `add`."""
+    def add(
+        self, frame: int, cell: int, contacts: int, distance: float, middle: list[float], squares: float, digest: int
+    ) -> None:
+        """Adds the rows of a cell. middle, squares, digest: of them, as here."""
         total = self.contacts + contacts
         apart = [new - old for new, old in zip(middle, self.middle, strict=True)]
         self.squares += squares + sum(each * each for each in apart) * self.contacts * contacts / total
         self.middle = tuple(old + each * contacts / total for old, each in zip(self.middle, apart, strict=True))
         self.digest = (self.digest + digest) % 2**64
-
-    def add(self, frame: int, cell: int, contacts: int, distance: float) -> None:
         self.contacts += contacts
         self.touches += 1
         if distance < self.distance:
@@ -202,8 +202,7 @@ def contact_text(path: str, decimals: int = 6, cells: bool = True) -> Iterator[s
             sums = _sums(block, touches, np.array([1.0 if a <= b else -1.0 for a, b, *_ in found]))
             for (a, b, number, count, distance), rows in zip(found, zip(*sums, strict=True), strict=True):
                 pair = pairs.setdefault((a, b) if a <= b else (b, a), _Pair())
-                pair.add_rows(count, *rows)
-                pair.add(number // contacts.world_count, number, count, distance)
+                pair.add(number // contacts.world_count, number, count, distance, *rows)
         yield from ("", "pairs")
         yield from (_pair_line(key, pairs[key], contacts, decimals) for key in sorted(pairs))
         if cells:

@@ -30,9 +30,17 @@ from collidecli.engine.pipeline import STAGES, ChunkReport
 from collidecli.scene.text_format import plural
 
 RUN_STAGES = (
-    "load", "compile", "read", "kinematics", "transforms", "broad_phase", "narrow_phase", "reduction", "order",
+    "load",
+    "compile",
+    "read",
+    "kinematics",
+    "transforms",
+    "broad_phase",
+    "narrow_phase",
+    "reduction",
+    "order",
     "write",
-)  # fmt: skip
+)
 PACKAGES = {"collidecli": "", "warp-lang": "warp", "usd-core": "", "mujoco": "mujoco", "numpy": "numpy", "h5py": "h5py"}
 """Packages that affect a result, and the module with their `__version__`, as reading package metadata is slower."""
 
@@ -182,13 +190,19 @@ class TimingReport:
         for stage in STAGES:
             chunk[f"{stage}_seconds"] = np.array([c.seconds[stage] for c in self.chunks])
         return {
-            "stage": list(RUN_STAGES), "seconds": np.array([self.seconds[s] for s in RUN_STAGES]),
-            "calls": np.array([self.calls[s] for s in RUN_STAGES], np.int64), "chunk": chunk,
-            "wall_seconds": self.wall_seconds, "candidate_count": self.candidate_count,
-            "touching_pair_count": self.touching_count, "contact_count": self.contact_count,
-            "inexact_pair_count": self.inexact_count, "missed_surface_count": self.missed_count,
-            "false_positive_ratio": self.false_positive_ratio, "peak_memory_bytes": peak_memory(),
-        }  # fmt: skip
+            "stage": list(RUN_STAGES),
+            "seconds": np.array([self.seconds[s] for s in RUN_STAGES]),
+            "calls": np.array([self.calls[s] for s in RUN_STAGES], np.int64),
+            "chunk": chunk,
+            "wall_seconds": self.wall_seconds,
+            "candidate_count": self.candidate_count,
+            "touching_pair_count": self.touching_count,
+            "contact_count": self.contact_count,
+            "inexact_pair_count": self.inexact_count,
+            "missed_surface_count": self.missed_count,
+            "false_positive_ratio": self.false_positive_ratio,
+            "peak_memory_bytes": peak_memory(),
+        }
 
 
 def covered_seconds(intervals: list[tuple[float, float]]) -> float:
@@ -338,11 +352,16 @@ def trace(reports: Mapping[str, Sequence[TimingReport]]) -> dict[str, Any]:
     for process, thread, name, start, seconds, args in sorted(events, key=lambda event: (event[3], -event[4])):
         found.append(
             {
-                "ph": "X", "name": name, "cat": "chunk" if args else "stage", "pid": processes[process],
-                "tid": numbers[process, thread], "ts": (start - zero) * MICROSECONDS, "dur": seconds * MICROSECONDS,
+                "ph": "X",
+                "name": name,
+                "cat": "chunk" if args else "stage",
+                "pid": processes[process],
+                "tid": numbers[process, thread],
+                "ts": (start - zero) * MICROSECONDS,
+                "dur": seconds * MICROSECONDS,
                 "args": args,
             }
-        )  # fmt: skip
+        )
     return {"traceEvents": found, "displayTimeUnit": "ms"}
 
 

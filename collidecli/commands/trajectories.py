@@ -263,10 +263,17 @@ class _Recorder:
     ) -> TrajectoryWriter:
         mj_model = self._simulation.mj_model
         return TrajectoryWriter(
-            output, world_count=len(self._simulation.data), body_names=None if self._joint else self.body_names,
-            coordinate_count=mj_model.nq, mocap_count=mj_model.nmocap, float_type=float_type, compression=compression,
-            frames_expected=self._frames, creator=f"collide record (MuJoCo {mujoco.__version__})", force=force,
-        )  # fmt: skip
+            output,
+            world_count=len(self._simulation.data),
+            body_names=None if self._joint else self.body_names,
+            coordinate_count=mj_model.nq,
+            mocap_count=mj_model.nmocap,
+            float_type=float_type,
+            compression=compression,
+            frames_expected=self._frames,
+            creator=f"collide record (MuJoCo {mujoco.__version__})",
+            force=force,
+        )
 
     def take(self, frame: int, step: int, writer: TrajectoryWriter) -> None:
         """Buffers the current state as `frame`; writes the block when it is full or the frame is the last."""
@@ -374,9 +381,15 @@ def convert(
                     progress(taken.stop, frames)
         warnings = (*scene.warnings, *motion.warnings)
         return ConvertResult(
-            file=source, kind=kind, output=os.fspath(output), frames=frames, worlds=bodies.world_count,
-            bodies=len(bodies.names), duration=float(motion.time[-1] - motion.time[0]), warnings=warnings,
-        )  # fmt: skip
+            file=source,
+            kind=kind,
+            output=os.fspath(output),
+            frames=frames,
+            worlds=bodies.world_count,
+            bodies=len(bodies.names),
+            duration=float(motion.time[-1] - motion.time[0]),
+            warnings=warnings,
+        )
 
 
 class _Bodies:

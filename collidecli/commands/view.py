@@ -148,9 +148,13 @@ def _of_particles(soft: dict[str, np.ndarray], distance: str) -> dict[str, np.nd
     """Columns of contacts from those of particles with shapes; `distance` is the name of theirs."""
     point, normal = soft["point_world"], soft["normal"]
     return {
-        "shape0": soft["shape"], "shape1": np.full(len(point), NO_SHAPE, np.int32), "distance": soft[distance],
-        "normal": normal, "point0": point, "point1": point + soft[distance][:, None] * normal,
-    }  # fmt: skip
+        "shape0": soft["shape"],
+        "shape1": np.full(len(point), NO_SHAPE, np.int32),
+        "distance": soft[distance],
+        "normal": normal,
+        "point0": point,
+        "point1": point + soft[distance][:, None] * normal,
+    }
 
 
 def _with_rows(rigid: dict[str, np.ndarray], more: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -568,11 +572,17 @@ def _result(
     if frames.model is not None and (coarse := coarse_heightfields(frames.model)):
         notes.append(f"{coarse} of its heightfields are drawn with fewer rows and columns than they have")
     return ViewResult(
-        file=request.file, scene=list(sources.scene_files) if sources.scene else None,
-        trajectory=sources.motion_file or None, shapes=len(frames.model.shapes) if frames.model is not None else 0,
-        frames=len(frames), worlds=contacts.world_count, contacts=contacts.contact_count,
-        group_rows=contacts.group_rows, touching_pairs=len({pair.shapes for pair in touches}), notes=notes,
-    )  # fmt: skip
+        file=request.file,
+        scene=list(sources.scene_files) if sources.scene else None,
+        trajectory=sources.motion_file or None,
+        shapes=len(frames.model.shapes) if frames.model is not None else 0,
+        frames=len(frames),
+        worlds=contacts.world_count,
+        contacts=contacts.contact_count,
+        group_rows=contacts.group_rows,
+        touching_pairs=len({pair.shapes for pair in touches}),
+        notes=notes,
+    )
 
 
 def serve_view(view: View, host: str, port: int | None) -> Served:

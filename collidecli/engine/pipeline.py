@@ -548,9 +548,10 @@ def build_pipeline(
             on_demand and not has_own_memory(device),
             contact_options.touch_only,
         )
-        # Colliders, last in the list, compile longest: they start first, so that no core is idle at the end.
-        later = [each.kernel for each in table.colliders if each.sub_pair_kernels is None] if pipeline.on_demand else []
-        load_kernels([kernel for kernel in pipeline.kernels()[::-1] if kernel not in later], device)
+    # Colliders, last in the list, compile longest: they start first, so that no core is idle at the end.
+    later = [each.kernel for each in table.colliders if each.sub_pair_kernels is None] if pipeline.on_demand else []
+    load_kernels([kernel for kernel in pipeline.kernels()[::-1] if kernel not in later], device)
+    with uploading(device):
         pipeline.narrow_phase.measure_surfaces()
     return pipeline, choice
 

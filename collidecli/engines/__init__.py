@@ -153,11 +153,16 @@ def read_rows(path: str, shape: tuple[int, int, int]) -> EngineRows:
     order = np.lexsort((found["distance"], found["pair"], found["cell"]))
     rows = {name: found[name][order] for name in row_shapes}
     return EngineRows(
-        **about, **{name: rows[name].astype(np.float64) for name in ("distance", "normal", "point")},
-        cell=rows["cell"].astype(np.int64), pair=rows["pair"].astype(np.int64), stateful=bool(found["stateful"]),
-        treated=found["shape_treated"], reason=found["shape_reason"], asked=found["pair_asked"],
+        **about,
+        **{name: rows[name].astype(np.float64) for name in ("distance", "normal", "point")},
+        cell=rows["cell"].astype(np.int64),
+        pair=rows["pair"].astype(np.int64),
+        stateful=bool(found["stateful"]),
+        treated=found["shape_treated"],
+        reason=found["shape_reason"],
+        asked=found["pair_asked"],
         seconds=found["seconds"].astype(np.float64),
-    )  # fmt: skip
+    )
 
 
 # Runs of adapters.

@@ -50,11 +50,17 @@ def columns_layout(selected: SelectedContacts) -> Layout:
         dtype = column.dtype_for(contacts.float_type).name
         arrays.append(per_contact(selected, column.name, dtype, row, (column.name,), itemgetter(column.name)))
     arrays += [
-        *_lists(selected), texts("shape_path", shapes.path), texts("shape_type", shapes.type),
-        held("shape_body", shapes.body), held("shape_template", shapes.template), held("shape_margin", shapes.margin),
-        held("shape_gap", shapes.gap), texts("body_path", contacts.body_path), *_objects(selected),
+        *_lists(selected),
+        texts("shape_path", shapes.path),
+        texts("shape_type", shapes.type),
+        held("shape_body", shapes.body),
+        held("shape_template", shapes.template),
+        held("shape_margin", shapes.margin),
+        held("shape_gap", shapes.gap),
+        texts("body_path", contacts.body_path),
+        *_objects(selected),
         held("world_template", np.asarray(contacts.world_template)[selected.worlds]),
-    ]  # fmt: skip
+    ]
     return Layout(tuple(arrays), unknown_columns(selected))
 
 
@@ -429,11 +435,16 @@ def newton_layout(selected: SelectedContacts) -> Layout:
         return per_contact(selected, f"rigid_contact_{field}", dtype, row, (source,), lambda c: c[source])
 
     arrays = [
-        *frames_and_worlds(selected), per_cell(selected, "rigid_contact_count", (), lambda block: block.cell_counts),
-        column("shape0", "shape0", "int32", ()), column("shape1", "shape1", "int32", ()),
-        column("point0", "offset0", "float32", (3,)), column("point1", "offset1", "float32", (3,)),
-        column("normal", "normal", "float32", (3,)), margin("margin0"), margin("margin1"),
-    ]  # fmt: skip
+        *frames_and_worlds(selected),
+        per_cell(selected, "rigid_contact_count", (), lambda block: block.cell_counts),
+        column("shape0", "shape0", "int32", ()),
+        column("shape1", "shape1", "int32", ()),
+        column("point0", "offset0", "float32", (3,)),
+        column("point1", "offset1", "float32", (3,)),
+        column("normal", "normal", "float32", (3,)),
+        margin("margin0"),
+        margin("margin1"),
+    ]
     left_out = []
     margins = (contacts.shapes.margin, np.nan_to_num(contacts.forced.margin))
     if any((each != 0.0).any() for each in margins):

@@ -31,10 +31,19 @@ MARKER = "contacts_tolerance"
 TOLERANCES = {
     name: f"--{name.replace('_', '-')}"
     for name in (
-        "atol", "rtol", "ignore_shallow", "max_missing", "max_extra", "allow_fraction", "fields", "include", "exclude",
-        "pairs_only", "match_frames",
+        "atol",
+        "rtol",
+        "ignore_shallow",
+        "max_missing",
+        "max_extra",
+        "allow_fraction",
+        "fields",
+        "include",
+        "exclude",
+        "pairs_only",
+        "match_frames",
     )
-} | {"renames": "--rename"}  # fmt: skip
+} | {"renames": "--rename"}
 """Fields of DiffRequest that a test may set, and the corresponding option of `collide diff`."""
 _LISTS = ("atol", "rtol", "fields", "include", "exclude", "renames")
 

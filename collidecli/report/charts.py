@@ -121,11 +121,18 @@ class Canvas:
 
         left = axes.figure.transFigure if self.narrow else axes.transAxes
         axes.legend(
-            loc="lower left", bbox_to_anchor=(0.0, 1.0),
-            bbox_transform=blended_transform_factory(left, axes.transAxes), ncols=columns, frameon=False,
-            fontsize=self.font - 0.5, labelcolor=self.colours["muted"], handlelength=1.0, columnspacing=1.2,
-            borderaxespad=0.0, borderpad=0.3,
-        )  # fmt: skip
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.0),
+            bbox_transform=blended_transform_factory(left, axes.transAxes),
+            ncols=columns,
+            frameon=False,
+            fontsize=self.font - 0.5,
+            labelcolor=self.colours["muted"],
+            handlelength=1.0,
+            columnspacing=1.2,
+            borderaxespad=0.0,
+            borderpad=0.3,
+        )
 
     def hover(self, axes: Axes, x: tuple[float, float] | None, y: tuple[float, float], text: str) -> None:
         """Adds a text for a rectangle; see `Hover`. A phone, which has no pointer, gets none."""
@@ -142,9 +149,14 @@ def drawing() -> Iterator[None]:
     """Matplotlib settings for reproducible output, restored at the end. Raises InputError without matplotlib."""
     matplotlib = require_matplotlib()
     settings = {
-        "svg.fonttype": "none", "svg.hashsalt": "collide", "font.family": FONTS, "font.size": 12.0, "text.parse_math":
-        False, "axes.unicode_minus": True, "path.simplify": True,
-    }  # fmt: skip
+        "svg.fonttype": "none",
+        "svg.hashsalt": "collide",
+        "font.family": FONTS,
+        "font.size": 12.0,
+        "text.parse_math": False,
+        "axes.unicode_minus": True,
+        "path.simplify": True,
+    }
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         # A browser has other fonts for the characters of an SVG; a PNG has a box for them.
         warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)

@@ -638,8 +638,15 @@ def report_page(result: ResultDict) -> str:
     )
     environment.filters["breaking"] = _breaking
     return environment.get_template(TEMPLATE).render(
-        title=result["scene"] or Path(result["file"]).name, subtitle=f"Contacts of {Path(result['file']).name}",
-        generator=result["creator"] or "collide", style=(HERE / STYLE).read_text(encoding="utf-8"),
-        headlines=headlines(result), selection=selection_line(result), groups=selectable(result), charts=charts,
-        tables=page_tables(result), figures=figures(result), sections=sections(result, charts),
-    )  # fmt: skip
+        title=result["scene"] or Path(result["file"]).name,
+        subtitle=f"Contacts of {Path(result['file']).name}",
+        generator=result["creator"] or "collide",
+        style=(HERE / STYLE).read_text(encoding="utf-8"),
+        headlines=headlines(result),
+        selection=selection_line(result),
+        groups=selectable(result),
+        charts=charts,
+        tables=page_tables(result),
+        figures=figures(result),
+        sections=sections(result, charts),
+    )

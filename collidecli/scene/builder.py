@@ -387,10 +387,20 @@ class ModelBuilder:
             raise InputError(what, where, "add its surface as a triangle mesh, or leave is_solid out")
         checked = checked_size(shape_type, size, where)
         record = ShapeRecord(
-            key=key, template=self._shape_template(body, where), body=body, type=shape_type, pose=pose, size=checked,
-            cfg=cfg, default_gap=None, hull=hull, mesh=mesh, heightfield=heightfield,
-            sdf=sdf_shape(sdf_options(cfg), shape_type, checked, hull, mesh, where), cloud=cloud,
-        )  # fmt: skip
+            key=key,
+            template=self._shape_template(body, where),
+            body=body,
+            type=shape_type,
+            pose=pose,
+            size=checked,
+            cfg=cfg,
+            default_gap=None,
+            hull=hull,
+            mesh=mesh,
+            heightfield=heightfield,
+            sdf=sdf_shape(sdf_options(cfg), shape_type, checked, hull, mesh, where),
+            cloud=cloud,
+        )
         self._records.shapes.append(record)
         return self.shape_count - 1
 
@@ -737,10 +747,16 @@ class ModelBuilder:
                 fix="leave the count out, or replicate a scene of one world",
             )
         return build_model(
-            records, world_template, origins, default_gap=self.default_gap, gap_rule=self.gap_rule,
-            material_rule=self.material_rule, up_axis=self.up_axis, source=tuple(self.source),
+            records,
+            world_template,
+            origins,
+            default_gap=self.default_gap,
+            gap_rule=self.gap_rule,
+            material_rule=self.material_rule,
+            up_axis=self.up_axis,
+            source=tuple(self.source),
             static_pairs=static_pairs,
-        )  # fmt: skip
+        )
 
     def _new_template(self) -> int:
         self._template_count += 1

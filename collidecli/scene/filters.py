@@ -86,10 +86,14 @@ def lower_filter(records: SceneRecords, static_pairs: bool) -> PairFilter:
         kept = in_one_world & table[shape_class[a], shape_class[b]]
         excluded, rules = excluded[kept], [rule for rule, keep in zip(rules, kept, strict=True) if keep]
     return PairFilter(
-        shape_class=shape_class, class_table=table, excluded=excluded, excluded_rule=tuple(rules),
-        forced=np.array([(p.a, p.b) for p in records.forced_pairs], np.int32).reshape(-1, 2), classes=classes,
+        shape_class=shape_class,
+        class_table=table,
+        excluded=excluded,
+        excluded_rule=tuple(rules),
+        forced=np.array([(p.a, p.b) for p in records.forced_pairs], np.int32).reshape(-1, 2),
+        classes=classes,
         context=context,
-    )  # fmt: skip
+    )
 
 
 def _shapes_of_body(records: SceneRecords) -> dict[int, list[int]]:
@@ -127,15 +131,18 @@ def _classes(records: SceneRecords, shapes_of_body: dict[int, list[int]]) -> tup
         used_by_joints = large or shape.body in world_joint or (static and bool(world_joint))
         cfg = shape.cfg
         key = FilterClass(
-            plane=shape.type == ShapeType.PLANE, static=static, disabled=_disabled_rule(shape),
-            group=int(cfg.collision_group), mask_either=None if cfg.mask_either is None else _bits(cfg.mask_either),
+            plane=shape.type == ShapeType.PLANE,
+            static=static,
+            disabled=_disabled_rule(shape),
+            group=int(cfg.collision_group),
+            mask_either=None if cfg.mask_either is None else _bits(cfg.mask_either),
             mask_both=resolved_mask_both(cfg, static),
             usd_groups=frozenset((shape.scope, name) for name in cfg.usd_groups or ()),
             articulation=articulation_of_body.get(shape.body, -1),
             large_body=shape.body if large else len(records.bodies) + shape.cloud if of_static_cloud else -1,
             world_joint=shape.body in world_joint,
             filter_parent=bool(cfg.collision_filter_parent) if used_by_joints else True,
-        )  # fmt: skip
+        )
         shape_class[row] = id_of.setdefault(key, len(id_of))
     if len(id_of) > MAX_CLASSES:
         raise InputError(

@@ -80,16 +80,25 @@ def build_model(
     heightfields, heightfield = _stored_once([shape.heightfield for shape in records.shapes])
     sdfs, sdf = _stored_once([shape.sdf for shape in records.shapes])
     model = Model(
-        bodies=_bodies(records.bodies), shapes=_shapes(records.shapes, default_gap, hull, mesh, heightfield, sdf),
-        hulls=hulls, meshes=meshes, heightfields=heightfields, sdfs=sdfs,
-        pair_filter=lower_filter(records, static_pairs), world_template=np.array(world_template, np.int32),
+        bodies=_bodies(records.bodies),
+        shapes=_shapes(records.shapes, default_gap, hull, mesh, heightfield, sdf),
+        hulls=hulls,
+        meshes=meshes,
+        heightfields=heightfields,
+        sdfs=sdfs,
+        pair_filter=lower_filter(records, static_pairs),
+        world_template=np.array(world_template, np.int32),
         world_pose=origins([origin.pose for origin in world_origin]),
-        world_path=tuple(origin.path for origin in world_origin), gap_rule=gap_rule, up_axis=up_axis, source=source,
+        world_path=tuple(origin.path for origin in world_origin),
+        gap_rule=gap_rule,
+        up_axis=up_axis,
+        source=source,
         forced_gap=np.array([p.gap for p in records.forced_pairs], np.float64),
         forced_margin=np.array([p.margin for p in records.forced_pairs], np.float64),
-        forced_material=_pair_materials(records, material_rule), material_rule=material_rule,
+        forced_material=_pair_materials(records, material_rule),
+        material_rule=material_rule,
         particles=_particles(records),
-    )  # fmt: skip
+    )
     for part in (
         model, model.bodies, model.shapes, model.shapes.material, model.pair_filter, model.forced_material,
         model.particles,
@@ -184,9 +193,10 @@ def _name_all(records: Sequence[BodyRecord | ShapeRecord | DeformableRecord], no
 
 def _bodies(records: list[BodyRecord]) -> Bodies:
     return Bodies(
-        path=_paths(records), template=np.array([b.template for b in records], np.int32),
+        path=_paths(records),
+        template=np.array([b.template for b in records], np.int32),
         pose=_stacked([b.pose for b in records], 7),
-    )  # fmt: skip
+    )
 
 
 def _particles(records: SceneRecords) -> Particles:

@@ -90,9 +90,14 @@ def heightfield(
     center = 0.5 * (low + highest)
     data, level = _as_float32(heights)
     return Heightfield(
-        data=data, scale=float(scale), level=level * scale - center, half_x=float(hx), half_y=float(hy),
-        bottom=low - center, center=center,
-    )  # fmt: skip
+        data=data,
+        scale=float(scale),
+        level=level * scale - center,
+        half_x=float(hx),
+        half_y=float(hy),
+        bottom=low - center,
+        center=center,
+    )
 
 
 def _as_float32(heights: np.ndarray) -> tuple[np.ndarray, float]:

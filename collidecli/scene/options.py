@@ -423,9 +423,11 @@ class RecordingOptions:
     joint_names: tuple[str, ...] = _recorded_names("Joint names of the recorded positions, in order.")
     joint_units: str = _recording("", "Unit of the recorded joint angles.", choices=("radians", "degrees"))
     joint_scale: tuple[str, ...] = _recording(
-        (), "Position of a joint = recorded value * SCALE + OFFSET, in rad or m.", kind="names",
+        (),
+        "Position of a joint = recorded value * SCALE + OFFSET, in rad or m.",
+        kind="names",
         metavar="NAME=SCALE[:OFFSET],...",
-    )  # fmt: skip
+    )
     body_names: tuple[str, ...] = _recorded_names("Body names of the recorded poses, in order.")
     strict_bodies: bool = _recording(
         False, "Refuse recorded bodies that the scene lacks. [default: warn, leave them out]"
@@ -448,8 +450,11 @@ class RecordingOptions:
 
 
 OPTION_GROUPS: dict[str, type] = {
-    "contact": ContactOptions, "engine": EngineOptions, "scene_options": SceneOptions, "recording": RecordingOptions,
-}  # fmt: skip
+    "contact": ContactOptions,
+    "engine": EngineOptions,
+    "scene_options": SceneOptions,
+    "recording": RecordingOptions,
+}
 """Classes of options by the fields of requests that have their values."""
 
 

@@ -174,9 +174,14 @@ KIND_POINT, KIND_EDGE, KIND_FACE, KIND_PATCH = range(4)
 
 
 RIGID_CONTACTS = ContactGroup(
-    "rigid_contacts", RIGID_COLUMNS, keys=("shape0", "shape1", "feature0", "feature1"), shapes=("shape0", "shape1"),
-    kinds=("point", "edge", "face", "patch"), flipped=("normal",), optional=OPTIONAL_COLUMNS,
-)  # fmt: skip
+    "rigid_contacts",
+    RIGID_COLUMNS,
+    keys=("shape0", "shape1", "feature0", "feature1"),
+    shapes=("shape0", "shape1"),
+    kinds=("point", "edge", "face", "patch"),
+    flipped=("normal",),
+    optional=OPTIONAL_COLUMNS,
+)
 """Contacts of rigid shapes; every contact set has this table."""
 
 HYDRO_PATCHES = ContactGroup(

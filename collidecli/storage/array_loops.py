@@ -158,10 +158,15 @@ _SHUFFLE_8 = "\n".join(_pick(8, plane, "v, w") for plane in range(8))
 
 @wp.func_native(
     native(
-        __file__, "shuffle", _ROW=_ROW, _VECTORS=_VECTORS, _AT_ONCE=_AT_ONCE, _SHUFFLE_4=_SHUFFLE_4,
+        __file__,
+        "shuffle",
+        _ROW=_ROW,
+        _VECTORS=_VECTORS,
+        _AT_ONCE=_AT_ONCE,
+        _SHUFFLE_4=_SHUFFLE_4,
         _SHUFFLE_8=_SHUFFLE_8,
     )
-)  # fmt: skip
+)
 def _shuffle(table: wp.array[wp.int64], row: int): ...
 
 

@@ -54,8 +54,12 @@ def write_arrays_h5(
             row = max(1, int(np.prod(shape[1:], dtype=np.int64)) * dtype.itemsize)
             chunk = (max(1, min(shape[0], _CHUNK_BYTES // row)), *shape[1:])
             packed = {
-                "chunks": chunk, "compression": "gzip", "compression_opts": 1, "shuffle": True, "fletcher32": True,
-            }  # fmt: skip
+                "chunks": chunk,
+                "compression": "gzip",
+                "compression_opts": 1,
+                "shuffle": True,
+                "fletcher32": True,
+            }
             arrays[name] = file.create_dataset(name, shape, dtype, **(packed if 0 not in shape else {}))
         for name, unit in units.items():
             if name in arrays:

@@ -34,9 +34,13 @@ from collidecli.storage.process_activity import reading
 CLEARANCE_FORMAT, CLEARANCE_VERSION = "collide-clearance", (1, 0)
 _CHUNK_BYTES = 1 << 18
 ARRAYS = {
-    "distance": (np.float64, (), "m"), "error": (np.float64, (), "m"), "normal": (np.float64, (3,), ""),
-    "point0": (np.float64, (3,), "m"), "point1": (np.float64, (3,), "m"), "pair": (np.int32, (), ""),
-}  # fmt: skip
+    "distance": (np.float64, (), "m"),
+    "error": (np.float64, (), "m"),
+    "normal": (np.float64, (3,), ""),
+    "point0": (np.float64, (3,), "m"),
+    "point1": (np.float64, (3,), "m"),
+    "pair": (np.int32, (), ""),
+}
 """Type, shape of an element and unit of each array [F, W, I, ...]."""
 
 

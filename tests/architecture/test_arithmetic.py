@@ -131,12 +131,20 @@ def test_every_exception_is_needed():
 @pytest.mark.parametrize(
     ("line", "what"),
     [
-        ("a @ b", "@"), ("a @= b", "@"), ("np.linalg.norm(a)", "linalg"), ("np.dot(a, b)", "np.dot"),
-        ("a.dot(b)", "a.dot"), ("math.sin(a)", "math.sin"), ("wp.pow(a, b)", "wp.pow"), ("x ** 0.5", "**"),
-        ("x ** 2", "**"), ("2.0 ** x", "**"), ("cache.GetLocalToWorldTransform(prim)", "GetLocalToWorldTransform"),
+        ("a @ b", "@"),
+        ("a @= b", "@"),
+        ("np.linalg.norm(a)", "linalg"),
+        ("np.dot(a, b)", "np.dot"),
+        ("a.dot(b)", "a.dot"),
+        ("math.sin(a)", "math.sin"),
+        ("wp.pow(a, b)", "wp.pow"),
+        ("x ** 0.5", "**"),
+        ("x ** 2", "**"),
+        ("2.0 ** x", "**"),
+        ("cache.GetLocalToWorldTransform(prim)", "GetLocalToWorldTransform"),
         ("from math import sin\nsin(1.0)", "sin"),
     ],
-)  # fmt: skip
+)
 def test_what_is_found(line, what):
     assert what in [name for _, name in uses(ast.parse(line))]
 

@@ -16,8 +16,16 @@ from tests.bench.timing import CLOCKS
 PASSES = ("peers", "threads", "sap", "crossover", "growth", "methods", "stages")
 RUNS = ("start", "writing", "memory")
 MODULES = (
-    "environments", "newton", "fields", "heightfield", "meshes", "depths", "hydroelastic", "particles", "device_path",
-)  # fmt: skip
+    "environments",
+    "newton",
+    "fields",
+    "heightfield",
+    "meshes",
+    "depths",
+    "hydroelastic",
+    "particles",
+    "device_path",
+)
 BENCHES = (*PASSES, *RUNS, *MODULES)
 
 

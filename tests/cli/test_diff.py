@@ -635,14 +635,22 @@ def files(here) -> None:
 
 
 test_refused = refusals(
-    "diff a.h5", ("a.h5 --atol few", ("--atol", "few")), ("a.h5 --atol feature0=1", ("feature0", "no field")),
-    ("a.h5 --rtol normal=1", ("normal", "--rtol")), ("a.h5 --atol -1", ("-1", "at least 0")),
-    ("a.h5 --include nobody*", ("nobody*", "--include")), ("a.h5 --rename ball", ("ball", "OLD=NEW")),
+    "diff a.h5",
+    ("a.h5 --atol few", ("--atol", "few")),
+    ("a.h5 --atol feature0=1", ("feature0", "no field")),
+    ("a.h5 --rtol normal=1", ("normal", "--rtol")),
+    ("a.h5 --atol -1", ("-1", "at least 0")),
+    ("a.h5 --include nobody*", ("nobody*", "--include")),
+    ("a.h5 --rename ball", ("ball", "OLD=NEW")),
     ("a.h5 --fields friction", ("friction", "--fields")),
-    ("a.h5 --allow-fraction 2", ("--allow-fraction", "from 0 to 1")), ("text.h5", "text.h5"),
-    ("nowhere.h5", "nowhere.h5"), ("motion.h5", "motion.h5"), ("twice.h5", ("twice.h5", "bøx")),
-    ("broken.h5", ("77", "broken.h5")), needs="files",
-)  # fmt: skip
+    ("a.h5 --allow-fraction 2", ("--allow-fraction", "from 0 to 1")),
+    ("text.h5", "text.h5"),
+    ("nowhere.h5", "nowhere.h5"),
+    ("motion.h5", "motion.h5"),
+    ("twice.h5", ("twice.h5", "bøx")),
+    ("broken.h5", ("77", "broken.h5")),
+    needs="files",
+)
 
 
 def test_settings(here, collide, monkeypatch):

@@ -17,14 +17,42 @@ from collidecli.escaping import FORMULA_STARTS, csv_text, markdown_code, markdow
 from tests.support.contact_sets import Edited, made_up
 
 HOSTILE = (
-    '=HYPERLINK("http://evil.example","x")', "+1+1", "-2+3", "-1.5", "@SUM(A1)", "\t=1", "\r=1", " =1", "\uff1d1",
-    "'=1", "a|b", "a`b``c`", "a\\|b\\", "*a* __b__ ~c~", "line\nbreak", "\n::error::injected",
-    "::warning title=x::injected", "x ##[add-mask]y", "%0A::error::injected", "\x1b[31mred\x1b[0m\x1b]0;title\x07",
-    "\x9b2J\x7f\x85\u2028", "\u202ereversed", "<script>alert(1)</script>",
-    "</script></title></text><img src=x onerror=alert(1)>", '"quoted", "twice"', "$DATA ${x} $\\frac{1}$",
-    "]]>&amp;<![CDATA[", "[red]markup[/red]", "[link](http://evil.example) ![i](x)",
-    "https://evil.example www.evil.example", "# head", "#000001", 'id="x" url(#y)', "{{ 7 * 7 }}", "",
-)  # fmt: skip
+    '=HYPERLINK("http://evil.example","x")',
+    "+1+1",
+    "-2+3",
+    "-1.5",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    " =1",
+    "\uff1d1",
+    "'=1",
+    "a|b",
+    "a`b``c`",
+    "a\\|b\\",
+    "*a* __b__ ~c~",
+    "line\nbreak",
+    "\n::error::injected",
+    "::warning title=x::injected",
+    "x ##[add-mask]y",
+    "%0A::error::injected",
+    "\x1b[31mred\x1b[0m\x1b]0;title\x07",
+    "\x9b2J\x7f\x85\u2028",
+    "\u202ereversed",
+    "<script>alert(1)</script>",
+    "</script></title></text><img src=x onerror=alert(1)>",
+    '"quoted", "twice"',
+    "$DATA ${x} $\\frac{1}$",
+    "]]>&amp;<![CDATA[",
+    "[red]markup[/red]",
+    "[link](http://evil.example) ![i](x)",
+    "https://evil.example www.evil.example",
+    "# head",
+    "#000001",
+    'id="x" url(#y)',
+    "{{ 7 * 7 }}",
+    "",
+)
 
 
 def named(names: tuple[str, ...]) -> Edited:
@@ -71,16 +99,26 @@ def used(path: str) -> set[str]:
 @pytest.mark.parametrize(
     "words",
     [
-        ["inspect", "A"], ["check", "A"], ["diff", "A", "B"], ["diff", "A", "B", "--github"],
-        ["diff", "A", "A", "--github"], ["events", "A", "--graph", "--first", "500"],
-        ["events", "A", "--by", "bodies", "--first", "500"], ["label", "A", "--by", "shapes", "-o", "a.npz"],
-        ["audit", "A", "--max-depth", "1mm", "--first", "500"], ["audit", "A", "--max-depth", "1mm", "--github"],
-        ["textconv", "A"], ["merge", "A", "B", "-o", "m.h5"], ["export", "A", "--to", "csv", "-o", "a.csv"],
-        ["report", "A", "--against", "B", "-o", "a.html"], ["plot", "A", "-o", "a.svg", "--kind", "pairs"],
-        ["inspect", "A", "--why", "\x1b[2J", "\n::error::x"], ["events", "A", "--include", "\x1b[2J\n::error::x"],
+        ["inspect", "A"],
+        ["check", "A"],
+        ["diff", "A", "B"],
+        ["diff", "A", "B", "--github"],
+        ["diff", "A", "A", "--github"],
+        ["events", "A", "--graph", "--first", "500"],
+        ["events", "A", "--by", "bodies", "--first", "500"],
+        ["label", "A", "--by", "shapes", "-o", "a.npz"],
+        ["audit", "A", "--max-depth", "1mm", "--first", "500"],
+        ["audit", "A", "--max-depth", "1mm", "--github"],
+        ["textconv", "A"],
+        ["merge", "A", "B", "-o", "m.h5"],
+        ["export", "A", "--to", "csv", "-o", "a.csv"],
+        ["report", "A", "--against", "B", "-o", "a.html"],
+        ["plot", "A", "-o", "a.svg", "--kind", "pairs"],
+        ["inspect", "A", "--why", "\x1b[2J", "\n::error::x"],
+        ["events", "A", "--include", "\x1b[2J\n::error::x"],
         ["view", "\x1b[2J\n::error::x"],
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("form", [[], ["--json"]])
 @pytest.mark.usefixtures("no_charts")
 def test_terminals(pair, collide, words, form):

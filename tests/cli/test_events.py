@@ -142,16 +142,25 @@ def test_a_set_without_a_touch(here, collide):
 
 
 test_wrong_arguments = refusals(
-    "events a.h5", ("--threshold deep", "'deep' is neither a length, as 0.002 or 2mm, nor 'any'"),
+    "events a.h5",
+    ("--threshold deep", "'deep' is neither a length, as 0.002 or 2mm, nor 'any'"),
     ("--threshold nan", "'nan' is neither a length, as 0.002 or 2mm, nor 'any'"),
-    ("--merge-gap 2m", "'2m' is neither a number of frames"), ("--merge-gap -1s", "'-1s' is not a time"),
-    ("--world one", "'one' is no list of worlds"), ("--world 2", "world 2 is not there"),
-    ("--frames 9:", "'9:' selects none of 6 frames"), ("--include table*", "'table*' matches no shape of"),
-    ("--include ALL", "a pattern matches whole paths: try '*all*'"), ("--body table*", "'table*' matches no body of"),
-    ("--between ball,cup", "'cup' matches no shape or body of"), ("--between ball", "1 pattern is given"),
-    ("--sort size", "'size' is not one of"), ("--by worlds", "'worlds' is not one of"),
-    ("--first -1", "-1 is not a whole number"), ("--csv x.out --dot x.out", "have one path"), needs="flicker",
-)  # fmt: skip
+    ("--merge-gap 2m", "'2m' is neither a number of frames"),
+    ("--merge-gap -1s", "'-1s' is not a time"),
+    ("--world one", "'one' is no list of worlds"),
+    ("--world 2", "world 2 is not there"),
+    ("--frames 9:", "'9:' selects none of 6 frames"),
+    ("--include table*", "'table*' matches no shape of"),
+    ("--include ALL", "a pattern matches whole paths: try '*all*'"),
+    ("--body table*", "'table*' matches no body of"),
+    ("--between ball,cup", "'cup' matches no shape or body of"),
+    ("--between ball", "1 pattern is given"),
+    ("--sort size", "'size' is not one of"),
+    ("--by worlds", "'worlds' is not one of"),
+    ("--first -1", "-1 is not a whole number"),
+    ("--csv x.out --dot x.out", "have one path"),
+    needs="flicker",
+)
 
 
 def test_options_from_a_file(here, events):

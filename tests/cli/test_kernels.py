@@ -149,11 +149,18 @@ CLOTH = (SAMPLES / "06_cloth" / "cloth.usda",)
 RUNS = (
     ("run", *PILE),
     ("run", *PILE, "--narrow-phase", "mpr", "--broad-phase", "sap", "--reduce-contacts", "--reduce-pairs", "all"),
-    ("run", *PILE, "--touch-only", "--broad-phase", "explicit"), ("run", *HUMANOID, "--worlds", "3"),
-    ("run", *HUMANOID, "--sweep"), ("run", *MESHES), ("run", *MESHES, "--touch-only"), ("run", *MESHES, "--sweep"),
-    ("run", SAMPLES / "05_hydroelastic" / "gripper.usda"), ("run", *CLOTH, "--self-contacts", "0.01"),
-    ("run", *CLOTH, "--sweep"), ("clearance", *HUMANOID), ("clearance", *MESHES),
-)  # fmt: skip
+    ("run", *PILE, "--touch-only", "--broad-phase", "explicit"),
+    ("run", *HUMANOID, "--worlds", "3"),
+    ("run", *HUMANOID, "--sweep"),
+    ("run", *MESHES),
+    ("run", *MESHES, "--touch-only"),
+    ("run", *MESHES, "--sweep"),
+    ("run", SAMPLES / "05_hydroelastic" / "gripper.usda"),
+    ("run", *CLOTH, "--self-contacts", "0.01"),
+    ("run", *CLOTH, "--sweep"),
+    ("clearance", *HUMANOID),
+    ("clearance", *MESHES),
+)
 LOADED = """
 import os, sys
 from collidecli.cli.main import main

@@ -225,8 +225,10 @@ def test_names_are_one_axis_over_scenes(tables, collide, by):
     for world, file in enumerate(tables):
         alone = collidecli.label(file, **options)
         frames = len(alone.frame)
-        here = [[names.index(name) for name in own] for names, own in zip(
-            (both.sensors, both.partners), (alone.sensors, alone.partners), strict=True)]  # fmt: skip
+        here = [
+            [names.index(name) for name in own]
+            for names, own in zip((both.sensors, both.partners), (alone.sensors, alone.partners), strict=True)
+        ]
         places = (slice(frames), world, *np.ix_(*here))
         for name in ("touch", "distance", "slip"):
             np.testing.assert_array_equal(getattr(both, name)[places], getattr(alone, name)[:, 0])
@@ -268,10 +270,12 @@ def test_rows_of_names_in_other_verbs(tables, collide):
         )
     for options in ((), ("--top", "3"), ("--by", "body"), ("--between", "*_top", "*_low")):
         whole, *parts = (
-            [(frozenset((one["shape0"], one["shape1"])) if "body" not in one else one["body"], one["least_distance"])
-             for one in collide.result("clearance demos.hdf5 --first 99", *options, *more)["listed"]]
+            [
+                (frozenset((one["shape0"], one["shape1"])) if "body" not in one else one["body"], one["least_distance"])
+                for one in collide.result("clearance demos.hdf5 --first 99", *options, *more)["listed"]
+            ]
             for more in (["--uneven-demos", "hold"], *(["--demos", Path(file).stem] for file in tables))
-        )  # fmt: skip
+        )
         nearest = {}
         for name, least in chain(*parts):
             nearest[name] = min(least, nearest.get(name, np.inf))
@@ -301,8 +305,9 @@ def test_one_table_of_several_sets(tables, collide):
         Path(file).rename(f"sets/{file}")
     collide.ok("label tables.h5 -o whole.parquet", *options)
     collide.ok("label sets -o each.parquet", *options)
-    Path("jobs.toml").write_text('[[job]]\nname = "pick"\nmotion = ["demos.hdf5"]\n'
-                                 'options = { gap = 0.1, columns = ["slip"], device = "cpu" }\n')  # fmt: skip
+    Path("jobs.toml").write_text(
+        '[[job]]\nname = "pick"\nmotion = ["demos.hdf5"]\noptions = { gap = 0.1, columns = ["slip"], device = "cpu" }\n'
+    )
     compute(collide)
     result = collide.result("label B -o batch.parquet", *options)
     assert (result["counts"]["done"], result["written"]) == (3, "batch.parquet")

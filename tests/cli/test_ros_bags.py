@@ -300,7 +300,7 @@ REFUSED = {
     "odometry": (moving, f"{BASE} odom:/odom", "no nav_msgs/Odometry on '/odom'"),
     "option": (moving, "--fps 3", "--fps has no effect on a ROS bag|--from, --to"),
     "plan": (moving, "--trajectory-topic /plan", "no trajectory_msgs/JointTrajectory or|on '/plan'"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)

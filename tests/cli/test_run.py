@@ -77,12 +77,18 @@ def test_table_names_scene_pair_rate_output_and_hash(here, collide):
 @pytest.mark.parametrize(
     ("options", "count"),
     [
-        (("--gap", "0.025"), 14), (("--margin", "0.01"), 11), (("--gap", "0.02", "--gap-rule", "sum"), 13),
-        (("--gap", "0.02", "--gap-rule", "max"), 11), (("--frames", "0:12"), 1), (("--frames", "::2"), 4),
-        (("--frames", "-1"), 1), (("--worlds", "3"), 27), (("--max-contacts-per-pair", "1"), 9),
+        (("--gap", "0.025"), 14),
+        (("--margin", "0.01"), 11),
+        (("--gap", "0.02", "--gap-rule", "sum"), 13),
+        (("--gap", "0.02", "--gap-rule", "max"), 11),
+        (("--frames", "0:12"), 1),
+        (("--frames", "::2"), 4),
+        (("--frames", "-1"), 1),
+        (("--worlds", "3"), 27),
+        (("--max-contacts-per-pair", "1"), 9),
         (("--narrow-phase", "mpr"), 9),
     ],
-)  # fmt: skip
+)
 def test_options_change_the_contacts_as_they_say(here, collide, options, count):
     assert collide.result(*RUN, *options)["contacts"] == count
 

@@ -188,10 +188,17 @@ def joint_columns(motion: SteppedMotion, world: int, names: tuple[str, ...]) -> 
 WRITERS: dict[str, Writer] = {
     writer.__name__: writer
     for writer in (
-        our_bodies, our_bodies_of_usd, our_coordinates, robosuite, robosuite_with_a_scene, states_npy, states_npz,
-        states_h5, isaac_lab,
+        our_bodies,
+        our_bodies_of_usd,
+        our_coordinates,
+        robosuite,
+        robosuite_with_a_scene,
+        states_npy,
+        states_npz,
+        states_h5,
+        isaac_lab,
     )
-}  # fmt: skip
+}
 """Each writes every world of the motion; names of the files say nothing of what they are."""
 
 

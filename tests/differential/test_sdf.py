@@ -26,10 +26,19 @@ RESOLUTION = 32
 FRAMES = 40
 FIELDS = ((True, False), (False, True), (True, True))
 PAIRS = (
-    ("sphere", "box"), ("capsule", "ellipsoid"), ("box", "box"), ("box", "hull"), ("cylinder", "hull"),
-    ("cone", "box"), ("blob", "sphere"), ("blob", "capsule"), ("blob", "box"), ("blob", "cylinder"),
-    ("blob", "ellipsoid"), ("hull", "blob"),
-)  # fmt: skip
+    ("sphere", "box"),
+    ("capsule", "ellipsoid"),
+    ("box", "box"),
+    ("box", "hull"),
+    ("cylinder", "hull"),
+    ("cone", "box"),
+    ("blob", "sphere"),
+    ("blob", "capsule"),
+    ("blob", "box"),
+    ("blob", "cylinder"),
+    ("blob", "ellipsoid"),
+    ("hull", "blob"),
+)
 VOXEL = 2.0 * 1.2 / RESOLUTION
 """Of the longest shape here, a hull of 2.4 m."""
 

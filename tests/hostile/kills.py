@@ -308,9 +308,17 @@ def _json(path: Path) -> str:
 
 
 VALID: dict[str, Callable[[Path], str]] = {
-    ".h5": _checked, ".parquet": _parquet, ".npz": _arrays, ".json": _json, ".md": _ends("\n"), ".csv": _table,
-    ".usda": _ends("}"), ".dot": _ends("}"), ".html": _ends("</html>"), ".svg": _ends("</svg>"),
-}  # fmt: skip
+    ".h5": _checked,
+    ".parquet": _parquet,
+    ".npz": _arrays,
+    ".json": _json,
+    ".md": _ends("\n"),
+    ".csv": _table,
+    ".usda": _ends("}"),
+    ".dot": _ends("}"),
+    ".html": _ends("</html>"),
+    ".svg": _ends("</svg>"),
+}
 
 
 def main() -> int:

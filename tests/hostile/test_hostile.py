@@ -82,16 +82,27 @@ GOOD |= {"peak": 0, "left": [], "opened": []}
 @pytest.mark.parametrize(
     "fault",
     [
-        {"code": 70, "err": "error: internal error: KeyError: 'a'\n"}, {"code": -11}, {"code": 3}, {"code": 1},
-        {"err": "Traceback (most recent call last):\n"}, {"err": "error: is broken\n"},
+        {"code": 70, "err": "error: internal error: KeyError: 'a'\n"},
+        {"code": -11},
+        {"code": 3},
+        {"code": 1},
+        {"err": "Traceback (most recent call last):\n"},
+        {"err": "error: is broken\n"},
         {"err": "error: a.xml: is broken\n" + "  more\n" * 5},
-        {"err": "RuntimeWarning: divide by zero\nerror: a.xml: is broken\n"}, {"err": "error: a.xml: \x1b[2J\n"},
-        {"err": "error: a.xml: SECRET-7f3a\n"}, {"seconds": 11.0}, {"peak": 2 << 30}, {"left": [".out.h5.partial"]},
-        {"left": ["out.h5"]}, {"opened": ["secret.h5"]}, {"code": 0, "err": "", "left": ["out.h5"], "check": 1},
-        {"code": 0, "err": "", "left": []}, {"code": 0, "left": ["out.h5"]},
+        {"err": "RuntimeWarning: divide by zero\nerror: a.xml: is broken\n"},
+        {"err": "error: a.xml: \x1b[2J\n"},
+        {"err": "error: a.xml: SECRET-7f3a\n"},
+        {"seconds": 11.0},
+        {"peak": 2 << 30},
+        {"left": [".out.h5.partial"]},
+        {"left": ["out.h5"]},
+        {"opened": ["secret.h5"]},
+        {"code": 0, "err": "", "left": ["out.h5"], "check": 1},
+        {"code": 0, "err": "", "left": []},
+        {"code": 0, "left": ["out.h5"]},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_the_judge_finds_faults(fault):
     assert list(faults(GOOD)) == []
     assert list(faults({**GOOD, **fault}))

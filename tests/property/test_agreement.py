@@ -40,13 +40,18 @@ from tests.support.engine_runs import ROUND_AND_FLAT, add_shapes, random_poses
 from tests.support.meshes import prism
 
 CLASSES = {
-    "convex-convex": ("convex", "convex"), "closed-convex": ("closed", "convex"),
-    "crossing-convex": ("crossing", "convex"), "open-convex": ("open", "convex"),
-    "one_sided-convex": ("one-sided", "convex"), "heightfield-convex": ("heightfield", "convex"),
-    "mesh-mesh": ("closed", "open"), "crossing-crossing": ("crossing", "crossing"),
-    "one_sided-open": ("one-sided", "open"), "mesh-heightfield": ("heightfield", "closed"),
+    "convex-convex": ("convex", "convex"),
+    "closed-convex": ("closed", "convex"),
+    "crossing-convex": ("crossing", "convex"),
+    "open-convex": ("open", "convex"),
+    "one_sided-convex": ("one-sided", "convex"),
+    "heightfield-convex": ("heightfield", "convex"),
+    "mesh-mesh": ("closed", "open"),
+    "crossing-crossing": ("crossing", "crossing"),
+    "one_sided-open": ("one-sided", "open"),
+    "mesh-heightfield": ("heightfield", "closed"),
     "field-convex": ("field", "convex"),
-}  # fmt: skip
+}
 SIZES = (1e-3, 1.0, 1e3)
 PAIRS, CONFIGURATIONS = 14, 36
 """Pairs of shapes of a draw, and configurations of each."""

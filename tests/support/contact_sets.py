@@ -39,11 +39,19 @@ ATTRIBUTES = {
 
 
 PARTICLES = Particles(
-    path=("/cloth", "gel"), kind=(CLOTH, SOFT), template=np.array([-1, 0], np.int32), first=np.array([0, 6, 9]),
-    position=np.zeros((9, 3)), radius=np.zeros(9), active=np.ones(9, bool), body=np.full(9, -1, np.int32),
-    local=np.zeros((9, 3)), object_class=np.zeros(2, np.int32), shape_class=np.zeros(5, np.int32),
+    path=("/cloth", "gel"),
+    kind=(CLOTH, SOFT),
+    template=np.array([-1, 0], np.int32),
+    first=np.array([0, 6, 9]),
+    position=np.zeros((9, 3)),
+    radius=np.zeros(9),
+    active=np.ones(9, bool),
+    body=np.full(9, -1, np.int32),
+    local=np.zeros((9, 3)),
+    object_class=np.zeros(2, np.int32),
+    shape_class=np.zeros(5, np.int32),
     class_table=np.ones((1, 1), bool),
-)  # fmt: skip
+)
 """A cloth of every world and a soft body of template 0, without elements."""
 
 
@@ -105,10 +113,18 @@ def made_up_block(
     point0 = rng.normal(size=(n, 3))
     point1 = point0 + normal * (distance + margin)[:, None]
     columns = {
-        "shape0": shape0, "shape1": shape1, "distance": distance, "normal": normal, "point0": point0, "point1": point1,
-        "offset0": rng.normal(size=(n, 3)), "offset1": rng.normal(size=(n, 3)), "feature0": feature0,
-        "feature1": feature1, "kind": rng.integers(0, 3, n),
-    }  # fmt: skip
+        "shape0": shape0,
+        "shape1": shape1,
+        "distance": distance,
+        "normal": normal,
+        "point0": point0,
+        "point1": point1,
+        "offset0": rng.normal(size=(n, 3)),
+        "offset1": rng.normal(size=(n, 3)),
+        "feature0": feature0,
+        "feature1": feature1,
+        "kind": rng.integers(0, 3, n),
+    }
     types = {column.name: column.dtype_for(np.dtype(float_type)) for column in RIGID_COLUMNS}
     return ContactBlock(0, counts.astype(np.int64), {name: columns[name].astype(types[name]) for name in types})
 

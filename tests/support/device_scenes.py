@@ -166,9 +166,16 @@ def _cube() -> tuple[np.ndarray, np.ndarray]:
 
 
 SCENES: dict[str, Callable[[ContactOptions], Scene]] = {
-    "primitives": primitives, "templates": templates, "meshes": meshes, "heightfields": heightfields,
-    "terrains": terrains, "fields": fields, "hydroelastic": hydroelastic, "particles": particles, "elements": elements,
-}  # fmt: skip
+    "primitives": primitives,
+    "templates": templates,
+    "meshes": meshes,
+    "heightfields": heightfields,
+    "terrains": terrains,
+    "fields": fields,
+    "hydroelastic": hydroelastic,
+    "particles": particles,
+    "elements": elements,
+}
 CONVEX = ("primitives", "templates")
 """Scenes whose depths are one minimum each."""
 RECORDED = {"closed_forms": closed_forms, **SCENES}

@@ -24,11 +24,20 @@ from tests.support.translation_oracle import Translations, directions_on_sphere,
 HALF = 0.5**0.5
 QUARTER_TURNS = np.array(
     [
-        [0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [HALF, 0, 0, HALF], [0, HALF, 0, HALF],
-        [0, 0, HALF, HALF], [-HALF, 0, 0, HALF], [0, HALF, 0, -HALF], [0.5, 0.5, 0.5, 0.5], [-0.5, 0.5, 0.5, 0.5],
+        [0, 0, 0, 1],
+        [1, 0, 0, 0],
+        [0, 1, 0, 0],
+        [0, 0, 1, 0],
+        [HALF, 0, 0, HALF],
+        [0, HALF, 0, HALF],
+        [0, 0, HALF, HALF],
+        [-HALF, 0, 0, HALF],
+        [0, HALF, 0, -HALF],
+        [0.5, 0.5, 0.5, 0.5],
+        [-0.5, 0.5, 0.5, 0.5],
     ],
     np.float64,
-)  # fmt: skip
+)
 """Quaternions xyzw that turn axes onto axes: none, 180 degrees, 90 degrees, and two cyclic ones."""
 
 _EIGHTH = np.array([0, 0, np.sin(np.pi / 8), np.cos(np.pi / 8)])

@@ -71,13 +71,24 @@ def main(source, target):
                 rows["point"].append(0.5 * (np.array(contact[5]) + contact[6]))
     end = time.perf_counter()
     np.savez(
-        target, format="collide.engine_rows/1", engine="bullet", version=importlib.metadata.version("pybullet"),
-        options="{}", interpreter=platform.python_version(), point_rule="midpoint", stateful=False,
-        shape_treated=treated, shape_reason=np.array(reason, str), pair_asked=held,
-        seconds=np.array([begin - start, end - begin]), cell=np.array(rows["cell"], np.int64),
-        pair=np.array(rows["pair"], np.int64), distance=np.array(rows["distance"], float),
-        normal=np.array(rows["normal"], float).reshape(-1, 3), point=np.array(rows["point"], float).reshape(-1, 3),
-    )  # fmt: skip
+        target,
+        format="collide.engine_rows/1",
+        engine="bullet",
+        version=importlib.metadata.version("pybullet"),
+        options="{}",
+        interpreter=platform.python_version(),
+        point_rule="midpoint",
+        stateful=False,
+        shape_treated=treated,
+        shape_reason=np.array(reason, str),
+        pair_asked=held,
+        seconds=np.array([begin - start, end - begin]),
+        cell=np.array(rows["cell"], np.int64),
+        pair=np.array(rows["pair"], np.int64),
+        distance=np.array(rows["distance"], float),
+        normal=np.array(rows["normal"], float).reshape(-1, 3),
+        point=np.array(rows["point"], float).reshape(-1, 3),
+    )
 
 
 if __name__ == "__main__":

@@ -80,13 +80,24 @@ def main(source, target):
                 rows["point"].append(np.array(contact.pos))
     end = time.perf_counter()
     np.savez(
-        target, format="collide.engine_rows/1", engine="coal", version=coal.__version__, options="{}",
-        interpreter=platform.python_version(), point_rule="midpoint", stateful=False, shape_treated=treated,
-        shape_reason=np.array(reason, str), pair_asked=held, seconds=np.array([begin - start, end - begin]),
-        cell=np.array(rows["cell"], np.int64), pair=np.array(rows["pair"], np.int64),
-        distance=np.array(rows["distance"], float), normal=np.array(rows["normal"], float).reshape(-1, 3),
+        target,
+        format="collide.engine_rows/1",
+        engine="coal",
+        version=coal.__version__,
+        options="{}",
+        interpreter=platform.python_version(),
+        point_rule="midpoint",
+        stateful=False,
+        shape_treated=treated,
+        shape_reason=np.array(reason, str),
+        pair_asked=held,
+        seconds=np.array([begin - start, end - begin]),
+        cell=np.array(rows["cell"], np.int64),
+        pair=np.array(rows["pair"], np.int64),
+        distance=np.array(rows["distance"], float),
+        normal=np.array(rows["normal"], float).reshape(-1, 3),
         point=np.array(rows["point"], float).reshape(-1, 3),
-    )  # fmt: skip
+    )
 
 
 if __name__ == "__main__":

@@ -73,11 +73,20 @@ def main(source, target):
         rows["point"].append(data.contact.pos.copy())
     end = time.perf_counter()
     np.savez(
-        target, format="collide.engine_rows/1", engine="mujoco", version=mujoco.__version__, options="{}",
-        interpreter=platform.python_version(), point_rule="midpoint", stateful=False, shape_treated=treated,
-        shape_reason=reason, pair_asked=held, seconds=np.array([begin - start, end - begin]),
+        target,
+        format="collide.engine_rows/1",
+        engine="mujoco",
+        version=mujoco.__version__,
+        options="{}",
+        interpreter=platform.python_version(),
+        point_rule="midpoint",
+        stateful=False,
+        shape_treated=treated,
+        shape_reason=reason,
+        pair_asked=held,
+        seconds=np.array([begin - start, end - begin]),
         **{name: np.concatenate(parts) for name, parts in rows.items()},
-    )  # fmt: skip
+    )
 
 
 if __name__ == "__main__":

@@ -62,10 +62,15 @@ def geom_material(mj_model: mujoco.MjModel, geom: int) -> Material:
         # Equal in every geom, so that any mixture equals the option; different weights would round.
         solref, solimp, solmix = mj_model.opt.o_solref, mj_model.opt.o_solimp, 1.0
     return Material(
-        friction=float(friction[0]), torsional_friction=float(friction[1]), rolling_friction=float(friction[2]),
-        condim=int(mj_model.geom_condim[geom]), priority=int(mj_model.geom_priority[geom]), solmix=float(solmix),
-        solref=_floats(solref), solimp=_floats(solimp),
-    )  # fmt: skip
+        friction=float(friction[0]),
+        torsional_friction=float(friction[1]),
+        rolling_friction=float(friction[2]),
+        condim=int(mj_model.geom_condim[geom]),
+        priority=int(mj_model.geom_priority[geom]),
+        solmix=float(solmix),
+        solref=_floats(solref),
+        solimp=_floats(solimp),
+    )
 
 
 def pair_material(mj_model: mujoco.MjModel, pair: int) -> PairMaterial:

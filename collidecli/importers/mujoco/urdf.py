@@ -95,9 +95,13 @@ def drop_wrong_keys(spec: mujoco.MjSpec, mj_model: mujoco.MjModel) -> int:
     count = 0
     for key in list(spec.keys):
         sizes = {
-            "qpos": mj_model.nq, "qvel": mj_model.nv, "act": mj_model.na, "ctrl": mj_model.nu,
-            "mpos": 3 * mj_model.nmocap, "mquat": 4 * mj_model.nmocap,
-        }  # fmt: skip
+            "qpos": mj_model.nq,
+            "qvel": mj_model.nv,
+            "act": mj_model.na,
+            "ctrl": mj_model.nu,
+            "mpos": 3 * mj_model.nmocap,
+            "mquat": 4 * mj_model.nmocap,
+        }
         if any(np.size(getattr(key, name)) not in (0, size) for name, size in sizes.items()):
             spec.delete(key)
             count += 1
@@ -194,14 +198,21 @@ def _frames_follow_inertia(spec: mujoco.MjSpec) -> bool:
 KEYFRAMES = "keyframes"
 
 FAMILIES = (
-    Family("textures and materials", _strip_appearance), Family("skins", _delete("skins")),
-    Family("visual meshes", _replace_visual_meshes), Family("inertias", _replace_inertias),
-    Family("joint limits", _free_joints), Family("lights and cameras", _delete("lights", "cameras")),
-    Family("sizes of memory", _free_sizes), Family("custom numbers and texts", _delete("numerics", "texts")),
-    Family("tendons", _delete("tendons")), Family("equalities", _delete("equalities")),
-    Family("actuators", _strip_actuators), Family("sensors", _delete("sensors")), Family("tuples", _delete("tuples")),
+    Family("textures and materials", _strip_appearance),
+    Family("skins", _delete("skins")),
+    Family("visual meshes", _replace_visual_meshes),
+    Family("inertias", _replace_inertias),
+    Family("joint limits", _free_joints),
+    Family("lights and cameras", _delete("lights", "cameras")),
+    Family("sizes of memory", _free_sizes),
+    Family("custom numbers and texts", _delete("numerics", "texts")),
+    Family("tendons", _delete("tendons")),
+    Family("equalities", _delete("equalities")),
+    Family("actuators", _strip_actuators),
+    Family("sensors", _delete("sensors")),
+    Family("tuples", _delete("tuples")),
     Family(KEYFRAMES, _delete("keys")),
-)  # fmt: skip
+)
 """In the order in which they are restored: each depends only on the families before it."""
 
 

@@ -67,9 +67,19 @@ def refuse_pickle(path: str) -> None:
 
 
 _DAMAGE = (
-    zipfile.BadZipFile, zlib.error, OSError, ValueError, EOFError, NotImplementedError, RuntimeError, TypeError,
-    OverflowError, MemoryError, SyntaxError, tokenize.TokenError,
-)  # fmt: skip
+    zipfile.BadZipFile,
+    zlib.error,
+    OSError,
+    ValueError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    TypeError,
+    OverflowError,
+    MemoryError,
+    SyntaxError,
+    tokenize.TokenError,
+)
 """Exceptions of zipfile and NumPy for a file that is truncated, damaged, encrypted or of another format.
 
 The last four are raised for headers, which NumPy parses as Python literals.

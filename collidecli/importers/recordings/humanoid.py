@@ -128,9 +128,15 @@ def _npz(path: str, headers: dict[str, ArrayHeader]) -> MotionTable:
     suffix = next((s[1:] for s in ORDER_SUFFIXES if rotation is not None and rotation.endswith(s)), "")
     order = _texts(path, headers, ("quaternion_order", "quat_order"))
     return MotionTable(
-        path=path, frames=count, **arrays, body_names=_texts(path, headers, BODY_NAMES),
-        joint_names=names, order=order[0] if order else suffix, fps=_fps(path, headers), locations=locations,
-    )  # fmt: skip
+        path=path,
+        frames=count,
+        **arrays,
+        body_names=_texts(path, headers, BODY_NAMES),
+        joint_names=names,
+        order=order[0] if order else suffix,
+        fps=_fps(path, headers),
+        locations=locations,
+    )
 
 
 def _floats(path: str, key: str, header: ArrayHeader, size: int | None, dimensions: int) -> np.ndarray:
@@ -270,11 +276,16 @@ class HumanoidRecording(Recording):
             needs.append("--joint-names")
         time = table.time if table.time is not None else np.arange(table.frames) / table.fps if table.fps else None
         return RecordingDescription(
-            frames=table.frames, worlds=1, start=None if time is None else float(time[0]),
-            end=None if time is None else float(time[-1]), bodies=table.body_names, coordinates=joints,
-            quaternion_order=table.order, needs=tuple(needs),
+            frames=table.frames,
+            worlds=1,
+            start=None if time is None else float(time[0]),
+            end=None if time is None else float(time[-1]),
+            bodies=table.body_names,
+            coordinates=joints,
+            quaternion_order=table.order,
+            needs=tuple(needs),
             details=(("joints", some_names(table.joint_names)),) if table.joint_names else (),
-        )  # fmt: skip
+        )
 
     def world_count(self, options: RecordingOptions) -> int | None:
         return 1

@@ -14,6 +14,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.importers.recordings.content import NPY, Content, h5_damage, read_npy, read_npz
 from collidecli.importers.recordings.coordinates import CoordinateMotion, check_world_count, mujoco_scene
+from collidecli.importers.recordings.humanoid import holds_motion
 from collidecli.importers.recordings.recording import (
     SAME_TIME,
     Recording,
@@ -124,8 +125,6 @@ def find_layout(mj_model: mujoco.MjModel, text: str, size: int, where: str) -> S
 
 
 ARRAY_NAMES, COORDINATES = ("states", "state"), "qpos"
-HUMANOID = {"root_pos", "root_trans", "body_pos_w", "body_positions"}
-"""Arrays of humanoid motions, which have names of their joints and bodies."""
 _SHAPES = "[worlds, frames, numbers] or [frames, numbers]"
 
 
@@ -308,7 +307,7 @@ def _dataset_name(file: h5py.File) -> str | None:
 
 def _array_name(headers: dict[str, Any]) -> str | None:
     named = next((name for name in ARRAY_NAMES if name in headers), None)
-    if COORDINATES in headers and not HUMANOID.intersection(headers):
+    if COORDINATES in headers and not holds_motion(headers):  # whose joints and bodies have names
         named = named or COORDINATES
     if named is not None:
         return named

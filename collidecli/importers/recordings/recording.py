@@ -343,11 +343,15 @@ def shared_length(lengths: Mapping[str, int], options: RecordingOptions, where: 
 
 _KINDS = (
     # module, class, storage formats that the kind may have
-    ("trajectory", "TrajectoryRecording", (HDF5,)), ("isaac_lab", "IsaacLabRecording", (HDF5,)),
-    ("robosuite", "RobosuiteRecording", (HDF5,)), ("mujoco_states", "MujocoStatesRecording", (HDF5, NPZ, NPY)),
-    ("humanoid", "HumanoidRecording", (NPZ, CSV)), ("lerobot", "LeRobotRecording", (JSON,)),
-    ("usd_layer", "UsdLayerRecording", (USD,)), ("ros_bag", "RosBagRecording", (BAG,)),
-)  # fmt: skip
+    ("trajectory", "TrajectoryRecording", (HDF5,)),
+    ("isaac_lab", "IsaacLabRecording", (HDF5,)),
+    ("robosuite", "RobosuiteRecording", (HDF5,)),
+    ("mujoco_states", "MujocoStatesRecording", (HDF5, NPZ, NPY)),
+    ("humanoid", "HumanoidRecording", (NPZ, CSV)),
+    ("lerobot", "LeRobotRecording", (JSON,)),
+    ("usd_layer", "UsdLayerRecording", (USD,)),
+    ("ros_bag", "RosBagRecording", (BAG,)),
+)
 
 
 def known_kinds(storage: str = "") -> Iterator[type[Recording]]:

@@ -32,10 +32,14 @@ class TrajectoryRecording(Recording):
     def describe(self) -> RecordingDescription:
         header = header_of(self.content.h5_file, self.content.path)
         return RecordingDescription(
-            frames=header.frame_count, worlds=header.world_count, start=float(header.time[0]),
-            end=float(header.time[-1]), bodies=header.body_names, coordinates=header.coordinate_count,
+            frames=header.frame_count,
+            worlds=header.world_count,
+            start=float(header.time[0]),
+            end=float(header.time[-1]),
+            bodies=header.body_names,
+            coordinates=header.coordinate_count,
             quaternion_order="xyzw" if header.kind == "body_q" else "wxyz",
-        )  # fmt: skip
+        )
 
     def world_count(self, options: RecordingOptions) -> int | None:
         return header_of(self.content.h5_file, self.content.path).world_count

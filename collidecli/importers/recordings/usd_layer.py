@@ -34,10 +34,15 @@ class UsdLayerRecording(Recording):
         with diagnostics(path):
             layer = read_motion_layer(path)
         return RecordingDescription(
-            frames=layer.sample_count, worlds=1, start=layer.first / layer.rate, end=layer.last / layer.rate,
-            bodies=tuple(layer.animated), quaternion_order="wxyz", needs=("the USD scene that it animates",),
+            frames=layer.sample_count,
+            worlds=1,
+            start=layer.first / layer.rate,
+            end=layer.last / layer.rate,
+            bodies=tuple(layer.animated),
+            quaternion_order="wxyz",
+            needs=("the USD scene that it animates",),
             details=(("time codes a second", f"{layer.rate:g}"),),
-        )  # fmt: skip
+        )
 
     def world_count(self, options: RecordingOptions) -> int | None:
         """None: the layer moves prims by path, in whichever world of the scene they are."""

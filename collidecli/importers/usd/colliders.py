@@ -100,9 +100,13 @@ HYDRO_ROWS = ("is_hydroelastic", "k_hydro")
 
 NAMESPACES = ("newton:", "physx", "mjc:", "collide:")
 MESH_NAMESPACES = (
-    "physxConvexHullCollision:", "physxConvexDecompositionCollision:", "physxTriangleMeshCollision:",
-    "physxTriangleMeshSimplificationCollision:", "physxSDFMeshCollision:", "physxSphereFillCollision:",
-)  # fmt: skip
+    "physxConvexHullCollision:",
+    "physxConvexDecompositionCollision:",
+    "physxTriangleMeshCollision:",
+    "physxTriangleMeshSimplificationCollision:",
+    "physxSDFMeshCollision:",
+    "physxSphereFillCollision:",
+)
 """Parameters of PhysX' mesh cooking; kept as authored."""
 
 

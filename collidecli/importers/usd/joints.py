@@ -104,9 +104,14 @@ class JointReader:
         mimic = next((name for name in schemas if name.split(":")[0] in MIMIC), "")
         sides = [self._side(path, k, str(getattr(descriptor, f"rel{k}"))) for k in (0, 1)]
         return UsdJoint(
-            path=path, body0=sides[0][0], body1=sides[1][0], axes=self._axes(descriptor) or (), frame0=sides[0][1],
-            frame1=sides[1][1], mimic=mimic,
-        )  # fmt: skip
+            path=path,
+            body0=sides[0][0],
+            body1=sides[1][0],
+            axes=self._axes(descriptor) or (),
+            frame0=sides[0][1],
+            frame1=sides[1][1],
+            mimic=mimic,
+        )
 
     def _side(self, path: str, side: int, target: str) -> tuple[str, np.ndarray]:
         """The body of a joint's side, and the joint's frame in it.

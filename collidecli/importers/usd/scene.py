@@ -267,12 +267,19 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneO
     if builder.up_axis not in UP_AXES:
         raise InputError(f"upAxis is '{builder.up_axis}'", str(path), f"write one of {', '.join(UP_AXES)}")
     return UsdImport(
-        stage=stage, file=str(path), files=_layer_files(stage, options.motion_layer),
-        metres_per_unit=scene.metres_per_unit, up_axis=builder.up_axis, body_of=scene.body_of, shape_of=scene.shape_of,
-        warnings=tuple(dict.fromkeys(physics.warnings + more_warnings)), rest=scene.rest, kept=scene.attributes.kept,
+        stage=stage,
+        file=str(path),
+        files=_layer_files(stage, options.motion_layer),
+        metres_per_unit=scene.metres_per_unit,
+        up_axis=builder.up_axis,
+        body_of=scene.body_of,
+        shape_of=scene.shape_of,
+        warnings=tuple(dict.fromkeys(physics.warnings + more_warnings)),
+        rest=scene.rest,
+        kept=scene.attributes.kept,
         deformables=deformables,
         articulated=UsdKinematics(physics, {p: rest.pose for p, rest in scene.rest.items()}, scene.metres_per_unit),
-    )  # fmt: skip
+    )
 
 
 class _Scene:

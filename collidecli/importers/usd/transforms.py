@@ -252,9 +252,14 @@ def _radians(degrees: np.ndarray) -> np.ndarray:
 
 
 _ARRAY_OF = {
-    Gf.Vec3d: Vt.Vec3dArray, Gf.Vec3f: Vt.Vec3fArray, Gf.Vec3h: Vt.Vec3hArray, Gf.Quatd: Vt.QuatdArray, Gf.Quatf:
-    Vt.QuatfArray, Gf.Quath: Vt.QuathArray, Gf.Matrix4d: Vt.Matrix4dArray,
-}  # fmt: skip
+    Gf.Vec3d: Vt.Vec3dArray,
+    Gf.Vec3f: Vt.Vec3fArray,
+    Gf.Vec3h: Vt.Vec3hArray,
+    Gf.Quatd: Vt.QuatdArray,
+    Gf.Quatf: Vt.QuatfArray,
+    Gf.Quath: Vt.QuathArray,
+    Gf.Matrix4d: Vt.Matrix4dArray,
+}
 """Array type by type of value; NumPy reads it without a call per number. A quaternion becomes xyzw."""
 _DIMENSIONS = {"rotateX": 1, "rotateY": 1, "rotateZ": 1, "transform": 3}
 """Dimensions of an array of values by kind; 2 for other kinds."""

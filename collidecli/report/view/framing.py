@@ -20,9 +20,15 @@ from collidecli.scene.tables import entries_of
 
 STATIC = (128, 136, 148)
 BODIES = (
-    (38, 78, 128), (36, 108, 98), (82, 70, 146), (30, 62, 96), (66, 108, 148), (40, 98, 72), (70, 54, 118), (24, 88,
-    122),
-)  # fmt: skip
+    (38, 78, 128),
+    (36, 108, 98),
+    (82, 70, 146),
+    (30, 62, 96),
+    (66, 108, 148),
+    (40, 98, 72),
+    (70, 54, 118),
+    (24, 88, 122),
+)
 """Colours of bodies, used cyclically."""
 PICKED = ((29, 90, 200), (12, 140, 110))
 """Colours of the two shapes of the selected pair."""

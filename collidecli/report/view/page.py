@@ -301,16 +301,28 @@ def _constants(frames: Frames, stage: Stage, up_axis: str, worlds: Sequence[int]
     model = frames.model
     rows = {row for world in worlds for row in frames.rows(world).tolist()} if model is not None else ()
     return {
-        "times": [seconds_between(frames, 0, index) for index in range(len(frames))], "clock": frames.time.tolist(),
-        "frames": frames.number.tolist(), "rate": MAX_RATE, "speeds": SPEEDS, "up": "XYZ".index(up_axis),
-        "radius": stage.extent.radius, "floor": stage.extent.floor - float(stage.origin["XYZ".index(up_axis)]),
-        "origin": stage.origin.tolist(), "cell": stage.cell, "distance": stage.distance, "follows": stage.follows,
-        "paths": {} if model is None else {row: model.shapes.path[row] for row in sorted(rows)}, "unit": stage.unit,
-        "opacity": first_look(frames.surface_scale is not None).opacity, "picked_opacity": OPACITY, "faint": FAINT,
-        "picked": framing.PICKED, "gap": framing.GAP,
+        "times": [seconds_between(frames, 0, index) for index in range(len(frames))],
+        "clock": frames.time.tolist(),
+        "frames": frames.number.tolist(),
+        "rate": MAX_RATE,
+        "speeds": SPEEDS,
+        "up": "XYZ".index(up_axis),
+        "radius": stage.extent.radius,
+        "floor": stage.extent.floor - float(stage.origin["XYZ".index(up_axis)]),
+        "origin": stage.origin.tolist(),
+        "cell": stage.cell,
+        "distance": stage.distance,
+        "follows": stage.follows,
+        "paths": {} if model is None else {row: model.shapes.path[row] for row in sorted(rows)},
+        "unit": stage.unit,
+        "opacity": first_look(frames.surface_scale is not None).opacity,
+        "picked_opacity": OPACITY,
+        "faint": FAINT,
+        "picked": framing.PICKED,
+        "gap": framing.GAP,
         "depths": framing.depth_colours(np.arange(255.0), 254.0).ravel().tolist(),
         **_group_constants(frames, stage, worlds),
-    }  # fmt: skip
+    }
 
 
 def _group_constants(frames: Frames, stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:

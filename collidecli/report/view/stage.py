@@ -147,9 +147,16 @@ class ParticleNodes:
             precision="float32", visible=False,
         )  # fmt: skip
         self._mesh = server.scene.add_mesh_simple(
-            "/particles/surfaces", CORNERS, TRIANGLE, color=PARTICLES, side="double", opacity=1.0, flat_shading=True,
-            receive_shadow=False, visible=False,
-        )  # fmt: skip
+            "/particles/surfaces",
+            CORNERS,
+            TRIANGLE,
+            color=PARTICLES,
+            side="double",
+            opacity=1.0,
+            flat_shading=True,
+            receive_shadow=False,
+            visible=False,
+        )
 
     def spacing(self, world: int) -> float:
         """Median length at rest of the first edges of the drawn triangles of a world [m]; infinite without any."""
@@ -284,10 +291,14 @@ class Stage:
         self._grid = self._server.scene.add_grid(
             "/floor",
             plane=("yz", "xz", "xy")[self._up],  # pyright: ignore[reportArgumentType]
-            infinite_grid=True, cell_size=self.cell / 2.0, section_size=self.cell, cell_color=(222, 226, 231),
-            section_color=(190, 197, 206), fade_distance=12.0 * self.extent.radius,
+            infinite_grid=True,
+            cell_size=self.cell / 2.0,
+            section_size=self.cell,
+            cell_color=(222, 226, 231),
+            section_color=(190, 197, 206),
+            fade_distance=12.0 * self.extent.radius,
             shadow_opacity=0.0 if self.extent.plane else 0.3,  # a plane has the shadows itself
-        )  # fmt: skip
+        )
 
     def _aim(self) -> None:
         away = np.array([-1.0, -1.0, -1.0])
@@ -457,11 +468,20 @@ class GroupNode:
         resting = np.tile(np.array([1.0, 0.0, 0.0, 0.0], np.float32), (count, 1))
         self._look: tuple | None = None
         self._node = server.scene.add_batched_meshes_simple(
-            name, group.mesh.vertex, group.mesh.face, resting, np.zeros((count, 3), np.float32), batched_scales=scale,
-            batched_colors=self.colours, batched_opacities=np.ones(count, np.float32), flat_shading=group.mesh.flat,
-            side="double" if group.mesh.open else "front", lod="off", cast_shadow=not group.planes,
+            name,
+            group.mesh.vertex,
+            group.mesh.face,
+            resting,
+            np.zeros((count, 3), np.float32),
+            batched_scales=scale,
+            batched_colors=self.colours,
+            batched_opacities=np.ones(count, np.float32),
+            flat_shading=group.mesh.flat,
+            side="double" if group.mesh.open else "front",
+            lod="off",
+            cast_shadow=not group.planes,
             receive_shadow=True,
-        )  # fmt: skip
+        )
 
     def remove(self) -> None:
         """Removes the node."""

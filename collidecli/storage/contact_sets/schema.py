@@ -18,7 +18,7 @@ from collidecli.scene.material import (
     PENALTY_PARAMETERS,
     RULE_FIELDS,
     WIDTHS,
-)  # fmt: skip
+)
 from collidecli.scene.tables import OF_STEPS, TABLES, Column
 from collidecli.storage.contact_sets.content_hash import BLOCK_ROWS
 from collidecli.storage.h5_files import (
@@ -62,11 +62,15 @@ def _table(path: str, dtype: str | None, extent: str, unit: str = "", width: int
 
 
 MODEL_TABLES = (
-    _table("/model/shape/path", None, "shapes"), _table("/model/shape/type", None, "shapes"),
-    _table("/model/shape/body", "int32", "shapes"), _table("/model/shape/template", "int32", "shapes"),
-    _table("/model/shape/margin", "float32", "shapes", "m"), _table("/model/shape/gap", "float32", "shapes", "m"),
-    _table("/model/body/path", None, "bodies"), _table("/model/world/template", "int32", "worlds"),
-)  # fmt: skip
+    _table("/model/shape/path", None, "shapes"),
+    _table("/model/shape/type", None, "shapes"),
+    _table("/model/shape/body", "int32", "shapes"),
+    _table("/model/shape/template", "int32", "shapes"),
+    _table("/model/shape/margin", "float32", "shapes", "m"),
+    _table("/model/shape/gap", "float32", "shapes", "m"),
+    _table("/model/body/path", None, "bodies"),
+    _table("/model/world/template", "int32", "worlds"),
+)
 FORCED_TABLES = (
     _table("/model/forced_pair/shape0", "int32", "forced pairs"),
     _table("/model/forced_pair/shape1", "int32", "forced pairs"),
@@ -126,9 +130,13 @@ SHAPE_GROUP = "/model/shape"
 PAIR_GROUP = "/model/forced_pair"
 
 _MATERIAL_UNITS = {
-    "torsional_friction": "m", "rolling_friction": "m", "contact_ke": "N/m", "contact_kd": "N s/m",
-    "contact_kf": "N s/m", "contact_ka": "m",
-}  # fmt: skip
+    "torsional_friction": "m",
+    "rolling_friction": "m",
+    "contact_ke": "N/m",
+    "contact_kd": "N s/m",
+    "contact_kf": "N s/m",
+    "contact_ka": "m",
+}
 _TYPES: dict[str, str | None] = {**dict.fromkeys(COMBINE_FIELDS), "condim": "int32", "priority": "int32"}
 
 
@@ -162,14 +170,17 @@ _UNITS = {
     },
 }
 RULES = (
-    AttributeRule("", "scene", text), AttributeRule("", "scene_sha256", sha256),
-    AttributeRule("", "trajectory_sha256", sha256_or_empty), AttributeRule("", "config", json_object),
-    AttributeRule("", "creator", text), AttributeRule("", "content_sha256", sha256),
+    AttributeRule("", "scene", text),
+    AttributeRule("", "scene_sha256", sha256),
+    AttributeRule("", "trajectory_sha256", sha256_or_empty),
+    AttributeRule("", "config", json_object),
+    AttributeRule("", "creator", text),
+    AttributeRule("", "content_sha256", sha256),
     AttributeRule("/model", "gap_rule", one_of(("max", "sum"))),
     AttributeRule("/model", "up_axis", one_of(("X", "Y", "Z"))),
     AttributeRule("/model", "material_rule", one_of(MATERIAL_RULES), required=False),  # since 1.1
     *(AttributeRule(path, "unit", one_of((unit,)), required=False) for path, unit in _UNITS.items()),
-)  # fmt: skip
+)
 
 
 def _same_number(wanted: int) -> Fault:

@@ -187,9 +187,13 @@ class TrajectoryWriter:
         chunk = (frames, *worlds, *(max(1, extent) for extent in row_shape[1:]))
         filters = {"compression": "gzip", "compression_opts": 4, "shuffle": True} if self._compression == "gzip" else {}
         made = self._file.create_dataset(
-            name, shape=(0, *row_shape), maxshape=(None, *(extent or None for extent in row_shape)), chunks=chunk,
-            dtype=dtype, **filters,
-        )  # fmt: skip
+            name,
+            shape=(0, *row_shape),
+            maxshape=(None, *(extent or None for extent in row_shape)),
+            chunks=chunk,
+            dtype=dtype,
+            **filters,
+        )
         if unit:
             made.attrs["unit"] = unit
         return made

@@ -62,16 +62,32 @@ def cap(radius: float, depth: float) -> float:
         (box(1, 1, 1), sphere(0.25), (0, 0, 1.1, *EYE), cap(0.25, 0.15)),
         (box(1, 1, 1), sphere(0.25), (0, 0, 3, *EYE), 0.0),
         (box(1, 1, 1), sphere(0.25), (0, 0, 0, *EYE), 4 / 3 * math.pi * 0.25**3),
-        (box(2, 2, 1), lambda b, body: b.add_shape_cylinder(body, radius=0.5, half_height=0.4), (0, 0, 1.3, *EYE),
-         math.pi * 0.25 * 0.1),
-        (box(2, 2, 1), lambda b, body: b.add_shape_cone(body, radius=0.5, half_height=0.4), (0, 0, 0, *EYE),
-         math.pi * 0.25 * 0.8 / 3),
-        (box(2, 2, 1), lambda b, body: b.add_shape_capsule(body, radius=0.2, half_height=0.4), (0, 0, 0, *EYE),
-         math.pi * 0.04 * (0.8 + 4 / 3 * 0.2)),
-        (box(2, 2, 1), lambda b, body: b.add_shape_ellipsoid(body, rx=0.2, ry=0.3, rz=0.4), (0, 0, 1, *EYE),
-         4 / 3 * math.pi * 0.2 * 0.3 * 0.4 / 2),
+        (
+            box(2, 2, 1),
+            lambda b, body: b.add_shape_cylinder(body, radius=0.5, half_height=0.4),
+            (0, 0, 1.3, *EYE),
+            math.pi * 0.25 * 0.1,
+        ),
+        (
+            box(2, 2, 1),
+            lambda b, body: b.add_shape_cone(body, radius=0.5, half_height=0.4),
+            (0, 0, 0, *EYE),
+            math.pi * 0.25 * 0.8 / 3,
+        ),
+        (
+            box(2, 2, 1),
+            lambda b, body: b.add_shape_capsule(body, radius=0.2, half_height=0.4),
+            (0, 0, 0, *EYE),
+            math.pi * 0.04 * (0.8 + 4 / 3 * 0.2),
+        ),
+        (
+            box(2, 2, 1),
+            lambda b, body: b.add_shape_ellipsoid(body, rx=0.2, ry=0.3, rz=0.4),
+            (0, 0, 1, *EYE),
+            4 / 3 * math.pi * 0.2 * 0.3 * 0.4 / 2,
+        ),
     ],
-)  # fmt: skip
+)
 def test_closed_forms(one, other, at, expected):
     if expected is None:  # two spheres: the two caps that their common circle cuts off
         d, r, s = 0.4, 0.5, 0.3
@@ -279,8 +295,16 @@ def test_names_are_merged_where_no_world_has_two():
     names = Names.of(["floor", "cup", "pin", "pin", "cup", "floor", "wall", "wall2", "cup"], template)
     assert names.row.tolist() == [0, 1, 2, 3, 1, 5, 6, 7, 1]
     assert names.text == (
-        "floor", "cup", "pin (template 0)", "pin (template 0)", "cup", "floor (template 1)", "wall", "wall2", "cup"
-    )  # fmt: skip
+        "floor",
+        "cup",
+        "pin (template 0)",
+        "pin (template 0)",
+        "cup",
+        "floor (template 1)",
+        "wall",
+        "wall2",
+        "cup",
+    )
     assert [side.tolist() for side in names.pair(np.array([4]), np.array([0]))] == [[0], [1]]
     # Paths of one template stay as they are; particles and shapes, and a body and its namesake in one world, differ.
     assert Names.of(["pin", "pin"], np.zeros(2, int)).text == ("pin", "pin")
@@ -343,10 +367,14 @@ def test_a_crowded_pair_is_matched_in_order_and_told(monkeypatch):
 
 def test_pairs_that_stand_the_other_way_round_are_turned():
     columns = {
-        "shape0": np.array([0, 0]), "shape1": np.array([1, 2]),
-        "feature0": np.array([5, 6]), "feature1": np.array([7, 8]),
-        "point0": np.eye(3)[:2], "point1": np.eye(3)[1:], "normal": np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]),
-    }  # fmt: skip
+        "shape0": np.array([0, 0]),
+        "shape1": np.array([1, 2]),
+        "feature0": np.array([5, 6]),
+        "feature1": np.array([7, 8]),
+        "point0": np.eye(3)[:2],
+        "point1": np.eye(3)[1:],
+        "normal": np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]),
+    }
     turned = contacts_of(np.array([2]), columns, np.array([1, 0, 2]))
     assert (list(turned.first), list(turned.second)) == ([0, 1], [1, 2])
     assert (list(turned.columns["feature0"]), list(turned.columns["feature1"])) == ([7, 6], [5, 8])

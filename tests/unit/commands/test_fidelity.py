@@ -259,9 +259,11 @@ def test_engines_that_cannot_be_used(engine: str, python: str, what: str, fallin
     (tmp_path / "absent.py").write_text("import engine_that_nobody_has\n")
     (tmp_path / "silent.py").write_text("")
     request = FidelityRequest(
-        scenes=[falling[0]], trajectory=falling[1], engines=[engine.format(folder=tmp_path)],
+        scenes=[falling[0]],
+        trajectory=falling[1],
+        engines=[engine.format(folder=tmp_path)],
         engine_python=[python] if python else [],
-    )  # fmt: skip
+    )
     with pytest.raises(InputError, match=what):
         fidelity(request)
 

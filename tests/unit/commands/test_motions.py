@@ -208,9 +208,12 @@ def test_gradients_of_distances_are_central_differences():
     rng, step, off = np.random.default_rng(8), 1e-6, (0.3, -0.2, 0.1, *TILTED[3:])
     vertices, faces = blob(rng, 4, 5)
     arguments = {
-        "sphere": {"radius": 0.7}, "capsule": {"radius": 0.3, "half_height": 0.8}, "box": {"hx": 0.5, "hz": 0.3},
-        "ellipsoid": {"rx": 0.3, "ry": 0.6}, "mesh": {"vertices": vertices, "faces": faces},
-    }  # fmt: skip
+        "sphere": {"radius": 0.7},
+        "capsule": {"radius": 0.3, "half_height": 0.8},
+        "box": {"hx": 0.5, "hz": 0.3},
+        "ellipsoid": {"rx": 0.3, "ry": 0.6},
+        "mesh": {"vertices": vertices, "faces": faces},
+    }
     shapes = [collidecli.Shape(kind, off, **given) for kind, given in arguments.items()]
     poses = random_poses(rng, (12, 2), 2.0)
     for first, second in combinations_with_replacement(shapes, 2):

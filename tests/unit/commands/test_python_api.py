@@ -219,12 +219,23 @@ def test_a_bad_pose_is_named():
 @pytest.mark.parametrize(
     "options",
     [
-        {"broad_phase": "octree"}, {"narrow_phase": "sat"}, {"pipeline": "classic"}, {"gap_rule": "mean"},
-        {"gap": -0.1}, {"margin": float("nan")}, {"max_contacts_per_pair": -1}, {"threads": 1.5}, {"chunk_cells": -2},
-        {"device": "abacus"}, {"pipeline": "standard", "broad_phase": "sap"}, {"hydro": "some"},
-        {"hydro_stiffness": 0.0}, {"hydro_resolution": 0}, {"hydro_fallback": "box"},
+        {"broad_phase": "octree"},
+        {"narrow_phase": "sat"},
+        {"pipeline": "classic"},
+        {"gap_rule": "mean"},
+        {"gap": -0.1},
+        {"margin": float("nan")},
+        {"max_contacts_per_pair": -1},
+        {"threads": 1.5},
+        {"chunk_cells": -2},
+        {"device": "abacus"},
+        {"pipeline": "standard", "broad_phase": "sap"},
+        {"hydro": "some"},
+        {"hydro_stiffness": 0.0},
+        {"hydro_resolution": 0},
+        {"hydro_fallback": "box"},
     ],
-)  # fmt: skip
+)
 def test_options_that_are_none_are_refused_by_name(options):
     with pytest.raises(InputError, match=str(next(iter(options)))):
         collidecli.collide(one_ball().finalize(), **options)

@@ -167,11 +167,18 @@ def test_every_cell_is_one_lane_of_a_block_of_its_template(templates, first, shi
 @pytest.mark.parametrize(
     ("cells", "templates", "of_one_world", "lanes"),
     [
-        (1, [0], False, 1), (2, [0], False, 8), (8, [0], False, 8), (9, [0], False, 16), (31, [0], False, 32),
-        (5000, [0], False, 32), (32, [0] * 32, False, 32), (32, [0] * 32, True, 1), (320, [0] * 32, True, 16),
+        (1, [0], False, 1),
+        (2, [0], False, 8),
+        (8, [0], False, 8),
+        (9, [0], False, 16),
+        (31, [0], False, 32),
+        (5000, [0], False, 32),
+        (32, [0] * 32, False, 32),
+        (32, [0] * 32, True, 1),
+        (320, [0] * 32, True, 16),
         (16, [0, 1], False, 8),
     ],
-)  # fmt: skip
+)
 def test_blocks_hold_the_cells_that_may_share_one_and_are_not_larger(cells, templates, of_one_world, lanes):
     shape = block_shape(cells, np.array(templates), BlockShape(MAX_SHIFT, of_one_world))
     assert shape.lanes == lanes

@@ -53,8 +53,15 @@ DEPTHS = [
     {"from": 1.0, "to": None, "contacts": 100},
 ]
 RESULT = {
-    "contacts": 10, "penetrating": 6, "frames": 4, "contact_pair_cells": 9, "series": SERIES, "pairs": PAIRS,
-    "depths": DEPTHS, "groups": None, "deepest": {"distance": -0.004, "frame": 1},
+    "contacts": 10,
+    "penetrating": 6,
+    "frames": 4,
+    "contact_pair_cells": 9,
+    "series": SERIES,
+    "pairs": PAIRS,
+    "depths": DEPTHS,
+    "groups": None,
+    "deepest": {"distance": -0.004, "frame": 1},
     "timing": {
         "stages": [
             {"stage": "load", "seconds": 2.0},
@@ -69,7 +76,7 @@ RESULT = {
     },
     "profile": None,
     "difference": None,
-}  # fmt: skip
+}
 
 
 def drawn(kind: str, width: int = 920, colours: dict[str, str] = THEMES["light"], **changed) -> Any:

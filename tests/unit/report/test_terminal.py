@@ -121,10 +121,20 @@ def test_the_middle_is_left_out():
 
 PATHS = ("/World/Objects/cylinder_03", "/World/Objects/a_box_of_a_longer_name")
 TOUCH = {
-    "shape0": PATHS[0], "shape1": PATHS[1], "world": 0, "begin_frame": 1100, "last_frame": 1215, "begin_known": True,
-    "end_known": True, "begin_time": 18.3333333, "seconds": 0.0667, "touching_frames": 11_600, "contacts": 23_200,
-    "least_distance": -0.01165, "deepest_frame": 1187,
-}  # fmt: skip
+    "shape0": PATHS[0],
+    "shape1": PATHS[1],
+    "world": 0,
+    "begin_frame": 1100,
+    "last_frame": 1215,
+    "begin_known": True,
+    "end_known": True,
+    "begin_time": 18.3333333,
+    "seconds": 0.0667,
+    "touching_frames": 11_600,
+    "contacts": 23_200,
+    "least_distance": -0.01165,
+    "deepest_frame": 1187,
+}
 WHOLE = ("1100 to 1215", "18.3333 s", "66.7 ms", "-11.65 mm", "1187")
 
 

@@ -462,14 +462,22 @@ def test_a_damaged_entry_is_none(tmp_path, damage):
 @pytest.mark.parametrize(
     "header",
     [
-        b"[" * 60_000, b'{"key": "a", "arrays": ' + b"[" * 60_000, b"[" * 100_000, b"7", b"null", b"{}",
-        b'{"key": "a", "arrays": 7}', b'{"key": "a", "arrays": [["x", "<f8", [1e400]]]}',
+        b"[" * 60_000,
+        b'{"key": "a", "arrays": ' + b"[" * 60_000,
+        b"[" * 100_000,
+        b"7",
+        b"null",
+        b"{}",
+        b'{"key": "a", "arrays": 7}',
+        b'{"key": "a", "arrays": [["x", "<f8", [1e400]]]}',
         b'{"key": "a", "arrays": [["x", "<f8", [1180591620717411303424]]]}',
-        b'{"key": "a", "arrays": [["x", "<f8", [-1, -9]]]}', b'{"key": "a", "arrays": [["x", "O", [1]]]}',
-        b'{"key": "a", "arrays": [["x", ["f8"], [1]]]}', b'{"key": "a", "arrays": [[[], "<f8", [1]]]}',
+        b'{"key": "a", "arrays": [["x", "<f8", [-1, -9]]]}',
+        b'{"key": "a", "arrays": [["x", "O", [1]]]}',
+        b'{"key": "a", "arrays": [["x", ["f8"], [1]]]}',
+        b'{"key": "a", "arrays": [[[], "<f8", [1]]]}',
     ],
     ids=lambda header: header[:60].decode(),
-)  # fmt: skip
+)
 def test_a_header_that_no_program_wrote_is_none_though_its_hash_is_right(tmp_path, header):
     cache = FieldCache(str(tmp_path))
     cache.save("a", ARRAYS)

@@ -81,10 +81,21 @@ BINDINGS = MATERIALS + (
 )
 ICE, RUBBER, DEFAULT = 0.125, 0.75, 0.5
 BOUND = {
-    "none": DEFAULT, "physics": ICE, "all_purposes": RUBBER, "both": ICE, "paint": DEFAULT, "paint_and_physics": ICE,
-    "preview": DEFAULT, "inherits": ICE, "own_is_nearer": RUBBER, "all_purposes_is_later": ICE, "inherits_from_far":
-    ICE, "overruled": ICE, "in": RUBBER, "out": DEFAULT,
-}  # fmt: skip
+    "none": DEFAULT,
+    "physics": ICE,
+    "all_purposes": RUBBER,
+    "both": ICE,
+    "paint": DEFAULT,
+    "paint_and_physics": ICE,
+    "preview": DEFAULT,
+    "inherits": ICE,
+    "own_is_nearer": RUBBER,
+    "all_purposes_is_later": ICE,
+    "inherits_from_far": ICE,
+    "overruled": ICE,
+    "in": RUBBER,
+    "out": DEFAULT,
+}
 
 
 def test_which_material_is_bound(tmp_path):
