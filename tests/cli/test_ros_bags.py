@@ -408,3 +408,11 @@ def test_damaged_bags_are_refused_in_one_line(robot, collide, monkeypatch):
     monkeypatch.setattr(ros_bag, "LARGEST_CHUNK", 1000)
     for path in sound[1], sound[3]:
         collide.refused(f"traj convert {path} -o other.h5 --scene arm.urdf", told="expands to more than 1000 bytes")
+
+
+def test_a_version_of_rosbags_without_the_private_names_is_refused_by_name(robot, collide, monkeypatch):
+    monkeypatch.delattr("rosbags.rosbag2.storage_mcap.DECOMPRESSORS")
+    ros_bag._rosbags.cache_clear()
+    moving().write("a.mcap")
+    collide.refused("run robot.urdf -t a.mcap", told=("this version of rosbags is not known", "DECOMPRESSORS"))
+    ros_bag._rosbags.cache_clear()

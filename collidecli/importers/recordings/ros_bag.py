@@ -33,7 +33,7 @@ from collidecli.numerics.matrices import IDENTITY, compose_poses, inverse_poses,
 from collidecli.scene.kinematics import ArticulationKinematics, JointColumns, last_element
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
-from collidecli.scene.text_format import some_names
+from collidecli.scene.text_format import plural, some_names
 from collidecli.storage.file_hash import BAG_METADATA, bag_format
 from collidecli.storage.input_limits import check_size
 
@@ -96,12 +96,21 @@ def _rosbags() -> Any:
     return SimpleNamespace(one=one.Reader, two=two.Reader.STORAGE_PLUGINS, types=types)
 
 
+def _readers() -> Any:
+    """As `_rosbags`, of which private names may be missing in another version. Raises InputError."""
+    try:
+        return _rosbags()
+    except AttributeError as error:
+        what = f"this version of rosbags is not known: {error}"
+        raise InputError(what, "", "install one that is: pip install 'collidecli[ros]'") from error
+
+
 class Bag:
     """An open bag. topics: the connections of each topic. is_ros1: of a `.bag` file."""
 
     def __init__(self, path: str) -> None:
         """Raises InputError for a damaged bag, and where rosbags is not installed."""
-        self.path, form, readers = path, bag_format(path), _rosbags()
+        self.path, form, readers = path, bag_format(path), _readers()
         self.is_ros1 = form == ".bag"
         self._stores: dict[str, Any] = {}
         self.topics: dict[str, list[Any]] = defaultdict(list)
@@ -460,7 +469,7 @@ class RosBagRecording(Recording):
         bag.read(handlers | {t: transforms.handler(bag, t, RECEIVE) for t in bag.of_kinds(*TRANSFORMS)})
         details, every, joints = [], [np.zeros(0, np.int64)], set[str]()
         for topic, connections in bag.topics.items():
-            said = [bag.kind(topic), f"{sum(each.msgcount for each in connections)} messages"]
+            said = [bag.kind(topic), plural(sum(each.msgcount for each in connections), "message")]
             if topic in states:
                 groups = states[topic].groups()
                 time = np.sort(np.concatenate([every[0], *(received for _, received, _ in groups.values())]))
@@ -555,7 +564,7 @@ def _recorded(bag: Bag, options: RecordingOptions, base: str) -> tuple[list[Seri
     groups = {(topic, names): found for topic, each in states.items() for names, found in each.groups().items()}
     start = min((int(time.min()) for _, time, *_ in groups.values()), default=transforms.start)
     without = {topic: each.without for topic, each in states.items() if each.without}
-    warnings = [f"{bag.path}: {topic}: {number} messages have no positions" for topic, number in without.items()]
+    warnings = [f"{bag.path}: {topic}: messages without positions: {number}" for topic, number in without.items()]
     return _series(groups, options, start, bag.path), transforms, start, warnings
 
 
