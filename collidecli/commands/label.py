@@ -128,7 +128,7 @@ class ContactLabels:
         self.notes = group_notes(contacts, rule.leave, False)
         if absent := int((~self.present).sum()):
             what = f"{absent} of {self.present.size} triples of world, sensor and partner are not in the world's scene"
-            self.notes.append(f"{what}: they have no label, and 'present' is false")
+            self.notes.append(f"{what}: they have no label ('present' is false in arrays, a table has no row)")
         _check_covered(contacts, self.keys, self._sensor, self._partner, rule.leave)
         found = [one.take(self._is_selected(one)) for _, one in stream.frame_touches(progress)]
         self.contact_count = stream.contact_count
