@@ -8,7 +8,7 @@ from itertools import permutations
 
 import numpy as np
 
-from collidecli.analysis.labels import chosen_rows
+from collidecli.analysis.patterns import chosen_rows
 from collidecli.errors import InputError
 from collidecli.scene.particles import EVERY_TEMPLATE, ParticleObjects
 from collidecli.scene.tables import RIGID_CONTACTS, columns_of_sides, entries_of
@@ -112,7 +112,7 @@ def in_order_of_shapes(
 
 
 def kept_rows(contacts: Contacts, kept: np.ndarray, items: Sequence[np.ndarray]) -> Contacts:
-    """The rows that `kept_pairs` keeps. items: int64[n] each, numbers of the shapes and objects of a row."""
+    """The rows that `NamedItems.kept` keeps. items: int64[n] each, numbers of the shapes and objects of a row."""
     wanted = chosen_rows(kept, items)
     return contacts if wanted.all() else contacts.at(np.flatnonzero(wanted))
 

@@ -20,7 +20,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from collidecli.analysis.labels import LabelRule, labelled_runs, shapes_met
+from collidecli.analysis.labels import LabelRule, labelled_runs
+from collidecli.analysis.patterns import NamedItems, Sides
 from collidecli.batch.store import PLAN, Store
 from collidecli.commands.results import RECORDING_ENDINGS, input_files
 from collidecli.commands.run import RunRequest, result_config
@@ -28,9 +29,9 @@ from collidecli.commands.scenes import load_scene
 from collidecli.errors import InputError, extra_module
 from collidecli.importers.recordings.recording import kind_of, open_recording, recording_files
 from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
-from collidecli.scene.tables import HYDRO_FACES, HYDRO_PATCHES, ContactBlock, group_words
+from collidecli.scene.tables import HYDRO_FACES, HYDRO_PATCHES, group_words
 from collidecli.scene.text_format import did_you_mean
-from collidecli.storage.contact_sets.reader import ContactSet, ForcedPairs
+from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.file_hash import are_settled, file_states, files_sha256
 from collidecli.storage.input_limits import limited_reading
 from collidecli.storage.process_activity import reading
@@ -522,24 +523,25 @@ class NamedPairs:
         gap, count = contacts.shapes.gap, len(self.names)
         join = np.maximum if contacts.gap_rule == "max" else np.add
         distance, present = np.full((contacts.frame_count, count), np.inf, np.float32), np.zeros(count, bool)
+        shapes = contacts.shapes
+        items = NamedItems(shapes.path, shapes.body, contacts.body_path, f"shape or body of {contacts.path}")
         sides, limit = [], np.full(count, gap.min(initial=np.inf), np.float32)
         for column, pair in enumerate(self.names):
-            shapes, bodies = contacts.shapes, contacts.body_path
-            first, second = (shapes_met(shapes.path, shapes.body, bodies, one) for one in self._patterns[column])
-            sides.append((first, second))
+            first, second = pair_sides = Sides(*map(items.met, self._patterns[column]))
+            sides.append(pair_sides)
             present[column] = first.any() and second.any()
             if not present[column]:
                 continue
             self._missing.discard(pair)
-            own = contacts.forced.gap[_of_pair(first, second, contacts.forced)]
+            own = contacts.forced.gap[pair_sides.of_pairs(contacts.forced.shape0, contacts.forced.shape1)]
             limit[column] = np.nanmin([join(gap[first].min(), gap[second].min()), *own])
             if max(0.0, self._rule.leave) > limit[column]:
                 what = f"contacts of {pair} are reported only up to {limit[column]:.6g} m, their gap"
                 raise InputError(what, f"--leave {self._rule.leave:g}", "run with a larger gap, or give at most that")
         for block in contacts.blocks(names=BLOCK_COLUMNS) if self.names else ():
             frame = block.first_cell + np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
-            for column, (first, second) in enumerate(sides):
-                chosen = _of_pair(first, second, block)
+            for column, pair_sides in enumerate(sides):
+                chosen = pair_sides.of_pairs(block.shape0, block.shape1)
                 np.minimum.at(distance[:, column], frame[chosen], block.distance[chosen])
         valid, touching = np.isfinite(distance), np.zeros(distance.shape, bool)
         column, frame = np.nonzero(valid.T)
@@ -552,11 +554,6 @@ class NamedPairs:
         for pair in sorted(self._missing):
             what = f"'{pair}': no scene has shapes that match both"
             raise InputError(what, "--pairs", "collide inspect lists the shapes, and patterns match whole paths")
-
-
-def _of_pair(first: np.ndarray, second: np.ndarray, rows: ContactBlock | ForcedPairs) -> np.ndarray:
-    """bool[n]: whether one shape of a row is of `first` and the other of `second`, both bool[S]."""
-    return (first[rows.shape0] & second[rows.shape1]) | (first[rows.shape1] & second[rows.shape0])
 
 
 def check_one_world(contacts: ContactSet, label: str, to: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collidecli.cli.options import (
+    PatternPair,
     Pause,
     Threshold,
     Verb,
@@ -71,8 +72,12 @@ collide events 'runs/*.h5' --csv touches.csv
 @pattern_options(SELECTED)
 @body_option(SELECTED)
 @repeated("--exclude-body", metavar="GLOB,...", section=SELECTED, help="No pairs with a body whose path matches.")
-@repeated(
-    "--between", metavar="GLOB,GLOB", section=SELECTED, help="Only pairs that match one pattern each, by shape or body."
+@option(
+    "--between",
+    type=PatternPair(),
+    metavar="GLOB,GLOB",
+    section=SELECTED,
+    help="Only pairs that match one pattern each, by shape or body.",
 )
 @world_option(section=SELECTED)
 @frames_option(SELECTED)

@@ -10,6 +10,7 @@ import click
 
 from collidecli.cli.options import (
     Length,
+    PatternPair,
     Verb,
     WholeNumber,
     force_option,
@@ -32,13 +33,14 @@ if TYPE_CHECKING:
 
 LABELLED, TOUCH, OUTPUT = "What is labelled", "Definition of a label", "Output"
 SENSORS = "Label these: bodies, or shapes with --by shapes. [default: all that move]"
+BETWEEN = "--sensors and --partners in one, of one pattern each."
 PARTNERS = "Touched by these. [default: all, and static shapes]"
 MIN_FRAMES = "Fill shorter pauses, then leave out shorter labels."
 SLIP = "Add the slip speed; needs the column of collide run --columns slip."
 EPILOG = """\b
-collide label out.h5 --sensors 'foot_*' --partners floor -o feet.npz
+collide label out.h5 --between 'foot_*,floor' -o feet.npz
 collide label out.h5 --sensors 'gripper*' --enter 1mm --leave 3mm --min-frames 3 -o labels.parquet
-collide label nightly/ --sensors 'gripper*' --partners '*cube*' -o labels.parquet
+collide label nightly/ --between 'gripper*,*cube*' -o labels.parquet
 """
 rule_options = together(
     option("--enter", type=Length(), default="0", section=TOUCH, help="A label begins at this distance, such as 1mm."),
@@ -51,6 +53,7 @@ rule_options = together(
 @click.argument("contact_sets", nargs=-1, required=True, metavar="OUT.h5...")
 @repeated("--sensors", metavar="GLOB,...", section=LABELLED, help=SENSORS)
 @repeated("--partners", metavar="GLOB,...", section=LABELLED, help=PARTNERS)
+@option("--between", type=PatternPair(), metavar="GLOB,GLOB", section=LABELLED, help=BETWEEN)
 @option("--by", type=click.Choice(LABEL_THINGS), default=LABEL_THINGS[0], section=LABELLED, help="Items of the labels.")
 @world_option(section=LABELLED)
 @frames_option(LABELLED)
@@ -77,6 +80,10 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
     output, first, force, world = (values.pop(name) for name in ("output", "first", "force", "world"))
     if output is None:
         raise click.UsageError("Missing option '-o' / '--output': a file with the extension .parquet, .npz or .h5.")
+    if (between := values.pop("between")) is not None:
+        if values["sensors"] or values["partners"]:
+            raise click.UsageError("--between is for --sensors and --partners, and one of them is given too.")
+        values["sensors"], values["partners"] = ([pattern] for pattern in between)
     chart = values.pop("chart")
     several = listed_files(streams, contact_sets, (FORMAT,), "contact sets")
     contacts = contact_sets[0]

@@ -621,7 +621,7 @@ def world_option(*names: str, section: str, **attributes: Any) -> Callable:
 
 def pattern_options(section: str) -> Callable:
     """A decorator that adds the patterns of the pairs of a contact set."""
-    of = "pairs with a shape or particle object whose path matches."
+    of = "pairs with a shape, particle object or body whose path matches."
     return together(
         repeated("--include", metavar="GLOB,...", section=section, help=f"Only {of}"),
         repeated("--exclude", metavar="GLOB,...", section=section, help=f"No {of}"),

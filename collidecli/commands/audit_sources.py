@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.analysis.labels import matching_paths
 from collidecli.analysis.overlap_volume import surface_of
+from collidecli.analysis.patterns import NamedItems, Sides
 from collidecli.analysis.touches import Frames, Names
 from collidecli.commands.collision import prepare_collision
 from collidecli.commands.event_stream import touching_blocks
@@ -226,12 +226,14 @@ class AuditedShapes:
 
     def matching(self, patterns: Sequence[str], option: str, where: str) -> np.ndarray:
         """bool[n]: items whose path, or whose body's path, matches. Raises InputError for a pattern without a match."""
-        found = np.zeros(len(self.path), bool)
-        for pattern in patterns:
-            every = [*self.path, *self.body_path]
-            met = matching_paths(every, [pattern], option, f"no shape or body of {where}")
-            found |= met[: len(self.path)] | met[len(self.path) :]
-        return found
+        return self._items(where).matching(patterns, option)
+
+    def sides(self, between: Sequence[str], option: str, where: str) -> Sides:
+        """The items of two patterns. Raises InputError for a pattern without a match."""
+        return self._items(where).sides(between, option)
+
+    def _items(self, where: str) -> NamedItems:
+        return NamedItems(self.path, np.arange(len(self.path)), self.body_path, f"shape or body of {where}")
 
 
 class PairLimits:
@@ -248,13 +250,8 @@ class PairLimits:
             raise InputError(what, "--max-ground", "name the ground with --ground-shapes")
         if limits.self is not None and not (shapes.robot >= 0).any():
             raise InputError(f"joints connect no bodies of {where}", "--self", "name the bodies with --self-bodies")
-
-        def sides(pattern: Pattern, option: str) -> tuple[np.ndarray, np.ndarray]:
-            first, second = (shapes.matching([one], option, where) for one in pattern)
-            return first, second
-
-        self._pairs = [(sides(pattern, "--limits: [[pair]]"), limit) for pattern, limit in limits.pairs]
-        self._allow = [sides(pattern, "--allow") for pattern in limits.allow]
+        self._pairs = [(shapes.sides(one, "--limits: [[pair]]", where), limit) for one, limit in limits.pairs]
+        self._allow = [shapes.sides(one, "--allow", where) for one in limits.allow]
 
     def classes(self, item0: np.ndarray, item1: np.ndarray) -> dict[str, np.ndarray]:
         """bool[n]: pairs of two bodies of one robot ("self"), pairs with the ground ("ground")."""
@@ -266,7 +263,7 @@ class PairLimits:
 
     def allowed(self, item0: np.ndarray, item1: np.ndarray) -> np.ndarray:
         """bool[n]: pairs without a limit by --allow."""
-        masks = [_is_between(sides, item0, item1) for sides in self._allow]
+        masks = [sides.of_pairs(item0, item1) for sides in self._allow]
         return np.logical_or.reduce(masks) if masks else np.zeros(len(item0), bool)
 
     def limit(self, item0: np.ndarray, item1: np.ndarray) -> np.ndarray:
@@ -278,14 +275,9 @@ class PairLimits:
         if limits.self is not None:
             found[classes["self"]] = limits.self
         for sides, limit in self._pairs:
-            found[_is_between(sides, item0, item1)] = limit
+            found[sides.of_pairs(item0, item1)] = limit
         found[self.allowed(item0, item1)] = np.inf
         return found
-
-
-def _is_between(sides: tuple[np.ndarray, np.ndarray], item0: np.ndarray, item1: np.ndarray) -> np.ndarray:
-    first, second = sides
-    return (first[item0] & second[item1]) | (second[item0] & first[item1])
 
 
 # Tunnelling of a motion: pairs that are apart in two consecutive frames and touch between them, of a sweep.

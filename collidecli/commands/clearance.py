@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from collidecli.analysis.labels import matching_shapes
+from collidecli.analysis.patterns import NamedItems
 from collidecli.analysis.touches import Names, PairKeys
 from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending, check_output
 from collidecli.commands.scenes import EngineRequest, LoadedScene, scene_in_motion
@@ -123,7 +123,9 @@ def selected_items(model: Model, by: str, between: Sequence[str]) -> Items:
     both_planes = (model.shapes.type[pair] == ShapeType.PLANE).all(axis=1)
     pair = pair[~both_planes]
     if between:
-        pair = pair[_is_between(model, pair, between)]
+        shapes = model.shapes
+        items = NamedItems(shapes.path, shapes.body, model.bodies.path, "shape and no body")
+        pair = pair[items.sides(between, "--between").of_pairs(*pair.T)]
     if not len(pair):
         what = "no pair of shapes may touch" + (" of which one is in each selection" if between else "")
         raise InputError(what, "--between" if between else "the scene", "collide inspect lists the shapes and filters")
@@ -139,16 +141,6 @@ def selected_items(model: Model, by: str, between: Sequence[str]) -> Items:
     else:
         first, second, of_pair = _named_items(model, pair, by, between)
     return Items(pair, pair_lengths(model, pair, "margin"), np.stack(held, axis=1), first, second, of_pair, len(named))
-
-
-def _is_between(model: Model, pair: np.ndarray, between: Sequence[str]) -> np.ndarray:
-    """bool[K]: whether one shape of each pair is in the first selection and the other in the second."""
-    shapes = model.shapes
-    one, other = (
-        matching_shapes(shapes.path, shapes.body, model.bodies.path, pattern, "--between", "no shape and no body")
-        for pattern in between
-    )
-    return (one[pair[:, 0]] & other[pair[:, 1]]) | (other[pair[:, 0]] & one[pair[:, 1]])
 
 
 def _named_items(

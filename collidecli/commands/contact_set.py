@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collidecli.analysis.labels import listed
+from collidecli.analysis.patterns import listed
 from collidecli.analysis.summary import PairTotals, touches_of
 from collidecli.analysis.touches import Intervals, MergeGap
 from collidecli.commands.event_stream import EventOptions, EventStream, interval_columns

@@ -24,7 +24,7 @@ from collidecli.analysis.alignment import (
     match_rows,
 )
 from collidecli.analysis.differences import GAP, FieldTally, TableDifferences, Tolerances, deviations, pairs_alone
-from collidecli.analysis.labels import kept_pairs
+from collidecli.analysis.patterns import NamedItems
 from collidecli.errors import InputError
 from collidecli.scene.material import PENALTY_PARAMETERS, RULE_FIELDS
 from collidecli.scene.options import recorded_number, recorded_option
@@ -89,7 +89,7 @@ class DiffRequest:
 
 # Comparison of two models.
 
-EITHER = "no {} of either file"
+EITHER = "{} or body of either file"
 MOST_TEXT = 80
 """Characters of an option's value in a note."""
 SOURCES = {"scene_sha256": "scenes", "trajectory_sha256": "recordings"}
@@ -99,7 +99,7 @@ SOURCES = {"scene_sha256": "scenes", "trajectory_sha256": "recordings"}
 class ModelComparison:
     """Differences of two models.
 
-    kept: bool[numbers, 2], see `kept_pairs`, of shapes, then particle objects; None is all.
+    kept: bool[numbers, 2], see `NamedItems.kept`, of shapes, then particle objects; None is all.
     """
 
     shapes: ShapeAlignment
@@ -118,8 +118,12 @@ def compare_models(a: ContactSet, b: ContactSet, tolerances: Tolerances, request
     alignment = align_shapes(_shape_columns(a), _shape_columns(b), renames)
     particles = align_particles(a.particle_objects, b.particle_objects, renames)
     names = [*alignment.names, *particles.names]
-    of = EITHER.format("shape or particle object" if len(particles.names) else "shape")
-    kept = kept_pairs(names, request.include, request.exclude, of)
+    of = EITHER.format("shape, particle object" if len(particles.names) else "shape")
+    body = np.full(len(names), -1)
+    for contacts, numbers, first_body in ((b, alignment.number_b, len(a.body_path)), (a, alignment.number_a, 0)):
+        moving = contacts.shapes.body >= 0
+        body[numbers[moving]] = first_body + contacts.shapes.body[moving]
+    kept = NamedItems(names, body, (*a.body_path, *b.body_path), of).kept(request.include, request.exclude)
     number = {name: n for n, name in enumerate(names)}
     found = [*alignment.differences, *particles.differences, *_forced(a, b, alignment), *_rules(a, b)]
     differences = [

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.analysis.labels import matching_paths, matching_shapes
+from collidecli.analysis.patterns import Sides, matching_paths
 from collidecli.analysis.touches import Frames, Intervals, IntervalTracker, MergeGap, Names, PairKeys, touches
 from collidecli.commands.contact_totals import TOUCHES
 from collidecli.commands.results import Progress
 from collidecli.commands.scenes import parse_frames
 from collidecli.errors import InputError
-from collidecli.exporters.selection import chosen_worlds
+from collidecli.exporters.selection import chosen_worlds, named_items
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import EVENT_COLUMNS, EVENT_THINGS, recorded_number
 from collidecli.scene.tables import (
@@ -120,44 +120,30 @@ class PairSelection:
 
     one: list[np.ndarray]
     both: np.ndarray | None
-    sides: tuple[np.ndarray, np.ndarray] | None
+    sides: Sides | None
 
     @classmethod
     def of(cls, contacts: ContactSet, options: EventOptions) -> PairSelection:
-        shapes, objects = contacts.shapes, contacts.particle_objects
-        body = np.append(shapes.body, np.full(len(objects), -1))
-        names = (*shapes.path, *objects.path)
-        of_what = "shape or particle object" if len(objects) else "shape"
-        bodies = np.append(np.zeros(len(contacts.body_path), bool), False)
-
-        def of_items(patterns: Sequence[str], option: str) -> np.ndarray:
-            return matching_paths(names, patterns, option, f"no {of_what} of {contacts.path}")
+        items, objects = named_items(contacts), contacts.particle_objects
 
         def of_bodies(patterns: Sequence[str], option: str) -> np.ndarray:
-            bodies[:-1] = matching_paths(contacts.body_path, patterns, option, f"no body of {contacts.path}")
-            return bodies[body]  # the last entry is for body -1
-
-        def of_either(pattern: str) -> np.ndarray:
-            of = f"no {of_what} or body of {contacts.path}"
-            return matching_shapes(names, body, contacts.body_path, pattern, "--between", of)
+            met = matching_paths(contacts.body_path, patterns, option, f"body of {contacts.path}")
+            return np.append(met, False)[items.body]  # the last entry is for body -1
 
         # A particle is selected as its object is.
         counts = objects.particle_count if options.by == PARTICLES else 0
-        owner = np.repeat(len(shapes) + np.arange(len(objects)), counts)
-        row = np.concatenate([np.arange(len(names)), owner])
-        one = [of_items(options.include, "--include")] if options.include else []
+        owner = np.repeat(len(contacts.shapes) + np.arange(len(objects)), counts)
+        row = np.concatenate([np.arange(len(items.path)), owner])
+        one = [items.matching(options.include, "--include")] if options.include else []
         one += [of_bodies(options.bodies, "--body")] if options.bodies else []
-        out = [of_items(options.exclude, "--exclude")] if options.exclude else []
+        out = [items.matching(options.exclude, "--exclude")] if options.exclude else []
         out += [of_bodies(options.exclude_bodies, "--exclude-body")] if options.exclude_bodies else []
-        if options.between and len(options.between) != 2:
-            many = "1 pattern is" if len(options.between) == 1 else f"{len(options.between)} patterns are"
-            raise InputError(f"{many} given", "--between", "give two, as 'hand*,cup*'")
-        sides = (of_either(options.between[0]), of_either(options.between[1])) if options.between else None
+        sides = items.sides(options.between, "--between") if options.between else None
         both = ~np.logical_or.reduce(out) if out else None
         return cls(
             [mask[row] for mask in one],
             None if both is None else both[row],
-            None if sides is None else (sides[0][row], sides[1][row]),
+            None if sides is None else Sides(sides.first[row], sides.second[row]),
         )
 
     def of_rows(self, shape0: np.ndarray, shape1: np.ndarray, selected: np.ndarray | None) -> np.ndarray | None:
@@ -166,8 +152,7 @@ class PairSelection:
         if self.both is not None:
             masks.append(self.both[shape0] & self.both[shape1])
         if self.sides is not None:
-            left, right = self.sides
-            masks.append((left[shape0] & right[shape1]) | (right[shape0] & left[shape1]))
+            masks.append(self.sides.of_pairs(shape0, shape1))
         for mask in masks:
             selected = mask if selected is None else selected & mask
         return selected

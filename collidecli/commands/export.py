@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from collidecli.analysis.labels import listed
+from collidecli.analysis.patterns import listed
 from collidecli.commands.results import Result, check_ending, check_output
 from collidecli.commands.scenes import (
     MUJOCO_ENDINGS,

@@ -8,19 +8,19 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from collidecli.analysis.labels import LabelRule, Runs, labelled_runs, matching_paths
+from collidecli.analysis.labels import LabelRule, Runs, labelled_runs
 from collidecli.analysis.summary import TimeBins
 from collidecli.analysis.touches import RIGID, Frames, Intervals, PairKeys
 from collidecli.commands.event_stream import EventOptions, EventStream, group_notes, row_templates
 from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending, check_output, html_table
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import Array, episode_arrays, held, texts, write_npz
+from collidecli.exporters.selection import named_items
 from collidecli.scene.model import may_share_world
 from collidecli.scene.options import LABEL_THINGS, recorded_number
 from collidecli.scene.tables import SOFT_CONTACTS, ContactBlock
@@ -267,16 +267,11 @@ def _selected(
 ) -> np.ndarray:
     """int64[n]: items that match a pattern; without patterns every item, or the moving ones for --sensors."""
     if patterns:
-        every = "body, static shape or particle object" if by == "bodies" else "shape"
-        for pattern in patterns if by == "bodies" else ():
-            met = [any(fnmatchcase(path, pattern) for path in paths) for paths in (keys.paths, contacts.shapes.path)]
-            if met == [False, True]:
-                what = f"'{pattern}' matches shapes of bodies, and no body or static shape"
-                raise InputError(what, option, "name their bodies, or label shapes with --by shapes")
+        items = named_items(contacts)
         if missing is not None:
-            missing |= {(option, each) for each in patterns if not any(fnmatchcase(p, each) for p in keys.paths)}
-            patterns = [each for each in patterns if (option, each) not in missing]
-        return np.flatnonzero(matching_paths(keys.paths, patterns, option, f"no {every} of {contacts.path}"))
+            missing |= {(option, pattern) for pattern in patterns if not items.met(pattern).any()}
+            patterns = [pattern for pattern in patterns if (option, pattern) not in missing]
+        return np.unique(keys.number[: len(items.path)][items.matching(patterns, option)])
     if option == "--partners":
         return np.arange(len(keys.paths))
     moving = np.array([kind != "shape" for kind in keys.kinds], bool)

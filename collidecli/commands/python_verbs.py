@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.analysis.labels import listed
+from collidecli.analysis.patterns import listed
 from collidecli.commands.audit import Audit, AuditRequest
 from collidecli.commands.audit import audit as run_audit
 from collidecli.commands.audit_sources import AuditLimits, read_limits
@@ -143,6 +143,7 @@ def label(
     *,
     sensors: str | Sequence[str] = (),
     partners: str | Sequence[str] = (),
+    between: str | Sequence[str] = (),
     by: str = "bodies",
     enter: float | str = 0.0,
     leave: float | str | None = None,
@@ -156,6 +157,7 @@ def label(
     Args:
         contacts: a contact set, its path, or contacts in memory.
         sensors, partners: patterns, a sequence or a text with commas; () is every moving item, and every item.
+        between: both in one, "hand*,cup*" or two patterns.
         by: "bodies", with static shapes and particle objects, or "shapes".
         enter: a label begins at a distance of at most this, in metres or as a text such as "2mm". leave: it lasts while
             the distance is at most this; None is `enter`. min_frames: shorter pauses are filled, then shorter labels
@@ -168,9 +170,12 @@ def label(
         InputError: as `collide label` does.
     """
     limits = checked_metres(enter, "enter"), None if leave is None else checked_metres(leave, "leave")
-    options = LabelOptions(
-        listed(sensors), listed(partners), by, *limits, min_frames, slip, _worlds(worlds), frames_text(frames)
-    )
+    sensors, partners = listed(sensors), listed(partners)
+    if between := listed(between):
+        if sensors or partners or len(between) != 2:
+            raise InputError(f"{between!r} is not two patterns instead of sensors and partners", "between")
+        sensors, partners = between[:1], between[1:]
+    options = LabelOptions(sensors, partners, by, *limits, min_frames, slip, _worlds(worlds), frames_text(frames))
     contacts = contacts.contact_set if isinstance(contacts, Contacts) else contacts
     if isinstance(contacts, ContactSet):
         return labels_in_memory(contacts, options)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from collidecli.analysis.labels import matching_paths
+from collidecli.analysis.patterns import matching_paths
 from collidecli.analysis.summary import (
     DepthHistogram,
     FrameSums,
@@ -363,7 +363,7 @@ def _selected(contacts: ContactSet, request: ReportRequest) -> SelectedContacts:
     kept = kept_items(contacts, request.include, request.exclude)
     if request.bodies:
         check_body_rows(contacts)
-        found = matching_paths(contacts.body_path, request.bodies, "--body", f"no body of {contacts.path}")
+        found = matching_paths(contacts.body_path, request.bodies, "--body", f"body of {contacts.path}")
         body = np.append(contacts.shapes.body, np.full(len(contacts.particle_objects), -1))
         kept = np.ones((len(body), 2), bool) if kept is None else kept
         kept[:, 0] &= np.append(found, False)[body]  # the last entry is for body -1

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from collidecli.analysis.labels import chosen_rows, kept_pairs
+from collidecli.analysis.patterns import NamedItems, chosen_rows
 from collidecli.errors import InputError
 from collidecli.scene.material import Material, Materials
 from collidecli.scene.mixing import RULE_COLUMNS, ContactMixing
@@ -184,10 +184,16 @@ class SelectedContacts:
 
 
 def kept_items(contacts: ContactSet, include: Sequence[str], exclude: Sequence[str]) -> np.ndarray | None:
-    """See `kept_pairs`, of the paths of the shapes of a set, then of its particle objects."""
-    objects = contacts.particle_objects.path
-    what = "shape or particle object" if objects else "shape"
-    return kept_pairs((*contacts.shapes.path, *objects), include, exclude, f"no {what} of {contacts.path}")
+    """See `NamedItems.kept`, of the items of a set."""
+    return named_items(contacts).kept(include, exclude)
+
+
+def named_items(contacts: ContactSet) -> NamedItems:
+    """The shapes of a set, then its particle objects."""
+    shapes, objects = contacts.shapes, contacts.particle_objects.path
+    body = np.append(shapes.body, np.full(len(objects), -1))
+    what = "shape, particle object or body" if objects else "shape or body"
+    return NamedItems((*shapes.path, *objects), body, contacts.body_path, f"{what} of {contacts.path}")
 
 
 def rows_of_block(block: ContactBlock, rows: np.ndarray) -> ContactBlock:

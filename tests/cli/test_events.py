@@ -78,7 +78,8 @@ def test_filters(events):
         return {(one["shape0"], one["shape1"]) for one in events(*options)["listed"]}
 
     assert pairs() == {("ground", "ball"), ("ball", "bøx"), ("ground", "pin")}
-    assert pairs("--include", "b*") == {("ground", "ball"), ("ball", "bøx")}
+    assert pairs("--include", "b*") == pairs()  # a pattern is of a shape or of its body
+    assert pairs("--include", "ball,body1") == {("ground", "ball"), ("ball", "bøx")}
     assert pairs("--exclude", "ground") == {("ball", "bøx")}
     assert pairs("--body", "body1") == {("ball", "bøx")}
     assert pairs("--exclude-body", "body1,body2") == {("ground", "ball")}
@@ -150,11 +151,11 @@ test_wrong_arguments = refusals(
     ("--world one", "'one' is no list of worlds"),
     ("--world 2", "world 2 is not there"),
     ("--frames 9:", "'9:' selects none of 6 frames"),
-    ("--include table*", "'table*' matches no shape of"),
+    ("--include table*", "'table*' matches no shape or body of"),
     ("--include ALL", "a pattern matches whole paths: try '*all*'"),
     ("--body table*", "'table*' matches no body of"),
     ("--between ball,cup", "'cup' matches no shape or body of"),
-    ("--between ball", "1 pattern is given"),
+    ("--between ball", "'ball' is not two patterns; write 'A,B'"),
     ("--sort size", "'size' is not one of"),
     ("--by worlds", "'worlds' is not one of"),
     ("--first -1", "-1 is not a whole number"),

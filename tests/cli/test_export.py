@@ -64,7 +64,7 @@ test_refused = refusals(
     ("--to csv -o a.parquet", "has the extension .csv"),
     ("--to npz --world 1", "world 1 is not there"),
     ("--to npz --frames 20", "'20' selects none of 20 frames"),
-    ("--to npz --include b?d", "--include: 'b?d' matches no shape of out.h5"),
+    ("--to npz --include b?d", "--include: 'b?d' matches no shape or body of out.h5"),
     ("--to csv --scene scene.xml", "csv needs no scene"),
     ("--to mujoco", "give the scene of the run with --scene"),
     ("--to mujoco --scene other.xml", "not the scene of out.h5"),

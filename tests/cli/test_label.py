@@ -131,6 +131,24 @@ def test_frames_of_a_slice(made):
     np.testing.assert_array_equal(labels.touch, whole.touch[1::2])
 
 
+@pytest.mark.parametrize("between", ["body0,ground", "b*,*", "ball,b?x", "body2,g*", "pin,body2", "*,body1"])
+def test_a_pattern_selects_equal_pairs_in_every_verb(made, collide, between):
+    def pairs(listed: list[dict], *names: str) -> set[frozenset[str]]:
+        return {frozenset(str(one[name]) for name in names) for one in listed}
+
+    def events(*words: str) -> set[frozenset[str]]:
+        return pairs(collide.result("events a.h5 --first 1000", *words)["listed"], "shape0", "shape1")
+
+    label = "label a.h5 --by shapes -o out.npz --force --first 1000 --between"
+    labels = pairs(collide.result(label, between)["listed"], "sensor", "partner")
+    assert labels == events("--between", between)
+    first = between.split(",")[0]
+    assert events("--include", first) == events("--between", f"{first},*")
+    collide.ok("export a.h5 --to csv -o out.csv --force --include", first)
+    rows = pandas.read_csv("out.csv").query("distance <= 0")
+    assert pairs(rows.to_dict("records"), "shape0", "shape1") == events("--include", first)
+
+
 def test_cells_after_the_end_of_a_demonstration(here, collide):
     episodes = Episodes(("a", "b"), np.array([0, 1], np.int32), np.zeros(2, np.int64), np.array([4, 2]))
     block = episodes.without_others(made_up_block(small_model(2), 4), 2)
@@ -147,9 +165,9 @@ test_refused = refusals(
     "label",
     *((f"a.h5 -o out.npz {words}", told) for words, told in (
         ("--sensors nothing*", "'nothing*' matches no"),
-        ("--sensors ball", "--by shapes"),
-        ("--partners x", "'x' matches no body, static shape or particle object of"),
+        ("--partners x", "'x' matches no shape or body of"),
         ("--sensors ''", "it is empty"),
+        ("--between body0,ground --partners ground", "one of them is given too"),
         ("--enter 0.01 --leave 0.005", "below --enter"),
         ("--enter nan", "not a length"),
         ("--leave inf", "not a length"),

@@ -159,8 +159,10 @@ def test_objects_are_selected_by_path(made, collide, block, option):
         with collidecli.ContactSet.open("a.h5") as contacts:
             assert len(contacts.to_pandas(group=group, **{option: "gel"})) == count
         assert reported[group]["rows"] == compared[group]["matched"] == compared[group]["a"] == count
-    collide.refused("export a.h5 --to csv --include silk", told="'silk' matches no shape or particle object of a.h5")
-    told = "'silk' matches no shape or particle object of either file"
+    collide.refused(
+        "export a.h5 --to csv --include silk", told="'silk' matches no shape, particle object or body of a.h5"
+    )
+    told = "'silk' matches no shape, particle object or body of either file"
     collide.refused("diff a.h5 a.h5 --include silk", told=told)
 
 
@@ -308,7 +310,7 @@ def test_selections_name_objects(made, collide, block):
     assert pairs("--by", "particles", "--between", "gel,ball") == {
         pair for pair in particles if pair[1].startswith("gel[") and pair[0] == "ball"
     }
-    collide.refused("events a.h5 --include jelly", told="'jelly' matches no shape or particle object of a.h5")
+    collide.refused("events a.h5 --include jelly", told="'jelly' matches no shape, particle object or body of a.h5")
 
 
 def test_tables_have_the_objects_and_the_file(made, collide, block):

@@ -330,7 +330,7 @@ test_refusals = refusals(
     ("plot a.h5 --kind stages", "it has no timing of stages"),
     ("report a.h5 --atol 1", "need --against"),
     ("report a.h5 --world 7", "world 7 is not there"),
-    ("plot a.h5 --include none*", "'none*' matches no shape of a.h5"),
+    ("plot a.h5 --include none*", "'none*' matches no shape or body of a.h5"),
     ("plot a.h5 --body none*", "'none*' matches no body of a.h5"),
     ("report a.h5 --against b.h5 --world 0", "leave out --world and --body"),
     ("report scene.xml", "scene.xml"),

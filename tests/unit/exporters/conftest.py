@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collidecli.analysis.labels import kept_pairs
 from collidecli.exporters.arrays import Layout
-from collidecli.exporters.selection import SelectedContacts, chosen_worlds
+from collidecli.exporters.selection import SelectedContacts, chosen_worlds, kept_items
 from collidecli.scene.tables import ContactBlock
 from collidecli.storage.contact_sets.reader import ContactSet
 from tests.support.contact_sets import made_up_block, small_model, write_contact_set
@@ -42,7 +41,7 @@ def select(contacts):
     """select(frames, worlds, include, exclude): some of the set."""
 
     def made(frames: range = range(FRAMES), worlds=(), include=(), exclude=()) -> SelectedContacts:
-        kept = kept_pairs(contacts.shapes.path, include, exclude, "no shape")
+        kept = kept_items(contacts, include, exclude)
         return SelectedContacts(contacts, frames, chosen_worlds(worlds, contacts), kept)
 
     return made

@@ -14,13 +14,12 @@ import scipy.sparse
 
 import collidecli
 from collidecli import errors
-from collidecli.analysis.labels import kept_pairs
 from collidecli.commands.export import ExportRequest, export
 from collidecli.commands.run import RunRequest, run
 from collidecli.errors import InputError
 from collidecli.exporters import layouts
 from collidecli.exporters.arrays import Array, ContactRows, Layout, held, write_npz
-from collidecli.exporters.selection import SelectedContacts, chosen_worlds
+from collidecli.exporters.selection import SelectedContacts, chosen_worlds, kept_items
 from collidecli.scene.options import ContactOptions
 from collidecli.storage import flat_tables
 from collidecli.storage.atomic_output import AtomicOutput
@@ -501,7 +500,9 @@ PAIR_PICKS = (((), ()), (("b*",), ()), ((), ("pin",)), (("ground", "egg"), ("bø
 @pytest.mark.parametrize("max_rows", [1, 20, 10**6])
 @pytest.mark.parametrize(("include", "exclude"), PAIR_PICKS)
 def test_rows_of_every_pick(select, block, contacts, include, exclude, max_rows):
-    paths = contacts.shapes.path
+    shapes = contacts.shapes
+    bodies = ["" if row < 0 else contacts.body_path[row] for row in shapes.body]
+    names = list(zip(shapes.path, bodies, strict=True))
     all_cells = np.repeat(np.arange(FRAMES * WORLDS), block.cell_counts)
     for frames, worlds in itertools.product(FRAME_PICKS, WORLD_PICKS):
         picked = select(frames, worlds, include, exclude)
@@ -509,9 +510,9 @@ def test_rows_of_every_pick(select, block, contacts, include, exclude, max_rows)
         cells, rows = [], []
         for k, (frame, world) in enumerate(itertools.product(frames, wanted_worlds)):
             for row in np.flatnonzero(all_cells == frame * WORLDS + world):
-                pair = [paths[block.columns[name][row]] for name in ("shape0", "shape1")]
-                met = [any(fnmatchcase(path, glob) for glob in include) for path in pair]
-                out = [any(fnmatchcase(path, glob) for glob in exclude) for path in pair]
+                pair = [names[block.columns[name][row]] for name in ("shape0", "shape1")]
+                met = [any(fnmatchcase(path, glob) for path in both for glob in include) for both in pair]
+                out = [any(fnmatchcase(path, glob) for path in both for glob in exclude) for both in pair]
                 if (any(met) or not include) and not any(out):
                     cells.append(k)
                     rows.append(row)
@@ -530,4 +531,4 @@ def test_what_is_not_there_is_refused(contacts):
     with pytest.raises(InputError, match="world 3 is not there"):
         chosen_worlds([0, 3], contacts)
     with pytest.raises(InputError, match=r"--exclude: 'x\*' matches no shape"):
-        kept_pairs(contacts.shapes.path, ["ball"], ["x*"], "no shape")
+        kept_items(contacts, ["ball"], ["x*"])

@@ -1,0 +1,103 @@
+"""Selection of shapes, particle objects and pairs by patterns of paths, such as `*/ground`; `*` matches slashes too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.scene.text_format import did_you_mean
+
+
+class Sides(NamedTuple):
+    """Two selections of items, bool[N] each; a pair has an item in each of them."""
+
+    first: np.ndarray
+    second: np.ndarray
+
+    def of_pairs(self, item0: np.ndarray, item1: np.ndarray) -> np.ndarray:
+        """bool[n]: whether each pair of rows has an item in each selection."""
+        return (self.first[item0] & self.second[item1]) | (self.second[item0] & self.first[item1])
+
+
+@dataclass(frozen=True)
+class NamedItems:
+    """Paths of items: of shapes, then of particle objects, and of their bodies. A pattern matches either.
+
+    path: of each item. body: int[N], rows of `body_path`, -1 for none. of: what the items are, for messages.
+    """
+
+    path: Sequence[str]
+    body: np.ndarray
+    body_path: Sequence[str]
+    of: str
+
+    def met(self, pattern: str) -> np.ndarray:
+        """bool[N]: items whose path, or that of whose body, matches."""
+        met = np.array([fnmatchcase(path, pattern) for path in (*self.path, *self.body_path)], bool)
+        count = len(self.path)
+        return met[:count] | np.append(met[count:], False)[self.body]  # the last entry is for body -1
+
+    def matching(self, patterns: Sequence[str], option: str) -> np.ndarray:
+        """bool[N]: items that match a pattern. Raises InputError for a pattern without a match."""
+        matched = np.zeros(len(self.path), bool)
+        for pattern in patterns:
+            met = self.met(pattern)
+            if not met.any():
+                raise _unmatched(pattern, self.of, option, [*self.path, *self.body_path])
+            matched |= met
+        return matched
+
+    def sides(self, between: Sequence[str], option: str) -> Sides:
+        """Items of two patterns. Raises InputError for another number of them, and for one without a match."""
+        if len(between) != 2:
+            many = "1 pattern is" if len(between) == 1 else f"{len(between)} patterns are"
+            raise InputError(f"{many} given", option, "give two, as 'hand*,cup*'")
+        return Sides(self.matching(between[:1], option), self.matching(between[1:], option))
+
+    def kept(self, include: Sequence[str], exclude: Sequence[str]) -> np.ndarray | None:
+        """bool[N, 2]: a kept pair has at least one item of the first column, and both of the second; None keeps all.
+
+        include, exclude: patterns of the options of that name. Raises InputError for a pattern without a match.
+        """
+        if not include and not exclude:
+            return None
+        kept = np.ones((len(self.path), 2), bool)
+        if include:
+            kept[:, 0] = self.matching(include, "--include")
+        if exclude:
+            kept[:, 1] = ~self.matching(exclude, "--exclude")
+        return kept
+
+
+def matching_paths(paths: Sequence[str], patterns: Sequence[str], option: str, of: str) -> np.ndarray:
+    """bool[paths]: whether each path matches a pattern. of: what the paths are of, for messages.
+
+    Raises InputError for a pattern without a match.
+    """
+    return NamedItems(paths, np.full(len(paths), -1), (), of).matching(patterns, option)
+
+
+def chosen_rows(kept: np.ndarray, items: Sequence[np.ndarray]) -> np.ndarray:
+    """bool[n]: rows that `NamedItems.kept` keeps. items: int[n] each, the item of each member of a row."""
+    return np.any([kept[item, 0] for item in items], axis=0) & np.all([kept[item, 1] for item in items], axis=0)
+
+
+def listed(patterns: str | Sequence[str]) -> tuple[str, ...]:
+    """Patterns given in Python: a text is one, or several with commas, as on the command line."""
+    return tuple(patterns.split(",")) if isinstance(patterns, str) and patterns else tuple(patterns)
+
+
+def _unmatched(pattern: str, of: str, option: str, paths: Sequence[str]) -> InputError:
+    """The error of a pattern, with one that matches, if a path contains the text of this one, or a similar path."""
+    inner = pattern.strip("*")
+    found = next((path for path in paths if inner and inner.lower() in path.lower()), None)
+    fix = did_you_mean(inner, paths, "collide inspect lists the shapes")
+    if found is not None:
+        start = found.lower().index(inner.lower())
+        fix = f"a pattern matches whole paths: try '*{found[start : start + len(inner)]}*'"
+    return InputError(f"'{pattern}' matches no {of}", option, fix)
