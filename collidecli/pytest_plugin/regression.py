@@ -159,20 +159,14 @@ class ContactsRegression:
                 default device is "cpu", and with pytest-xdist the default number of threads is 1.
         """
         __tracebackhide__ = True
-        from warp import LOG_ERROR, ScopedLogLevel
-
         from collidecli.commands.run import run, run_request
-        from collidecli.engine.runtime.kernel_cache import NO_DRIVER, initialize, stderr_without
 
         name = self._name(basename)
         obtained = self._folder / f"{name}.obtained.h5"
         allowed = self._allowed()
         chosen = {"device": "cpu", **({"threads": 1} if "PYTEST_XDIST_WORKER" in os.environ else {}), **options}
         try:
-            with ScopedLogLevel(LOG_ERROR):  # else messages follow the table of differences in pytest's output
-                with stderr_without(NO_DRIVER):
-                    initialize()
-                result = run(run_request(scene, trajectory, self._here.parent, obtained, chosen))
+            result = run(run_request(scene, trajectory, self._here.parent, obtained, chosen))
         except CollideError as error:
             raise pytest.fail.Exception(f"collide cannot run this: {error}", pytrace=False) from None
         for text in result.warnings:

@@ -26,6 +26,7 @@ from collidecli.engine.runtime.kernel_cache import (
     note_compilation,
     remove_unfinished,
     replace_folder,
+    without_messages,
     write_file,
 )
 from collidecli.engine.runtime.warp_internals import (
@@ -395,7 +396,8 @@ def _load(module: wp.Module, device: wp.Device) -> None:
     folder = str(wp.config.kernel_cache_dir)
     try:
         try:
-            wp.force_load(device, modules=[module], max_workers=0)
+            with without_messages():
+                wp.force_load(device, modules=[module], max_workers=0)
         except OSError as error:
             if error.errno not in UNWRITABLE:
                 raise

@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from functools import cache, wraps
 from typing import ParamSpec, TypeVar
 
@@ -233,7 +233,7 @@ def one_at_a_time(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def initialize() -> None:
-    """Initializes Warp. On the command line without its messages; errors are still exceptions.
+    """Initializes Warp, without its messages; errors are still exceptions.
 
     Without a folder for compiled kernels that can be created, uses a temporary one (`kernel_cache`).
     """
@@ -246,7 +246,7 @@ def initialize() -> None:
 @cache
 def _initialize(process: int) -> None:
     """Initializes Warp once in a process."""
-    with stderr_without(NO_DRIVER) if is_owned() else nullcontext():
+    with stderr_without(NO_DRIVER), without_messages():
         try:
             wp.init()
         except OSError as error:
@@ -255,6 +255,32 @@ def _initialize(process: int) -> None:
             replace_folder(str(wp.config.kernel_cache_dir), error, initialized=False)
             wp.init()
     keep_struct_dtypes()
+
+
+_silent_threads = 0
+_level = wp.config.log_level
+
+
+@contextmanager
+def without_messages() -> Iterator[None]:
+    """Warp does not print its version and the kernels that it loads, unless its `log_level` is LOG_DEBUG.
+
+    The level is one of the process: the last thread that leaves sets it back.
+    """
+    global _silent_threads, _level
+    with _lock:
+        if not _silent_threads:
+            _level = wp.config.log_level
+            if _level == wp.LOG_INFO:
+                wp.config.log_level = wp.LOG_WARNING
+        _silent_threads += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _silent_threads -= 1
+            if not _silent_threads:
+                wp.config.log_level = _level
 
 
 @contextmanager

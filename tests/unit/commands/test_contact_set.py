@@ -348,7 +348,6 @@ THREADS = 8
 faulthandler.enable()
 settings = lambda: (wp.config.log_level, sys.getswitchinterval(), os.fstat(2).st_ino, os.get_inheritable(2))
 before, started, found = settings(), threading.Barrier(THREADS), [None] * THREADS
-changed = []
 
 def model(number):
     builder = collidecli.ModelBuilder()
@@ -369,24 +368,14 @@ def first_call(number):
     contacts = collidecli.collide(made, poses, device="cpu", memory_limit=1 << 30)
     found[number] = contacts.distance.tobytes()
 
-def watch():
-    while not done.wait(0.001):
-        if settings() != before:
-            changed.append(settings())
-
-done = threading.Event()
-watcher = threading.Thread(target=watch)
-watcher.start()
 threads = [threading.Thread(target=first_call, args=(number,)) for number in range(THREADS)]
 for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
-done.set()
-watcher.join()
 assert None not in found
 assert found[0] == found[6] and found[1] == found[7] and found[2] == found[4] and found[1] == found[5]
-assert not changed and settings() == before, (changed[:1], before)
+assert settings() == before, (settings(), before)
 os.write(2, b"by the descriptor\\n")
 print("by Python", file=sys.stderr)
 """
@@ -395,7 +384,7 @@ print("by Python", file=sys.stderr)
 def check_first_calls() -> None:
     done = subprocess.run([sys.executable, "-c", CALLS], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
-    assert "by the descriptor\nby Python\n" in done.stderr
+    assert (done.stdout, done.stderr) == ("", "by the descriptor\nby Python\n")  # Warp prints nothing
 
 
 def test_first_calls_from_eight_threads():

@@ -13,10 +13,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-import warp as wp
 
 from collidecli.cli.main import main
-from collidecli.errors import InputError
 from tests.support.contact_sets import made_up
 
 pytest_plugins = ["pytester"]
@@ -123,21 +121,6 @@ def test_a_baseline_that_is_missing_is_written(sample, pytester):
     result.stdout.fnmatch_lines(["inspect it (collide inspect *test_contacts?fall.h5), and commit it*"])
     for name in ("fall.h5", "test_what_touches_at_rest.h5"):
         assert content(sample / "tests/test_contacts" / name) == content(SAMPLE / "tests/test_contacts" / name)
-
-
-def test_messages_of_warp_are_off_during_a_check_only(sample, pytester, monkeypatch):
-    """Names of loaded modules followed the table of differences."""
-    levels = []
-
-    def refuse(request):
-        levels.append(wp.config.log_level)
-        raise InputError("nothing runs here", "scene")
-
-    monkeypatch.setattr(wp.config, "log_level", wp.LOG_INFO)
-    monkeypatch.setattr("collidecli.commands.run.run", refuse)
-    run(pytester, "-k", "nxn").assert_outcomes(failed=1, deselected=3)
-    assert levels == [wp.LOG_ERROR]
-    assert wp.config.log_level == wp.LOG_INFO
 
 
 def test_regenerating(sample, pytester):
