@@ -76,6 +76,14 @@ def deviations(name: str, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.
     return apart.max(axis=1), np.nan_to_num(sizes, posinf=0.0)
 
 
+def spread(values: np.ndarray) -> dict[str, float] | None:
+    """Median, 99th percentile and greatest of the finite values; None without any."""
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return None
+    return {"median": float(np.median(known)), "p99": float(np.quantile(known, 0.99)), "worst": float(known.max())}
+
+
 def compare_field(tally: FieldTally, tolerances: Tolerances, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, int]:
     """Adds to `tally`; returns the changed rows, and the row of a new largest deviation or -1.
 

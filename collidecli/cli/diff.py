@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collidecli.cli.options import (
+    DEGREES,
     METRES,
     SHARE,
     Verb,
@@ -29,11 +30,17 @@ if TYPE_CHECKING:
     from collidecli.cli.streams import Streams
     from collidecli.commands.results import Progress, Result
 
+BY_PAIR = "Compare what each set says about each pair in each frame: sets of other engines too."
+BAND = "With --by-pair, least distances that differ by less are equal. [default: 0.1mm]"
+ANGLE = "With --by-pair, of normals in degrees. [default: 1deg]"
+OF_PAIRS, NOT_OF_PAIRS = ("band", "max_angle"), ("fields", "pairs_only", "atol", "rtol", "ignore_shallow")
+"""Options with an effect only with --by-pair, and only without it."""
 COMPARED, ALLOWED, OUTPUT = "Compared data", "Allowed differences", "Output"
 EPILOG = """\b
 collide diff baseline.h5 now.h5
 collide diff baseline.h5 now.h5 --atol 1e-6 --atol normal=0.1deg --ignore-shallow 1e-5
 collide diff baselines/ now/ --atol 1e-6 --junit-xml diff.xml
+collide diff ours.h5 mujoco.h5 --by-pair --band 0.1mm --max-angle 1deg
 collide diff baseline.h5 now.h5 --pairs-only --exclude '*/ground' --junit-xml diff.xml
 \b
 Exit codes: 0 no difference beyond the allowed ones; 1 a difference, or a contact set of a folder that has no partner
@@ -47,6 +54,7 @@ or cannot be used; 2 an input that cannot be used.
 @pattern_options(COMPARED)
 @repeated("--fields", metavar="NAME,...", section=COMPARED, help="Columns of contacts. [default: all common ones]")
 @option("--pairs-only", is_flag=True, section=COMPARED, help="Compare only which pairs of shapes touch.")
+@option("--by-pair", is_flag=True, section=COMPARED, help=BY_PAIR)
 @repeated(
     "--rename", "renames", metavar="OLD=NEW,...", section=COMPARED, help="Replace the prefix OLD of paths in A by NEW."
 )
@@ -62,6 +70,8 @@ or cannot be used; 2 an input that cannot be used.
 @option(
     "--ignore-shallow", type=METRES, section=ALLOWED, help="Ignore missing and extra contacts this close to the gap."
 )
+@option("--band", type=METRES, section=ALLOWED, help=BAND)
+@option("--max-angle", type=DEGREES, section=ALLOWED, help=ANGLE)
 @option("--max-missing", type=WholeNumber(0), default=0, show_default=False, section=ALLOWED, help="Missing contacts.")
 @option("--max-extra", type=WholeNumber(0), default=0, show_default=False, section=ALLOWED, help="Extra contacts.")
 @option(
@@ -88,9 +98,29 @@ def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
     pages = Pages(**outputs, github=values.pop("github"), force=values.pop("force"))
     check_outputs(outputs, "--junit-xml and --markdown", pages.force, (a, b))
     given = {name: value for name, value in values.items() if value is not None}
+    by_pair = given.pop("by_pair")
+    for name in NOT_OF_PAIRS if by_pair else OF_PAIRS:
+        if given.get(name) not in (None, ()) and given[name] is not False:
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} has no effect with{'' if by_pair else 'out'} --by-pair."
+            )
+    if by_pair:
+        return _diff_by_pair(streams, pages, a, b, given)
     if os.path.isdir(a) or os.path.isdir(b):
         return _diff_folders(streams, pages, a, b, given)
     return _diff_files(streams, pages, a, b, given)
+
+
+def _diff_by_pair(streams: Streams, pages: Pages, a: str, b: str, given: dict[str, Any]) -> int:
+    from collidecli.commands.diff_pairs import PairDiffRequest, diff_pairs
+    from collidecli.report.diff import pair_diff_table, pair_diff_verdict
+
+    started = time.perf_counter()
+    with streams.progress("comparing") as progress:
+        result = diff_pairs(PairDiffRequest(a, b, **given), progress)
+    pages.write(pair_diff_verdict(result.as_dict(), time.perf_counter() - started))
+    streams.result(result, pair_diff_table)
+    return 0 if result.equal else 1
 
 
 def _diff_files(streams: Streams, pages: Pages, a: str, b: str, given: dict[str, Any]) -> int:

@@ -51,7 +51,7 @@ def pack(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
 
     SCENE and its motion are those of collide run. An adapter needs NumPy and its engine alone.
     """
-    from collidecli.commands.fidelity import pack as packed
+    from collidecli.commands.engine_sets import pack as packed
     from collidecli.commands.scenes import EngineRequest
     from collidecli.report.tables import pack_table
 

@@ -27,7 +27,8 @@ from collidecli.cli.options import (
 from collidecli.cli.streams import Pages, check_outputs
 from collidecli.scene.options import ContactOptions, EngineOptions
 
-ENGINES = "Adapters: mujoco, coal, fcl, bullet; NAME=adapter.py; or rows that one wrote, NAME=rows.npz."
+ENGINES = "Adapters: mujoco, coal, fcl, bullet; NAME=adapter.py; or what one wrote, NAME=rows.npz or set.h5."
+SETS = "The scene; the arguments are then contact sets of engines."
 PYTHON = "Interpreter of an engine. [default: that of collide]"
 BAND = "Overlaps and gaps up to this length may be reported or not."
 EXCESS = "Overlap along an engine's normal less the depth; no opposite or unusable normals."
@@ -37,6 +38,7 @@ engine = partial(repeated, section="Engines")
 EPILOG = """\b
 collide fidelity robot.xml -t motion.h5 --engines mujoco,fcl
 collide fidelity robot.xml -t motion.h5 --engines mine=my_adapter.py --max-missed 0 --max-depth-error 1mm
+collide fidelity now.h5 old.h5 --scene robot.xml -t motion.h5
 collide fidelity robot.xml --engines mujoco,old=mujoco --engine-python old=old/bin/python -o fidelity.json
 \b
 Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot be used.
@@ -47,6 +49,7 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 @click.argument("scenes", nargs=-1, metavar="[SCENE...]")
 @engine("--engines", metavar="[NAME=]ADAPTER,...", help=ENGINES)
 @engine("--engine-python", metavar="NAME=PYTHON,...", help=PYTHON)
+@option("--scene", metavar="FILE", section="Engines", help=SETS)
 @option("--band", type=Length(0.0), default="0.1mm", section="Engines", help=BAND)
 @limit("--max-missed", type=WholeNumber(0), help="Touching pairs without a contact, each counted in every frame.")
 @limit("--max-phantom", type=WholeNumber(0), help="Pairs that are apart, with a contact.")
@@ -74,6 +77,8 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     from collidecli.report.fidelity import fidelity_table, fidelity_verdict
 
     streams, force = streams_of(ctx), values["force"]
+    if values["scene"] is not None:
+        values["engines"], scenes = (*values["engines"], *scenes), (values["scene"],)
     scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
     outputs = {name: values[name] for name in ("output", "junit_xml", "markdown")}
     check_outputs(outputs, "two of --output, --junit-xml and --markdown", force, (*scenes, trajectory))

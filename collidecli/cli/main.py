@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
+from keyword import iskeyword
 
 import click
 
@@ -36,13 +37,14 @@ VERBS = {
     "export": "Write a contact set for other programs: USD, CSV, Parquet, NPZ, simulator layouts.",
     "merge": "Merge contact sets of disjoint frames or worlds.",
     "engine": "Write a motion as a problem for other collision engines: collide engine pack.",
+    "import": "Write contacts of another engine, or logged by a simulation, as a contact set.",
     "fidelity": "Hold other engines' contacts of a motion against exact distances.",
     "batch": "Run many recordings: plan, compute on many processes or machines, gather.",
     "cache": "Show or clear the cache of signed distance fields, hulls and convex parts.",
     "completion": "Print the script that completes verbs and options in bash, zsh or fish.",
     "check": "Check that a contact set or a trajectory is well formed and complete.",
 }
-"""Verbs and their summaries; the command is `verb` in the module of that name in collidecli.cli."""
+"""Verbs and their summaries; the command is `verb` in collidecli.cli.<name>, of import in import_."""
 
 EPILOG = """\b
 Exit codes
@@ -66,7 +68,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        return import_module(f"collidecli.cli.{cmd_name}").verb
+        return import_module(f"collidecli.cli.{cmd_name}{'_' * iskeyword(cmd_name)}").verb
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):

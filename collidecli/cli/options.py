@@ -194,6 +194,24 @@ class Length(click.ParamType):
 METRES = Length(0.0)
 
 
+class Degrees(click.ParamType):
+    """An angle of at least 0 in degrees, as 1 or 1deg."""
+
+    name = "angle"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            number = float(str(value).removesuffix("deg"))
+        except ValueError:
+            number = math.nan
+        if not 0.0 <= number < math.inf:
+            self.fail(f"'{value}' is not an angle of at least 0: write degrees, as 1 or 1deg", param, ctx)
+        return number
+
+
+DEGREES = Degrees()
+
+
 class Pause(click.ParamType):
     """A number of frames, as 3, or a time, as 0.05s or 50ms; becomes (frames, seconds), of which one is None."""
 

@@ -13,6 +13,7 @@ from collidecli.cli.options import (
     FORMAT,
     NameList,
     Verb,
+    VerbOption,
     algorithm_options,
     cache_options,
     compression_option,
@@ -24,6 +25,7 @@ from collidecli.cli.options import (
     is_hdf5,
     option,
     recording_options,
+    repeated,
     request_of,
     scene_options,
     scenes_and_recording,
@@ -44,7 +46,7 @@ from collidecli.commands.results import (
     planned_outputs,
 )
 from collidecli.errors import InputError
-from collidecli.scene.options import CONTACT_FORMATS
+from collidecli.scene.options import CACHE, CONTACT_FORMATS, CONTACTS, HYDRO, SPEED, STEPS
 from collidecli.scene.text_format import plural
 from collidecli.storage.file_hash import bag_format
 
@@ -53,7 +55,6 @@ if TYPE_CHECKING:
 
     from collidecli.cli.streams import Streams
     from collidecli.commands.results import Result
-    from collidecli.commands.run import RunResult
     from collidecli.commands.scenes import SceneCache
     from collidecli.report.progress import FrameProgress
 
@@ -72,6 +73,13 @@ COLUMNS = "Extra columns, such as friction. [default: none]"
 EACH = "Run each SCENE by itself. [default: several scenes are one world each]"
 SKIP = "Of several runs, leave out those whose output exists."
 ENDING = ".contacts.h5"
+ENGINE = "Contacts of another engine: mujoco, coal, fcl, bullet, or an adapter.py."
+ENGINE_OPTION = "Options of the engine."
+ENGINE_PYTHON = "Interpreter of the engine. [default: that of collide]"
+OTHER = "Another engine"
+HAS_EFFECT = ("gap", "margin", "gap_rule", "static_pairs")
+"""Options of contacts that a problem has."""
+OWN_SECTIONS = (CONTACTS, HYDRO, STEPS, SPEED, CACHE)
 
 
 @click.command("run", cls=Verb, epilog=EPILOG)
@@ -90,6 +98,9 @@ ENDING = ".contacts.h5"
 @trace_option
 @setting("--force", is_flag=True, section="Output", help="Replace an existing output.")
 @option("--skip-existing", is_flag=True, section="Output", help=SKIP)
+@option("--engine", "engine_name", metavar="NAME", section=OTHER, help=ENGINE)
+@repeated("--engine-option", "engine_options", metavar="NAME=VALUE,...", section=OTHER, help=ENGINE_OPTION)
+@option("--engine-python", default="", metavar="PYTHON", section=OTHER, help=ENGINE_PYTHON)
 @algorithm_options
 @device_options
 @cache_options
@@ -107,6 +118,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     from collidecli.commands.results import check_hdf5_output, check_trace
 
     streams = streams_of(ctx)
+    _check_options(ctx, values)
     inputs = run_inputs(streams, scenes, values["trajectory"], values["each"])
     if inputs.several is not None:
         return _several_runs(streams, inputs, values)
@@ -127,10 +139,25 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     return 0
 
 
-def _table(found: Mapping[str, Any]) -> RenderableType:
-    from collidecli.report.run import run_table  # not needed with --quiet and --json
+def _check_options(ctx: click.Context, values: Mapping[str, Any]) -> None:
+    """Raises UsageError for an option without effect, with another engine or without one."""
+    if not values["engine_name"]:
+        for name in ("engine_options", "engine_python"):
+            if values[name]:
+                raise click.UsageError(f"--{name.removesuffix('s').replace('_', '-')} has no effect without --engine.")
+        return
+    for parameter in ctx.command.params:
+        is_own = isinstance(parameter, VerbOption) and parameter.section in OWN_SECTIONS
+        no_effect = (is_own and parameter.name not in HAS_EFFECT) or parameter.name == "trace"
+        source = ctx.get_parameter_source(str(parameter.name))
+        if no_effect and source is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{parameter.opts[0]} has no effect with --engine {values['engine_name']}.")
 
-    return run_table(found)
+
+def _table(found: Mapping[str, Any]) -> RenderableType:
+    from collidecli.report.run import import_table, run_table  # not needed with --quiet and --json
+
+    return run_table(found) if found["schema"] == "collide.run/1" else import_table(found)
 
 
 @dataclass(frozen=True)
@@ -210,7 +237,12 @@ def _run(
     trajectory: str | None,
     progress: FrameProgress | None,
     cache: SceneCache | None = None,
-) -> RunResult:
+) -> Result:
+    if values["engine_name"]:
+        from collidecli.commands.engine_sets import ImportRequest, import_contacts
+
+        given = {"source": values["engine_name"], "scenes": scenes, "output": output, "trajectory": trajectory}
+        return import_contacts(request_of(ImportRequest, values, **given), progress)
     from collidecli.commands.run import RunRequest, run
     from collidecli.engine.runtime.kernel import reported_compilation
 

@@ -32,14 +32,16 @@ class Finding:
 
 @dataclass(frozen=True)
 class CheckResult(Result):
-    """Findings about a file. good: there are none."""
+    """Findings about a file. good: there are none. notes: what rows of another engine do not keep; None without it."""
 
     SCHEMA: ClassVar[str] = "collide.check/1"
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("notes",)
 
     file: str
     format: str
     good: bool
     findings: list[Finding]
+    notes: list[Finding] | None = None
 
 
 def check(path: str | os.PathLike[str]) -> CheckResult:
@@ -64,9 +66,11 @@ def _check(path: str | os.PathLike[str]) -> CheckResult:
             what += f" but {kind_of(path).LABEL}"
             fix = "make a trajectory of it with collide traj convert"
         raise InputError(what, os.fspath(path), fix)
-    findings = checks[kind](path)
-    found = [Finding(finding.where, finding.what) for finding in findings]
-    return CheckResult(os.fspath(path), kind, not found, found)
+    rules = checks[kind](path)
+    found, notes = (
+        [Finding(rule.where, rule.what) for rule in rules if rule.is_note == wanted] for wanted in (False, True)
+    )
+    return CheckResult(os.fspath(path), kind, not found, found, notes or None)
 
 
 def refuse_profile(kind: str, path: str | os.PathLike[str]) -> None:

@@ -251,8 +251,8 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
     if by_hash and (reasons or any(_differs(table) for table in (found, *compared.groups))):
         notes.append("the content hashes are equal: one of the files was changed after it was written (collide check)")
     return DiffResult(
-        a=_file(a),
-        b=_file(b),
+        a=file_of(a),
+        b=file_of(b),
         equal=not reasons,
         reasons=reasons,
         by_hash=by_hash,
@@ -348,7 +348,8 @@ class _Cells:
         return {"shape0": self._names[pair[0]], "shape1": self._names[pair[1]]}
 
 
-def _file(contacts: ContactSet) -> dict[str, Any]:
+def file_of(contacts: ContactSet) -> dict[str, Any]:
+    """What a result of `diff` says about a contact set."""
     return {
         "file": contacts.path,
         "version": ".".join(map(str, contacts.version)),

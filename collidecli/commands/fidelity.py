@@ -1,4 +1,4 @@
-"""The verbs `engine pack` and `fidelity`: other engines' contacts of a motion, held against exact distances."""
+"""The verb `fidelity`: other engines' contacts of a motion, held against exact distances."""
 
 from __future__ import annotations
 
@@ -11,138 +11,26 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from collidecli.commands.clearance import distance_bounds, pair_lengths, selected_items, shape_poses
-from collidecli.commands.results import Progress, Result, check_ending, check_output
-from collidecli.commands.scenes import EngineRequest, LoadedScene, scene_in_motion
+from collidecli.analysis.differences import spread
+from collidecli.commands.clearance import distance_bounds
+from collidecli.commands.engine_sets import (
+    Problem,
+    ProblemResult,
+    about,
+    known_times,
+    load_problem,
+    rows_of_set,
+    write_problem,
+)
+from collidecli.commands.results import HDF5_ENDINGS, Progress
+from collidecli.commands.scenes import EngineRequest
 from collidecli.engine.distances import PairDistanceRows, PairDistances, point_distances
 from collidecli.engine.pipeline import find_device
-from collidecli.engines import (
-    EngineRows,
-    adapter_of,
-    check_problem_size,
-    is_convex,
-    packed_problem,
-    read_rows,
-    run_adapter,
-)
+from collidecli.engines import EngineRows, adapter_of, is_convex, read_rows, run_adapter, unusable_rows
 from collidecli.errors import InputError
-from collidecli.exporters.arrays import held, write_npz
 from collidecli.numerics.matrices import compose_poses, inverse_poses, moved_points
 from collidecli.scene.model import Model
-from collidecli.scene.motion import episodes_in
 from collidecli.scene.shape_types import ShapeType
-from collidecli.storage.atomic_output import AtomicOutput
-from collidecli.storage.process_activity import reading
-
-FRAMES_AT_ONCE = 256
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A scene in motion as an adapter reads it: C cells, S shapes, K pairs.
-
-    arrays: by name, of `engines.packed_problem`. warnings: of the scene and of its motion.
-    """
-
-    model: Model
-    scene: LoadedScene
-    trajectory_sha256: str
-    arrays: Mapping[str, np.ndarray]
-    frames: int
-    warnings: tuple[str, ...]
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """Numbers of cells, shapes and pairs."""
-        return len(self.arrays["pose"]), len(self.model.shapes), len(self.arrays["pair"])
-
-
-def load_problem(request: EngineRequest, progress: Progress = None) -> Problem:
-    """The problem of a request. Raises InputError for an unusable scene or motion, and for worlds that differ."""
-    request.contact.checked()
-    scene, motion = scene_in_motion(request)
-    try:
-        model = request.contact.apply(scene.model)
-        if len(np.unique(model.world_template)) > 1:
-            fix = "give one scene or one environment"
-            raise InputError("its worlds have different shapes, and an engine gets one set", scene.name, fix)
-        items, frames, worlds = selected_items(model, "pair", ()), len(motion.time), model.world_count
-        check_problem_size(model, frames * worlds)
-        blocks = []
-        for first in range(0, frames, FRAMES_AT_ONCE):
-            with reading("motion"):
-                bodies = motion.read(range(first, min(first + FRAMES_AT_ONCE, frames)))
-            blocks.append(shape_poses(model, bodies).reshape(-1, len(model.shapes), 7))
-            if progress:
-                progress(min(first + FRAMES_AT_ONCE, frames), frames)
-        frame, world = np.divmod(np.arange(frames * worlds), worlds)
-        episodes = episodes_in(motion, worlds)
-        inside = slice(None) if episodes is None else episodes.inside(0, frames * worlds, worlds).ravel()
-        cells = {"frame": frame, "world": world.astype(np.int32), "time": motion.time[frame]}
-        cells = {name: values[inside] for name, values in (cells | {"pose": np.concatenate(blocks)}).items()}
-        arrays = packed_problem(model, items.pair, pair_lengths(model, items.pair, "gap"), items.margin, cells)
-        left_out = ("particles are left out",) if len(model.particles) else ()
-        warnings = (*scene.warnings, *motion.warnings, *left_out)
-        return Problem(model, scene, motion.sha256, arrays, frames, warnings)
-    finally:
-        motion.close()
-
-
-def write_problem(problem: Problem, path: str, force: bool) -> None:
-    """Writes problem.npz. Raises OutputError; then no file is left."""
-    with AtomicOutput(path, force) as output:
-        write_npz(output, [held(name, values) for name, values in problem.arrays.items()])
-        output.commit()
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProblemResult(Result):
-    """What results say of a problem. cells: worlds of frames. pairs: those that may touch."""
-
-    scene: str
-    scene_sha256: str
-    trajectory: str | None
-    trajectory_sha256: str
-    frames: int
-    cells: int
-    shapes: int
-    pairs: int
-    warnings: Sequence[str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PackResult(ProblemResult):
-    """A written problem."""
-
-    SCHEMA: ClassVar[str] = "collide.engine_pack/1"
-
-    output: str
-    bytes: int
-
-
-def pack(request: EngineRequest, output: str, force: bool = False, progress: Progress = None) -> PackResult:
-    """Writes the problem of a scene in motion. Raises InputError as `load_problem`, OutputError."""
-    check_output(output, force, (*request.scenes, request.trajectory))
-    check_ending(output, (".npz",), "a problem")
-    problem = load_problem(request, progress)
-    write_problem(problem, output, force)
-    return PackResult(**_about(request, problem), output=output, bytes=os.path.getsize(output))
-
-
-def _about(request: EngineRequest, problem: Problem) -> dict[str, Any]:
-    cells, shapes, pairs = problem.shape
-    return {
-        "scene": problem.scene.name,
-        "scene_sha256": problem.scene.sha256,
-        "trajectory": request.trajectory,
-        "trajectory_sha256": problem.trajectory_sha256,
-        "frames": problem.frames,
-        "cells": cells,
-        "shapes": shapes,
-        "pairs": pairs,
-        "warnings": problem.warnings,
-    }
-
 
 # Exact distances of the pairs that are near or reported.
 
@@ -237,8 +125,6 @@ def support_heights(model: Model, row: np.ndarray, pose: np.ndarray, direction: 
 
 # What an engine's answers are.
 
-NOT_UNIT = 1e-3
-"""Difference of a normal's length from 1 above which a row is unusable; float32 is within 1e-6."""
 AGREE = 1e-3
 """Fraction within which a wrong distance is that of the opposite sign, or that of the cell before."""
 
@@ -275,10 +161,8 @@ def compared(problem: Problem, exact: Exact, rows: EngineRows, band: float, devi
     pairs = len(problem.arrays["pair"])
     at = exact.index(rows.cell * pairs + rows.pair)
     count, true = len(exact.key), exact.rows.distance
-    size = np.linalg.norm(rows.normal, axis=1)
-    bad_normal = ~(np.abs(size - 1.0) <= NOT_UNIT)
-    unusable = bad_normal | ~np.isfinite(rows.distance) | ~np.isfinite(rows.point).all(axis=1)
-    totals = [np.bincount(at, which, count).astype(np.int64) for which in (np.ones(len(at)), unusable, size < 1e-6)]
+    bad_normal, unusable, zero = unusable_rows(rows)
+    totals = [np.bincount(at, which, count).astype(np.int64) for which in (np.ones(len(at)), unusable, zero)]
     first = np.full(count, -1)
     first[at[::-1]] = np.arange(len(at))[::-1]  # rows are ordered by distance: the least of each pair remains
     first = np.where((first >= 0) & np.isfinite(np.append(rows.distance, 0.0)[first]), first, -1)
@@ -379,7 +263,8 @@ WORST = 10
 class FidelityRequest(EngineRequest):
     """A scene in motion and the engines.
 
-    engines: names of adapters, or NAME=adapter, NAME=adapter.py or NAME=rows.npz. engine_python: NAME=interpreter.
+    engines: names of adapters, or NAME=adapter, NAME=adapter.py, NAME=rows.npz or NAME=set.h5. engine_python:
+    NAME=interpreter.
     band: pairs nearer to contact than this may be reported or not [m]. max_missed, max_phantom: number for each engine
     and pair of types; max_depth_error, max_normal_excess [m]. None is no limit. first: worst answers of each engine.
     """
@@ -432,10 +317,12 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
         path = os.path.join(folder, "problem.npz")
         write_problem(problem, path, False)
         for name, (source, python) in sources.items():
-            is_file = source.endswith(".npz")
-            found[name] = (
-                read_rows(source, problem.shape) if is_file else run_adapter(source, python, path, problem.shape)
-            )
+            if source.endswith(".npz"):
+                found[name] = read_rows(source, problem.shape)
+            elif source.endswith(HDF5_ENDINGS):
+                found[name] = rows_of_set(problem, source)
+            else:
+                found[name] = run_adapter(source, python, path, problem.shape)
     exact = measure_exact(problem, list(found.values()), request.band, request.engine.device)
     answers = {
         name: compared(problem, exact, rows, request.band, request.engine.device) for name, rows in found.items()
@@ -448,7 +335,7 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
         for one in _table(problem, exact, name, each)
     ]
     return FidelityResult(
-        **_about(request, problem),
+        **about(request, problem, [text for each in found.values() for text in each.warnings]),
         band=request.band,
         limits=limits,
         rows=rows,
@@ -470,10 +357,10 @@ def check_engines(request: FidelityRequest) -> dict[str, tuple[str, str]]:
         name, source = _named(each, "--engines", False)
         if name in found:
             raise InputError(f"'{name}' is given twice", "--engines", f"name one of them: other={source}")
-        if not source.endswith(".npz"):
+        if not source.endswith((".npz", *HDF5_ENDINGS)):
             adapter_of(source)
         elif not os.path.isfile(source):
-            raise InputError("there is no such file of rows", source, "give the rows that an adapter wrote")
+            raise InputError("there is no such file of rows", source, "give rows, or a contact set of an engine")
         found[name] = source, python.pop(name, "")
     if python:
         raise InputError(
@@ -505,8 +392,7 @@ def _engine(problem: Problem, name: str, rows: EngineRows, answers: Answers) -> 
         "shapes": states,
         "reasons": reasons,
         "contacts": len(rows.cell),
-        "setup_seconds": float(rows.seconds[0]),
-        "frame_seconds": float(rows.seconds[1]) / cells,
+        **dict(zip(("setup_seconds", "frame_seconds"), known_times(rows.seconds / (1, cells)), strict=True)),
         "least_excess": -_largest(-answers.excess),
     }
 
@@ -514,14 +400,6 @@ def _engine(problem: Problem, name: str, rows: EngineRows, answers: Answers) -> 
 def _largest(values: np.ndarray) -> float:
     known = values[np.isfinite(values)]
     return float(known.max()) if len(known) else 0.0
-
-
-def _spread(values: np.ndarray) -> dict[str, float] | None:
-    """Median, 99th percentile and greatest value; None without any."""
-    known = values[np.isfinite(values)]
-    if not len(known):
-        return None
-    return {"median": float(np.median(known)), "p99": float(np.quantile(known, 0.99)), "worst": float(known.max())}
 
 
 def _table(problem: Problem, exact: Exact, name: str, answers: Answers) -> list[dict[str, Any]]:
@@ -541,8 +419,8 @@ def _table(problem: Problem, exact: Exact, name: str, answers: Answers) -> list[
                 **{each: int((mine & getattr(answers, each)).sum()) for each in ("missed", "phantom", *FAULTS)},
                 "unusable_rows": int(answers.unusable[mine].sum()),
                 "zero_normals": int(answers.zero[mine].sum()),
-                **{each: _spread(getattr(answers, each)[mine]) for each in ("depth_error", "excess", "point_error")},
-                "angle": _spread(np.degrees(answers.angle[mine])),
+                **{each: spread(getattr(answers, each)[mine]) for each in ("depth_error", "excess", "point_error")},
+                "angle": spread(np.degrees(answers.angle[mine])),
                 "contacts_per_pair": float(answers.rows[has].mean()) if has.any() else None,
             }
         )

@@ -380,8 +380,10 @@ class ContactSetSource(Result):
     """Origin and size of a contact set, without its contacts. shape_types: count by type. Times [s].
 
     episodes: name, world, first_frame, frame_count and seconds of each; empty without demonstrations.
-    duration: recorded time; of demonstrations their sum.
+    duration: recorded time; of demonstrations their sum. engine: attributes of another engine; None of this one.
     """
+
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("engine",)
 
     file: str
     version: str
@@ -400,6 +402,7 @@ class ContactSetSource(Result):
     end: float | None
     episodes: list[dict[str, Any]]
     duration: float
+    engine: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -526,6 +529,7 @@ def contact_set_source(contacts: ContactSet) -> dict[str, Any]:
         "start": float(contacts.time[0]) if contacts.frame_count else None,
         "end": float(contacts.time[-1]) if contacts.frame_count else None,
         "episodes": [] if episodes is None else episodes.listed(time),
+        "engine": None if contacts.engine is None else contacts.engine.attributes,
         "duration": whole if episodes is None else float(episodes.seconds(time).sum()),
     }
 

@@ -220,7 +220,7 @@ class ReportResult(ContactSetSource):
     """
 
     SCHEMA: ClassVar[str] = "collide.report/1"
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("output", "between_frames", "audit", "labels", "clearance")
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("output", "between_frames", "audit", "labels", "clearance", "engine")
 
     selection: dict[str, Any]
     demonstrations: list[str]

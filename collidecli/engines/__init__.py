@@ -6,6 +6,7 @@ docs/reference/engine-problem.md specifies both files.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,14 +24,13 @@ from collidecli.scene.heightfield import Heightfield
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.text_format import did_you_mean
+from collidecli.storage.contact_sets.schema import DISTANCE_RULES, POINT_RULES, TREATMENTS, json_mapping
 from collidecli.storage.input_limits import check_size
 
 PROBLEM, ROWS = "collide.engine_problem/1", "collide.engine_rows/1"
 """Formats of the two files, their arrays `format`."""
 ADAPTERS = {"mujoco": "mujoco", "coal": "coal", "fcl": "python-fcl", "bullet": "pybullet"}
 """Engines with an adapter, and the package of each on PyPI."""
-TREATMENTS = ("exact", "hull", "approximated", "skipped")
-POINT_RULES = ("midpoint", "on0", "on1", "unspecified")
 LAST_LINES = 4
 """Lines of an adapter's standard error in the message of its failure."""
 
@@ -94,27 +95,57 @@ def _joined(parts: Sequence[np.ndarray], dtype: type, row: tuple[int, ...]) -> n
 class EngineRows:
     """Contacts of an engine, N rows ordered by cell, pair and distance. S shapes and K pairs of the problem.
 
-    cell, pair: int32[N], of the problem. distance: float64[N], of the plain surfaces [m]; negative is overlap.
-    normal, point: float64[N, 3], from shape0 to shape1, and in world [m]. point_rule: one of POINT_RULES.
+    float_type, stateful, point_rule, distance_rule, reports_gap: as in `EngineRecord`.
+    cell, pair: int64[N], of the problem; pair -1 is of shapes that may not touch. distance: float64[N], of the plain
+    surfaces [m]; negative is overlap. normal, point0, point1: float64[N, 3], from shape0 to shape1, and points on both
+    surfaces in world [m], which are equal for an unspecified rule. shapes: int64[N, 2]; None are those of the pairs.
     treated: str[S], of TREATMENTS. reason: str[S], of a shape that is not exact. asked: bool[K], whether the engine
-    holds both shapes and their pair. seconds: set-up, and all cells [s].
+    holds both shapes and their pair. seconds: set-up, and all cells [s]. warnings: about the rows.
     """
 
     engine: str
     version: str
     options: str
     interpreter: str
+    float_type: str
     point_rule: str
-    stateful: bool
     cell: np.ndarray
     pair: np.ndarray
     distance: np.ndarray
     normal: np.ndarray
-    point: np.ndarray
+    point0: np.ndarray
+    point1: np.ndarray
     treated: np.ndarray
     reason: np.ndarray
     asked: np.ndarray
     seconds: np.ndarray
+    stateful: bool | None = None
+    distance_rule: str = DISTANCE_RULES[0]
+    reports_gap: bool | None = None
+    shapes: np.ndarray | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def point(self) -> np.ndarray:
+        """float64[N, 3]: the engine's point, or the middle of two [m]."""
+        only = {"on0": self.point0, "on1": self.point1}
+        return only.get(self.point_rule, 0.5 * (self.point0 + self.point1))
+
+
+PARTS = {"midpoint": (-0.5, 0.5), "on0": (0.0, 1.0), "on1": (-1.0, 0.0)}
+"""Parts of the distance from an engine's point to both surfaces."""
+
+
+def witness_points(
+    rule: str, point: np.ndarray, normal: np.ndarray, distance: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The points on both surfaces, from one point of a rule. They are equal for an unspecified one, and where a normal
+    or a distance is not finite.
+    """
+    apart = distance[:, None] * normal
+    apart[~np.isfinite(apart).all(axis=1)] = 0.0
+    first, second = PARTS.get(rule, (0.0, 0.0))
+    return point + first * apart, point + second * apart
 
 
 def read_rows(path: str, shape: tuple[int, int, int]) -> EngineRows:
@@ -129,8 +160,10 @@ def read_rows(path: str, shape: tuple[int, int, int]) -> EngineRows:
     more = {"shape_treated": (shapes,), "shape_reason": (shapes,), "pair_asked": (pairs,), "seconds": (2,)}
     texts = ("format", "engine", "version", "options", "interpreter", "point_rule")
     wanted = {**row_shapes, **more, **dict.fromkeys((*texts, "stateful"), ())}
+    optional = {"point1": (count, 3), "reports_gap": ()}
+    wanted |= {name: extent for name, extent in optional.items() if name in headers}
     kinds = {"cell": "iu", "pair": "iu", "distance": "f", "normal": "f", "point": "f", "seconds": "f"}
-    kinds |= {"pair_asked": "b", "stateful": "b"}
+    kinds |= {"pair_asked": "b", "stateful": "b", "reports_gap": "b", "point1": "f"}
     found = {}
     for name, extent in wanted.items():
         values = read_npz(path, name)
@@ -138,9 +171,11 @@ def read_rows(path: str, shape: tuple[int, int, int]) -> EngineRows:
             what = f"is {values.dtype}[{', '.join(map(str, values.shape))}]"
             raise InputError(what, f"{path}: {name}", f"write shape {list(extent)}: docs/reference/engine-problem.md")
         found[name] = values
-    about = {name: str(found.pop(name)) for name in texts}
+    about: dict[str, Any] = {name: str(found.pop(name)) for name in texts}
     if about.pop("format") != ROWS:
         raise InputError(f"the format is not {ROWS}", path, "give the rows that an adapter wrote")
+    if fault := json_mapping(about["options"]):
+        raise InputError(fault, f"{path}: options", "write a JSON object")
     for name, limit in (("cell", cells), ("pair", pairs)):
         if np.any((found[name] < 0) | (found[name] >= limit)):
             raise InputError(f"an index is not from 0 to {limit - 1}", f"{path}: {name}", "write rows of this problem")
@@ -150,14 +185,24 @@ def read_rows(path: str, shape: tuple[int, int, int]) -> EngineRows:
     if unknown or about["point_rule"] not in POINT_RULES:
         what = f"unknown: {', '.join(sorted(unknown)) or about['point_rule']}"
         raise InputError(what, path, f"shape_treated: {', '.join(TREATMENTS)}; point_rule: {', '.join(POINT_RULES)}")
+    if (about["point_rule"] == "both") != ("point1" in found):
+        raise InputError("point1 is there, or the point_rule is both, without the other", path, "write both or neither")
     order = np.lexsort((found["distance"], found["pair"], found["cell"]))
-    rows = {name: found[name][order] for name in row_shapes}
+    distance, normal, point = (found[name][order].astype(np.float64) for name in ("distance", "normal", "point"))
+    points = witness_points(about["point_rule"], point, normal, distance)
+    if "point1" in found:
+        points = point, found["point1"][order].astype(np.float64)
     return EngineRows(
         **about,
-        **{name: rows[name].astype(np.float64) for name in ("distance", "normal", "point")},
-        cell=rows["cell"].astype(np.int64),
-        pair=rows["pair"].astype(np.int64),
+        distance=distance,
+        normal=normal,
+        point0=points[0],
+        point1=points[1],
+        float_type=found["distance"].dtype.name,
+        cell=found["cell"][order].astype(np.int64),
+        pair=found["pair"][order].astype(np.int64),
         stateful=bool(found["stateful"]),
+        reports_gap=bool(found["reports_gap"]) if "reports_gap" in found else None,
         treated=found["shape_treated"],
         reason=found["shape_reason"],
         asked=found["pair_asked"],
@@ -165,10 +210,29 @@ def read_rows(path: str, shape: tuple[int, int, int]) -> EngineRows:
     )
 
 
+NOT_UNIT = 1e-3
+"""Difference of a normal's length from 1 above which a row is unusable; float32 is within 1e-6."""
+NO_DIRECTION = 1e-6
+"""Length of a normal that is zero."""
+
+
+def unusable_rows(rows: EngineRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """bool[N] each: normals that are not of unit length; these and numbers that are not finite; zero normals."""
+    bad, zero = unusable_normals(rows.normal)
+    finite = np.isfinite(rows.distance) & np.isfinite(rows.point).all(axis=1)
+    return bad, bad | ~finite, zero
+
+
+def unusable_normals(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """bool[n] each: vectors [n, 3] that are not of unit length, and those of them that have no direction."""
+    size = np.linalg.norm(normal, axis=1)
+    return ~(np.abs(size - 1.0) <= NOT_UNIT), size < NO_DIRECTION
+
+
 # Runs of adapters.
 
 
-def adapter_of(engine: str) -> str:
+def adapter_of(engine: str, option: str = "--engines") -> str:
     """Path of an engine's adapter: one of ADAPTERS, or a Python file. Raises InputError for another one."""
     if engine.endswith(".py"):
         if not os.path.isfile(engine):
@@ -176,21 +240,25 @@ def adapter_of(engine: str) -> str:
         return engine
     if engine not in ADAPTERS:
         fix = did_you_mean(engine, ADAPTERS, f"the engines are: {', '.join(ADAPTERS)}; NAME=adapter.py is your own")
-        raise InputError(f"there is no adapter of '{engine}'", "--engines", fix)
+        raise InputError(f"there is no adapter of '{engine}'", option, fix)
     return str(Path(__file__).parent / "adapters" / f"{engine}.py")
 
 
-def run_adapter(engine: str, python: str, problem: str, shape: tuple[int, int, int]) -> EngineRows:
+def run_adapter(
+    engine: str, python: str, problem: str, shape: tuple[int, int, int], options: Sequence[str] = ()
+) -> EngineRows:
     """The rows of an engine, which runs in a process of its own.
 
     Args:
         engine: of `adapter_of`. python: an interpreter; "" is this one. problem: path. shape: as in `read_rows`.
-    Raises InputError: no such interpreter, an engine that is not installed there, a failure, or invalid rows.
+        options: texts NAME=VALUE, further arguments of the adapter, which writes those that it used.
+    Raises InputError: no such interpreter, an engine that is not installed there, a failure, invalid rows, or an
+    option that the adapter does not have.
     """
     adapter = adapter_of(engine)
     with tempfile.TemporaryDirectory(prefix="collide-") as folder:
         rows = os.path.join(folder, "rows.npz")
-        command = [python or sys.executable, adapter, problem, rows]
+        command = [python or sys.executable, adapter, problem, rows, *options]
         try:
             done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
         except OSError as error:
@@ -198,7 +266,13 @@ def run_adapter(engine: str, python: str, problem: str, shape: tuple[int, int, i
             raise InputError(f"cannot be started: {error.strerror}", f"--engine-python, {python}", fix) from error
         if done.returncode or not os.path.exists(rows):
             raise _failure(engine, command[0], done)
-        return read_rows(rows, shape)
+        found = read_rows(rows, shape)
+    used = json.loads(found.options)
+    unused = [text for text in options if text.partition("=")[0] not in used]
+    if unused:
+        what = f"the adapter did not use '{unused[0]}'"
+        raise InputError(what, f"--engine-option, engine {engine}", f"its options are in {adapter_of(engine)}")
+    return found
 
 
 def _failure(engine: str, python: str, done: subprocess.CompletedProcess[str]) -> InputError:

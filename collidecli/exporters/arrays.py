@@ -15,7 +15,7 @@ from numpy.lib import format as npy
 from collidecli.errors import InputError
 from collidecli.exporters.selection import SelectedContacts
 from collidecli.scene.motion import Episodes
-from collidecli.scene.tables import Column, ContactBlock
+from collidecli.scene.tables import KIND_UNKNOWN, Column, ContactBlock
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.rules import check_body_rows
 from collidecli.storage.flat_tables import TableColumn, cell_columns, require_pyarrow
@@ -188,6 +188,7 @@ class ContactRows:
     def __init__(self, selected: SelectedContacts) -> None:
         self._selected = selected
         self._stored = selected.columns
+        self._kinds = (*selected.group.kinds, *(("unknown",) if selected.contacts.engine is not None else ()))
         shapes, contacts = selected.contacts.shapes, selected.contacts
         self._episodes = contacts.episodes
         bodies = ("", *contacts.body_path)
@@ -204,7 +205,7 @@ class ContactRows:
         for column in self._stored:
             if column.name not in selected.shape_columns:
                 dtype = column.dtype_for(contacts.float_type)
-                words = selected.group.kinds if column.name == "kind" else None
+                words = self._kinds if column.name == "kind" else None
                 names = flat_names(column)
                 columns += [TableColumn(name, dtype, column.unit, words) for name in names]
         self.columns = tuple(columns)
@@ -238,7 +239,9 @@ class ContactRows:
             if column.name in self._selected.shape_columns:
                 continue
             values = columns[column.name].reshape(-1, column.width)
-            if column.name == "kind" and len(values) and values.max() >= len(self._selected.group.kinds):
+            if column.name == "kind":
+                values = np.where(values == KIND_UNKNOWN, len(self._selected.group.kinds), values).astype(values.dtype)
+            if column.name == "kind" and len(values) and values.max() >= len(self._kinds):
                 where = f"{self._selected.contacts.path}: /{self._selected.group.name}/kind"
                 raise InputError(f"{values.max()} is no kind of a contact", where)
             found |= dict(zip(flat_names(column), values.T, strict=True))

@@ -152,7 +152,7 @@ def _types(block: ContactBlock, first: np.ndarray) -> np.ndarray:
         return first
     kind = block.columns["kind"]
     lowest, highest = np.minimum.reduceat(kind, first), np.maximum.reduceat(kind, first)
-    return np.where(lowest == highest, lowest, UNKNOWN)
+    return np.where((lowest == highest) & (lowest < UNKNOWN), lowest, UNKNOWN)
 
 
 def _shared_normals(block: ContactBlock, first: np.ndarray) -> np.ndarray:

@@ -40,6 +40,9 @@ from collidecli.scene.tables import GROUPS_BY_NAME, group_words
 from collidecli.scene.text_format import count, plural
 
 MAX_CELL_LENGTH = 100
+MEASURES = ("distance", "angle", "centre")
+"""Differences of collide.diff_pairs/1 that have a spread."""
+SPREAD = {"median": "median", "p99": "99 %", "worst": "worst"}
 
 
 FIELDS: list[Column] = [
@@ -123,6 +126,89 @@ def _cell(text: str, most: int = MAX_CELL_LENGTH) -> str:
 
 def _code(text: str) -> str:
     return markdown_code(text if len(text) <= MAX_CELL_LENGTH else "..." + text[3 - MAX_CELL_LENGTH :])
+
+
+# Comparisons by pair, of sets of any engines.
+
+
+def pair_diff_words(result: ResultDict) -> str:
+    """Whether the sets agree by pair, as one line."""
+    both = plural(result["counts"]["both"], "pair")
+    return f"different: {', '.join(result['reasons'])}" if result["reasons"] else f"equal by pair: {both} in both"
+
+
+def _worst(one: ResultDict, name: str) -> str:
+    value = one[name]
+    if value is None:
+        return ""
+    return f"{value['worst']:.3g} deg" if name == "angle" else length(value["worst"])
+
+
+def _contacts_of_pair(one: ResultDict) -> str:
+    return "" if one["contacts_a"] is None else f"{one['contacts_a']:.3g} / {one['contacts_b']:.3g}"
+
+
+def _by_pair(result: ResultDict, narrow: int) -> Listing:
+    columns: list[Column] = [*pair_columns(narrow), ("both", "right", lambda one: count(one["both"]))]
+    columns += _kind_columns(lambda pair: pair)
+    columns += [(f"{name}, worst", "right", partial(_worst, name=name)) for name in MEASURES[: (3, 2)[narrow]]]
+    columns += [
+        ("contacts A / B", "right", _contacts_of_pair),
+        ("first in", "left", lambda one: cell_text(one["first"])),
+    ]
+    more = result["differing_pairs"] - len(result["pairs"])
+    return rows_table(columns[: -1 if narrow else None], result["pairs"], more_text(more))
+
+
+def pair_diff_table(result: ResultDict) -> RenderableType:
+    """Tables of collide.diff_pairs/1."""
+    parts: list[RenderableType] = [verdict_text(pair_diff_words(result), result["equal"]), Text()]
+    parts.append(name_value_table(_pair_totals(result)))
+    if result["pairs"]:
+        parts.append(Fitting(partial(_by_pair, result)))
+    return Group(*parts, *(Text(f"note: {note}") for note in result["notes"]))
+
+
+def _pair_totals(result: ResultDict) -> list[tuple[str, str]]:
+    counts, frames = result["counts"], result["frames"]
+    rows = [
+        (
+            name.upper(),
+            f"{result[name]['file']}, {result['engines'][name]}, {plural(counts[name], 'pair')} in all cells",
+        )
+        for name in ("a", "b")
+    ]
+    rows.append(("frames", f"{count(frames['compared'])} compared, by {frames['by']}"))
+    rows.append(("pairs", ", ".join(f"{count(counts[kind])} {kind}" for kind in ("both", *KINDS))))
+    for name in MEASURES:
+        if result[name] is not None:
+            words = (lambda value: f"{value:.3g} deg") if name == "angle" else length
+            spread = ", ".join(f"{words(result[name][key])} {text}" for key, text in SPREAD.items())
+            rows.append((name, spread))
+    rows.append(("contacts", f"{_contacts_of_pair(result)} a pair in A / B"))
+    return rows
+
+
+def pair_diff_verdict(result: ResultDict, seconds: float) -> Verdict:
+    """The verdict of collide.diff_pairs/1. seconds: duration of the comparison."""
+    result = printable_values(result)
+    words = pair_diff_words(result)
+    rows = [
+        [
+            _code(one["shape0"]),
+            _code(one["shape1"]),
+            *(count(one[kind]) for kind in KINDS),
+            *(_worst(one, name) for name in MEASURES),
+        ]
+        for one in result["pairs"]
+    ]
+    text = markdown_section(
+        f"collide diff --by-pair: {'equal' if result['equal'] else 'different'}",
+        [_cell(words, most=1000)],
+        markdown_rows(["", "value"], [[name, _cell(value, most=300)] for name, value in _pair_totals(result)]),
+        markdown_rows(["shape 0", "shape 1", *KINDS, *MEASURES], rows),
+    )
+    return Verdict.of("diff", words, [Finding("by pair", result["reasons"])], seconds, text)
 
 
 # Terminal tables of the results of several inputs: a row per input.

@@ -45,7 +45,9 @@ def fidelity_table(result: ResultDict) -> RenderableType:
 
 def engine_text(one: ResultDict) -> str:
     """Version, interpreter and times of an engine."""
-    version = f"{one['engine']} {one['version']}, Python {one['interpreter']}"
+    version = f"{one['engine']} {one['version']}" + (f", Python {one['interpreter']}" if one["interpreter"] else "")
+    if one["setup_seconds"] is None:
+        return version
     return f"{version}: {seconds(one['setup_seconds'])} to set up, {seconds(one['frame_seconds'])} a cell"
 
 

@@ -237,8 +237,10 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
     """Tables of collide.inspect.contacts/1."""
     changed = changed_options(result["config"])
     changed.pop("columns", None)  # shown in a separate table
+    engine = result.get("engine")
     rows = [
         ("contact set", f"{result['file']}, version {result['version']}, by {result['creator']}"),
+        *([("engine", "{name} {version}, options {options}".format(**engine))] if engine else []),
         ("scene", result["scene"]),
         ("shapes", f"{count(result['shapes'])}: {shape_counts(result['shape_types'])}" if result["shapes"] else "none"),
         ("worlds", count(result["worlds"])),

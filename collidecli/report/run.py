@@ -37,6 +37,31 @@ def run_table(result: ResultDict) -> RenderableType:
     return Group(*parts)
 
 
+def import_table(result: ResultDict) -> RenderableType:
+    """Tables of collide.import/1."""
+    python = f", Python {result['interpreter']}" if result["interpreter"] else ""
+    treated = ", ".join(f"{count(number)} {state}" for state, number in result["treated"].items())
+    rows = [
+        ("engine", f"{result['engine']} {result['version']}{python}, options {result['options']}"),
+        ("scene", f"{result['scene']}, {plural(result['cells'], 'cell')}, {plural(result['pairs'], 'pair')}"),
+        ("shapes", treated),
+        *(("", reason) for reason in result["reasons"]),
+        ("contacts", contact_text(result)),
+        ("deepest", deepest_text(result["deepest"])),
+    ]
+    if result["unusable_rows"]:
+        zero = f"{count(result['zero_normals'])} normals that are zero"
+        rows.append(("unusable", f"{plural(result['unusable_rows'], 'contact')}, with {zero}: kept"))
+    if result["setup_seconds"] is not None:
+        times = f"{seconds(result['setup_seconds'])} to set up, {seconds(result['engine_seconds'])} for all cells"
+        rows.append(("time", times))
+    rows += [("written", result["output"]), ("content", result["content_sha256"])]
+    parts: list[RenderableType] = [name_value_table(rows)]
+    if result["top_pairs"]:
+        parts.append(pair_table(result["top_pairs"], result["contact_pair_count"]))
+    return Group(*parts)
+
+
 def pair_table(pairs: list[ResultDict], pair_count: int) -> Table:
     """Table of pairs of shapes and their counts of contacts, and the number of pairs that are not listed."""
     columns: list[Column] = [

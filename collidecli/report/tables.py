@@ -397,11 +397,11 @@ def _entry_counts(entries: Sequence[ResultDict]) -> str:
 
 
 def check_table(result: ResultDict) -> RenderableType:
-    """Text of collide.check/1: a line per finding, or one line if there is none."""
-    if result["good"]:
-        return verdict_text(f"{result['file']}: good ({result['format']})", True)
-    lines = "\n".join(f"{finding['where']}: {finding['what']}" for finding in result["findings"])
-    return Group(verdict_text(f"{result['file']}: faulty", False), Text(lines))
+    """Text of collide.check/1: a line per finding and note."""
+    words = f"good ({result['format']})" if result["good"] else "faulty"
+    lines = [f"{finding['where']}: {finding['what']}" for finding in result["findings"]]
+    lines += [f"note: {one['where']}: the engine's rows: {one['what']}" for one in result.get("notes") or ()]
+    return Group(verdict_text(f"{result['file']}: {words}", result["good"]), *(Text(line) for line in lines))
 
 
 def convert_table(result: ResultDict) -> Table:

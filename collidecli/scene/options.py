@@ -30,6 +30,8 @@ LABEL_THINGS = ("bodies", "shapes")
 CLEARANCE_THINGS = ("pair", "body", "all")
 EVENT_ORDERS = ("begin", "end", "duration", "depth", "contacts")
 EXPORT_FORMATS = ("usd", "csv", "parquet", "npz", "newton", "genesis", "dart", "raisim", "mujoco", "jacobian")
+LOG_FORMATS = ("mujoco", "newton", "dart", "genesis", "raisim")
+IMPORT_SOURCES = ("rows", *LOG_FORMATS)
 GROUP_NAMES = (
     "hydro_patches", "hydro_faces", "soft_contacts", "self_contacts", "sweep", "soft_sweep", "self_sweep", "touches"
 )  # fmt: skip

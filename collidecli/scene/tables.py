@@ -171,6 +171,10 @@ OPTIONAL_COLUMNS = (
 """Columns of /rigid_contacts that an option selects, in the order of the file."""
 
 KIND_POINT, KIND_EDGE, KIND_FACE, KIND_PATCH = range(4)
+KIND_UNKNOWN = 255
+"""Of a contact of another engine."""
+ROW_ORDER = ("distance", "point0")
+"""Columns that order the contacts of another engine in a pair, which have no features."""
 
 
 RIGID_CONTACTS = ContactGroup(

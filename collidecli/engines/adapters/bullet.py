@@ -76,6 +76,7 @@ def main(source, target):
         engine="bullet",
         version=importlib.metadata.version("pybullet"),
         options="{}",
+        reports_gap=True,
         interpreter=platform.python_version(),
         point_rule="midpoint",
         stateful=False,

@@ -85,6 +85,7 @@ def main(source, target):
         engine="coal",
         version=coal.__version__,
         options="{}",
+        reports_gap=True,
         interpreter=platform.python_version(),
         point_rule="midpoint",
         stateful=False,

@@ -81,6 +81,7 @@ def main(source, target):
         engine="fcl",
         version=fcl.__version__,
         options="{}",
+        reports_gap=False,
         interpreter=platform.python_version(),
         point_rule="midpoint",
         stateful=False,

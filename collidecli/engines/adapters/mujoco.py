@@ -1,5 +1,9 @@
-"""Contacts of MuJoCo: python mujoco.py problem.npz rows.npz. Needs NumPy and mujoco: engine-problem.md."""
+"""Contacts of MuJoCo: python mujoco.py problem.npz rows.npz [NAME=VALUE ...]. Needs NumPy and mujoco.
 
+Options are fields of mjOption, as ccd_iterations=100, and flags, as multiccd=0. engine-problem.md has the files.
+"""
+
+import json
 import os
 import platform
 import sys
@@ -47,12 +51,33 @@ def compiled(problem):
     return model, treated, reason, held
 
 
-def main(source, target):
+FLAGS = (("mjtEnableBit", "mjENBL", "enableflags"), ("mjtDisableBit", "mjDSBL", "disableflags"))
+
+
+def with_options(option, texts):
+    """Sets fields and flags of mjOption from texts NAME=VALUE; returns those that it has."""
+    used = {}
+    for name, _, value in (text.partition("=") for text in texts):
+        for kind, prefix, field in FLAGS:
+            bit = getattr(getattr(mujoco, kind), f"{prefix}_{name.upper()}", None)
+            if bit is not None:
+                is_set = bool(float(value)) == (kind == "mjtEnableBit")
+                flags = getattr(option, field)
+                setattr(option, field, flags | bit.value if is_set else flags & ~bit.value)
+                used[name] = float(value)
+        if name not in used and hasattr(option, name):
+            setattr(option, name, type(getattr(option, name))(float(value)))
+            used[name] = float(value)
+    return used
+
+
+def main(source, target, *options):
     """Reads the problem and writes the rows."""
     start = time.perf_counter()
     with np.load(source) as file:
         problem = dict(file)
     model, treated, reason, held = compiled(problem)
+    used = with_options(model.opt, options)
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     shape = np.flatnonzero(treated != "skipped")
@@ -77,7 +102,8 @@ def main(source, target):
         format="collide.engine_rows/1",
         engine="mujoco",
         version=mujoco.__version__,
-        options="{}",
+        options=json.dumps(used),
+        reports_gap=True,
         interpreter=platform.python_version(),
         point_rule="midpoint",
         stateful=False,
@@ -90,4 +116,4 @@ def main(source, target):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    main(*sys.argv[1:])

@@ -87,6 +87,8 @@ def _type_findings(file: h5py.File, name: str) -> list[Finding]:
         expected += [(table.path, (table.dtype,), (), table.extent) for table in schema.PARTICLE_TABLES]
     if version[0] > 1:
         expected.append((schema.BLOCK_HASHES, (np.dtype(np.uint8),), (HASH_BYTES,), "blocks"))
+    if schema.has_engine(file, version):
+        expected += [(table.path, (table.dtype,), (), table.extent) for table in schema.ENGINE_TABLES]
     expected += _contact_datasets(file, version >= GROUPS_SINCE, bool(rule))
     for path, types, row_shape, extent in expected:
         where = f"{name}: {path}"

@@ -362,7 +362,7 @@ class ContactSet:
     materials: of the shapes, None for a file of version 1.0. forced_materials: PairMaterials. material_rule: "combine",
         "mujoco" or, for a file of version 1.0, "".
     gap_rule: "max" or "sum". up_axis: "X", "Y" or "Z". time: float64[F] [s]. step: int64[F].
-    episodes: of a recording that consists of demonstrations, or None.
+    episodes: of a recording that consists of demonstrations, or None. engine: EngineRecord of another engine, or None.
     particle_objects: ParticleObjects, of a scene with particles. tables: of contacts, by name. rigid: the table
         /rigid_contacts. groups: the other tables.
     """
@@ -401,6 +401,7 @@ class ContactSet:
             raise InputError(f"material_rule is '{self.material_rule}'", f"{path}: /model", fix)
         self.materials, self.forced_materials = self._materials()
         self.episodes = self._episodes()
+        self.engine = self._engine()
         known = TABLES_BY_NAME if self.version >= GROUPS_SINCE else (RIGID_CONTACTS.name,)
         cells = (self.frame_count, self.world_count)
         self.tables = tables_of_file(file, path, cells, known, bool(self.material_rule))
@@ -474,6 +475,18 @@ class ContactSet:
         for column, row, what in found.faults(self.frame_count, self.world_count):
             raise InputError(what, f"{self.path}: {schema.EPISODE_GROUP}/{column}, row {row}", "make it again")
         return found
+
+    def _engine(self) -> schema.EngineRecord | None:
+        if not schema.has_engine(self._file, self.version):
+            return None
+        group: Any = self._file[schema.ENGINE_GROUP]
+        held = {name: group.attrs.get(name) for name in schema.ENGINE_ATTRIBUTES}
+        held |= {name: bool(held[name]) for name in ("stateful", "reports_gap") if held[name] is not None}
+        record = schema.EngineRecord(*held.values(), *self._tables(schema.ENGINE_TABLES).values())
+        if len(record.treated) != len(self.shapes):
+            what = f"has {len(record.treated)} rows for {len(self.shapes)} shapes"
+            raise InputError(what, f"{self.path}: {schema.ENGINE_TABLES[0].path}", AGAIN)
+        return record
 
     def _particle_objects(self) -> ParticleObjects:
         """Raises InputError for a missing table if a group has particles, and for rows that are not consecutive."""

@@ -15,10 +15,12 @@ from collidecli.scene.mixing import RULE_COLUMNS, ContactMixing, pair_rows
 from collidecli.scene.tables import (
     CONTACT_ID,
     FRICTION_SCALE,
+    KIND_UNKNOWN,
     OF_STEPS,
     OPTIONAL_COLUMNS,
     RIGID_COLUMNS,
     RIGID_CONTACTS,
+    ROW_ORDER,
     SELF_CONTACTS,
     SELF_SWEEP,
     SOFT_CONTACTS,
@@ -44,16 +46,25 @@ Normalization: each square and each of two sums rounds once, which changes the l
 and the division round once each: 3.5 units of a component, 7 of n.n. A rotation adds 3 units of |R| |n|, whose length
 is at most sqrt(3): 10.4 units of n.n. A normal that is computed in float64 and rounded once is within 2 units.
 """
+EQUATION = "dot(point1 - point0, normal) is not distance + margin0 + margin1"
+BELOW_GAP = "the distance is not less than the pair's gap"
+UNIT_NORMAL = "the normal has not unit length"
+NOTED = (
+    *(EQUATION, BELOW_GAP, UNIT_NORMAL),
+    *(f"{column.name} is not finite" for column in RIGID_COLUMNS if column.dtype.kind == "f"),
+)
+"""Rules of rows that another engine need not keep."""
 WEIGHT_TOLERANCE = 1e-6
 """Of the sum of three weights rounded to float32."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One rule that a file breaks: its first location, and the rule."""
+    """One rule that a file breaks: its first location, and the rule. is_note: rows of another engine may break it."""
 
     where: str
     what: str
+    is_note: bool = False
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}"
@@ -170,7 +181,9 @@ def row_findings(contacts: ContactSet) -> list[Finding]:
                     where = f"{contacts.path}: /{name}, {_row_words(contacts, blocks, name, cell, row)}"
                     first_row.setdefault((name, what), where)
                     counts[name, what] = counts.get((name, what), 0) + int(broken.sum())
-    return [Finding(where, key[1] + _times(counts[key])) for key, where in first_row.items()] + unreadable
+    noted = NOTED if contacts.engine is not None else ()
+    found = [Finding(where, key[1] + _times(counts[key]), key[1] in noted) for key, where in first_row.items()]
+    return found + unreadable
 
 
 def _row_words(contacts: ContactSet, tables: Mapping[str, GroupRows], name: str, cell: np.ndarray, row: int) -> str:
@@ -267,11 +280,11 @@ class PairRules:
             return
         shape0, shape1 = columns["shape0"], columns["shape1"]
         margin, gap = self._margin(shape0, shape1), self._gap(shape0, shape1)
-        yield "dot(point1 - point0, normal) is not distance + margin0 + margin1", _equation_broken(columns, margin)
+        yield EQUATION, _equation_broken(columns, margin)
         distance = columns["distance"].astype(np.float64)
         # The engine compares distance and gap before they are rounded to float32.
         slack = 4 * _UNIT_32 * (np.abs(distance) + np.abs(gap) + margin)
-        yield "the distance is not less than the pair's gap", distance > gap + slack
+        yield BELOW_GAP, distance > gap + slack
 
 
 def _repeated(cell: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -377,11 +390,12 @@ def _rules(
         yield "a shape is not in this world", (own != -1) & (own != template)
     if definition.objects:
         yield from _object_rules(contacts, definition, rows, template)
-    strict = not definition.references
-    order = ", ".join(("cell", *definition.keys))
+    is_other = contacts.engine is not None and name == RIGID_CONTACTS.name
+    strict, keys = not (definition.references or is_other), (*definition.keys, *(ROW_ORDER if is_other else ()))
+    order = ", ".join(("cell", *keys))
     once = ", each row once" if strict else ""
-    yield f"rows are out of order: {order}{once}", _out_of_order(rows, cell, definition.keys, strict)
-    yield from _value_rules(definition, rows)
+    yield f"rows are out of order: {order}{once}", _out_of_order(rows, cell, keys, strict)
+    yield from _value_rules(definition, rows, (KIND_UNKNOWN,) if is_other else ())
     if name == RIGID_CONTACTS.name:
         yield from pairs.of(rows.columns, cell)
     if name in (SOFT_CONTACTS.name, SOFT_SWEEP.name):
@@ -439,7 +453,7 @@ def _sweep_rules(rows: GroupRows) -> Iterator[tuple[str, Any]]:
     yield "least_bound is above least", held["least_bound"] > held["least"]
 
 
-def _value_rules(definition: ContactGroup, rows: GroupRows) -> Iterator[tuple[str, Any]]:
+def _value_rules(definition: ContactGroup, rows: GroupRows, more_kinds: tuple[int, ...]) -> Iterator[tuple[str, Any]]:
     for column in definition.columns:
         values = rows.columns[column.name].reshape(-1, column.width)
         if column.dtype.kind == "f":
@@ -448,11 +462,12 @@ def _value_rules(definition: ContactGroup, rows: GroupRows) -> Iterator[tuple[st
             least = definition.least[column.name]
             yield f"{column.name} is less than {least}", (values < least).any(axis=1)
         if column.name == "kind":
-            yield f"kind is not 0 to {len(definition.kinds) - 1}", values[:, 0] >= len(definition.kinds)
+            unknown = (values[:, 0] >= len(definition.kinds)) & ~np.isin(values[:, 0], more_kinds)
+            yield f"kind is not 0 to {len(definition.kinds) - 1}", unknown
         if column.name == "normal":
             with np.errstate(over="ignore", invalid="ignore"):
                 size = np.square(values.astype(np.float64)).sum(axis=1)
-                yield "the normal has not unit length", np.abs(size - 1.0) > NORMAL_TOLERANCE
+                yield UNIT_NORMAL, np.abs(size - 1.0) > NORMAL_TOLERANCE
 
 
 def _out_of_order(rows: GroupRows, cell: np.ndarray, keys: tuple[str, ...], strict: bool) -> np.ndarray:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from typing import Any
@@ -36,7 +36,8 @@ from collidecli.storage.h5_files import (
 FORMAT = "collide-contacts"
 VERSIONS = {1: (1, 3), 2: (2, 0)}
 """The version that is written for each major version; their tables are equal, their content hashes differ. A set with
-contacts between frames, the groups `sweep`, `soft_sweep` and `self_sweep`, has the next minor version, 1.4 or 2.1."""
+contacts between frames, the groups `sweep`, `soft_sweep` and `self_sweep`, has the next minor version, 1.4 or 2.1;
+one of another engine, the group `engine`, 1.5 or 2.2."""
 
 BLOCK_ROWS_ATTRIBUTE = "content_block_rows"
 BLOCK_HASHES = "/content_hash/block"
@@ -100,14 +101,65 @@ EPISODE_TABLES = (
 """Present only for a recording that consists of demonstrations; since 1.2. In the order of `Episodes`."""
 
 
-def version_of(major: int, groups: Iterable[str]) -> tuple[int, int]:
-    """The version of a file with the groups of these names."""
-    minor = VERSIONS[major][1]
-    return major, minor + any(name in groups for name in OF_STEPS)
+ENGINE_GROUP = "/engine"
+ENGINES_SINCE = (1, 5)
+ENGINE_TABLES = (
+    _table(f"{ENGINE_GROUP}/shape/treated_as", None, "shapes"),
+    _table(f"{ENGINE_GROUP}/shape/reason", None, "shapes"),
+    _table(f"{ENGINE_GROUP}/pair_not_asked/shape0", "int32", "pairs that are not asked"),
+    _table(f"{ENGINE_GROUP}/pair_not_asked/shape1", "int32", "pairs that are not asked"),
+)
+"""Present only in contact sets of another engine; since 1.5. In the order of `EngineRecord`."""
+TREATMENTS = ("exact", "hull", "approximated", "skipped")
+POINT_RULES = ("both", "midpoint", "on0", "on1", "unspecified")
+DISTANCE_RULES = ("plain", "less margins")
+
+
+@dataclass(frozen=True)
+class EngineRecord:
+    """The engine that computed the contacts of a set: attributes of /engine, then its tables.
+
+    options: JSON. interpreter: version of Python. float_type: of the engine's distances. stateful: whether an answer
+    depends on the frame before. point_rule, distance_rule: how it reports points and distances. reports_gap: whether it
+    reports contacts of shapes that are apart. None is unknown. treated, reason: of each shape. not_asked0, not_asked1:
+    int32[K], allowed pairs that it cannot hold.
+    """
+
+    name: str
+    version: str
+    options: str
+    interpreter: str
+    float_type: str
+    stateful: bool | None
+    point_rule: str
+    distance_rule: str
+    reports_gap: bool | None
+    treated: Sequence[str]
+    reason: Sequence[str]
+    not_asked0: np.ndarray
+    not_asked1: np.ndarray
+
+    @property
+    def attributes(self) -> dict[str, str | np.int32]:
+        """The attributes of /engine; one that is unknown is left out."""
+        found = {name: getattr(self, name) for name in ENGINE_ATTRIBUTES}
+        return {
+            name: value if isinstance(value, str) else np.int32(value)
+            for name, value in found.items()
+            if value is not None
+        }
+
+
+ENGINE_ATTRIBUTES = tuple(field.name for field in fields(EngineRecord))[: -len(ENGINE_TABLES)]
+
+
+def version_of(major: int, groups: Iterable[str], of_engine: bool = False) -> tuple[int, int]:
+    """The version of a file with the groups of these names. of_engine: and with that of another engine."""
+    return major, VERSIONS[major][1] + (2 if of_engine else bool(set(groups) & set(OF_STEPS)))
 
 
 def tables_version(version: tuple[int, int]) -> tuple[int, int]:
-    """The version 1.x with the tables of a version: those of 2.0 are those of 1.3, and of 2.1 of 1.4."""
+    """The version 1.x with the tables of a version: those of 2.0 are those of 1.3, of 2.1 of 1.4, of 2.2 of 1.5."""
     return version if version[0] == 1 else (1, VERSIONS[1][1] + version[1])
 
 
@@ -193,13 +245,39 @@ def _same_number(wanted: int) -> Fault:
     return fault
 
 
+def _flag(value: Any) -> str:
+    return "" if isinstance(value, np.integer) and value in (0, 1) else "is not 0 or 1"
+
+
+def json_mapping(value: Any) -> str:
+    """The text of a JSON object, which may have no entry."""
+    return "" if value == "{}" else json_object(value)
+
+
+OF_ENGINES = (
+    *(AttributeRule(ENGINE_GROUP, name, text) for name in ("name", "version", "interpreter", "float_type")),
+    AttributeRule(ENGINE_GROUP, "options", json_mapping),
+    AttributeRule(ENGINE_GROUP, "stateful", _flag, required=False),
+    AttributeRule(ENGINE_GROUP, "point_rule", one_of(POINT_RULES)),
+    AttributeRule(ENGINE_GROUP, "distance_rule", one_of(DISTANCE_RULES)),
+    AttributeRule(ENGINE_GROUP, "reports_gap", _flag, required=False),
+)
+"""Rules of contact sets of another engine."""
+
 SINCE_2 = (AttributeRule("", BLOCK_ROWS_ATTRIBUTE, _same_number(BLOCK_ROWS)),)
 """Rules of version 2."""
+
+
+def has_engine(file: h5py.File, version: tuple[int, int]) -> bool:
+    """Whether a contact set is of another engine."""
+    return tables_version(version) >= ENGINES_SINCE and ENGINE_GROUP in file
 
 
 def header_faults(file: h5py.File) -> Iterator[tuple[str, str]]:
     """(location in the file, rule) of every attribute that breaks a rule; "" is the root."""
     timing = file.get("/timing")
     names = list(timing.attrs) if isinstance(timing, h5py.Group) else []
-    rules = RULES + SINCE_2 if np.atleast_1d(np.asarray(file.attrs["format_version"]))[0] > 1 else RULES
+    version = np.atleast_1d(np.asarray(file.attrs["format_version"])).tolist()
+    rules = RULES + SINCE_2 if version[0] > 1 else RULES
+    rules += OF_ENGINES if has_engine(file, (version[0], version[1])) else ()
     return attribute_faults(file, (*rules, *(AttributeRule("/timing", name, text_if_string) for name in names)))

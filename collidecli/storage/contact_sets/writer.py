@@ -1,4 +1,4 @@
-"""Writer of contact sets, format `collide-contacts` 1.3, 1.4, 2.0 or 2.1 (docs/reference/file-formats.md)."""
+"""Writer of contact sets, format `collide-contacts` 1.3 to 1.5 and 2.0 to 2.2 (docs/reference/file-formats.md)."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ class ContactWriter:
         chunk_rows: 0 is CHUNK_ROWS, or fewer if the first contacts predict a short set.
         environment: attributes of /timing that are known before the first block.
         episodes: of the motion, or None.
-        major: version of the format, 1 or 2.
+        major: version of the format, 1 or 2. engine: of contacts of another engine.
         groups: of the file beside /rigid_contacts; every block has rows of all of them, and of no other.
     Raises OutputError if the file cannot be written, InputError for an unavailable compression.
     """
@@ -200,6 +200,7 @@ class ContactWriter:
         episodes: Episodes | None = None,
         groups: Sequence[ContactGroup] = (),
         major: int = CONTACT_FORMATS[0],
+        engine: schema.EngineRecord | None = None,
     ) -> None:
         if set(attributes) != set(schema.SOURCE_ATTRIBUTES):
             raise ValueError(f"attributes are {sorted(attributes)}, not {sorted(schema.SOURCE_ATTRIBUTES)}")
@@ -211,7 +212,8 @@ class ContactWriter:
         self._next_cell = 0
         self._ended = False
         self.content_sha256 = ""
-        self._version = schema.version_of(major, [group.name for group in groups])
+        self._engine = engine
+        self._version = schema.version_of(major, [group.name for group in groups], engine is not None)
         self._digest = digest_class(self._version)
         self._digests: list[DatasetDigest] = []
         self._output = AtomicOutput(path, force)
@@ -249,10 +251,13 @@ class ContactWriter:
         float_type: np.dtype,
         environment: Mapping[str, object],
     ) -> None:
-        tables = _header_tables(model, time, step, episodes)
+        engine = self._engine
+        tables = [*_header_tables(model, time, step, episodes), *_engine_tables(engine)]
         rules = {name: getattr(model, name) for name in ("gap_rule", "up_axis", "material_rule")}
         header = Header(self._version, attributes, tables, rules, contacts, float_type, environment)
         self._digests += write_header(self._objects, header)
+        for name, value in engine.attributes.items() if engine is not None else ():
+            self._objects.attribute(schema.ENGINE_GROUP, name, value)
         for name, value in environment.items():
             self._objects.attribute("/timing", name, value)
 
@@ -367,6 +372,13 @@ def _header_tables(model: Model, time: np.ndarray, step: np.ndarray, episodes: E
     tables = (*schema.MODEL_TABLES, *schema.TIME_TABLES, *schema.FORCED_TABLES, *schema.PARTICLE_TABLES)
     held = [_stored_values(table, values[table.path]) for table in tables if table.path in values]
     return [*held, *episode_tables(episodes), *(_stored_values(*one) for one in material_values(model).values())]
+
+
+def _engine_tables(engine: schema.EngineRecord | None) -> list[StoredTable]:
+    if engine is None:
+        return []
+    values = (engine.treated, engine.reason, engine.not_asked0, engine.not_asked1)
+    return [_stored_values(*one) for one in zip(schema.ENGINE_TABLES, values, strict=True)]
 
 
 def _stored_values(table: schema.Table, values: Any) -> StoredTable:

@@ -1,0 +1,61 @@
+"""Command line of `collide import`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from collidecli.cli.options import (
+    FORMAT,
+    Verb,
+    compression_option,
+    declared,
+    force_option,
+    format_option,
+    motion_options,
+    option,
+    recording_options,
+    request_of,
+    scene_options,
+    streams_of,
+)
+from collidecli.scene.options import CONTACT_FORMATS, IMPORT_SOURCES, ContactOptions
+
+EPILOG = """\b
+collide import rows.npz --scene robot.xml -t motion.h5 -o mujoco.h5
+collide import log.npz --layout mujoco --scene robot.xml -t motion.h5 -o logged.h5
+"""
+LAYOUT = "Rows of an adapter, or a log in the layout of collide export --to."
+SCENE = "The scene. [default: the scene in the recording]"
+
+
+@click.command("import", cls=Verb, epilog=EPILOG)
+@click.argument("source", metavar="FILE")
+@option("--layout", "kind", type=click.Choice(IMPORT_SOURCES), default=IMPORT_SOURCES[0], help=LAYOUT)
+@motion_options
+@recording_options
+@option("--scene", metavar="FILE", section="Scene", help=SCENE)
+@scene_options
+@declared(ContactOptions, "gap", "margin", "gap_rule", "static_pairs")
+@option("-o", "--output", required=True, metavar="FILE", section="Output", help="The contact set.")
+@compression_option
+@format_option(default=CONTACT_FORMATS[0], help=FORMAT)
+@force_option
+@click.pass_context
+def verb(ctx: click.Context, source: str, scene: str | None, **values: Any) -> int:
+    """Write contacts of another engine, or those that a simulation logged, as a contact set. None is changed.
+
+    Scene and motion are those of the simulation, as of collide run.
+    """
+    from collidecli.commands.engine_sets import ImportRequest, import_contacts
+    from collidecli.report.run import import_table
+
+    streams = streams_of(ctx)
+    if scene is None and values["trajectory"] is None:
+        raise click.UsageError("Missing option '--scene': it is optional only with a trajectory that contains a scene.")
+    request = request_of(ImportRequest, values, source=source, scenes=(scene,) if scene else ())
+    with streams.progress("importing", "loading") as progress:
+        result = import_contacts(request, progress)
+    streams.result(result, import_table)
+    return 0

@@ -1,0 +1,486 @@
+"""Problems for other engines, and contact sets of their rows: the verbs `engine pack`, `import` and `run --engine`."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from collidecli.analysis.alignment import align_frames
+from collidecli.analysis.touches import Names
+from collidecli.commands.clearance import pair_lengths, selected_items, shape_poses
+from collidecli.commands.contact_totals import ContactCounts, Tally
+from collidecli.commands.results import Progress, Result, check_ending, check_hdf5_output, check_output
+from collidecli.commands.scenes import EngineRequest, LoadedScene, scene_in_motion
+from collidecli.engines import (
+    EngineRows,
+    adapter_of,
+    check_problem_size,
+    packed_problem,
+    read_rows,
+    run_adapter,
+    unusable_rows,
+    witness_points,
+)
+from collidecli.engines.logs import Log, read_log
+from collidecli.errors import InputError
+from collidecli.exporters.arrays import held, write_npz
+from collidecli.numerics.matrices import compose_poses, inverse_poses, moved_points
+from collidecli.scene.mixing import ContactMixing
+from collidecli.scene.model import STATIC_BODY, Model
+from collidecli.scene.motion import Motion, episodes_in
+from collidecli.scene.options import CONTACT_FORMATS, LOG_FORMATS
+from collidecli.scene.tables import KIND_UNKNOWN, RIGID_COLUMNS, ROW_ORDER, ContactBlock
+from collidecli.scene.text_format import did_you_mean, plural
+from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.rules import check_has_contacts, check_shape_rows, pair_values
+from collidecli.storage.contact_sets.schema import ENGINE_ATTRIBUTES, EngineRecord
+from collidecli.storage.contact_sets.writer import ContactWriter
+from collidecli.storage.process_activity import reading
+
+# The problem: a scene in motion as an adapter reads it.
+
+FRAMES_AT_ONCE = 256
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A scene in motion as an adapter reads it: C cells, S shapes, K pairs.
+
+    motion: closed. arrays: by name, of `engines.packed_problem`. warnings: of the scene and of its motion.
+    """
+
+    model: Model
+    scene: LoadedScene
+    motion: Motion
+    arrays: Mapping[str, np.ndarray]
+    frames: int
+    warnings: tuple[str, ...]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Numbers of cells, shapes and pairs."""
+        return len(self.arrays["pose"]), len(self.model.shapes), len(self.arrays["pair"])
+
+    def cell_of(self, number: np.ndarray) -> np.ndarray:
+        """int64[n]: the cells of numbers frame * world count + world; -1 outside of every episode."""
+        found = np.full(self.frames * self.model.world_count, -1)
+        found[self.numbers] = np.arange(len(self.numbers))
+        return found[number]
+
+    def margins(self, shapes: np.ndarray) -> np.ndarray:
+        """float64[n]: sums of the margins of pairs of shapes [n, 2] [m]."""
+        pairs, inverse = np.unique(shapes, axis=0, return_inverse=True)
+        return pair_lengths(self.model, pairs, "margin")[inverse.reshape(-1)]
+
+    def body_poses(self, cell: np.ndarray, shape: np.ndarray) -> np.ndarray:
+        """float64[n, 7]: world poses of the bodies of shapes [n]; the world's frame of a static shape."""
+        local = self.model.shapes.pose[shape]
+        found = compose_poses(self.arrays["pose"][cell, shape], inverse_poses(local))
+        found[self.model.shapes.body[shape] == STATIC_BODY] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+        return found
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """int64[C]: frame * world count + world of each cell."""
+        return self.arrays["frame"] * self.model.world_count + self.arrays["world"]
+
+    def pair_of(self, shapes: np.ndarray) -> np.ndarray:
+        """int64[n]: rows of pairs of shapes [n, 2], first < second; -1 of shapes that may not touch."""
+        size, pair = len(self.model.shapes), self.arrays["pair"].astype(np.int64)
+        if not len(pair):
+            return np.full(len(shapes), -1)
+        key, order = pair @ (size, 1), np.argsort(pair @ (size, 1), kind="stable")
+        wanted = shapes @ (size, 1)
+        found = order[np.minimum(np.searchsorted(key[order], wanted), len(key) - 1)]
+        return np.where(key[found] == wanted, found, -1)
+
+
+def load_problem(request: EngineRequest, progress: Progress = None) -> Problem:
+    """The problem of a request. Raises InputError for an unusable scene or motion, and for worlds that differ."""
+    request.contact.checked()
+    scene, motion = scene_in_motion(request)
+    try:
+        model = request.contact.apply(scene.model)
+        if len(np.unique(model.world_template)) > 1:
+            fix = "give one scene or one environment"
+            raise InputError("its worlds have different shapes, and an engine gets one set", scene.name, fix)
+        items, frames, worlds = selected_items(model, "pair", ()), len(motion.time), model.world_count
+        check_problem_size(model, frames * worlds)
+        blocks = []
+        for first in range(0, frames, FRAMES_AT_ONCE):
+            with reading("motion"):
+                bodies = motion.read(range(first, min(first + FRAMES_AT_ONCE, frames)))
+            blocks.append(shape_poses(model, bodies).reshape(-1, len(model.shapes), 7))
+            if progress:
+                progress(min(first + FRAMES_AT_ONCE, frames), frames)
+        frame, world = np.divmod(np.arange(frames * worlds), worlds)
+        episodes = episodes_in(motion, worlds)
+        inside = slice(None) if episodes is None else episodes.inside(0, frames * worlds, worlds).ravel()
+        cells = {"frame": frame, "world": world.astype(np.int32), "time": motion.time[frame]}
+        cells = {name: values[inside] for name, values in (cells | {"pose": np.concatenate(blocks)}).items()}
+        arrays = packed_problem(model, items.pair, pair_lengths(model, items.pair, "gap"), items.margin, cells)
+        left_out = ("particles are left out",) if len(model.particles) else ()
+        warnings = (*scene.warnings, *motion.warnings, *left_out)
+        return Problem(model, scene, motion, arrays, frames, warnings)
+    finally:
+        motion.close()
+
+
+def write_problem(problem: Problem, path: str, force: bool) -> None:
+    """Writes problem.npz. Raises OutputError; then no file is left."""
+    with AtomicOutput(path, force) as output:
+        write_npz(output, [held(name, values) for name, values in problem.arrays.items()])
+        output.commit()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProblemResult(Result):
+    """What results say of a problem. cells: worlds of frames. pairs: those that may touch."""
+
+    scene: str
+    scene_sha256: str
+    trajectory: str | None
+    trajectory_sha256: str
+    frames: int
+    cells: int
+    shapes: int
+    pairs: int
+    warnings: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackResult(ProblemResult):
+    """A written problem."""
+
+    SCHEMA: ClassVar[str] = "collide.engine_pack/1"
+
+    output: str
+    bytes: int
+
+
+def pack(request: EngineRequest, output: str, force: bool = False, progress: Progress = None) -> PackResult:
+    """Writes the problem of a scene in motion. Raises InputError as `load_problem`, OutputError."""
+    check_output(output, force, (*request.scenes, request.trajectory))
+    check_ending(output, (".npz",), "a problem")
+    problem = load_problem(request, progress)
+    write_problem(problem, output, force)
+    return PackResult(**about(request, problem), output=output, bytes=os.path.getsize(output))
+
+
+def about(request: EngineRequest, problem: Problem, more: Sequence[str] = ()) -> dict[str, Any]:
+    """The fields of `ProblemResult`. more: warnings besides those of the problem."""
+    cells, shapes, pairs = problem.shape
+    return {
+        "scene": problem.scene.name,
+        "scene_sha256": problem.scene.sha256,
+        "trajectory": request.trajectory,
+        "trajectory_sha256": problem.motion.sha256,
+        "frames": problem.frames,
+        "cells": cells,
+        "shapes": shapes,
+        "pairs": pairs,
+        "warnings": (*problem.warnings, *more),
+    }
+
+
+# Rows of a log, and of a contact set.
+
+NOT_LOGGED = "unknown: a log does not say"
+SAME_RUN = "give the scene and the motion of the contacts, with the same --frames and --worlds"
+FROM_SET = ("shape0", "shape1", "distance", "normal", "point0", "point1")
+
+
+def logged_rows(problem: Problem, path: str, kind: str) -> EngineRows:
+    """The contacts of a log. kind: of LOG_FORMATS.
+
+    Raises InputError for a damaged log, other frames or worlds than those of the motion, and for unknown shapes.
+    """
+    log, model = read_log(path, kind), problem.model
+    worlds = model.world_count
+    if log.world.tolist() != list(range(worlds)):
+        raise InputError(f"has the worlds {log.world.tolist()}, the motion has {worlds}", f"{path}: world", SAME_RUN)
+    frame, world = np.divmod(log.cell, max(1, worlds))
+    cell = problem.cell_of(_frame_of(problem, log, path)[frame] * worlds + world)
+    if (cell < 0).any():
+        raise InputError("has contacts outside of every demonstration", path, SAME_RUN)
+    shapes = _rows_of_names(problem, log, path)[log.shapes]
+    swapped = shapes[:, 0] > shapes[:, 1]
+    if (shapes[:, 0] == shapes[:, 1]).any():
+        name = model.shapes.path[int(shapes[shapes[:, 0] == shapes[:, 1]][0, 0])]
+        raise InputError(f"has a contact of '{name}' with itself", path, "log contacts of two shapes")
+    shapes = np.where(swapped[:, None], shapes[:, ::-1], shapes)
+    normal = np.where(swapped[:, None], -log.normal, log.normal)
+    pair, margin = problem.pair_of(shapes), problem.margins(shapes)
+    if log.distance is None:  # points in frames of bodies, on surfaces of the log's own margins
+        sides = [np.where(swapped, 1 - k, k) for k in (0, 1)]
+        local, own = np.stack(log.points, axis=1), np.stack(log.margins, axis=1)
+        authored = ContactMixing.of_model(model).of_pairs(*shapes.T)
+        each = np.arange(len(cell))
+        points = [
+            moved_points(problem.body_poses(cell, shapes[:, k]), local[each, sides[k]])
+            + ((1.0 - 2.0 * k) * (own[each, sides[k]] - authored[f"margin{k}"]))[:, None] * normal
+            for k in (0, 1)
+        ]
+        distance, rule = ((points[1] - points[0]) * normal).sum(axis=1), "both"
+    else:
+        distance, rule = log.distance + (margin if log.layout.distance_rule != "plain" else 0.0), "midpoint"
+        points = witness_points(rule, log.points[0], normal, distance)
+    unknown = int((pair < 0).sum())
+    what = f"{path}: {plural(unknown, 'contact')} of shapes that the scene does not allow to touch"
+    return EngineRows(
+        *(kind, "", "{}", "", log.float_type, rule, cell, pair, distance, normal, *points),
+        treated=np.full(len(model.shapes), "exact"),
+        reason=np.full(len(model.shapes), NOT_LOGGED),
+        asked=np.ones(problem.shape[2], bool),
+        seconds=np.full(2, np.nan),
+        distance_rule=log.layout.distance_rule,
+        shapes=shapes,
+        warnings=(what,) if unknown else (),
+    )
+
+
+def _frame_of(problem: Problem, log: Log, path: str) -> np.ndarray:
+    """int64[F]: the motion's frame of each frame of a log. Raises InputError for other frames."""
+    frames = align_frames(log.step, log.time, problem.motion.step, problem.motion.time)
+    for only, where, other in ((frames.only_a, path, "the motion"), (frames.only_b, "the motion", path)):
+        if len(only):
+            what = f"{plural(len(only), 'frame')} of {where} {'is' if len(only) == 1 else 'are'} not in {other}"
+            raise InputError(f"{what}, by {frames.by}", path, "give the recording of the log; --frames selects of it")
+    return frames.b[np.argsort(frames.a)]
+
+
+def _rows_of_names(problem: Problem, log: Log, path: str) -> np.ndarray:
+    """int64: the row of the shape of each name of a log. Raises InputError for a shape of another scene."""
+    row_of = {name: row for row, name in enumerate(problem.model.shapes.path)}
+    names = list(log.names)
+    if log.layout.names == "geom_name" and log.layout.distance == "dist":  # geoms may have no name: they have ids
+        from collidecli.commands.export import compiled_geoms  # other logs need no exporters
+
+        geoms = compiled_geoms(problem.scene)
+        if names != list(geoms.name):
+            raise InputError("are not the geoms of the scene", f"{path}: geom_name", "give the scene of the log")
+        path_of = {geom: shape for shape, geom in geoms.of_path.items()}
+        names = [path_of.get(geom, name) for geom, name in enumerate(names)]
+    rows = np.array([row_of.get(name, -1) for name in names], np.int64)
+    unknown = [names[k] for k in np.unique(log.shapes).tolist() if rows[k] < 0]
+    if unknown:
+        fix = did_you_mean(unknown[0], list(row_of), "give the scene of the log")
+        raise InputError(f"'{unknown[0]}' is no shape of the scene", f"{path}: {log.layout.names}", fix)
+    return rows
+
+
+def rows_of_set(problem: Problem, path: str) -> EngineRows:
+    """The rows of a contact set, of this engine or another one, of the same scene and motion.
+
+    Raises InputError for one of another scene, motion, frames or worlds.
+    """
+    model, motion = problem.model, problem.motion
+    with reading("contact set", path), ContactSet.open(path) as contacts:
+        check_has_contacts(contacts)
+        paths = tuple(model.shapes.path)
+        differs = {
+            "scene": contacts.scene_sha256 != problem.scene.sha256 or contacts.shapes.path != paths,
+            "motion": contacts.trajectory_sha256 != motion.sha256,
+            "selection of frames": not np.array_equal(contacts.time, motion.time),
+            "number of worlds": contacts.world_count != model.world_count,
+        }
+        for what in (what for what, one in differs.items() if one):
+            raise InputError(f"the {what} of the contact set differs", path, SAME_RUN)
+        block = contacts.cells(0, contacts.cell_count, FROM_SET)
+        check_shape_rows(contacts, block)
+        margin = pair_values(contacts)[0](block.shape0, block.shape1)
+        seconds, engine = np.full(2, np.nan), contacts.engine
+        if engine is not None and "timing/seconds" in contacts.file:
+            seconds = np.asarray(contacts.file["timing/seconds"][()], np.float64)  # type: ignore[index]
+    if engine is None:
+        none, count = np.zeros(0, np.int32), len(paths)
+        name, _, version = contacts.creator.partition(" ")
+        texts = (name, version, "{}", "", "float64")
+        engine = EngineRecord(*texts, False, "both", "plain", True, ("exact",) * count, ("",) * count, none, none)
+    columns = {name: values.astype(np.float64) for name, values in block.columns.items()}
+    shapes = np.stack([block.shape0, block.shape1], axis=1).astype(np.int64)
+    cell, pair = problem.cell_of(block.cell), problem.pair_of(shapes)
+    known = np.flatnonzero((pair >= 0) & (cell >= 0))
+    order = known[np.lexsort((columns["distance"][known], pair[known], cell[known]))]
+    asked = (np.array(engine.treated)[problem.arrays["pair"]] != "skipped").all(axis=1)
+    not_asked = problem.pair_of(np.stack([engine.not_asked0, engine.not_asked1], axis=1).astype(np.int64))
+    asked[not_asked[not_asked >= 0]] = False
+    lost = len(pair) - len(known)
+    what = f"{path}: {plural(lost, 'contact')} of shapes that the scene does not allow to touch: not compared"
+    named: dict[str, Any] = {name: getattr(engine, name) for name in ENGINE_ATTRIBUTES if name != "name"}
+    named |= {name: columns[name][order] for name in ("normal", "point0", "point1")}
+    return EngineRows(
+        **named,
+        engine=engine.name,
+        cell=cell[order],
+        pair=pair[order],
+        distance=(columns["distance"] + margin)[order],
+        treated=np.array(engine.treated),
+        reason=np.array(engine.reason),
+        asked=asked,
+        seconds=seconds,
+        warnings=(what,) if lost else (),
+    )
+
+
+# The contact set of an engine's rows.
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportRequest(EngineRequest):
+    """A scene in motion, and other contacts of it: those of a file, or of an engine that runs.
+
+    source: a file, or an engine of `adapter_of`. kind: of IMPORT_SOURCES; "" runs the engine. engine_options: texts
+    NAME=VALUE. engine_python: its interpreter; "" is this one.
+    """
+
+    source: str
+    output: str
+    kind: str = ""
+    engine_options: Sequence[str] = ()
+    engine_python: str = ""
+    compression: str = "gzip"
+    format: int = CONTACT_FORMATS[0]
+    force: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportResult(ContactCounts, ProblemResult):
+    """A written contact set of another engine. Times [s]; None is unknown.
+
+    treated: number of shapes by treatment. reasons: why shapes are not exact. unusable_rows: with a number that is not
+    finite or a normal that is not of unit length; zero_normals: with no direction at all. Both are kept.
+    """
+
+    SCHEMA: ClassVar[str] = "collide.import/1"
+
+    engine: str
+    version: str
+    options: str
+    interpreter: str
+    treated: dict[str, int]
+    reasons: list[str]
+    unusable_rows: int
+    zero_normals: int
+    setup_seconds: float | None
+    engine_seconds: float | None
+    wall_seconds: float
+    output: str
+    content_sha256: str
+
+
+def import_contacts(request: ImportRequest, progress: Progress = None) -> ImportResult:
+    """Writes the contact set of a file of contacts, or of an engine's contacts.
+
+    Raises InputError as `load_problem`, `run_adapter`, `read_rows` and `logged_rows`, and OutputError.
+    """
+    start = time.perf_counter()
+    inputs = (*request.scenes, request.trajectory, request.source if request.kind else None)
+    check_hdf5_output(request.output, "a contact set", request.force, inputs)
+    if not request.kind:
+        adapter_of(request.source, "--engine")
+    elif not os.path.isfile(request.source):
+        raise InputError("there is no such file", request.source, "give the rows or the log")
+    problem = load_problem(request, progress)
+    if request.kind in LOG_FORMATS:
+        rows = logged_rows(problem, request.source, request.kind)
+    elif request.kind:
+        rows = read_rows(request.source, problem.shape)
+    else:
+        with tempfile.TemporaryDirectory(prefix="collide-") as folder:
+            path = os.path.join(folder, "problem.npz")
+            write_problem(problem, path, False)
+            rows = run_adapter(request.source, request.engine_python, path, problem.shape, request.engine_options)
+    counts, content = write_rows(problem, rows, request)
+    unusable, zero = unusable_rows(rows)[1:]
+    return ImportResult(
+        **about(request, problem, rows.warnings),
+        **vars(counts),
+        engine=rows.engine,
+        version=rows.version,
+        options=rows.options,
+        interpreter=rows.interpreter,
+        treated=dict(Counter(rows.treated.tolist())),
+        reasons=sorted({reason for reason in rows.reason.tolist() if reason}),
+        unusable_rows=int(unusable.sum()),
+        zero_normals=int(zero.sum()),
+        **dict(zip(("setup_seconds", "engine_seconds"), known_times(rows.seconds), strict=True)),
+        wall_seconds=time.perf_counter() - start,
+        output=request.output,
+        content_sha256=content,
+    )
+
+
+def known_times(seconds: np.ndarray) -> list[float | None]:
+    """Times for a result [s]; None is unknown."""
+    return [None if np.isnan(each) else float(each) for each in seconds]
+
+
+def write_rows(problem: Problem, rows: EngineRows, request: ImportRequest) -> tuple[ContactCounts, str]:
+    """Writes the contact set; returns its counts and content hash. Raises OutputError; then no file is left."""
+    model, motion = problem.model, problem.motion
+    block = contact_block(problem, rows)
+    tally = Tally(Names.of(model.shapes.path, model.shapes.template))
+    tally.add(block)
+    options = {**asdict(request.scene_options), **asdict(request.recording)}
+    config = {**request.contact.stored, **{name: value for name, value in options.items() if value}}
+    attributes = {
+        "scene": problem.scene.name,
+        "scene_sha256": problem.scene.sha256,
+        "trajectory_sha256": motion.sha256,
+        "config": json.dumps({**config, "frames": request.frames, "worlds": request.worlds}, sort_keys=True),
+    }
+    unheld = problem.arrays["pair"][~rows.asked & (rows.treated[problem.arrays["pair"]] != "skipped").all(axis=1)]
+    values: dict[str, Any] = {name: getattr(rows, name) for name in ENGINE_ATTRIBUTES if name != "name"}
+    tables = (tuple(rows.treated.tolist()), tuple(rows.reason.tolist()), unheld[:, 0], unheld[:, 1])
+    values |= dict(zip(("treated", "reason", "not_asked0", "not_asked1"), tables, strict=True))
+    record = EngineRecord(name=rows.engine, **values)
+    episodes = episodes_in(motion, model.world_count)
+    with ContactWriter(
+        *(request.output, model, len(motion.time), motion.time, motion.step, motion.float_type, attributes),
+        compression=request.compression,
+        force=request.force,
+        episodes=episodes,
+        major=request.format,
+        engine=record,
+    ) as writer:
+        writer.append(block)
+        writer.end_contacts()
+        if np.isfinite(rows.seconds).all():
+            calls = np.array([1, problem.shape[0]])
+            writer.write_timing({"stage": ["set-up", "engine"], "seconds": rows.seconds, "calls": calls})
+        writer.finish()
+        return tally.counts(model.world_count, episodes), writer.content_sha256
+
+
+def contact_block(problem: Problem, rows: EngineRows) -> ContactBlock:
+    """The rows as contacts of all cells, in the order of a contact set. Nothing is corrected."""
+    shapes = problem.arrays["pair"][rows.pair].astype(np.int64) if rows.shapes is None else rows.shapes
+    number = problem.numbers[rows.cell]
+    points = (rows.point0, rows.point1)
+    offsets = [moved_points(inverse_poses(problem.body_poses(rows.cell, shapes[:, k])), points[k]) for k in (0, 1)]
+    nothing = np.full(len(number), -1)
+    values = {
+        "shape0": shapes[:, 0],
+        "shape1": shapes[:, 1],
+        "distance": rows.distance - problem.margins(shapes),
+        "normal": rows.normal,
+        **{f"point{k}": points[k] for k in (0, 1)},
+        **{f"offset{k}": offsets[k] for k in (0, 1)},
+        **{f"feature{k}": nothing for k in (0, 1)},
+        "kind": np.full(len(number), KIND_UNKNOWN),
+    }
+    columns = {one.name: values[one.name].astype(one.dtype_for(problem.motion.float_type)) for one in RIGID_COLUMNS}
+    keys = [number, columns["shape0"], columns["shape1"], *(columns[name].T for name in ROW_ORDER)]
+    order = np.lexsort(np.vstack([np.atleast_2d(key).astype(np.float64) for key in keys])[::-1])
+    counts = np.bincount(number, minlength=problem.frames * problem.model.world_count)
+    return ContactBlock(0, counts, {name: column[order] for name, column in columns.items()})
