@@ -28,6 +28,7 @@ from collidecli.commands.timing import TimingReport
 from collidecli.scene.material import Material, Materials, PairMaterial, PairMaterials
 from collidecli.scene.motion import Episodes
 from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS
+from collidecli.storage.contact_sets.schema import EngineRecord
 from collidecli.storage.contact_sets.writer import ContactWriter
 from collidecli.storage.result_files import write_profile_h5
 from collidecli.storage.trajectories.writer import TrajectoryWriter
@@ -54,9 +55,12 @@ def write_contacts(path: Path, rule: str, major: int = 1) -> None:
         shape = (block.contact_count,) if column.width == 1 else (block.contact_count, column.width)
         block.columns[column.name] = np.zeros(shape, column.dtype)
     time, kind = np.arange(2.0), np.dtype(np.float64)
+    count, none = len(model.shapes), np.zeros(0, np.int32)
+    rules = (True, "both", "plain", True)
+    engine = EngineRecord("e", "1", "{}", "3", "float32", *rules, ("exact",) * count, ("",) * count, none, none)
     with ContactWriter(
         path, model, 2, time, np.arange(2), kind, ATTRIBUTES,
-        columns=columns, episodes=EPISODES, groups=GROUPS, major=major,
+        columns=columns, episodes=EPISODES, groups=GROUPS, major=major, engine=engine if major > 1 else None,
     ) as writer:  # fmt: skip
         writer.append(block)
         writer.write_timing(TimingReport().as_tables())
@@ -147,7 +151,7 @@ def test_every_dataset_of_the_page_is_written(written):
     assert len(tables) > 60
     assert tables - every == READ_ONLY
     paths = set(re.findall(r"`(/[a-z_]\w*(?:/\w+)*)`", TEXT))
-    groups = {path.rpartition("/")[0] for path in every} | {"/model"}
+    groups = {path.rpartition("/")[0] for path in every} | {"/model", "/engine"}
     assert paths - every - groups == READ_ONLY
 
 
@@ -163,7 +167,7 @@ def test_every_dataset_that_is_written_is_on_the_page(written):
 def test_the_root_attributes_are_on_the_page(tmp_path):
     write_contacts(tmp_path / "a.h5", "combine", 2)
     with h5py.File(tmp_path / "a.h5") as file:
-        attributes = set(file.attrs) | set(file["model"].attrs)
+        attributes = set(file.attrs) | set(file["model"].attrs) | set(file["engine"].attrs)
         assert json.loads(str(file.attrs["config"]))
     assert attributes <= set(re.findall(r"`(\w+)`", TEXT))
 
