@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,6 +19,7 @@ import click
 from collidecli.errors import CollideError, OutputError
 from collidecli.escaping import one_line, printable, printable_values
 from collidecli.scene.options import CHART_FORMATS
+from collidecli.scene.text_format import did_you_mean
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -218,6 +220,10 @@ def usage_message(error: click.ClickException) -> str:
     if ctx is None:
         return text
     param = getattr(error, "param", None)
+    given = re.search(r"'([^']*)' is not one of", text)
+    if given is not None and isinstance(param, click.Option) and isinstance(param.type, click.Choice):
+        hint = did_you_mean(given[1], [str(each) for each in param.type.choices], "")
+        text += f"\n  {hint}" if hint else ""
     if param is not None and param.name:
         source = ctx.get_parameter_source(param.name)
         if source == click.core.ParameterSource.DEFAULT_MAP:

@@ -213,7 +213,8 @@ def _pair(value: object, path: str) -> tuple[Pattern, float]:
 class AuditedShapes:
     """Shapes, and other items that touch, of an audit; in the order of the items.
 
-    path: of each item. names: of the items. body_path: path of its body, or "". is_static: bool[n]. type: labels.
+    path: of each item. names: of the items. body_path: path of its body, which may be fixed to the world, or "".
+    is_static: bool[n]. type: labels.
     robot: int[n], number of the robot of its body, -1 for none.
     """
 
@@ -223,6 +224,11 @@ class AuditedShapes:
     is_static: np.ndarray
     type: Sequence[str]
     robot: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @property
+    def is_ground(self) -> np.ndarray:
+        """bool[n]: static planes and heightfields."""
+        return self.is_static & np.isin(np.array(self.type), GROUND_TYPES)
 
     def matching(self, patterns: Sequence[str], option: str, where: str) -> np.ndarray:
         """bool[n]: items whose path, or whose body's path, matches. Raises InputError for a pattern without a match."""
@@ -244,7 +250,7 @@ class PairLimits:
         if limits.ground_shapes:
             self._ground = shapes.matching(limits.ground_shapes, "--ground-shapes", where)
         else:
-            self._ground = shapes.is_static & np.isin(np.array(shapes.type), GROUND_TYPES)
+            self._ground = shapes.is_ground
         if limits.max_ground is not None and not self._ground.any():
             what = f"{where} has no static plane or heightfield"
             raise InputError(what, "--max-ground", "name the ground with --ground-shapes")
@@ -509,17 +515,14 @@ def audited_scene(request: EngineRequest, self_bodies: Sequence[str]) -> Iterato
 
 
 def _shapes_of(scene: LoadedScene) -> AuditedShapes:
-    model = scene.model
-    shapes, robot = model.shapes, _robots(scene)
-    bodies = ["" if row < 0 else model.bodies.path[row] for row in shapes.body.tolist()]
-    of_shape = np.where(shapes.body >= 0, np.append(robot, -1)[shapes.body], -1)
+    shapes = scene.model.shapes
     names, types = Names.of(shapes.path, shapes.template), [kind.label for kind in shapes.types()]
-    return AuditedShapes(shapes.path, names, bodies, shapes.body < 0, types, of_shape)
+    return AuditedShapes(shapes.path, names, scene.shape_bodies, shapes.body < 0, types, _robots(scene))
 
 
 def _robots(scene: LoadedScene) -> np.ndarray:
-    """int64[B]: number of the joint tree of each body; -1 for a body that no joint connects with another one."""
-    model = scene.model
+    """int64[S]: number of the joint tree of each shape's body, which may be fixed to the world; -1 for a body that no
+    joint connects with another one, and for the world."""
     of_path: dict[tuple[int, str], int] = {}
     number = 0
     for source, imported in enumerate(scene.imports):
@@ -527,17 +530,17 @@ def _robots(scene: LoadedScene) -> np.ndarray:
             if len(tree.body_path) > 1:
                 of_path |= {(source, path): number for path in tree.body_path}
                 number += 1
-    of_world = scene.world_import or (0,) * model.world_count
-    of_template = dict(zip(reversed(model.world_template.tolist()), reversed(of_world), strict=True))
-    rows = zip(
-        model.bodies.path, [of_template.get(template, 0) for template in model.bodies.template.tolist()], strict=True
-    )
-    return np.array([of_path.get((source, path), -1) for path, source in rows], np.int64)
+    rows = zip(scene.template_import(scene.model.shapes.template), scene.shape_bodies, strict=True)
+    return np.array([of_path.get(row, -1) for row in rows], np.int64)
 
 
 def _with_named_robot(shapes: AuditedShapes, patterns: Sequence[str], where: str) -> AuditedShapes:
     """The shapes with one robot, of the bodies that match; with those of the joints without patterns."""
     if not patterns:
         return shapes if len(shapes.robot) else replace(shapes, robot=np.full(len(shapes.path), -1, np.int64))
-    named = shapes.matching(patterns, "--self-bodies", where)
-    return replace(shapes, robot=np.where(named & ~shapes.is_static, 0, -1))
+    named = shapes.matching(patterns, "--self-bodies", where) & ~shapes.is_ground
+    owners = {shapes.body_path[row] or shapes.path[row] for row in np.flatnonzero(named)}
+    if len(owners) < 2 or shapes.is_static[named].all():
+        what = f"{', '.join(patterns)} names no two bodies of {where} of which one moves"
+        raise InputError(what, "--self-bodies", "name all bodies of the robot; the ground is none of them")
+    return replace(shapes, robot=np.where(named, 0, -1))

@@ -27,7 +27,7 @@ from collidecli.engine.scheduler import processing_threads
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import episode_arrays
 from collidecli.numerics.matrices import compose_as_kernels
-from collidecli.scene.filters import allowed_pairs
+from collidecli.scene.filters import allowed_pairs, pair_lengths
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.motion import Episodes, Motion, episodes_in
 from collidecli.scene.options import CLEARANCE_THINGS
@@ -155,20 +155,6 @@ def _named_items(
     item = item.reshape(-1, 2)
     every = np.unique(np.stack([item.T.reshape(-1), np.tile(number, 2)], axis=1), axis=0)
     return tuple(owners.paths[k] for k in keys.tolist()), ("",) * len(keys), (every[:, 0], every[:, 1])
-
-
-def pair_lengths(model: Model, pair: np.ndarray, name: str) -> np.ndarray:
-    """float64[K]: "margin", the sum of both shapes' margins, or "gap" of pairs [m]; a forced pair may have its own."""
-    of_shapes = getattr(model.shapes, name)[pair]
-    found = of_shapes.max(axis=1) if name == "gap" and model.gap_rule == "max" else of_shapes.sum(axis=1)
-    forced_values = getattr(model, f"forced_{name}")
-    own: dict[tuple[int, int], float] = {}
-    if len(forced_values):
-        forced = zip(model.pair_filter.forced.tolist(), forced_values.tolist(), strict=True)
-        own = {(a, b): value for (a, b), value in forced if not np.isnan(value)}
-    for k in range(len(pair) if own else 0):
-        found[k] = own.get((int(pair[k, 0]), int(pair[k, 1])), found[k])
-    return found
 
 
 def shape_poses(model: Model, body_poses: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -34,7 +35,7 @@ from collidecli.commands.diff_blocks import (
 from collidecli.commands.results import Progress, Result
 from collidecli.errors import InputError
 from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS, RIGID_CONTACTS, group_words
-from collidecli.scene.text_format import count, plural
+from collidecli.scene.text_format import count, did_you_mean, metres, plural
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.process_activity import reading
 
@@ -129,25 +130,36 @@ def _tallies(names: Sequence[str]) -> list[FieldTally]:
 def limits(texts: Sequence[str], option: str) -> dict[str, float]:
     """Tolerances by field from texts "1e-6" (field "") and "FIELD=1e-6". "normal=0.1deg" is in degrees, else [rad].
 
+    An absolute tolerance with a unit of length, as "1mm", is of the fields in metres, or of the named one.
     Raises InputError for a value that is not a number of at least 0, and for a field that is unknown or has no
     tolerance.
     """
-    numbers = {c.name for c in (*RIGID_COLUMNS, *OPTIONAL_COLUMNS) if c.dtype.kind == "f"} | {"time", *_SHAPE_FIELDS}
-    numbers |= {name for group in GROUPS for name, _, dtype in group_fields(group) if dtype.kind == "f"}
+    named = [(c.name, c.unit, c.dtype) for c in (*RIGID_COLUMNS, *OPTIONAL_COLUMNS)]
+    named += [one for group in GROUPS for one in group_fields(group)]
+    units = dict.fromkeys(_SHAPE_FIELDS, "") | {name: unit for name, unit, dtype in named if dtype.kind == "f"}
+    units |= {"time": "s", "normal": "rad", "margin": "m", "gap": "m"}
+    if option == "--rtol":
+        del units["normal"]
+    lengths = [name for name, unit in units.items() if unit == "m" and option == "--atol"]
     found: dict[str, float] = {}
-    for text in texts:
+    for text in sorted(texts, key=lambda text: "=" in text):  # a named field precedes
         name, equals, value = text.rpartition("=")
-        if (equals and name not in numbers) or (name == "normal" and option == "--rtol"):
-            fix = f"fields with one: {', '.join(sorted(numbers - ({'normal'} if option == '--rtol' else set())))}"
+        if equals and name not in units:
+            fix = did_you_mean(name, units, f"fields with one: {', '.join(sorted(units))}")
             raise InputError(f"'{name}' is no field with a tolerance of this kind", option, fix)
         degrees = name == "normal" and value.endswith("deg")
+        names, number = [name], math.nan
         try:
-            number = float(value.removesuffix("deg") if degrees else value)
+            number = math.radians(float(value.removesuffix("deg"))) if degrees else float(value)
         except ValueError:
-            number = math.nan
+            if name in ("", *lengths) and option == "--atol":
+                names = [name] if name else lengths
+                with suppress(ValueError):
+                    number = metres(value)
         if not (math.isfinite(number) and number >= 0.0):
-            raise InputError(f"'{text}' is no tolerance", option, "write a number of at least 0, or FIELD=NUMBER")
-        found[name] = math.radians(number) if degrees else number
+            fix = "write a number of at least 0, or FIELD=NUMBER"
+            raise InputError(f"'{text}' is no tolerance", option, fix + (", or a length as 1mm" if lengths else ""))
+        found |= dict.fromkeys(names, number)
     return found
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from collidecli.analysis.alignment import align_frames
 from collidecli.analysis.touches import Names
-from collidecli.commands.clearance import pair_lengths, selected_items, shape_poses
+from collidecli.commands.clearance import selected_items, shape_poses
 from collidecli.commands.contact_totals import ContactCounts, Tally
 from collidecli.commands.results import Progress, Result, check_ending, check_hdf5_output, check_output
 from collidecli.commands.scenes import EngineRequest, LoadedScene, scene_in_motion
@@ -34,6 +34,7 @@ from collidecli.errors import InputError
 from collidecli.exporters.arrays import held, write_npz
 from collidecli.numerics.matrices import compose_poses, inverse_poses, moved_points
 from collidecli.scene.mixing import ContactMixing
+from collidecli.scene.filters import pair_lengths
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.options import CONTACT_FORMATS, LOG_FORMATS

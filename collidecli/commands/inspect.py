@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Container, Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,7 +23,7 @@ from collidecli.errors import InputError
 from collidecli.importers.recordings.content import BAG, CSV, JSON, NPY, NPZ, USD, storage_of
 from collidecli.importers.recordings.recording import open_recording
 from collidecli.scene.filter_rules import FilterClass
-from collidecli.scene.filters import allowed_pairs, excluded_counts, explain
+from collidecli.scene.filters import allowed_pairs, excluded_counts, explain, pair_lengths
 from collidecli.scene.material import PENALTY_PARAMETERS, RULE_FIELDS
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model, may_share_world
 from collidecli.scene.options import GROUND, SceneOptions
@@ -48,6 +48,7 @@ MAX_COUNTED_SHAPES = 5000
 class SceneResult(Result):
     """Contents of a scene: shapes, bodies, worlds, filters.
 
+    pair_gap: least and greatest gap of pairs that may touch [m]; None if not counted, and without any.
     allowed_pair_count: pairs of shapes that may touch; None if not counted. pair_count: all pairs of shapes that are in
     a world together, each template once. excluded_pairs: of the others by rule, each pair once, under the first that
     forbids it; empty if not counted.
@@ -66,6 +67,7 @@ class SceneResult(Result):
     worlds: int
     templates: int
     motion: dict[str, Any]
+    pair_gap: list[float] | None
     shape_types: dict[str, int]
     shapes: list[dict[str, Any]]
     bodies: list[dict[str, Any]]
@@ -97,17 +99,26 @@ def _deformables(particles: Particles) -> list[dict[str, Any]]:
 
 
 def inspect_scene(
-    path: str, pairs: bool, why: tuple[str, str] | None, static_pairs: bool, options: SceneOptions
+    path: str,
+    pairs: bool,
+    why: tuple[str, str] | None,
+    static_pairs: bool,
+    options: SceneOptions,
+    is_recording: bool = False,
 ) -> SceneResult:
     """Contents of a scene. pairs: list the paths of all pairs that may touch. why: explain the filter for two shapes.
 
-    static_pairs: pairs of two static shapes may touch.
+    static_pairs: pairs of two static shapes may touch. is_recording: the scene is in a recording.
     """
-    scene = load_scene([path], None, static_pairs, options=options)
+    scene = load_scene([] if is_recording else [path], None, static_pairs, path if is_recording else None, options)
+    if scene.recording is not None:
+        scene.recording.close()
+        scene = replace(scene, recording=None)
     model = scene.model
     templates = range(int(model.world_template.max()) + 1)
     counted = pairs or all(len(model.template_shapes(t)) <= MAX_COUNTED_SHAPES for t in templates)
-    listed = [allowed_pairs(model, t) for t in templates] if counted else None
+    allowed = _union([allowed_pairs(model, t) for t in templates]) if counted else None
+    gaps = pair_lengths(model, allowed, "gap") if allowed is not None else ()
     left_out = {name for imported in scene.imports for name in imported.left_out}
     paths = model.shapes.path
     every = int((model.shapes.template < 0).sum())
@@ -122,30 +133,33 @@ def inspect_scene(
         worlds=model.world_count,
         templates=len(templates),
         motion=_motion(scene),
+        pair_gap=[float(min(gaps)), float(max(gaps))] if len(gaps) else None,
         shape_types=dict(Counter(kind.label for kind in model.shapes.types())),
         shapes=[_shape(model, row) for row in range(len(model.shapes))],
         bodies=_bodies(model),
-        allowed_pair_count=None if listed is None else len(_union(listed)),
+        allowed_pair_count=None if allowed is None else len(allowed),
         pair_count=every * (every - 1) // 2 + int((own * (own - 1) // 2 + own * every).sum()),
         excluded_pairs=_excluded_pairs(model, len(templates)) if counted else {},
         forced_pair_count=len(model.pair_filter.forced),
         kept_attributes=dict(Counter(name for held in kept for name in held)),
         warnings=scene.warnings,
-        pairs=[[paths[a], paths[b]] for a, b in _union(listed)] if pairs and listed is not None else None,
-        why=explain_pair(model, *why, left_out) if why is not None else None,
+        pairs=[[paths[a], paths[b]] for a, b in allowed] if pairs and allowed is not None else None,
+        why=explain_pair(scene, *why, left_out) if why is not None else None,
         deformables=_deformables(model.particles) if len(model.particles) else None,
     )
 
 
-def explain_pair(model: Model, path_a: str, path_b: str, left_out: Container[str] = ()) -> dict[str, Any]:
-    """Whether two shapes, or shapes of two bodies, may touch, and the rule that decides; with each pair of shapes.
+def explain_pair(scene: LoadedScene, path_a: str, path_b: str, left_out: Container[str] = ()) -> dict[str, Any]:
+    """Whether two shapes, or shapes of two bodies, may touch, and the rule that decides; with each pair of shapes, its
+    gap and its margin [m].
 
-    With several templates, two shapes of one are taken.
+    With several templates, two shapes of one are taken; pairs of names with one verdict are listed once.
 
     left_out: names of visual shapes of the scene, which are not in the model.
     Raises InputError for a path that no shape has.
     """
-    rows_a, rows_b = (_rows(model, path, left_out) for path in (path_a, path_b))
+    model = scene.model
+    rows_a, rows_b = (_rows(scene, path, left_out) for path in (path_a, path_b))
     template = model.shapes.template
     choices = [(a, b) for a in rows_a for b in rows_b if a != b]
     if not choices:
@@ -161,17 +175,21 @@ def explain_pair(model: Model, path_a: str, path_b: str, left_out: Container[str
     for first, second in explained:
         verdict = explain(model, first, second)
         names = {"shape0": model.shapes.path[first], "shape1": model.shapes.path[second]}
-        pairs.append({**names, "may_touch": verdict.may_touch, "rule": verdict.rule})
+        row = np.sort([[first, second]])
+        lengths = {name: float(pair_lengths(model, row, name)[0]) for name in ("gap", "margin")}
+        one = {**names, "may_touch": verdict.may_touch, "rule": verdict.rule, **lengths}
+        pairs += [] if one in pairs else [one]
     deciding = next((pair for pair in pairs if pair["may_touch"]), pairs[0])
     decided = {name: deciding[name] for name in ("may_touch", "rule")}
     return {"shape0": path_a, "shape1": path_b, **decided, "pairs": pairs}
 
 
-def _rows(model: Model, path: str, left_out: Container[str]) -> list[int]:
+def _rows(scene: LoadedScene, path: str, left_out: Container[str]) -> list[int]:
     """Rows of the shapes of that path, else of the shapes on the bodies of that path.
 
     A path may be given by its last parts: `ground` is /World/ground.
     """
+    model = scene.model
     shapes, bodies = model.shapes, model.bodies.path
     known = dict.fromkeys((*shapes.path, *bodies))
     ends = [each for each in known if each.endswith(f"/{path}")]
@@ -180,7 +198,7 @@ def _rows(model: Model, path: str, left_out: Container[str]) -> list[int]:
     path = ends[0] if ends and path not in known else path
     rows = [row for row, held in enumerate(shapes.path) if held == path]
     if not rows and path in bodies:
-        rows = [row for row, body in enumerate(shapes.body.tolist()) if body >= 0 and bodies[body] == path]
+        rows = [row for row, body in enumerate(scene.shape_bodies) if body == path]
         if not rows:
             raise InputError(f"the body '{path}' has no shape that collides", "--why", "name another")
     if not rows and path in left_out:
@@ -448,6 +466,8 @@ def inspect_file(
         except InputError:
             if not (has_content and is_layer_alone(path)):
                 raise
+    if (pairs or why) and not (is_h5 and file_format(path) == FORMAT):
+        return inspect_scene(path, pairs, why, static_pairs, options or SceneOptions(), is_recording=True)
     if pairs or why:
         raise InputError("--pairs and --why are for scenes", path, "give the scene file")
     by_format = {FORMAT: inspect_contact_set, TRAJECTORY_FORMAT: inspect_trajectory}

@@ -38,6 +38,7 @@ from collidecli.engine.pipeline import find_device, load_ahead
 from collidecli.engine.runtime.deferred_builtins import is_owned
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import compose_poses
+from collidecli.scene.filters import gap_range
 from collidecli.scene.mixing import OptionalColumns, check_column_names
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Episodes, Motion, episodes_in
@@ -193,10 +194,11 @@ class RunRequest(EngineRequest):
 class RunResult(ContactCounts, Result):
     """Result of a run. Lengths [m], times [s].
 
-    shapes, bodies, worlds, frames: counts. candidates: pairs that the broad phase found, over all cells.
-    false_positive_ratio: fraction of them without a contact. groups: counts of each table beside /rigid_contacts;
-    None without them. sweep, soft_sweep, self_sweep: of contacts between frames, of shapes, of particles with shapes,
-    and of cloths and soft bodies with themselves; None without them.
+    shapes, bodies, worlds, frames: counts. pair_gap: least and greatest gap of two shapes of which one moves [m].
+    candidates: pairs that the broad phase found, over all cells. false_positive_ratio: fraction of them without a
+    contact. groups: counts of each table beside /rigid_contacts; None without them. sweep, soft_sweep, self_sweep: of
+    contacts between frames, of shapes, of particles with shapes, and of cloths and soft bodies with themselves; None
+    without them.
     """
 
     SCHEMA: ClassVar[str] = "collide.run/1"
@@ -212,6 +214,7 @@ class RunResult(ContactCounts, Result):
     device: str
     threads: int
     chunk_cells: int
+    pair_gap: tuple[float, float]
     broad_phase: str
     broad_phase_reason: str
     candidates: int
@@ -369,7 +372,7 @@ def _result(
     counts: tuple[ContactCounts, dict[str, GroupCounts], tuple[SweepCounts | None, ...]],
     content: str,
 ) -> RunResult:
-    model = scene.model
+    model, applied = scene.model, collision.pipeline.device_model.model
     swept: dict[str, Any] = dict(zip(OF_STEPS, counts[2], strict=True))
     return RunResult(
         **vars(counts[0]),
@@ -385,6 +388,7 @@ def _result(
         device=device,
         threads=collision.workers,
         chunk_cells=collision.chunk_cells,
+        pair_gap=gap_range(applied.shapes.gap, applied.shapes.body, applied.forced_gap, applied.gap_rule),
         broad_phase=collision.choice.name,
         broad_phase_reason=collision.choice.reason,
         candidates=timing.candidate_count,

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -387,6 +388,20 @@ class LoadedScene:
     world_import: tuple[int, ...] = ()
     recording: Recording | None = None
     ignores_particles: bool = False
+
+    @cached_property
+    def shape_bodies(self) -> tuple[str, ...]:
+        """Path of the body of each shape, also of one that is fixed to the world; "" without a body."""
+        shapes, bodies = self.model.shapes, self.model.bodies.path
+        fixed = [self.imports[source].fixed_links for source in self.template_import(shapes.template)]
+        rows = zip(shapes.path, shapes.body.tolist(), fixed, strict=True)
+        return tuple(links.get(path, "") if body < 0 else bodies[body] for path, body, links in rows)
+
+    def template_import(self, template: np.ndarray) -> list[int]:
+        """Index in `imports` of the scene of each template."""
+        of_world = self.world_import or (0,) * self.model.world_count
+        known = dict(zip(reversed(self.model.world_template.tolist()), reversed(of_world), strict=True))
+        return [known.get(each, 0) for each in template.tolist()]
 
     @contextmanager
     def named(self) -> Iterator[None]:

@@ -67,6 +67,7 @@ class SceneImport(Protocol):
     text: the scene, where it is not a file, else empty. left_out: names of geoms that cannot collide and are not in
     the model. kept: by collider, attributes that are read and checked and affect no contact.
     kinematics: of the scene's generalized coordinates, or None. articulated: the joints by name, or None.
+    fixed_links: the body of each static shape that has one, both by name.
     """
 
     @property
@@ -79,6 +80,8 @@ class SceneImport(Protocol):
     def left_out(self) -> tuple[str, ...]: ...
     @property
     def kept(self) -> Mapping[str, Mapping[str, Any]]: ...
+    @property
+    def fixed_links(self) -> Mapping[str, str]: ...
     @property
     def kinematics(self) -> Kinematics | None: ...
     @property

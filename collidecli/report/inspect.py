@@ -17,6 +17,8 @@ from collidecli.report.tables import (
     Fitting,
     Listing,
     ResultDict,
+    gap_range_text,
+    length,
     listing,
     name_value_table,
     pair_columns,
@@ -69,7 +71,8 @@ def _why_lines(why: ResultDict, limit: int | None) -> list[Text]:
         )
     for pair in pairs[:limit]:
         may = "may touch" if pair["may_touch"] else "may not touch"
-        lines.append(f"{pair['shape0']} and {pair['shape1']} {may}: {pair['rule']}")
+        lengths = f"; gap {length(pair['gap'])}, margin {length(pair['margin'])}" if pair["may_touch"] else ""
+        lines.append(f"{pair['shape0']} and {pair['shape1']} {may}: {pair['rule']}{lengths}")
     more = len(pairs) - len(pairs[:limit])
     return [Text(line) for line in [*lines, *([f"and {count(more)} more, which --all lists"] if more else [])]]
 
@@ -98,7 +101,7 @@ def _whole_scene(result: ResultDict, limit: int | None) -> RenderableType:
         ("worlds", _worlds(result)),
         ("motion", _span(result["motion"], "frame") if result["motion"]["frames"] > 1 else "none: one resting pose"),
         ("up axis", result["up_axis"]),
-        ("gap rule", result["gap_rule"]),
+        ("gap rule", _gap_text(result)),
         ("may touch", allowed),
     ]
     rows += [("excluded", f"{plural(number, 'pair')}: {rule}") for rule, number in result["excluded_pairs"].items()]
@@ -304,6 +307,12 @@ def _ranges_table(ranges: ResultDict, group: str = "") -> Table:
         unit = f" [{units[name]}]" if units.get(name) else ""
         table.add_row(name + unit, *(" ".join(f"{x:.4g}" for x in end) or "-" for end in (ends["least"], ends["most"])))
     return table
+
+
+def _gap_text(result: ResultDict) -> str:
+    """The rule of the gap of two shapes, and the gaps of the pairs that may touch."""
+    words = {"max": "max, the larger of both shapes' gaps", "sum": "sum of both shapes' gaps"}[result["gap_rule"]]
+    return f"{words}: {gap_range_text(result['pair_gap'])}" if result["pair_gap"] else words
 
 
 def _worlds(result: ResultDict) -> str:

@@ -8,6 +8,7 @@ from rich.table import Table
 from collidecli.report.tables import (
     Column,
     ResultDict,
+    gap_range_text,
     length,
     more_text,
     name_value_table,
@@ -138,6 +139,7 @@ def _overview(result: ResultDict) -> list[tuple[str, str]]:
         ("", sizes),
         ("device", f"{result['device']}, {plural(result['threads'], 'thread')}"),
         ("broad phase", f"{result['broad_phase']}: {result['broad_phase_reason']}"),
+        ("gap", f"{gap_range_text(result['pair_gap'])}; farther shapes have no contact"),
         ("candidates", candidate_text(result)),
         ("contacts", contact_text(result)),
         ("deepest", deepest_text(result["deepest"])),

@@ -50,6 +50,12 @@ def length(metres: float) -> str:
     return "0 m" if metres == 0.0 else f"{metres:.3g} m"
 
 
+def gap_range_text(ends: Sequence[float]) -> str:
+    """Least and greatest gap of pairs as text."""
+    least, most = map(length, ends)
+    return f"{most} of each pair" if least == most else f"{least} to {most} of a pair"
+
+
 def with_prefix(value: float, unit: str) -> str:
     """A quantity of at least zero with four significant digits and a prefix of its unit: 200 kPa."""
     for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m")):

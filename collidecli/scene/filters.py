@@ -340,3 +340,33 @@ def _find(pairs: np.ndarray, a: int, b: int) -> int | None:
     low, high = np.searchsorted(pairs[:, 0], (a, a + 1))
     index = int(low + np.searchsorted(pairs[low:high, 1], b))
     return index if index < high and pairs[index, 1] == b else None
+
+
+def pair_lengths(model: Model, pair: np.ndarray, name: str) -> np.ndarray:
+    """float64[K]: "margin", the sum of both shapes' margins, or "gap" of pairs [m]; a forced pair may have its own."""
+    of_shapes = getattr(model.shapes, name)[pair]
+    found = of_shapes.max(axis=1) if name == "gap" and model.gap_rule == "max" else of_shapes.sum(axis=1)
+    forced_values = getattr(model, f"forced_{name}")
+    own: dict[tuple[int, int], float] = {}
+    if len(forced_values):
+        forced = zip(model.pair_filter.forced.tolist(), forced_values.tolist(), strict=True)
+        own = {(a, b): value for (a, b), value in forced if not np.isnan(value)}
+    for k in range(len(pair) if own else 0):
+        found[k] = own.get((int(pair[k, 0]), int(pair[k, 1])), found[k])
+    return found
+
+
+def gap_range(gap: np.ndarray, body: np.ndarray, own: np.ndarray, rule: str) -> tuple[float, float]:
+    """Least and largest gap of two shapes, of which one moves, and of forced pairs [m]; nothing is reported beyond it.
+
+    gap, body: of shapes. own: of forced pairs, NaN without one. rule: "max" or "sum". (0, 0) for less than two shapes.
+    """
+    count = len(gap)
+    if count < 2:
+        return 0.0, 0.0
+    join = np.maximum if rule == "max" else np.add
+    moving = np.flatnonzero(body >= 0) if (body >= 0).any() else np.arange(count)
+    order = np.argsort(gap, kind="stable")
+    ends = [join(gap[moving], gap[np.where(moving == at, other, at)]) for at, other in (order[:2], order[:-3:-1])]
+    own = own[~np.isnan(own)]
+    return float(np.append(ends[0], own).min()), float(np.append(ends[1], own).max())

@@ -487,6 +487,7 @@ class MjcfImport:
     shape_row: int32[ngeom], the builder's shape of each geom; -1 for one left out.
     left_out: names of geoms that cannot collide. warnings: of MuJoCo or of this importer. kept: empty.
     files: every file whose content may affect a contact; the scene file first. text: of a scene that is not a file.
+    fixed_links: name of the body of each shape of a body that is welded to the world, by name.
     """
 
     path: str
@@ -499,6 +500,7 @@ class MjcfImport:
     files: tuple[str, ...] = ()
     text: str = ""
     kept: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    fixed_links: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def articulated(self) -> MujocoArticulations:
@@ -561,6 +563,11 @@ def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneO
         tuple(warnings),
         files=compiled.files,
         text=compiled.text,
+        fixed_links={
+            names[geom] if names is not None else geom_name(mj_model, geom): body_name(mj_model, body)
+            for geom, body in enumerate(mj_model.geom_bodyid.tolist())
+            if body and static[body]
+        },
     )
 
 

@@ -153,16 +153,21 @@ class MujocoStatesRecording(Recording):
         """The shape of the array; the meaning of a state's numbers depends on the scene."""
         array = self._array
         worlds, frames, size = array.extents()
+        time = self._own_time(frames)
+        needs = ["an MJCF or URDF scene"]
+        if array.is_coordinates:
+            needs += ["--fps"] if time is None else []
+        else:
+            needs.append("--state-spec, where the size does not tell")
+            needs += ["--fps, where a state has no time"] if time is None else []
         return RecordingDescription(
             frames=frames,
             worlds=worlds,
             coordinates=0,
             quaternion_order="wxyz",
-            needs=(
-                "an MJCF or URDF scene",
-                "--state-spec, where the size does not tell",
-                "--fps, without a time in it",
-            ),
+            start=None if time is None else float(time[0]),
+            end=None if time is None else float(time[-1]),
+            needs=tuple(needs),
             details=(("array", array.name), ("numbers a state", str(size)), ("type", str(array.dtype))),
         )
 
@@ -176,20 +181,27 @@ class MujocoStatesRecording(Recording):
             worlds, frames, size = array.extents()
             check_world_count(worlds, target, array.where)
             models = {i: mujoco_scene(target.imports[i], array.where).mj_model for i in set(target.world_import)}
-            spec = options.state_spec or ("QPOS" if array.name.strip("/") == COORDINATES else "")
+            spec = options.state_spec or ("QPOS" if array.is_coordinates else "")
             layouts = {i: find_layout(model, spec, size, array.where) for i, model in models.items()}
             states = _States(array, [layouts[i] for i in target.world_import[:worlds]])
-            if options.fps is None and not states.has_time and "time" in self.content.arrays:
-                time, warnings = checked_time(read_npz(path, "time"), f"{path}: time"), ()
-                if len(time) != frames:
-                    raise InputError(
-                        f"it has {len(time)} numbers for {frames} frames", f"{path}: time", "save it again"
-                    )
+            own = self._own_time(frames) if options.fps is None and not states.has_time else None
+            if own is not None:
+                time, warnings = own, ()
             elif options.fps is not None or not states.has_time:
                 time, warnings = rate_time(frames, options.fps, array.where), ()
             else:
                 time, warnings = states.shared_time()
         return CoordinateMotion(path, target, states, time, warnings, self.close)
+
+    def _own_time(self, frames: int) -> np.ndarray | None:
+        """float64[F], the array `time` beside the states [s]; None without one."""
+        where = f"{self.content.path}: time"
+        if "time" not in self.content.arrays:
+            return None
+        time = checked_time(read_npz(self.content.path, "time"), where)
+        if len(time) != frames:
+            raise InputError(f"it has {len(time)} numbers for {frames} frames", where, "save it again")
+        return time
 
 
 @dataclass(frozen=True)
@@ -201,6 +213,10 @@ class _Array:
     shape: tuple[int, ...] | None
     dtype: np.dtype
     data: Callable[[], Any]
+
+    @property
+    def is_coordinates(self) -> bool:
+        return self.name.strip("/") == COORDINATES
 
     @property
     def batched(self) -> bool:

@@ -186,8 +186,9 @@ class UsdImport:
     files: every layer of the stage, the scene first.
     metres_per_unit, up_axis: the stage's. warnings: for the user, one line each.
     kept: collider's path to attributes that affect no contact, in SI: those of SDF, hydroelastics and hulls.
-    articulated: forward kinematics of the stage's joints. deformables: prims of particles, by path. text, left_out:
-    empty; kinematics: None, as a stage consists of files, has no generalized coordinates and loses no collider.
+    articulated: forward kinematics of the stage's joints. deformables: prims of particles, by path. text, left_out,
+    fixed_links: empty; kinematics: None, as a stage consists of files, has no generalized coordinates and loses no
+    collider, and its bodies that are joined to the world are bodies.
     """
 
     stage: Usd.Stage
@@ -205,6 +206,7 @@ class UsdImport:
     text: str = ""
     left_out: tuple[str, ...] = ()
     kinematics: None = None
+    fixed_links: Mapping[str, str] = field(default_factory=dict)
 
     def is_in_file(self, path: str) -> bool:
         """Whether another layer can edit the prim: not one of an instance or of a point instancer."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.scene import filters
 from collidecli.scene.material import CONTACT_DIMENSIONS, Materials, PairMaterials
 from collidecli.scene.mixing import RULE_COLUMNS, ContactMixing, pair_rows
 from collidecli.scene.tables import (
@@ -245,19 +246,9 @@ def pair_values(contacts: ContactSet) -> tuple[PairValue, PairValue]:
 
 
 def gap_range(contacts: ContactSet) -> tuple[float, float]:
-    """Least and largest gap of two shapes, of which one moves, and of forced pairs [m]; nothing is reported beyond it.
-
-    (0, 0) for a set with fewer than two shapes.
-    """
-    gap, count = contacts.shapes.gap.astype(np.float64), len(contacts.shapes)
-    if count < 2:
-        return 0.0, 0.0
-    join = np.maximum if contacts.gap_rule == "max" else np.add
-    own = contacts.forced.gap[~np.isnan(contacts.forced.gap)].astype(np.float64)
-    moving = np.flatnonzero(contacts.shapes.body >= 0) if (contacts.shapes.body >= 0).any() else np.arange(count)
-    order = np.argsort(gap, kind="stable")
-    ends = [join(gap[moving], gap[np.where(moving == at, other, at)]) for at, other in (order[:2], order[:-3:-1])]
-    return float(np.append(ends[0], own).min()), float(np.append(ends[1], own).max())
+    """See `scene.filters.gap_range`."""
+    shapes, own = contacts.shapes, contacts.forced.gap.astype(np.float64)
+    return filters.gap_range(shapes.gap.astype(np.float64), shapes.body, own, contacts.gap_rule)
 
 
 class PairRules:
