@@ -65,7 +65,12 @@ or cannot be used; 2 an input that cannot be used.
     help="Number by which frames are matched. [default: step, or time without common steps]",
 )
 @option("--full", is_flag=True, hidden=True, expose_value=False, help="No effect until 0.2, where it ends.")
-@repeated("--atol", metavar="[FIELD=]X,...", section=ALLOWED, help="Absolute deviation, as 1mm, normal=0.1deg, or in m or rad.")
+@repeated(
+    "--atol",
+    metavar="[FIELD=]X,...",
+    section=ALLOWED,
+    help="Absolute deviation, as 1mm, normal=0.1deg, or in m or rad.",
+)
 @repeated("--rtol", metavar="[FIELD=]X,...", section=ALLOWED, help="Deviation relative to the value.")
 @option(
     "--ignore-shallow", type=METRES, section=ALLOWED, help="Ignore missing and extra contacts this close to the gap."

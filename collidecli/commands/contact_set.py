@@ -20,9 +20,10 @@ from collidecli.commands.scenes import frames_text, parse_frames
 from collidecli.errors import InputError, extra_module
 from collidecli.exporters.arrays import ContactRows, is_spatial
 from collidecli.exporters.selection import SelectedContacts, kept_items
+from collidecli.scene.arguments import python_call
 from collidecli.scene.options import changed_options
 from collidecli.scene.tables import RIGID_COLUMNS, RIGID_CONTACTS, Column, ContactBlock, group_words
-from collidecli.scene.text_format import count
+from collidecli.scene.text_format import checked_metres, count
 from collidecli.storage.contact_sets import reader
 from collidecli.storage.contact_sets.rules import check_shape_rows
 
@@ -212,6 +213,7 @@ class ContactSet(reader.ContactSet):
             }
         )
 
+    @python_call
     def events(
         self,
         *,
@@ -236,10 +238,7 @@ class ContactSet(reader.ContactSet):
         include, exclude, bodies (`--body`), exclude_bodies, between: patterns, a sequence or a text with commas.
         worlds: numbers (`--world`). frames: "A:B:S", a slice or a number. Raises InputError as `collide events` does.
         """
-        if isinstance(threshold, str):
-            if threshold != "any":
-                raise InputError(f"'{threshold}' is no distance", "threshold", 'give metres, or "any"')
-            threshold = math.inf
+        threshold = math.inf if threshold in ("any", math.inf) else checked_metres(threshold, "threshold")
         if not isinstance(merge_gap, int):
             raise InputError(f"'{merge_gap}' is no number of frames", "merge_gap", "for a time give merge_seconds=0.02")
         if merge_gap < 0 or (merge_seconds is not None and not merge_seconds >= 0.0):
@@ -251,11 +250,12 @@ class ContactSet(reader.ContactSet):
         )
         stream = EventStream(self, options)
         for note in stream.notes:
-            warnings.warn(note, stacklevel=2)
+            warnings.warn(note, stacklevel=3)
         found = Intervals.chained(*stream.batches())
         first = leading(found, stream.frames, "begin")
         return NamedColumns(interval_columns(first, stream.frames, stream.keys, by))
 
+    @python_call
     def to_pandas(
         self,
         frames: str | int | slice = "",
@@ -285,6 +285,7 @@ class ContactSet(reader.ContactSet):
                 data[column.name] = values if column.words is None else _categories(pandas, column.words, values)
         return pandas.DataFrame(data)
 
+    @python_call
     def to_xarray(
         self,
         frames: str | int | slice = "",
@@ -318,6 +319,7 @@ class ContactSet(reader.ContactSet):
         about = {"scene": self.scene, "content_sha256": self.content_sha256, "up_axis": self.up_axis}
         return xarray.Dataset(variables, coordinates, about)
 
+    @python_call
     def export(self, to: str, output: str | os.PathLike[str] = "", **options: Any) -> str:
         """Writes the set as another format, as `collide export` does; returns the path of the output.
 

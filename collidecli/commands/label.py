@@ -504,7 +504,7 @@ def labels_in_memory(contacts: ContactSet, options: LabelOptions) -> Labels:
     """The labels of a contact set as arrays. Raises InputError for options that do not fit it."""
     labels = ContactLabels(contacts, options)
     for note in labels.notes:
-        warnings.warn(note, stacklevel=3)
+        warnings.warn(note, stacklevel=4)
     blocks = list(labels.blocks())
     empty = np.zeros((0, *labels.shape[1:]))
 

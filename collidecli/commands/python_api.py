@@ -24,6 +24,7 @@ from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
 from collidecli.errors import InputError
 from collidecli.scene import builder as model_builder
+from collidecli.scene.arguments import python_call, unknown_argument
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, RestingMotion, episodes_in
 from collidecli.scene.options import ContactOptions, EngineOptions, SceneOptions, declared_options
@@ -212,6 +213,7 @@ class Contacts:
         )  # fmt: skip
 
 
+@python_call
 def collide(
     model: Model,
     body_q: np.ndarray | Motion | None = None,
@@ -250,10 +252,11 @@ def collide(
     Returns:
         The contacts in host memory: positions and normals in world, in the scene's own axes, lengths in metres.
     Raises:
-        InputError: body_q does not fit the model or has an invalid pose, or an option has an invalid value.
+        InputError: body_q does not fit the model or has an invalid pose, or an option is unknown or has an invalid
+            value.
     """
     for name in options.keys() - COLLIDE_OPTIONS.keys():
-        raise TypeError(f"collide() got an unexpected keyword argument '{name}'")
+        raise unknown_argument(name, "collide", COLLIDE_OPTIONS)
     if "betas" in options:
         options["betas"] = tuple(options["betas"])
     contact = contact_options(**{name: value for name, value in options.items() if name in CONTACT_FIELDS})
@@ -303,11 +306,11 @@ def contacts_in_memory(
     optional = RunColumns.of(contact.apply(model), motion, names, find_device(engine.device))
     collision = prepare_collision(model, motion, contact, engine, find_device(engine.device), timing)
     for note in (*collision.pipeline.notes, *kernel_cache_notes()):
-        warnings.warn(note, RuntimeWarning, stacklevel=3)
+        warnings.warn(note, RuntimeWarning, stacklevel=4)
     with closing(collision.blocks(timing)) as blocks:
         merged = merged_contacts(map(optional.added, blocks), len(motion.time), model.world_count)
     for note in timing.missed_surfaces(model.shapes.path):
-        warnings.warn(note, RuntimeWarning, stacklevel=3)
+        warnings.warn(note, RuntimeWarning, stacklevel=4)
     shapes = model.shapes
     content = (json.dumps(shapes.path).encode(), *(each.tobytes() for each in (shapes.type, shapes.size, shapes.pose)))
     source = {
@@ -334,6 +337,7 @@ def contacts_in_memory(
     return replace(merged, shape_path=paths, particle_objects=objects, time=motion.time, _writer=writer)
 
 
+@python_call
 def open_contacts(path: str | os.PathLike[str]) -> ContactSet:
     """A contact set file, open for reading, as `ContactSet.open` returns it; a context manager.
 

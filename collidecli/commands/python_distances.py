@@ -23,7 +23,7 @@ from collidecli.engine.distances import PairDistances, point_distances
 from collidecli.engine.pipeline import find_device, load_stages, rows_within, sweep_stages
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import compose_as_kernels, compose_poses, inverse_poses
-from collidecli.scene.arguments import float_array
+from collidecli.scene.arguments import float_array, python_call
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.heightfield import solid_mesh
 from collidecli.scene.model import Model
@@ -120,6 +120,7 @@ class Clearances:
         return dense_intervals(self._axes(["body"] if by_body else ["shape0", "shape1"]), near)
 
 
+@python_call
 def clearance(
     model: Model,
     body_q: np.ndarray | Motion | None = None,
@@ -160,7 +161,7 @@ def clearance(
     motion = motion_of(model, body_q)
     measured = MeasuredMotion(request, request.contact.apply(model), motion, find_device(device))
     for note in measured.notes:
-        warnings.warn(note, RuntimeWarning, stacklevel=2)
+        warnings.warn(note, RuntimeWarning, stacklevel=3)
     names = ("distance", "normal", "point0", "point1", "error", "pair")
     blocks = [
         {name: getattr(block, name) for name in names} | (_gradients(measured, block) if gradient else {})
@@ -258,6 +259,7 @@ class Distances:
         return f"<Distances distance={self.distance}>"
 
 
+@python_call
 def distance(
     a: Shape,
     b: Shape,
@@ -308,6 +310,7 @@ def distance(
     return Distances(*(each[0] if each.ndim > 1 else each[0].item() for each in values) if single else values)
 
 
+@python_call
 def signed_distance(points: np.ndarray, shape: Shape, *, device: str = "") -> Any:
     """The signed distance of points from a shape's surface, exact [m]: negative inside a closed shape.
 
@@ -454,6 +457,7 @@ class Sweep(SweepRows):
 Found = TypeVar("Found", bound=SweepRows)
 
 
+@python_call
 def sweep(
     model: Model,
     body_q: np.ndarray | Motion | None,

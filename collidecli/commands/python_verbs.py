@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import fields, replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,10 @@ from collidecli.commands.run import run as run_to_file
 from collidecli.commands.scenes import EngineRequest, frames_text, scene_in_motion
 from collidecli.errors import InputError
 from collidecli.importers.recordings import recording as kinds
+from collidecli.scene.arguments import python_call, unknown_argument
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
-from collidecli.scene.options import CONTACT_FORMATS, ContactOptions
+from collidecli.scene.options import CONTACT_FORMATS, OPTION_GROUPS, ContactOptions, declared_options
 from collidecli.scene.text_format import checked_metres
 from collidecli.storage.contact_sets.schema import FORMAT
 from collidecli.storage.h5_files import format_of_path
@@ -35,6 +37,7 @@ from collidecli.storage.process_activity import reading
 PathLike = str | os.PathLike[str]
 
 
+@python_call
 def run(
     scene: PathLike | Sequence[PathLike] | None,
     recording: PathLike | None = None,
@@ -64,7 +67,7 @@ def run(
         file = {"output": os.fspath(output), "compression": compression, "format": format, "force": force}
         result = run_to_file(replace(request, **file))
         for text in result.warnings:
-            warnings.warn(text, stacklevel=2)
+            warnings.warn(text, stacklevel=3)
         return result.output
     model, motion = _loaded(request)
     with closing(motion):
@@ -88,7 +91,7 @@ def scene_request(
 def _loaded(request: RunRequest) -> tuple[Model, Motion]:
     scene, motion = scene_in_motion(request)
     for text in (*scene.warnings, *motion.warnings):
-        warnings.warn(text, stacklevel=3)
+        warnings.warn(text, stacklevel=4)
     return scene.model, motion
 
 
@@ -113,6 +116,7 @@ class RecordingFile:
     def __repr__(self) -> str:
         return f"<RecordingFile {self.path} kind={self.kind} frames={self.frames} worlds={self.worlds}>"
 
+    @python_call
     def with_scene(self, scene: PathLike | Sequence[PathLike] | None = None, **options: Any) -> tuple[Model, Motion]:
         """The model of a scene, and the recording as its motion, for `collide(model, motion)`.
 
@@ -122,6 +126,7 @@ class RecordingFile:
         return _loaded(scene_request(scene, self.path, options))
 
 
+@python_call
 def open_recording(path: PathLike) -> RecordingFile:
     """The description of a recording of any known kind, recognised by content; with a scene, its poses.
 
@@ -132,12 +137,13 @@ def open_recording(path: PathLike) -> RecordingFile:
 
 # The Python API of questions about a motion: `label` and `audit`, as the commands of these names.
 
-OF_CONTACTS = (ContactOptions.__dataclass_fields__.keys() | {"columns"}) - {
-    *("margin", "static_pairs", "sweep", "sweep_tolerance")
-}
-"""Options of `run` that have no effect on an audit."""
+OF_SCENES = {
+    name for kind in OPTION_GROUPS.values() if kind is not ContactOptions for name in declared_options(kind)
+} | {*("worlds", "frames", "margin", "static_pairs", "sweep", "sweep_tolerance")}
+"""Options of `run` that have an effect on an audit."""
 
 
+@python_call
 def label(
     contacts: ContactSet | Contacts | str | os.PathLike[str],
     *,
@@ -185,6 +191,7 @@ def label(
         return labels_in_memory(opened, options)
 
 
+@python_call
 def audit(
     scene: PathLike | Sequence[PathLike] | ContactSet | Contacts | None,
     recording: PathLike | None = None,
@@ -247,14 +254,14 @@ def audit(
             os.fspath(scene), None, frames, given, baseline, apart, *measured, bool(options.get("sweep"))
         )
     else:
-        for name in options.keys() & OF_CONTACTS:
-            raise InputError(f"'{name}' is no option of an audit", "audit", "leave it out")
+        for name in options.keys() - OF_SCENES:
+            raise unknown_argument(name, "audit", OF_SCENES | signature(audit).parameters.keys())
         run = scene_request(scene, recording, options)
         audited = EngineRequest(**{one.name: getattr(run, one.name) for one in fields(EngineRequest)})
         request = AuditRequest("", audited, "", given, baseline, apart, *measured)
     found = run_audit(request)
     for note in found.result.warnings:
-        warnings.warn(note, stacklevel=2)
+        warnings.warn(note, stacklevel=3)
     return found
 
 

@@ -183,7 +183,13 @@ def figures(result: ResultDict) -> list[dict[str, str]]:
         wall = timing["wall_seconds"]
         before = [f"{one['stage']} {seconds(one['seconds'])}" for one in timing["stages"] if one["stage"] in BEFORE]
         more = f"; before it {', '.join(before)}" if before else ""
-        found.append(("run", seconds(wall), f"{rate(frames / wall)} frames/s on {timing.get('device', '')}, until the last row{more}"))
+        found.append(
+            (
+                "run",
+                seconds(wall),
+                f"{rate(frames / wall)} frames/s on {timing.get('device', '')}, until the last row{more}",
+            )
+        )
     return [{"name": name, "value": value, "more": more} for name, value, more in found]
 
 

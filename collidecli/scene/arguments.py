@@ -1,13 +1,18 @@
-"""Checks of the types of the builder's arguments: without them Python fails far from the call."""
+"""Arguments of Python's calls: checks of their types, without which Python fails far from the call, and names."""
 
 from __future__ import annotations
 
 import operator
-from typing import Any
+import re
+from collections.abc import Callable, Iterable
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from collidecli.errors import InputError
+from collidecli.errors import CollideError, InputError
+from collidecli.scene.text_format import did_you_mean
 
 FLAG = (bool, np.bool_)
 
@@ -70,4 +75,45 @@ def float_array(name: str, values: Any, where: str) -> np.ndarray:
     return array.astype(np.float64, copy=False)
 
 
-# Text of counts, sizes and lists of names, for messages and tables.
+Arguments, Returned = ParamSpec("Arguments"), TypeVar("Returned")
+CONTACTS_IN_MEMORY = "collide_contacts_"
+"""Begin of the name of the folder with the temporary file of contacts in memory."""
+_REPLACED = (
+    (rf"[^\s':]*{CONTACTS_IN_MEMORY}[^\s':]*", "the contacts in memory"),
+    (r"-t\b(?!=)", "recording"),
+    (r"(?<![\w-])--([a-z][a-z-]*)", lambda found: found[1].replace("-", "_")),
+)
+"""Patterns of words of the command line in a message, and the words of Python in their place, in this order."""
+
+
+def python_call(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
+    """Decorator of Python's functions: InputError for an unknown keyword, and errors that name arguments of Python.
+
+    A function with **options refuses unknown ones itself, see `unknown_argument`.
+    """
+    known = signature(function).parameters
+    takes_any = any(each.kind is Parameter.VAR_KEYWORD for each in known.values())
+
+    @wraps(function)
+    def call(*args: Arguments.args, **given: Arguments.kwargs) -> Returned:
+        try:
+            for name in () if takes_any else given.keys() - known.keys():
+                raise unknown_argument(name, function.__name__, known.keys() - {"self"})
+            return function(*args, **given)
+        except CollideError as error:
+            error.what, error.where, error.fix = map(_in_python, (error.what, error.where, error.fix))
+            error.args = (error.what,)
+            raise
+
+    return call
+
+
+def unknown_argument(name: str, function: str, known: Iterable[str]) -> InputError:
+    """The error of a keyword argument that a function does not have."""
+    return InputError(f"there is no argument '{name}'", function, did_you_mean(name, known))
+
+
+def _in_python(text: str) -> str:
+    for pattern, words in _REPLACED:
+        text = re.sub(pattern, words, text)
+    return text

@@ -11,6 +11,7 @@ from collidecli.errors import InputError
 from collidecli.scene.material import Materials, PairMaterials
 from collidecli.scene.model import Model
 from collidecli.scene.tables import MOTION_COLUMNS, OPTIONAL_COLUMNS, Column, ContactBlock
+from collidecli.scene.text_format import did_you_mean
 
 SMALLEST_FRICTION = 1e-5
 """Lower limit of every coefficient of a contact in MuJoCo (mjMINMU)."""
@@ -44,7 +45,8 @@ def check_column_names(names: Sequence[str]) -> None:
         if name in BROUGHT_BY:
             raise InputError(f"another option writes the column '{name}'", "--columns", f"use {BROUGHT_BY[name]}")
         if name not in known:
-            raise InputError(f"there is no optional column '{name}'", "--columns", f"known: {', '.join(known)}")
+            fix = did_you_mean(name, known, f"known: {', '.join(known)}")
+            raise InputError(f"there is no optional column '{name}'", "--columns", fix)
 
 
 def chosen_columns(names: Sequence[str], rule: str) -> tuple[Column, ...]:

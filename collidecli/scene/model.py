@@ -23,7 +23,7 @@ STATIC_BODY = -1
 GLOBAL_TEMPLATE = -1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Bodies:
     """Rigid bodies of every template.
 
@@ -37,11 +37,14 @@ class Bodies:
     template: np.ndarray
     pose: np.ndarray
 
+    def __repr__(self) -> str:
+        return f"<Bodies {len(self)}>"
+
     def __len__(self) -> int:
         return len(self.path)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Shapes:
     """Collision shapes of every template; a shape's index is its row here.
 
@@ -72,6 +75,9 @@ class Shapes:
     heightfield: np.ndarray
     sdf: np.ndarray
     hydroelastic: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
+
+    def __repr__(self) -> str:
+        return f"<Shapes {len(self)}>"
 
     def __len__(self) -> int:
         return len(self.path)
@@ -117,7 +123,7 @@ class PairFilter:
     context: RuleContext = field(default_factory=RuleContext)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Model:
     """A scene in many worlds.
 
@@ -159,6 +165,9 @@ class Model:
             object.__setattr__(self, "world_pose", np.tile(IDENTITY_POSE, (self.world_count, 1)))
         if not self.world_path:
             object.__setattr__(self, "world_path", ("",) * self.world_count)
+
+    def __repr__(self) -> str:
+        return f"<Model shapes={len(self.shapes)} bodies={len(self.bodies)} worlds={self.world_count}>"
 
     @property
     def world_count(self) -> int:

@@ -85,7 +85,7 @@ class ContactGroup:
         return ("cell_start", *(column.name for column in self.columns), *lists)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GroupRows:
     """Rows of one table in a block of cells.
 
@@ -96,6 +96,9 @@ class GroupRows:
     cell_counts: np.ndarray
     columns: dict[str, np.ndarray]
     lists: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<GroupRows rows={self.row_count} cells={len(self.cell_counts)} columns={','.join(self.columns)}>"
 
     @property
     def row_count(self) -> int:
@@ -455,7 +458,7 @@ def entries_of(lengths: np.ndarray, lists: np.ndarray) -> np.ndarray:
     return np.arange(int(taken.sum())) + np.repeat(first - (np.cumsum(taken) - taken), taken)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ContactBlock:
     """Contacts of the cells `first_cell .. first_cell + len(cell_counts)`, in canonical order.
 
@@ -468,6 +471,10 @@ class ContactBlock:
     cell_counts: np.ndarray
     columns: dict[str, np.ndarray]
     groups: dict[str, GroupRows] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        counts = f"contacts={self.contact_count} first_cell={self.first_cell} cells={len(self.cell_counts)}"
+        return f"<ContactBlock {counts} columns={','.join(self.columns)}>"
 
     @property
     def contact_count(self) -> int:

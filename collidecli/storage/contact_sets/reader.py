@@ -320,7 +320,7 @@ MOST_CHUNK_BYTES = 64 << 20
 """Largest chunk that is read; this program writes chunks of a few MiB."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ShapeTable:
     """The table of shapes of a contact set; shape0 and shape1 are its rows.
 
@@ -333,6 +333,9 @@ class ShapeTable:
     template: np.ndarray
     margin: np.ndarray
     gap: np.ndarray
+
+    def __repr__(self) -> str:
+        return f"<ShapeTable {len(self)}>"
 
     def __len__(self) -> int:
         return len(self.path)
