@@ -114,6 +114,45 @@ def test_classes_of_pairs(audit, robot):
         assert [one["name"] for one in checks if one["failing"]] == failing, options
 
 
+FIXED_BASE = """<mujoco>
+  <worldbody>
+    <geom name="floor" type="plane" size="0 0 1"/>
+    <body name="base"><geom name="box" type="box" size="0.2 0.2 0.1"/>
+      <body name="upper" pos="0 0 0.11"><joint axis="0 1 0"/>
+        <geom name="link" type="box" size="0.05 0.05 0.2" pos="0 0 0.2"/></body>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def test_the_fixed_base_belongs_to_its_robot(here, audit, collide):
+    """The base's shapes are static, and the link's lower edge is 10 mm above it and turns into it."""
+    (here / "arm.xml").write_text(FIXED_BASE)
+    np.savez(here / "arm.npz", qpos=[[0.0], [0.3]], time=[0.0, 0.5])
+    told = collide("inspect arm.npz").out
+    assert "2, from 0 s to 0.5 s" in told
+    assert "needs            an MJCF or URDF scene\n" in told
+    collide.ok("run arm.xml -t arm.npz -o arm.h5 -q")
+    depth = pytest.approx(0.05 * np.sin(0.3) - 0.01, abs=1e-6)
+    for words in (
+        "arm.xml -t arm.npz --self",
+        *(
+            f"{source} --self --self-bodies {names}"
+            for source in ("arm.xml -t arm.npz", "arm.h5")
+            for names in ("box,upper", "*")
+        ),
+        "arm.xml -t arm.npz --self --self-bodies base,upper",
+    ):
+        result = audit(*words.split())
+        (pair,) = result["pairs"]
+        assert (pair["check"], pair["depth"], result["passed"]) == ("self", depth, False), words
+    for names in ("box", "base", "upper", "floor", "floor,box"):
+        answer = collide("audit arm.xml -t arm.npz --self --self-bodies", names)
+        assert (answer.code, f"{names.replace(',', ', ')} names no two bodies" in answer.err) == (2, True)
+    assert "box and link may touch: no rule forbids it" in collide("inspect arm.xml --why base upper").out
+
+
 def test_first_frames(audit, robot):
     result = audit(robot, "-t", "robot.h5", "--frames", "1:", "--max-start", "2cm", "--max-depth", "1")
     assert [one["failing"] for one in result["checks"]] == [0, 0, 0, 1]

@@ -636,7 +636,11 @@ def files(here) -> None:
 
 test_refused = refusals(
     "diff a.h5",
-    ("a.h5 --atol few", ("--atol", "few")),
+    ("a.h5 --atol few", ("--atol", "few", "or a length as 1mm")),
+    ("a.h5 --atol normal=1mm", ("--atol", "normal=1mm")),
+    ("a.h5 --atol distnce=1", ("--atol", "did you mean distance?")),
+    ("a.h5 --rtol 1mm", ("--rtol", "1mm")),
+    ("a.h5 --match-frames tim", ("'tim' is not one of", "did you mean time?")),
     ("a.h5 --atol feature0=1", ("feature0", "no field")),
     ("a.h5 --rtol normal=1", ("normal", "--rtol")),
     ("a.h5 --atol -1", ("-1", "at least 0")),

@@ -66,9 +66,33 @@ def test_why(here, collide):
     assert "may not touch: contype and conaffinity" in answer.out
     result = collide.result("inspect scene.xml --why wall base")
     why = {"shape0": "wall", "shape1": "base", "may_touch": False, "rule": "static pair"}
-    assert result["why"] == {**why, "pairs": [why]}
+    assert result["why"] == {**why, "pairs": [{**why, "gap": 0.0, "margin": 0.0}]}
     open_pair = collide("inspect scene.xml --why wall base --static-pairs")
     assert "wall and base may touch" in open_pair.out
+
+
+def test_gaps_of_pairs(here, collide):
+    """MJCF adds the gaps of both geoms; a <pair> has its own; --gap replaces those of geoms."""
+    geoms = "".join(
+        f'<body name="b{k}"><freejoint/><geom name="g{k}" size="1" {text}/></body>'
+        for k, text in enumerate(
+            (
+                'gap="0.002" margin="0.01"',
+                'gap="0.004"',
+                'contype="0" conaffinity="0"',
+                'gap="0.5" contype="2" conaffinity="2"',
+            )
+        )
+    )
+    pair = '<contact><pair geom1="g0" geom2="g2" gap="0.02" margin="0.003"/></contact>'
+    (here / "gaps.xml").write_text(f"<mujoco><worldbody>{geoms}</worldbody>{pair}</mujoco>")
+    assert collide.result("inspect gaps.xml")["pair_gap"] == pytest.approx([0.006, 0.02])
+    assert "sum of both shapes' gaps: 6 mm to 20 mm of a pair" in collide("inspect gaps.xml").out
+    assert "gap 6 mm, margin 10 mm" in collide("inspect gaps.xml --why g1 g0").out
+    assert "gap 20 mm, margin 3 mm" in collide("inspect gaps.xml --why b0 b2").out
+    out = collide.ok("run gaps.xml -o gaps.h5").out
+    assert "gap          2 mm to 504 mm of a pair; farther" in re.sub(" +(?=[^ ])", lambda m: m[0], out)
+    assert "gap          2 mm of each pair" in collide.ok("run scene.xml -t motion.h5 --gap 1mm -o a.h5").out
 
 
 def test_why_of_bodies(here, collide):

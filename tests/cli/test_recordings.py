@@ -289,7 +289,7 @@ test_refused = refusals(
     ("run scene.xml -t particles.h5", PARTICLES),
     ("profile scene.xml -t particles.h5", PARTICLES),
     *((f"check {name}", "traj convert") for name in ("demos.hdf5", "states.npy", "layer.usda")),
-    *((f"inspect {name} --pairs", name) for name in KINDS),
+    *((f"inspect {name} --pairs", name) for name in KINDS if name != "demos.hdf5"),
     needs="more_recordings",
 )  # fmt: skip
 
@@ -313,6 +313,12 @@ def test_inspect(recordings, collide, name, kind, frames, worlds, words):
     assert result["schema"] == "collide.inspect.recording/1"
     assert (result["kind"], result["frames"], result["worlds"]) == (kind, frames, worlds)
     assert words in collide("inspect", name).out
+
+
+def test_why_in_the_scene_of_a_recording(recordings, collide):
+    (pair,) = collide.result("inspect demos.hdf5 --why base ball")["why"]["pairs"]
+    assert (pair["shape0"], pair["shape1"], pair["may_touch"]) == ("base", "ball", True)
+    assert ["base", "ball"] in collide.result("inspect demos.hdf5 --pairs")["pairs"]
 
 
 def test_a_sliced_motion_keeps_its_warnings(here, collide):

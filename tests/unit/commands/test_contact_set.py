@@ -125,7 +125,7 @@ def test_patterns_are_a_text_with_commas_or_a_sequence(contacts):
         assert text.row_count == sequence.row_count != contacts.events().row_count
     between = contacts.events(between=f"{first},{second}", threshold="any")
     assert 0 < between.row_count == contacts.events(between=(first, second), threshold=np.inf).row_count
-    with pytest.raises(InputError, match="no distance"):
+    with pytest.raises(InputError, match="is not a length"):
         contacts.events(threshold="all")
     with pytest.raises(InputError, match="merge_seconds"):
         contacts.events(merge_gap="20ms")
