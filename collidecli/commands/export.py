@@ -24,6 +24,7 @@ from collidecli.commands.scenes import (
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import Layout
 from collidecli.exporters.selection import SINGLE_PARTICLE, SelectedContacts, chosen_worlds, kept_items, rows_of
+from collidecli.scene.arguments import unknown_argument
 from collidecli.scene.motion import Motion, RecordsCoordinates, RestingMotion
 from collidecli.scene.options import EXPORT_FORMATS, SceneOptions
 from collidecli.scene.tables import RIGID_CONTACTS
@@ -150,7 +151,7 @@ def python_request(path: str, to: str, output: str | os.PathLike[str], options: 
     given = dict(options)
     for name in given:
         if name not in known:
-            raise InputError(f"'{name}' is no option of an export", "export", f"known here: {', '.join(known)}")
+            raise unknown_argument(name, "export", known)
     for name in {"include", "exclude"} & given.keys():
         given[name] = listed(given[name])
     for name in {"scene", "trajectory"} & given.keys():

@@ -161,7 +161,7 @@ def test_export_is_that_of_the_command(contacts, tmp_path):
     assert len(lines) - 1 == len(contacts.to_pandas("1:", include=wanted)) > 0
     with pytest.raises(InputError, match=r"(?s)no format.*npz"):
         contacts.export("xlsx")
-    with pytest.raises(InputError, match=r"(?s)'colour' is no option.*include"):
+    with pytest.raises(InputError, match=r"(?s)'colour'.*known here.*include"):
         contacts.export("npz", tmp_path / "a.npz", colour="red")
     assert not (tmp_path / "a.npz").exists()
 
@@ -395,3 +395,55 @@ def test_first_calls_from_eight_threads():
 @pytest.mark.parametrize("run", range(20))
 def test_first_calls_from_eight_threads_many_times(run):
     check_first_calls()
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "right"),
+    [
+        ("clearance", "betwen", "between"),
+        ("sweep", "tolerence", "tolerance"),
+        ("audit", "max_dept", "max_depth"),
+        ("run", "gaps", "gap"),
+        ("label", "sensor", "sensors"),
+        ("events", "betwen", "between"),
+        ("export", "forc", "force"),
+    ],
+)
+def test_unknown_arguments_are_refused_with_the_most_similar(contacts, name, wrong, right):
+    call, first = (getattr(contacts, name), ("csv",)) if hasattr(contacts, name) else (getattr(collidecli, name), (0,))
+    with pytest.raises(InputError, match=f"(?s)'{wrong}'.*did you mean {right}"):
+        call(*(() if name == "events" else first), **{wrong: 1})
+
+
+@pytest.fixture
+def in_memory():
+    builder = collidecli.ModelBuilder()
+    builder.add_ground_plane()
+    builder.add_shape_sphere(builder.add_body(xform=(0, 0, 0.4, 0, 0, 0, 1)), radius=0.5)
+    return collidecli.collide(builder.finalize())
+
+
+def test_errors_of_contacts_in_memory_name_arguments(in_memory):
+    between = "between: 'bx' matches no shape or body of the contacts in memory"
+    for call, told in (
+        (lambda: in_memory.events(between=("bx", "*")), between),
+        (lambda: in_memory.events(threshold="1 mile"), "threshold: '1 mile' is not a length"),
+        (lambda: in_memory.to_pandas(include="bx"), "include: 'bx'"),
+        (lambda: collidecli.label(in_memory, sensors="bx"), "sensors: 'bx' matches no"),
+        (lambda: collidecli.label(in_memory, slip=True), "the contacts in memory: slip: the contact set has no column"),
+        (lambda: collidecli.audit(in_memory, self=0.0), "self: a contact set has no joints"),
+    ):
+        with pytest.raises(InputError) as raised:
+            call()
+        assert told in str(raised.value)
+        assert not re.search("[( ]--|/", str(raised.value))
+    assert in_memory.events(threshold="1cm").row_count == in_memory.events(threshold="any").row_count == 1
+
+
+def test_representations_are_short(in_memory, contacts):
+    shapes, block = in_memory.contact_set.shapes, next(iter(contacts))
+    assert (repr(shapes), repr(collidecli.Shape("box", hx=1).model)) == (
+        "<ShapeTable 2>",
+        "<Model shapes=1 bodies=1 worlds=1>",
+    )
+    assert all("array" not in repr(one) and len(repr(one)) < 500 for one in (block, block.tables))
