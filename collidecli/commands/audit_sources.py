@@ -539,7 +539,7 @@ def _with_named_robot(shapes: AuditedShapes, patterns: Sequence[str], where: str
     if not patterns:
         return shapes if len(shapes.robot) else replace(shapes, robot=np.full(len(shapes.path), -1, np.int64))
     named = shapes.matching(patterns, "--self-bodies", where) & ~shapes.is_ground
-    owners = {shapes.body_path[row] or shapes.path[row] for row in np.flatnonzero(named)}
+    owners = {shapes.body_path[row] or shapes.path[row] for row in np.flatnonzero(named).tolist()}
     if len(owners) < 2 or shapes.is_static[named].all():
         what = f"{', '.join(patterns)} names no two bodies of {where} of which one moves"
         raise InputError(what, "--self-bodies", "name all bodies of the robot; the ground is none of them")

@@ -75,7 +75,8 @@ def float_array(name: str, values: Any, where: str) -> np.ndarray:
     return array.astype(np.float64, copy=False)
 
 
-Arguments, Returned = ParamSpec("Arguments"), TypeVar("Returned")
+Arguments = ParamSpec("Arguments")
+Returned = TypeVar("Returned")
 CONTACTS_IN_MEMORY = "collide_contacts_"
 """Begin of the name of the folder with the temporary file of contacts in memory."""
 _REPLACED = (

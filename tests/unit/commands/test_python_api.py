@@ -793,5 +793,5 @@ def test_options_of_a_run_are_parameters_by_name():
     assert parameters["gap"].default is None
     assert parameters["cache_limit"].default == EngineOptions().cache_limit
     assert parameters.keys() & {"static_pairs", "buffer_fraction", "options"} == set()
-    with pytest.raises(InputError, match="(?s)'gaps'.*did you mean gap"):
+    with pytest.raises(InputError, match=r"(?s)'gaps'.*did you mean gap"):
         collidecli.collide(ModelBuilder().finalize(), gaps=0.1)
