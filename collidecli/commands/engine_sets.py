@@ -33,8 +33,8 @@ from collidecli.engines.logs import Log, read_log
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import held, write_npz
 from collidecli.numerics.matrices import compose_poses, inverse_poses, moved_points
-from collidecli.scene.mixing import ContactMixing
 from collidecli.scene.filters import pair_lengths
+from collidecli.scene.mixing import ContactMixing
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.options import CONTACT_FORMATS, LOG_FORMATS
