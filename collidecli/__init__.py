@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collidecli.commands.audit import Audit
     from collidecli.commands.contact_set import ContactSet
+    from collidecli.commands.engine_sets import Problem
     from collidecli.commands.label import Labels
     from collidecli.commands.python_api import Contacts, ModelBuilder, collide, open_contacts
     from collidecli.commands.python_distances import (
@@ -42,10 +43,11 @@ if TYPE_CHECKING:
         signed_distance,
         sweep,
     )
-    from collidecli.commands.python_verbs import RecordingFile, audit, label, open_recording, run
+    from collidecli.commands.python_verbs import RecordingFile, audit, label, open_recording, problem, run
     from collidecli.errors import CollideError, InputError, OutputError
     from collidecli.importers.mesh_files import read_mesh
     from collidecli.scene.material import Material, PairMaterial
+    from collidecli.scene.model import Model
     from collidecli.scene.shape_config import ShapeConfig
     from collidecli.scene.shape_types import ShapeType
 
@@ -54,14 +56,16 @@ _HOME = {
     for module, names in {
         "commands.audit": "Audit",
         "commands.contact_set": "ContactSet",
+        "commands.engine_sets": "Problem",
         "commands.label": "Labels",
         "commands.python_api": "Contacts ModelBuilder collide open_contacts",
         "commands.python_distances": "Clearances Distances ParticleSweep SelfSweep Shape Sweep clearance distance "
         "signed_distance sweep",
-        "commands.python_verbs": "RecordingFile audit label open_recording run",
+        "commands.python_verbs": "RecordingFile audit label open_recording problem run",
         "errors": "CollideError InputError OutputError",
         "importers.mesh_files": "read_mesh",
         "scene.material": "Material PairMaterial",
+        "scene.model": "Model",
         "scene.shape_config": "ShapeConfig",
         "scene.shape_types": "ShapeType",
     }.items()
@@ -78,10 +82,12 @@ __all__ = [
     "InputError",
     "Labels",
     "Material",
+    "Model",
     "ModelBuilder",
     "OutputError",
     "PairMaterial",
     "ParticleSweep",
+    "Problem",
     "RecordingFile",
     "SelfSweep",
     "Shape",
@@ -95,6 +101,7 @@ __all__ = [
     "label",
     "open_contacts",
     "open_recording",
+    "problem",
     "read_mesh",
     "run",
     "signed_distance",

@@ -19,7 +19,10 @@ from collidecli.commands.clearance import selected_items, shape_poses
 from collidecli.commands.contact_totals import ContactCounts, Tally
 from collidecli.commands.results import Progress, Result, check_ending, check_hdf5_output, check_output
 from collidecli.commands.scenes import EngineRequest, LoadedScene, scene_in_motion
+from collidecli.engine.distances import PairDistanceRows, PairDistances
+from collidecli.engine.pipeline import find_device
 from collidecli.engines import (
+    ROWS,
     EngineRows,
     adapter_of,
     check_problem_size,
@@ -54,11 +57,13 @@ FRAMES_AT_ONCE = 256
 
 @dataclass(frozen=True)
 class Problem:
-    """A scene in motion as an adapter reads it: C cells, S shapes, K pairs.
+    """A scene in motion as an adapter of another engine reads it: C cells, a world in a frame each; S shapes; K pairs.
 
-    motion: closed. arrays: by name, of `engines.packed_problem`. warnings: of the scene and of its motion.
+    model: with hulls, meshes and heightfields. arrays: by name, such as pose [C, S, 7], world poses of shapes, and pair
+    [K, 2], the pairs that may touch (docs/reference/engine-problem.md). warnings: of the scene and of its motion.
     """
 
+    request: EngineRequest
     model: Model
     scene: LoadedScene
     motion: Motion
@@ -70,6 +75,28 @@ class Problem:
     def shape(self) -> tuple[int, int, int]:
         """Numbers of cells, shapes and pairs."""
         return len(self.arrays["pose"]), len(self.model.shapes), len(self.arrays["pair"])
+
+    def distances(self, cell: np.ndarray, pair: np.ndarray, device: str = "") -> PairDistanceRows:
+        """Exact distances of pairs in cells, int[n] each, without margins: distance, point0, point1 and normal."""
+        shapes, pose = self.arrays["pair"], self.arrays["pose"]
+        cell, found = np.asarray(cell), shapes[np.asarray(pair)]
+        return PairDistances(self.model, find_device(device), shapes).measure(found, pose[cell[:, None], found])
+
+    def write_contacts(self, path: str | os.PathLike[str], engine: str, force: bool = False, **rows: Any) -> None:
+        """Writes contacts of an engine as a contact set.
+
+        Args:
+            rows: the arrays cell, pair, distance, normal and point, and any other of docs/reference/engine-problem.md.
+        Raises InputError for arrays that do not fit, OutputError; then no file is left.
+        """
+        _, shapes, pairs = self.shape
+        told = {"shape_treated": np.full(shapes, "exact"), "shape_reason": np.full(shapes, "")}
+        told |= {"pair_asked": np.ones(pairs, bool), "seconds": np.full(2, np.nan), "stateful": False}
+        told |= {"format": ROWS, "version": "", "options": "{}", "interpreter": "", "point_rule": "midpoint"}
+        with tempfile.TemporaryDirectory(prefix="collide-") as folder:
+            file = os.path.join(folder, "rows.npz")
+            np.savez(file, **{"engine": engine, **told, **rows})
+            write_rows(self, read_rows(file, self.shape), os.fspath(path), force)
 
     def cell_of(self, number: np.ndarray) -> np.ndarray:
         """int64[n]: the cells of numbers frame * world count + world; -1 outside of every episode."""
@@ -131,7 +158,7 @@ def load_problem(request: EngineRequest, progress: Progress = None) -> Problem:
         arrays = packed_problem(model, items.pair, pair_lengths(model, items.pair, "gap"), items.margin, cells)
         left_out = ("particles are left out",) if len(model.particles) else ()
         warnings = (*scene.warnings, *motion.warnings, *left_out)
-        return Problem(model, scene, motion, arrays, frames, warnings)
+        return Problem(request, model, scene, motion, arrays, frames, warnings)
     finally:
         motion.close()
 
@@ -174,16 +201,16 @@ def pack(request: EngineRequest, output: str, force: bool = False, progress: Pro
     check_ending(output, (".npz",), "a problem")
     problem = load_problem(request, progress)
     write_problem(problem, output, force)
-    return PackResult(**about(request, problem), output=output, bytes=os.path.getsize(output))
+    return PackResult(**about(problem), output=output, bytes=os.path.getsize(output))
 
 
-def about(request: EngineRequest, problem: Problem, more: Sequence[str] = ()) -> dict[str, Any]:
+def about(problem: Problem, more: Sequence[str] = ()) -> dict[str, Any]:
     """The fields of `ProblemResult`. more: warnings besides those of the problem."""
     cells, shapes, pairs = problem.shape
     return {
         "scene": problem.scene.name,
         "scene_sha256": problem.scene.sha256,
-        "trajectory": request.trajectory,
+        "trajectory": problem.request.trajectory,
         "trajectory_sha256": problem.motion.sha256,
         "frames": problem.frames,
         "cells": cells,
@@ -401,10 +428,12 @@ def import_contacts(request: ImportRequest, progress: Progress = None) -> Import
             path = os.path.join(folder, "problem.npz")
             write_problem(problem, path, False)
             rows = run_adapter(request.source, request.engine_python, path, problem.shape, request.engine_options)
-    counts, content = write_rows(problem, rows, request)
+    counts, content = write_rows(
+        problem, rows, request.output, request.force, compression=request.compression, major=request.format
+    )
     unusable, zero = unusable_rows(rows)[1:]
     return ImportResult(
-        **about(request, problem, rows.warnings),
+        **about(problem, rows.warnings),
         **vars(counts),
         engine=rows.engine,
         version=rows.version,
@@ -426,14 +455,14 @@ def known_times(seconds: np.ndarray) -> list[float | None]:
     return [None if np.isnan(each) else float(each) for each in seconds]
 
 
-def write_rows(problem: Problem, rows: EngineRows, request: ImportRequest) -> tuple[ContactCounts, str]:
+def write_rows(problem: Problem, rows: EngineRows, path: str, force: bool, **options: Any) -> tuple[ContactCounts, str]:
     """Writes the contact set; returns its counts and content hash. Raises OutputError; then no file is left."""
-    model, motion = problem.model, problem.motion
+    model, motion, request = problem.model, problem.motion, problem.request
     block = contact_block(problem, rows)
     tally = Tally(Names.of(model.shapes.path, model.shapes.template))
     tally.add(block)
-    options = {**asdict(request.scene_options), **asdict(request.recording)}
-    config = {**request.contact.stored, **{name: value for name, value in options.items() if value}}
+    importing = {**asdict(request.scene_options), **asdict(request.recording)}
+    config = {**request.contact.stored, **{name: value for name, value in importing.items() if value}}
     attributes = {
         "scene": problem.scene.name,
         "scene_sha256": problem.scene.sha256,
@@ -447,12 +476,11 @@ def write_rows(problem: Problem, rows: EngineRows, request: ImportRequest) -> tu
     record = EngineRecord(name=rows.engine, **values)
     episodes = episodes_in(motion, model.world_count)
     with ContactWriter(
-        *(request.output, model, len(motion.time), motion.time, motion.step, motion.float_type, attributes),
-        compression=request.compression,
-        force=request.force,
+        *(path, model, len(motion.time), motion.time, motion.step, motion.float_type, attributes),
+        force=force,
         episodes=episodes,
-        major=request.format,
         engine=record,
+        **options,
     ) as writer:
         writer.append(block)
         writer.end_contacts()

@@ -24,7 +24,7 @@ from collidecli.commands.engine_sets import (
 )
 from collidecli.commands.results import HDF5_ENDINGS, Progress
 from collidecli.commands.scenes import EngineRequest
-from collidecli.engine.distances import PairDistanceRows, PairDistances, point_distances
+from collidecli.engine.distances import PairDistanceRows, point_distances
 from collidecli.engine.pipeline import find_device
 from collidecli.engines import EngineRows, adapter_of, is_convex, read_rows, run_adapter, unusable_rows
 from collidecli.errors import InputError
@@ -76,8 +76,7 @@ def measure_exact(problem: Problem, engines: Sequence[EngineRows], band: float, 
     earlier = _moved(key, before, count)
     key = np.unique(np.concatenate([key, earlier[earlier >= 0]]))
     cell, row = np.divmod(key, count)
-    distances = PairDistances(problem.model, find_device(device), pair)
-    found = distances.measure(pair[row], poses[cell[:, None], pair[row]])
+    found = problem.distances(cell, row, device)
     exact = Exact(key, found, key, key)
     return Exact(key, found, *(exact.index(_moved(key, each, count)) for each in (before, after)))
 
@@ -335,7 +334,7 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
         for one in _table(problem, exact, name, each)
     ]
     return FidelityResult(
-        **about(request, problem, [text for each in found.values() for text in each.warnings]),
+        **about(problem, [text for each in found.values() for text in each.warnings]),
         band=request.band,
         limits=limits,
         rows=rows,

@@ -18,6 +18,7 @@ from collidecli.commands.audit import Audit, AuditRequest
 from collidecli.commands.audit import audit as run_audit
 from collidecli.commands.audit_sources import AuditLimits, read_limits
 from collidecli.commands.contact_set import ContactSet
+from collidecli.commands.engine_sets import Problem, load_problem
 from collidecli.commands.label import LabelOptions, Labels, labels_in_memory
 from collidecli.commands.python_api import Contacts, asset_texts, contacts_in_memory
 from collidecli.commands.run import RunRequest, run_request
@@ -72,6 +73,17 @@ def run(
     model, motion = _loaded(request)
     with closing(motion):
         return contacts_in_memory(model, motion, request.contact, request.engine, request.columns)
+
+
+def problem(scene: PathLike | Sequence[PathLike] | None, recording: PathLike | None = None, **options: Any) -> Problem:
+    """Scene files in a recorded motion for another engine: shapes, poses, the pairs that may touch, exact distances.
+
+    Args:
+        scene, recording, options: as of `run`; an option of this engine alone has no effect.
+    Raises:
+        InputError: as `run` does, and for worlds with different shapes.
+    """
+    return load_problem(scene_request(scene, recording, options))
 
 
 def scene_request(

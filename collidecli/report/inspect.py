@@ -243,7 +243,11 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
     engine = result.get("engine")
     rows = [
         ("contact set", f"{result['file']}, version {result['version']}, by {result['creator']}"),
-        *([("engine", "{name} {version}, options {options}".format(**engine))] if engine else []),
+        *(
+            [("engine", f"{engine['name']} {engine['version']}".strip() + f", options {engine['options']}")]
+            if engine
+            else []
+        ),
         ("scene", result["scene"]),
         ("shapes", f"{count(result['shapes'])}: {shape_counts(result['shape_types'])}" if result["shapes"] else "none"),
         ("worlds", count(result["worlds"])),

@@ -40,10 +40,11 @@ def run_table(result: ResultDict) -> RenderableType:
 
 def import_table(result: ResultDict) -> RenderableType:
     """Tables of collide.import/1."""
-    python = f", Python {result['interpreter']}" if result["interpreter"] else ""
+    engine = f"{result['engine']} {result['version']}".strip()
+    engine += f", Python {result['interpreter']}" if result["interpreter"] else ""
     treated = ", ".join(f"{count(number)} {state}" for state, number in result["treated"].items())
     rows = [
-        ("engine", f"{result['engine']} {result['version']}{python}, options {result['options']}"),
+        ("engine", f"{engine}, options {result['options']}"),
         ("scene", f"{result['scene']}, {plural(result['cells'], 'cell')}, {plural(result['pairs'], 'pair')}"),
         ("shapes", treated),
         *(("", reason) for reason in result["reasons"]),
