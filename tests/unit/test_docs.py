@@ -511,6 +511,7 @@ GUIDES = [
     "docs/howto/audit-a-motion.md",
     "docs/howto/measure-clearance.md",
     "docs/howto/find-missed-contacts.md",
+    "docs/howto/compare-engines.md",
 ]
 
 
@@ -534,7 +535,8 @@ def run_page(name: str, capsys: pytest.CaptureFixture[str]) -> None:
             for line in body.splitlines():
                 capsys.readouterr()
                 arguments = shlex.split(line)[1:]
-                extra = ["--device", "cpu", "--threads", "2"] if arguments[0] == "run" else []
+                is_ours = arguments[0] == "run" and "--engine" not in arguments
+                extra = ["--device", "cpu", "--threads", "2"] if is_ours else []
                 code = cli.main([*arguments, *extra])
                 output = capsys.readouterr().out
                 assert code == (DIFFERENT if output.startswith(("different", "failed")) else 0), line
