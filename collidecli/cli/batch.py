@@ -103,14 +103,9 @@ WORKERS = "Number of worker processes. [default: one per core or by CPU quota]"
 FOLDER = "The folder of the batch, or the URL of an object store: its plan and its contact sets."
 
 
-@click.group("batch", cls=VerbGroup, invoke_without_command=True, subcommand_metavar="VERB ...", epilog=EPILOG)
-@click.pass_context
-def verb(ctx: click.Context) -> int:
-    """Run many recordings: plan, compute with any number of processes or machines, and gather the results."""
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help(), err=True)
-        return 2
-    return 0
+HELP = "Run many recordings: plan, compute with any number of processes or machines, and gather the results."
+
+verb = VerbGroup("batch", HELP, EPILOG)
 
 
 def _planned(streams: Streams, jobs: str, folder: str, shard_seconds: float | None, force: bool) -> tuple[Store, Plan]:

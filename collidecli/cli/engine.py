@@ -27,14 +27,7 @@ python -m collidecli.engines.adapters.mujoco problem.npz rows.npz
 """
 
 
-@click.group("engine", cls=VerbGroup, invoke_without_command=True, subcommand_metavar="VERB ...", epilog=EPILOG)
-@click.pass_context
-def verb(ctx: click.Context) -> int:
-    """Write problems for other collision engines."""
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help(), err=True)
-        return 2
-    return 0
+verb = VerbGroup("engine", "Write problems for other collision engines.", EPILOG)
 
 
 @verb.command("pack", cls=Verb, epilog=EPILOG)

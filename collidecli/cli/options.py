@@ -64,14 +64,16 @@ class WholeNumber(click.ParamType):
 
 
 class Number(click.ParamType):
-    """A number of a range. name: its metavar. noun, rule: for messages. fits: whether a number is in the range."""
+    """A number of a range. name: its metavar. noun, rule: for messages. fits: whether a number is in the range. unit:
+    that may follow it.
+    """
 
-    def __init__(self, name: str, noun: str, rule: str, fits: Callable[[float], bool]) -> None:
-        self.name, self._noun, self._rule, self._fits = name, noun, rule, fits
+    def __init__(self, name: str, noun: str, rule: str, fits: Callable[[float], bool], unit: str = "") -> None:
+        self.name, self._noun, self._rule, self._fits, self._unit = name, noun, rule, fits, unit
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         try:
-            number = float(value)
+            number = float(str(value).removesuffix(self._unit))
         except ValueError:
             self.fail(f"'{value}' is not a {self._noun}", param, ctx)
         if not self._fits(number):
@@ -88,6 +90,7 @@ DURATION = Number(
 AREA = Number(
     "area", "number of square metres", "area: it must be finite and at least 0", lambda x: 0.0 <= x < math.inf
 )
+DEGREES = Number("angle", "number of degrees", "angle: it must be at least 0", lambda x: 0.0 <= x < math.inf, "deg")
 SHARE = Number("share", "number", "fraction: it must be from 0 to 1", lambda x: 0.0 <= x <= 1.0)
 
 
@@ -192,24 +195,6 @@ class Length(click.ParamType):
 
 
 METRES = Length(0.0)
-
-
-class Degrees(click.ParamType):
-    """An angle of at least 0 in degrees, as 1 or 1deg."""
-
-    name = "angle"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        try:
-            number = float(str(value).removesuffix("deg"))
-        except ValueError:
-            number = math.nan
-        if not 0.0 <= number < math.inf:
-            self.fail(f"'{value}' is not an angle of at least 0: write degrees, as 1 or 1deg", param, ctx)
-        return number
-
-
-DEGREES = Degrees()
 
 
 class Pause(click.ParamType):

@@ -28,8 +28,26 @@ SCENE = "The scene; several scenes are one world each. [default: the scene in th
 OUTPUT = "The trajectory. [default: <recording>.motion.h5 in this folder]"
 
 
+@click.pass_context
+def _print_help(ctx: click.Context) -> int:
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help(), err=True)
+        return 2
+    return 0
+
+
 class VerbGroup(click.Group):
-    """A group whose help has the heading of `collide --help`."""
+    """A group whose help has the heading of `collide --help`, and which prints it without a verb."""
+
+    def __init__(self, name: str, text: str, epilog: str) -> None:
+        super().__init__(
+            name,
+            callback=_print_help,
+            invoke_without_command=True,
+            subcommand_metavar="VERB ...",
+            help=text,
+            epilog=epilog,
+        )
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):
@@ -37,14 +55,7 @@ class VerbGroup(click.Group):
             formatter.write_dl(rows)
 
 
-@click.group("traj", cls=VerbGroup, invoke_without_command=True, subcommand_metavar="VERB ...", epilog=EPILOG)
-@click.pass_context
-def verb(ctx: click.Context) -> int:
-    """Convert recordings."""
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help(), err=True)
-        return 2
-    return 0
+verb = VerbGroup("traj", "Convert recordings.", EPILOG)
 
 
 @verb.command("convert", cls=Verb, epilog=EPILOG)

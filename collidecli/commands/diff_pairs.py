@@ -41,7 +41,8 @@ class PairDiffResult(Result):
     """Differences of contact set B from contact set A by pair and cell. Lengths [m], angles [degree].
 
     engines: name and version of each, or of collide. counts: pairs with a contact in a and b and in both, each counted
-    in every cell, and those missing, extra or changed; allowed: of these. normals: contacts of each set whose normal is
+    in every cell, those missing, extra or changed, and those that are not compared, as an engine does not hold a shape
+    or the pair; allowed: of these. normals: contacts of each set whose normal is
     not of unit length, and those of them without direction, of which no angle is taken. distance, angle, centre: of
     pairs in both sets, differences of the least distance, of its normal and of the mean point; contacts_a, contacts_b:
     mean number of contacts. pairs: the same by pair, the first so many that differ.
@@ -125,7 +126,9 @@ def diff_pairs(request: PairDiffRequest, progress: Progress = None) -> PairDiffR
         frames = align_frames(a.step, a.time, b.step, b.time, request.match_frames)
         worlds = max(1, min(a.world_count, b.world_count))
         answers, normals = _answers(request, a, b, model, frames, progress)
-        compared = _Compared.of(answers[0], answers[1], request)
+        shapes = len(model.shapes.names)
+        not_asked = _not_asked(a, model.shapes.number_a, shapes) | _not_asked(b, model.shapes.number_b, shapes)
+        compared = _Compared.of(answers[0], answers[1], request, not_asked)
         allowed, reasons = _verdict(request, compared, model, frames, normals)
         return PairDiffResult(
             a=file_of(a),
@@ -135,7 +138,7 @@ def diff_pairs(request: PairDiffRequest, progress: Progress = None) -> PairDiffR
             reasons=reasons,
             options={name: getattr(request, name) for name in ("band", "max_angle", "include", "exclude", "renames")},
             frames={"by": frames.by, "compared": len(frames.a), "worlds": worlds},
-            counts=compared.counts(slice(None)),
+            counts={**compared.counts(slice(None)), "not_asked": compared.not_asked},
             allowed=allowed,
             normals=normals,
             **compared.spreads(slice(None)),
@@ -196,6 +199,16 @@ def _verdict(
     return allowed, reasons
 
 
+def _not_asked(contacts: ContactSet, numbers: np.ndarray, shapes: int) -> np.ndarray:
+    """bool[shapes, shapes]: pairs that the engine of a set does not hold, by common numbers."""
+    found = np.zeros((shapes, shapes), bool)
+    if contacts.engine is not None:
+        skipped = numbers[np.array(contacts.engine.treated) == "skipped"]
+        found[skipped] = True
+        found[numbers[contacts.engine.not_asked0], numbers[contacts.engine.not_asked1]] = True
+    return found | found.T
+
+
 def _engine(contacts: ContactSet) -> str:
     engine = contacts.engine
     return contacts.creator if engine is None else f"{engine.name} {engine.version}".strip()
@@ -203,11 +216,13 @@ def _engine(contacts: ContactSet) -> str:
 
 @dataclass
 class _Compared:
-    """Both sets about n pairs of cells. touching_a, touching_b: deeper than the band. both: each has a contact.
+    """Both sets about n pairs of cells that both engines hold; not_asked: number of others with a contact.
 
-    measures: the differences of MEASURES [m, degree], NaN where not both have it.
+    touching_a, touching_b: deeper than the band. both: each has a contact. measures: the differences of MEASURES [m,
+    degree], NaN where not both have it.
     """
 
+    not_asked: int
     key: np.ndarray
     a: _Answers
     b: _Answers
@@ -218,8 +233,10 @@ class _Compared:
     measures: dict[str, np.ndarray]
 
     @classmethod
-    def of(cls, one: _Answers, other: _Answers, request: PairDiffRequest) -> _Compared:
-        key, band = np.union1d(one.key, other.key), request.band
+    def of(cls, one: _Answers, other: _Answers, request: PairDiffRequest, not_asked: np.ndarray) -> _Compared:
+        every, band = np.union1d(one.key, other.key), request.band
+        held = ~not_asked.ravel()[every % not_asked.size]
+        key = every[held]
         a, b = one.at(key), other.at(key)
         both = (a.rows > 0) & (b.rows > 0)
         touching_a, touching_b = a.least < -band, b.least < -band
@@ -235,7 +252,7 @@ class _Compared:
         missing, extra = touching_a & ~(b.least <= band), touching_b & ~(a.least <= band)
         beyond = (measures["distance"] > band) | (measures["angle"] > request.max_angle)
         kinds = {MISSING: missing, EXTRA: extra, CHANGED: both & beyond & ~missing & ~extra}
-        return cls(key, a, b, touching_a, touching_b, both, kinds, measures)
+        return cls(int((~held).sum()), key, a, b, touching_a, touching_b, both, kinds, measures)
 
     @property
     def differs(self) -> np.ndarray:

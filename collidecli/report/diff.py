@@ -179,7 +179,9 @@ def _pair_totals(result: ResultDict) -> list[tuple[str, str]]:
         for name in ("a", "b")
     ]
     rows.append(("frames", f"{count(frames['compared'])} compared, by {frames['by']}"))
-    rows.append(("pairs", ", ".join(f"{count(counts[kind])} {kind}" for kind in ("both", *KINDS))))
+    words = [f"{count(counts[kind])} {kind}" for kind in ("both", *KINDS)]
+    words += [f"{count(counts['not_asked'])} not asked"] if counts["not_asked"] else []
+    rows.append(("pairs", ", ".join(words)))
     for name in MEASURES:
         if result[name] is not None:
             words = (lambda value: f"{value:.3g} deg") if name == "angle" else length

