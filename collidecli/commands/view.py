@@ -1,11 +1,10 @@
-"""The verb `view`: a contact set with its scene and motion, served to a browser or written as a page."""
+"""The verb `view`: a contact set with its scene and motion as a page, or as a recording of Rerun."""
 
 from __future__ import annotations
 
 import copy
+import hashlib
 import os
-import threading
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ import numpy as np
 
 from collidecli.analysis.touches import Intervals
 from collidecli.commands.event_stream import EventOptions, EventStream
-from collidecli.commands.results import Progress, Result, write_output
+from collidecli.commands.results import Progress, Result
 from collidecli.commands.scenes import (
     MUJOCO_ENDINGS,
     USD_ENDINGS,
@@ -26,10 +25,10 @@ from collidecli.commands.scenes import (
     recorded_options,
 )
 from collidecli.errors import InputError
+from collidecli.importers.visuals import with_visuals
 from collidecli.numerics.matrices import compose_poses
 from collidecli.report.view.framing import Faces, Surfaces, SurfaceScale, coarse_heightfields
-from collidecli.report.view.page import page_frames, view_page
-from collidecli.report.view.server import Served, serve
+from collidecli.report.view.page import first_worlds, page_frames, view_page
 from collidecli.report.view.stage import TouchList
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import Motion, recorded_particles
@@ -37,6 +36,7 @@ from collidecli.scene.options import RecordingOptions, SceneOptions
 from collidecli.scene.tables import (
     HYDRO_FACES,
     HYDRO_PATCHES,
+    RIGID_CONTACTS,
     SELF_CONTACTS,
     SELF_SWEEP,
     SOFT_CONTACTS,
@@ -45,8 +45,10 @@ from collidecli.scene.tables import (
     GroupRows,
 )
 from collidecli.scene.text_format import numbered
+from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet, rows_of_cells
 from collidecli.storage.contact_sets.rules import check_group_rows, check_shape_rows
+from collidecli.storage.field_cache import cache_folder
 from collidecli.storage.file_hash import file_sha256
 from collidecli.storage.process_activity import reading
 
@@ -163,7 +165,7 @@ def _with_rows(rigid: dict[str, np.ndarray], more: dict[str, np.ndarray]) -> dic
 
 # Scene and motion of a contact set, found by name and by hash; poses and contacts of a view's frames.
 
-MOTION_ENDINGS = (".h5", ".hdf5", ".npz", ".npy", ".csv", *USD_ENDINGS)
+MOTION_ENDINGS = (".h5", ".hdf5", ".npz", ".npy", ".csv", ".mcap", ".db3", ".bag", *USD_ENDINGS)
 MAX_BYTES = 4 << 30
 """Total size of the files that are read to find a motion by its hash."""
 ANYWAY = "or draw it nevertheless with --allow-mismatch"
@@ -346,11 +348,13 @@ KEPT = 8
 class ViewFrames:
     """The selected frames of a contact set. number: int64[K], frame numbers. time: float64[K] [s].
 
+    model: its shapes from row `shape_count` on are visual geometry, with `visual_colours`, uint8[V, 3].
+
     surface_scale: of hydroelastic surfaces; None in a contact set without them. depth_of_groups: greatest depth of the
     contacts of particles and of touches between frames [m]. has_particles: whether the scene has some.
     has_self_contacts: whether the set has contacts of cloths and soft bodies with themselves.
 
-    Poses and contacts of a frame index are read in any order; the methods are thread-safe.
+    Poses and contacts of a frame index are read in any order.
     """
 
     def __init__(self, contacts: ContactSet, sources: Sources, frames: str = "") -> None:
@@ -358,11 +362,17 @@ class ViewFrames:
         self.number = np.arange(picked.start, picked.stop, picked.step)
         self.time = contacts.time[self.number]
         self.model: Model | None = sources.scene.model if sources.scene else None
+        self.shape_count, self.visual_colours, self.notes = 0, np.zeros((0, 3), np.uint8), ()
+        if sources.scene is not None:
+            self.shape_count = len(sources.scene.model.shapes)
+            options = recorded_options(contacts.config, SceneOptions, contacts.path)
+            self.model, self.visual_colours, self.notes = with_visuals(
+                sources.scene.model, sources.scene.imports, options
+            )
         self.world_count = contacts.world_count
         self._contacts, self._motion = contacts, sources.motion
         self._frame_of = np.asarray(sources.frame_of, int)[self.number]
         self._read: dict[int, np.ndarray] = {}
-        self._lock = threading.Lock()
         self.has_particles = self.model is not None and len(self.model.particles) > 0
         self.has_self_contacts = SELF in contacts.groups
         self._positions: dict[int, np.ndarray] = {}
@@ -380,7 +390,7 @@ class ViewFrames:
         particles, whose shape1 is -1.
         """
         cell = self._cell(index, world)
-        with self._lock, reading("contact set", self._contacts.path):
+        with reading("contact set", self._contacts.path):
             block = self._contacts.cells(cell, cell + 1, COLUMNS)
             check_shape_rows(self._contacts, block)
             return with_soft_contacts(self._contacts, cell, with_missed_touches(self._contacts, cell, block.columns))
@@ -390,7 +400,7 @@ class ViewFrames:
 
     def surfaces(self, index: int, world: int) -> Surfaces:
         """The hydroelastic surfaces of a cell, with their faces if the view draws them."""
-        with self._lock, reading("contact set", self._contacts.path):
+        with reading("contact set", self._contacts.path):
             return surfaces_of_cell(self._contacts, self._cell(index, world), self.has_faces)
 
     @property
@@ -400,20 +410,24 @@ class ViewFrames:
 
     def self_contacts(self, index: int, world: int) -> np.ndarray:
         """float64[n, 3]: places of the contacts of cloths and soft bodies with themselves in a cell [m]."""
-        with self._lock, reading("contact set", self._contacts.path):
+        with reading("contact set", self._contacts.path):
             return self_contact_points(self._contacts, self._cell(index, world))
 
     def self_contact_count(self, worlds: Sequence[int]) -> int:
         """Number of these contacts of some worlds in all frames."""
         return self._row_count(SELF, worlds) if self.has_self_contacts else 0
 
+    def contact_count(self, worlds: Sequence[int]) -> int:
+        """Number of contacts of shapes of some worlds in all frames."""
+        return self._row_count(RIGID_CONTACTS.name, worlds)
+
     def face_count(self, worlds: Sequence[int]) -> int:
         """Number of faces of the surfaces of some worlds in all frames."""
         return self._row_count(FACES, worlds) if self.has_faces else 0
 
     def _row_count(self, group: str, worlds: Sequence[int]) -> int:
-        with self._lock, reading("contact set", self._contacts.path):
-            start = self._contacts.groups[group].cell_start()
+        with reading("contact set", self._contacts.path):
+            start = self._contacts.tables[group].cell_start()
         cells = (self.number[:, None] * self.world_count + np.asarray(worlds)).ravel()
         return int((start[cells + 1] - start[cells]).sum())
 
@@ -421,7 +435,7 @@ class ViewFrames:
         """These frames with forces instead of the faces of surfaces, without particles or without self-contacts."""
         found = copy.copy(self)
         if faces:
-            with self._lock, reading("contact set", self._contacts.path):
+            with reading("contact set", self._contacts.path):
                 found.surface_scale = surface_scale(self._contacts, *self._cells, faces=False)
         found.has_particles = self.has_particles and not particles
         found.has_self_contacts = self.has_self_contacts and not self_contacts
@@ -433,7 +447,7 @@ class ViewFrames:
         assert model is not None
         assert motion is not None
         frame = int(self._frame_of[index])
-        with self._lock, reading("motion"):
+        with reading("motion"):
             if frame not in self._positions:
                 held = recorded_particles(motion, range(frame, frame + 1))
                 resting = model.particles.position[None, None]
@@ -478,26 +492,32 @@ class ViewFrames:
         """Body poses float64[recorded worlds, B, 7]."""
         assert self._motion is not None
         frame = int(self._frame_of[index])
-        with self._lock:
-            if frame not in self._read:
-                first = index - index % AHEAD
-                wanted = self._frame_of[first : first + AHEAD]
-                run = range(int(wanted[0]), int(wanted[0]) + len(wanted))
-                many = bool(np.array_equal(wanted, np.arange(run.start, run.stop)))
-                frames = run if many else range(frame, frame + 1)
-                with reading("motion"):
-                    poses = self._motion.read(frames)
-                while len(self._read) > KEPT * AHEAD:
-                    del self._read[next(iter(self._read))]
-                self._read.update(zip(frames, poses, strict=True))
-            return self._read[frame]
+        if frame not in self._read:
+            first = index - index % AHEAD
+            wanted = self._frame_of[first : first + AHEAD]
+            run = range(int(wanted[0]), int(wanted[0]) + len(wanted))
+            many = bool(np.array_equal(wanted, np.arange(run.start, run.stop)))
+            frames = run if many else range(frame, frame + 1)
+            with reading("motion"):
+                poses = self._motion.read(frames)
+            while len(self._read) > KEPT * AHEAD:
+                del self._read[next(iter(self._read))]
+            self._read.update(zip(frames, poses, strict=True))
+        return self._read[frame]
+
+
+FORMATS = {"page": (".html", ".htm"), "rerun": (".rrd",)}
+"""Extensions of the files of a view, the default one first."""
+VIEWS = "views"
+"""Folder of views in the cache folder."""
 
 
 @dataclass(frozen=True)
 class ViewRequest:
     """Contact set, and scene and trajectory of its run; "" searches for them. frames: A:B:S, "" is all.
 
-    allow_mismatch: draw a scene and a motion with other hashes. points_only: draw neither.
+    allow_mismatch: draw a scene and a motion with other hashes. points_only: draw neither. to: one of FORMATS. export:
+    the written file; "" is one in the cache folder. worlds: () is the first ones.
     """
 
     file: str
@@ -506,6 +526,18 @@ class ViewRequest:
     frames: str = ""
     allow_mismatch: bool = False
     points_only: bool = False
+    to: str = "page"
+    export: str = ""
+    worlds: Sequence[int] = ()
+    force: bool = False
+
+    @property
+    def output(self) -> str:
+        """The file that is written: for each contact set the same one in the cache folder, if none is named."""
+        if self.export:
+            return self.export
+        name = f"{Path(self.file).stem}-{hashlib.sha256(os.path.realpath(self.file).encode()).hexdigest()[:8]}"
+        return str(cache_folder().parent / VIEWS / f"{name}{FORMATS[self.to][0]}")
 
 
 @dataclass(frozen=True)
@@ -513,11 +545,10 @@ class ViewResult(Result):
     """Contents of a view. scene: its files; None without a scene. trajectory: None without a recording.
 
     shapes: drawn ones. group_rows: rows of each table beside /rigid_contacts, by name. touching_pairs: pairs that touch
-    in any frame. written, written_bytes: of the page, if it is written; url: if it is served.
+    in any frame. written, written_bytes: the file of the view.
     """
 
     SCHEMA: ClassVar[str] = "collide.view/1"
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("written", "written_bytes", "url")
 
     file: str
     scene: list[str] | None
@@ -529,9 +560,8 @@ class ViewResult(Result):
     group_rows: dict[str, int]
     touching_pairs: int
     notes: list[str]
-    written: str | None = None
-    written_bytes: int | None = None
-    url: str | None = None
+    written: str = ""
+    written_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -568,14 +598,14 @@ def opened_view(request: ViewRequest, progress: Progress = None) -> Iterator[Vie
 def _result(
     request: ViewRequest, contacts: ContactSet, sources: Sources, frames: ViewFrames, touches: TouchList
 ) -> ViewResult:
-    notes = list(sources.notes)
+    notes = [*sources.notes, *frames.notes]
     if frames.model is not None and (coarse := coarse_heightfields(frames.model)):
         notes.append(f"{coarse} of its heightfields are drawn with fewer rows and columns than they have")
     return ViewResult(
         file=request.file,
         scene=list(sources.scene_files) if sources.scene else None,
         trajectory=sources.motion_file or None,
-        shapes=len(frames.model.shapes) if frames.model is not None else 0,
+        shapes=frames.shape_count,
         frames=len(frames),
         worlds=contacts.world_count,
         contacts=contacts.contact_count,
@@ -585,25 +615,28 @@ def _result(
     )
 
 
-def serve_view(view: View, host: str, port: int | None) -> Served:
-    """A server that shows the view until it is stopped; see `report.view.server.serve`."""
-    return serve(view.frames, view.touches, view.title, view.up_axis, host, port)
-
-
-def export_view(view: View, path: str, worlds: Sequence[int], force: bool, progress: Progress = None) -> ViewResult:
-    """Writes the view of one or more worlds as a page. Raises InputError, OutputError."""
-    for world in worlds:
+def write_view(view: View, request: ViewRequest, progress: Progress = None) -> ViewResult:
+    """Writes the view of one or more worlds. Raises InputError, OutputError."""
+    for world in request.worlds:
         if not world < view.frames.world_count:
             held = numbered(view.frames.world_count, "world")
             raise InputError(f"world {world} does not exist", "--world", f"the contact set has {held}")
-    frames, notes = page_frames(view.frames, worlds)
-    page = view_page(frames, view.touches, view.title, view.up_axis, worlds, progress).encode()
-    write_output(path, page, force)
-    return replace(view.result, written=path, written_bytes=len(page), notes=[*view.result.notes, *notes])
+    output, notes = request.output, []
+    worlds = request.worlds or first_worlds(view.frames)
+    if not request.worlds and len(worlds) < view.frames.world_count:
+        held = numbered(view.frames.world_count, "world")
+        notes.append(f"the view has {numbered(len(worlds), 'world')} of {held}: choose others with --world")
+    if not request.export:
+        os.makedirs(os.path.dirname(output), 0o700, exist_ok=True)
+    with AtomicOutput(output, request.force or not request.export) as stream:
+        if request.to == "rerun":
+            from collidecli.report.view.rerun import write_recording
 
-
-def wait(served: Served) -> None:
-    """Waits for a signal. Raises the exception of the drawing thread, if it has failed."""
-    while served.failure is None:
-        time.sleep(0.1)
-    raise served.failure
+            write_recording(stream, view.frames, view.touches, view.title, view.up_axis, worlds, progress)
+        else:
+            frames, more = page_frames(view.frames, worlds)
+            notes += more
+            stream.write(view_page(frames, view.touches, view.title, view.up_axis, worlds, progress).encode())
+        stream.commit()
+    size = os.path.getsize(output)
+    return replace(view.result, written=output, written_bytes=size, notes=[*view.result.notes, *notes])

@@ -503,7 +503,7 @@ def plot_table(result: ResultDict) -> Table:
 
 
 def view_table(result: ResultDict) -> Table:
-    """Table of collide.view/1, printed before the view is served or after a page is written."""
+    """Table of collide.view/1."""
     rows = [("contacts", f"{count(result['contacts'])} in {plural(result['frames'], 'frame')}"), *_group_lines(result)]
     if result["worlds"] > 1:
         rows.append(("worlds", count(result["worlds"])))
@@ -514,10 +514,7 @@ def view_table(result: ResultDict) -> Table:
     else:
         rows.append(("scene", "not found: only the contacts are drawn"))
     rows.append(("pairs", f"{count(result['touching_pairs'])} that touch"))
-    if result.get("written"):
-        rows.append(("written", f"{result['written']}, {memory(result['written_bytes'])}"))
-    if result.get("url"):
-        rows.append(("view", f"{result['url']}, until Ctrl-C"))
+    rows.append(("written", f"{result['written']}, {memory(result['written_bytes'])}"))
     return name_value_table(rows)
 
 

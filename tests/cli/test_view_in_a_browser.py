@@ -1,20 +1,17 @@
-"""collide view as Chromium shows it: pixels, sliders, surfaces, self-contacts; the page."""
+"""The page of collide view as Chromium shows it: pixels, controls, surfaces, self-contacts, visual meshes."""
 
 from __future__ import annotations
 
 import io
-import threading
 import time
 from contextlib import chdir
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
 
-from collidecli.commands import view
-from collidecli.commands.view import ViewRequest, export_view, opened_view, serve_view
+from collidecli.commands.view import ViewRequest, opened_view, write_view
 from collidecli.report.view.framing import OPACITY, OPACITY_OVER_SURFACES
 from tests.cli.conftest import CommandLine, write_poses
 from tests.support.browser import chromium, needs_chromium
@@ -25,7 +22,6 @@ pytestmark = needs_chromium
 ARGUMENTS = [
     "--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist",
-    "--host-resolver-rules=MAP evil.example 127.0.0.1",
 ]  # fmt: skip
 FRAMES, TOUCH, SHORT = 12, 6, 9
 SCENE = """<mujoco>
@@ -41,8 +37,14 @@ QUIET = ("THREE.Clock", "GPU stall", "GL Driver Message", "glDrawElementsInstanc
 """What viser's client says of itself; the last is of instances that it draws once before their buffer is there."""
 
 
+def written(request: ViewRequest) -> Path:
+    """The page of a view."""
+    with opened_view(request) as opened:
+        return Path(write_view(opened, request).written)
+
+
 @pytest.fixture(scope="module")
-def falling_ball(tmp_path_factory):
+def falling_ball(tmp_path_factory) -> Path:
     """A ball that comes down on a block: from frame 3 on in the gap, from frame 6 on 1 cm deeper each.
 
     In world 1 it is 2 cm lower, and the demonstration ends after 9 frames.
@@ -62,9 +64,7 @@ def falling_ball(tmp_path_factory):
         file["episode/frame_count"] = np.array((FRAMES, SHORT), np.int64)
     with chdir(folder):
         CommandLine().ok("run scene.xml -t motion.h5 -o out.h5 -q --device cpu")
-    with opened_view(ViewRequest(str(folder / "out.h5"))) as opened:
-        export_view(opened, str(folder / "page.html"), (0, 1), False)
-        yield opened, folder / "page.html"
+    return written(ViewRequest(str(folder / "out.h5"), export=str(folder / "page.html")))
 
 
 @pytest.fixture(scope="module")
@@ -113,87 +113,6 @@ def warm(pixels: np.ndarray) -> int:
     return int((pixels[..., 0] - pixels[..., 2] > 60).sum())
 
 
-def test_shapes_contacts_slider_and_pairs(falling_ball, browser):
-    served = serve_view(falling_ball[0], "localhost", None)
-    try:
-        seen = Seen(browser, served.url)
-        page = seen.page
-        page.get_by_text(f"frame {FRAMES - 1} of").wait_for(timeout=WAIT)  # the deepest
-        page.get_by_role("button", name="|<").click()
-        page.get_by_text("frame 0 of").wait_for(timeout=WAIT)
-        first = seen.until(lambda held: (np.ptp(held, axis=-1) > 15).sum() > 200)
-        assert (np.ptp(first, axis=-1) > 15).sum() > 200, "blue shapes on white"
-        assert (warm(first), cold(first)) == (0, 0), "nothing is near yet"
-        slider = page.get_by_role("slider").first
-        slider.focus()
-        for _ in range(3):
-            page.keyboard.press("ArrowRight")
-        near = seen.until(lambda held: cold(held) > 4)
-        assert cold(near) > 4
-        assert warm(near) == 0
-        assert "1 in the gap" in page.inner_text("#collide-status")
-
-        page.get_by_role("textbox", name="Pair").or_(page.locator("input[value='all pairs']")).first.click()
-        page.get_by_role("option").nth(1).click()
-        deep = seen.until(lambda held: warm(held) > 0)
-        assert warm(deep) > 0, "the pair's first touch, a point of some pixels, partly behind a shape"
-        marks = page.eval_on_selector_all("#collide-touches .touch", "all => all.map(one => one.getAttribute('x'))")
-        assert marks == [f"{100 * TOUCH / FRAMES:.3f}%"]
-        assert f"frame {TOUCH} of {FRAMES - 1}" in page.inner_text("#collide-status")
-        page.get_by_role("button", name="deepest").click()
-        page.get_by_text(f"frame {FRAMES - 1} of").wait_for(timeout=WAIT)
-        moved = seen.until(lambda held: np.abs(held - deep).max() > 60)
-        assert np.abs(moved - deep).max() > 60
-        page.get_by_role("button", name="|<").click()
-        page.get_by_text("frame 0 of").wait_for(timeout=WAIT)
-        page.get_by_role("button", name="Play").click()
-        page.get_by_text(f"frame {FRAMES - 1} of").wait_for(timeout=WAIT)
-        page.get_by_role("textbox", name="World").or_(page.locator("input[value='long']")).first.click()
-        page.get_by_role("option", name="short").click()
-        page.get_by_text("ended: short has no recorded frame here").wait_for(timeout=WAIT)
-        page.get_by_role("button", name="Play").click()
-        page.get_by_text(f"frame {SHORT - 1} of").wait_for(timeout=WAIT)
-        assert seen.complaints() == []
-        assert all("localhost" in url or url.startswith(("data:", "blob:")) for url in seen.asked), seen.asked
-        assert served.failure is None
-        page.close()
-    finally:
-        served.stop()
-
-
-CONNECT = """([url, protocol]) => new Promise((done) => {
-  const socket = new WebSocket(url, [protocol]);
-  socket.onmessage = () => done("read");
-  socket.onerror = () => done("refused");
-})"""
-
-
-def test_other_pages_read_nothing(falling_ball, browser):
-    """A page of another origin, and this machine under another name, even where they know the secret."""
-    import viser
-
-    served = serve_view(falling_ball[0], "localhost", None)
-    other = ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler)
-    threading.Thread(target=other.serve_forever, daemon=True).start()
-    try:
-        url, protocol = served.url.replace("http:", "ws:"), f"viser-v{viser.__version__}"
-        page = browser.new_page()
-        page.goto(served.url)
-        assert page.evaluate(CONNECT, [url, protocol]) == "read", "its own page"
-        for foreign in (f"http://127.0.0.1:{other.server_port}/none", f"http://evil.example:{other.server_port}/none"):
-            page.goto(foreign)
-            for named in (url, url.replace("localhost", "127.0.0.1"), url.replace("localhost", "evil.example")):
-                assert page.evaluate(CONNECT, [named, protocol]) == "refused", (foreign, named)
-                assert page.evaluate(CONNECT, [named.rsplit("/", 1)[0], protocol]) == "refused", "without the secret"
-        for renamed in (served.url.replace("localhost", "evil.example"), served.url.rsplit("/", 1)[0]):
-            assert page.goto(renamed).status == 403
-        page.close()
-    finally:
-        served.stop()
-        other.shutdown()
-        other.server_close()
-
-
 STATE = """() => {
   const props = (name) => window.__viserSceneTree.getState()[name];
   const nodes = Object.entries(window.__viserSceneTree.getState());
@@ -215,7 +134,7 @@ STATE = """() => {
 @pytest.fixture
 def exported(falling_ball, browser):
     """The written page, open; at the end it has requested nothing, and has no messages."""
-    path: Path = falling_ball[1]
+    path = falling_ball
     assert path.stat().st_size < 2_000_000
     seen = Seen(browser, path.as_uri())
     seen.page.get_by_text(f"frame {FRAMES - 1} of {FRAMES - 1}").wait_for(timeout=WAIT)  # the deepest
@@ -316,16 +235,6 @@ def test_the_page_shows_nothing_after_the_end_of_a_demonstration(exported):
     assert all(sent(page, "s.points")["shapes"])
 
 
-def test_no_thread_is_left(falling_ball):
-    before = threading.active_count()
-    served = serve_view(falling_ball[0], "localhost", 0)
-    served.stop()
-    end = time.monotonic() + WAIT / 1000
-    while threading.active_count() > before and time.monotonic() < end:
-        time.sleep(0.05)
-    assert threading.active_count() <= before
-
-
 NODES = """() => Object.fromEntries(Object.entries(window.__viserSceneTree.getState())
   .filter(([name]) => name.startsWith("/surfaces/"))
   .map(([name, one]) => [name, one.visibility && one.message.props.faces ? one.message.props.faces.length / 3 : 0]))"""
@@ -340,9 +249,10 @@ def test_surfaces_on_a_page(tmp_path, collide, browser):
     (tmp_path / "scene.xml").write_text(SCENE.replace("0 0 1", "0 0 0.45"))
     words = ("--hydro", "all", "--hydro-resolution", "12", "--hydro-surface", "--device", "cpu", "-o", "a.h5", "-q")
     collide.ok("run scene.xml", *words)
-    with view.opened_view(view.ViewRequest("a.h5")) as opened:
+    request = ViewRequest("a.h5", export="page.html")
+    with opened_view(request) as opened:
         lengths = opened.frames.surfaces(0, 0).faces.lengths
-        view.export_view(opened, "page.html", (0,), False)
+    written(request)
     seen = Seen(browser, (tmp_path / "page.html").as_uri())
     seen.page.get_by_text("1 surface").first.wait_for(timeout=WAIT)
     seen.page.wait_for_function(f"() => {DRAWN} === {int((lengths - 2).sum())}", timeout=WAIT)
@@ -359,20 +269,19 @@ def test_shapes_over_forces_are_fainter(tmp_path, collide):
     for hydro, opacity in (("all", OPACITY_OVER_SURFACES), ("off", OPACITY)):
         words = ("--hydro", hydro, "--device", "cpu", "-o", "a.h5", "-q", "--force")
         collide.ok("run scene.xml", *words)
-        with view.opened_view(view.ViewRequest("a.h5")) as opened:
-            assert not opened.frames.has_faces
-            view.export_view(opened, "page.html", (0,), True)
-        assert f'"opacity":{opacity}' in Path("page.html").read_text().replace(": ", ":")
+        page = written(ViewRequest("a.h5", export="page.html", force=True)).read_text()
+        assert f'"opacity":{opacity}' in page.replace(": ", ":")
 
 
 def test_self_contacts_on_a_page(tmp_path, collide, browser):
     """The sample's folded cloth: as many points as the frame has self-contacts, and none without the checkbox."""
     words = ("--self-contacts", "0.02", "--frames", "23:25", "--device", "cpu", "-o", "a.h5", "-q")
     collide.ok("run", str(CLOTH), *words)
-    with view.opened_view(view.ViewRequest("a.h5", scene=str(CLOTH))) as opened:
+    request = ViewRequest("a.h5", scene=str(CLOTH), export="page.html")
+    with opened_view(request) as opened:
         count = len(opened.frames.self_contacts(1, 0))
         assert opened.frames.self_contact_count((0,)) >= count > 50
-        view.export_view(opened, "page.html", (0,), False)
+    written(request)
     seen = Seen(browser, (tmp_path / "page.html").as_uri())
     seen.page.locator("#collide-now").filter(has_text="self-contact").wait_for(timeout=WAIT)
     seen.page.locator("[data-step=last]").click()

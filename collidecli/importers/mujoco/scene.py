@@ -247,7 +247,7 @@ LEFT_OUT = -1
 
 _GEOM = mujoco.mjtGeom
 _MESH = int(_GEOM.mjGEOM_MESH)
-_SHAPE_OF = {
+SHAPE_OF = {
     int(_GEOM.mjGEOM_PLANE): ShapeType.PLANE,
     int(_GEOM.mjGEOM_SPHERE): ShapeType.SPHERE,
     int(_GEOM.mjGEOM_CAPSULE): ShapeType.CAPSULE,
@@ -356,7 +356,7 @@ def hfield_surface(mj_model: mujoco.MjModel, field: int, where: str) -> Heightfi
 
 
 def _shape_type(kind: int, name: str, location: str) -> ShapeType:
-    shape_type = _SHAPE_OF.get(kind)
+    shape_type = SHAPE_OF.get(kind)
     if shape_type is None:
         raise InputError(
             f"geom '{name}' is a {_UNHANDLED.get(kind, 'geom of an unknown type')} that may collide, "

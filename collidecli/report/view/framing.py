@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -12,7 +12,6 @@ from collidecli.numerics.matrices import compose_poses
 from collidecli.scene.heightfield import Heightfield
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType, half_extents
-from collidecli.scene.tables import entries_of
 
 # What the camera of a view is aimed at: the moving shapes; the floor; and whether the view follows the shapes.
 
@@ -67,37 +66,8 @@ def depth_gradient() -> str:
     return f"linear-gradient(90deg, {', '.join(map(css, DEPTHS))})"
 
 
-# Drawing options of a view.
-
 OPACITY, OPACITY_OVER_SURFACES = 0.45, 0.25
 """Initial opacity of shapes; with hydroelastic surfaces, whose faces and forces are seen through the shapes."""
-
-
-@dataclass(frozen=True)
-class Look:
-    """Drawing options. pair: the selected shapes. only_pair: draw only its contacts.
-
-    opacity: of shapes. size: of points and arrows, relative to a default for the window. distance: of the camera,
-    relative to its first one; points and arrows grow with it. gaps: draw contacts within the gap. arrows: draw normals.
-    follow: move the view with the moving shapes. surfaces, particles, self_contacts: draw them.
-    """
-
-    pair: tuple[int, int] | None = None
-    opacity: float = OPACITY
-    gaps: bool = True
-    arrows: bool = True
-    only_pair: bool = False
-    size: float = 1.0
-    distance: float = 1.0
-    follow: bool = True
-    surfaces: bool = True
-    particles: bool = True
-    self_contacts: bool = True
-
-
-def first_look(has_surfaces: bool) -> Look:
-    """The initial options. has_surfaces: the set has hydroelastic surfaces."""
-    return Look(opacity=OPACITY_OVER_SURFACES if has_surfaces else OPACITY)
 
 
 # Hydroelastic surfaces of a cell as a view draws them: polygons coloured by pressure, or a force for each surface.
@@ -173,13 +143,6 @@ def triangle_fans(lengths: np.ndarray) -> np.ndarray:
     return np.stack([begin, second, second + 1], axis=1).astype(np.uint32)
 
 
-def level_meshes(faces: Faces, scale: SurfaceScale, wanted: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Corners float64[V, 3] and triangles uint32[T, 3] of the drawn faces of each colour. wanted: bool[n]."""
-    level = scale.level(faces.pressure)
-    rows = [np.flatnonzero(wanted & (level == number)) for number in range(LEVELS)]
-    return [(faces.corner[entries_of(faces.lengths, each)], triangle_fans(faces.lengths[each])) for each in rows]
-
-
 SAMPLED_FRAMES = 9
 SAMPLED_PARTICLES = 10_000
 NEAR_UP = 0.99
@@ -189,11 +152,14 @@ NEAR_UP = 0.99
 class Frames(Protocol):
     """Poses and contacts by frame index and world; see `commands.view`.
 
+    model: its shapes from row `shape_count` on are visual geometry, with `visual_colours`, uint8[V, 3].
     surface_scale: None in a contact set without hydroelastic surfaces. has_particles: whether the scene has some.
     has_self_contacts: whether the set has contacts of cloths and soft bodies with themselves.
     """
 
     model: Model | None
+    shape_count: int
+    visual_colours: np.ndarray
     world_count: int
     number: np.ndarray
     time: np.ndarray
@@ -214,6 +180,7 @@ class Frames(Protocol):
     def contacts(self, index: int, world: int) -> dict[str, np.ndarray]: ...
     def surfaces(self, index: int, world: int) -> Surfaces: ...
     def particles(self, index: int, world: int) -> np.ndarray: ...
+    def contact_count(self, worlds: Sequence[int]) -> int: ...
     def face_count(self, worlds: Sequence[int]) -> int: ...
     def self_contacts(self, index: int, world: int) -> np.ndarray: ...
     def self_contact_count(self, worlds: Sequence[int]) -> int: ...
@@ -239,6 +206,7 @@ def moving_rows(frames: Frames, world: int) -> np.ndarray:
     """Rows of the moving shapes of a world that have a size; those of all shapes if none moves."""
     assert frames.model is not None
     shapes, rows = frames.model.shapes, frames.rows(world)
+    rows = rows[rows < frames.shape_count]
     sized = rows[np.linalg.norm(shapes.size[rows], axis=1) > 0.0]
     moving = sized[shapes.body[sized] >= 0]
     return moving if len(moving) else sized
@@ -363,19 +331,27 @@ class ShapeGroup:
     scale: np.ndarray
     planes: bool
 
+    def of_rows(self, rows: np.ndarray) -> ShapeGroup:
+        """The shapes of the group that are among some rows."""
+        held = np.isin(self.rows, rows)
+        return replace(self, rows=self.rows[held], scale=self.scale[held])
 
-def shape_groups(model: Model) -> list[ShapeGroup]:
-    """Every shape of a model, in groups by mesh; planes, which are infinite, have scale 1."""
+
+def shape_groups(model: Model, shape_count: int) -> list[ShapeGroup]:
+    """Every shape of a model, in groups by mesh; planes, which are infinite, have scale 1.
+
+    Shapes from row `shape_count` on, which are visual geometry, are in groups of their own.
+    """
     meshes: dict[tuple, DrawnMesh] = {}
     members: dict[tuple, list[tuple[int, np.ndarray]]] = {}
     for row, kind in enumerate(model.shapes.types()):
         key, scale = _key(model, row, kind)
         if key not in meshes:
             meshes[key] = _mesh(model, key)
-        members.setdefault(key, []).append((row, scale))
+        members.setdefault((*key, row >= shape_count), []).append((row, scale))
     return [
         ShapeGroup(
-            meshes[key],
+            meshes[key[:2]],
             np.array([row for row, _ in rows]),
             np.array([scale for _, scale in rows], np.float32),
             key[0] == ShapeType.PLANE,

@@ -5,34 +5,185 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import threading
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from html import escape
-from itertools import chain
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collidecli.errors import InputError, extra_module
 from collidecli.escaping import script_json
+from collidecli.report.tables import length, with_prefix
 from collidecli.report.view import framing
-from collidecli.report.view.framing import LEVELS, OPACITY, Frames, Look, first_look
-from collidecli.report.view.server import SPEEDS, ended_words, legend, pair_words, start_server
+from collidecli.report.view.framing import LEVELS, Frames, ShapeGroup, css, depth_colours, shape_groups
 from collidecli.report.view.stage import (
-    FAINT,
+    ARROW,
+    FIELD_OF_VIEW,
     FORCE_LENGTH,
+    GAP_POINT,
+    HEAD,
+    HEAD_LENGTH,
     MAX_LISTED,
-    MAX_RATE,
-    SELF_SIZE,
-    SHEET_OPACITY,
-    GroupNode,
+    POINT,
+    SELF_POINT,
+    SHAFT,
     Stage,
     TouchingPair,
     TouchList,
+    below,
+    pair_words,
     seconds_between,
     touch_label,
 )
 from collidecli.scene.text_format import count, plural
+
+if TYPE_CHECKING:
+    import viser
+
+# The nodes of a page, recorded by viser. Its script moves them.
+
+CORNERS, TRIANGLE = np.zeros((3, 3), np.float32), np.array([[0, 1, 2]], np.uint32)
+"""An invisible triangle, as a mesh has at least one."""
+NO_ARROW = np.array([[[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]], np.float32)
+FAINT = 0.1
+"""Opacity of shapes outside the selected pair."""
+BEHIND_VISUALS = 0.35
+"""Opacity of shapes, relative to the chosen one, where visual meshes are drawn too."""
+SHEET_OPACITY = 1.1
+"""Opacity of cloths and soft bodies relative to that of shapes: the shading of a faint sheet cannot be seen."""
+_REPLACING = threading.Lock()
+
+
+@contextmanager
+def recorder() -> Iterator[viser.ViserServer]:
+    """A viser server that listens to no port and records its nodes. Raises InputError without viser.
+
+    viser has no recorder without a server, so `websockets.asyncio.server.serve`, which it calls, is replaced meanwhile.
+    """
+    package = extra_module("viser", "view", "collide view")
+    import rich
+    from websockets.asyncio import server as sockets
+
+    rich.get_console().quiet = True  # stdout is for results
+
+    @asynccontextmanager
+    async def serve(*_: Any, **options: Any) -> AsyncIterator[Any]:
+        yield SimpleNamespace(server=SimpleNamespace(sockets=()))
+
+    with _REPLACING:
+        original, sockets.serve = sockets.serve, serve
+        try:
+            server = package.ViserServer(host="127.0.0.1", port=0, verbose=False)
+        finally:
+            sockets.serve = original
+    try:
+        if server.get_port():
+            what = f"viser {package.__version__} starts its server in a manner that collide does not know"
+            raise InputError(what, "collide view", "pip install 'viser==1.1.1'")
+        yield server
+    finally:
+        server.stop()
+
+
+class GroupNode:
+    """The node of a group of shapes. group: its shapes. visual: they are visual geometry.
+
+    colours: uint8[n, 3]. opacity: float64[n], relative to the chosen one: static shapes, such as walls, may cover
+    moving shapes, and have half of it.
+    """
+
+    def __init__(self, scene: viser.SceneApi, name: str, group: ShapeGroup, stage: Stage) -> None:
+        frames, rows, count = stage.frames, group.rows, len(group.rows)
+        assert frames.model is not None
+        self.name, self.group, self.visual = name, group, bool(rows[0] >= frames.shape_count)
+        body = frames.model.shapes.body[rows]
+        self.opacity = np.where((body < 0) & (not group.planes), 0.5, 1.0)
+        self.colours = framing.shape_colours(body)
+        if self.visual:
+            self.colours = frames.visual_colours[rows - frames.shape_count]
+        scene.add_batched_meshes_simple(
+            name,
+            group.mesh.vertex,
+            group.mesh.face,
+            np.tile(np.array([1.0, 0.0, 0.0, 0.0], np.float32), (count, 1)),
+            np.zeros((count, 3), np.float32),
+            batched_scales=group.scale * (3.0 * stage.extent.radius if group.planes else 1.0),
+            batched_colors=self.colours,
+            batched_opacities=np.ones(count, np.float32),
+            flat_shading=group.mesh.flat,
+            side="double" if group.mesh.open else "front",
+            lod="off",
+            cast_shadow=not group.planes,
+            receive_shadow=True,
+            visible=False,
+        )
+
+    def drawn(self, poses: np.ndarray, origin: np.ndarray, center: np.ndarray) -> np.ndarray:
+        """float64[n, 7]: positions and rotations as xyzw. origin: drawn at 0. center: of the scene."""
+        held = poses[self.group.rows]
+        if self.group.planes:
+            held = below(held, center)
+        return np.concatenate([held[:, :3] - origin, held[:, 3:]], axis=1)
+
+
+def add_scene(server: viser.ViserServer, stage: Stage) -> None:
+    """Adds lights, camera, floor, and nodes of contacts and of what else the set has, which the script shows."""
+    scene, camera, extent, frames = server.scene, server.initial_camera, stage.extent, stage.frames
+    scene.set_up_direction(np.eye(3)[stage.up])
+    # With viser's default lights and environment map pale colours become white.
+    scene.configure_environment_map(None)
+    scene.configure_default_lights(False)
+    scene.add_light_ambient("/lights/ambient", intensity=0.8)
+    sun = np.roll([-0.35, 0.2, 1.0], (stage.up + 1) % 3)
+    scene.add_light_directional("/lights/sun", intensity=1.7, position=tuple(sun.tolist()), cast_shadow=True)
+    scene.add_grid(
+        "/floor",
+        plane=("yz", "xz", "xy")[stage.up],  # pyright: ignore[reportArgumentType]
+        infinite_grid=True,
+        cell_size=stage.cell / 2.0,
+        section_size=stage.cell,
+        cell_color=(222, 226, 231),
+        section_color=(190, 197, 206),
+        fade_distance=12.0 * extent.radius,
+        shadow_opacity=0.0 if extent.plane else 0.3,  # a plane has the shadows itself
+    )
+    camera.fov, camera.near, camera.far = FIELD_OF_VIEW, extent.radius / 500.0, extent.radius * 500.0
+    camera.look_at = extent.center - stage.origin
+    camera.position = camera.look_at + stage.camera
+    clouds: dict[str, tuple[int, int, int]] = {"/contacts/touching": framing.GAP, "/contacts/gap": framing.GAP}
+    if frames.has_self_contacts:
+        clouds["/contacts/self"] = framing.SELF
+    sheets: dict[str, tuple[int, int, int]] = {}
+    if frames.surface_scale is not None:
+        scene.add_arrows("/surfaces/forces", NO_ARROW, (0, 0, 0), visible=False)
+        levels = depth_colours(np.arange(float(LEVELS)), LEVELS - 1.0) if frames.has_faces else np.zeros((0, 3), int)
+        sheets = {f"/surfaces/{number:02d}": (r, g, b) for number, (r, g, b) in enumerate(levels.tolist())}
+    if frames.has_particles:
+        clouds["/particles/points"], sheets["/particles/surfaces"] = framing.PARTICLES, framing.PARTICLES
+    for name, colour in clouds.items():
+        scene.add_point_cloud(
+            name, CORNERS[:1], colour, point_size=1.0, point_shape="circle", precision="float32", visible=False
+        )
+    scene.add_arrows("/contacts/normals", NO_ARROW, framing.GAP, visible=False)
+    for name, colour in sheets.items():
+        scene.add_mesh_simple(
+            name,
+            CORNERS,
+            TRIANGLE,
+            color=colour,
+            side="double",
+            opacity=1.0,
+            flat_shading=True,
+            cast_shadow=name == "/particles/surfaces",
+            receive_shadow=False,
+            visible=False,
+        )
+
 
 # The motion and the contacts of a world as compressed arrays, which the script of a page draws.
 
@@ -66,7 +217,7 @@ def world_arrays(
     for index in range(len(frames)):
         if groups:
             placed = frames.shape_poses(index, world)
-            travel[index] = moved = stage.travel(placed, world, Look())
+            travel[index] = moved = stage.travel(placed, world)
             center = stage.extent.center + stage.zero(world) - stage.origin + moved
             poses[index] = np.concatenate([node.drawn(placed, stage.zero(world), center) for node in groups])
         contacts.append(frames.contacts(index, world))
@@ -131,16 +282,16 @@ def _group_arrays(
     """
     arrays: dict[str, np.ndarray] = {}
     zero = stage.zero(world)
-    if stage.surfaces is not None:
+    if frames.surface_scale is not None:
         held = [frames.surfaces(index, world) for index in range(len(frames))]
         number_of = {pair.shapes: number for number, pair in enumerate(pairs)}
         names = [tuple(row) for surfaces in held for row in surfaces.pair.tolist()]
         arrays["surface_start"] = np.cumsum([0, *map(len, held)]).astype(np.int32)
         arrays["surface_pair"] = np.array([number_of.get(name, NO_PAIR) for name in names], np.uint16)
-        if stage.surfaces.scale.has_faces:
+        if frames.has_faces:
             counts = [np.bincount(surfaces.faces.patch, minlength=len(surfaces)) for surfaces in held]
             arrays["face_count"] = np.concatenate(counts).astype(np.int32)
-            level = [stage.surfaces.scale.level(surfaces.faces.pressure) for surfaces in held]
+            level = [frames.surface_scale.level(surfaces.faces.pressure) for surfaces in held]
             arrays["face_level"] = np.concatenate(level)
             arrays["face_corners"] = np.concatenate([surfaces.faces.lengths for surfaces in held]).astype(np.uint16)
             corner = np.concatenate([surfaces.faces.corner for surfaces in held]) - zero
@@ -150,11 +301,11 @@ def _group_arrays(
             arrays["center"] = np.concatenate([surfaces.center for surfaces in held]).astype(np.float64) - zero
             arrays["center"] = arrays["center"].astype(np.float32)
             arrays["force"] = np.concatenate([surfaces.force for surfaces in held]).astype(np.float32)
-    if stage.particles is not None:
-        rows = stage.particles.drawn(world).rows
+    if frames.has_particles:
+        rows = stage.particles(world).rows
         places = np.array([frames.particles(index, world)[rows] - zero for index in range(len(frames))])
         arrays["particle"] = _changes(places[:1] if (places == places[:1]).all() else places, step, np.int32)
-    if stage.self_contacts is not None:
+    if frames.has_self_contacts:
         near = [frames.self_contacts(index, world) for index in range(len(frames))]
         arrays["self_start"] = np.cumsum([0, *map(len, near)]).astype(np.int32)
         steps = np.clip(np.rint((np.concatenate(near) - zero).T / step), -MOST_STEPS, MOST_STEPS).astype(np.int64)
@@ -171,12 +322,15 @@ def _packed(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
 
 
 HERE = Path(__file__).parent
-LOCAL = "127.0.0.1"
 SCRIPTS = ("page_scene.js", "page_controls.js")
 GROUP_SCRIPT = "page_groups.js"
 """Only on pages with surfaces or particles."""
-BOXES = {"surfaces": "Surfaces", "particles": "Particles", "self_contacts": "Self-contacts"}
-"""Labels of the checkboxes of what a set may have, by the field of `Look` and of `Stage`."""
+BOXES = {"visuals": "Visual meshes", "surfaces": "Surfaces", "particles": "Particles", "self_contacts": "Self-contacts"}
+"""Labels of the checkboxes of what a set or scene may have."""
+MAX_WORLDS, MAX_ARRAY_BYTES = 8, 256 << 20
+"""Most worlds that are drawn if none are chosen; largest size of poses and contacts on a page."""
+POSE_BYTES, CONTACT_BYTES = 20, 20
+"""In the arrays of a page: of a moving shape in a frame, and of a contact."""
 MAX_FACES = 300_000
 """Largest number of faces of surfaces on a page, which is about 6 MiB of it."""
 MAX_POSITIONS = 2_000_000
@@ -189,37 +343,66 @@ def view_page(
     frames: Frames, touches: TouchList, title: str, up_axis: str, worlds: Sequence[int], progress=None
 ) -> str:
     """HTML page of one or more worlds. Raises InputError without viser."""
-    # viser records the nodes of a server, which has no clients and is stopped after the recording.
-    server = start_server(LOCAL, 0)
-    try:
-        stage = Stage(server, frames, up_axis, touches.deepest, worlds[0])
-        nodes = _nodes(frames, stage, worlds)
-        data = {
-            **_constants(frames, stage, up_axis, worlds),
-            "groups": {template: [_group(node) for node in held] for template, held in nodes.items()},
-            "worlds": [],
-        }
-        for number, world in enumerate(worlds):
-
-            def read(read_count: int, done: int = number * len(frames)) -> None:
-                if progress is not None:
-                    progress(done + read_count, len(worlds) * len(frames))
-
-            template = _template(frames, world)
-            data["worlds"].append(
-                {"template": template, **_world(frames, stage, world, nodes[template], touches, read)}
-            )
+    with recorder() as server:
+        stage = Stage(frames, up_axis, worlds[0])
+        add_scene(server, stage)
+        nodes = _nodes(server.scene, stage, worlds)
         page = server.get_scene_serializer().as_html()
-    finally:
-        server.stop()
-    return _with_panel(
-        page, data, title, legend(touches.deepest, frames), [name for name in BOXES if getattr(stage, name) is not None]
-    )
+    data = {
+        **_constants(frames, stage, worlds),
+        "groups": {template: [_group(node) for node in held] for template, held in nodes.items()},
+        "worlds": [],
+    }
+    for number, world in enumerate(worlds):
+
+        def read(read_count: int, done: int = number * len(frames)) -> None:
+            if progress is not None:
+                progress(done + read_count, len(worlds) * len(frames))
+
+        template = _template(frames, world)
+        data["worlds"].append({"template": template, **_world(frames, stage, world, nodes[template], touches, read)})
+    return _with_panel(page, data, title, legend(touches.deepest, frames), _boxes(frames))
+
+
+def _boxes(frames: Frames) -> list[str]:
+    """Names in BOXES of what the frames have."""
+    held = {
+        "visuals": len(frames.visual_colours) > 0,
+        "surfaces": frames.surface_scale is not None,
+        "particles": frames.has_particles,
+        "self_contacts": frames.has_self_contacts,
+    }
+    return [name for name in BOXES if held[name]]
+
+
+def array_bytes(frames: Frames, worlds: Sequence[int]) -> int:
+    """About the size of the poses and contacts of some worlds, before compression."""
+    moving = 0
+    if frames.model is not None:
+        body = frames.model.shapes.body
+        moving = sum(int((body[frames.rows(world)] >= 0).sum()) for world in worlds)
+    return POSE_BYTES * moving * len(frames) + CONTACT_BYTES * frames.contact_count(worlds)
+
+
+def first_worlds(frames: Frames) -> range:
+    """The worlds that are drawn if none are chosen: the first ones, at most MAX_WORLDS, that fit on a page."""
+    number = min(MAX_WORLDS, frames.world_count)
+    while number > 1 and array_bytes(frames, range(number)) > MAX_ARRAY_BYTES:
+        number -= 1
+    return range(number)
 
 
 def page_frames(frames: Frames, worlds: Sequence[int]) -> tuple[Frames, list[str]]:
-    """The frames without what exceeds the limits of a page, and a note of each."""
-    notes = []
+    """The frames without what exceeds the limits of a page, and a note of each. Raises InputError for too many."""
+    notes, size = [], array_bytes(frames, worlds)
+    if size > MAX_ARRAY_BYTES:
+        part = -(-size // MAX_ARRAY_BYTES)
+        raise InputError(
+            f"a page of {plural(len(frames), 'frame')} and {plural(frames.contact_count(worlds), 'contact')} is too "
+            "large for a browser",
+            "collide view",
+            f"draw one frame in {part} with --frames ::{part}, fewer worlds with --world, or give --to rerun",
+        )
     faces = frames.face_count(worlds)
     if faces > MAX_FACES:
         notes.append(
@@ -254,15 +437,16 @@ def _template(frames: Frames, world: int) -> int:
     return -1 if frames.model is None else int(frames.model.world_template[world])
 
 
-def _nodes(frames: Frames, stage: Stage, worlds: Sequence[int]) -> dict[int, list[GroupNode]]:
+def _nodes(scene: viser.SceneApi, stage: Stage, worlds: Sequence[int]) -> dict[int, list[GroupNode]]:
     """Nodes of the shapes of each template, which are not visible before the script draws them."""
+    frames, model = stage.frames, stage.frames.model
     first = {_template(frames, world): world for world in reversed(worlds)}
-    found = {
-        template: stage.add_groups(world, f"/shapes/{template}") if template >= 0 else []
-        for template, world in first.items()
-    }
-    for node in chain(*found.values()):
-        node.visible = False
+    groups = [] if model is None else shape_groups(model, frames.shape_count)
+    found: dict[int, list[GroupNode]] = {}
+    for template, world in first.items():
+        parts = [] if model is None else [group.of_rows(frames.rows(world)) for group in groups]
+        held = [(number, part) for number, part in enumerate(parts) if len(part.rows)]
+        found[template] = [GroupNode(scene, f"/shapes/{template}/{number:03d}", part, stage) for number, part in held]
     return found
 
 
@@ -297,26 +481,28 @@ def _summary(number: int) -> str:
     )
 
 
-def _constants(frames: Frames, stage: Stage, up_axis: str, worlds: Sequence[int]) -> dict[str, Any]:
+def _constants(frames: Frames, stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
     model = frames.model
     rows = {row for world in worlds for row in frames.rows(world).tolist()} if model is not None else ()
     return {
         "times": [seconds_between(frames, 0, index) for index in range(len(frames))],
         "clock": frames.time.tolist(),
         "frames": frames.number.tolist(),
-        "rate": MAX_RATE,
         "speeds": SPEEDS,
-        "up": "XYZ".index(up_axis),
+        "up": stage.up,
         "radius": stage.extent.radius,
-        "floor": stage.extent.floor - float(stage.origin["XYZ".index(up_axis)]),
+        "floor": stage.extent.floor - float(stage.origin[stage.up]),
         "origin": stage.origin.tolist(),
         "cell": stage.cell,
         "distance": stage.distance,
         "follows": stage.follows,
         "paths": {} if model is None else {row: model.shapes.path[row] for row in sorted(rows)},
         "unit": stage.unit,
-        "opacity": first_look(frames.surface_scale is not None).opacity,
-        "picked_opacity": OPACITY,
+        "sizes": {"touching": POINT, "gap": GAP_POINT, "arrow": ARROW},
+        "arrow": {"shaft_radius": SHAFT, "head_radius": HEAD, "head_length": HEAD_LENGTH},
+        "opacity": framing.OPACITY if frames.surface_scale is None else framing.OPACITY_OVER_SURFACES,
+        "behind_visuals": BEHIND_VISUALS if len(frames.visual_colours) else 1.0,
+        "picked_opacity": framing.OPACITY,
         "faint": FAINT,
         "picked": framing.PICKED,
         "gap": framing.GAP,
@@ -327,14 +513,13 @@ def _constants(frames: Frames, stage: Stage, up_axis: str, worlds: Sequence[int]
 
 def _group_constants(frames: Frames, stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    if stage.self_contacts is not None:
-        found["self_contacts"] = {"colour": framing.SELF, "size": SELF_SIZE}
-    if stage.surfaces is not None:
-        scale = stage.surfaces.scale
+    if frames.has_self_contacts:
+        found["self_contacts"] = {"colour": framing.SELF, "size": SELF_POINT}
+    if (scale := frames.surface_scale) is not None:
         found["surfaces"] = {"faces": scale.has_faces, "greatest": scale.greatest, "length": FORCE_LENGTH}
         found["surfaces"]["levels"] = LEVELS if scale.has_faces else 0
-    if stage.particles is not None:
-        templates = {_template(frames, world): stage.particles.drawn(world) for world in worlds}
+    if frames.has_particles:
+        templates = {_template(frames, world): stage.particles(world) for world in worlds}
         found["particles"] = {
             template: {
                 "points": len(drawn.points),
@@ -352,18 +537,17 @@ def _group(node: GroupNode) -> dict[str, Any]:
     """A node and its shapes. opacity: of each, relative to the chosen one."""
     return {
         "name": node.name,
+        "visual": node.visual,
         "rows": node.group.rows.tolist(),
         "colours": node.colours.ravel().tolist(),
-        "opacity": node.relative_opacity().tolist(),
+        "opacity": node.opacity.tolist(),
     }
 
 
 def _pair(frames: Frames, stage: Stage, pair: TouchingPair) -> dict[str, Any]:
     """An entry of the list of a world. at: indices of frames. focus: centre and distance for the camera."""
-    center, distance = stage.focus(pair.shapes, pair.deepest.deepest, pair.world, Look(follow=False)) or (
-        np.zeros(3),
-        stage.distance,
-    )
+    found = stage.focus(pair.shapes, pair.deepest.deepest, pair.world)
+    center, distance = (np.zeros(3), stage.distance) if found is None else found
     return {
         "shapes": pair.shapes,
         "label": pair.label,
@@ -376,9 +560,41 @@ def _pair(frames: Frames, stage: Stage, pair: TouchingPair) -> dict[str, Any]:
     }
 
 
+# The legend of a page, and what else its panel says.
+
+SPEEDS = ("0.1x", "0.25x", "0.5x", "1x", "2x", "4x")
+
+
+def ended_words(name: str) -> str:
+    """Status of a frame outside the demonstrations of a world."""
+    return f"ended: {name} has no recorded frame here"
+
+
+def legend(deepest: float, frames: Frames) -> str:
+    """Legend of the colours, as HTML."""
+    surfaces = frames.surface_scale
+    found = _gradient("depth", length(deepest))
+    if surfaces is not None:
+        found += _gradient(f"{surfaces.quantity} of surfaces", with_prefix(surfaces.greatest, surfaces.unit))
+    found += _swatch(framing.GAP, "in the gap: not touching")
+    if frames.has_self_contacts:
+        found += _swatch(framing.SELF, "self-contact of cloths or soft bodies")
+    return found
+
+
+def _gradient(name: str, end: str) -> str:
+    bar = f"height: 0.7em; border-radius: 0.2em; background: {framing.depth_gradient()}"
+    ends = f"<span>0</span><span>{name}</span><span>{end}</span>"
+    return f'<div style="{bar}"></div><div style="display: flex; justify-content: space-between">{ends}</div>'
+
+
+def _swatch(colour: tuple[int, int, int], text: str) -> str:
+    return f'<div><span class="dot" style="background: {css(colour)}"></span>{text}</div>'
+
+
 def _with_panel(page: str, data: dict[str, Any], title: str, legend_html: str, boxes: Sequence[str]) -> str:
     panel = (HERE / "page_panel.html").read_text(encoding="utf-8")
-    names = (SCRIPTS[0], GROUP_SCRIPT, *SCRIPTS[1:]) if boxes else SCRIPTS
+    names = (SCRIPTS[0], GROUP_SCRIPT, *SCRIPTS[1:]) if set(boxes) - {"visuals"} else SCRIPTS
     script = "".join((HERE / name).read_text(encoding="utf-8") for name in names)
     parts = {
         "TITLE": escape(title),

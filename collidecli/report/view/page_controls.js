@@ -1,9 +1,9 @@
-// The controls of the page: those of `collide view`.
+// The controls of the page.
 const get = (name) => document.getElementById(`collide-${name}`);
 const data = JSON.parse(get("data").textContent);
 const { worlds, frames, times } = data;
 const last = frames.length - 1;
-const look = { pair: null, number: -1, opacity: data.opacity, size: 1, gaps: true, arrows: true, only: false, follow: data.follows, surfaces: true, particles: true, self_contacts: true };
+const look = { pair: null, number: -1, opacity: data.opacity, size: 1, gaps: true, arrows: true, only: false, follow: data.follows, visuals: true, surfaces: true, particles: true, self_contacts: true };
 let scene = null;
 let world = worlds[0];
 let pairs = [];
@@ -148,7 +148,7 @@ for (const name of ["opacity", "size"])
     look[name] = slider.valueAsNumber;
     show();
   });
-for (const name of ["arrows", "gaps", "only", "follow", "surfaces", "particles", "self_contacts"].filter(get))
+for (const name of ["arrows", "gaps", "only", "follow", "visuals", "surfaces", "particles", "self_contacts"].filter(get))
   bind(name, "change", (box) => {
     look[name] = box.checked;
     show();

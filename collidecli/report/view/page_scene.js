@@ -1,4 +1,4 @@
-// Draws frames by viser's renderer: the messages that `collide view` would send are put into the queue of its client.
+// Draws frames by viser's renderer: the messages that a server of viser would send are put into the queue of its client.
 // `window.__viserMutable` is the seam that a later viser may change; a test in a browser watches it.
 const NO_PAIR = 0xffff;
 const TYPES = { float32: Float32Array, int32: Int32Array, uint16: Uint16Array, int16: Int16Array, int8: Int8Array, uint8: Uint8Array };
@@ -36,7 +36,7 @@ class Scene {
     this.shown = new Map();
     this.parts = [];
     viser.sendMessage = (message) => this.received(message);
-    for (const group of Object.values(data.groups).flat())
+    for (const group of Object.values(data.groups).flat().filter((one) => !one.visual))
       this.send({
         type: "SetSceneNodeClickBindingsMessage",
         name: group.name,
@@ -91,7 +91,8 @@ class Scene {
     const travel = this.travel(world, frame, look);
     this.drawn = { world, frame, look, distance: this.distance };
     for (const [template, groups] of Object.entries(this.data.groups))
-      for (const group of groups) this.visible(group.name, Number(template) === world.template && !ended);
+      for (const group of groups)
+        this.visible(group.name, Number(template) === world.template && !ended && (look.visuals || !group.visual));
     this.showShapes(world, frame, look, travel);
     this.showFloor(travel);
     const counts = this.parts.map((part) => part.show(world, frame, look, travel));
@@ -106,7 +107,7 @@ class Scene {
       for (let k = 0; k < 3; k += 1) poses[7 * row + k] = held.position[(3 * n + k) * frames + frame] * world.position_step;
       for (let k = 0; k < 4; k += 1) poses[7 * row + 3 + k] = held.rotation[(4 * n + k) * frames + frame] / 32767;
     });
-    const key = JSON.stringify([look.pair, look.opacity]);
+    const key = JSON.stringify([look.pair, look.opacity, look.visuals]);
     let first = 0;
     for (const group of this.data.groups[world.template] ?? []) {
       const count = group.rows.length;
@@ -128,8 +129,9 @@ class Scene {
   // Colours and opacities: a selected pair has two colours of its own, and all other shapes are faint.
   lookOf(group, look) {
     const colours = Uint8Array.from(group.colours);
+    const behind = look.visuals && !group.visual ? this.data.behind_visuals : 1;
     const opacities = Float32Array.from(group.opacity, (relative) => {
-      const opacity = relative * look.opacity;
+      const opacity = behind * relative * look.opacity;
       return look.pair ? Math.min(opacity, this.data.faint) : opacity;
     });
     (look.pair ?? []).forEach((shape, side) => {
@@ -163,14 +165,14 @@ class Scene {
     const size = this.data.unit * look.size * this.distance;
     const point = (n) => travel.map((moved, k) => held.point[k * count + n] * world.contact_step - moved);
     const colour = (n) => (held.depth[n] ? this.data.depths.slice(3 * (held.depth[n] - 1), 3 * held.depth[n]) : this.data.gap);
-    for (const [name, share] of [["touching", 0.2], ["gap", 0.13]]) {
+    for (const name of ["touching", "gap"]) {
       const rows = found[name];
       this.visible(`/contacts/${name}`, rows.length > 0);
       if (!rows.length) continue;
       const points = Float32Array.from(rows.flatMap(point));
-      this.update(`/contacts/${name}`, { points, colors: Uint8Array.from(rows.flatMap(colour)), point_size: share * size });
+      this.update(`/contacts/${name}`, { points, colors: Uint8Array.from(rows.flatMap(colour)), point_size: this.data.sizes[name] * size });
     }
-    this.showArrows([...found.touching, ...found.gap], held, look, 0.75 * size, point, colour);
+    this.showArrows([...found.touching, ...found.gap], held, look, this.data.sizes.arrow * size, point, colour);
     return { touching: held.start[frame + 1] - held.start[frame] - near, near };
   }
 
@@ -185,7 +187,7 @@ class Scene {
       points.set(begin.map((value, k) => value + (length * held.normal[k * count + row]) / 127), 6 * n + 3);
     });
     const colors = Uint8Array.from(rows.flatMap(colour));
-    const dimensions = { shaft_radius: 0.022 * length, head_radius: 0.07 * length, head_length: 0.25 * length };
+    const dimensions = Object.fromEntries(Object.entries(this.data.arrow).map(([name, share]) => [name, share * length]));
     this.update("/contacts/normals", { points, colors, ...dimensions });
   }
 

@@ -9,20 +9,29 @@ import pytest
 import trimesh
 
 from collidecli.analysis.touches import Frames, Intervals, IntervalTracker, MergeGap, PairKeys, touches
+from collidecli.errors import InputError
+from collidecli.report.tables import short_names
 from collidecli.report.view import page
 from collidecli.report.view.framing import (
     AROUND,
     LEVELS,
     MAX_GRID,
-    Faces,
     Surfaces,
     SurfaceScale,
     coarse_heightfields,
-    level_meshes,
+    extent_of,
     shape_groups,
     triangle_fans,
 )
-from collidecli.report.view.stage import TouchList, drawn_particles, seconds_between, short_names, touch_label
+from collidecli.report.view.stage import (
+    CONTACT_SIZE,
+    SHAPE_SIZES,
+    Stage,
+    TouchList,
+    drawn_particles,
+    seconds_between,
+    touch_label,
+)
 from collidecli.scene.builder import ModelBuilder
 
 CIRCLE = 0.5 * AROUND * np.sin(2 * np.pi / AROUND)
@@ -33,7 +42,7 @@ def drawn(builder: ModelBuilder) -> list[trimesh.Trimesh]:
     """A mesh a shape, by its row."""
     model = builder.finalize()
     found: dict[int, trimesh.Trimesh] = {}
-    for group in shape_groups(model):
+    for group in shape_groups(model, len(model.shapes)):
         for row, scale in zip(group.rows.tolist(), group.scale, strict=True):
             # Rims have two rings of vertices, for the shading; merged, the surface must be closed.
             mesh = trimesh.Trimesh(group.mesh.vertex * scale, group.mesh.face.astype(np.int64), process=False)
@@ -81,7 +90,8 @@ def test_equal_ones_are_one_mesh(builder):
         builder.add_shape_capsule(-1, radius=radius, half_height=2 * radius)
     builder.add_shape_capsule(-1, radius=0.1, half_height=0.5)
     builder.add_ground_plane()
-    groups = shape_groups(builder.finalize())
+    model = builder.finalize()
+    groups = shape_groups(model, 6)
     assert sorted(group.rows.tolist() for group in groups) == [[0, 2], [1, 3], [4], [5]]
     assert [group.planes for group in groups if group.rows[0] == 5] == [True]
 
@@ -123,17 +133,10 @@ def test_fans_of_polygons():
     assert triangle_fans(np.zeros(0, np.int64)).shape == (0, 3)
 
 
-def test_faces_of_each_colour():
-    corner = np.concatenate([SQUARE, SQUARE[:3] + 5.0, SQUARE + 9.0])
-    faces = Faces(np.array([0, 0, 1]), np.array([0.0, 50.0, 100.0]), np.array([4, 3, 4]), corner)
+def test_colours_of_pressures():
     scale = SurfaceScale(100.0, True)
-    meshes = level_meshes(faces, scale, np.array([True, True, True]))
-    assert [len(triangle) for _, triangle in meshes] == [2, *[0] * 7, 1, *[0] * 6, 2]
-    np.testing.assert_array_equal(meshes[8][0], SQUARE[:3] + 5.0)
-    hidden = level_meshes(faces, scale, np.array([False, True, False]))
-    assert [level for level, (_, triangle) in enumerate(hidden) if len(triangle)] == [8]
     assert SurfaceScale(0.0, True).level(np.array([0.0])).tolist() == [0]
-    assert scale.level(np.array([1e9])).tolist() == [LEVELS - 1]
+    assert scale.level(np.array([0.0, 50.0, 100.0, 1e9])).tolist() == [0, LEVELS // 2, LEVELS - 1, LEVELS - 1]
 
 
 def test_surfaces_of_a_pair():
@@ -156,7 +159,12 @@ def test_limits_of_a_page(monkeypatch):
     held_frames = type("Held", (SimpleNamespace,), {"__len__": lambda self: 6})
     frames = held_frames(
         has_particles=True,
-        model=SimpleNamespace(world_template=np.zeros(2, int), particles=held),
+        model=SimpleNamespace(
+            world_template=np.zeros(2, int), particles=held, shapes=SimpleNamespace(body=np.array([-1, 0]))
+        ),
+        world_count=2,
+        rows=lambda world: np.arange(2),
+        contact_count=lambda worlds: 10 * len(worlds),
         face_count=lambda worlds: 70 * len(worlds),
         self_contact_count=lambda worlds: 8 * len(worlds),
         without=lambda faces, particles, self_contacts: (faces, particles, self_contacts),
@@ -179,6 +187,12 @@ def test_limits_of_a_page(monkeypatch):
     assert found == (True, True, True)
     assert "they are 16, more than 5" in notes[2]
     assert "at most one in 4" in notes[2]
+    monkeypatch.setattr(page, "MAX_ARRAY_BYTES", 320)
+    assert page.first_worlds(frames) == range(1), "6 poses and 10 contacts of 20 bytes each"
+    with pytest.raises(InputError, match="6 frames and 20 contacts") as told:
+        page.page_frames(frames, (0, 1))
+    assert "--frames ::2," in told.value.fix
+    assert "--to rerun" in told.value.fix
 
 
 PATHS = ("/w/a/hand", "/w/b/hand", "/w/cup", "floor")
@@ -207,8 +221,6 @@ def test_the_list():
     assert found.deepest == 0.5
     assert [pair.label for pair in found.of(0)] == ["cup × floor · 250 mm", "a/hand × floor · 2 mm"]
     assert [pair.label for pair in found.of(1)] == ["a/hand × floor · 500 mm"]
-    assert [pair.label for pair in found.of(0, "hand")] == ["a/hand × floor · 2 mm"]
-    assert [pair.paths[0] for pair in found.of(0, "/w/c*")] == ["/w/cup"]
     hand = found.of(0)[1]
     assert [touch_label(n, touch, frames.number) for n, touch in enumerate(hand.touches)] == [
         "0: frame 4",
@@ -224,3 +236,76 @@ class Still:
 
 def test_frames_of_one_time_follow_each_other():
     assert seconds_between(Still(), 1, 3) == 2 / 30  # type: ignore[arg-type]
+
+
+SPEED = 2.0
+
+
+class Walk:
+    """Two balls, 1 m apart, over a floor at height 0.5, that move along x by SPEED a frame."""
+
+    def __init__(self, speed: float = SPEED, frames: int = 11, radius: float = 0.1) -> None:
+        builder = ModelBuilder()
+        builder.add_ground_plane(0.5)
+        builder.add_shape_box(-1, hx=50.0, hy=50.0, hz=0.1)
+        for _ in range(2):
+            builder.add_shape_sphere(builder.add_body(), radius=radius)
+        self.model = builder.finalize()
+        self.world_count, self.speed, self.end = 1, speed, frames
+        self.number, self.time = np.arange(frames), np.arange(frames) / 10.0
+
+    surface_scale, has_particles, has_self_contacts, has_faces = None, False, False, False
+    shape_count, visual_colours = 4, np.zeros((0, 3), np.uint8)
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    def rows(self, world: int) -> np.ndarray:
+        return np.arange(len(self.model.shapes))
+
+    def ended(self, index: int, world: int) -> bool:
+        return index >= self.end
+
+    def world_name(self, world: int) -> str:
+        return f"demo_{world}"
+
+    def shape_poses(self, index: int, world: int) -> np.ndarray:
+        poses = self.model.shapes.pose.copy()
+        poses[-2:, :3] = [(self.speed * index, side, 0.6) for side in (-0.5, 0.5)]
+        return poses
+
+    def contacts(self, index: int, world: int) -> dict[str, np.ndarray]:
+        at = np.array([[self.speed * index, -0.5, 0.5]])
+        return {
+            "shape0": np.array([0]), "shape1": np.array([2]), "distance": np.array([-0.01]),
+            "normal": np.array([[0.0, 0.0, 1.0]]), "point0": at, "point1": at,
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize("speed", [0.0, SPEED])
+def test_the_moving_bodies_fill_the_window_and_not_the_floor(speed):
+    extent = extent_of(Walk(speed), 0, 2)
+    np.testing.assert_allclose(extent.center, (0.0, 0.0, 0.6), atol=1e-9)
+    assert 0.5 <= extent.radius <= 0.8, "the floor of 100 m and the walk of 20 m are no part of it"
+    assert (extent.floor, extent.plane, extent.travels) == (0.5, True, speed > 0.0)
+
+
+def test_the_view_follows():
+    frames = Walk()
+    stage = Stage(frames, "Z", 0)
+    moved = [stage.travel(frames.shape_poses(index, 0), 0)[0] for index in (0, 7)]
+    np.testing.assert_allclose(moved, (0.0, 7 * SPEED), atol=1e-9)
+
+
+def test_contacts_are_small_where_small_shapes_are_far_apart():
+    stage = Stage(Walk(), "Z")
+    assert stage.unit == pytest.approx(CONTACT_SIZE * stage.extent.radius)
+    assert Stage(Walk(radius=0.01), "Z").unit == pytest.approx(SHAPE_SIZES * 0.01)
+
+
+def test_the_camera_of_a_pair():
+    stage = Stage(Walk(), "Z")
+    center, distance = stage.focus((0, 2), 7, 0) or (np.zeros(3), 0.0)
+    np.testing.assert_allclose(center, (7 * SPEED, -0.5, 0.5), atol=1e-9)
+    assert 0.1 < distance < stage.distance
+    assert stage.focus((0, 3), 7, 0) is None
