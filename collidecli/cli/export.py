@@ -21,11 +21,14 @@ from collidecli.scene.options import EXPORT_FORMATS, GROUP_NAMES
 SELECTED, OUTPUT = "Selection", "Output"
 FILE = "The exported file. [default: OUT with the format's extension]"
 GROUP = "Rows of this table in place of the contacts; for csv, parquet and npz."
-RECORDING = "The run's recording, for usd and jacobian. [default: found by its hash]"
+RECORDING = "The run's recording, for usd, mcap and jacobian. [default: found by its hash]"
+NORMALS = "Length of the normals in a USD layer and an MCAP file [m]."
+FRAME_ID = "Frame of the messages, for mcap. [default: FRAME of --base-from tf:FRAME, else world]"
 EPILOG = """\b
 collide export out.h5 --to usd -o contacts.usda --scene scene.usda
 collide export out.h5 --to csv -o contacts.csv --frames 0:100 --include '*/gripper/*'
 collide export out.h5 --to csv --group soft_contacts
+collide export out.h5 --to mcap -o contacts.mcap -t drive.mcap
 collide export out.h5 --to mujoco -o contacts.npz --scene robot.xml
 """
 
@@ -39,14 +42,19 @@ collide export out.h5 --to mujoco -o contacts.npz --scene robot.xml
 @option("--to", type=click.Choice(EXPORT_FORMATS), section=OUTPUT, help="The format; required.")
 @option("-o", "--output", default="", metavar="FILE", section=OUTPUT, help=FILE)
 @option(
-    "--scene", default="", metavar="FILE", section=OUTPUT, help="The scene of the run, for usd, mujoco and jacobian."
+    "--scene",
+    default="",
+    metavar="FILE",
+    section=OUTPUT,
+    help="The scene of the run, for usd, mcap, mujoco and jacobian.",
 )
 @option("-t", "--trajectory", default="", metavar="FILE", section=OUTPUT, help=RECORDING)
-@option("--normal-length", type=METRES, default=0.05, section=OUTPUT, help="Length of the normals in a USD layer [m].")
+@option("--normal-length", type=METRES, default=0.05, section=OUTPUT, help=NORMALS)
+@option("--frame-id", default="", metavar="NAME", section=OUTPUT, help=FRAME_ID)
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, contacts: str, **values: Any) -> int:
-    """Write a contact set as a table, as arrays in another program's layout, or as a USD layer over its scene.
+    """Write a contact set as a table, arrays in another program's layout, a USD layer, or an MCAP file for ROS.
 
     The result lists the fields of a layout that a contact set lacks; they are left out.
     """

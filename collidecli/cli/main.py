@@ -32,7 +32,7 @@ VERBS = {
     "audit": "Check the penetrations of a motion against limits; which frames can be used.",
     "report": "Write an HTML page about a contact set: pairs, depths, timing, differences.",
     "plot": "Draw one chart of a contact set, as PNG or SVG.",
-    "view": "Show scene, motion and contacts in a browser, or write an HTML page of them.",
+    "view": "Show scene, motion and contacts in a browser or in Rerun.",
     "textconv": "Print a contact set as text, so that git diff shows its changes.",
     "export": "Write a contact set for other programs: USD, CSV, Parquet, NPZ, simulator layouts.",
     "merge": "Merge contact sets of disjoint frames or worlds.",

@@ -1,4 +1,4 @@
-"""The verb `export`: a contact set as a table, as arrays in the layout of another program, or as a USD layer."""
+"""The verb `export`: a contact set as a table, as arrays in another program's layout, a USD layer, or an MCAP file."""
 
 from __future__ import annotations
 
@@ -103,9 +103,11 @@ def layers_under(contacts: ContactSet, path: str, output: str) -> SceneLayers:
     return layers_of(imported.stage, (path,), output, imported.metres_per_unit)
 
 
-ENDINGS = {"usd": (".usd", ".usda", ".usdc"), "csv": (".csv",), "parquet": (".parquet",)}
+ENDINGS = {"usd": (".usd", ".usda", ".usdc"), "csv": (".csv",), "parquet": (".parquet",), "mcap": (".mcap",)}
 """File extensions by format, the default one first; formats of arrays have NPZ_ENDING."""
 NPZ_ENDING = (".npz",)
+WORLD_FRAME = "world"
+"""Frame of the messages of an MCAP file, if neither --frame-id nor --base-from names one."""
 GROUP_FORMATS = ("csv", "parquet", "npz")
 """Formats of any table."""
 GROUPS_OF_FORMATS: dict[str, dict[str, int | None]] = {
@@ -123,7 +125,7 @@ class ExportRequest:
     file of its hash in the folder of the contact set, of the scene or in the current one. frames: a slice A:B:S.
     worlds: numbers; () is all. include, exclude: patterns of paths of shapes and particle objects. group: a table
     beside /rigid_contacts, whose rows are exported; "" is the contacts. normal_length: length of the normals in a USD
-    layer [m].
+    layer or an MCAP file [m]. frame_id: frame of the messages of an MCAP file.
     """
 
     contacts: str
@@ -137,6 +139,7 @@ class ExportRequest:
     exclude: Sequence[str] = ()
     group: str = ""
     normal_length: float = 0.05
+    frame_id: str = ""
     force: bool = False
 
 
@@ -236,9 +239,9 @@ def _selected(contacts: ContactSet, request: ExportRequest) -> SelectedContacts:
 
 def _prepare(request: ExportRequest, selected: SelectedContacts, output: str):
     """A function that writes the export to a stream, and the names of the fields that are left out."""
-    if request.scene and request.to not in ("usd", "mujoco", "jacobian"):
+    if request.scene and request.to not in ("usd", "mujoco", "jacobian", "mcap"):
         raise InputError(f"{request.to} needs no scene", "--scene", "leave it out")
-    if request.trajectory and request.to not in ("usd", "jacobian"):
+    if request.trajectory and request.to not in ("usd", "jacobian", "mcap"):
         raise InputError(f"{request.to} needs no recording", "--trajectory", "leave it out")
     if request.group and request.to not in GROUP_FORMATS:
         what = f"{request.to} has no layout for the rows of one group"
@@ -249,6 +252,8 @@ def _prepare(request: ExportRequest, selected: SelectedContacts, output: str):
         return _table(request, selected)
     if request.to == "jacobian":
         return _jacobian(request, selected)
+    if request.to == "mcap":
+        return _mcap(request, selected)
     layout = _layout(request, selected)
     from collidecli.exporters.arrays import write_npz
 
@@ -319,6 +324,25 @@ def _usd(request: ExportRequest, selected: SelectedContacts, output: str):
             bodies.close()
 
     return write, left_out
+
+
+def _mcap(request: ExportRequest, selected: SelectedContacts):
+    from collidecli.exporters.mcap import Clock, Messages, write_mcap
+
+    Messages()  # refuses a missing package before the output is created
+    contacts, start = selected.contacts, 0
+    if selected.time.min(initial=0.0) < 0.0:
+        what = f"a frame is at {selected.time.min():g} s, and an MCAP file has no time before 0"
+        raise InputError(what, contacts.path, "choose frames from 0 s on with --frames")
+    if contacts.trajectory_sha256:
+        sources = _sources(request, contacts)
+        recording = None if sources.scene is None else sources.scene.recording
+        start = 0 if recording is None else recording.clock_start
+        sources.close()
+    frame = request.frame_id or str(contacts.config.get("base_from", "")).partition("tf:")[2].partition(":")[0]
+    clock = Clock(start, frame or WORLD_FRAME)
+    left_out = () if start else ("clock of the recording: times are seconds from 0",)
+    return (lambda stream: write_mcap(stream, selected, clock, request.normal_length)), left_out
 
 
 def _jacobian(request: ExportRequest, selected: SelectedContacts):

@@ -196,7 +196,8 @@ class Sources:
 def find_sources(contacts: ContactSet, scene: str, trajectory: str, allow_mismatch: bool, alone: bool) -> Sources:
     """Scene and motion of a contact set: the given files, else files in its folder or the current folder.
 
-    scene, trajectory: files, or "" to search for them. alone: use neither.
+    The scene may also be in the folder above that of the contact set. scene, trajectory: files, or "" to search for
+    them. alone: use neither.
 
     Raises InputError for a scene or motion with another hash, unless `allow_mismatch`, and for a scene or motion
     without the shapes, worlds or frames of the contact set.
@@ -204,7 +205,9 @@ def find_sources(contacts: ContactSet, scene: str, trajectory: str, allow_mismat
     if alone:
         return _without(contacts, ())
     folders = _folders(contacts.path)
-    files = (scene,) if scene else _named(contacts.scene, folders)
+    above = Path(contacts.path).resolve().parent.parent
+    places = folders if above in map(Path.resolve, folders) else [*folders, above]
+    files = (scene,) if scene else _named(contacts.scene, places)
     motion_file = trajectory or _recording(contacts, [*folders, *_folders(*files)[:-1]])
     carried = Path(contacts.scene).suffix.lower() not in (*USD_ENDINGS, *MUJOCO_ENDINGS)
     if carried and not scene:
@@ -212,7 +215,7 @@ def find_sources(contacts: ContactSet, scene: str, trajectory: str, allow_mismat
             return _without(contacts, (f"{contacts.scene}, which carries the scene, {_missing(folders)}",))
         files = ()
     elif not files:
-        return _without(contacts, (f"the scene {contacts.scene} {_missing(folders)}",))
+        return _without(contacts, (f"the scene {contacts.scene} {_missing(places)}",))
     if contacts.trajectory_sha256 and not motion_file:
         note = f"the recording of the run {_missing(folders, 'is none of the files')}: give it with -t"
         return _without(contacts, (note,))

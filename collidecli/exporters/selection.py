@@ -235,6 +235,16 @@ def rows_of(selected: SelectedContacts, group: str, kind: int | None = None) -> 
     return SelectedContacts(selected.contacts, selected.frames, selected.worlds, selected.kept, group, kind)
 
 
+def cells_of(selected: SelectedContacts, names: Sequence[str]) -> Iterator[tuple[int, int, dict[str, np.ndarray]]]:
+    """(frame, world, columns) of each selected cell, numbered in the selection."""
+    for block in selected.blocks(names):
+        start = np.concatenate([[0], np.cumsum(block.cell_counts)])
+        for k in range(len(block.cell_counts)):
+            frame, world = divmod(block.first_cell + k, selected.world_count)
+            rows = slice(int(start[k]), int(start[k + 1]))
+            yield frame, world, {name: values[rows] for name, values in block.columns.items()}
+
+
 # Parameters of contacts from their two surfaces: margins, and material parameters if the file has materials.
 
 MARGINS = ("margin0", "margin1")

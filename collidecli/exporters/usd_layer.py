@@ -14,7 +14,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom, Vt
 
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import midpoint
-from collidecli.exporters.selection import SelectedContacts, rows_of
+from collidecli.exporters.selection import SelectedContacts, cells_of, rows_of
 from collidecli.scene.tables import ContactBlock
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.system_resources import free_memory
@@ -265,7 +265,7 @@ def write_usd(
     layer = Sdf.Layer.CreateAnonymous(".usda")
     stage = _stage(layer, selected, scene, codes)
     drawn = [_Drawn(stage, int(world), normal_length / scene.metres_per_unit) for world in selected.worlds]
-    for frame, world, columns in _cells(selected):
+    for frame, world, columns in cells_of(selected, COLUMNS):
         drawn[world].add(float(codes[frame]), columns, scene.metres_per_unit)
     write_surfaces(stage, ROOT, selected, codes, scene.metres_per_unit)
     if bodies is not None:
@@ -312,16 +312,6 @@ def _stage(layer: Sdf.Layer, selected: SelectedContacts, scene: SceneLayers, cod
     paths = Vt.StringArray(list(contacts.shapes.path))
     root.CreateAttribute("collide:shapes", Sdf.ValueTypeNames.StringArray, True).Set(paths)
     return stage
-
-
-def _cells(selected: SelectedContacts) -> Iterator[tuple[int, int, dict[str, np.ndarray]]]:
-    """(frame, world, columns) of each selected cell, numbered in the selection."""
-    for block in selected.blocks(COLUMNS):
-        start = np.concatenate([[0], np.cumsum(block.cell_counts)])
-        for k in range(len(block.cell_counts)):
-            frame, world = divmod(block.first_cell + k, selected.world_count)
-            rows = slice(int(start[k]), int(start[k + 1]))
-            yield frame, world, {name: values[rows] for name, values in block.columns.items()}
 
 
 class _Drawn:

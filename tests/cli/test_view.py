@@ -78,7 +78,12 @@ def test_what_is_found_elsewhere(out, here, monkeypatch):
         assert view.result.trajectory == "sub/motion.h5", "beside the scene"
     with opened_view(ViewRequest("out.h5")) as view:
         assert view.frames.model is None
-        assert "scene.xml is not in this folder: give it with --scene; contacts are" in view.result.notes[0]
+        told = f"scene.xml is not in this folder nor in {here.resolve().parent}: give it with --scene; contacts are"
+        assert told in view.result.notes[0]
+    (here / "sub" / "out").mkdir()
+    shutil.copy("out.h5", "sub/out/out.h5")
+    with opened_view(ViewRequest("sub/out/out.h5")) as view:
+        assert view.result.scene == [str(here.resolve() / "sub" / "scene.xml")], "above the contact set"
     os.unlink("sub/motion.h5")
     with opened_view(ViewRequest("out.h5", scene="sub/scene.xml")) as view:
         assert view.frames.model is None

@@ -118,6 +118,7 @@ class Recording(Protocol):
 
     NAME: identifier in `--json` output. LABEL: name in messages. OPTIONS: fields of `RecordingOptions` that this kind
     uses; all others are refused. content: the open file. kept: `close` leaves it open, for the next motion of it.
+    clock_start: time of second 0 of its last motion [ns since the epoch]; 0 where its times have no epoch.
     """
 
     NAME: ClassVar[str]
@@ -125,6 +126,7 @@ class Recording(Protocol):
     OPTIONS: ClassVar[tuple[str, ...]]
     content: Content
     kept: bool = False
+    clock_start: int = 0
 
     def __init__(self, content: Content) -> None:
         """Scans the file's structure. Raises InputError for a malformed file."""

@@ -497,6 +497,7 @@ class RosBagRecording(Recording):
             series, transforms, start, warnings = [_planned(self._bag, options)], Transforms(path), 0, []
         else:
             series, transforms, start, warnings = _recorded(self._bag, options, base)
+        self.clock_start = start
         robot = moved_articulation(scene, [name for joints, _ in series for name in joints], path)
         columns, at = _joints(robot, series, where)
         held, pose_at = [samples for _, samples in series], None

@@ -35,10 +35,10 @@ from collidecli.temporary_folders import TemporaryFolder
 
 CHUNK = 256
 """Frames that are read and sent together."""
-PLOTTED = 12
+PLOTTED = 8
 """Pairs in the plot of a world at first, the deepest; the recording has MAX_LISTED."""
 UP = {"X": "RIGHT_HAND_X_UP", "Y": "RIGHT_HAND_Y_UP", "Z": "RIGHT_HAND_Z_UP"}
-TIMELINE = "time"
+TIMELINE, PLOT = "time", "Depth of the deepest pairs [m]"
 
 
 def write_recording(
@@ -91,7 +91,9 @@ def _blueprint(rr: Any, stage: Stage, touches: TouchList, worlds: Sequence[int])
         pairs.append(
             rrb.Horizontal(
                 rrb.Spatial3DView(origin=root, name=name, eye_controls=eye),
-                rrb.TimeSeriesView(origin=f"{root}/depth", contents=deepest, name="Depth of the deepest pairs [m]"),
+                rrb.TimeSeriesView(
+                    origin=f"{root}/depth", contents=deepest, name=PLOT, plot_legend=rrb.Corner2D.RightTop
+                ),
                 column_shares=[3, 2],
                 name=name,
             )

@@ -1,0 +1,152 @@
+"""An MCAP file for ROS 2 and Foxglove: contacts as markers, and as messages of Gazebo's ContactsState."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from collidecli.errors import extra_module
+from collidecli.exporters.arrays import midpoint
+from collidecli.exporters.selection import SelectedContacts, cells_of
+from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.temporary_folders import TemporaryFolder
+
+COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1")
+MARKERS, STATE, STATES = (
+    "visualization_msgs/msg/MarkerArray",
+    "gazebo_msgs/msg/ContactState",
+    "gazebo_msgs/msg/ContactsState",
+)
+STATE_TEXT = """string info
+string collision1_name
+string collision2_name
+geometry_msgs/Wrench[] wrenches
+geometry_msgs/Wrench total_wrench
+geometry_msgs/Vector3[] contact_positions
+geometry_msgs/Vector3[] contact_normals
+float64[] depths
+"""
+STATES_TEXT = "std_msgs/Header header\ngazebo_msgs/ContactState[] states\n"
+DEEP, APART = (0.9, 0.1, 0.1), (0.1, 0.5, 0.9)
+TEN_9 = 10**9
+
+
+@dataclass(frozen=True)
+class Clock:
+    """start: time of the set's second 0 [ns since the epoch]. frame: frame of the coordinates."""
+
+    start: int
+    frame: str
+
+
+def write_mcap(output: AtomicOutput, selected: SelectedContacts, clock: Clock, normal_length: float) -> None:
+    """Writes two messages a frame and world: markers of all contacts, and the states of the pairs that touch.
+
+    normal_length: of a drawn normal [m]. Raises InputError without rosbags, OutputError after a failed write.
+    """
+    bags, ros = extra_module("rosbags", "ros", "--to mcap", "rosbags.rosbag2"), Messages()
+    several = selected.world_count > 1
+    with TemporaryFolder("mcap") as folder:
+        path = os.path.join(folder, "bag")
+        with bags.Writer(path, version=9, storage_plugin=bags.StoragePlugin.MCAP) as writer:
+            topics = [f"/collide/world_{world}" if several else "/collide" for world in selected.worlds]
+            channels = [
+                [writer.add_connection(f"{topic}/{name}", kind, typestore=ros.store) for topic in topics]
+                for name, kind in (("markers", MARKERS), ("contacts", STATES))
+            ]
+            for frame, world, columns in cells_of(selected, COLUMNS):
+                time = clock.start + round(float(selected.time[frame]) * TEN_9)
+                header = ros.header(time, clock.frame)
+                messages = ros.markers(header, columns, normal_length), ros.states(header, columns, selected)
+                for channel, message in zip(channels, messages, strict=True):
+                    kind = message.__msgtype__
+                    writer.write(channel[world], time, ros.store.serialize_cdr(message, kind))
+        with open(os.path.join(path, "bag.mcap"), "rb") as file:
+            shutil.copyfileobj(file, output, 1 << 20)
+    output.check()
+
+
+class Messages:
+    """Messages of contacts, by rosbags' classes of ROS 2 Humble and of gazebo_msgs. store: their types."""
+
+    def __init__(self) -> None:
+        types = extra_module("rosbags", "ros", "--to mcap", "rosbags.typesys")
+        self.store = types.get_typestore(types.Stores.ROS2_HUMBLE)
+        for name, text in ((STATE, STATE_TEXT), (STATES, STATES_TEXT)):
+            self.store.register(types.get_types_from_msg(text, name))
+        self._types = self.store.types
+
+    def _of(self, name: str, *values: Any) -> Any:
+        return self._types[name](*values)
+
+    def _each(self, name: str, rows: Iterable[Iterable[float]]) -> list[Any]:
+        kind = self._types[name]
+        return [kind(*row) for row in rows]
+
+    def header(self, time: int, frame: str) -> Any:
+        """time: [ns since the epoch]."""
+        return self._of("std_msgs/msg/Header", self._of("builtin_interfaces/msg/Time", *divmod(time, TEN_9)), frame)
+
+    def markers(self, header: Any, columns: Mapping[str, np.ndarray], normal_length: float) -> Any:
+        """Points of the contacts, and a line along each normal; red if the shapes overlap, else blue."""
+        points, kind = midpoint(columns), self._types["visualization_msgs/msg/Marker"]
+        ends = np.stack([points, points + normal_length * columns["normal"]], axis=1).reshape(-1, 3)
+        colour = np.where((columns["distance"] <= 0.0)[:, None], DEEP, APART)
+        opaque = np.concatenate([colour, np.ones((len(colour), 1))], axis=1)
+        drawn = [
+            self._marker(header, "points", kind.SPHERE_LIST, normal_length / 5.0, points, opaque),
+            self._marker(header, "normals", kind.LINE_LIST, normal_length / 25.0, ends, np.repeat(opaque, 2, axis=0)),
+        ]
+        return self._of(MARKERS, drawn)
+
+    def _marker(self, header: Any, name: str, kind: int, width: float, points: np.ndarray, colours: np.ndarray) -> Any:
+        """A marker of a list, which replaces that of the frame before; without points it deletes it."""
+        of = self._of
+        unmoved = of(
+            "geometry_msgs/msg/Pose", self._zero("Point", 3), of("geometry_msgs/msg/Quaternion", 0.0, 0.0, 0.0, 1.0)
+        )
+        return of(
+            "visualization_msgs/msg/Marker",
+            header,
+            name,
+            0,
+            kind,
+            0 if len(points) else 2,
+            unmoved,
+            of("geometry_msgs/msg/Vector3", width, width, width),
+            of("std_msgs/msg/ColorRGBA", *DEEP, 1.0),
+            of("builtin_interfaces/msg/Duration", 0, 0),
+            False,
+            self._each("geometry_msgs/msg/Point", points.tolist()),
+            self._each("std_msgs/msg/ColorRGBA", colours.tolist()),
+            "",
+            of("sensor_msgs/msg/CompressedImage", header, "", np.zeros(0, np.uint8)),
+            [],
+            "",
+            "",
+            of("visualization_msgs/msg/MeshFile", "", np.zeros(0, np.uint8)),
+            False,
+        )
+
+    def _zero(self, name: str, count: int) -> Any:
+        return self._of(f"geometry_msgs/msg/{name}", *(0.0,) * count)
+
+    def states(self, header: Any, columns: Mapping[str, np.ndarray], selected: SelectedContacts) -> Any:
+        """The pairs of shapes that touch, with the points, normals and depths of their contacts, and no forces."""
+        path = selected.contacts.shapes.path
+        rows = np.flatnonzero(columns["distance"] <= 0.0)
+        pair = np.stack([columns["shape0"][rows], columns["shape1"][rows]], axis=1)
+        first = np.flatnonzero(np.any(pair != np.roll(pair, 1, axis=0), axis=1) | (np.arange(len(rows)) == 0))
+        points, found = midpoint(columns), []
+        none = self._of("geometry_msgs/msg/Wrench", self._zero("Vector3", 3), self._zero("Vector3", 3))
+        for held in np.split(rows, first[1:]) if len(rows) else ():
+            one, other = (path[columns[name][held[0]]] for name in ("shape0", "shape1"))
+            vectors = (self._each("geometry_msgs/msg/Vector3", v[held].tolist()) for v in (points, columns["normal"]))
+            depths = -columns["distance"][held].astype(np.float64)
+            found.append(self._of(STATE, "", one, other, [], none, *vectors, depths))
+        return self._of(STATES, header, found)
