@@ -236,13 +236,23 @@ def rows_of(selected: SelectedContacts, group: str, kind: int | None = None) -> 
 
 
 def cells_of(selected: SelectedContacts, names: Sequence[str]) -> Iterator[tuple[int, int, dict[str, np.ndarray]]]:
-    """(frame, world, columns) of each selected cell, numbered in the selection."""
+    """(frame, world, columns) of each selected cell, numbered in the selection.
+
+    Of a list among `names`, the columns have its values, and in `lengths` their number in each row.
+    """
     for block in selected.blocks(names):
         start = np.concatenate([[0], np.cumsum(block.cell_counts)])
+        groups = block.groups.get(selected.group.name)
+        lists = {name: held for name, held in groups.lists.items() if name in names} if groups is not None else {}
+        first = {name: np.concatenate([[0], np.cumsum(lengths)]) for name, (lengths, _) in lists.items()}
         for k in range(len(block.cell_counts)):
             frame, world = divmod(block.first_cell + k, selected.world_count)
             rows = slice(int(start[k]), int(start[k + 1]))
-            yield frame, world, {name: values[rows] for name, values in block.columns.items()}
+            columns = {name: values[rows] for name, values in block.columns.items()}
+            for name, (lengths, values) in lists.items():
+                columns["lengths"] = lengths[rows]
+                columns[name] = values[int(first[name][rows.start]) : int(first[name][rows.stop])]
+            yield frame, world, columns
 
 
 # Parameters of contacts from their two surfaces: margins, and material parameters if the file has materials.

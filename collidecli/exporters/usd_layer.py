@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from pxr import Gf, Sdf, Usd, UsdGeom, Vt
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import midpoint
 from collidecli.exporters.selection import SelectedContacts, cells_of, rows_of
-from collidecli.scene.tables import ContactBlock
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.system_resources import free_memory
 from collidecli.temporary_folders import TemporaryFolder
@@ -108,27 +107,9 @@ def write_surfaces(
             (_Faces if name == "hydro_faces" else _Patches)(stage, f"{root}/world_{world}/{name}", metres_per_unit)
             for world in selected.worlds
         ]
-        for frame, world, block in _surface_cells(rows):
-            drawn[world].add(float(codes[frame]), block)
-
-
-def _surface_cells(rows: SelectedContacts) -> Iterator[tuple[int, int, ContactBlock]]:
-    """(frame, world, rows) of each selected cell, numbered in the selection."""
-    names = (*_SHAPES, *((*_FACES, "vertices") if rows.group.name == "hydro_faces" else _PATCHES))
-    for block in rows.blocks(names):
-        start = np.concatenate([[0], np.cumsum(block.cell_counts)])
-        lists = {}
-        for held in rows.group.lists:
-            lengths, values = block.groups[rows.group.name].lists[held.column.name]
-            lists[held.column.name] = lengths, values, np.concatenate([[0], np.cumsum(lengths)])
-        for k in range(len(block.cell_counts)):
-            frame, world = divmod(block.first_cell + k, rows.world_count)
-            part = slice(int(start[k]), int(start[k + 1]))
-            columns = {name: values[part] for name, values in block.columns.items()}
-            for lengths, values, first in lists.values():
-                columns["lengths"] = lengths[part]
-                columns["vertices"] = values[int(first[part.start]) : int(first[part.stop])]
-            yield frame, world, ContactBlock(0, block.cell_counts[k : k + 1], columns)
+        names = (*_SHAPES, *((*_FACES, "vertices") if name == "hydro_faces" else _PATCHES))
+        for frame, world, columns in cells_of(rows, names):
+            drawn[world].add(float(codes[frame]), columns)
 
 
 class _Faces:
@@ -144,9 +125,8 @@ class _Faces:
         self._shapes = {name: primvars.CreatePrimvar(name, kinds.IntArray, each) for name in _SHAPES}
         self._colour = mesh.CreateDisplayColorPrimvar(each)
 
-    def add(self, code: float, block: ContactBlock) -> None:
+    def add(self, code: float, columns: Mapping[str, np.ndarray]) -> None:
         """Adds the faces of one frame; the colour goes from no pressure to the largest one of the frame."""
-        columns = block.columns
         points = columns["vertices"].astype(np.float64) * self._scale
         self._points.Set(vectors(points), code)
         self._extent.Set(extent_of(points), code)
@@ -171,9 +151,8 @@ class _Patches:
         self._numbers = {name: primvars.CreatePrimvar(name, kinds.FloatArray, each) for name in ("area", "depth")}
         self._shapes = {name: primvars.CreatePrimvar(name, kinds.IntArray, each) for name in _SHAPES}
 
-    def add(self, code: float, block: ContactBlock) -> None:
+    def add(self, code: float, columns: Mapping[str, np.ndarray]) -> None:
         """Adds the patches of one frame."""
-        columns = block.columns
         center = columns["center"].astype(np.float64) * self._scale
         self._points.Set(vectors(center), code)
         self._extent.Set(extent_of(center), code)

@@ -15,6 +15,7 @@ PATH = ("importers", "storage", "scene", "engine", "numerics")
 TRACKING = ("analysis/contact_tracking.py",)
 NOT_ON_THE_PATH = (
     "exporters/",
+    "importers/visuals.py",
     "storage/result_files.py",
     "storage/contact_sets/check.py",
     "storage/contact_sets/rules.py",

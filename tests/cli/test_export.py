@@ -32,9 +32,7 @@ def test_every_format_has_its_own_name(out, collide, name):
         collide.ok("record scene.xml --joint --frames 20 -o joints.h5")
         collide.ok("run scene.xml -t joints.h5 -o out.h5 --gap 1 --force")
     result = collide.result("export out.h5 --to", name, *scene)
-    expected = {"usd": "out.usd", "csv": "out.csv", "parquet": "out.parquet", "npz": "out.npz"}.get(
-        name, f"out.{name}.npz"
-    )
+    expected = f"out.{name}" if name in ("usd", "csv", "parquet", "npz", "mcap") else f"out.{name}.npz"
     assert result["output"] == expected
     assert result["bytes"] == (out / expected).stat().st_size
     assert (result["schema"], result["frames"], result["worlds"], result["contacts"]) == ("collide.export/1", 20, 1, 20)

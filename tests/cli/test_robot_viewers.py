@@ -68,7 +68,7 @@ def test_shapes_contacts_and_depths_of_a_recording(ran, collide):
     np.testing.assert_allclose(deep[:, 2], height[distances() <= 0.0], atol=1e-6)
     arrows = found.columns("/world_0/contacts/normals")
     np.testing.assert_allclose([np.sign(each[0]) for each in arrows["vectors"] if each], [[0, 0, 1]] * 11, atol=1e-6)
-    depth = found.columns("/world_0/depth/base × ball")
+    depth = found.columns("/world_0/depth/base/ball")
     wanted = {n: max(0.0, -d) for n, d in enumerate(distances())}
     assert depth["frame"] == [0, *range(10, FRAMES)], "the frames of touch, those beside them, and the ends"
     assert np.ravel(depth["scalars"]) == pytest.approx([wanted[n] for n in depth["frame"]], abs=1e-6)

@@ -280,7 +280,7 @@ def test_self_contacts_on_a_page(tmp_path, collide, browser):
     request = ViewRequest("a.h5", scene=str(CLOTH), export="page.html")
     with opened_view(request) as opened:
         count = len(opened.frames.self_contacts(1, 0))
-        assert opened.frames.self_contact_count((0,)) >= count > 50
+        assert opened.frames.counts((0,))["self-contact"] >= count > 50
     written(request)
     seen = Seen(browser, (tmp_path / "page.html").as_uri())
     seen.page.locator("#collide-now").filter(has_text="self-contact").wait_for(timeout=WAIT)

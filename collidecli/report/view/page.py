@@ -20,7 +20,8 @@ from collidecli.errors import InputError, extra_module
 from collidecli.escaping import script_json
 from collidecli.report.tables import length, with_prefix
 from collidecli.report.view import framing
-from collidecli.report.view.framing import LEVELS, Frames, ShapeGroup, css, depth_colours, shape_groups
+from collidecli.report.view.frames import ViewFrames
+from collidecli.report.view.framing import LEVELS, ShapeGroup, css, depth_colours, shape_groups
 from collidecli.report.view.stage import (
     ARROW,
     FIELD_OF_VIEW,
@@ -40,7 +41,7 @@ from collidecli.report.view.stage import (
     seconds_between,
     touch_label,
 )
-from collidecli.scene.text_format import count, plural
+from collidecli.scene.text_format import plural
 
 if TYPE_CHECKING:
     import viser
@@ -197,7 +198,7 @@ NO_PAIR = 0xFFFF
 
 
 def world_arrays(
-    frames: Frames,
+    frames: ViewFrames,
     stage: Stage,
     world: int,
     groups: Sequence[GroupNode],
@@ -272,7 +273,7 @@ def _contact_arrays(
 
 
 def _group_arrays(
-    frames: Frames, stage: Stage, world: int, step: float, pairs: Sequence[TouchingPair]
+    frames: ViewFrames, stage: Stage, world: int, step: float, pairs: Sequence[TouchingPair]
 ) -> dict[str, np.ndarray]:
     """Arrays of surfaces, particles and self-contacts, of contact sets and scenes that have them.
 
@@ -327,22 +328,17 @@ GROUP_SCRIPT = "page_groups.js"
 """Only on pages with surfaces or particles."""
 BOXES = {"visuals": "Visual meshes", "surfaces": "Surfaces", "particles": "Particles", "self_contacts": "Self-contacts"}
 """Labels of the checkboxes of what a set or scene may have."""
-MAX_WORLDS, MAX_ARRAY_BYTES = 8, 256 << 20
-"""Most worlds that are drawn if none are chosen; largest size of poses and contacts on a page."""
-POSE_BYTES, CONTACT_BYTES = 20, 20
-"""In the arrays of a page: of a moving shape in a frame, and of a contact."""
-MAX_FACES = 300_000
-"""Largest number of faces of surfaces on a page, which is about 6 MiB of it."""
-MAX_POSITIONS = 2_000_000
-"""Largest number of positions of particles on a page: particles times frames and worlds."""
-MAX_SELF_CONTACTS = 1_000_000
-"""Largest number of self-contacts on a page."""
+MAX_WORLDS, MAX_BYTES = 8, 256 << 20
+"""Most worlds that are drawn if none are chosen; largest size of the arrays of a page, before compression."""
+ITEM_BYTES = {"pose": 20, "contact": 20, "face": 60, "particle": 12, "self-contact": 12}
+"""Of an item of `ViewFrames.counts`."""
 
 
 def view_page(
-    frames: Frames, touches: TouchList, title: str, up_axis: str, worlds: Sequence[int], progress=None
+    frames: ViewFrames, touches: TouchList, title: str, up_axis: str, worlds: Sequence[int], progress=None
 ) -> str:
-    """HTML page of one or more worlds. Raises InputError without viser."""
+    """HTML page of one or more worlds. Raises InputError without viser, and see `check_size`."""
+    check_size(frames, worlds)
     with recorder() as server:
         stage = Stage(frames, up_axis, worlds[0])
         add_scene(server, stage)
@@ -364,7 +360,7 @@ def view_page(
     return _with_panel(page, data, title, legend(touches.deepest, frames), _boxes(frames))
 
 
-def _boxes(frames: Frames) -> list[str]:
+def _boxes(frames: ViewFrames) -> list[str]:
     """Names in BOXES of what the frames have."""
     held = {
         "visuals": len(frames.visual_colours) > 0,
@@ -375,64 +371,32 @@ def _boxes(frames: Frames) -> list[str]:
     return [name for name in BOXES if held[name]]
 
 
-def array_bytes(frames: Frames, worlds: Sequence[int]) -> int:
-    """About the size of the poses and contacts of some worlds, before compression."""
-    moving = 0
-    if frames.model is not None:
-        body = frames.model.shapes.body
-        moving = sum(int((body[frames.rows(world)] >= 0).sum()) for world in worlds)
-    return POSE_BYTES * moving * len(frames) + CONTACT_BYTES * frames.contact_count(worlds)
-
-
-def first_worlds(frames: Frames) -> range:
+def first_worlds(frames: ViewFrames) -> range:
     """The worlds that are drawn if none are chosen: the first ones, at most MAX_WORLDS, that fit on a page."""
     number = min(MAX_WORLDS, frames.world_count)
-    while number > 1 and array_bytes(frames, range(number)) > MAX_ARRAY_BYTES:
+    while number > 1 and _array_bytes(frames, range(number)) > MAX_BYTES:
         number -= 1
     return range(number)
 
 
-def page_frames(frames: Frames, worlds: Sequence[int]) -> tuple[Frames, list[str]]:
-    """The frames without what exceeds the limits of a page, and a note of each. Raises InputError for too many."""
-    notes, size = [], array_bytes(frames, worlds)
-    if size > MAX_ARRAY_BYTES:
-        part = -(-size // MAX_ARRAY_BYTES)
+def _array_bytes(frames: ViewFrames, worlds: Sequence[int]) -> int:
+    """About the size of the frames' arrays of some worlds, before compression."""
+    return sum(ITEM_BYTES[name] * number for name, number in frames.counts(worlds).items())
+
+
+def check_size(frames: ViewFrames, worlds: Sequence[int]) -> None:
+    """Raises InputError for frames of some worlds that are too large for a page."""
+    part = -(-_array_bytes(frames, worlds) // MAX_BYTES)
+    if part > 1:
+        large = max(frames.counts(worlds).items(), key=lambda item: ITEM_BYTES[item[0]] * item[1])
         raise InputError(
-            f"a page of {plural(len(frames), 'frame')} and {plural(frames.contact_count(worlds), 'contact')} is too "
-            "large for a browser",
+            f"a page of {plural(len(frames), 'frame')} is too large for a browser: it has {plural(large[1], large[0])}",
             "collide view",
             f"draw one frame in {part} with --frames ::{part}, fewer worlds with --world, or give --to rerun",
         )
-    faces = frames.face_count(worlds)
-    if faces > MAX_FACES:
-        notes.append(
-            f"the page has arrows of the forces instead of surfaces: they have {count(faces)} faces, more than "
-            f"{count(MAX_FACES)}; for surfaces, export at most one in {-(-faces // MAX_FACES)} of these frames "
-            "with --frames"
-        )
-    positions = 0
-    if frames.has_particles:
-        assert frames.model is not None
-        templates = frames.model.world_template[np.asarray(worlds)]
-        positions = sum(len(frames.model.particles.of_template(int(each))) for each in templates) * len(frames)
-    if positions > MAX_POSITIONS:
-        notes.append(
-            f"the page has no particles, only their contacts: they have {count(positions)} positions, more than "
-            f"{count(MAX_POSITIONS)}; for particles, export at most one in {-(-positions // MAX_POSITIONS)} of these "
-            "frames with --frames"
-        )
-    near = frames.self_contact_count(worlds)
-    if near > MAX_SELF_CONTACTS:
-        notes.append(
-            f"the page has no self-contacts: they are {count(near)}, more than {count(MAX_SELF_CONTACTS)}; for these, "
-            f"export at most one in {-(-near // MAX_SELF_CONTACTS)} of these frames with --frames"
-        )
-    if notes:
-        frames = frames.without(faces > MAX_FACES, positions > MAX_POSITIONS, near > MAX_SELF_CONTACTS)
-    return frames, notes
 
 
-def _template(frames: Frames, world: int) -> int:
+def _template(frames: ViewFrames, world: int) -> int:
     """Template of a world; -1 if no shapes are drawn."""
     return -1 if frames.model is None else int(frames.model.world_template[world])
 
@@ -451,7 +415,7 @@ def _nodes(scene: viser.SceneApi, stage: Stage, worlds: Sequence[int]) -> dict[i
 
 
 def _world(
-    frames: Frames,
+    frames: ViewFrames,
     stage: Stage,
     world: int,
     nodes: Sequence[GroupNode],
@@ -481,7 +445,7 @@ def _summary(number: int) -> str:
     )
 
 
-def _constants(frames: Frames, stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
+def _constants(frames: ViewFrames, stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
     model = frames.model
     rows = {row for world in worlds for row in frames.rows(world).tolist()} if model is not None else ()
     return {
@@ -511,7 +475,7 @@ def _constants(frames: Frames, stage: Stage, worlds: Sequence[int]) -> dict[str,
     }
 
 
-def _group_constants(frames: Frames, stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
+def _group_constants(frames: ViewFrames, stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if frames.has_self_contacts:
         found["self_contacts"] = {"colour": framing.SELF, "size": SELF_POINT}
@@ -544,7 +508,7 @@ def _group(node: GroupNode) -> dict[str, Any]:
     }
 
 
-def _pair(frames: Frames, stage: Stage, pair: TouchingPair) -> dict[str, Any]:
+def _pair(frames: ViewFrames, stage: Stage, pair: TouchingPair) -> dict[str, Any]:
     """An entry of the list of a world. at: indices of frames. focus: centre and distance for the camera."""
     found = stage.focus(pair.shapes, pair.deepest.deepest, pair.world)
     center, distance = (np.zeros(3), stage.distance) if found is None else found
@@ -570,7 +534,7 @@ def ended_words(name: str) -> str:
     return f"ended: {name} has no recorded frame here"
 
 
-def legend(deepest: float, frames: Frames) -> str:
+def legend(deepest: float, frames: ViewFrames) -> str:
     """Legend of the colours, as HTML."""
     surfaces = frames.surface_scale
     found = _gradient("depth", length(deepest))

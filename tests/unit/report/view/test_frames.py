@@ -19,7 +19,6 @@ from collidecli.report.view.framing import (
     Surfaces,
     SurfaceScale,
     coarse_heightfields,
-    extent_of,
     shape_groups,
     triangle_fans,
 )
@@ -29,6 +28,7 @@ from collidecli.report.view.stage import (
     Stage,
     TouchList,
     drawn_particles,
+    extent_of,
     seconds_between,
     touch_label,
 )
@@ -155,42 +155,18 @@ def test_particles_of_a_world():
 
 
 def test_limits_of_a_page(monkeypatch):
-    held = SimpleNamespace(template=np.zeros(1, int), of_template=lambda template: np.arange(10))
-    held_frames = type("Held", (SimpleNamespace,), {"__len__": lambda self: 6})
-    frames = held_frames(
-        has_particles=True,
-        model=SimpleNamespace(
-            world_template=np.zeros(2, int), particles=held, shapes=SimpleNamespace(body=np.array([-1, 0]))
-        ),
-        world_count=2,
-        rows=lambda world: np.arange(2),
-        contact_count=lambda worlds: 10 * len(worlds),
-        face_count=lambda worlds: 70 * len(worlds),
-        self_contact_count=lambda worlds: 8 * len(worlds),
-        without=lambda faces, particles, self_contacts: (faces, particles, self_contacts),
-    )
-    monkeypatch.setattr(page, "MAX_FACES", 140)
-    monkeypatch.setattr(page, "MAX_POSITIONS", 120)
-    assert page.page_frames(frames, (0, 1)) == (frames, [])
-    monkeypatch.setattr(page, "MAX_POSITIONS", 50)
-    found, notes = page.page_frames(frames, (0, 1))
-    assert found == (False, True, False)
-    assert "120 positions, more than 50" in notes[0]
-    assert "at most one in 3" in notes[0]
-    monkeypatch.setattr(page, "MAX_FACES", 139)
-    found, notes = page.page_frames(frames, (0, 1))
-    assert found == (True, True, False)
-    assert "140 faces, more than 139" in notes[0]
-    assert "at most one in 2" in notes[0]
-    monkeypatch.setattr(page, "MAX_SELF_CONTACTS", 5)
-    found, notes = page.page_frames(frames, (0, 1))
-    assert found == (True, True, True)
-    assert "they are 16, more than 5" in notes[2]
-    assert "at most one in 4" in notes[2]
-    monkeypatch.setattr(page, "MAX_ARRAY_BYTES", 320)
-    assert page.first_worlds(frames) == range(1), "6 poses and 10 contacts of 20 bytes each"
-    with pytest.raises(InputError, match="6 frames and 20 contacts") as told:
-        page.page_frames(frames, (0, 1))
+    class Held(SimpleNamespace):
+        world_count = 2
+
+        def __len__(self) -> int:
+            return 6
+
+    frames = Held(counts=lambda worlds: {"pose": 6 * len(worlds), "contact": 10 * len(worlds), "face": 0})
+    page.check_size(frames, (0, 1))  # pyright: ignore[reportArgumentType]
+    monkeypatch.setattr(page, "MAX_BYTES", 320)
+    assert page.first_worlds(frames) == range(1), "6 poses and 10 contacts of 20 bytes"  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="6 frames is too large for a browser: it has 20 contacts") as told:
+        page.check_size(frames, (0, 1))  # pyright: ignore[reportArgumentType]
     assert "--frames ::2," in told.value.fix
     assert "--to rerun" in told.value.fix
 

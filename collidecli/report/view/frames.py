@@ -1,0 +1,288 @@
+"""The frames of a view: poses of shapes, contacts, surfaces, particles and self-contacts of a contact set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from collidecli.numerics.matrices import compose_poses
+from collidecli.report.view.framing import Faces, Surfaces, SurfaceScale
+from collidecli.scene.model import GLOBAL_TEMPLATE, Model
+from collidecli.scene.motion import Motion, recorded_particles
+from collidecli.scene.tables import (
+    HYDRO_FACES,
+    HYDRO_PATCHES,
+    RIGID_CONTACTS,
+    SELF_CONTACTS,
+    SELF_SWEEP,
+    SOFT_CONTACTS,
+    SOFT_SWEEP,
+    SWEEP,
+    GroupRows,
+)
+from collidecli.storage.contact_sets.reader import ContactSet, rows_of_cells
+from collidecli.storage.contact_sets.rules import check_group_rows, check_shape_rows
+from collidecli.storage.process_activity import reading
+
+# The further groups of a contact set for a view: hydroelastic surfaces, and contacts of particles as contacts.
+
+PATCHES, FACES, SOFT, SELF, SWEPT, SOFT_SWEPT, SELF_SWEPT = (
+    each.name for each in (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS, SWEEP, SOFT_SWEEP, SELF_SWEEP)
+)
+READ = {
+    PATCHES: ("shape0", "shape1", "center", "force"),
+    FACES: ("patch", "pressure", "vertices"),
+    SOFT: ("shape", "distance", "normal", "point_world"),
+    SELF: ("point0", "point1"),
+    SWEPT: ("tunnel", "shape0", "shape1", "least", "normal", "point0", "point1"),
+    SOFT_SWEPT: ("tunnel", "shape", "least", "normal", "point_world"),
+    SELF_SWEPT: ("tunnel", "point0", "point1"),
+}
+NO_SHAPE = -1
+"""shape1 of the contact of a particle."""
+
+
+def _rows(contacts: ContactSet, names: tuple[str, ...], cell: int) -> dict[str, GroupRows]:
+    tables = {name: contacts.groups[name] for name in names if name in contacts.groups}
+    found = rows_of_cells(tables, cell, cell + 1, READ)
+    check_group_rows(contacts, found, cell, cell + 1)
+    return found
+
+
+def surface_scale(contacts: ContactSet, first: int, last: int) -> SurfaceScale | None:
+    """What the surfaces of cells first to last - 1 are coloured by; None without surfaces."""
+    if PATCHES not in contacts.groups:
+        return None
+    has_faces = FACES in contacts.groups
+    column = "pressure" if has_faces else "force"
+    greatest = 0.0
+    for block in contacts.groups[FACES if has_faces else PATCHES].blocks(names=(column,), first=first, last=last):
+        values = block.columns[column]
+        values = values if has_faces else np.linalg.norm(values, axis=1)
+        greatest = max(greatest, float(values.max(initial=0.0)))
+    return SurfaceScale(greatest, has_faces)
+
+
+def depth_of_groups(contacts: ContactSet, first: int, last: int) -> float:
+    """Greatest depth of the contacts of particles and of swept touches in cells first to last - 1 [m]."""
+    deepest = 0.0
+    for name, column in ((SOFT, "distance"), (SWEPT, "least"), (SOFT_SWEPT, "least")):
+        if name in contacts.groups:
+            for block in contacts.groups[name].blocks(names=(column,), first=first, last=last):
+                deepest = max(deepest, -float(block.columns[column].min(initial=0.0)))
+    return deepest
+
+
+def surfaces_of_cell(contacts: ContactSet, cell: int, with_faces: bool) -> Surfaces:
+    """The surfaces of a cell. Raises InputError for rows that do not exist."""
+    found = _rows(contacts, (PATCHES, FACES) if with_faces else (PATCHES,), cell)
+    if PATCHES not in found:
+        return Surfaces()
+    patches = found[PATCHES].columns
+    pair = np.stack([patches["shape0"], patches["shape1"]], axis=1)
+    faces = Faces()
+    if FACES in found:
+        rows = found[FACES]
+        lengths, corner = rows.lists["vertices"]
+        faces = Faces(rows.columns["patch"], rows.columns["pressure"], lengths, corner.astype(float))
+    return Surfaces(pair, patches["center"].astype(float), patches["force"], faces)
+
+
+def self_contact_points(contacts: ContactSet, cell: int) -> np.ndarray:
+    """float64[n, 3]: the middle of the closest points of each contact of a cloth or soft body with one [m].
+
+    So is that of each such touch from the cell to the next frame that neither has, where it begins.
+    """
+    found = [np.zeros((0, 3))]
+    for name, rows in _rows(contacts, (SELF, SELF_SWEPT), cell).items():
+        columns = rows.columns
+        middle = 0.5 * (columns["point0"].astype(float) + columns["point1"])
+        found.append(middle[columns["tunnel"] == 1] if name == SELF_SWEPT else middle)
+    return np.concatenate(found)
+
+
+def with_soft_contacts(contacts: ContactSet, cell: int, rigid: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The contacts of a cell with those of its particles, whose shape1 is NO_SHAPE."""
+    if SOFT not in contacts.groups:
+        return rigid
+    return _with_rows(rigid, _of_particles(_rows(contacts, (SOFT,), cell)[SOFT].columns, "distance"))
+
+
+def with_missed_touches(contacts: ContactSet, cell: int, rigid: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The contacts of a cell with the touches from it to the next frame that neither has, where they begin."""
+    for name, found in _rows(contacts, (SWEPT, SOFT_SWEPT), cell).items():
+        missed = np.flatnonzero(found.columns["tunnel"] == 1)
+        columns = {key: values[missed] for key, values in found.columns.items()}
+        rows = columns | {"distance": columns["least"]} if name == SWEPT else _of_particles(columns, "least")
+        rigid = _with_rows(rigid, rows)
+    return rigid
+
+
+def _of_particles(soft: dict[str, np.ndarray], distance: str) -> dict[str, np.ndarray]:
+    """Columns of contacts from those of particles with shapes; `distance` is the name of theirs."""
+    point, normal = soft["point_world"], soft["normal"]
+    return {
+        "shape0": soft["shape"],
+        "shape1": np.full(len(point), NO_SHAPE, np.int32),
+        "distance": soft[distance],
+        "normal": normal,
+        "point0": point,
+        "point1": point + soft[distance][:, None] * normal,
+    }
+
+
+def _with_rows(rigid: dict[str, np.ndarray], more: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: np.concatenate([values, more[name].astype(values.dtype)]) for name, values in rigid.items()}
+
+
+COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1")
+AHEAD = 16
+"""Number of frames that are read together, as a recording is compressed in chunks of many frames."""
+UNTURNED = (0.0, 0.0, 0.0, 1.0)
+NO_COLOURS = np.zeros((0, 3), np.uint8)
+
+
+class ViewFrames:
+    """The selected frames of a contact set. number: int64[K], frame numbers. time: float64[K] [s].
+
+    model: its shapes from row `shape_count` on are visual geometry, with `visual_colours`, uint8[V, 3].
+    surface_scale: of hydroelastic surfaces; None in a contact set without them. depth_of_groups: greatest depth of the
+    contacts of particles and of touches between frames [m]. has_particles: whether the scene has some.
+    has_self_contacts: whether the set has contacts of cloths and soft bodies with themselves.
+
+    Poses and contacts of a frame index are read in any order.
+    """
+
+    def __init__(
+        self,
+        contacts: ContactSet,
+        picked: range,
+        model: Model | None = None,
+        visual_colours: np.ndarray = NO_COLOURS,
+        motion: Motion | None = None,
+        frame_of: Sequence[int] | None = None,
+    ) -> None:
+        """picked: frames of the set. frame_of: frame of the motion for each of the set."""
+        self.number = np.arange(picked.start, picked.stop, picked.step)
+        self.time, self.world_count = contacts.time[self.number], contacts.world_count
+        self.model, self.visual_colours = model, visual_colours
+        self.shape_count = 0 if model is None else len(model.shapes) - len(visual_colours)
+        self._contacts, self._motion = contacts, motion
+        self._frame_of = self.number if frame_of is None else np.asarray(frame_of, int)[self.number]
+        self._read: dict[int, np.ndarray] = {}
+        self.has_particles = model is not None and len(model.particles) > 0
+        self.has_self_contacts = SELF in contacts.groups
+        self._positions: dict[int, np.ndarray] = {}
+        first, last = (int(self.number.min()), int(self.number.max())) if len(self.number) else (0, -1)
+        self._cells = first * self.world_count, (last + 1) * self.world_count
+        with reading("contact set", contacts.path):
+            self.surface_scale: SurfaceScale | None = surface_scale(contacts, *self._cells)
+            self.depth_of_groups = depth_of_groups(contacts, *self._cells)
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    def contacts(self, index: int, world: int) -> dict[str, np.ndarray]:
+        """COLUMNS of the contacts of a cell, of the touches that it and the next frame miss, and of the contacts of its
+        particles, whose shape1 is -1.
+        """
+        cell = self._cell(index, world)
+        with reading("contact set", self._contacts.path):
+            block = self._contacts.cells(cell, cell + 1, COLUMNS)
+            check_shape_rows(self._contacts, block)
+            return with_soft_contacts(self._contacts, cell, with_missed_touches(self._contacts, cell, block.columns))
+
+    def _cell(self, index: int, world: int) -> int:
+        return int(self.number[index]) * self.world_count + world
+
+    def surfaces(self, index: int, world: int) -> Surfaces:
+        """The hydroelastic surfaces of a cell, with their faces if the view draws them."""
+        with reading("contact set", self._contacts.path):
+            return surfaces_of_cell(self._contacts, self._cell(index, world), self.has_faces)
+
+    @property
+    def has_faces(self) -> bool:
+        """Whether the view draws faces of hydroelastic surfaces."""
+        return self.surface_scale is not None and self.surface_scale.has_faces
+
+    def self_contacts(self, index: int, world: int) -> np.ndarray:
+        """float64[n, 3]: places of the contacts of cloths and soft bodies with themselves in a cell [m]."""
+        with reading("contact set", self._contacts.path):
+            return self_contact_points(self._contacts, self._cell(index, world))
+
+    def counts(self, worlds: Sequence[int]) -> dict[str, int]:
+        """Numbers of what some worlds have in all frames: poses of moving shapes, contacts, faces, particles."""
+        cells = (self.number[:, None] * self.world_count + np.asarray(worlds)).ravel()
+        found, tables = {"pose": 0, "particle": 0}, self._contacts.tables
+        with reading("contact set", self._contacts.path):
+            for name, group in (("contact", RIGID_CONTACTS.name), ("face", FACES), ("self-contact", SELF)):
+                start = tables[group].cell_start() if group in tables else np.zeros(cells.max(initial=0) + 2, int)
+                found[name] = int((start[cells + 1] - start[cells]).sum())
+        if (model := self.model) is not None:
+            for world in worlds:
+                found["pose"] += len(self) * int((model.shapes.body[self.rows(world)] >= 0).sum())
+                found["particle"] += len(self) * len(model.particles.of_template(int(model.world_template[world])))
+        return found
+
+    def particles(self, index: int, world: int) -> np.ndarray:
+        """float64[P, 3]: world positions of the model's particles; those of other templates are anywhere."""
+        model, motion = self.model, self._motion
+        assert model is not None
+        assert motion is not None
+        frame = int(self._frame_of[index])
+        with reading("motion"):
+            if frame not in self._positions:
+                held = recorded_particles(motion, range(frame, frame + 1))
+                resting = model.particles.position[None, None]
+                if held is None and not (model.particles.body >= 0).any():
+                    held = resting
+                else:
+                    poses = motion.read(range(frame, frame + 1))
+                    held = model.with_attached_particles(poses, resting if held is None else held)
+                self._positions = {frame: held[0]}
+            positions = self._positions[frame]
+        placed = positions[world if len(positions) > 1 else 0]
+        if model.world_shift is None or len(positions) > 1:
+            return placed
+        shifted = compose_poses(
+            model.world_shift[world], np.concatenate([placed, np.tile(UNTURNED, (len(placed), 1))], axis=1)
+        )[:, :3]
+        stays = model.particles.template[model.particles.owner] == GLOBAL_TEMPLATE
+        return np.where(stays[:, None], placed, shifted)
+
+    def ended(self, index: int, world: int) -> bool:
+        """Whether a cell is outside every demonstration: it repeats the last recorded pose, and has no contacts."""
+        episodes = self._contacts.episodes
+        return episodes is not None and not episodes.name_at(world, int(self.number[index]))
+
+    def world_name(self, world: int) -> str:
+        """The demonstrations of a world, or its number."""
+        episodes = self._contacts.episodes
+        names = () if episodes is None else episodes.of_worlds(np.array([world])).name
+        return ", ".join(names) or f"world {world}"
+
+    def rows(self, world: int) -> np.ndarray:
+        """Rows of the model's shapes in a world."""
+        assert self.model is not None
+        return self.model.template_shapes(int(self.model.world_template[world]))
+
+    def shape_poses(self, index: int, world: int) -> np.ndarray:
+        """Poses float64[S, 7], xyzw, of all shapes in the world frame; shapes of other templates have any pose."""
+        assert self.model is not None
+        return self.model.placed_shapes(self._bodies(index), world)
+
+    def _bodies(self, index: int) -> np.ndarray:
+        """Body poses float64[recorded worlds, B, 7]."""
+        assert self._motion is not None
+        frame = int(self._frame_of[index])
+        if frame not in self._read:
+            first = index - index % AHEAD
+            wanted = self._frame_of[first : first + AHEAD]
+            run = range(int(wanted[0]), int(wanted[0]) + len(wanted))
+            many = bool(np.array_equal(wanted, np.arange(run.start, run.stop)))
+            frames = run if many else range(frame, frame + 1)
+            with reading("motion"):
+                poses = self._motion.read(frames)
+            self._read = dict(zip(frames, poses, strict=True))
+        return self._read[frame]
