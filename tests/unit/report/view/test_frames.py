@@ -12,6 +12,7 @@ from collidecli.analysis.touches import Frames, Intervals, IntervalTracker, Merg
 from collidecli.errors import InputError
 from collidecli.report.tables import short_names
 from collidecli.report.view import page
+from collidecli.report.view.frames import ViewFrames
 from collidecli.report.view.framing import (
     AROUND,
     LEVELS,
@@ -217,33 +218,19 @@ def test_frames_of_one_time_follow_each_other():
 SPEED = 2.0
 
 
-class Walk:
+class Walk(ViewFrames):
     """Two balls, 1 m apart, over a floor at height 0.5, that move along x by SPEED a frame."""
 
-    def __init__(self, speed: float = SPEED, frames: int = 11, radius: float = 0.1) -> None:
+    def __init__(self, speed: float = SPEED, radius: float = 0.1) -> None:
         builder = ModelBuilder()
         builder.add_ground_plane(0.5)
         builder.add_shape_box(-1, hx=50.0, hy=50.0, hz=0.1)
         for _ in range(2):
             builder.add_shape_sphere(builder.add_body(), radius=radius)
         self.model = builder.finalize()
-        self.world_count, self.speed, self.end = 1, speed, frames
-        self.number, self.time = np.arange(frames), np.arange(frames) / 10.0
-
-    surface_scale, has_particles, has_self_contacts, has_faces = None, False, False, False
-    shape_count, visual_colours = 4, np.zeros((0, 3), np.uint8)
-
-    def __len__(self) -> int:
-        return len(self.number)
-
-    def rows(self, world: int) -> np.ndarray:
-        return np.arange(len(self.model.shapes))
-
-    def ended(self, index: int, world: int) -> bool:
-        return index >= self.end
-
-    def world_name(self, world: int) -> str:
-        return f"demo_{world}"
+        self.world_count, self.speed = 1, speed
+        self.surface_scale, self.has_particles, self.has_self_contacts, self.shape_count = None, False, False, 4
+        self.number, self.time = np.arange(11), np.arange(11) / 10.0
 
     def shape_poses(self, index: int, world: int) -> np.ndarray:
         poses = self.model.shapes.pose.copy()
