@@ -325,9 +325,11 @@ def _write_manifest(gathered: Gathered, output: str, force: bool) -> GatherResul
     with AtomicOutput(output, force) as file:
         gathered.measure()
         table = gathered.table
-        paths = map(gathered.store.result_location, table["key"].to_pylist())
-        beside = os.path.dirname(os.path.abspath(output))
-        files = [path if is_url(path) else os.path.relpath(path, beside) for path in paths]
+        location = gathered.store.location.rstrip("/")
+        if not is_url(location):
+            location = os.path.relpath(location, os.path.dirname(os.path.abspath(output)))
+        folder = "" if location == "." else f"{location}/"
+        files = [f"{folder}{gathered.store.result_name(key)}" for key in table["key"].to_pylist()]
         table = table.drop_columns(["episode_index"]).append_column("file", [files])
         result = _result(table, gathered, output)
         about = {"collide.dataset_sha256": result.dataset_sha256}

@@ -16,7 +16,7 @@ import numpy as np
 
 from collidecli.batch.plan import LABELS, Episode, NamedPairs, Plan, check_one_world, parquet_bytes
 from collidecli.batch.store import Store
-from collidecli.batch.work import dataset_hash
+from collidecli.batch.work import History, counts_of, dataset_hash
 from collidecli.commands.results import Progress
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import GROUP_BYTES, ContactRows, ParquetParts
@@ -24,18 +24,18 @@ from collidecli.exporters.layouts import LeRobotWriter
 from collidecli.exporters.selection import SelectedContacts, rows_of
 from collidecli.importers.recordings.lerobot import episode_number
 from collidecli.importers.recordings.recording import is_data_set
-from collidecli.scene.tables import GROUPS_BY_NAME, RIGID_CONTACTS, TABLES_BY_NAME
+from collidecli.scene.tables import GROUPS_BY_NAME, RIGID_CONTACTS
 from collidecli.scene.text_format import number_parts
 from collidecli.storage.contact_sets.reader import ContactSet, is_complete
 from collidecli.storage.contact_sets.rules import check_body_rows, check_shape_rows
-from collidecli.storage.contact_sets.schema import EPISODE_GROUP
 from collidecli.storage.flat_tables import TableColumn, record_batch, require_pyarrow
 from collidecli.storage.h5_files import IndexedFile
 from collidecli.storage.process_activity import reading
 
 AGAIN = "work on it with collide batch run"
-SAMPLE = 100
-"""Of so many contact sets, one is opened with all checks; the others are trusted to be as `run` wrote them."""
+SAMPLE, MOST_SAMPLES = 100, 500
+"""Of so many contact sets, one is opened with all checks, of large batches so many in all; the others are trusted to be
+as `run` wrote them."""
 
 
 @dataclass(frozen=True)
@@ -66,20 +66,20 @@ class Gathered:
         if job and job not in plan.requests:
             fix = f"its jobs: {', '.join(plan.requests)}"
             raise InputError(f"the batch {store.location} has no job '{job}'", "--job", fix)
-        keys, failures = set(store.results()), store.failures()
+        self._sizes, failures = store.results(), store.failures()
         done = []
         chosen = (episode for episode in plan.episodes if job in ("", episode.job))
         ordered = sorted(chosen, key=lambda one: (one.job, one.motion, number_parts(one.demo)))
         self.is_data_set = len({(episode.job, episode.motion) for episode in ordered}) == 1 and all(
             is_data_set(episode.motion) and episode.demo for episode in ordered
         )
-        left = [episode for episode in ordered if episode.key not in keys and episode.key not in failures]
+        left = [episode for episode in ordered if episode.key not in self._sizes and episode.key not in failures]
         if left:
             what = f"{len(left)} of {len(ordered)} episodes have no contact set; the first is {left[0].label}"
             raise InputError(what, store.location, f"compute them with collide batch run {store.location}")
         for number, episode in enumerate(ordered):
             index = episode_number(episode.demo) if self.is_data_set else number
-            if episode.key in keys:
+            if episode.key in self._sizes:
                 done.append(DoneEpisode(index, episode))
         first, end = (len(done) * part // slot[1] for part in (slot[0], slot[0] + 1))
         self.episodes = tuple(done[first:end])
@@ -109,26 +109,37 @@ class Gathered:
 
     def _is_checked(self, done: DoneEpisode) -> bool:
         last = self._rows[-1]["done"].episode.job if self._rows else ""
-        return last != done.episode.job or len(self._rows) % SAMPLE == 0
+        every = max(SAMPLE, len(self.episodes) // MOST_SAMPLES)
+        return last != done.episode.job or len(self._rows) % every == 0
 
     def measure(self) -> None:
-        """Adds all episodes to `table` as their runs recorded them."""
+        """Adds all episodes to `table`, as the logs of the batch have them where these have the size of the file.
+
+        Raises InputError where a log and an opened contact set differ.
+        """
+        logged = History(self.store.logs(), {}).results
         for done in self.episodes:
-            if self._is_checked(done):
-                with self.open(done):
-                    continue
-            with self._path(done) as path, h5py.File(path) as file:
-                self._add(done, file)
+            key = done.episode.key
+            event = logged.get(key, {})
+            is_logged = event.get("bytes") == self._sizes[key]
+            if is_logged and not self._is_checked(done):
+                self._append(done, event["content_sha256"], event["counts"])
+                continue
+            with self.open(done):
+                pass
+            logged_row = {"done": done, "content_sha256": event.get("content_sha256"), **event.get("counts", {})}
+            if is_logged and self._rows[-1] != logged_row:
+                what = "has another content hash, or other numbers of rows, than its log"
+                raise InputError(what, self.store.result_location(key), AGAIN)
 
     def _add(self, done: DoneEpisode, file: Any) -> None:
         """Adds what an open contact set records. Raises InputError for half a file."""
         if not is_complete(file):
             raise InputError("the contact set is incomplete: its writer was stopped", file.filename, AGAIN)
-        rows = {name: len(file[f"{name}/{of.columns[0].name}"]) for name, of in TABLES_BY_NAME.items() if name in file}
-        demos = EPISODE_GROUP in file
-        frames = int(file[f"{EPISODE_GROUP}/frame_count"][:].sum()) if demos else len(file["time/time"])
-        counts = {"contacts": rows.pop(RIGID_CONTACTS.name), **rows, "frames": frames}
-        self._rows.append({"done": done, "content_sha256": str(file.attrs["content_sha256"]), **counts})
+        self._append(done, str(file.attrs["content_sha256"]), counts_of(file))
+
+    def _append(self, done: DoneEpisode, content_sha256: str, counts: Mapping[str, int]) -> None:
+        self._rows.append({"done": done, "content_sha256": content_sha256, **counts})
         if self._progress:
             self._progress(len(self._rows), len(self.episodes))
 

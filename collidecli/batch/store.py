@@ -371,7 +371,7 @@ class Failure:
 
 EVENT = {
     **dict.fromkeys(("event", "key", "motion", "host", "processor", "instruction_set", "content_sha256"), str),
-    **{"time": float, "seconds": float, "bytes": int, "exit_code": int, "warnings": list},
+    **{"time": float, "seconds": float, "bytes": int, "exit_code": int, "warnings": list, "counts": dict},
 }
 """Kinds of the values of an event, each of which may be missing."""
 

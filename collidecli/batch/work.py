@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
+import h5py
+
 from collidecli.batch.plan import TRIED, Episode, Job, Plan, demos_in, of_demo, read_plan
 from collidecli.batch.store import Failure, Store, is_url
 from collidecli.commands.run import RunRequest, RunResult, run
@@ -20,6 +22,8 @@ from collidecli.commands.scenes import SceneCache, scene_in_motion
 from collidecli.commands.timing import instruction_set, processor_name
 from collidecli.engine.runtime.deferred_builtins import owned_process
 from collidecli.errors import CollideError, InputError, Interrupted, OutputError
+from collidecli.scene.tables import RIGID_CONTACTS, TABLES_BY_NAME
+from collidecli.storage.contact_sets.schema import EPISODE_GROUP
 from collidecli.system_resources import free_memory
 from collidecli.temporary_folders import TemporaryFolder
 
@@ -79,12 +83,13 @@ class ShardLog:
         self._store.log(self._name, *self._lines, {"event": "start", "key": key}, at_once=self._at_once)
         self._lines, self._began = [], time.perf_counter()
 
-    def end(self, episode: Episode, result: RunResult | None, size: int = 0) -> None:
-        """The episode that has started is computed, or has failed. size: of its contact set [bytes]."""
+    def end(self, episode: Episode, result: RunResult | None, size: int, counts: Mapping[str, int]) -> None:
+        """The episode that has started is computed, or has failed. size: of its contact set [bytes]. counts: see
+        `counts_of`."""
         line = {"event": "failed" if result is None else "done", "key": episode.key, "time": time.time()}
         line["seconds"] = time.perf_counter() - self._began
         if result is not None:
-            line |= {"content_sha256": result.content_sha256, "bytes": size}
+            line |= {"content_sha256": result.content_sha256, "bytes": size, "counts": counts}
             before = f"{episode.motion}: " if episode.motion else ""
             texts = dict.fromkeys(text.removeprefix(before) for text in result.warnings)
             line |= {"motion": episode.motion, "warnings": list(texts)} if texts else {}
@@ -143,11 +148,12 @@ class _Host:
 class History:
     """What the logs of a batch have of the episodes of a plan, read once. planned: number of episodes of each key.
 
-    sizes: of the contact sets that were computed [bytes], by key.
+    sizes: of the contact sets that were computed [bytes], by key. results: the last event of each that has counts.
     """
 
     def __init__(self, logs: LogFiles, planned: Mapping[str, int]) -> None:
         self.sizes: dict[str, tuple[int, ...]] = {}
+        self.results: dict[str, Mapping[str, Any]] = {}
         self._planned = planned
         self._hosts: dict[str, _Host] = {}
         self._warned: dict[str, dict[str, str]] = {}
@@ -163,6 +169,8 @@ class History:
         key = event.get("key", "")
         if "bytes" in event:
             self.sizes[key] = (*self.sizes.get(key, ()), event["bytes"])
+        if {"bytes", "content_sha256", "counts"} <= event.keys() and {*map(type, event["counts"].values())} == {int}:
+            self.results[key] = event
         if key not in self._planned:
             return
         name = event.get("host") or machine.get("host", "unknown")
@@ -192,6 +200,14 @@ class History:
             RunWarning(text, sum(self._planned[key] for key in held), next(iter(held.values()))) for text, held in found
         )
         return sorted(warnings, key=lambda one: (-one.episodes, one.message))
+
+
+def counts_of(file: h5py.File) -> dict[str, int]:
+    """Rows of each table of an open contact set by name, "contacts" of rigid ones, and "frames" in all episodes."""
+    rows = {name: len(file[f"{name}/{of.columns[0].name}"]) for name, of in TABLES_BY_NAME.items() if name in file}
+    demos = EPISODE_GROUP in file
+    frames = int(file[f"{EPISODE_GROUP}/frame_count"][:].sum()) if demos else len(file["time/time"])
+    return {"contacts": rows.pop(RIGID_CONTACTS.name), **rows, "frames": frames}
 
 
 def whole_results(
@@ -292,13 +308,17 @@ def work_episode(
                 if attempt >= ATTEMPTS:
                     reason = f"internal error: {type(error).__name__}: {error}"
                     failure = replace(_failure(episode, reason, INTERNAL_ERROR), attempts=ATTEMPTS)
-        size = os.path.getsize(made) if result else 0
+        size, counts = 0, {}
+        if result:
+            size = os.path.getsize(made)
+            with h5py.File(made) as file:
+                counts = counts_of(file)
         if failure:
             store.fail(failure)
         elif result:
             store.keep_result(episode.key, made, result.content_sha256)
         if log:
-            log.end(episode, result, size)
+            log.end(episode, result, size, counts)
         return result
     finally:
         with suppress(FileNotFoundError):

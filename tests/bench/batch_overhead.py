@@ -2,12 +2,15 @@
 
 python -m tests.bench.batch_overhead overhead EPISODES FRAMES   two workers against two processes that only run
 python -m tests.bench.batch_overhead plan EPISODES              a plan of many recordings: time and memory
+python -m tests.bench.batch_overhead gather EPISODES            status and manifest of many made-up results
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,9 +20,10 @@ from pathlib import Path
 
 import h5py
 
-from collidecli.batch.gather import state_of
-from collidecli.batch.plan import EpisodeTable, Job, episodes_of, make_plan, read_plan, write_plan
+from collidecli.batch.gather import GatherRequest, gather, state_of
+from collidecli.batch.plan import Episode, EpisodeTable, Job, Plan, episodes_of, make_plan, read_plan, write_plan
 from collidecli.batch.store import Store
+from collidecli.batch.work import counts_of
 from collidecli.commands.run import RunRequest, run
 from collidecli.commands.scenes import SceneCache
 from collidecli.engine.runtime.deferred_builtins import owned_process
@@ -107,6 +111,46 @@ def large_plan(episodes: int) -> None:
         step(f"status: {state.left} left in {state.shards} shards", start)
 
 
+def large_gather(episodes: int, shard_episodes: int = 1000) -> None:
+    """Prints time and memory of status and manifest of a batch whose contact sets are links to one, with its logs."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        Path("scene.xml").write_text(SCENE)
+        write_motion(Path("m.h5"), 5)
+        request = RunRequest(scenes=("scene.xml",), trajectory="m.h5", output="made.h5")
+        found, store = run(request), Store("B")
+        with h5py.File("made.h5") as file:
+            counts = counts_of(file)
+        size = os.path.getsize("made.h5")
+        keys = [hashlib.sha256(str(number).encode()).hexdigest() for number in range(episodes)]
+        held = [
+            Episode(key, "balls", f"/data/{number:07}.h5", "", size, "", 0.1, number // shard_episodes)
+            for number, key in enumerate(keys)
+        ]
+        write_plan(Plan(EpisodeTable.of(held), {"balls": request}, 90.0, episodes), store)
+        for number, key in enumerate(keys):
+            path = Path("B", store.result_name(key))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if number % 30_000 == 0:  # file systems have a limit of links
+                shutil.copy("made.h5", path)
+                first = path
+            else:
+                os.link(first, path)
+        line = {"event": "done", "time": 0.0, "seconds": 0.1, "content_sha256": found.content_sha256, "bytes": size}
+        for shard in range(0, episodes, shard_episodes):
+            events = [line | {"key": key, "counts": counts} for key in keys[shard : shard + shard_episodes]]
+            store.log(store.new_log(shard // shard_episodes), *events)
+        del held, keys
+        start = time.perf_counter()
+        plan = read_plan(store)
+        step("read", start)
+        start = time.perf_counter()
+        step(f"status: {state_of(store, plan).done} done", start)
+        start = time.perf_counter()
+        result = gather(store, plan, GatherRequest("manifest", "all.parquet"))
+        step(f"manifest: {result.episodes} rows", start)
+
+
 def step(name: str, start: float) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{name}: {time.perf_counter() - start:.1f} s, peak memory {peak:.0f} MiB", flush=True)
@@ -118,5 +162,7 @@ if __name__ == "__main__":
         overhead(*map(int, numbers))
     elif what == "half":
         half(int(numbers[0]), numbers[1])
+    elif what == "gather":
+        large_gather(int(numbers[0]))
     else:
         large_plan(int(numbers[0]))

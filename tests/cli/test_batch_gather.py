@@ -150,6 +150,18 @@ def test_a_manifest_trusts_what_runs_recorded(done, collide, monkeypatch):
     monkeypatch.setattr(gather_formats.Gathered, "open", lambda *given: opened.append(given) or checked(*given))
     assert gather(collide, "manifest", "all.parquet")["episodes"] == 4
     assert len(opened) == 1
+    found = parquet.read_table("all.parquet").to_pylist()
+    for log in [path for path in Path("B/events").rglob("*") if path.is_file()]:
+        text = log.read_text()
+        log.write_text(text.replace('"counts": {"contacts": ', '"counts": {"contacts": 1'))
+        told = "has another content hash, or other numbers of rows, than its log"
+        collide.refused("batch gather B --to manifest -o other.parquet", told=told)
+        log.write_text(text.replace('"counts": {', '"counts": {"frames": "3", '))
+    shutil.rmtree("B/events")
+    opened.clear()
+    gather(collide, "manifest", "again.parquet")  # without logs every contact set is opened
+    assert len(opened) == 4
+    assert parquet.read_table("again.parquet").to_pylist() == found
 
 
 def test_parquet_files_end_with_an_episode(done, collide, monkeypatch):
