@@ -19,11 +19,11 @@ from itertools import islice
 from typing import Any
 
 from collidecli import __version__
-from collidecli.batch.executors import Slot
+from collidecli.batch.executors import Slot, WorkersLostError
 from collidecli.batch.plan import Plan
 from collidecli.batch.store import Store, open_store
 from collidecli.batch.work import ATTEMPTS, ShardReport
-from collidecli.errors import CollideError, InputError, extra_module
+from collidecli.errors import InputError, extra_module
 
 IN_FLIGHT_PER_SLOT = 4
 CONNECT_SECONDS = 10.0
@@ -31,12 +31,6 @@ WORKERS_SECONDS = 30.0
 """How long a cluster without workers is waited for."""
 SLOTS_SECONDS = 5.0
 """Time between two looks at how many threads the cluster has."""
-
-
-class ClusterLostError(CollideError):
-    """The scheduler of the cluster ended, or its connection. What is done is kept."""
-
-    exit_code = 75
 
 
 @contextmanager
@@ -135,7 +129,7 @@ def by_dask(
     """Works on shards of a plan on a Dask cluster, in their order; calls `done` with the report of each.
 
     At most IN_FLIGHT_PER_SLOT shards per thread of it are submitted at once. The store is one that all workers can
-    open by its name. Raises InputError for a cluster without workers, ClusterLostError.
+    open by its name. Raises InputError for a cluster without workers, WorkersLostError.
 
     Args:
         timeout: see `work_shard`. task: what a worker calls for each shard.
@@ -169,10 +163,10 @@ def by_dask(
                 # The log of the shard has the episode in which each was killed, so that one after another is given up.
                 killed[shard] += 1
                 if killed[shard] > len(plan.shard(shard)) + ATTEMPTS:
-                    raise ClusterLostError("its workers are killed before they start an episode", "dask") from error
+                    raise WorkersLostError("its workers are killed before they start an episode", "dask") from error
                 submit(shard)
     except (OSError, distributed.client.FutureCancelledError, distributed.CancelledError) as error:
         if not isinstance(error, OSError) or client.status != "running" or isinstance(error, TimeoutError):
             fix = "start it again and repeat the command; what is done is kept"
-            raise ClusterLostError("the scheduler of the cluster ended", "--executor dask", fix) from error
+            raise WorkersLostError("the scheduler of the cluster ended", "--executor dask", fix) from error
         raise

@@ -41,8 +41,9 @@ class WorkerKilledError(Exception):
         self.exit_code, self.seconds = exit_code, seconds
 
 
-class WorkersEndedError(CollideError):
-    """ATTEMPTS processes in a row were killed before an episode. Another machine, or a later time, may have none."""
+class WorkersLostError(CollideError):
+    """ATTEMPTS processes in a row were killed before an episode, or the scheduler of a cluster ended. What is done is
+    kept, and another machine, or a later time, may have workers."""
 
     exit_code = 75
 
@@ -71,7 +72,7 @@ class Slot:
     def work(self, shard: int) -> ShardReport:
         """Works on a shard, by another process where one was killed.
 
-        Raises WorkerClosedError after `close`, WorkersEndedError, and what `work_shard` raises.
+        Raises WorkerClosedError after `close`, WorkersLostError, and what `work_shard` raises.
         """
         store, computed, unstarted = Store(self._location), 0, 0
         while unstarted < ATTEMPTS:
@@ -89,7 +90,7 @@ class Slot:
                 unstarted = 0 if started else unstarted + 1
         what = f"{ATTEMPTS} worker processes ended before an episode of shard {shard}"
         fix = "look for messages of the system about them, and repeat the command; what is done is kept"
-        raise WorkersEndedError(what, self._location, fix)
+        raise WorkersLostError(what, self._location, fix)
 
     def _call(self, shard: int, log: str) -> ShardReport:
         """The report of the process, which may raise too. Raises WorkerKilledError, WorkerClosedError."""

@@ -25,10 +25,10 @@ from collidecli.batch.gather_formats import (
     write_robomimic,
     write_tables,
 )
-from collidecli.batch.plan import NamedPairs, Plan, parquet_bytes, pyarrow
+from collidecli.batch.plan import Plan, parquet_bytes, pyarrow
 from collidecli.batch.store import RECORD, Failure, Store, is_url, output_folder, read_record, write_record
 from collidecli.batch.work import History, HostThroughput, RunWarning, dataset_hash, recomputed_content, whole_results
-from collidecli.commands.label import LabelOptions
+from collidecli.commands.label import LabelOptions, NamedPairs
 from collidecli.commands.merge import MergePlan, episodes_of_worlds, merge_episodes
 from collidecli.commands.results import Progress, Result, check_ending
 from collidecli.errors import InputError, OutputError

@@ -14,9 +14,10 @@ from typing import Any
 import h5py
 import numpy as np
 
-from collidecli.batch.plan import LABELS, Episode, NamedPairs, Plan, check_one_world, parquet_bytes
+from collidecli.batch.plan import Episode, Plan, check_one_world, parquet_bytes
 from collidecli.batch.store import Store
 from collidecli.batch.work import History, counts_of, dataset_hash
+from collidecli.commands.label import PAIR_LABELS, NamedPairs
 from collidecli.commands.results import Progress
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import GROUP_BYTES, ContactRows, ParquetParts
@@ -203,7 +204,7 @@ def write_lerobot(folder: str, gathered: Gathered, pairs: NamedPairs) -> None:
         raise InputError("has no contact set, and a LeRobot data set has a frame", gathered.store.location, AGAIN)
     width = max(1, *map(gathered.most_contacts, gathered.episodes))
     shapes: dict[str, int] = {}
-    data = LeRobotWriter(folder, {f"contact.pair_{name}": pairs.names for name in LABELS})
+    data = LeRobotWriter(folder, {f"contact.pair_{name}": pairs.names for name in PAIR_LABELS})
     for done, contacts in gathered:
         check_one_world(contacts, done.episode.label, TO_LEROBOT)
         about = {name: getattr(done.episode, name) for name in ("motion", "demo")}

@@ -31,6 +31,8 @@ from collidecli.scene.options import EngineOptions
 from tests.cli.conftest import SCENE, write_motion
 
 MIB = 2**20
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+EXECUTORS = {"processes": (), "LocalCluster": ("--executor", "dask")}
 JOBS = '[[job]]\nname = "balls"\nscene = "scene.xml"\nmotion = ["demos"]\noptions = { device = "cpu" }\n'
 COLLIDE = (sys.executable, "-c", "from collidecli.cli.guard import command; raise SystemExit(command())")
 
@@ -50,22 +52,23 @@ def overhead(episodes: int, frames: int) -> None:
         command((*COLLIDE, "batch", "plan", "jobs.toml", "-o", "P", "--shard-seconds", "2"))
         for turn in range(2):
             plain = command(*((sys.executable, "-m", "tests.bench.batch_overhead", "half", k, str(turn)) for k in "01"))
-            os.rename("P", f"B{turn}")
-            batch = command((*COLLIDE, "batch", "run", f"B{turn}", "--workers", "2"))
-            os.rename(f"B{turn}", "P")
-            sizes = [path.stat().st_size for path in Path("P/results").rglob("*.h5")]
-            for name, (wall, cpu) in (("plain", plain), ("batch", batch)):
+            found = {"plain": plain}
+            for name, options in EXECUTORS.items():
+                found[name] = command((*COLLIDE, "batch", "run", "P", "--workers", "2", *options))
+                sizes = [path.stat().st_size for path in Path("P/results").rglob("*.h5")]
+                for part in ("results", "events"):
+                    shutil.rmtree(f"P/{part}")
+            for name, (wall, cpu) in found.items():
                 each = f"{1000 * wall / episodes:.1f} ms wall, {1000 * cpu / episodes:.1f} ms of processor time"
-                print(f"{name}: {wall:.1f} s, {cpu:.1f} s of processor time; an episode {each}", flush=True)
-            print(f"ratio {batch[0] / plain[0]:.3f} wall, {batch[1] / plain[1]:.3f} processor time", flush=True)
+                ratio = f"ratio {wall / plain[0]:.3f} and {cpu / plain[1]:.3f}"
+                print(f"{name}: {wall:.1f} s, {cpu:.1f} s of processor time; an episode {each}; {ratio}", flush=True)
             print(f"{sum(sizes) / len(sizes):.0f} bytes a contact set", flush=True)
-            subprocess.run(["rm", "-rf", "P/results"], check=True)
 
 
 def command(*several: tuple[str, ...]) -> tuple[float, float]:
     """Wall and processor time of commands that run at once [s]."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    running = [subprocess.Popen(words, stdout=subprocess.DEVNULL) for words in several]
+    running = [subprocess.Popen(words, stdout=subprocess.DEVNULL, env=ENVIRONMENT) for words in several]
     assert [process.wait() for process in running] == [0] * len(running)
     wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -153,7 +156,8 @@ def large_gather(episodes: int, shard_episodes: int = 1000) -> None:
 
 def step(name: str, start: float) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{name}: {time.perf_counter() - start:.1f} s, peak memory {peak:.0f} MiB", flush=True)
+    used = f"{time.process_time():.1f} s of processor time since the start"
+    print(f"{name}: {time.perf_counter() - start:.1f} s, {used}, peak memory {peak:.0f} MiB", flush=True)
 
 
 if __name__ == "__main__":

@@ -19,8 +19,9 @@ import yaml
 from collidecli.analysis.labels import LabelRule
 from collidecli.batch import gather as gather_merge
 from collidecli.batch import gather_formats
-from collidecli.batch.plan import NamedPairs, read_plan
+from collidecli.batch.plan import read_plan
 from collidecli.batch.store import Failure, Store, open_store
+from collidecli.commands.label import NamedPairs
 from collidecli.exporters import arrays
 from collidecli.exporters.layouts import QUANTILES, joined_statistics, statistics_of
 from collidecli.storage.contact_sets.reader import ContactSet

@@ -1,0 +1,202 @@
+"""A campaign of 1,000 episodes by every executor, in which processes are killed and a store goes away."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import h5py
+import numpy as np
+import psutil
+import pytest
+
+from collidecli.batch.plan import read_plan
+from collidecli.batch.store import Store
+from tests.cli.conftest import SCENE, write_motion
+from tests.support.batches import Proxy, compute, dataset, plan, start, two_mounts
+
+pytestmark = pytest.mark.slow
+SCENES, MOTIONS = 5, 200
+BROKEN = ("scene0/d003.h5", "scene1/d007.npz", "scene2/d011.h5", "scene3/d013.npz", "scene4/d017.h5")
+COPIED = ("scene0/d005.h5", "scene1/d008.npz", "scene2/d015.h5")
+KILLS, KILLED, RETRIED = 25, 4, 75
+"""Of each executor; exit codes of a command whose process was killed, and of one that is to be repeated later."""
+
+
+def write_recording(path: Path, frames: int, number: int) -> None:
+    """A motion of its own as a trajectory file, or as an array of joint coordinates with times."""
+    if path.suffix == ".h5":
+        write_motion(path, frames)
+        with h5py.File(path, "a") as file:
+            file["body_q"][..., 0] += 1e-4 * number
+        return
+    qpos = np.zeros((frames, 14))
+    qpos[:, [3, 10]], qpos[:, 7] = 1.0, 9.0
+    qpos[:, 2], qpos[:, 0] = 0.905 - 0.01 * np.arange(frames), 1e-4 * number
+    np.savez(path, qpos=qpos, time=0.01 * np.arange(frames))
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory) -> Path:
+    """Five scenes with 200 recordings each: five are broken, three are copies of their predecessors."""
+    folder, jobs = tmp_path_factory.mktemp("campaign"), []
+    for scene in range(SCENES):
+        name = f"scene{scene}"
+        (folder / name).mkdir()
+        (folder / f"{name}.xml").write_text(SCENE.replace("<worldbody>", f"<worldbody><!-- {scene} -->"))
+        for number in range(MOTIONS):
+            suffix = ".npz" if scene % 2 else ".h5"
+            write_recording(folder / name / f"d{number:03}{suffix}", 3 + number % 5, number)
+        jobs.append(f'[[job]]\nname = "{name}"\nscene = "{name}.xml"\nmotion = ["{name}/*"]\n')
+        jobs.append('options = { gap = 0.02, device = "cpu" }\n')
+    for text in COPIED:
+        path = folder / text
+        shutil.copy(path, path.with_stem(f"{path.stem[:-1]}{int(path.stem[-1]) + 1}"))
+    for text in BROKEN:
+        path = folder / text
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    (folder / "jobs.toml").write_text("".join(jobs))
+    return folder
+
+
+@pytest.fixture
+def campaign(recordings, tmp_path, monkeypatch) -> Path:
+    """The current folder with the recordings."""
+    monkeypatch.chdir(tmp_path)
+    for path in recordings.iterdir():
+        os.symlink(path, tmp_path / path.name)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> dict[str, str]:
+    """Filled once with the hash of the data set that one process computes."""
+    return {}
+
+
+def hash_of_all(undisturbed: dict[str, str], collide) -> str:
+    if not undisturbed:
+        compute(collide, "one")
+        undisturbed["sha256"] = dataset(collide, "one")
+    return undisturbed["sha256"]
+
+
+def check(folder: str, expected: str, collide) -> None:
+    """One contact set for each key that can be computed, none lost, doubled or half-written."""
+    state = collide.result("batch status", folder)
+    assert (state["done"], state["failed"], state["left"]) == (SCENES * MOTIONS - len(BROKEN), len(BROKEN), 0)
+    assert {Path(one["motion"]).name for one in state["failures"]} == {Path(text).name for text in BROKEN}
+    assert dataset(collide, folder) == expected
+    store = Store(folder)
+    keys = {episode.key for episode in read_plan(store).episodes}
+    assert len(store.results()) == len(keys) - len(BROKEN) == SCENES * MOTIONS - len(COPIED) - len(BROKEN)
+    assert not any(map(store.is_damaged, store.results()))
+    if "://" not in folder:
+        assert not [path for path in Path(folder).rglob("*") if path.name.startswith(".")]
+
+
+def repeated(command: Callable[[], subprocess.Popen[bytes]], kills: int) -> int:
+    """Runs a command until it is done, and kills it or one of its processes at random times; returns how often."""
+    chance, killed = random.Random(0), 0
+    for _ in range(kills + 2):
+        running = command()
+        while running.poll() is None:
+            time.sleep(chance.uniform(0.3, 1.5))
+            with suppress(psutil.NoSuchProcess, IndexError):
+                if killed < kills:
+                    process = psutil.Process(running.pid)
+                    chance.choice([process, *process.children(recursive=True) * 3]).kill()
+                    killed += 1
+        _, err = running.communicate()
+        if running.returncode in (0, 1):  # 1: the broken recordings
+            return killed
+        assert running.returncode in (-9, KILLED, RETRIED), err.decode()
+    raise AssertionError("the command does not end")
+
+
+def test_processes(campaign, undisturbed, collide):
+    expected = hash_of_all(undisturbed, collide)
+    plan(collide, "B", "--shard-seconds", "0.5")
+    killed = repeated(lambda: start("batch", "run", "B", "--workers", "2"), KILLS)
+    check("B", expected, collide)
+    assert killed > KILLS // 2
+
+
+def test_local_cluster(campaign, undisturbed, collide):
+    pytest.importorskip("distributed")
+    expected = hash_of_all(undisturbed, collide)
+    plan(collide, "B", "--shard-seconds", "0.5")
+    words = "batch", "run", "B", "--executor", "dask", "--workers", "2"
+    killed = repeated(lambda: start(*words), KILLS)
+    check("B", expected, collide)
+    assert killed > KILLS // 2
+
+
+def test_two_mounts(campaign, undisturbed, collide):
+    """Two slots, each with a mount of its own, as on two nodes with one file system."""
+    expected = hash_of_all(undisturbed, collide)
+    with two_mounts(campaign) as (a, b):
+        plan(collide, str(a / "B"), "--shard-seconds", "0.5")
+        killed: list[int] = []
+
+        def slot(folder: Path, number: int) -> None:
+            words = "batch", "work", str(folder / "B"), "--slot", f"{number}/2"
+            killed.append(repeated(lambda: start(*words), KILLS // 2))
+
+        threads = [threading.Thread(target=slot, args=each) for each in ((a, 0), (b, 1))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        check(str(b / "B"), expected, collide)
+    assert sum(killed) > KILLS // 2
+
+
+@pytest.fixture
+def store(monkeypatch) -> Iterator[tuple[Proxy, str]]:
+    """A proxy before an object store, and the URL of a batch in it."""
+    server = pytest.importorskip("moto.server")
+    fsspec = pytest.importorskip("fsspec")
+    pytest.importorskip("s3fs")
+    running = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    running.start()
+    made = Proxy(running.get_host_and_port())
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "user",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{made.port}",
+    }.items():
+        monkeypatch.setenv(name, value)
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+    fsspec.filesystem("s3").mkdir("campaign")
+    yield made, "s3://campaign/B"
+    made.cut()
+    running.stop()
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+
+
+def test_an_object_store_that_goes_away(campaign, store, undisturbed, collide):
+    expected = hash_of_all(undisturbed, collide)
+    proxy, url = store
+    plan(collide, url, "--shard-seconds", "0.5")
+
+    def outage() -> None:
+        time.sleep(10.0)
+        proxy.cut()
+        time.sleep(20.0)
+        proxy.restore()
+
+    away = threading.Thread(target=outage)
+    away.start()
+    killed = repeated(lambda: start("batch", "run", url, "--workers", "2"), KILLS)
+    away.join()
+    check(url, expected, collide)
+    assert killed > KILLS // 2
