@@ -29,6 +29,7 @@ IN_FLIGHT_PER_SLOT = 4
 CONNECT_SECONDS = 10.0
 WORKERS_SECONDS = 30.0
 """How long a cluster without workers is waited for."""
+AGAIN = "start it again and repeat the command; what is done is kept"
 SLOTS_SECONDS = 5.0
 """Time between two looks at how many threads the cluster has."""
 
@@ -61,6 +62,8 @@ def connected(address: str, scheduler_file: str, local_workers: int) -> Iterator
         said = str(error).strip().splitlines()
         reason = f": {said[0]}" if said else ""
         raise InputError(f"no Dask scheduler responds{reason}", where, "start dask scheduler first") from error
+    except RuntimeError as error:  # of a nanny
+        raise WorkersLostError("a process of Dask ended as it started", where, AGAIN) from error
     try:
         yield client
     finally:
@@ -167,6 +170,5 @@ def by_dask(
                 submit(shard)
     except (OSError, distributed.client.FutureCancelledError, distributed.CancelledError) as error:
         if not isinstance(error, OSError) or client.status != "running" or isinstance(error, TimeoutError):
-            fix = "start it again and repeat the command; what is done is kept"
-            raise WorkersLostError("the scheduler of the cluster ended", "--executor dask", fix) from error
+            raise WorkersLostError("the scheduler of the cluster ended", "--executor dask", AGAIN) from error
         raise

@@ -202,7 +202,7 @@ class History:
         return sorted(warnings, key=lambda one: (-one.episodes, one.message))
 
 
-def counts_of(file: h5py.File) -> dict[str, int]:
+def counts_of(file: Any) -> dict[str, int]:
     """Rows of each table of an open contact set by name, "contacts" of rigid ones, and "frames" in all episodes."""
     rows = {name: len(file[f"{name}/{of.columns[0].name}"]) for name, of in TABLES_BY_NAME.items() if name in file}
     demos = EPISODE_GROUP in file
