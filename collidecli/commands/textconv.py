@@ -245,6 +245,8 @@ def _head(contacts: ContactSet) -> Iterator[str]:
     yield f"scene {printable_line(contacts.scene)}"
     yield f"scene_sha256 {printable_line(contacts.scene_sha256)}"
     yield f"trajectory_sha256 {printable_line(contacts.trajectory_sha256)}"
+    if contacts.engine is not None:
+        yield from (f"engine {name} {printable_line(str(one))}" for name, one in contacts.engine.attributes.items())
     yield f"columns {' '.join(map(printable_line, contacts.column_names))}"
     yield from (f"option {printable_line(name)} {json.dumps(value)}" for name, value in sorted(contacts.config.items()))
     count = contacts.frame_count

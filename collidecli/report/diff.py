@@ -187,8 +187,8 @@ def _pair_totals(result: ResultDict) -> list[tuple[str, str]]:
             words = (lambda value: f"{value:.3g} deg") if name == "angle" else length
             spread = ", ".join(f"{words(result[name][key])} {text}" for key, text in SPREAD.items())
             rows.append((name, spread))
-    rows.append(("contacts", f"{_contacts_of_pair(result)} a pair in A / B"))
-    return rows
+    contacts = _contacts_of_pair(result)
+    return [*rows, ("contacts", f"{contacts} a pair in A / B")] if contacts else rows
 
 
 def pair_diff_verdict(result: ResultDict, seconds: float) -> Verdict:

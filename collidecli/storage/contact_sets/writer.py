@@ -436,6 +436,9 @@ def model_attributes(contacts: ContactSet) -> dict[str, Any]:
 
 def check_groups(contacts: ContactSet) -> None:
     """Raises InputError for data that this version cannot merge."""
+    if contacts.engine is not None:
+        what = f"it has contacts of another engine: {contacts.engine.name}"
+        raise InputError(what, contacts.path, "run the engine on the whole motion")
     file: Any = contacts.file
     known = (
         *KNOWN_GROUPS,

@@ -15,6 +15,8 @@ from collidecli.commands.diff import DiffRequest, diff
 from collidecli.commands.diff_pairs import PairDiffRequest, diff_pairs
 from collidecli.commands.engine_sets import ImportRequest, import_contacts
 from collidecli.commands.fidelity import FidelityRequest, fidelity
+from collidecli.commands.merge import MergeRequest, merge
+from collidecli.commands.textconv import contact_text
 from collidecli.errors import InputError
 from collidecli.scene.options import LOG_FORMATS
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -98,6 +100,9 @@ def test_rows_of_an_engine_are_kept_as_they_are(falling: tuple[str, str], tmp_pa
         same = (np.diff(block.cell) == 0) & (np.diff(block.shape0) == 0) & (np.diff(block.shape1) == 0)
         assert same.any()
         assert (np.diff(block.distance)[same] >= 0.0).all()
+    assert "engine name planned" in contact_text(path)
+    with pytest.raises(InputError, match="contacts of another engine: planned"):
+        merge(MergeRequest([path, path], str(tmp_path / "merged.h5")))
     with h5py.File(path, "r+") as file:
         distance = file["rigid_contacts/distance"]
         distance[...] = distance[...][::-1]  # pyright: ignore
