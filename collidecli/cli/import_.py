@@ -32,7 +32,7 @@ SCENE = "The scene. [default: the scene in the recording]"
 
 @click.command("import", cls=Verb, epilog=EPILOG)
 @click.argument("source", metavar="FILE")
-@option("--layout", "kind", type=click.Choice(IMPORT_SOURCES), default=IMPORT_SOURCES[0], help=LAYOUT)
+@option("--layout", type=click.Choice(IMPORT_SOURCES), default=IMPORT_SOURCES[0], help=LAYOUT)
 @motion_options
 @recording_options
 @option("--scene", metavar="FILE", section="Scene", help=SCENE)

@@ -98,7 +98,7 @@ OWN_SECTIONS = (CONTACTS, HYDRO, STEPS, SPEED, CACHE)
 @trace_option
 @setting("--force", is_flag=True, section="Output", help="Replace an existing output.")
 @option("--skip-existing", is_flag=True, section="Output", help=SKIP)
-@option("--engine", "engine_name", metavar="NAME", section=OTHER, help=ENGINE)
+@option("--engine", metavar="NAME", section=OTHER, help=ENGINE)
 @repeated("--engine-option", "engine_options", metavar="NAME=VALUE,...", section=OTHER, help=ENGINE_OPTION)
 @option("--engine-python", default="", metavar="PYTHON", section=OTHER, help=ENGINE_PYTHON)
 @algorithm_options
@@ -141,7 +141,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
 
 def _check_options(ctx: click.Context, values: Mapping[str, Any]) -> None:
     """Raises UsageError for an option without effect, with another engine or without one."""
-    if not values["engine_name"]:
+    if not values["engine"]:
         for name in ("engine_options", "engine_python"):
             if values[name]:
                 raise click.UsageError(f"--{name.removesuffix('s').replace('_', '-')} has no effect without --engine.")
@@ -151,7 +151,7 @@ def _check_options(ctx: click.Context, values: Mapping[str, Any]) -> None:
         no_effect = (is_own and parameter.name not in HAS_EFFECT) or parameter.name == "trace"
         source = ctx.get_parameter_source(str(parameter.name))
         if no_effect and source is click.core.ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{parameter.opts[0]} has no effect with --engine {values['engine_name']}.")
+            raise click.UsageError(f"{parameter.opts[0]} has no effect with --engine {values['engine']}.")
 
 
 def _table(found: Mapping[str, Any]) -> RenderableType:
@@ -238,10 +238,10 @@ def _run(
     progress: FrameProgress | None,
     cache: SceneCache | None = None,
 ) -> Result:
-    if values["engine_name"]:
+    if values["engine"]:
         from collidecli.commands.engine_sets import ImportRequest, import_contacts
 
-        given = {"source": values["engine_name"], "scenes": scenes, "output": output, "trajectory": trajectory}
+        given = {"source": values["engine"], "scenes": scenes, "output": output, "trajectory": trajectory}
         return import_contacts(request_of(ImportRequest, values, **given), progress)
     from collidecli.commands.run import RunRequest, run
     from collidecli.engine.runtime.kernel import reported_compilation

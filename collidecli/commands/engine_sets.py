@@ -367,13 +367,13 @@ def rows_of_set(problem: Problem, path: str) -> EngineRows:
 class ImportRequest(EngineRequest):
     """A scene in motion, and other contacts of it: those of a file, or of an engine that runs.
 
-    source: a file, or an engine of `adapter_of`. kind: of IMPORT_SOURCES; "" runs the engine. engine_options: texts
+    source: a file, or an engine of `adapter_of`. layout: of IMPORT_SOURCES; "" runs the engine. engine_options: texts
     NAME=VALUE. engine_python: its interpreter; "" is this one.
     """
 
     source: str
     output: str
-    kind: str = ""
+    layout: str = ""
     engine_options: Sequence[str] = ()
     engine_python: str = ""
     compression: str = "gzip"
@@ -412,16 +412,16 @@ def import_contacts(request: ImportRequest, progress: Progress = None) -> Import
     Raises InputError as `load_problem`, `run_adapter`, `read_rows` and `logged_rows`, and OutputError.
     """
     start = time.perf_counter()
-    inputs = (*request.scenes, request.trajectory, request.source if request.kind else None)
+    inputs = (*request.scenes, request.trajectory, request.source if request.layout else None)
     check_hdf5_output(request.output, "a contact set", request.force, inputs)
-    if not request.kind:
+    if not request.layout:
         adapter_of(request.source, "--engine")
     elif not os.path.isfile(request.source):
         raise InputError("there is no such file", request.source, "give the rows or the log")
     problem = load_problem(request, progress)
-    if request.kind in LOG_FORMATS:
-        rows = logged_rows(problem, request.source, request.kind)
-    elif request.kind:
+    if request.layout in LOG_FORMATS:
+        rows = logged_rows(problem, request.source, request.layout)
+    elif request.layout:
         rows = read_rows(request.source, problem.shape)
     else:
         with tempfile.TemporaryDirectory(prefix="collide-") as folder:

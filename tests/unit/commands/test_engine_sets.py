@@ -28,9 +28,9 @@ DEPTHS = 0.01 + np.arange(5) ** 1.2 * 0.002
 """Of the box `low` in the floor, in each frame [m]."""
 
 
-def imported(scene: tuple[str, str], path: Path, kind: str = "rows", **options) -> str:
+def imported(scene: tuple[str, str], path: Path, layout: str = "rows", **options) -> str:
     """The contact set of a file of rows or of a log, beside it."""
-    output, given = str(path.with_suffix(".h5")), {"source": str(path), "kind": kind} | options
+    output, given = str(path.with_suffix(".h5")), {"source": str(path), "layout": layout} | options
     import_contacts(ImportRequest(scenes=[scene[0]], trajectory=scene[1], output=output, **given))
     return output
 
