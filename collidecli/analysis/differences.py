@@ -76,12 +76,14 @@ def deviations(name: str, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.
     return apart.max(axis=1), np.nan_to_num(sizes, posinf=0.0)
 
 
-def spread(values: np.ndarray) -> dict[str, float] | None:
-    """Median, 99th percentile and greatest of the finite values; None without any."""
+def spread(values: np.ndarray, limit: float | None = None) -> dict[str, float] | None:
+    """Median, 99th percentile and greatest of the finite values, and the share above a limit; None without any."""
     known = values[np.isfinite(values)]
     if not len(known):
         return None
-    return {"median": float(np.median(known)), "p99": float(np.quantile(known, 0.99)), "worst": float(known.max())}
+    found = {"median": np.median(known), "p99": np.quantile(known, 0.99), "worst": known.max()}
+    found |= {} if limit is None else {"over": (known > limit).mean()}
+    return {name: float(value) for name, value in found.items()}
 
 
 def compare_field(tally: FieldTally, tolerances: Tolerances, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, int]:

@@ -27,9 +27,12 @@ from collidecli.cli.options import (
 from collidecli.cli.streams import Pages, check_outputs
 from collidecli.scene.options import ContactOptions, EngineOptions
 
-ENGINES = "Adapters: mujoco, coal, fcl, bullet; NAME=adapter.py; or what one wrote, NAME=rows.npz or set.h5."
+ENGINES = "Adapters: mujoco, newton, coal, fcl, drake, bullet, dart; adapter.py; or what one wrote, rows.npz or set.h5."
 SETS = "The scene; the arguments are then contact sets of engines."
-PYTHON = "Interpreter of an engine. [default: that of collide]"
+ENGINE_OPTION = "Of an adapter: stateful=1 of bullet; detector=dart, bullet or ode of dart."
+OUTPUT = "A page with charts, .html; or the result of --json."
+REPRO = "Write each listed answer as MJCF, and as a script for the engine alone, into this folder."
+PYTHON = "Interpreter of an engine, or of all others. [default: that of collide]"
 BAND = "Overlaps and gaps up to this length may be reported or not."
 EXCESS = "Overlap along an engine's normal less the depth; no opposite or unusable normals."
 DEPTH = "Error of a depth; no wrong signs, no depths of the frame before."
@@ -40,6 +43,7 @@ collide fidelity robot.xml -t motion.h5 --engines mujoco,fcl
 collide fidelity robot.xml -t motion.h5 --engines mine=my_adapter.py --max-missed 0 --max-depth-error 1mm
 collide fidelity now.h5 old.h5 --scene robot.xml -t motion.h5
 collide fidelity robot.xml --engines mujoco,old=mujoco --engine-python old=old/bin/python -o fidelity.json
+collide fidelity robot.xml -t motion.h5 --engines mujoco,coal,fcl -o page.html --repro repros
 \b
 Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot be used.
 """
@@ -48,7 +52,8 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 @click.command("fidelity", cls=Verb, epilog=EPILOG)
 @click.argument("scenes", nargs=-1, metavar="[SCENE...]")
 @engine("--engines", metavar="[NAME=]ADAPTER,...", help=ENGINES)
-@engine("--engine-python", metavar="NAME=PYTHON,...", help=PYTHON)
+@engine("--engine-python", metavar="[NAME=]PYTHON,...", help=PYTHON)
+@engine("--engine-option", metavar="NAME.KEY=VALUE,...", help=ENGINE_OPTION)
 @option("--scene", metavar="FILE", section="Engines", help=SETS)
 @option("--band", type=Length(0.0), default="0.1mm", section="Engines", help=BAND)
 @limit("--max-missed", type=WholeNumber(0), help="Touching pairs without a contact, each counted in every frame.")
@@ -59,10 +64,9 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 @recording_options
 @scene_options
 @declared(ContactOptions, "gap", "margin", "gap_rule", "static_pairs")
-@option("-o", "--output", metavar="FILE", section="Output", help="Write the result of --json to this file.")
-@option(
-    "--first", type=WholeNumber(0), default=5, section="Output", help="Number of each engine's worst answers to list."
-)
+@option("-o", "--output", metavar="FILE", section="Output", help=OUTPUT)
+@option("--repro", metavar="FOLDER", section="Output", help=REPRO)
+@option("--first", type=WholeNumber(0), default=5, section="Output", help="Number of worst answers of each engine.")
 @verdict_options
 @force_option
 @declared(EngineOptions, "device")
@@ -72,8 +76,8 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
 
     SCENE and its motion are those of collide run. An engine computes in a process of its own.
     """
-    from collidecli.commands.fidelity import FidelityRequest, check_engines, fidelity
-    from collidecli.commands.results import write_output
+    from collidecli.commands.fidelity import FidelityRequest, check_engines, check_repro_folder, fidelity, write_repros
+    from collidecli.commands.results import PAGE_ENDINGS, write_output
     from collidecli.report.fidelity import fidelity_table, fidelity_verdict
 
     streams, force = streams_of(ctx), values["force"]
@@ -84,11 +88,22 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     check_outputs(outputs, "two of --output, --junit-xml and --markdown", force, (*scenes, trajectory))
     request = request_of(FidelityRequest, values, scenes=scenes, trajectory=trajectory)
     check_engines(request)
+    is_page = (values["output"] or "").lower().endswith(PAGE_ENDINGS)
+    if is_page:
+        from collidecli.report.charts import require_matplotlib
+
+        require_matplotlib()
+    check_repro_folder(values["repro"], force)
     with streams.progress("reading", "loading") as progress:
         result = fidelity(request, progress)
     record = result.as_dict()
+    if values["repro"] is not None:
+        write_repros(values["repro"], result.repros, force)
     if values["output"] is not None:
-        write_output(values["output"], json.dumps(record, allow_nan=False, indent=1).encode() + b"\n", force)
+        from collidecli.report.fidelity_page import fidelity_page
+
+        text = fidelity_page(record, result.repros) if is_page else json.dumps(record, allow_nan=False, indent=1) + "\n"
+        write_output(values["output"], text.encode(), force)
     Pages(values["junit_xml"], values["markdown"], values["github"], force).write(
         fidelity_verdict(record, result.wall_seconds)
     )

@@ -6,7 +6,7 @@ import os
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,12 +22,13 @@ from collidecli.commands.engine_sets import (
     rows_of_set,
     write_problem,
 )
-from collidecli.commands.results import HDF5_ENDINGS, Progress
+from collidecli.commands.results import HDF5_ENDINGS, Progress, output_folders, write_output
 from collidecli.commands.scenes import EngineRequest
 from collidecli.engine.distances import PairDistanceRows, point_distances
 from collidecli.engine.pipeline import find_device
 from collidecli.engines import EngineRows, adapter_of, is_convex, read_rows, run_adapter, unusable_rows
-from collidecli.errors import InputError
+from collidecli.engines.repros import Repro, make_repro
+from collidecli.errors import InputError, OutputError
 from collidecli.numerics.matrices import compose_poses, inverse_poses, moved_points
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
@@ -42,12 +43,14 @@ CELLS_AT_ONCE = 1 << 20
 class Exact:
     """Distances of N pairs in cells, by `PairDistances`, ordered by key.
 
-    key: int64[N], cell times the number of pairs, plus pair. rows: their distances. before, after: int64[N], index of
-    the pair in the cell before and after in its world; -1 where there is none.
+    key: int64[N], cell times the number of pairs, plus pair. rows: their distances. outside: float64[N], of `_outside`,
+    the greater of both points of an overlap: at an acute edge the normal leaves a shape. before, after: int64[N], index
+    of the pair in the cell before and after in its world; -1 where there is none.
     """
 
     key: np.ndarray
     rows: PairDistanceRows
+    outside: np.ndarray
     before: np.ndarray
     after: np.ndarray
 
@@ -61,7 +64,7 @@ class Exact:
 
 def measure_exact(problem: Problem, engines: Sequence[EngineRows], band: float, device: str) -> Exact:
     """Distances of the pairs that are not certainly farther than the band [m], or have a row of an engine, and of
-    these pairs in the cell before.
+    these pairs in the cells before and after.
     """
     poses, pair = problem.arrays["pose"], problem.arrays["pair"]
     count, none = len(pair), np.zeros(len(pair))
@@ -73,12 +76,13 @@ def measure_exact(problem: Problem, engines: Sequence[EngineRows], band: float, 
         keys.append((cell + first) * count + row)
     before, after = _neighbours(problem)
     key = np.unique(np.concatenate(keys))
-    earlier = _moved(key, before, count)
-    key = np.unique(np.concatenate([key, earlier[earlier >= 0]]))
+    beside = np.concatenate([_moved(key, each, count) for each in (before, after)])
+    key = np.unique(np.concatenate([key, beside[beside >= 0]]))
     cell, row = np.divmod(key, count)
     found = problem.distances(cell, row, device)
-    exact = Exact(key, found, key, key)
-    return Exact(key, found, *(exact.index(_moved(key, each, count)) for each in (before, after)))
+    outside = [_outside(problem, key, point, found.distance < 0.0, device) for point in (found.point0, found.point1)]
+    exact = Exact(key, found, np.maximum(*outside), key, key)
+    return replace(exact, before=exact.index(_moved(key, before, count)), after=exact.index(_moved(key, after, count)))
 
 
 def _neighbours(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
@@ -132,9 +136,10 @@ AGREE = 1e-3
 class Answers:
     """An engine's answers about the pairs of `Exact`, arrays [N].
 
-    types: index of the pair's types. touches: asked, and the shapes overlap. missed, phantom, wrong_sign, stale,
-    flipped: bool. distance: the least of the pair's rows; depth_error, excess, point_error [m] and angle [rad], NaN
-    where there is none. rows, unusable, zero: number of the pair's rows, and of those that cannot be used.
+    touches: asked, and the shapes overlap. missed, phantom, wrong_sign, stale, shifted, flipped: bool; stale is an
+    answer of the cell before, shifted if all are of the cell before or after. distance: the least of the pair's rows;
+    depth_error, excess, point_error [m] and angle [rad], NaN where there is none. rows, unusable, zero: number of the
+    pair's rows, and of those that cannot be used.
     """
 
     asked: np.ndarray
@@ -143,6 +148,7 @@ class Answers:
     phantom: np.ndarray
     wrong_sign: np.ndarray
     stale: np.ndarray
+    shifted: np.ndarray
     flipped: np.ndarray
     distance: np.ndarray
     normal: np.ndarray
@@ -173,33 +179,55 @@ def compared(problem: Problem, exact: Exact, rows: EngineRows, band: float, devi
     opposite = (distance > 0.0) == (true < 0.0)
     wrong_sign = wrong & opposite & (np.abs(true) > band) & (np.abs(distance + true) <= AGREE * np.abs(true))
     wrong_sign &= _is_systematic(wrong_sign, wrong)
-    earlier = np.where(exact.before >= 0, true[exact.before], np.nan)
-    stale = wrong & ~wrong_sign & (np.abs(distance - earlier) <= AGREE * np.abs(true - earlier))
-    stale &= _is_systematic(stale, wrong)
-    follows = (exact.after >= 0) & stale[exact.after]
     missed = touches & (true < -band) & (totals[0] == 0)
-    stale |= missed & follows
-    good = ~wrong_sign & ~stale
+    stale, shifted = _of_other_cells(exact, distance, wrong & ~wrong_sign, missed, band)
+    of_others = stale | shifted
+    good = ~wrong_sign & ~of_others
     depth_error = np.where(touches & has & good, np.abs(distance - true), np.nan)
-    excess, angle, flipped = _normals(problem, exact, normal, touches & has & ~stale, band)
+    excess, angle, flipped = _normals(problem, exact, normal, touches & has & ~of_others, band)
     point = np.append(rows.point, [[np.nan] * 3], axis=0)[first]
-    point_error = _point_errors(problem, exact, point, touches & has & ~stale, device)
+    outside = _outside(problem, exact.key, point, touches & has & ~of_others, device)
     return Answers(
         asked,
         touches,
-        missed & ~stale,
+        missed & ~of_others,
         asked & has & good & (true > band) & (distance <= 0.0),
         asked & wrong_sign,
         asked & stale,
+        asked & shifted,
         flipped,
         distance,
         normal,
         depth_error,
         np.where(flipped, np.nan, excess),
         np.where(flipped, np.nan, angle),
-        point_error,
+        (outside - exact.outside).clip(0.0),
         *totals,
     )
+
+
+SHIFTED = 0.9
+"""Fraction of the answers that differ from those of the cell before or after, of which so many are shifted."""
+
+
+def _of_other_cells(
+    exact: Exact, distance: np.ndarray, wrong: np.ndarray, missed: np.ndarray, band: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Wrong and missing answers that are of the cell before; and those where all are of the cell before or after.
+
+    distance: float64[N], NaN is none. wrong, missed: bool[N].
+    """
+    found, true = [], exact.rows.distance
+    for near, other in ((exact.before, exact.after), (exact.after, exact.before)):
+        beside = np.where(near >= 0, true[near], np.nan)
+        same = wrong & (np.abs(distance - beside) <= AGREE * np.abs(true - beside))
+        same &= _is_systematic(same, wrong)
+        same |= missed & (other >= 0) & same[other]
+        differ = np.isfinite(distance) & (np.abs(true - beside) > band)
+        if np.count_nonzero(same & differ) > SHIFTED * np.count_nonzero(differ):
+            return np.zeros_like(same), same
+        found.append(same)
+    return found[0], np.zeros_like(wrong)
 
 
 def _is_systematic(fault: np.ndarray, wrong: np.ndarray) -> bool:
@@ -231,10 +259,10 @@ def _normals(
     return np.where(chosen, excess, np.nan), angle, flipped
 
 
-def _point_errors(problem: Problem, exact: Exact, point: np.ndarray, chosen: np.ndarray, device: str) -> np.ndarray:
+def _outside(problem: Problem, key: np.ndarray, point: np.ndarray, chosen: np.ndarray, device: str) -> np.ndarray:
     """float64[N]: how far a point is outside of one of both shapes, which overlap; NaN where no shape has an inside."""
     model, poses = problem.model, problem.arrays["pose"]
-    cell, row = np.divmod(exact.key, len(problem.arrays["pair"]))
+    cell, row = np.divmod(key, len(problem.arrays["pair"]))
     found = np.where(chosen & np.isfinite(point).all(axis=1), 0.0, np.nan)
     for k in (0, 1):
         shape = problem.arrays["pair"][row, k]
@@ -254,7 +282,7 @@ def _point_errors(problem: Problem, exact: Exact, point: np.ndarray, chosen: np.
 
 # The verb `fidelity`.
 
-FAULTS = ("wrong_sign", "stale", "flipped")
+FAULTS = ("wrong_sign", "stale", "shifted", "flipped")
 WORST = 10
 
 
@@ -263,13 +291,14 @@ class FidelityRequest(EngineRequest):
     """A scene in motion and the engines.
 
     engines: names of adapters, or NAME=adapter, NAME=adapter.py, NAME=rows.npz or NAME=set.h5. engine_python:
-    NAME=interpreter.
-    band: pairs nearer to contact than this may be reported or not [m]. max_missed, max_phantom: number for each engine
-    and pair of types; max_depth_error, max_normal_excess [m]. None is no limit. first: worst answers of each engine.
+    NAME=interpreter, or one of all others. engine_option: NAME.KEY=VALUE, of an adapter. band: pairs nearer to contact
+    than this may be reported or not [m]. max_missed, max_phantom: number for each engine and pair of types;
+    max_depth_error, max_normal_excess [m]. None is no limit. first: worst answers of each engine.
     """
 
     engines: Sequence[str] = ()
     engine_python: Sequence[str] = ()
+    engine_option: Sequence[str] = ()
     band: float = 1e-4
     max_missed: int | None = None
     max_phantom: int | None = None
@@ -285,7 +314,10 @@ class FidelityResult(ProblemResult):
     passed: no limit is exceeded. engines: each with its version, interpreter, treatment of shapes, set-up, time of a
     frame and `least_excess`: below zero, a normal of the engine would separate a pair by less than our depth.
     own_excess: the greatest difference between our depths of convex pairs and their overlaps along our normals, by
-    support functions. rows: of each engine and pair of types, the counts and errors. worst: the most wrong answers.
+    support functions. rows: of each engine and pair of types, the counts and errors; `wrong` answers are faults, and
+    errors above `tolerance`, `over` is the share of values above it, of angles above 10 degrees. worst: of each engine
+    the most wrong answer of each kind and pair of types. depths: of each engine [true depth, reported depth, number of
+    answers, whether the error is above the tolerance], binned; 0 is none. repros: of `worst`, not in the JSON.
     """
 
     SCHEMA: ClassVar[str] = "collide.fidelity/1"
@@ -295,12 +327,21 @@ class FidelityResult(ProblemResult):
     passed: bool
     own_excess: float
     engines: list[dict[str, Any]]
+    tolerance: dict[str, float]
     rows: list[dict[str, Any]]
     worst: list[dict[str, Any]]
+    depths: dict[str, list[list[Any]]]
+    repros: list[Repro]
     wall_seconds: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """The object that `--json` prints, without the texts of repros."""
+        return {name: value for name, value in super().as_dict().items() if name != "repros"}
 
 
 LIMITS = ("max_missed", "max_phantom", "max_depth_error", "max_normal_excess")
+TOLERANCE, ANGLE_TOLERANCE = 1e-3, 10.0
+"""Errors above which an answer is wrong if there is no limit [m], and angles that are counted [degree]."""
 
 
 def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityResult:
@@ -315,56 +356,110 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
     with tempfile.TemporaryDirectory(prefix="collide-") as folder:
         path = os.path.join(folder, "problem.npz")
         write_problem(problem, path, False)
-        for name, (source, python) in sources.items():
-            if source.endswith(".npz"):
-                found[name] = read_rows(source, problem.shape)
-            elif source.endswith(HDF5_ENDINGS):
-                found[name] = rows_of_set(problem, source)
+        for name, one in sources.items():
+            if one.source.endswith(".npz"):
+                found[name] = read_rows(one.source, problem.shape)
+            elif one.source.endswith(HDF5_ENDINGS):
+                found[name] = rows_of_set(problem, one.source)
             else:
-                found[name] = run_adapter(source, python, path, problem.shape)
+                found[name] = run_adapter(one.source, one.python, path, problem.shape, one.options)
     exact = measure_exact(problem, list(found.values()), request.band, request.engine.device)
     answers = {
         name: compared(problem, exact, rows, request.band, request.engine.device) for name, rows in found.items()
     }
     own = separations(problem, exact, exact.rows.normal) + exact.rows.distance
     limits = {name: getattr(request, name) for name in LIMITS}
+    tolerance = {
+        name: TOLERANCE if limits[f"max_{limit}"] is None else limits[f"max_{limit}"]
+        for name, limit in (("depth_error", "depth_error"), ("excess", "normal_excess"))
+    }
     rows = [
         one | {"exceeds": exceeded(one, limits)}
         for name, each in answers.items()
-        for one in _table(problem, exact, name, each)
+        for one in _table(problem, exact, name, each, tolerance)
     ]
+    worst = [one for name, each in answers.items() for one in _worst(problem, exact, name, each, request)]
+    repros = [
+        make_repro(problem.arrays, found[one["engine"]], one, f"{number:02d}-{one['engine']}-{'-'.join(one['types'])}")
+        for number, one in enumerate(worst, 1)
+    ]
+    for one, repro in zip(worst, repros, strict=True):
+        del one["cell"], one["row"]
+        one["repro"], one["no_repro"] = repro.name, repro.reason
     return FidelityResult(
         **about(problem, [text for each in found.values() for text in each.warnings]),
         band=request.band,
         limits=limits,
+        tolerance=tolerance,
         rows=rows,
         passed=not any(one["exceeds"] for one in rows),
         own_excess=_largest(np.abs(own[exact.rows.distance < 0.0])),
         engines=[_engine(problem, name, rows, answers[name]) for name, rows in found.items()],
-        worst=[one for name, each in answers.items() for one in _worst(problem, exact, name, each, request.first)],
+        worst=worst,
+        depths={name: _depths(exact, each, tolerance["depth_error"]) for name, each in answers.items()},
+        repros=repros,
         wall_seconds=time.perf_counter() - start,
     )
 
 
-def check_engines(request: FidelityRequest) -> dict[str, tuple[str, str]]:
-    """The adapter or file of rows, and the interpreter of each engine by its name. Raises InputError."""
-    found: dict[str, tuple[str, str]] = {}
+def check_repro_folder(folder: str | None, force: bool) -> None:
+    """Raises OutputError for a file, and for a folder with files unless they may be replaced."""
+    if folder is not None and os.path.lexists(folder):
+        if not os.path.isdir(folder):
+            raise OutputError("repros need a folder, and this is a file", folder, "give another")
+        if not force and os.listdir(folder):
+            raise OutputError("has files", folder, "choose another folder, or pass --force")
+
+
+def write_repros(folder: str, repros: Sequence[Repro], force: bool) -> None:
+    """Writes the MJCF and the script of each repro. Raises OutputError."""
+    texts = {
+        f"{one.name}{ending}": text for one in repros for ending, text in ((".xml", one.mjcf), (".py", one.script))
+    }
+    with output_folders([os.path.join(folder, "")]):
+        for name, text in texts.items():
+            if text:
+                write_output(os.path.join(folder, name), text.encode(), force)
+
+
+@dataclass(frozen=True)
+class EngineSource:
+    """Where the rows of an engine come from.
+
+    source: an adapter, or a file. python: an interpreter; "" is this one. options: NAME=VALUE, of the adapter.
+    """
+
+    source: str
+    python: str
+    options: tuple[str, ...]
+
+
+def check_engines(request: FidelityRequest) -> dict[str, EngineSource]:
+    """The source of each engine by its name. Raises InputError."""
+    found: dict[str, EngineSource] = {}
     if not request.engines:
         raise InputError("no engine is given", "--engines", "give names, as mujoco,coal, or NAME=adapter.py")
-    python = dict(_named(each, "--engine-python", True) for each in request.engine_python)
+    python = dict(_named(each, "--engine-python", True) for each in request.engine_python if "=" in each)
+    of_all = next((each for each in request.engine_python if "=" not in each), "")
+    options: dict[str, list[str]] = {}
+    for each in request.engine_option:
+        key, value = _named(each, "--engine-option", True)
+        name, _, key = key.rpartition(".")
+        options.setdefault(name, []).append(f"{key}={value}")
     for each in request.engines:
         name, source = _named(each, "--engines", False)
         if name in found:
             raise InputError(f"'{name}' is given twice", "--engines", f"name one of them: other={source}")
-        if not source.endswith((".npz", *HDF5_ENDINGS)):
+        is_file = source.endswith((".npz", *HDF5_ENDINGS))
+        if not is_file:
             adapter_of(source)
         elif not os.path.isfile(source):
             raise InputError("there is no such file of rows", source, "give rows, or a contact set of an engine")
-        found[name] = source, python.pop(name, "")
-    if python:
-        raise InputError(
-            f"no engine has the name '{next(iter(python))}'", "--engine-python", f"one of: {', '.join(found)}"
-        )
+        found[name] = EngineSource(source, python.pop(name, of_all), () if is_file else tuple(options.pop(name, ())))
+    for option, left in (("--engine-python", python), ("--engine-option", options)):
+        if left:
+            what = f"no engine to run has the name '{next(iter(left))}'"
+            raise InputError(what, option, f"one of: {', '.join(found)}")
     return found
 
 
@@ -401,25 +496,41 @@ def _largest(values: np.ndarray) -> float:
     return float(known.max()) if len(known) else 0.0
 
 
-def _table(problem: Problem, exact: Exact, name: str, answers: Answers) -> list[dict[str, Any]]:
+def _pair_types(problem: Problem, exact: Exact) -> np.ndarray:
+    """int[N, 2]: the types of the shapes of `Exact`, in ascending order."""
+    return np.sort(problem.model.shapes.type[problem.arrays["pair"]], axis=1)[exact.key % len(problem.arrays["pair"])]
+
+
+def _type_names(types: np.ndarray) -> list[str]:
+    return [ShapeType(kind).label for kind in types.tolist()]
+
+
+def _table(
+    problem: Problem, exact: Exact, name: str, answers: Answers, tolerance: Mapping[str, float]
+) -> list[dict[str, Any]]:
     """The counts and errors of an engine by pairs of types, in the order of the types."""
-    kinds = np.sort(problem.model.shapes.type[problem.arrays["pair"]], axis=1)[exact.key % len(problem.arrays["pair"])]
-    found = []
-    reported = answers.rows > 0
+    kinds, found, reported = _pair_types(problem, exact), [], answers.rows > 0
+    wrong = answers.touches & (answers.unusable > 0)
+    for each in ("missed", "phantom", *FAULTS):
+        wrong |= getattr(answers, each)
+    for each, limit in tolerance.items():
+        wrong |= getattr(answers, each) > limit
+    limits = {"depth_error": tolerance["depth_error"], "excess": tolerance["excess"], "point_error": TOLERANCE}
     for types in np.unique(kinds[(exact.rows.distance < 0.0) | reported], axis=0):
         mine = (kinds == types).all(axis=1)
         has = mine & answers.touches & reported
         found.append(
             {
                 "engine": name,
-                "types": [ShapeType(kind).label for kind in types.tolist()],
+                "types": _type_names(types),
+                "wrong": int((mine & wrong).sum()),
                 "asked": int((mine & answers.touches).sum()),
                 "not_asked": int((mine & ~answers.asked & (exact.rows.distance < 0.0)).sum()),
                 **{each: int((mine & getattr(answers, each)).sum()) for each in ("missed", "phantom", *FAULTS)},
                 "unusable_rows": int(answers.unusable[mine].sum()),
                 "zero_normals": int(answers.zero[mine].sum()),
-                **{each: spread(getattr(answers, each)[mine]) for each in ("depth_error", "excess", "point_error")},
-                "angle": spread(np.degrees(answers.angle[mine])),
+                **{each: spread(getattr(answers, each)[mine], limit) for each, limit in limits.items()},
+                "angle": spread(np.degrees(answers.angle[mine]), ANGLE_TOLERANCE),
                 "contacts_per_pair": float(answers.rows[has].mean()) if has.any() else None,
             }
         )
@@ -429,12 +540,12 @@ def _table(problem: Problem, exact: Exact, name: str, answers: Answers) -> list[
 def exceeded(row: Mapping[str, Any], limits: Mapping[str, Any]) -> list[str]:
     """The limits that a row of `FidelityResult.rows` exceeds.
 
-    A wrong sign or an answer of the cell before exceeds every limit of the depth error; an opposite or unusable normal
+    A wrong sign or an answer of another cell exceeds every limit of the depth error; an opposite or unusable normal
     every limit of the normal excess.
     """
     found = [f"max_{each}" for each in ("missed", "phantom") if _over(row[each], limits[f"max_{each}"])]
     for name, value, faults in (
-        ("max_depth_error", row["depth_error"], row["wrong_sign"] + row["stale"]),
+        ("max_depth_error", row["depth_error"], row["wrong_sign"] + row["stale"] + row["shifted"]),
         ("max_normal_excess", row["excess"], row["flipped"] + row["unusable_rows"]),
     ):
         if limits[name] is not None and (faults or _over(value["worst"] if value else None, limits[name])):
@@ -446,12 +557,33 @@ def _over(value: float | None, limit: float | None) -> bool:
     return value is not None and limit is not None and value > limit
 
 
-def _worst(problem: Problem, exact: Exact, name: str, answers: Answers, first: int) -> list[dict[str, Any]]:
-    """The answers with the largest errors [m], each with what proves it: how far both normals separate the pair."""
+BINS_PER_DECADE = 24
+
+
+def _depths(exact: Exact, answers: Answers, tolerance: float) -> list[list[Any]]:
+    """True and reported depths of answers [m], binned, their number, and whether the errors are above a tolerance."""
+    chosen = (answers.touches & (np.isfinite(answers.distance) | answers.missed)) | answers.phantom
+    depth = np.nan_to_num(np.column_stack([-exact.rows.distance, -answers.distance])[chosen]).clip(0.0)
+    with np.errstate(divide="ignore"):
+        bins = np.round(BINS_PER_DECADE * np.log10(depth)).clip(-9 * BINS_PER_DECADE)
+    over = np.abs(depth[:, 0] - depth[:, 1]) > tolerance
+    found, number = np.unique(np.column_stack([bins, over]), axis=0, return_counts=True)
+    value = np.where(found[:, :2] > -9 * BINS_PER_DECADE, 10.0 ** (found[:, :2] / BINS_PER_DECADE), 0.0)
+    return [
+        [*pair, count, bool(is_over)]
+        for pair, count, is_over in zip(value.tolist(), number.tolist(), found[:, 2], strict=True)
+    ]
+
+
+def _worst(problem: Problem, exact: Exact, name: str, answers: Answers, request: FidelityRequest) -> list[Any]:
+    """The answers with the largest errors above the band, one of each kind and pair of types, each with what proves it:
+    how far both normals separate the pair.
+    """
     true = exact.rows
     size = {
         "missed": np.where(answers.missed, -true.distance, 0.0),
         "phantom": np.where(answers.phantom, true.distance - answers.distance, 0.0),
+        "unusable": np.where(answers.touches & (answers.unusable > 0), np.abs(true.distance), 0.0),
         "depth": np.nan_to_num(answers.depth_error),
         "normal": np.nan_to_num(answers.excess),
         "point": np.nan_to_num(answers.point_error),
@@ -459,23 +591,31 @@ def _worst(problem: Problem, exact: Exact, name: str, answers: Answers, first: i
     }
     error = np.stack(list(size.values()))
     along = [separations(problem, exact, each) for each in (answers.normal, true.normal)]
-    found = []
-    for index in np.argsort(-error.max(axis=0), kind="stable")[:first].tolist():
-        if error[:, index].max() <= 0.0:
+    types, seen, found = _pair_types(problem, exact), set(), []
+    for index in np.argsort(-error.max(axis=0), kind="stable").tolist():
+        kind = error[:, index].argmax()
+        if error[kind, index] <= request.band or len(found) == request.first:
             break
+        if (kind, *types[index]) in seen:
+            continue
+        seen.add((kind, *types[index]))
         cell, row = divmod(int(exact.key[index]), len(problem.arrays["pair"]))
         names = [problem.model.shapes.path[shape] for shape in problem.arrays["pair"][row].tolist()]
         found.append(
             {
                 "engine": name,
-                "what": list(size)[int(error[:, index].argmax())],
-                "error": float(error[:, index].max()),
+                "types": _type_names(types[index]),
+                "what": list(size)[int(kind)],
+                "error": float(error[kind, index]),
+                "cell": cell,
+                "row": row,
                 **{each: problem.arrays[each][cell].item() for each in ("frame", "world", "time")},
                 "shape0": names[0],
                 "shape1": names[1],
                 "distance": float(true.distance[index]),
                 "reported_distance": float(answers.distance[index]),
                 "normal": true.normal[index].tolist(),
+                "point": (0.5 * (true.point0 + true.point1)[index]).tolist(),
                 "reported_normal": answers.normal[index].tolist(),
                 "separation": float(along[1][index]),
                 "reported_separation": float(along[0][index]),

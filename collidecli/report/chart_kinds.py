@@ -231,17 +231,11 @@ def deviations_chart(result: ResultDict, canvas: Canvas) -> Figure:
     axes = figure.add_subplot()
     canvas.plain(axes, grid="")
     counts = np.array([[_bin(one, edge) for edge in edges] for one in fields], float)
-    image = np.zeros((*counts.shape, 4))
-    image[..., :3] = MAP_COLOUR
     scaled = np.log1p(counts) / np.log1p(counts.max(initial=1.0))
-    image[..., 3] = np.where(counts > 0, LEAST_OPACITY + (0.75 - LEAST_OPACITY) * scaled, 0.0)
-    axes.imshow(image, aspect="auto", interpolation="none")
+    texts = [[short_number(value) if value else "" for value in row] for row in counts]
+    value_map(axes, canvas, np.where(counts > 0, scaled, np.nan), texts, canvas.font - 2)
     for (row, column), value in np.ndenumerate(counts):
         if value:
-            words = short_number(value)
-            axes.text(
-                column, row, words, ha="center", va="center", color=canvas.colours["ink"], fontsize=canvas.font - 2
-            )
             cell = (column - 0.5, column + 0.5), (row - 0.5, row + 0.5)
             canvas.hover(axes, *cell, f"{fields[row]['name']}: {count(int(value))} contacts")
     units = {one["unit"] for one in fields}
@@ -252,6 +246,35 @@ def deviations_chart(result: ResultDict, canvas: Canvas) -> Figure:
     unit = units.pop() if len(units) == 1 else "m or rad"
     canvas.title(axes, f"deviation from [{unit}] to ten times that")
     return figure
+
+
+def value_map(
+    axes: Axes,
+    canvas: Canvas,
+    values: np.ndarray,
+    texts: Sequence[Sequence[str]],
+    size: float,
+    colour: tuple[float, float, float] = MAP_COLOUR,
+) -> None:
+    """A field for each value [rows, columns] from 0 to 1, which is its opacity; none for NaN. texts: of all fields.
+
+    size: of the texts [px].
+    """
+    image = np.zeros((*values.shape, 4))
+    image[..., :3] = colour
+    image[..., 3] = np.where(np.isfinite(values), LEAST_OPACITY + (0.75 - LEAST_OPACITY) * values, 0.0)
+    axes.imshow(image, aspect="auto", interpolation="none")
+    for row, column in np.ndindex(values.shape):
+        if texts[row][column]:
+            axes.text(
+                column,
+                row,
+                str(texts[row][column]),
+                ha="center",
+                va="center",
+                color=canvas.colours["ink"],
+                fontsize=size,
+            )
 
 
 def _bin(one: Mapping[str, Any], edge: float) -> int:
@@ -443,11 +466,11 @@ PAGE_KINDS = KINDS | {
 """Kinds of charts of a page: those of `collide plot`, and those of the results of other verbs."""
 
 
-def page_charts(result: ResultDict) -> dict[str, dict[str, str]]:
+def page_charts(result: ResultDict, kinds: Mapping[str, ChartKind] = PAGE_KINDS) -> dict[str, dict[str, str]]:
     """SVG elements, "wide" and "narrow", by kind of chart, for all kinds with data."""
     found = {}
     with drawing():
-        for name, kind in PAGE_KINDS.items():
+        for name, kind in kinds.items():
             if kind.missing(result):
                 continue
             found[name] = {}

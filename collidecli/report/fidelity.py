@@ -53,8 +53,8 @@ def engine_text(one: ResultDict) -> str:
 
 def faults_text(one: ResultDict) -> str:
     """Answers and rows of a kind of pair that are wrong in another way than by a length."""
-    names = {"wrong_sign": "wrong sign", "stale": "of the frame before", "flipped": "opposite normals"}
-    names |= {"unusable_rows": "unusable rows", "not_asked": "not asked"}
+    names = {"wrong_sign": "wrong sign", "stale": "of the frame before", "shifted": "of another frame"}
+    names |= {"flipped": "opposite normals", "unusable_rows": "unusable rows", "not_asked": "not asked"}
     return ", ".join(f"{count(one[key])} {words}" for key, words in names.items() if one[key])
 
 
@@ -72,7 +72,7 @@ def engine_columns(narrow: int) -> list[Column]:
     columns: list[Column] = [
         ("engine", "left", itemgetter("engine")),
         ("pair", "left", lambda one: " ".join(one["types"]).replace("_", " ")),
-        *((name, "right", lambda one, name=name: count(one[name])) for name in ("asked", "missed", "phantom")),
+        *((name, "right", lambda one, name=name: count(one[name])) for name in ("asked", "wrong", "missed", "phantom")),
     ]
     lengths = [
         ("depth error", "depth_error"),
@@ -90,17 +90,26 @@ def _engine_rows(rows: Sequence[ResultDict], narrow: int) -> Listing:
     return rows_table(engine_columns(narrow), rows)
 
 
-def _worst_answers(rows: Sequence[ResultDict], narrow: int) -> Listing:
-    columns: list[Column] = [
+def worst_columns(narrow: int) -> list[Column]:
+    """The columns of the worst answers. narrow: both shapes in one column."""
+    return [
         ("engine", "left", itemgetter("engine")),
         ("worst", "left", lambda one: one["what"].replace("_", " ")),
         *pair_columns(narrow),
         ("in frame", "right", lambda one: str(one["frame"])),
         ("distance", "right", lambda one: quantity(one["distance"], length)),
-        ("reported", "right", lambda one: quantity(one["reported_distance"], length)),
-        ("along its normal", "right", lambda one: quantity(one["reported_separation"], length)),
+        ("reported", "right", lambda one: _reported(one["reported_distance"])),
+        ("along its normal", "right", lambda one: _reported(one["reported_separation"])),
     ]
-    return rows_table(columns, rows)
+
+
+def _reported(value: float | str) -> str:
+    """A length that an engine may lack."""
+    return "none" if value == "nan" else quantity(value, length)
+
+
+def _worst_answers(rows: Sequence[ResultDict], narrow: int) -> Listing:
+    return rows_table(worst_columns(narrow), rows)
 
 
 # The verdict.

@@ -40,15 +40,17 @@ from collidecli.scene.text_format import count, memory, plural
 # Tables, parts and sections of a report, for the template of the page.
 
 
-def table(name: str, columns: str, rows: Iterable[Sequence[str]], more: str = "") -> dict[str, Any]:
-    """A table for the template. columns: titles separated by commas; those that end with > are right-aligned."""
-    titles = [{"title": one.rstrip(">"), "right": one.endswith(">")} for one in columns.split(",")]
+def table(name: str, columns: str | Sequence[str], rows: Iterable[Sequence[str]], more: str = "") -> dict[str, Any]:
+    """A table for the template. columns: titles, or one text with commas; those that end with > are right-aligned."""
+    given = columns.split(",") if isinstance(columns, str) else columns
+    titles = [{"title": one.rstrip(">"), "right": one.endswith(">")} for one in given]
     return {"name": name, "columns": titles, "rows": [list(row) for row in rows], "more": more}
 
 
 def part(**given: Any) -> dict[str, Any]:
     """A part of a section; by default its entries are empty."""
-    return {"heading": "", "lead": "", "chart": "", "lines": [], "table": None, "properties": [], **given}
+    empty = {"heading": "", "lead": "", "chart": "", "lines": [], "table": None, "properties": [], "files": []}
+    return {**empty, **given}
 
 
 def section(name: str, title: str, *parts: dict[str, Any], lead: str = "") -> dict[str, Any]:
@@ -633,21 +635,13 @@ TEMPLATE, STYLE = "page.html.j2", "page.css"
 
 def report_page(result: ResultDict) -> str:
     """HTML page of collide.report/1, with escaped names. Raises InputError if the packages for plots are missing."""
-    try:
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    except ImportError as error:
-        raise InputError("a report needs jinja2 and matplotlib", "", "pip install 'collidecli[plots]'") from error
     result = printable_values(result)
     charts = page_charts(result)
-    environment = Environment(
-        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["breaking"] = _breaking
-    return environment.get_template(TEMPLATE).render(
+    return html_page(
         title=result["scene"] or Path(result["file"]).name,
         subtitle=f"Contacts of {Path(result['file']).name}",
+        what="contacts",
         generator=result["creator"] or "collide",
-        style=(HERE / STYLE).read_text(encoding="utf-8"),
         headlines=headlines(result),
         selection=selection_line(result),
         groups=selectable(result),
@@ -656,3 +650,17 @@ def report_page(result: ResultDict) -> str:
         figures=figures(result),
         sections=sections(result, charts),
     )
+
+
+def html_page(**values: Any) -> str:
+    """A page by the template with these values. Raises InputError if jinja2 is missing."""
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    except ImportError as error:
+        raise InputError("a report needs jinja2 and matplotlib", "", "pip install 'collidecli[plots]'") from error
+    environment = Environment(
+        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["breaking"] = _breaking
+    style = (HERE / STYLE).read_text(encoding="utf-8")
+    return environment.get_template(TEMPLATE).render(style=style, **values)

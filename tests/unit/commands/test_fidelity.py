@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
+import html
 import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,18 +23,27 @@ from collidecli.numerics.matrices import moved_points
 from collidecli.scene.builder import ModelBuilder
 from collidecli.storage.trajectories.writer import TrajectoryWriter
 
-MODULES = {"mujoco": "mujoco", "coal": "coal", "fcl": "fcl", "bullet": "pybullet"}
+MODULES = {"mujoco": "mujoco", "newton": "newton", "coal": "coal", "fcl": "fcl", "drake": "pydrake"}
+MODULES |= {"bullet": "pybullet", "dart": "dartpy"}
+ENGINES_PYTHON = os.environ.get("COLLIDE_ENGINES_PYTHON", sys.executable)
+"""Interpreter of the engines; where it lacks one, its tests are skipped."""
+WITH_HEIGHTFIELDS = ("mujoco", "newton", "coal", "bullet")
 DEPTH = 0.01
-CONVENTIONS = """<mujoco><worldbody>
-  <geom name="floor" type="plane" size="0 0 1"/>
-  <body pos="0 0 0.09"><freejoint/><geom name="ball" type="sphere" size="0.1"/></body>
-  <body pos="1 0 0.09"><freejoint/><geom name="crate" type="box" size="0.1 0.2 0.1"/></body>
-  <body pos="2 0 0.09"><freejoint/><geom name="can" type="cylinder" size="0.1 0.1"/></body>
-  <body pos="0 0 0.24"><freejoint/><geom name="lid" type="box" size="0.3 0.3 0.06"/></body>
-  <body pos="1 0 0.28"><freejoint/><geom name="upper" type="box" size="0.05 0.05 0.1"/></body>
+CELLS = 5
+CONVENTIONS = """<mujoco>
+<asset><hfield name="step" nrow="2" ncol="4" size="0.6 0.2 0.1 0.1" elevation="0 0 0 1 0 0 0 1"/></asset><worldbody>
+  <geom name="floor" type="plane" size="0 0 1" pos="0 0 -1"/>
+  <body pos="0 0 -0.91"><freejoint/><geom name="ball" type="sphere" size="0.1"/></body>
+  <body pos="1 0 -0.91"><freejoint/><geom name="crate" type="box" size="0.1 0.2 0.1"/></body>
+  <body pos="2 0 -0.91"><freejoint/><geom name="can" type="cylinder" size="0.1 0.1"/></body>
+  <geom name="ground" type="hfield" hfield="step" pos="5 0 0"/>
+  <body pos="4.75 0.01 0.09"><freejoint/><geom name="marble" type="sphere" size="0.1"/></body>
+  <body pos="0 0 -0.76"><freejoint/><geom name="lid" type="box" size="0.3 0.3 0.06"/></body>
+  <body pos="1 0 -0.72"><freejoint/><geom name="upper" type="box" size="0.05 0.05 0.1"/></body>
 </worldbody></mujoco>"""
 TOUCHING = {("floor", "ball"), ("floor", "crate"), ("floor", "can"), ("ball", "lid"), ("crate", "upper")}
-"""Overlaps of DEPTH along z, the second shape above the first."""
+TOUCHING |= {("ground", "marble")}
+"""Overlaps of DEPTH along z, the second shape above the first. coal computes heightfields at z = 0 alone correctly."""
 FALL = """<mujoco><worldbody>
   <geom name="floor" type="plane" size="0 0 1"/>
   <body name="low" pos="0 0 0.09"><freejoint/><geom name="low" type="box" size="0.1 0.1 0.1"/></body>
@@ -54,27 +65,35 @@ def falling(tmp_path: Path) -> tuple[str, str]:
     return str(scene), str(motion)
 
 
+def need(name: str) -> None:
+    """Skips the test where an engine is not installed."""
+    if subprocess.run([ENGINES_PYTHON, "-c", f"import {MODULES[name]}"], capture_output=True, check=False).returncode:
+        pytest.skip(f"{MODULES[name]} is not installed")
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_conventions_of_an_adapter(name: str, tmp_path: Path):
     """The sign of the distance, the direction of the normal, and the rule of the points."""
-    if importlib.util.find_spec(MODULES[name]) is None:
-        pytest.skip(f"{MODULES[name]} is not installed")
+    need(name)
     scene, problem, rows = (str(tmp_path / file) for file in ("scene.xml", "problem.npz", "rows.npz"))
     Path(scene).write_text(CONVENTIONS)
     assert main(["engine", "pack", scene, "-o", problem, "-q"]) == 0
     # As a user runs the file: where it lies, its own name must not hide the engine.
-    subprocess.run([sys.executable, engines.adapter_of(name), problem, rows], check=True, capture_output=True)
+    subprocess.run([ENGINES_PYTHON, engines.adapter_of(name), problem, rows], check=True, capture_output=True)
     with np.load(problem) as arrays:
         names, pair = arrays["shape_name"], arrays["pair"]
         found = engines.read_rows(rows, (len(arrays["pose"]), len(names), len(pair)))
-        middle = dict(zip(sorted(TOUCHING), (0.185, 0.185, -0.005, -0.005, -0.005), strict=True))
+    middle = dict.fromkeys(TOUCHING, -1.005) | {("ball", "lid"): -0.815, ("crate", "upper"): -0.815}
+    middle |= {("ground", "marble"): -0.005}
     assert found.engine == name
     assert found.version
-    assert found.asked.all()
-    assert set(found.treated.tolist()) == {"exact"}
+    asked = TOUCHING if name in WITH_HEIGHTFIELDS else TOUCHING - {("ground", "marble")}
+    is_ground = np.array([name.endswith("ground") for name in names.tolist()])
+    assert np.array_equal(found.asked, np.full(len(pair), True) if asked == TOUCHING else ~is_ground[pair].any(axis=1))
+    assert set(found.treated[~is_ground].tolist()) == {"exact"}
     touching = found.distance < 0.0
     texts = [tuple(str(names[row]).rsplit("/", 1)[-1] for row in pair[k]) for k in found.pair]
-    assert {text for text, one in zip(texts, touching, strict=True) if one} == TOUCHING
+    assert {text for text, one in zip(texts, touching, strict=True) if one} == asked
     # Bullet shrinks boxes by a margin and restores it: distances of its boxes are within 1 mm.
     tolerance = 1e-3 if name == "bullet" else 1e-6
     assert np.abs(found.distance[touching] + DEPTH).max() < tolerance
@@ -136,18 +155,23 @@ def with_fault(rows: dict[str, np.ndarray], fault: str, chosen: np.ndarray) -> d
         rows["distance"] *= -1.0
     elif fault == "point_error":
         rows["point"][chosen] += [0.5, 0.0, 0.0]
-    elif fault == "stale":
-        rows["cell"] = rows["cell"] + 1
-        kept = rows["cell"] <= rows["cell"].max() - 1
+    elif fault.startswith("shifted"):
+        rows["cell"] = rows["cell"] + (1 if fault == "shifted" else -1)
+        kept = (rows["cell"] >= 0) & (rows["cell"] < CELLS)
         for name in ("cell", "pair", "distance", "normal", "point"):
             rows[name] = rows[name][kept]
+    elif fault == "stale":  # in every second cell
+        at = {(cell, pair): k for k, (cell, pair) in enumerate(zip(rows["cell"], rows["pair"], strict=True))}
+        of = [at.get((cell - 1, pair), k) if cell % 2 else k for (cell, pair), k in at.items()]
+        for name in ("distance", "normal", "point"):
+            rows[name] = rows[name][of]
     return rows
 
 
-COUNTS = ("missed", "phantom", "wrong_sign", "stale", "flipped", "zero_normals")
+COUNTS = ("missed", "phantom", "wrong_sign", "stale", "shifted", "flipped", "zero_normals")
 
 
-@pytest.mark.parametrize("fault", ["none", *COUNTS, "point_error"])
+@pytest.mark.parametrize("fault", ["none", *COUNTS, "shifted back", "point_error"])
 def test_a_fault_is_in_its_column_and_in_no_other(fault: str, falling: tuple[str, str], tmp_path: Path):
     rows = planned(*falling, tmp_path)
     deep = rows["distance"] < -1e-3
@@ -163,14 +187,75 @@ def test_a_fault_is_in_its_column_and_in_no_other(fault: str, falling: tuple[str
     }
     # Distances of overlaps are exact to 1e-9 of the sizes; angles of their normals to 1e-6 degrees.
     wrong |= {name for name, value in worst.items() if value > (1e-5 if name == "angle" else 1e-9)}
-    assert wrong == ({fault} - {"none"})
+    assert wrong == ({fault.removesuffix(" back")} - {"none"})
     assert sum(one["asked"] for one in result.rows) >= deep.sum()
     assert sum(one["unusable_rows"] for one in result.rows) == totals["zero_normals"]
     assert result.own_excess < 1e-9
     if fault in ("missed", "flipped", "zero_normals"):
         assert totals[fault] == deep.sum()
-    if fault != "none":
-        assert result.worst or fault == "zero_normals"
+    assert bool(result.worst) == (fault != "none")
+    assert (sum(one["wrong"] for one in result.rows) > 0) == (fault not in ("none", "point_error"))
+
+
+ANSWER = re.compile(r"(engine|exact): +distance (\S+) m, normal (\S+ \S+ \S+), point (\S+ \S+ \S+)")
+TURNED = """<mujoco><worldbody>
+  <geom name="floor" type="plane" size="0 0 1"/>
+  <geom name="crate" type="box" size="0.1 0.2 0.1" pos="0 0 0.5" euler="10 20 30"/>
+  <body pos="0.06 0.11 0.63"><freejoint/><geom name="can" type="cylinder" size="0.1 0.1" euler="50 10 70"/></body>
+  <body pos="-0.08 -0.1 0.62"><freejoint/><geom name="pill" type="capsule" size="0.05 0.1" euler="80 30 0"/></body>
+</worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_repro_has_the_answers_of_the_adapter_and_of_this_engine(name: str, tmp_path: Path, record_property, capsys):
+    """The script, of the engine alone, prints the reported and the exact answer; the MJCF is the same pair."""
+    need(name)
+    scene, folder, page = tmp_path / "scene.xml", tmp_path / "repros", tmp_path / "page.html"
+    scene.write_text(TURNED)
+    call = ["fidelity", str(scene), "--engines", name, "--engine-python", ENGINES_PYTHON, "--band", "1e-12"]
+    assert main([*call, "--repro", str(folder), "-o", str(page), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    record_property("version", found["engines"][0]["version"])
+    assert found["worst"]
+    text = page.read_text()
+    for one in found["worst"]:
+        assert not one["no_repro"]
+        script = folder / f"{one['repro']}.py"
+        done = subprocess.run([ENGINES_PYTHON, str(script)], capture_output=True, text=True, check=True)
+        answers = ANSWER.findall(done.stdout)
+        values = {who: [float(value) for value in " ".join(more).split()] for who, *more in reversed(answers)}
+        deepest = min(float(distance) for who, distance, *_ in answers if who == "engine")
+        assert abs(deepest - one["reported_distance"]) < 1e-6
+        assert np.abs(np.subtract(values["exact"], [one["distance"], *one["normal"], *one["point"]])).max() < 1e-6
+        assert main(["clearance", str(script.with_suffix(".xml")), "--json"]) == 0
+        pair = json.loads(capsys.readouterr().out)["listed"][0]
+        assert abs(pair["least_distance"] - one["distance"]) < 1e-9
+        assert html.escape(script.read_text(), quote=False).splitlines()[0] in text
+
+
+def test_the_page_has_the_shares_of_wrong_answers(falling: tuple[str, str], tmp_path: Path, capsys):
+    """A planned engine with wrong depths of one pair: its field of the map, and no scripts."""
+    rows = planned(*falling, tmp_path)
+    deep = np.flatnonzero(rows["distance"] < -1e-3)
+    rows["distance"][deep[::2]] -= 2e-3
+    np.savez(tmp_path / "<deep>.npz", **rows)
+    page = tmp_path / "page.html"
+    call = ["fidelity", falling[0], "-t", falling[1], "--engines", f"<deep>={tmp_path / '<deep>.npz'}"]
+    assert main([*call, "-o", str(page), "--json", "--max-depth-error", "1mm"]) == 1
+    found, text = json.loads(capsys.readouterr().out), page.read_text()
+    assert sum(one["wrong"] for one in found["rows"]) == len(deep[::2])
+    for one in found["rows"]:
+        if one["asked"]:
+            title = f"<deep>, {' and '.join(one['types'])}: {one['wrong']} of {one['asked']} wrong"
+            assert f"<title>{html.escape(title)}</title>" in text
+    assert "<script" not in text
+    assert "<deep>" not in text
+    assert "no script for" in text
+    points = found["depths"]["<deep>"]
+    assert sum(one[2] for one in points if one[3]) == len(deep[::2])
+    assert sum(one[2] for one in points) == sum(one["asked"] for one in found["rows"])
+    assert main([*call, "--repro", str(tmp_path)]) == 3
+    assert "has files" in capsys.readouterr().err
 
 
 def test_limits_decide_the_exit_code_and_the_junit_file(falling: tuple[str, str], tmp_path: Path, capsys):
@@ -247,8 +332,9 @@ def test_rows_that_do_not_fit_are_refused(name: str, value: object, what: str, f
         ("mujoko", "", "there is no adapter of 'mujoko'"),
         ("mine=mine.py", "", "there is no such adapter"),
         ("rows=rows.npz", "", "there is no such file of rows"),
-        ("mujoco", "other=python", "no engine has the name 'other'"),
+        ("mujoco", "other=python", "no engine to run has the name 'other'"),
         ("mujoco", "mujoco=/no/python", "cannot be started"),
+        ("mujoco", "/no/python", "cannot be started"),
         ("broken={folder}/broken.py", "", "the adapter ended with code 1: .*no contacts"),
         ("absent={folder}/absent.py", "", "No module named 'engine_that_nobody_has'"),
         ("silent={folder}/silent.py", "", "the adapter wrote no rows"),
@@ -264,6 +350,20 @@ def test_engines_that_cannot_be_used(engine: str, python: str, what: str, fallin
         engines=[engine.format(folder=tmp_path)],
         engine_python=[python] if python else [],
     )
+    with pytest.raises(InputError, match=what):
+        fidelity(request)
+
+
+@pytest.mark.parametrize(
+    ("option", "what"),
+    [
+        ("mujoco.multicd=0", "the adapter did not use 'multicd=0'"),
+        ("fcl.fast=1", "no engine to run has the name 'fcl'"),
+        ("mujoco", "is not NAME=VALUE"),
+    ],
+)
+def test_options_that_an_engine_lacks(option: str, what: str, falling):
+    request = FidelityRequest(scenes=[falling[0]], trajectory=falling[1], engines=["mujoco"], engine_option=[option])
     with pytest.raises(InputError, match=what):
         fidelity(request)
 

@@ -1,0 +1,126 @@
+"""What adapters share: a problem is read, its cells are collided, and the rows are written. Needs NumPy alone.
+
+docs/reference/engine-problem.md specifies both files.
+"""
+
+import json
+import os
+import platform
+import sys
+import time
+
+import numpy as np
+
+# The folder of an adapter is first on the path, and an adapter has the name of its engine.
+sys.path[:] = [path for path in sys.path if os.path.abspath(path) != os.path.dirname(os.path.abspath(__file__))]
+
+
+class Problem:
+    """A problem and the pairs that an engine holds.
+
+    arrays: by name. poses: float64[C, S, 7]. pair: int[K, 2]. kinds, sizes: type and size of each shape. gap: of pairs,
+    at least 0. options: given texts by name. used: those of `option`. shapes: the engine's, None for those that it
+    lacks. held: bool[K].
+    """
+
+    def __init__(self, path, options):
+        with np.load(path) as file:
+            self.arrays = dict(file)
+        self.options, self.used = dict(text.partition("=")[::2] for text in options), {}
+        self.poses, self.pair = self.arrays["pose"], self.arrays["pair"]
+        self.kinds, self.sizes = self.arrays["shape_type"].tolist(), self.arrays["shape_size"].tolist()
+        self.gap = np.maximum(self.arrays["pair_gap"], 0.0)
+        self.shapes, self.held = [], np.zeros(len(self.pair), bool)
+
+    def option(self, name, default):
+        """An option, which the rows then name as used."""
+        self.used[name] = self.options.get(name, default)
+        return self.used[name]
+
+    def triangles(self, k):
+        """Vertices and triangles of a hull or mesh."""
+        number = self.arrays["shape_geometry"][k]
+        return [self.arrays[name][slice(*self.arrays[f"{name}_start"][number:][:2])] for name in ("vertex", "face")]
+
+    def heights(self, k):
+        """Heights [rows, columns] of a heightfield, and its bottom."""
+        number = self.arrays["shape_geometry"][k]
+        values = self.arrays["height"][slice(*self.arrays["height_start"][number:][:2])]
+        return values.reshape(self.arrays["height_grid"][number]), float(self.arrays["height_bottom"][number])
+
+    def near_pairs(self):
+        """A function of the poses of a cell, which returns shapes and gap of the held pairs that may touch."""
+        radius = np.zeros(len(self.kinds))
+        for k, kind in enumerate(self.kinds):
+            if kind in ("convex_mesh", "mesh"):
+                radius[k] = np.linalg.norm(self.triangles(k)[0], axis=1).max()
+            elif kind in ("plane", "heightfield"):
+                radius[k] = np.inf
+            else:
+                radius[k] = sum(self.sizes[k])
+        a, b = self.pair[self.held].T
+        gap, reach = self.gap[self.held], radius[a] + radius[b] + self.gap[self.held]
+
+        def near(pose):
+            chosen = np.linalg.norm(pose[a, :3] - pose[b, :3], axis=1) <= reach
+            return zip(a[chosen].tolist(), b[chosen].tolist(), gap[chosen].tolist(), strict=True)
+
+        return near
+
+
+def run(
+    engine,
+    version,
+    shape_of,
+    collider,
+    point_rule=lambda problem: "midpoint",
+    stateful=lambda problem: False,
+    reports_gap=False,
+    unbounded=("plane",),
+):
+    """Reads and writes the files of the command line: problem.npz rows.npz [NAME=VALUE ...].
+
+    shape_of: (problem, k) -> the engine's shape or None, one of exact, hull, approximated and skipped, and the reason.
+    collider: (problem) -> function of a cell's poses [S, 7], which returns rows of both shapes, distance, normal from
+    the first to the second, and point: 9 numbers each. point_rule, stateful: functions of the problem. unbounded: types
+    of which the engine collides no two.
+    """
+    source, target, *options = sys.argv[1:]
+    start = time.perf_counter()
+    problem = Problem(source, options)
+    problem.shapes, treated, reason = zip(*(shape_of(problem, k) for k in range(len(problem.kinds))), strict=True)
+    treated, kinds = np.array(treated, str), np.array(problem.kinds)
+    problem.held = (treated[problem.pair] != "skipped").all(axis=1)
+    problem.held &= ~np.isin(kinds[problem.pair], unbounded).all(axis=1)
+    collide, found = collider(problem), []
+    begin = time.perf_counter()
+    for pose in problem.poses:
+        found.append(np.array(collide(pose), float).reshape(-1, 9))
+    end = time.perf_counter()
+    table = np.concatenate([np.zeros((0, 9)), *found])
+    shapes = table[:, :2].astype(int)
+    number = np.full((len(kinds), len(kinds)), -1)
+    number[problem.pair[:, 0], problem.pair[:, 1]] = np.arange(len(problem.pair))
+    pair = number[shapes.min(axis=1), shapes.max(axis=1)]
+    chosen = (pair >= 0) & ~(table[:, 2] > problem.gap[pair])
+    table[shapes[:, 0] > shapes[:, 1], 3:6] *= -1.0
+    np.savez(
+        target,
+        format="collide.engine_rows/1",
+        engine=engine,
+        version=version,
+        options=json.dumps(problem.used),
+        reports_gap=reports_gap,
+        interpreter=platform.python_version(),
+        point_rule=point_rule(problem),
+        stateful=stateful(problem),
+        shape_treated=treated,
+        shape_reason=np.array(reason, str),
+        pair_asked=problem.held,
+        seconds=np.array([begin - start, end - begin]),
+        cell=np.repeat(np.arange(len(found)), [len(each) for each in found])[chosen],
+        pair=pair[chosen],
+        distance=table[chosen, 2],
+        normal=table[chosen, 3:6],
+        point=table[chosen, 6:],
+    )
