@@ -78,7 +78,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     """
     from collidecli.commands.fidelity import FidelityRequest, check_engines, check_repro_folder, fidelity, write_repros
     from collidecli.commands.results import PAGE_ENDINGS, write_output
-    from collidecli.report.fidelity import fidelity_table, fidelity_verdict
+    from collidecli.report.fidelity import fidelity_page, fidelity_table, fidelity_verdict
 
     streams, force = streams_of(ctx), values["force"]
     if values["scene"] is not None:
@@ -100,8 +100,6 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     if values["repro"] is not None:
         write_repros(values["repro"], result.repros, force)
     if values["output"] is not None:
-        from collidecli.report.fidelity_page import fidelity_page
-
         text = fidelity_page(record, result.repros) if is_page else json.dumps(record, allow_nan=False, indent=1) + "\n"
         write_output(values["output"], text.encode(), force)
     Pages(values["junit_xml"], values["markdown"], values["github"], force).write(

@@ -356,13 +356,13 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
     with tempfile.TemporaryDirectory(prefix="collide-") as folder:
         path = os.path.join(folder, "problem.npz")
         write_problem(problem, path, False)
-        for name, one in sources.items():
-            if one.source.endswith(".npz"):
-                found[name] = read_rows(one.source, problem.shape)
-            elif one.source.endswith(HDF5_ENDINGS):
-                found[name] = rows_of_set(problem, one.source)
+        for name, (source, python, options) in sources.items():
+            if source.endswith(".npz"):
+                found[name] = read_rows(source, problem.shape)
+            elif source.endswith(HDF5_ENDINGS):
+                found[name] = rows_of_set(problem, source)
             else:
-                found[name] = run_adapter(one.source, one.python, path, problem.shape, one.options)
+                found[name] = run_adapter(source, python, path, problem.shape, options)
     exact = measure_exact(problem, list(found.values()), request.band, request.engine.device)
     answers = {
         name: compared(problem, exact, rows, request.band, request.engine.device) for name, rows in found.items()
@@ -422,21 +422,9 @@ def write_repros(folder: str, repros: Sequence[Repro], force: bool) -> None:
                 write_output(os.path.join(folder, name), text.encode(), force)
 
 
-@dataclass(frozen=True)
-class EngineSource:
-    """Where the rows of an engine come from.
-
-    source: an adapter, or a file. python: an interpreter; "" is this one. options: NAME=VALUE, of the adapter.
-    """
-
-    source: str
-    python: str
-    options: tuple[str, ...]
-
-
-def check_engines(request: FidelityRequest) -> dict[str, EngineSource]:
-    """The source of each engine by its name. Raises InputError."""
-    found: dict[str, EngineSource] = {}
+def check_engines(request: FidelityRequest) -> dict[str, tuple[str, str, list[str]]]:
+    """The adapter or file, the interpreter and the options of each engine by its name. Raises InputError."""
+    found: dict[str, tuple[str, str, list[str]]] = {}
     if not request.engines:
         raise InputError("no engine is given", "--engines", "give names, as mujoco,coal, or NAME=adapter.py")
     python = dict(_named(each, "--engine-python", True) for each in request.engine_python if "=" in each)
@@ -455,7 +443,7 @@ def check_engines(request: FidelityRequest) -> dict[str, EngineSource]:
             adapter_of(source)
         elif not os.path.isfile(source):
             raise InputError("there is no such file of rows", source, "give rows, or a contact set of an engine")
-        found[name] = EngineSource(source, python.pop(name, of_all), () if is_file else tuple(options.pop(name, ())))
+        found[name] = source, python.pop(name, of_all), [] if is_file else options.pop(name, [])
     for option, left in (("--engine-python", python), ("--engine-option", options)):
         if left:
             what = f"no engine to run has the name '{next(iter(left))}'"

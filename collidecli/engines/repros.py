@@ -17,7 +17,6 @@ import numpy as np
 from collidecli.engines import ADAPTERS, EngineRows
 from collidecli.escaping import printable_line
 
-MJCF_TYPES = ("plane", "sphere", "capsule", "box", "cylinder", "ellipsoid", "convex_mesh", "mesh")
 MOST_VERTICES = 500
 """Of a hull or mesh that a repro contains."""
 
@@ -47,72 +46,52 @@ def make_repro(arrays: Mapping[str, np.ndarray], rows: EngineRows, answer: Mappi
         arrays: of the problem. rows: of the engine. answer: one of `FidelityResult.worst`, with `cell` and `row`, its
             cell and pair in the problem. name: of the files.
     """
-    shapes = arrays["pair"][answer["row"]].tolist()
-    kinds = [str(arrays["shape_type"][shape]) for shape in shapes]
-    hulls = [_geometry(arrays, shape, kind) for shape, kind in zip(shapes, kinds, strict=True)]
-    if any(len(points) > MOST_VERTICES for points, _ in hulls):
-        return Repro(name, "", "", f"a mesh has more than {MOST_VERTICES} vertices")
     values: dict[str, Any] = {"gap": max(0.0, float(arrays["pair_gap"][answer["row"]]))}
-    for k, shape in enumerate(shapes):
-        x, y, z, *quaternion = arrays["pose"][answer["cell"], shape].tolist()
-        values |= {f"xyz_{k}": [x, y, z], f"xyzw_{k}": quaternion, f"wxyz_{k}": [quaternion[3], *quaternion[:3]]}
-    sizes = [arrays["shape_size"][shape].tolist() for shape in shapes]
-    lacking = set(kinds) - set(MJCF_TYPES)
-    reasons = [f"MJCF has no {one}" for one in sorted(lacking)]
-    mjcf = "" if lacking else _mjcf(kinds, sizes, hulls, values)
-    found = _templates().get(rows.engine)
+    kinds, engine = [], printable_line(rows.engine)
+    for k, shape in enumerate(arrays["pair"][answer["row"]].tolist()):
+        kinds.append(str(arrays["shape_type"][shape]))
+        position, turn = np.split(arrays["pose"][answer["cell"], shape], [3])
+        of_shape = {"xyz": position, "xyzw": turn, "wxyz": turn[[3, 0, 1, 2]]}
+        of_shape |= {"points": [], "faces": []}
+        if kinds[k] in ("convex_mesh", "mesh"):
+            number = arrays["shape_geometry"][shape]
+            for key, of in (("points", "vertex"), ("faces", "face")):
+                of_shape[key] = arrays[of][slice(*arrays[f"{of}_start"][number:][:2])]
+            if len(of_shape["points"]) > MOST_VERTICES:
+                return Repro(name, "", "", f"a mesh has more than {MOST_VERTICES} vertices")
+        words = {"pos": "xyz", "quat": "wxyz", "vertices": "points", "triangles": "faces"}
+        texts = {key: " ".join(map(repr, np.ravel(of_shape[of]).tolist())) for key, of in words.items()}
+        size = dict(zip("xyz", arrays["shape_size"][shape].tolist(), strict=True))
+        texts |= {"k": k, **size, **{2 * axis: 2.0 * value for axis, value in size.items()}}
+        texts |= {key: np.asarray(each).tolist() for key, each in of_shape.items()}
+        values |= {f"{key}_{k}": text for key, text in texts.items()}
+    mjcf = values["mjcf"] = _filled("mjcf", kinds, values)
+    reasons = [] if mjcf else [f"MJCF lacks {' or '.join(kinds)}"]
+    options = {key: value for key, value in json.loads(rows.options).items() if re.fullmatch(r"\w+", str(value))}
+    body = "" if rows.stateful else _filled(rows.engine, kinds, options | values)
     if rows.stateful:
-        reasons.append(f"answers of {printable_line(rows.engine)} depend on the frame before")
-    elif found is None or not (mjcf if rows.engine == "mujoco" else all(kind in found for kind in kinds)):
-        reasons.append(f"no script for {' and '.join(kinds)} in {printable_line(rows.engine)}")
-    else:
-        options = {key: value for key, value in json.loads(rows.options).items() if re.fullmatch(r"\w+", str(value))}
-        for k, (kind, size, (points, faces)) in enumerate(zip(kinds, sizes, hulls, strict=True)):
-            doubled = {axis * 2: 2.0 * value for axis, value in zip("xyz", size, strict=True)}
-            local = {"k": k, "points": points, "faces": faces, **dict(zip("xyz", size, strict=True)), **doubled}
-            values[f"shape_{k}"] = Template(found.get(kind, "")).substitute(local)
-        body = Template(found["script"]).substitute(found | options | values | {"mjcf": mjcf})
-        return Repro(name, mjcf, _script(rows, answer, kinds, body), "; ".join(reasons))
-    return Repro(name, mjcf, "", "; ".join(reasons))
+        reasons.append(f"answers of {engine} depend on the frame before")
+    elif not body:
+        reasons.append(f"no script for {' and '.join(kinds)} in {engine}")
+    return Repro(name, mjcf, body and _script(rows, answer, kinds, body), "; ".join(reasons))
 
 
 @cache
-def _templates() -> dict[str, dict[str, str]]:
+def _templates() -> dict[str, dict[str, Any]]:
     return tomllib.loads((Path(__file__).parent / "repros.toml").read_text(encoding="utf-8"))
 
 
-def _geometry(arrays: Mapping[str, np.ndarray], shape: int, kind: str) -> tuple[list[Any], list[Any]]:
-    """Vertices and triangles of a hull or mesh."""
-    if kind not in ("convex_mesh", "mesh"):
-        return [], []
-    number = arrays["shape_geometry"][shape]
-    return tuple(arrays[name][slice(*arrays[f"{name}_start"][number:][:2])].tolist() for name in ("vertex", "face"))
-
-
-def _mjcf(kinds: list[str], sizes: list[list[float]], hulls: list[tuple[list[Any], list[Any]]], values: Any) -> str:
-    def words(numbers: Any) -> str:
-        return " ".join(map(repr, np.ravel(numbers).tolist()))
-
-    assets, bodies = [], []
-    for k, (kind, size, (points, faces)) in enumerate(zip(kinds, sizes, hulls, strict=True)):
-        form = f'type="{kind}" size="{words(size if kind != "plane" else [1.0, 1.0, 1.0])}"'
-        if points:
-            form = f'type="mesh" mesh="shape{k}"'
-            face = f' face="{words(faces)}"' if kind == "mesh" else ""
-            assets.append(f'    <mesh name="shape{k}" vertex="{words(points)}"{face}/>')
-        place = f'pos="{words(values[f"xyz_{k}"])}" quat="{words(values[f"wxyz_{k}"])}"'
-        bodies.append(
-            f'    <body name="shape{k}" mocap="true" {place}>\n      <geom name="shape{k}" {form}/>\n    </body>'
-        )
-    return "\n".join(
-        [
-            "<mujoco>",
-            *(["  <asset>", *assets, "  </asset>"] if assets else []),
-            *("  <worldbody>", *bodies, "  </worldbody>"),
-            f'  <contact>\n    <pair geom1="shape0" geom2="shape1" margin="{values["gap"]!r}"/>\n  </contact>',
-            "</mujoco>\n",
-        ]
-    )
+def _filled(engine: str, kinds: list[str], values: dict[str, Any]) -> str:
+    """The text of an engine for two types of shapes; "" if it lacks one."""
+    found = _templates().get(engine, {})
+    lacks_one = not values["mjcf"] if engine == "mujoco" else any(kind not in found for kind in kinds)
+    if "script" not in found or lacks_one:
+        return ""
+    for k, kind in enumerate(kinds):
+        local = {key.removesuffix(f"_{k}"): value for key, value in values.items() if key.endswith(f"_{k}")}
+        for name, of in (("shape", found), ("asset", found.get("asset", {}))):
+            values = values | {f"{name}_{k}": Template(of.get(kind, "")).substitute(local)}
+    return Template(found["script"]).substitute(found | values).lstrip("\n")
 
 
 def _script(rows: EngineRows, answer: Mapping[str, Any], kinds: list[str], body: str) -> str:

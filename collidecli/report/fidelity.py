@@ -1,16 +1,21 @@
-"""Descriptions of other engines' contacts against exact distances, for the table, pages and annotations."""
+"""Descriptions of other engines' contacts against exact distances, for the table, the page and annotations."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from collidecli.escaping import markdown_text, printable_values
+from collidecli.report.chart_kinds import ChartKind, page_charts, value_map
+from collidecli.report.charts import Canvas, short_length
 from collidecli.report.findings import Finding, Verdict, markdown_rows, markdown_section
+from collidecli.report.report_page import html_page, part, section, table
 from collidecli.report.tables import (
     Column,
     Fitting,
@@ -24,6 +29,9 @@ from collidecli.report.tables import (
     seconds,
 )
 from collidecli.scene.text_format import count, plural
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LEAST_LENGTH, LEAST_ANGLE = 1e-9, 1e-5
 """Smaller errors are listed as 0 [m] and [degree]: they are rounding."""
@@ -157,3 +165,181 @@ def fidelity_verdict(result: ResultDict, duration: float) -> Verdict:
         ),
     )
     return Verdict.of("fidelity", fidelity_words(result), findings, duration, markdown)
+
+
+# The page: a map of wrong answers, reported against true depths, and the worst with repros.
+
+WRONG_COLOUR = (0.80, 0.33, 0.18)
+MOST_WORST = 10
+
+
+def types_text(types: Sequence[str]) -> str:
+    """A pair of types as text: `convex mesh and box`."""
+    return " and ".join(types).replace("_", " ")
+
+
+def wrong_share(row: ResultDict) -> float:
+    """The share of wrong answers of a row: of the pairs that touch, and those that are reported though apart."""
+    answers = row["asked"] + row["phantom"]
+    return row["wrong"] / answers if answers else np.nan
+
+
+def share_text(share: float) -> str:
+    """A share for a field of the map: 0, <1, 12 [%]; a dash for none."""
+    if np.isnan(share):
+        return "–"
+    return "<1" if 0.0 < share < 0.01 else f"{100.0 * share:.0f}"
+
+
+def wrong_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """Map of the share of wrong answers by pair of types and engine."""
+    engines = [one["name"] for one in result["engines"]]
+    kinds = list(dict.fromkeys(types_text(one["types"]) for one in result["rows"]))
+    rows = {(types_text(one["types"]), one["engine"]): one for one in result["rows"]}
+    size = 22 if canvas.narrow else 26
+    figure = canvas.figure(len(kinds) * size + (80 if canvas.narrow else 50))
+    axes = figure.add_subplot()
+    canvas.plain(axes, grid="")
+    shares = np.array([[wrong_share(rows[kind, name]) for name in engines] for kind in kinds])
+    texts = [[share_text(each) for each in row] for row in shares]
+    value_map(axes, canvas, np.where(shares > 0.0, shares, np.nan), texts, canvas.font - 1, WRONG_COLOUR)
+    for row, column in np.argwhere(np.isfinite(shares)):
+        one = rows[kinds[row], engines[column]]
+        words = (
+            f"{engines[column]}, {kinds[row]}: {count(one['wrong'])} of {count(one['asked'] + one['phantom'])} wrong"
+        )
+        canvas.hover(axes, (column - 0.5, column + 0.5), (row - 0.5, row + 0.5), words)
+    turned = {"rotation": 60, "ha": "left", "rotation_mode": "anchor"} if canvas.narrow else {}
+    axes.set_xticks(range(len(engines)), engines, **turned)
+    axes.xaxis.tick_top()
+    axes.set_yticks(range(len(kinds)), kinds)
+    axes.tick_params(axis="y", labelsize=canvas.font - (2.5 if canvas.narrow else 1.0))
+    return figure
+
+
+def depths_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """Reported against true depth of each engine, on logarithmic scales; 0 is a depth of none."""
+    columns = 2 if canvas.narrow else 4
+    engines = result["depths"]
+    rows = -(-len(engines) // columns)
+    figure = canvas.figure(rows * (170 if canvas.narrow else 230) + 30)
+    found = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
+    values = [depth for points in engines.values() for one in points for depth in one[:2] if depth]
+    low, high = np.floor(np.log10(min(values, default=1e-3))), np.ceil(np.log10(max(values, default=1.0)))
+    ticks = np.arange(low, high + 1, 2 if high - low > 5 else 1)
+    labels = ["0", "", *(short_length(10.0**tick) for tick in ticks[1:])]
+    for axes, (name, points) in zip(found, engines.items(), strict=False):
+        canvas.plain(axes, grid="both")
+        axes.plot((low, high), (low, high), color=canvas.colours["muted"], linewidth=0.8)
+        for is_over, role in ((False, "accent"), (True, "warm")):
+            chosen = np.array([one[:2] for one in points if one[3] == is_over], float).reshape(-1, 2)
+            place = np.where(chosen > 0.0, np.log10(np.maximum(chosen, 1e-30)), low - 0.7)
+            axes.plot(*place.T, ".", color=canvas.colours[role], markersize=4, alpha=0.7, markeredgewidth=0)
+        wrong = sum(one[2] for one in points if one[3])
+        canvas.title(axes, name)
+        words = f"{name}: {count(wrong)} of {plural(sum(one[2] for one in points), 'answer')} wrong"
+        canvas.hover(axes, (low - 1.0, high), (low - 1.0, high), words)
+        axes.set_xticks([low - 0.7, *ticks], labels)
+        axes.set_yticks([low - 0.7, *ticks], labels)
+        axes.tick_params(labelsize=canvas.font - (4.0 if canvas.narrow else 2.5))
+        axes.set_xlim(low - 1.0, high)
+        axes.set_ylim(low - 1.0, high)
+    for axes in found[len(engines) :]:
+        axes.set_visible(False)
+    figure.supxlabel("true depth", fontsize=canvas.font - 1.0, color=canvas.colours["muted"])
+    figure.supylabel("reported depth", fontsize=canvas.font - 1.0, color=canvas.colours["muted"])
+    return figure
+
+
+KINDS = {
+    "wrong": ChartKind(
+        "Wrong answers",
+        wrong_chart,
+        lambda result: f"Share of wrong answers of {plural(len(result['engines']), 'engine')} by pair of types.",
+        lambda result: "" if result["rows"] else "no pair touches",
+    ),
+    "depths": ChartKind(
+        "Depths",
+        depths_chart,
+        lambda result: f"Reported against true depths of {plural(len(result['engines']), 'engine')}.",
+        lambda result: "" if any(result["depths"].values()) else "no engine has an answer",
+    ),
+}
+
+
+def fidelity_page(result: ResultDict, repros: Sequence[Any]) -> str:
+    """The page of collide.fidelity/1. repros: of `result["worst"]`. Raises InputError without jinja2 and matplotlib."""
+    texts = {one.name: one for one in repros}
+    result = printable_values(result)
+    charts = page_charts(result, KINDS)
+    words, passed = fidelity_words(result), result["passed"]
+    verdict = {"kind": "equal" if passed else "different", "words": f"{words.capitalize()}.", "section": "errors"}
+    wrong, answers = (sum(one[key] for one in result["rows"]) for key in ("wrong", "asked"))
+    figures = [
+        ("engines", count(len(result["engines"])), ", ".join(one["name"] for one in result["engines"])),
+        ("frames", count(result["frames"]), f"{plural(result['cells'], 'cell')}, {plural(result['pairs'], 'pair')}"),
+        ("answers", count(answers), f"{count(wrong)} are wrong"),
+        (
+            "our own error",
+            length(result["own_excess"]),
+            "a depth less the overlap along its normal, at most",
+        ),
+    ]
+    limits = result["tolerance"]
+    lead = "Percentage of the touching pairs, each counted in every frame, whose answer is wrong: missed, unusable, of "
+    lead += (
+        f"another sign, frame or direction, a depth wrong by more than {length(limits['depth_error'])}, or a normal "
+    )
+    lead += f"along which it takes {length(limits['excess'])} more to separate the shapes. – is not asked."
+    proof = (
+        "The worst of each kind. Two numbers prove each: moving a shape by our depth along our normal separates both; "
+    )
+    proof += "the engine's normal takes the length in the last column."
+    worst = sorted(result["worst"], key=lambda one: -one["error"])[:MOST_WORST]
+    sections = [
+        section("map", "Wrong answers", part(chart="wrong" if "wrong" in charts else ""), lead=lead),
+        section(
+            "depths",
+            "True and reported depths",
+            part(chart="depths" if "depths" in charts else ""),
+            lead="A point is a pair in a frame; on the line the depth is right. 0 below: missed; 0 at the left: apart.",
+        ),
+        section("worst", "Worst answers", *_worst(worst, texts), lead=proof),
+        section("errors", "Errors", part(table=_listing("Errors", engine_columns(1), result["rows"]))),
+        section("source", "Source", part(properties=_source(result)), part(lines=result["warnings"])),
+    ]
+    return html_page(
+        title=result["scene"],
+        subtitle="Collision engines against exact distances",
+        what="fidelity",
+        generator="collide",
+        headlines=[{**verdict, "link": "Errors"}] if any(v is not None for v in result["limits"].values()) else [],
+        selection="",
+        groups=[],
+        charts=charts,
+        tables={},
+        figures=[dict(zip(("name", "value", "more"), one, strict=True)) for one in figures],
+        sections=sections,
+    )
+
+
+def _worst(worst: Sequence[ResultDict], repros: Mapping[str, Any]) -> list[dict[str, Any]]:
+    files = [file for one in worst for file in repros[one["repro"]].files]
+    lines = [f"{one['repro']}: {one['no_repro']}" for one in worst if one["no_repro"]]
+    return [
+        part(table=_listing("Worst answers", [*worst_columns(0), ("repro", "left", itemgetter("repro"))], worst)),
+        part(heading="Repros", lines=lines, files=files, lead="Scripts need NumPy and the engine alone."),
+    ]
+
+
+def _listing(name: str, columns: Sequence[Column], rows: Sequence[ResultDict]) -> dict[str, Any]:
+    titles = [title + (">" if side == "right" else "") for title, side, _ in columns]
+    return table(name, titles, [[text(one) for _, _, text in columns] for one in rows])
+
+
+def _source(result: ResultDict) -> list[tuple[str, str, bool]]:
+    rows = [("scene_sha256", result["scene_sha256"], True), ("recording", result["trajectory_sha256"], True)]
+    for one in result["engines"]:
+        rows.append((one["name"], engine_text(one), False))
+        rows += [("", text, False) for text in one["reasons"]]
+    return rows

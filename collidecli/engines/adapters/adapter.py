@@ -33,8 +33,8 @@ class Problem:
         self.shapes, self.held = [], np.zeros(len(self.pair), bool)
 
     def option(self, name, default):
-        """An option, which the rows then name as used."""
-        self.used[name] = self.options.get(name, default)
+        """An option, of the type of its default, which the rows then name as used."""
+        self.used[name] = type(default)(self.options.get(name, default))
         return self.used[name]
 
     def triangles(self, k):

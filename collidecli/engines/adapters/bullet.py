@@ -73,7 +73,7 @@ def collider(problem):
 
 def is_stateful(problem):
     """Whether an answer depends on the cell before."""
-    return problem.option("stateful", "0") not in ("0", "false")
+    return bool(problem.option("stateful", 0))
 
 
 if __name__ == "__main__":

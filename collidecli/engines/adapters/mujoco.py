@@ -34,11 +34,11 @@ def set_options(option, problem):
         for kind, prefix, field in FLAGS:
             bit = getattr(getattr(mujoco, kind), f"{prefix}_{name.upper()}", None)
             if bit is not None:
-                is_set = bool(float(problem.option(name, 0))) == (kind == "mjtEnableBit")
+                is_set = bool(problem.option(name, 0.0)) == (kind == "mjtEnableBit")
                 flags = getattr(option, field)
                 setattr(option, field, flags | bit.value if is_set else flags & ~bit.value)
         if name not in problem.used and hasattr(option, name):
-            setattr(option, name, type(getattr(option, name))(float(problem.option(name, 0))))
+            setattr(option, name, type(getattr(option, name))(problem.option(name, 0.0)))
 
 
 def collider(problem):
