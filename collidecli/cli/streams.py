@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 INTERNAL_ERROR = 70
 """EX_SOFTWARE in sysexits.h; different from 1, a failed check, and from 2, an unusable input."""
 WIDE = 100_000
-"""Width of a table that is written to a file or a pipe, so that nothing is folded [columns]."""
+"""Width of a table that is written to a file or a pipe, unless COLUMNS is exported: nothing is folded [columns]."""
 
 
 class ClosedPipeError(CollideError):
@@ -146,7 +146,8 @@ def console(stream: TextIO) -> Console:
     """A rich console on a stream, without markup, so that names from files are printed unchanged."""
     from rich.console import Console
 
-    width = None if stream.isatty() else WIDE
+    width = os.environ.get("COLUMNS", "")
+    width = None if stream.isatty() else int(width) if width.isdecimal() and int(width) else WIDE
     return Console(file=stream, width=width, markup=False, highlight=False, emoji=False, soft_wrap=False)
 
 

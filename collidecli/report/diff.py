@@ -151,13 +151,13 @@ def _contacts_of_pair(one: ResultDict) -> str:
 def _by_pair(result: ResultDict, narrow: int) -> Listing:
     columns: list[Column] = [*pair_columns(narrow), ("both", "right", lambda one: count(one["both"]))]
     columns += _kind_columns(lambda pair: pair)
-    columns += [(f"{name}, worst", "right", partial(_worst, name=name)) for name in MEASURES[: (3, 2)[narrow]]]
+    columns += [(f"{name}, worst", "right", partial(_worst, name=name)) for name in MEASURES]
     columns += [
         ("contacts A / B", "right", _contacts_of_pair),
         ("first in", "left", lambda one: cell_text(one["first"])),
     ]
     more = result["differing_pairs"] - len(result["pairs"])
-    return rows_table(columns[: -1 if narrow else None], result["pairs"], more_text(more))
+    return rows_table(columns, result["pairs"], more_text(more))
 
 
 def pair_diff_table(result: ResultDict) -> RenderableType:
@@ -165,7 +165,7 @@ def pair_diff_table(result: ResultDict) -> RenderableType:
     parts: list[RenderableType] = [verdict_text(pair_diff_words(result), result["equal"]), Text()]
     parts.append(name_value_table(_pair_totals(result)))
     if result["pairs"]:
-        parts.append(Fitting(partial(_by_pair, result)))
+        parts.append(Fitting(partial(_by_pair, result), ("first in", f"{MEASURES[-1]}, worst")))
     return Group(*parts, *(Text(f"note: {note}") for note in result["notes"]))
 
 

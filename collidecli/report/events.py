@@ -36,7 +36,7 @@ def events_table(result: ResultDict) -> RenderableType:
     """Tables of collide.events/2: a summary, the listed intervals, and the graph if it is requested."""
     parts: list[RenderableType] = [_summary(result)]
     if result["listed"]:
-        parts.append(Fitting(partial(_intervals, result), forms=3))
+        parts.append(Fitting(partial(_intervals, result), COUNTS_LEFT_OUT))
         if any(not (one["begin_known"] and one["end_known"]) for one in result["listed"]):
             mark = (
                 f"{BEFORE} touching in the first frame, {BEYOND} in the last one: the begin or the end is not recorded"
@@ -45,7 +45,7 @@ def events_table(result: ResultDict) -> RenderableType:
     if result.get("between_frames"):
         parts.append(_between_frames(result))
     if result["graph"] is not None and result["graph"]["edges"]:
-        parts.append(Fitting(partial(_graph, result)))
+        parts.append(Fitting(partial(_graph, result), COUNTS_LEFT_OUT))
     return Group(*parts)
 
 
@@ -110,22 +110,27 @@ def _intervals_line(found: ResultDict, gap: ResultDict) -> str:
 
 
 def _intervals(result: ResultDict, narrow: int) -> Listing:
-    """narrow: 1 has the names of a pair in one column, and no counts of frames and contacts; 2 no begin either."""
+    """narrow: the names of a pair in one column."""
     columns: list[Column] = []
     more = [more_text(result["intervals"]["count"] - len(result["listed"]), "touch", "touches")]
     if result["worlds"]["count"] > 1 or result["frames"]["episodes"] is not None:
         columns.append(("world", "right", lambda one: world_text(one["world"], one.get("episode", ""))))
         more = ["", *more]
-    columns += [*_names_of_pair(result, narrow), ("frames", "right", _span)]
-    if narrow < 2:
-        columns.append(("begin", "right", lambda one: f"{quantity(one['begin_time'], '{:.6g}'.format)} s"))
-    columns.append(("lasts", "right", lambda one: seconds_text(one["seconds"])))
-    if not narrow:
-        columns.append(("touching in", "right", lambda one: plural(one["touching_frames"], "frame")))
-        columns.append(("contacts", "right", lambda one: count(one["contacts"])))
-    columns.append(("distance", "right", lambda one: length(one["least_distance"])))
-    columns.append(("in frame", "right", lambda one: str(one["deepest_frame"])))
+    columns += [
+        *_names_of_pair(result, narrow),
+        ("frames", "right", _span),
+        ("begin", "right", lambda one: f"{quantity(one['begin_time'], '{:.6g}'.format)} s"),
+        ("lasts", "right", lambda one: seconds_text(one["seconds"])),
+        ("touching in", "right", lambda one: plural(one["touching_frames"], "frame")),
+        ("contacts", "right", lambda one: count(one["contacts"])),
+        ("distance", "right", lambda one: length(one["least_distance"])),
+        ("in frame", "right", lambda one: str(one["deepest_frame"])),
+    ]
     return rows_table(columns, result["listed"], *more)
+
+
+COUNTS_LEFT_OUT = ("contacts", "touching in", "begin")
+"""Columns that a narrow terminal lacks, the first first."""
 
 
 def _names_of_pair(result: ResultDict, narrow: int) -> list[Column]:
@@ -147,7 +152,7 @@ def _graph(result: ResultDict, narrow: int) -> Listing:
         ("touches", "right", lambda edge: count(edge["intervals"])),
         ("in total", "right", lambda edge: seconds_text(edge["seconds"])),
         ("touching in", "right", lambda edge: plural(edge["touching_frames"], "frame")),
-        *([] if narrow else [("contacts", "right", lambda edge: count(edge["contacts"]))]),
+        ("contacts", "right", lambda edge: count(edge["contacts"])),
         ("distance", "right", lambda edge: length(edge["least_distance"])),
     ]
     return rows_table(columns, graph["edges"][: graph["first"]], more_text(len(graph["edges"]) - graph["first"]))

@@ -45,7 +45,8 @@ def fidelity_table(result: ResultDict) -> RenderableType:
         rows.append((one["name"], engine_text(one)))
         rows += [("", text) for text in one["reasons"]]
     note = Text(fidelity_words(result), style="bold")
-    parts: list[RenderableType] = [note, Text(), name_value_table(rows), Fitting(partial(_engine_rows, result["rows"]))]
+    engines = Fitting(lambda _: rows_table(engine_columns(), result["rows"]), LEFT_OUT)
+    parts: list[RenderableType] = [note, Text(), name_value_table(rows), engines]
     if result["worst"]:
         parts.append(Fitting(partial(_worst_answers, result["worst"])))
     return Group(*parts)
@@ -75,27 +76,23 @@ def _spread_text(name: str, which: str, one: ResultDict) -> str:
     return length(value) if value >= LEAST_LENGTH else "0 m"
 
 
-def engine_columns(narrow: int) -> list[Column]:
-    """The columns of collide.fidelity/1 by engine and pair of types. narrow: fewer."""
+MEASURED = {"depth error": "depth_error", "normal excess": "excess", "angle": "angle", "point": "point_error"}
+"""Titles of columns, and fields of a result."""
+LEFT_OUT = (*(f"{title}, 99 %" for title in MEASURED), "angle, worst", "point, worst")
+"""Columns that a narrow terminal lacks, the first first."""
+
+
+def engine_columns() -> list[Column]:
+    """The columns of collide.fidelity/1 by engine and pair of types."""
     columns: list[Column] = [
         ("engine", "left", itemgetter("engine")),
         ("pair", "left", lambda one: " ".join(one["types"]).replace("_", " ")),
         *((name, "right", lambda one, name=name: count(one[name])) for name in ("asked", "wrong", "missed", "phantom")),
     ]
-    lengths = [
-        ("depth error", "depth_error"),
-        ("normal excess", "excess"),
-        ("angle", "angle"),
-        ("point", "point_error"),
-    ]
-    for title, name in lengths[: (4, 2)[narrow]]:
-        for which, words in (("p99", "99 %"), ("worst", "worst"))[narrow:]:
+    for title, name in MEASURED.items():
+        for which, words in (("p99", "99 %"), ("worst", "worst")):
             columns.append((f"{title}, {words}", "right", partial(_spread_text, name, which)))
     return [*columns, ("faults", "left", faults_text)]
-
-
-def _engine_rows(rows: Sequence[ResultDict], narrow: int) -> Listing:
-    return rows_table(engine_columns(narrow), rows)
 
 
 def worst_columns(narrow: int) -> list[Column]:
@@ -154,7 +151,7 @@ def fidelity_verdict(result: ResultDict, duration: float) -> Verdict:
         Finding(f"{one['engine']}: {' and '.join(one['types'])}", _failures(one, result["limits"]))
         for one in result["rows"]
     ]
-    columns = engine_columns(0)
+    columns = engine_columns()
     markdown = markdown_section(
         f"collide fidelity: {'passed' if result['passed'] else 'failed'}",
         [markdown_text(fidelity_words(result))],

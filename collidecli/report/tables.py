@@ -162,6 +162,8 @@ class Name(Text):
 _PART = re.compile(r"[^\s/_]*[/_]+|[^\s/_]+")
 LONGEST_PART = 24
 """Longest part of a name that a narrow table leaves whole [characters]."""
+LEAST_NAMES = 16
+"""Width of a column of names below which another column is left out instead."""
 
 
 class Listing(Table):
@@ -178,10 +180,19 @@ class Listing(Table):
         )
         super().add_row(*named, **options)
 
-    def least_width(self) -> int:
-        """Width of the table with names folded to their minimum, and numbers whole."""
+    def least_width(self, names: int = 0) -> int:
+        """Width of the table with numbers whole, and names folded, but not to less than `names` characters."""
         padding = sum(self._get_padding_width(k) for k in range(len(self.columns)))
-        return sum(map(_least_column_width, self.columns)) + padding + self._extra_width
+        return sum(_least_column_width(column, names) for column in self.columns) + padding + self._extra_width
+
+    def drop(self, title: str) -> list[str]:
+        """Removes a column; the titles of what is removed."""
+        kept = [column for column in self.columns if column.header != title]
+        found = [title] if len(kept) < len(self.columns) else []
+        self.columns = kept
+        for index, column in enumerate(kept):
+            column._index = index
+        return found
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         fits = self.least_width() <= options.max_width
@@ -193,11 +204,12 @@ class Listing(Table):
         return super().__rich_console__(console, options)
 
 
-def _least_column_width(column: TableColumn) -> int:
+def _least_column_width(column: TableColumn, names: int = 0) -> int:
     lines = [line for text in (column.header, *column.cells) for line in str(text).split("\n")]
     if column.no_wrap:
         return max(map(cell_len, lines))
-    return min(LONGEST_PART, max(cell_len(part) for line in lines for part in _PART.findall(line) or [""]))
+    part = max(cell_len(part) for line in lines for part in _PART.findall(line) or [""])
+    return min(LONGEST_PART, max(part, min(names, max(map(cell_len, lines)))))
 
 
 # Tables with fewer columns on narrow terminals.
@@ -210,26 +222,22 @@ UNLIMITED_WIDTH = 10_000
 class Fitting:
     """The widest form of a table that fits the terminal.
 
-    `table(0)` has every column and fits if no name is folded; `table(1)` to `table(forms - 1)` have fewer columns each,
-    and fit if no number is folded. The last form is used where none fits. A last line names the columns that are left
-    out.
+    `table(0)` is used if it fits without folding a name. Else `table(1)`, with fewer and narrower columns of names, is
+    used without the first of `drops`, titles of columns, until no number is folded. A last line names what is left out.
     """
 
     table: Callable[[int], Listing]
-    forms: int = 2
+    drops: Sequence[str] = ()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        wide = self.table(0)
-        needed = Measurement.get(console, options.update_width(UNLIMITED_WIDTH), wide).maximum
-        form = 0
-        while needed > options.max_width and form < self.forms - 1:
-            form += 1
-            needed = self.table(form).least_width()
-        shown = self.table(form)
+        shown, dropped, drops = self.table(0), [], [*self.drops]
+        if Measurement.get(console, options.update_width(UNLIMITED_WIDTH), shown).maximum > options.max_width:
+            shown = self.table(1)
+            while drops and shown.least_width(LEAST_NAMES) > options.max_width:
+                dropped += shown.drop(drops.pop(0))
         yield shown
-        titles = {title for column in shown.columns for title in re.split(r"\n|, its ", str(column.header))}
-        if missing := [str(column.header) for column in wide.columns if str(column.header) not in titles]:
-            yield Text(f"not in {options.max_width} columns: {', '.join(missing)}", style="dim")
+        if dropped:
+            yield Text(f"not in {options.max_width} columns: {', '.join(dropped)}", style="dim")
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         return Measurement(1, options.max_width)

@@ -192,6 +192,9 @@ def test_no_character_is_lost_on_any_terminal(width):
     assert sorted("".join(columns)) == sorted("123456789987654321")
 
 
+TITLES = ("distance", "begin", "touching in", "contacts")
+
+
 def test_a_wide_terminal_has_every_column_and_a_narrow_one_the_names_above_each_other():
     wide, narrow = ("\n".join(printed(events(), width)) for width in (200, 80))
     assert "  ".join(("", "contacts", "")) in wide
@@ -201,8 +204,14 @@ def test_a_wide_terminal_has_every_column_and_a_narrow_one_the_names_above_each_
     joined = "".join(line.split("  ")[0].strip() for line in narrow.splitlines())
     assert PATHS[0] in joined
     assert PATHS[1] in joined
-    assert "not in 80 columns: touching in, contacts" in narrow
+    assert "not in 80 columns: contacts, touching in" in narrow
     assert "not in" not in wide
+    columns = {width: "\n".join(printed(events(), width)) for width in range(60, 160)}
+    held = {name: min(width for width, text in columns.items() if f" {name} " in text) for name in TITLES}
+    assert list(held) == sorted(held, key=held.__getitem__), "the least important is left out first"
+    for name, width in held.items():
+        lines = columns[width].splitlines()
+        assert max(map(len, lines)) > width - 2, f"{name} would fit in fewer columns"
 
 
 @pytest.mark.parametrize("width", [24, 30, 44])
