@@ -162,7 +162,7 @@ class Name(Text):
 _PART = re.compile(r"[^\s/_]*[/_]+|[^\s/_]+")
 LONGEST_PART = 24
 """Longest part of a name that a narrow table leaves whole [characters]."""
-LEAST_NAMES = 16
+LEAST_NAMES = 12
 """Width of a column of names below which another column is left out instead."""
 
 
