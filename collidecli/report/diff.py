@@ -466,7 +466,7 @@ def diff_table(result: ResultDict) -> RenderableType:
     lines += frame_lines(result)
     if lines:
         parts += [Text(), Text("\n".join(lines))]
-    if result["pairs"]["differing"]:
+    if result["pairs"]["listed"]:
         parts.append(Fitting(partial(_pairs, result)))
     fields = [one for one in result["fields"] if one["differing"]]
     if fields:

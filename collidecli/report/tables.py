@@ -306,15 +306,22 @@ def model_line(one: ResultDict) -> str:
         return f"renamed: {one['a']} is {one['b']} in B{world}"
     if one["kind"] in ("removed", "added"):
         return f"{one['kind']}: {one['path']}, a {one['a'] or one['b']}{world}"
-    return f"changed: {one['path']}: {one['what']} {short(one['a'])} in A, {short(one['b'])} in B{world}"
+    return f"changed: {one['path']}: {one['what']} {both_values(one)}{world}"
 
 
-def short(value: Any) -> str:
+def both_values(one: ResultDict) -> str:
+    """The values `a` and `b` of a difference, with digits enough to tell them apart."""
+    texts = [[short(one[name], digits) for name in ("a", "b")] for digits in range(6, 18)]
+    a, b = next((both for both in texts if both[0] != both[1]), texts[0])
+    return f"{a} in A, {b} in B"
+
+
+def short(value: Any, digits: int = 6) -> str:
     """A value as short text."""
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return f"{value:.{digits}g}"
     if isinstance(value, (list, tuple)):
-        return f"({', '.join(short(one) for one in value)})"
+        return f"({', '.join(short(one, digits) for one in value)})"
     return "none" if value == "" else str(value)
 
 
@@ -365,8 +372,7 @@ def field_kind(field: ResultDict) -> str:
     worst = field["worst"]
     if worst is None:
         return ""
-    values = f"{short(worst['a'])} in A, {short(worst['b'])} in B"
-    return f"{worst['shape0']} and {worst['shape1']}, {cell_text(worst)}: {values}"
+    return f"{worst['shape0']} and {worst['shape1']}, {cell_text(worst)}: {both_values(worst)}"
 
 
 def bins(field: ResultDict) -> list[tuple[str, int]]:
