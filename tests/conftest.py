@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ WARMING = pytest.StashKey[subprocess.Popen[bytes]]()
 # One answer of every run of `make test`; `pytest --hypothesis-profile default` draws other cases each time.
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("repeatable")
+os.environ.pop("COLUMNS", None)  # tables in pipes are as wide as their content
 warp.config.log_level = warp.LOG_ERROR  # what the examples print is compared with what is shown
 # Newton's modules declare adjoints, which no test calls: half of the time to compile them.
 warp.config.enable_backward = False

@@ -48,7 +48,7 @@ collide events 'runs/*.h5' --csv touches.csv
 @click.argument("contact_sets", nargs=-1, required=True, metavar="OUT.h5...")
 @option(
     "--threshold",
-    type=Threshold(),
+    type=Threshold(fix="write a length, as 0.002 or 2mm, or 'any'"),
     default="0",
     metavar="X",
     section=TOUCH,

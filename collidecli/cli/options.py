@@ -161,20 +161,6 @@ SECONDS = (("ms", 1e-3), ("us", 1e-6), ("s", 1.0))
 """Units of time and their values [s]; ms and us precede s, as they end with it."""
 
 
-class Threshold(click.ParamType):
-    """A finite distance of any sign in metres or with a unit, or "any", which is infinity."""
-
-    name = "distance"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if value == "any":
-            return math.inf
-        try:
-            return value if value is math.inf else metres(value)
-        except ValueError:
-            self.fail(f"'{value}' is neither a length, as 0.002 or 2mm, nor 'any'", param, ctx)
-
-
 class Length(click.ParamType):
     """A finite number of metres, or a length with a unit: 2mm, 0.5cm, 20µm, 0.002. least: None for any sign. fix: of a
     text that is no length."""
@@ -192,6 +178,15 @@ class Length(click.ParamType):
         if self._least is not None and found < self._least:
             self.fail(f"'{value}' is a length below {self._least:g}", param, ctx)
         return found
+
+
+class Threshold(Length):
+    """A finite distance of any sign in metres or with a unit, or "any", which is infinity."""
+
+    name = "distance"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        return math.inf if value in ("any", math.inf) else super().convert(value, param, ctx)
 
 
 METRES = Length(0.0)

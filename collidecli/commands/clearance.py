@@ -546,7 +546,9 @@ class _Tally:
         at = (frame, world, item)
         pair = self._measured.items.pair[block.pair[at]]
         paths = [self._measured.shape_names[row] for row in pair.tolist()]
+        episodes = self._measured.episodes
         return {
+            **({} if episodes is None else {"episode": episodes.name_at(world, block.first + frame)}),
             "frame": block.first + frame,
             "time": float(self._measured.motion.time[block.first + frame]),
             "world": world,

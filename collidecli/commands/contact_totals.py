@@ -27,9 +27,8 @@ TOP_PAIRS = 10
 
 @dataclass(frozen=True)
 class DeepestContact:
-    """The contact with the least distance. distance: negative is penetration [m]. shape0, shape1: names.
-
-    episode: of the frame and world; "" without episodes.
+    """The contact, or row of a group, with the least distance. distance: of a surface's row its `depth`; negative is
+    penetration [m]. shape0, shape1: names, "" for particles and for a group without them. episode: "" without any.
     """
 
     distance: float
@@ -72,25 +71,12 @@ class ContactCounts:
 
 
 @dataclass(frozen=True)
-class DeepestRow:
-    """The row of a group with the least distance, `depth` of a surface [m]; negative is penetration. See
-    `DeepestContact`; shape0, shape1: "" for particles and for a group without them."""
-
-    distance: float
-    frame: int
-    world: int
-    episode: str
-    shape0: str
-    shape1: str
-
-
-@dataclass(frozen=True)
 class GroupCounts:
     """Rows of a table of contacts beside /rigid_contacts, cells with rows, and the deepest row, None without rows."""
 
     rows: int
     cells: int
-    deepest: DeepestRow | None
+    deepest: DeepestContact | None
 
 
 @dataclass(frozen=True)
@@ -222,9 +208,16 @@ class Tally:
         if self.deepest is None:
             return None
         distance, shape0, shape1, cell = self.deepest
-        frame, world = divmod(cell, worlds)
-        episode = "" if episodes is None else episodes.name_at(world, frame)
-        return DeepestContact(distance, self._names.text[shape0], self._names.text[shape1], frame, world, episode)
+        return _deepest(distance, (shape0, shape1), cell, self._names, worlds, episodes)
+
+
+def _deepest(
+    distance: float, shapes: Sequence[int], cell: int, names: Names, worlds: int, episodes: Episodes | None
+) -> DeepestContact:
+    frame, world = divmod(cell, worlds)
+    episode = "" if episodes is None else episodes.name_at(world, frame)
+    shape0, shape1 = (*(names.text[shape] for shape in shapes), "", "")[:2]
+    return DeepestContact(distance, shape0, shape1, frame, world, episode)
 
 
 class GroupTally:
@@ -232,7 +225,7 @@ class GroupTally:
 
     def __init__(self) -> None:
         self._counts: dict[str, list[int]] = {}
-        self._deepest: dict[str, tuple[float, int, tuple[int, ...]]] = {}
+        self._deepest: dict[str, tuple[float, tuple[int, ...], int]] = {}
         self._swept = {name: np.zeros(3, np.int64) for name in OF_STEPS}
 
     @property
@@ -258,22 +251,12 @@ class GroupTally:
             if name not in self._deepest or depths[row] < self._deepest[name][0]:
                 cell = block.first_cell + int(np.searchsorted(np.cumsum(held.cell_counts), row, side="right"))
                 shapes = tuple(int(column[row]) for column in shapes_of(block.groups, name))
-                self._deepest[name] = float(depths[row]), cell, shapes
+                self._deepest[name] = float(depths[row]), shapes, cell
 
     def counts(self, names: Names, worlds: int, episodes: Episodes | None) -> dict[str, GroupCounts]:
         """The counts of all added blocks. names: of the shapes. worlds: number of them."""
-        return {
-            name: GroupCounts(rows, cells, self._deepest_row(name, names, worlds, episodes))
-            for name, (rows, cells) in self._counts.items()
-        }
-
-    def _deepest_row(self, name: str, names: Names, worlds: int, episodes: Episodes | None) -> DeepestRow | None:
-        if name not in self._deepest:
-            return None
-        distance, cell, shapes = self._deepest[name]
-        frame, world = divmod(cell, worlds)
-        episode = "" if episodes is None else episodes.name_at(world, frame)
-        return DeepestRow(distance, frame, world, episode, *(*(names.text[shape] for shape in shapes), "", "")[:2])
+        deepest = {name: _deepest(*row, names, worlds, episodes) for name, row in self._deepest.items()}
+        return {name: GroupCounts(*counts, deepest.get(name)) for name, counts in self._counts.items()}
 
 
 class ColumnRanges:

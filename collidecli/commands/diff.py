@@ -347,8 +347,9 @@ class _Cells:
 
     def __call__(self, cell: int) -> dict[str, Any]:
         match, world = divmod(cell, self._worlds)
-        frame = int(self._frames.a[match])
+        frame, episodes = int(self._frames.a[match]), self._a.episodes
         return {
+            **({} if episodes is None else {"episode": episodes.name_at(world, frame)}),
             "frame_a": frame,
             "frame_b": int(self._frames.b[match]),
             "step": int(self._a.step[frame]),

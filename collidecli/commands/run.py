@@ -194,11 +194,11 @@ class RunRequest(EngineRequest):
 class RunResult(ContactCounts, Result):
     """Result of a run. Lengths [m], times [s].
 
-    shapes, bodies, worlds, frames: counts. pair_gap: least and greatest gap of two shapes of which one moves [m].
-    candidates: pairs that the broad phase found, over all cells. false_positive_ratio: fraction of them without a
-    contact. groups: counts of each table beside /rigid_contacts; None without them. sweep, soft_sweep, self_sweep: of
-    contacts between frames, of shapes, of particles with shapes, and of cloths and soft bodies with themselves; None
-    without them.
+    shapes, bodies: counts, of all templates. worlds, frames: counts. pair_gap: least and greatest gap of two shapes of
+    which one moves [m]. candidates: pairs that the broad phase found, over all cells. false_positive_ratio: fraction of
+    them without a contact. groups: counts of each table beside /rigid_contacts; None without them. sweep, soft_sweep,
+    self_sweep: of contacts between frames, of shapes, of particles with shapes, and of cloths and soft bodies with
+    themselves; None without them.
     """
 
     SCHEMA: ClassVar[str] = "collide.run/1"
@@ -208,6 +208,7 @@ class RunResult(ContactCounts, Result):
     scene_sha256: str
     trajectory: str | None
     shapes: int
+    templates: int
     bodies: int
     worlds: int
     frames: int
@@ -382,6 +383,7 @@ def _result(
         scene_sha256=scene.sha256,
         trajectory=request.trajectory,
         shapes=len(model.shapes),
+        templates=int(model.world_template.max()) + 1,
         bodies=len(model.bodies),
         worlds=model.world_count,
         frames=len(motion.time),

@@ -493,7 +493,8 @@ def choose_broad_phase(model: Model, options: EngineOptions, pair_counts: list[i
         return BroadPhaseChoice("explicit", "the standard pipeline works on explicit pairs")
     if options.broad_phase != "auto":
         return BroadPhaseChoice(options.broad_phase, "requested")
-    widest = max(len(model.template_shapes(t)) for t in range(int(model.world_template.max()) + 1))
+    templates = int(model.world_template.max()) + 1
+    widest = max(len(model.template_shapes(t)) for t in range(templates))
     if pair_counts is None:
         return BroadPhaseChoice("sap", f"{plural(widest, 'shape')} are too many to list their pairs")
     pairs = max(pair_counts)
@@ -501,7 +502,8 @@ def choose_broad_phase(model: Model, options: EngineOptions, pair_counts: list[i
         return BroadPhaseChoice(
             "sap", f"{plural(widest, 'shape')} have {plural(pairs, 'allowed pair')}, over {SWEEP_PAIRS_PER_SHAPE} each"
         )
-    return BroadPhaseChoice("explicit", f"the filters leave {plural(pairs, 'pair')} of {plural(widest, 'shape')}")
+    of = f" in the largest of {templates} templates" if templates > 1 else ""
+    return BroadPhaseChoice("explicit", f"the filters leave {plural(pairs, 'pair')} of {plural(widest, 'shape')}{of}")
 
 
 @one_at_a_time

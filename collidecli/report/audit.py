@@ -9,7 +9,6 @@ from rich.text import Text
 
 from collidecli.escaping import markdown_code, markdown_text, printable_values
 from collidecli.report.findings import Finding, Verdict, markdown_rows, markdown_section
-from collidecli.report.run import world_text
 from collidecli.report.tables import (
     Column,
     Fitting,
@@ -22,6 +21,7 @@ from collidecli.report.tables import (
     percent,
     rows_table,
     verdict_text,
+    world_text,
 )
 from collidecli.scene.text_format import count, plural
 

@@ -10,7 +10,6 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from collidecli.escaping import dot_string
-from collidecli.report.run import world_text
 from collidecli.report.tables import (
     Column,
     Fitting,
@@ -24,6 +23,7 @@ from collidecli.report.tables import (
     rows_table,
     seconds,
     seconds_text,
+    world_text,
 )
 from collidecli.scene.options import EVENT_COLUMNS
 from collidecli.scene.text_format import count, plural

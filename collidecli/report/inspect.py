@@ -249,7 +249,7 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
             else []
         ),
         ("scene", result["scene"]),
-        ("shapes", f"{count(result['shapes'])}: {shape_counts(result['shape_types'])}" if result["shapes"] else "none"),
+        ("shapes", _shapes(result)),
         ("worlds", count(result["worlds"])),
         ("frames", _span(result)),
         *(
@@ -283,6 +283,12 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
         stages = [stage for stage in result["timing"]["stages"] if stage["calls"]]
         parts.append(rows_table([*STAGE_COLUMNS, calls], stages))
     return Group(*parts)
+
+
+def _shapes(result: ResultDict) -> str:
+    templates = max((one["template"] for one in result["shape_table"]), default=0) + 1
+    of = f" in {count(templates)} templates" if templates > 1 else ""
+    return f"{count(result['shapes'])}{of}: {shape_counts(result['shape_types'])}" if result["shapes"] else "none"
 
 
 def _contact_shape_table(result: ResultDict, limit: int | None, narrow: int) -> Listing:

@@ -1,15 +1,21 @@
-"""Terminal tables of a run."""
+"""Terminal tables of a run and of a profile."""
 
 from __future__ import annotations
 
+from functools import partial
+
 from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from collidecli.report.tables import (
     Column,
+    Fitting,
+    Listing,
     ResultDict,
     gap_range_text,
     length,
+    listing,
     more_text,
     name_value_table,
     pair_columns,
@@ -17,6 +23,8 @@ from collidecli.report.tables import (
     rate,
     rows_table,
     seconds,
+    shapes_text,
+    world_text,
 )
 from collidecli.scene.tables import group_words
 from collidecli.scene.text_format import count, memory, plural
@@ -74,11 +82,6 @@ def pair_table(pairs: list[ResultDict], pair_count: int) -> Table:
     return rows_table(columns, pairs, "", "", more_text(pair_count - len(pairs)), "")
 
 
-def world_text(world: int, episode: str) -> str:
-    """A world's number, with the name of its episode if there is one."""
-    return f"{world} ({episode})" if episode else str(world)
-
-
 def deepest_text(deepest: ResultDict | None) -> str:
     """The deepest contact as text: depth or distance, frame, world and shapes."""
     if deepest is None:
@@ -86,7 +89,8 @@ def deepest_text(deepest: ResultDict | None) -> str:
     distance = deepest["distance"]
     what = f"{length(-distance)} deep" if distance < 0.0 else f"{length(distance)} apart"
     when = f"frame {deepest['frame']}, world {world_text(deepest['world'], deepest['episode'])}"
-    return f"{what}, {when}: {deepest['shape0']} and {deepest['shape1']}"
+    names = " and ".join(filter(None, (deepest["shape0"], deepest["shape1"])))
+    return f"{what}, {when}" + (f": {names}" if names else "")
 
 
 def contact_text(result: ResultDict) -> str:
@@ -108,14 +112,7 @@ def group_text(held: ResultDict) -> str:
     if not held["rows"]:
         return "none"
     text = f"{count(held['rows'])} in {plural(held['cells'], 'cell')}"
-    deepest = held["deepest"]
-    if deepest is None:
-        return text
-    distance = deepest["distance"]
-    what = f"{length(-distance)} deep" if distance < 0.0 else f"{length(distance)} apart"
-    names = " and ".join(filter(None, (deepest["shape0"], deepest["shape1"])))
-    when = f"frame {deepest['frame']}, world {world_text(deepest['world'], deepest['episode'])}"
-    return f"{text}; {what}, {when}" + (f": {names}" if names else "")
+    return text if held["deepest"] is None else f"{text}; {deepest_text(held['deepest'])}"
 
 
 def sweep_text(held: ResultDict) -> str:
@@ -132,9 +129,8 @@ def candidate_text(result: ResultDict) -> str:
 
 
 def _overview(result: ResultDict) -> list[tuple[str, str]]:
-    sizes = (
-        f"{plural(result['shapes'], 'shape')}, {plural(result['worlds'], 'world')}, {plural(result['frames'], 'frame')}"
-    )
+    shapes = shapes_text(result["shapes"], result["templates"])
+    sizes = f"{shapes}, {plural(result['worlds'], 'world')}, {plural(result['frames'], 'frame')}"
     return [
         ("scene", result["scene"]),
         ("", sizes),
@@ -177,3 +173,65 @@ def _ending(result: ResultDict) -> list[tuple[str, str]]:
         *([("trace", result["trace"])] if result.get("trace") else []),
         ("content", result["content_sha256"]),
     ]
+
+
+# Terminal tables of a profile.
+
+
+def profile_table(result: ResultDict) -> RenderableType:
+    """Tables of collide.profile/1, with a column per broad phase."""
+    sizes = (
+        f"{plural(result['shapes'], 'shape')}, {plural(result['worlds'], 'world')}, {plural(result['frames'], 'frame')}"
+    )
+    device = (
+        f"{result['device']}, {plural(result['threads'], 'thread')}, {plural(result['chunk_cells'], 'cell')} per chunk"
+    )
+    run = [phase for phase in result["phases"] if not phase["skipped"]]
+    rows = [("scene", result["scene"]), ("", sizes), ("device", device)]
+    spread = "; median, least and most" if result["repeats"] > 1 else ""
+    rows.append(("measured", f"{plural(result['repeats'], 'time')} each, in turn{spread}"))
+    if result["threads"] > 1:
+        rows.append(("times", "summed over threads; frames/s from wall-clock time"))
+    rows += [(f"no {phase['name']}", phase["skipped"]) for phase in result["phases"] if phase["skipped"]]
+    identical = f"bit-identical from {', '.join(phase['name'] for phase in run)}"
+    if not result["identical"]:
+        identical = "DIFFER between broad phases: this is a bug of collide, please report it"
+    ending = [("contacts", identical), ("advice", result["advice"])]
+    devices = result.get("devices") or []
+    for index, each in enumerate(devices):
+        time = f"{each['device']} ({each['name']}): {seconds(each['wall_seconds'])} with {each['fastest']}"
+        rates = f"{rate(each['frames_per_second'])} frames/s, {plural(each['contacts'], 'contact')}"
+        ending.append(("" if index else "devices", f"{time}, {rates}"))
+    if devices:
+        ending.append(("", result["device_advice"]))
+    files = (("written", "output"), ("", "json_output"), ("trace", "trace"))
+    ending += [(name, result[key]) for name, key in files if result.get(key)]
+    return Group(name_value_table(rows), Fitting(partial(_side_by_side, result, run)), name_value_table(ending))
+
+
+def _side_by_side(result: ResultDict, run: list[ResultDict], narrow: int) -> Listing:
+    spread = result["repeats"] > 1 and not narrow
+    table = listing(("", "left"), *((phase["name"], "right") for phase in run))
+    table.add_row("compute", *(seconds(phase["compute_seconds"]["median"]) for phase in run), style="bold")
+    if spread:
+        table.add_row("", *(_extremes(phase["compute_seconds"]) for phase in run), style="dim")
+    for stage in run[0]["stages"]:
+        if stage == "reduction" and not any(phase["stages"][stage]["most"] for phase in run):
+            continue
+        table.add_row(f"  {stage.replace('_', ' ')}", *(seconds(p["stages"][stage]["median"]) for p in run))
+        if stage == "broad_phase" and spread:
+            table.add_row("", *(_extremes(phase["stages"][stage]) for phase in run), style="dim")
+    rates = [result["frames"] / phase["wall_seconds"]["median"] for phase in run]
+    table.add_row("frames/s", *(rate(each) for each in rates))
+    if result["worlds"] > 1:
+        table.add_row("cells/s", *(rate(each * result["worlds"]) for each in rates))
+    table.add_section()
+    table.add_row("pairs tested", *(count(phase["candidates"]) for phase in run))
+    table.add_row("without contact", *(percent(phase["false_positive_ratio"]) for phase in run))
+    table.add_row("contacts", *(count(phase["contacts"]) for phase in run))
+    return table
+
+
+def _extremes(spread: ResultDict) -> Text:
+    least, most = (seconds(spread[end]).rsplit(" ", 1) for end in ("least", "most"))
+    return Text(f"{least[0]}-{' '.join(most)}" if least[1] == most[1] else f"{' '.join(least)} - {' '.join(most)}")

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 from operator import itemgetter
 from typing import Any
@@ -122,12 +123,31 @@ Column = tuple[str, str, Callable[[Any], str]]
 
 def rows_table(columns: Sequence[Column], rows: Iterable[Any], *more: str) -> Listing:
     """A `listing` with a row for each of `rows`. more: the cells of a last row, about rows that are not listed."""
-    table = listing(*(column[:2] for column in columns))
-    for row in rows:
-        table.add_row(*(text(row) for _, _, text in columns))
+    table, rows = listing(*(column[:2] for column in columns)), [*rows]
+    for cells in zip(*(in_one_unit([text(row) for row in rows]) for _, _, text in columns), strict=True):
+        table.add_row(*cells)
     if any(more):
         table.add_row(*more)
     return table
+
+
+_MEASURED = re.compile(r"(-?[0-9.]+) ([mµun]?)(m|s)")
+_POWER = {"": 0, "m": -3, "µ": -6, "u": -6, "n": -9}
+LEAST_IN_UNIT = 1e-4
+"""Least value that a column shows in the unit of its greatest; with a lesser one its cells keep their units."""
+
+
+def in_one_unit(cells: list[str]) -> list[str]:
+    """The cells of a column with the unit of the greatest value, where all are lengths or all are times."""
+    found = {cell: _MEASURED.fullmatch(cell) for cell in cells if cell}
+    if len({each and each[3] for each in found.values()}) != 1 or not all(found.values()):
+        return cells
+    parts = {cell: (Decimal(each[1]), _POWER[each[2]], f"{each[2]}{each[3]}") for cell, each in found.items() if each}
+    power, unit = max(((power, unit) for number, power, unit in parts.values() if number), default=(0, ""))
+    numbers = {cell: number.scaleb(of - power) for cell, (number, of, _) in parts.items()}
+    if not unit or any(0 < abs(number) < LEAST_IN_UNIT for number in numbers.values()):
+        return cells
+    return [cell and f"{numbers[cell].normalize():f} {unit}" for cell in cells]
 
 
 def pair_columns(
@@ -281,13 +301,24 @@ def at_limit_text(result: ResultDict) -> str:
     return " and ".join(f"{count(at_limit[kind])} {kind}" for kind in KINDS if at_limit.get(kind))
 
 
+def world_text(world: int, episode: str) -> str:
+    """A world's number, with the name of its episode if there is one."""
+    return f"{world} ({episode})" if episode else str(world)
+
+
+def shapes_text(shapes: int, templates: int) -> str:
+    """Number of shapes, of all templates."""
+    return plural(shapes, "shape") + (f" in {count(templates)} templates" if templates > 1 else "")
+
+
 def cell_text(where: ResultDict) -> str:
     """Frame, world and time of a cell, as text."""
     frame = f"frame {where['frame_a']}"
     if where["frame_b"] != where["frame_a"]:
         frame += f" (B: {where['frame_b']})"
     time = where["time"]
-    return f"{frame}, world {where['world']}, t = {time if isinstance(time, str) else f'{time:.6g}'} s"
+    world = world_text(where["world"], where.get("episode", ""))
+    return f"{frame}, world {world}, t = {time if isinstance(time, str) else f'{time:.6g}'} s"
 
 
 def deviation(value: Any, unit: str) -> str:
@@ -505,7 +536,10 @@ def report_table(result: ResultDict) -> Table:
     deepest: dict[str, Any] | None = result["deepest"]
     if deepest is not None and deepest["distance"] < 0.0:
         depth, pair = length(-deepest["distance"]), f"{deepest['shape0']} and {deepest['shape1']}"
-        rows.append(("deepest", f"{depth}, frame {deepest['frame']}, world {deepest['world']}: {pair}"))
+        world = world_text(
+            deepest["world"], result["demonstrations"][deepest["world"]] if result["demonstrations"] else ""
+        )
+        rows.append(("deepest", f"{depth}, frame {deepest['frame']}, world {world}: {pair}"))
     if result["difference"] is not None:
         rows.append(("baseline", verdict(result["difference"])))
     return name_value_table([*rows, ("written", result["output"])])
@@ -614,13 +648,17 @@ def clearance_table(result: ResultDict) -> RenderableType:
     return Group(summary, Fitting(partial(_listed, result)))
 
 
+def _world(one: ResultDict) -> str:
+    return world_text(one["world"], one.get("episode", ""))
+
+
 def _listed(result: ResultDict, narrow: int) -> Listing:
     of_bodies = result["by"] == "body"
     columns: list[Column] = [
         *([("body", "left", itemgetter("body"))] if of_bodies else []),
         *pair_columns(narrow),
         ("distance", "right", lambda one: length(one["least_distance"])),
-        *([("world", "right", lambda one: str(one["world"]))] if result["worlds"] > 1 else []),
+        *([("world", "right", _world)] if result["worlds"] > 1 else []),
         ("in frame", "right", lambda one: str(one["frame"])),
         ("at", "right", lambda one: f"{one['time']:.6g} s"),
     ]
@@ -665,68 +703,6 @@ def label_table(result: ResultDict) -> RenderableType:
 def speed(value: float | None) -> str:
     """A speed as text; "" without one."""
     return "" if value is None else f"{value:.4g} m/s"
-
-
-# Terminal tables of a profile.
-
-
-def profile_table(result: ResultDict) -> RenderableType:
-    """Tables of collide.profile/1, with a column per broad phase."""
-    sizes = (
-        f"{plural(result['shapes'], 'shape')}, {plural(result['worlds'], 'world')}, {plural(result['frames'], 'frame')}"
-    )
-    device = (
-        f"{result['device']}, {plural(result['threads'], 'thread')}, {plural(result['chunk_cells'], 'cell')} per chunk"
-    )
-    run = [phase for phase in result["phases"] if not phase["skipped"]]
-    rows = [("scene", result["scene"]), ("", sizes), ("device", device)]
-    spread = "; median, least and most" if result["repeats"] > 1 else ""
-    rows.append(("measured", f"{plural(result['repeats'], 'time')} each, in turn{spread}"))
-    if result["threads"] > 1:
-        rows.append(("times", "summed over threads; frames/s from wall-clock time"))
-    rows += [(f"no {phase['name']}", phase["skipped"]) for phase in result["phases"] if phase["skipped"]]
-    identical = f"bit-identical from {', '.join(phase['name'] for phase in run)}"
-    if not result["identical"]:
-        identical = "DIFFER between broad phases: this is a bug of collide, please report it"
-    ending = [("contacts", identical), ("advice", result["advice"])]
-    devices = result.get("devices") or []
-    for index, each in enumerate(devices):
-        time = f"{each['device']} ({each['name']}): {seconds(each['wall_seconds'])} with {each['fastest']}"
-        rates = f"{rate(each['frames_per_second'])} frames/s, {plural(each['contacts'], 'contact')}"
-        ending.append(("" if index else "devices", f"{time}, {rates}"))
-    if devices:
-        ending.append(("", result["device_advice"]))
-    files = (("written", "output"), ("", "json_output"), ("trace", "trace"))
-    ending += [(name, result[key]) for name, key in files if result.get(key)]
-    return Group(name_value_table(rows), Fitting(partial(_side_by_side, result, run)), name_value_table(ending))
-
-
-def _side_by_side(result: ResultDict, run: list[ResultDict], narrow: int) -> Listing:
-    spread = result["repeats"] > 1 and not narrow
-    table = listing(("", "left"), *((phase["name"], "right") for phase in run))
-    table.add_row("compute", *(seconds(phase["compute_seconds"]["median"]) for phase in run), style="bold")
-    if spread:
-        table.add_row("", *(_extremes(phase["compute_seconds"]) for phase in run), style="dim")
-    for stage in run[0]["stages"]:
-        if stage == "reduction" and not any(phase["stages"][stage]["most"] for phase in run):
-            continue
-        table.add_row(f"  {stage.replace('_', ' ')}", *(seconds(p["stages"][stage]["median"]) for p in run))
-        if stage == "broad_phase" and spread:
-            table.add_row("", *(_extremes(phase["stages"][stage]) for phase in run), style="dim")
-    rates = [result["frames"] / phase["wall_seconds"]["median"] for phase in run]
-    table.add_row("frames/s", *(rate(each) for each in rates))
-    if result["worlds"] > 1:
-        table.add_row("cells/s", *(rate(each * result["worlds"]) for each in rates))
-    table.add_section()
-    table.add_row("pairs tested", *(count(phase["candidates"]) for phase in run))
-    table.add_row("without contact", *(percent(phase["false_positive_ratio"]) for phase in run))
-    table.add_row("contacts", *(count(phase["contacts"]) for phase in run))
-    return table
-
-
-def _extremes(spread: ResultDict) -> Text:
-    least, most = (seconds(spread[end]).rsplit(" ", 1) for end in ("least", "most"))
-    return Text(f"{least[0]}-{' '.join(most)}" if least[1] == most[1] else f"{' '.join(least)} - {' '.join(most)}")
 
 
 # Terminal tables of `collide batch`.

@@ -45,7 +45,8 @@ def check_column_names(names: Sequence[str]) -> None:
         if name in BROUGHT_BY:
             raise InputError(f"another option writes the column '{name}'", "--columns", f"use {BROUGHT_BY[name]}")
         if name not in known:
-            fix = did_you_mean(name, known, f"known: {', '.join(known)}")
+            hint = did_you_mean(name, known, "")
+            fix = f"{hint} known: {', '.join(known)}".strip()
             raise InputError(f"there is no optional column '{name}'", "--columns", fix)
 
 

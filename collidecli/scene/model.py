@@ -23,8 +23,15 @@ STATIC_BODY = -1
 GLOBAL_TEMPLATE = -1
 
 
+class Counted:
+    """A table whose representation is its name and length."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {len(self)}>"  # pyright: ignore[reportArgumentType]
+
+
 @dataclass(frozen=True, repr=False)
-class Bodies:
+class Bodies(Counted):
     """Rigid bodies of every template.
 
     path: unique within a template.
@@ -37,15 +44,12 @@ class Bodies:
     template: np.ndarray
     pose: np.ndarray
 
-    def __repr__(self) -> str:
-        return f"<Bodies {len(self)}>"
-
     def __len__(self) -> int:
         return len(self.path)
 
 
 @dataclass(frozen=True, repr=False)
-class Shapes:
+class Shapes(Counted):
     """Collision shapes of every template; a shape's index is its row here.
 
     path: unique within a template.
@@ -75,9 +79,6 @@ class Shapes:
     heightfield: np.ndarray
     sdf: np.ndarray
     hydroelastic: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
-
-    def __repr__(self) -> str:
-        return f"<Shapes {len(self)}>"
 
     def __len__(self) -> int:
         return len(self.path)

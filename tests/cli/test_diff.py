@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 import threading
 from dataclasses import replace
@@ -81,7 +82,15 @@ def test_a_hash_that_lies_is_caught(here, collide):
     allowed = collide.ok("diff a.h5 b.h5 --atol 2e-3").out
     assert "the content hashes are equal" in allowed
     edited.write(here / "b.h5", sha="cd" * 32)
-    assert "matched; the content hashes differ" in collide.ok("diff a.h5 b.h5 --atol 2e-3").out
+    assert "matched; the content hashes differ" in collide.ok("diff a.h5 b.h5 --atol 2mm").out
+    for words, code in (("normal=1mm", 2), ("distance=2mm", 0), ("2mm --atol distance=0", 1), ("0.9mm", 1)):
+        assert collide("diff a.h5 b.h5 --atol", *words.split()).code == code
+    edited.columns["distance"][3] += 1e-8 - 1e-3
+    edited.write(here / "b.h5")
+    told = re.search(r"(\S+) in A, (\S+) in B", collide.ok("diff a.h5 b.h5 --atol 1um").out)
+    assert told is not None
+    assert told[1] != told[2]
+    assert "shape 0" not in collide("diff a.h5 b.h5 --first 0").out
 
 
 def test_a_changed_number_or_unit_of_any_dataset_is_found(made, collide):

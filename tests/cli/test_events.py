@@ -144,8 +144,8 @@ def test_a_set_without_a_touch(here, collide):
 
 test_wrong_arguments = refusals(
     "events a.h5",
-    ("--threshold deep", "'deep' is neither a length, as 0.002 or 2mm, nor 'any'"),
-    ("--threshold nan", "'nan' is neither a length, as 0.002 or 2mm, nor 'any'"),
+    ("--threshold deep", "'deep' is not a length: write a length, as 0.002 or 2mm, or 'any'"),
+    ("--threshold nan", "'nan' is not a length: write"),
     ("--merge-gap 2m", "'2m' is neither a number of frames"),
     ("--merge-gap -1s", "'-1s' is not a time"),
     ("--world one", "'one' is no list of worlds"),

@@ -154,6 +154,7 @@ test_wrong_arguments = refusals(
     ("-o -", "standard output", 3), ("--environments /World/robot_*", "--environments is for USD scenes"),
     ("--variants /a:b=c", "--variants is for USD scenes"), ("--no-such-option", "--no-such-option"),
     ("--config nowhere.toml", "nowhere.toml"), ("--worlds 1000000000", "a frame of 1000000000 worlds needs"),
+    ("--columns fricton", "did you mean friction? known: friction, "),
     ("--columns restitution", "does not define a contact's restitution"), ("--columns contact_id", "--contact-ids"),
     ("--anchor-contact", ("anchor_contact applies to the reduction", "--reduce-contacts")),
     ("--betas 1,x", "no list of numbers"), ("--touch-only --columns friction", "touch_only finds pairs alone"),

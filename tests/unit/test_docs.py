@@ -298,7 +298,7 @@ def test_readme_shows_a_real_run(tmp_path, monkeypatch, capsys):
     real = capsys.readouterr().out
     assert words_of(shown) == words_of(real)
     # All but times is equal on every machine.
-    labels = ("scene ", "broad phase ", "candidates ", "contacts ", "deepest ", "content ")
+    labels = ("scene ", "broad phase ", "gap ", "candidates ", "contacts ", "deepest ", "content ")
     equal = [[line for line in text.splitlines() if line.startswith(labels)] for text in (shown, real)]
     assert len(equal[0]) == len(labels)
     assert equal[0] == equal[1]

@@ -15,6 +15,7 @@ from rich.console import Console
 from collidecli.report.events import events_table
 from collidecli.report.progress import Rate, frame_progress
 from collidecli.report.tables import (
+    in_one_unit,
     length,
     listing,
     name_value_table,
@@ -251,3 +252,19 @@ def test_words_of_quantities(text, words):
 def test_numbers_of_shapes():
     types = {"convex_mesh": 1, "box": 2, "mesh": 3, "plane": 1, "heightfield": 1200}
     assert shape_counts(types) == "1 200 heightfields, 3 meshes, 2 boxes, 1 convex mesh, 1 plane"
+
+
+@pytest.mark.parametrize(
+    ("cells", "shown"),
+    [
+        (["-11.65 mm", "0.2 m", "", "0 m"], ["-0.01165 m", "0.2 m", "", "0 m"]),
+        (["608 ms", "1.05 s", "225 us"], ["0.608 s", "1.05 s", "0.000225 s"]),
+        (["1.5 m", "3 µm"], ["1.5 m", "3 µm"]),
+        (["50 ms", "3 mm"], ["50 ms", "3 mm"]),
+        (["50 ms", "no time"], ["50 ms", "no time"]),
+        (["0 s", "90 ms"], ["0 ms", "90 ms"]),
+        (["0 m", "0 m"], ["0 m", "0 m"]),
+    ],
+)
+def test_a_column_of_lengths_or_times_has_one_unit(cells, shown):
+    assert in_one_unit(cells) == shown
