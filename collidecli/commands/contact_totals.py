@@ -256,7 +256,7 @@ class GroupTally:
     def counts(self, names: Names, worlds: int, episodes: Episodes | None) -> dict[str, GroupCounts]:
         """The counts of all added blocks. names: of the shapes. worlds: number of them."""
         deepest = {name: _deepest(*row, names, worlds, episodes) for name, row in self._deepest.items()}
-        return {name: GroupCounts(*counts, deepest.get(name)) for name, counts in self._counts.items()}
+        return {name: GroupCounts(rows, cells, deepest.get(name)) for name, (rows, cells) in self._counts.items()}
 
 
 class ColumnRanges:
