@@ -302,7 +302,11 @@ def fidelity_page(result: ResultDict, repros: Sequence[Any]) -> str:
             lead="A point is a pair in a frame; on the line the depth is right. 0 below: missed; 0 at the left: apart.",
         ),
         section("worst", "Worst answers", *_worst(worst, texts), lead=proof),
-        section("errors", "Errors", part(table=_listing("Errors", engine_columns(1), result["rows"]))),
+        section(
+            "errors",
+            "Errors",
+            part(table=_listing("Errors", [one for one in engine_columns() if one[0] not in LEFT_OUT], result["rows"])),
+        ),
         section("source", "Source", part(properties=_source(result)), part(lines=result["warnings"])),
     ]
     return html_page(
