@@ -8,18 +8,14 @@ import click
 
 from collidecli.cli.options import (
     Verb,
-    declared,
     force_option,
-    motion_options,
     option,
-    recording_options,
+    problem_options,
     request_of,
-    scene_options,
     scenes_and_recording,
     streams_of,
 )
 from collidecli.cli.traj import VerbGroup
-from collidecli.scene.options import ContactOptions
 
 EPILOG = """\b
 collide engine pack samples/02_humanoid/humanoid.xml -t samples/02_humanoid/motion.h5 -o problem.npz
@@ -32,10 +28,7 @@ verb = VerbGroup("engine", "Write problems for other collision engines.", EPILOG
 
 @verb.command("pack", cls=Verb, epilog=EPILOG)
 @click.argument("scenes", nargs=-1, metavar="[SCENE...]")
-@motion_options
-@recording_options
-@scene_options
-@declared(ContactOptions, "gap", "margin", "gap_rule", "static_pairs")
+@problem_options
 @option("-o", "--output", required=True, metavar="FILE", section="Output", help="The problem: .npz.")
 @force_option
 @click.pass_context

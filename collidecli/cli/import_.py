@@ -10,17 +10,14 @@ from collidecli.cli.options import (
     FORMAT,
     Verb,
     compression_option,
-    declared,
     force_option,
     format_option,
-    motion_options,
     option,
-    recording_options,
+    problem_options,
     request_of,
-    scene_options,
     streams_of,
 )
-from collidecli.scene.options import CONTACT_FORMATS, IMPORT_SOURCES, ContactOptions
+from collidecli.scene.options import CONTACT_FORMATS, IMPORT_SOURCES
 
 EPILOG = """\b
 collide import rows.npz --scene robot.xml -t motion.h5 -o mujoco.h5
@@ -33,11 +30,8 @@ SCENE = "The scene. [default: the scene in the recording]"
 @click.command("import", cls=Verb, epilog=EPILOG)
 @click.argument("source", metavar="FILE")
 @option("--layout", type=click.Choice(IMPORT_SOURCES), default=IMPORT_SOURCES[0], help=LAYOUT)
-@motion_options
-@recording_options
 @option("--scene", metavar="FILE", section="Scene", help=SCENE)
-@scene_options
-@declared(ContactOptions, "gap", "margin", "gap_rule", "static_pairs")
+@problem_options
 @option("-o", "--output", required=True, metavar="FILE", section="Output", help="The contact set.")
 @compression_option
 @format_option(default=CONTACT_FORMATS[0], help=FORMAT)

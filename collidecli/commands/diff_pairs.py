@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,8 +42,8 @@ class PairDiffResult(Result):
     """Differences of contact set B from contact set A by pair and cell. Lengths [m], angles [degree].
 
     engines: name and version of each, or of collide. counts: pairs with a contact in a and b and in both, each counted
-    in every cell, those missing, extra or changed, and those that are not compared, as an engine does not hold a shape
-    or the pair; allowed: of these. normals: contacts of each set whose normal is
+    in every cell, and those missing, extra or changed; allowed: of these. not_asked: pairs that are not compared, as an
+    engine does not hold a shape or the pair. normals: contacts of each set whose normal is
     not of unit length, and those of them without direction, of which no angle is taken. distance, angle, centre: of
     pairs in both sets, differences of the least distance, of its normal and of the mean point; contacts_a, contacts_b:
     mean number of contacts. pairs: the same by pair, the first so many that differ.
@@ -58,6 +59,7 @@ class PairDiffResult(Result):
     options: dict[str, Any]
     frames: dict[str, Any]
     counts: dict[str, int]
+    not_asked: int
     allowed: dict[str, int]
     normals: dict[str, dict[str, int]]
     distance: dict[str, float] | None
@@ -68,45 +70,6 @@ class PairDiffResult(Result):
     differing_pairs: int
     pairs: list[dict[str, Any]]
     notes: list[str]
-
-
-@dataclass
-class _Answers:
-    """What one set says about the pairs of cells. key: int64[n], ascending. least [m], normal, centre: of each pair;
-    rows: number of contacts.
-    """
-
-    key: np.ndarray
-    least: np.ndarray
-    normal: np.ndarray
-    centre: np.ndarray
-    rows: np.ndarray
-
-    @classmethod
-    def of(cls, contacts: Contacts, first_cell: int, shapes: int) -> _Answers:
-        values = contacts.columns
-        key = ((contacts.cell + first_cell) * shapes + contacts.first) * shapes + contacts.second
-        distance = values["distance"].astype(np.float64)
-        order = np.lexsort((distance, key))
-        keys, start, rows = np.unique(key[order], return_index=True, return_counts=True)
-        middle = 0.5 * (values["point0"].astype(np.float64) + values["point1"])[order]
-        centre = np.add.reduceat(middle, start) / rows[:, None] if len(start) else middle
-        return cls(keys, distance[order][start], values["normal"].astype(np.float64)[order][start], centre, rows)
-
-    @classmethod
-    def joined(cls, parts: list[_Answers]) -> _Answers:
-        empty = _Answers(np.zeros(0, np.int64), np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0, np.int64))
-        return cls(*(np.concatenate([getattr(one, name) for one in (empty, *parts)]) for name in vars(empty)))
-
-    def at(self, key: np.ndarray) -> _Answers:
-        """The answers about other pairs: least is infinite, normal and centre are NaN, and rows 0 of one without."""
-        row = np.minimum(np.searchsorted(self.key, key), max(0, len(self.key) - 1))
-        has = self.key[row] == key if len(self.key) else np.zeros(len(key), bool)
-        vectors = [np.full((len(key), 3), np.nan) for _ in range(2)]
-        nothing = _Answers(key, np.full(len(key), np.inf), vectors[0], vectors[1], np.zeros_like(key))
-        for name in ("least", "normal", "centre", "rows"):
-            getattr(nothing, name)[has] = getattr(self, name)[row[has]]
-        return nothing
 
 
 def diff_pairs(request: PairDiffRequest, progress: Progress = None) -> PairDiffResult:
@@ -124,12 +87,9 @@ def diff_pairs(request: PairDiffRequest, progress: Progress = None) -> PairDiffR
             check_has_contacts(one)
         model = compare_models(a, b, Tolerances({"gap": np.inf}), request)
         frames = align_frames(a.step, a.time, b.step, b.time, request.match_frames)
-        worlds = max(1, min(a.world_count, b.world_count))
-        answers, normals = _answers(request, a, b, model, frames, progress)
-        shapes = len(model.shapes.names)
-        not_asked = _not_asked(a, model.shapes.number_a, shapes) | _not_asked(b, model.shapes.number_b, shapes)
-        compared = _Compared.of(answers[0], answers[1], request, not_asked)
+        compared, normals = _compared((a, b), model, frames, request, progress)
         allowed, reasons = _verdict(request, compared, model, frames, normals)
+        pairs = compared.pairs(a, frames, model.shapes.names)
         return PairDiffResult(
             a=file_of(a),
             b=file_of(b),
@@ -137,39 +97,148 @@ def diff_pairs(request: PairDiffRequest, progress: Progress = None) -> PairDiffR
             equal=not reasons,
             reasons=reasons,
             options={name: getattr(request, name) for name in ("band", "max_angle", "include", "exclude", "renames")},
-            frames={"by": frames.by, "compared": len(frames.a), "worlds": worlds},
-            counts={**compared.counts(slice(None)), "not_asked": compared.not_asked},
+            frames={"by": frames.by, "compared": len(frames.a), "worlds": compared.worlds},
+            **compared.about(slice(None)),
+            not_asked=compared.not_asked,
             allowed=allowed,
             normals=normals,
-            **compared.spreads(slice(None)),
-            **_pairs(compared, a, frames, worlds, model.shapes.names, request.first),
+            differing_pairs=len(pairs),
+            pairs=pairs[: request.first],
             notes=model.notes,
         )
 
 
-def _answers(
-    request: PairDiffRequest,
-    a: ContactSet,
-    b: ContactSet,
+def _engine(contacts: ContactSet) -> str:
+    engine = contacts.engine
+    return contacts.creator if engine is None else f"{engine.name} {engine.version}".strip()
+
+
+@dataclass
+class _Compared:
+    """What A and B, the first index, say about n pairs of cells that both engines hold.
+
+    key: int64[n], of cell, then pair. rows: int64[2, n], numbers of contacts. least: float64[2, n] [m], infinite
+    without a contact; normal: of it, and centre: the mean point, float64[2, n, 3], NaN without one. worlds: of a frame.
+    not_asked: number of the pairs of cells with a contact that an engine does not hold. kinds: bool[n] of KINDS.
+    measures: float64[n] of MEASURES [m, degree], NaN where not both sets have it.
+    """
+
+    key: np.ndarray
+    rows: np.ndarray
+    least: np.ndarray
+    normal: np.ndarray
+    centre: np.ndarray
+    worlds: int
+    not_asked: int
+    kinds: dict[str, np.ndarray] = field(default_factory=dict)
+    measures: dict[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def both(self) -> np.ndarray:
+        """bool[n]: pairs of which both sets have a contact."""
+        return (self.rows[0] > 0) & (self.rows[1] > 0)
+
+    def compare(self, band: float, max_angle: float) -> None:
+        """Sets kinds and measures."""
+        (a, b), both = self.normal, self.both
+        usable = both & ~(unusable_normals(a)[0] | unusable_normals(b)[0])
+        turn = np.degrees(np.arctan2(np.linalg.norm(cross(a, b), axis=1), dot(a, b)))
+        apart = np.where(both, self.least, np.nan)
+        self.measures = {
+            "distance": np.abs(apart[0] - apart[1]),
+            "angle": np.where(usable, turn, np.nan),
+            "centre": np.linalg.norm(self.centre[0] - self.centre[1], axis=1),
+        }
+        missing, extra = (self.least < -band) & ~(self.least[::-1] <= band)
+        beyond = (self.measures["distance"] > band) | (self.measures["angle"] > max_angle)
+        self.kinds = {MISSING: missing, EXTRA: extra, CHANGED: beyond & ~missing & ~extra}
+
+    def about(self, chosen: Any) -> dict[str, Any]:
+        """Counts and measures of chosen pairs of cells."""
+        both, has = self.both[chosen], self.rows[:, chosen] > 0
+        kinds = {kind: int(each[chosen].sum()) for kind, each in self.kinds.items()}
+        means = self.rows[:, chosen][:, both].mean(axis=1).tolist() if both.any() else (None, None)
+        return {
+            "counts": {"a": int(has[0].sum()), "b": int(has[1].sum()), "both": int(both.sum()), **kinds},
+            **{name: spread(values[chosen]) for name, values in self.measures.items()},
+            **dict(zip(("contacts_a", "contacts_b"), means, strict=True)),
+        }
+
+    def pairs(self, a: ContactSet, frames: FrameAlignment, names: list[str]) -> list[dict[str, Any]]:
+        """The pairs of shapes that differ, those that differ in most cells first."""
+        shapes = len(names)
+        pair, differs = self.key % max(1, shapes**2), np.logical_or.reduce(list(self.kinds.values()))
+        found = []
+        for one in np.unique(pair[differs]).tolist():
+            chosen = np.flatnonzero(pair == one)
+            match, world = divmod(int(self.key[chosen[differs[chosen]][0]]) // shapes**2, self.worlds)
+            frame = int(frames.a[match])
+            cell = {"frame_a": frame, "frame_b": int(frames.b[match]), "step": int(a.step[frame])}
+            cell |= {"time": float(a.time[frame]), "world": world}
+            about = self.about(chosen)
+            sides = {"shape0": names[one // shapes], "shape1": names[one % shapes]}
+            found.append({**sides, **about.pop("counts"), **about, "first": cell})
+        return sorted(found, key=lambda one: -sum(one[kind] for kind in KINDS))
+
+
+def _compared(
+    sets: Sequence[ContactSet],
     model: ModelComparison,
     frames: FrameAlignment,
+    request: PairDiffRequest,
     progress: Progress,
-) -> tuple[list[_Answers], dict[str, dict[str, int]]]:
-    """The answers of both sets, and their unusable normals."""
-    numbers = (model.shapes.number_a, model.shapes.number_b)
-    sides = [Side.of(one, number, model.kept, NAMES, False, False) for one, number in zip((a, b), numbers, strict=True)]
-    answers: tuple[list[_Answers], list[_Answers]] = ([], [])
+) -> tuple[_Compared, dict[str, dict[str, int]]]:
+    """Both sets by pair and cell, and their unusable normals."""
+    numbers, shapes = (model.shapes.number_a, model.shapes.number_b), len(model.shapes.names)
+    sides = [Side.of(one, number, model.kept, NAMES, False, False) for one, number in zip(sets, numbers, strict=True)]
+    worlds = max(1, min(one.world_count for one in sets))
+    parts: list[list[tuple[np.ndarray, ...]]] = [[_pairs_of(None, 0, shapes)] for _ in sides]
     normals = {name: {"unusable": 0, "zero": 0} for name in "ab"}
-    for first, *begins, cells in matched_blocks(a, b, frames, [(a.rigid, b.rigid)], 2 * request.block_rows):
-        for name, found, side, begin in zip("ab", answers, sides, begins, strict=True):
+    tables = [(sets[0].rigid, sets[1].rigid)]
+    for first, *begins, cells in matched_blocks(sets[0], sets[1], frames, tables, 2 * request.block_rows):
+        for name, part, side, begin in zip("ab", parts, sides, begins, strict=True):
             held = side.read(begin, begin + cells)
-            found.append(_Answers.of(held, first, len(model.shapes.names)))
-            bad, zero = unusable_normals(held.columns["normal"])
-            normals[name]["unusable"] += int(bad.sum())
-            normals[name]["zero"] += int(zero.sum())
+            part.append(_pairs_of(held, first, shapes))
+            for kind, broken in zip(normals[name], unusable_normals(held.columns["normal"]), strict=True):
+                normals[name][kind] += int(broken.sum())
         if progress is not None:
-            progress(first // min(a.world_count, b.world_count), len(frames.a))
-    return [_Answers.joined(each) for each in answers], normals
+            progress(first // worlds, len(frames.a))
+    joined = [[np.concatenate(column) for column in zip(*part, strict=True)] for part in parts]
+    unheld = np.logical_or.reduce([_not_asked(*one, shapes) for one in zip(sets, numbers, strict=True)]).ravel()
+    every = np.union1d(joined[0][0], joined[1][0])
+    key = every[~unheld[every % max(1, shapes**2)]]
+    rows, least = np.zeros((2, len(key)), np.int64), np.full((2, len(key)), np.inf)
+    normal, centre = np.full((2, 2, len(key), 3), np.nan)
+    found = _Compared(key, rows, least, normal, centre, worlds, len(every) - len(key))
+    for side, (own, *columns) in enumerate(joined):
+        kept = np.isin(own, key)
+        at = np.searchsorted(key, own[kept])
+        for values, column in zip((found.rows, found.least, found.normal, found.centre), columns, strict=True):
+            values[side, at] = column[kept]
+    found.compare(request.band, request.max_angle)
+    return found, normals
+
+
+def _pairs_of(contacts: Contacts | None, first_cell: int, shapes: int) -> tuple[np.ndarray, ...]:
+    """Key, number of contacts, least distance, its normal and the mean point of each pair of each cell."""
+    if contacts is None or not len(contacts):
+        none = np.zeros(0, np.int64)
+        return none, none, np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3))
+    values = {name: each.astype(np.float64) for name, each in contacts.columns.items()}
+    key = ((contacts.cell + first_cell) * shapes + contacts.first) * shapes + contacts.second
+    order = np.lexsort((values["distance"], key))
+    keys, start, rows = np.unique(key[order], return_index=True, return_counts=True)
+    centre = np.add.reduceat(0.5 * (values["point0"] + values["point1"])[order], start) / rows[:, None]
+    return keys, rows, values["distance"][order][start], values["normal"][order][start], centre
+
+
+def _not_asked(contacts: ContactSet, numbers: np.ndarray, shapes: int) -> np.ndarray:
+    """bool[shapes, shapes]: pairs that the engine of a set does not hold, by common numbers."""
+    found = np.zeros((shapes, shapes), bool)
+    if contacts.engine is not None:
+        found[numbers[np.array(contacts.engine.treated) == "skipped"]] = True
+        found[numbers[contacts.engine.not_asked0], numbers[contacts.engine.not_asked1]] = True
+    return found | found.T
 
 
 def _verdict(
@@ -184,10 +253,9 @@ def _verdict(
     only += [(len(each), "frame", f"only in {name}") for each, name in ((frames.only_a, "A"), (frames.only_b, "B"))]
     reasons = [f"{plural(number, noun)} {of}" for number, noun, of in only if number]
     limits = {MISSING: request.max_missing, EXTRA: request.max_extra, CHANGED: 0}
-    of_kind = dict(zip(KINDS, (compared.touching_a, compared.touching_b, compared.both), strict=True))
-    allowed = {
-        kind: max(limits[kind], share_of(request.allow_fraction, int(each.sum()))) for kind, each in of_kind.items()
-    }
+    totals = (*(compared.least < -request.band).sum(axis=1).tolist(), int(compared.both.sum()))
+    shares = (share_of(request.allow_fraction, total) for total in totals)
+    allowed = {kind: max(limits[kind], share) for kind, share in zip(KINDS, shares, strict=True)}
     for kind, most in allowed.items():
         if (found := int(compared.kinds[kind].sum())) > most:
             words = f"{plural(found, 'pair')} {kind}"
@@ -197,95 +265,3 @@ def _verdict(
             zero = f"{count(held['zero'])} of them zero"
             reasons.append(f"{plural(held['unusable'], 'unusable normal')} in {name.upper()}, {zero}")
     return allowed, reasons
-
-
-def _not_asked(contacts: ContactSet, numbers: np.ndarray, shapes: int) -> np.ndarray:
-    """bool[shapes, shapes]: pairs that the engine of a set does not hold, by common numbers."""
-    found = np.zeros((shapes, shapes), bool)
-    if contacts.engine is not None:
-        skipped = numbers[np.array(contacts.engine.treated) == "skipped"]
-        found[skipped] = True
-        found[numbers[contacts.engine.not_asked0], numbers[contacts.engine.not_asked1]] = True
-    return found | found.T
-
-
-def _engine(contacts: ContactSet) -> str:
-    engine = contacts.engine
-    return contacts.creator if engine is None else f"{engine.name} {engine.version}".strip()
-
-
-@dataclass
-class _Compared:
-    """Both sets about n pairs of cells that both engines hold; not_asked: number of others with a contact.
-
-    touching_a, touching_b: deeper than the band. both: each has a contact. measures: the differences of MEASURES [m,
-    degree], NaN where not both have it.
-    """
-
-    not_asked: int
-    key: np.ndarray
-    a: _Answers
-    b: _Answers
-    touching_a: np.ndarray
-    touching_b: np.ndarray
-    both: np.ndarray
-    kinds: dict[str, np.ndarray]
-    measures: dict[str, np.ndarray]
-
-    @classmethod
-    def of(cls, one: _Answers, other: _Answers, request: PairDiffRequest, not_asked: np.ndarray) -> _Compared:
-        every, band = np.union1d(one.key, other.key), request.band
-        held = ~not_asked.ravel()[every % not_asked.size]
-        key = every[held]
-        a, b = one.at(key), other.at(key)
-        both = (a.rows > 0) & (b.rows > 0)
-        touching_a, touching_b = a.least < -band, b.least < -band
-        usable = both & ~(unusable_normals(a.normal)[0] | unusable_normals(b.normal)[0])
-        turn = np.arctan2(np.linalg.norm(cross(a.normal, b.normal), axis=1), dot(a.normal, b.normal))
-        apart = np.full(len(key), np.nan)
-        apart[both] = np.abs(a.least[both] - b.least[both])
-        measures = {
-            "distance": apart,
-            "angle": np.where(usable, np.degrees(turn), np.nan),
-            "centre": np.where(both, np.linalg.norm(a.centre - b.centre, axis=1), np.nan),
-        }
-        missing, extra = touching_a & ~(b.least <= band), touching_b & ~(a.least <= band)
-        beyond = (measures["distance"] > band) | (measures["angle"] > request.max_angle)
-        kinds = {MISSING: missing, EXTRA: extra, CHANGED: both & beyond & ~missing & ~extra}
-        return cls(int((~held).sum()), key, a, b, touching_a, touching_b, both, kinds, measures)
-
-    @property
-    def differs(self) -> np.ndarray:
-        return np.logical_or.reduce(list(self.kinds.values()))
-
-    def counts(self, rows: Any) -> dict[str, int]:
-        found = {"a": self.a.rows > 0, "b": self.b.rows > 0, "both": self.both, **self.kinds}
-        return {name: int(each[rows].sum()) for name, each in found.items()}
-
-    def spreads(self, rows: Any) -> dict[str, Any]:
-        """The spreads of the measures, and mean numbers of contacts of the pairs that both have."""
-        both = self.both[rows]
-        means = {f"contacts_{name}": each.rows[rows][both] for name, each in (("a", self.a), ("b", self.b))}
-        return {
-            **{name: spread(values[rows]) for name, values in self.measures.items()},
-            **{name: float(values.mean()) if len(values) else None for name, values in means.items()},
-        }
-
-
-def _pairs(
-    compared: _Compared, a: ContactSet, frames: FrameAlignment, worlds: int, names: list[str], first: int
-) -> dict[str, Any]:
-    """The pairs of shapes that differ, those that differ in most cells first."""
-    shapes = len(names)
-    pair, differs = compared.key % shapes**2, compared.differs
-    listed = []
-    for one in np.unique(pair[differs]).tolist():
-        rows = np.flatnonzero(pair == one)
-        match, world = divmod(int(compared.key[rows[differs[rows]][0]]) // shapes**2, worlds)
-        frame = int(frames.a[match])
-        cell = {"frame_a": frame, "frame_b": int(frames.b[match]), "step": int(a.step[frame])}
-        cell |= {"time": float(a.time[frame]), "world": world}
-        sides = {"shape0": names[one // shapes], "shape1": names[one % shapes]}
-        listed.append({**sides, **compared.counts(rows), **compared.spreads(rows), "first": cell})
-    listed.sort(key=lambda one: -sum(one[kind] for kind in KINDS))
-    return {"differing_pairs": len(listed), "pairs": listed[:first]}

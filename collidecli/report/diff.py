@@ -180,7 +180,7 @@ def _pair_totals(result: ResultDict) -> list[tuple[str, str]]:
     ]
     rows.append(("frames", f"{count(frames['compared'])} compared, by {frames['by']}"))
     words = [f"{count(counts[kind])} {kind}" for kind in ("both", *KINDS)]
-    words += [f"{count(counts['not_asked'])} not asked"] if counts["not_asked"] else []
+    words += [f"{count(result['not_asked'])} not asked"] if result["not_asked"] else []
     rows.append(("pairs", ", ".join(words)))
     for name in MEASURES:
         if result[name] is not None:
