@@ -129,8 +129,11 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     sets = _contact_sets(streams, inputs, values["trajectory"])
     found_inputs = None if sets else run_inputs(streams, inputs, [*filter(None, [values["trajectory"]])], False)
     if sets or (found_inputs and found_inputs.several):
-        if outputs or values["against"]:
-            raise click.UsageError(f"{names.removeprefix('two of ')} and --against are for one audit.")
+        given = [*outputs, *(["against"] if values["against"] else []), *(["github"] if pages.github else [])]
+        if given:
+            raise click.UsageError(
+                f"--{given[0].replace('_', '-')} is for one audit, and several are given; --json has them all."
+            )
         return _several(ctx, streams, values, sets, found_inputs)
     request = _request(ctx, inputs, values)
     # All outputs are checked before the imports, which take longer.
@@ -179,7 +182,7 @@ def _several(
         with reported_compilation(progress and progress.compiling):
             return audit(_request(ctx, recorded.scenes, {**values, "trajectory": job.name}), progress).result
 
-    jobs = [Job(file.path) for file in sets or recorded.several]
+    jobs = [Job(file.path, shown=file.name) for file in sets or recorded.several]
     found = AuditList(items=list(computed(streams, jobs, compute, "auditing", "loading")))
     streams.result(found, audit_list_table)
     return exit_code(found, lambda one: one["passed"])

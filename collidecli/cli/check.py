@@ -34,7 +34,7 @@ def verb(ctx: click.Context, files: tuple[str, ...]) -> int:
         result = check(files[0])
         streams.result(result, check_table)
         return 0 if result.good else 1
-    jobs = [Job(file.path) for file in several]
+    jobs = [Job(file.path, shown=file.name) for file in several]
     found = CheckList(items=list(computed(streams, jobs, lambda job, _: check(job.name), "checking")))
     streams.result(found, check_list_table)
     return exit_code(found, lambda one: one["good"])

@@ -22,7 +22,7 @@ from collidecli.cli.options import (
     verdict_options,
 )
 from collidecli.cli.several import Job, computed, exit_code, listed_files
-from collidecli.cli.streams import Pages, check_outputs
+from collidecli.cli.streams import Pages, check_outputs, error_parts
 from collidecli.errors import InputError
 from collidecli.scene.options import FRAME_MATCHES
 
@@ -130,11 +130,17 @@ def _diff_by_pair(streams: Streams, pages: Pages, a: str, b: str, given: dict[st
 
 def _diff_files(streams: Streams, pages: Pages, a: str, b: str, given: dict[str, Any]) -> int:
     from collidecli.commands.diff import DiffRequest, diff
-    from collidecli.report.diff import diff_table, diff_verdict
+    from collidecli.commands.results import FAILED, DiffList, ListedInput
+    from collidecli.report.diff import diff_list_verdict, diff_table, diff_verdict
 
     started = time.perf_counter()
-    with streams.progress("comparing") as progress:
-        result = diff(DiffRequest(a, b, **given), progress)
+    try:
+        with streams.progress("comparing") as progress:
+            result = diff(DiffRequest(a, b, **given), progress)
+    except InputError as error:
+        failed = DiffList(items=[ListedInput(input=b, state=FAILED, error=error_parts(error, error.exit_code))])
+        pages.write(diff_list_verdict(failed.as_dict(), {}))
+        raise
     seconds = time.perf_counter() - started
     pages.write(diff_verdict(result.as_dict(), seconds))
     streams.result(result, diff_table)

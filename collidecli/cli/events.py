@@ -30,7 +30,7 @@ from collidecli.scene.options import EVENT_ORDERS, EVENT_THINGS
 if TYPE_CHECKING:
     from collidecli.cli.streams import Streams
     from collidecli.commands.events import EventsRequest
-    from collidecli.commands.results import Progress, Result
+    from collidecli.commands.results import InputFile, Progress, Result
 
 TOUCH, SELECTED, OUTPUT = "Definition of a touch", "Selection", "Output"
 FILES = ("csv", "parquet", "dot")
@@ -125,11 +125,11 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
     given = {SEVERAL.get(name, name): value for name, value in values.items() if value is not None}
     options = EventOptions(merge_gap=MergeGap(frames or 0, seconds), **given)
     request = EventsRequest(inputs[0], options, order, first, graph, sweep, force=force)
-    call = _one if several is None else _several
-    return call(streams, request, inputs, {name: path or "" for name, path in outputs.items()})
+    written = {name: path or "" for name, path in outputs.items()}
+    return _one(streams, request, written) if several is None else _several(streams, request, several, written)
 
 
-def _one(streams: Streams, request: EventsRequest, inputs: Sequence[str], outputs: dict[str, str]) -> int:
+def _one(streams: Streams, request: EventsRequest, outputs: dict[str, str]) -> int:
     from collidecli.commands.events import events
     from collidecli.commands.results import write_output
     from collidecli.report.events import events_table, touch_dot
@@ -143,14 +143,14 @@ def _one(streams: Streams, request: EventsRequest, inputs: Sequence[str], output
     return 0
 
 
-def _several(streams: Streams, request: EventsRequest, inputs: Sequence[str], outputs: dict[str, str]) -> int:
+def _several(streams: Streams, request: EventsRequest, files: Sequence[InputFile], outputs: dict[str, str]) -> int:
     from collidecli.commands.events import IntervalTable, written_tables
     from collidecli.commands.results import EventsList
     from collidecli.report.diff import events_list_table
 
     csv, parquet = outputs["csv"], outputs["parquet"]
-    table = IntervalTable(inputs if csv or parquet else (), request.options)
-    jobs = [Job(file) for file in inputs]
+    table = IntervalTable([file.path for file in files] if csv or parquet else (), request.options)
+    jobs = [Job(file.path, shown=file.name) for file in files]
     with written_tables(csv, parquet, request.force, table.columns) as tables:
 
         def compute(job: Job, progress: Progress) -> Result:

@@ -62,7 +62,7 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
         return 0
     if values["pairs"] or values["why"]:
         raise click.UsageError("--pairs and --why are for one file, and several are given.")
-    jobs = [Job(file.path) for file in several]
+    jobs = [Job(file.path, shown=file.name) for file in several]
     found = InspectList(items=list(computed(streams, jobs, lambda job, _: inspected(job.name), "reading", "loading")))
     streams.result(found, inspect_list_table)
     return exit_code(found)

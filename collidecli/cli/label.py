@@ -120,7 +120,7 @@ def _several(streams: Streams, request: LabelRequest, files: Sequence[InputFile]
         def compute(job: Job, progress: Progress) -> Result:
             return table.add(job.name, episodes[job.name], progress)
 
-        items = list(computed(streams, [Job(file.path) for file in files], compute, "reading"))
+        items = list(computed(streams, [Job(file.path, shown=file.name) for file in files], compute, "reading"))
     found = LabelList(items=items, written=request.output if table.done else None)
     streams.result(found, label_list_table)
     return exit_code(found)

@@ -87,6 +87,7 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     Several files, a folder or a pattern such as 'runs/*.h5': a page for each, in the folder of -o. Needs the extra
     packages of `pip install 'collidecli[plots]'`.
     """
+    from collidecli.commands.report import check_selection
     from collidecli.commands.results import PAGE_ENDINGS, check_ending, check_output
     from collidecli.report.charts import require_matplotlib
     from collidecli.report.tables import report_table
@@ -102,12 +103,13 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     if skip_existing:
         raise click.UsageError("--skip-existing is for several pages: give a folder or a pattern of contact sets.")
     (file,) = files
-    output = output or f"{Path(file).stem}{ENDING}"
+    output, request = output or f"{Path(file).stem}{ENDING}", requested(file, values)
+    check_selection(request)
     check_output(output, force, (file, *(values[name] for name in ("against", *FOR_ONE_PAGE))))
     check_ending(output, PAGE_ENDINGS, "a page")
     require_matplotlib()
     with streams.progress("reading") as progress:
-        result = _page(requested(file, values), output, force, progress)
+        result = _page(request, output, force, progress)
     streams.result(result, report_table)
     return 0
 
@@ -126,7 +128,7 @@ def _several_pages(
         raise click.UsageError(f"{what}; collide diff A/ B/ compares two folders.")
     planned = planned_outputs(folder, files, ENDING, force, skip)
     require_matplotlib()
-    jobs = [Job(file.path, *output) for file, output in zip(files, planned, strict=True)]
+    jobs = [Job(file.path, *output, file.name) for file, output in zip(files, planned, strict=True)]
 
     def compute(job: Job, progress: Progress) -> Result:
         return _page(requested(job.name, values), job.output or "", force, progress)

@@ -23,11 +23,13 @@ FEW = 3
 
 @dataclass(frozen=True)
 class Job:
-    """An input of a list. name: what errors and tables call it. is_skipped: its output exists and is kept."""
+    """An input of a list. name: its path. is_skipped: its output exists and is kept. shown: its name in errors and
+    tables, where that is not its path."""
 
     name: str
     output: str | None = None
     is_skipped: bool = False
+    shown: str = ""
 
 
 def computed(
@@ -53,7 +55,7 @@ def computed(
         except Exception as error:
             yield _failed(streams, job, error)
         else:
-            yield ListedInput(input=job.name, state=DONE, output=job.output, result=found.as_dict())
+            yield ListedInput(input=job.name, state=DONE, output=job.output, result=found.as_dict(), name=job.shown)
 
 
 def _failed(streams: Streams, job: Job, error: Exception) -> ListedInput:
@@ -67,11 +69,12 @@ def _failed(streams: Streams, job: Job, error: Exception) -> ListedInput:
     described, code = described_error(error, streams.verbose)
     if isinstance(described, (OutputError, Interrupted)):
         raise described from error
-    if job.name not in described.where:
-        where = f"{job.name}: {described.where}" if described.where else job.name
+    if job.shown or job.name not in described.where:
+        where = described.where.replace(job.name, "").strip(": ")
+        where = ": ".join(filter(None, (job.shown or job.name, where)))
         described = CollideError(described.what, where, described.fix)
     streams.failure(described)
-    return ListedInput(input=job.name, state=FAILED, error=error_parts(described, code))
+    return ListedInput(input=job.name, state=FAILED, error=error_parts(described, code), name=job.shown)
 
 
 def exit_code(found: ResultList, is_good: Callable[[Any], bool] = lambda _: True) -> int:

@@ -328,6 +328,12 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
     )
 
 
+def check_selection(request: ReportRequest) -> None:
+    """Raises InputError for a selection of a contact set that matches nothing."""
+    with reading("contact set", request.file), ContactSet.open(request.file) as contacts:
+        _selected(contacts, request)
+
+
 def _between_frames(contacts: ContactSet, request: ReportRequest) -> dict[str, Any] | None:
     if SWEEP.name not in contacts.groups:
         return None

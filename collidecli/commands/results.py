@@ -76,8 +76,9 @@ DONE, FAILED, SKIPPED, ONLY_A, ONLY_B = "done", "failed", "skipped", "only_a", "
 class ListedInput:
     """Outcome of one input. input: its path. state: DONE, FAILED, SKIPPED (its output exists), ONLY_A or ONLY_B.
 
-    output: path of its output, None if the verb has none. result: the object that the verb prints for this input
-    alone, if it is done. error: what, where, fix, message and exit_code, as in collide.error/1, if it failed.
+    name: of the episodes of a batch that it has; "" without. output: path of its output, None if the verb has none.
+    result: the object that the verb prints for this input alone, if it is done. error: what, where, fix, message and
+    exit_code, as in collide.error/1, if it failed.
     """
 
     input: str
@@ -85,6 +86,7 @@ class ListedInput:
     output: str | None = None
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
+    name: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,6 +240,15 @@ class InputFile:
     relative: str
     of_folder: bool = False
     episodes: Sequence[dict[str, str]] = ()
+
+    @property
+    def name(self) -> str:
+        """The recording and the demonstration of the first episode, and the number of the others; "" without any."""
+        if not self.episodes:
+            return ""
+        first, more = self.episodes[0], len(self.episodes) - 1
+        shown = " ".join(filter(None, (os.path.basename(first["motion"]) or first["job"], first["demo"])))
+        return f"{shown} and {more} more" if more else shown
 
 
 def is_pattern(word: str, folder: str = "") -> bool:

@@ -358,16 +358,16 @@ def diff_list_words(result: ResultDict) -> str:
 def _table(
     result: ResultDict, title: str, columns: list[Column], verdict: Callable[[ResultDict], str] = lambda _: "done"
 ) -> RenderableType:
-    """A row per input: its path, its state or the verdict about its result, and the columns; a line per error."""
+    """A row per input: its name or path, its state or the verdict about its result, and the columns."""
     table = listing((title, "left"), ("result", "left"), *(column[:2] for column in columns))
     for item in result["items"]:
         found = item["result"]
+        name = item["name"] or item["input"]
         if found is not None:
-            table.add_row(item["input"], verdict(found), *(text(found) for _, _, text in columns))
+            table.add_row(name, verdict(found), *(text(found) for _, _, text in columns))
         else:
-            table.add_row(item["input"], STATES[item["state"]])
-    failed = [item for item in result["items"] if item["error"] is not None]
-    return Group(table, *(Text(f"{item['input']}: {item['error']['what']}") for item in failed))
+            table.add_row(name, STATES[item["state"]])
+    return table
 
 
 def state_text(item: ResultDict) -> str:

@@ -740,3 +740,11 @@ def test_what_rests_is_not_called_shifted(diff):
     result = diff(still, moved)
     assert (result["first"]["frame_a"], counts(result)) == (3, (0, 0, 1))
     assert not any("shifted" in note for note in result["notes"])
+
+
+def test_a_file_that_cannot_be_compared_is_an_error_of_the_pages(here, collide):
+    made_up().write(here / "a.h5")
+    answer = collide("diff a.h5 none.h5 --junit-xml d.xml --markdown d.md")
+    (suite,) = ElementTree.parse(here / "d.xml").getroot()
+    assert (answer.code, suite.get("errors"), suite.get("failures")) == (2, "1", "0")
+    assert "cannot be compared" in (here / "d.md").read_text()

@@ -329,6 +329,10 @@ def test_one_table_of_several_sets(tables, collide):
     compute(collide)
     result = collide.result("label B -o batch.parquet", *options)
     assert (result["counts"]["done"], result["written"]) == (3, "batch.parquet")
+    names = [f"demos.hdf5 demo_{k}" for k in range(3)]
+    assert sorted(item["name"] for item in result["items"]) == names
+    shown = collide.ok("audit B").out
+    assert all(f" {name} " in shown for name in names)
     columns = ["episode", "frame", "sensor", "partner", "time", "touch", "distance", "slip"]
     whole, each, batch = (
         pandas.read_parquet(f"{name}.parquet").astype({"sensor": str, "partner": str, "episode": str})

@@ -332,6 +332,7 @@ test_refusals = refusals(
     ("report a.h5 --world 7", "world 7 is not there"),
     ("plot a.h5 --include none*", "'none*' matches no shape or body of a.h5"),
     ("plot a.h5 --body none*", "'none*' matches no body of a.h5"),
+    ("report a.h5 --body none* -o a.h5", "'none*' matches no body of a.h5"),
     ("report a.h5 --against b.h5 --world 0", "leave out --world and --body"),
     ("report scene.xml", "scene.xml"),
     ("report a.h5 --profile scene.xml", "scene.xml: is neither JSON nor HDF5"),

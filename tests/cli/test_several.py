@@ -335,7 +335,7 @@ def test_audits_of_several_sets_and_recordings(demos, collide):
     assert [item["state"] for item in found.values()] == ["done", "done", "failed", "done"]
     assert [item["result"]["passed"] for item in found.values() if item["result"]] == [True, True, False]
     for words in ("--mask m.npz", "--chart c.svg", "--junit-xml x.xml", "--against b.json"):
-        collide.refused(f"audit runs {words}", told="are for one audit")
+        collide.refused(f"audit runs {words}", told="is for one audit")
 
 
 def test_clearance_of_several_recordings(demos, collide):
