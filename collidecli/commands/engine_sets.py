@@ -37,7 +37,7 @@ from collidecli.errors import InputError
 from collidecli.exporters.arrays import held, write_npz
 from collidecli.numerics.matrices import compose_poses, inverse_poses, moved_points
 from collidecli.scene.filters import pair_lengths
-from collidecli.scene.mixing import ContactMixing
+from collidecli.scene.mixing import ContactMixing, pair_rows
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.options import CONTACT_FORMATS, LOG_FORMATS
@@ -123,13 +123,7 @@ class Problem:
 
     def pair_of(self, shapes: np.ndarray) -> np.ndarray:
         """int64[n]: rows of pairs of shapes [n, 2], first < second; -1 of shapes that may not touch."""
-        size, pair = len(self.model.shapes), self.arrays["pair"].astype(np.int64)
-        if not len(pair):
-            return np.full(len(shapes), -1)
-        key, order = pair @ (size, 1), np.argsort(pair @ (size, 1), kind="stable")
-        wanted = shapes @ (size, 1)
-        found = order[np.minimum(np.searchsorted(key[order], wanted), len(key) - 1)]
-        return np.where(key[found] == wanted, found, -1)
+        return pair_rows(self.arrays["pair"], len(self.model.shapes), shapes[:, 0], shapes[:, 1])
 
 
 def load_problem(request: EngineRequest, progress: Progress = None) -> Problem:
