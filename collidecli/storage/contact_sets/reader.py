@@ -486,9 +486,14 @@ class ContactSet:
         held = {name: group.attrs.get(name) for name in schema.ENGINE_ATTRIBUTES}
         held |= {name: bool(held[name]) for name in ("stateful", "reports_gap") if held[name] is not None}
         record = schema.EngineRecord(*held.values(), *self._tables(schema.ENGINE_TABLES).values())
-        if len(record.treated) != len(self.shapes):
-            what = f"has {len(record.treated)} rows for {len(self.shapes)} shapes"
-            raise InputError(what, f"{self.path}: {schema.ENGINE_TABLES[0].path}", AGAIN)
+        count, pairs = len(self.shapes), np.append(record.not_asked0, record.not_asked1)
+        faults = {
+            f"has {len(record.treated)} rows for {count} shapes": len(record.treated) != count,
+            f"is not {', '.join(schema.TREATMENTS)}": not set(record.treated) <= set(schema.TREATMENTS),
+            "has a pair that is no rows of /model/shape": ((pairs < 0) | (pairs >= count)).any(),
+        }
+        for what in (what for what, found in faults.items() if found):
+            raise InputError(what, f"{self.path}: {schema.ENGINE_GROUP}", AGAIN)
         return record
 
     def _particle_objects(self) -> ParticleObjects:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import h5py
@@ -107,6 +108,31 @@ def test_rows_of_an_engine_are_kept_as_they_are(falling: tuple[str, str], tmp_pa
         distance = file["rigid_contacts/distance"]
         distance[...] = distance[...][::-1]  # pyright: ignore
     assert any("out of order" in finding.what for finding in check(path).findings)
+
+
+def replaced(file: h5py.File, name: str, values: object) -> None:
+    del file[name]
+    file[name] = values
+
+
+@pytest.mark.parametrize(
+    ("edit", "what"),
+    [
+        (lambda file: file["engine"].attrs.__delitem__("name"), "name is missing"),
+        (lambda file: file["engine"].attrs.__setitem__("point_rule", "middle"), "point_rule"),
+        (lambda file: file["engine"].attrs.__setitem__("stateful", np.int32(2)), "stateful is not 0 or 1"),
+        (lambda file: replaced(file, "engine/shape/treated_as", ["exact"] * 3), "rows for 4 shapes"),
+        (lambda file: replaced(file, "engine/shape/treated_as", ["guessed"] * 4), "is not exact, hull"),
+        (lambda file: replaced(file, "engine/pair_not_asked/shape0", np.array([7], np.int32)), "has 1 rows|0 rows"),
+    ],
+)
+def test_damaged_engine_groups(edit, what: str, falling: tuple[str, str], tmp_path: Path):
+    path = imported(falling, written(tmp_path, planned(*falling, tmp_path)))
+    with h5py.File(path, "r+") as file:
+        edit(file)
+    assert any(re.search(what, finding.what) for finding in check(path).findings)
+    with pytest.raises(InputError):
+        ContactSet.open(path)
 
 
 @pytest.mark.parametrize("layout", LOG_FORMATS)
