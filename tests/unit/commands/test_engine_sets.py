@@ -227,6 +227,7 @@ EDITS = {
     "deeper": ("changed", 1),
     "turned": ("changed", 1),
     "zero": ("changed", 0),
+    "long": ("changed", 0),
     "not_asked": ("missing", 0),
 }
 
@@ -249,7 +250,8 @@ def test_differences_by_pair(edit: str, falling: tuple[str, str], tmp_path: Path
         rows["distance"][chosen] -= 2e-4
     else:
         angle = np.radians(2.0)
-        rows["normal"][chosen] = [0.0, np.sin(angle), np.cos(angle)] if edit == "turned" else 0.0
+        turned = {"turned": [0.0, np.sin(angle), np.cos(angle)], "long": [0.0, 2.0, 0.0], "zero": [0.0] * 3}
+        rows["normal"][chosen] = turned[edit]
     other = imported(falling, written(tmp_path, rows, "b"))
     found, swapped = diff_pairs(PairDiffRequest(baseline, other)), diff_pairs(PairDiffRequest(other, baseline))
     kind, number = EDITS[edit]
@@ -258,7 +260,7 @@ def test_differences_by_pair(edit: str, falling: tuple[str, str], tmp_path: Path
     assert swapped.counts["extra"] == totals["missing"]
     assert found.equal == (edit in ("shallow", "not_asked"))
     assert found.not_asked == swapped.not_asked == (5 if edit == "not_asked" else 0)
-    assert found.normals["b"] == {"unusable": int(edit == "zero"), "zero": int(edit == "zero")}
+    assert found.normals["b"] == {"unusable": int(edit in ("zero", "long")), "zero": int(edit == "zero")}
     if number:
         assert [(one["shape0"], one["shape1"], one[kind]) for one in found.pairs] == [("low", "high", 1)]
         assert found.pairs[0]["first"]["frame_a"] == 4
@@ -266,5 +268,8 @@ def test_differences_by_pair(edit: str, falling: tuple[str, str], tmp_path: Path
         assert found.angle is not None
         assert found.angle["worst"] == pytest.approx(2.0, abs=1e-5)
         assert diff_pairs(PairDiffRequest(baseline, other, max_angle=2.1)).equal
+    if edit == "not_asked":
+        of_set = fidelity(FidelityRequest(scenes=[falling[0]], trajectory=falling[1], engines=[other]))
+        assert [sum(one[name] for one in of_set.rows) for name in ("not_asked", "missed")] == [5, 0]
     if edit == "missing":
         assert diff_pairs(PairDiffRequest(baseline, other, max_missing=1)).equal
