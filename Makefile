@@ -11,7 +11,7 @@ IMPORTED := warp h5py numpy click
 # Tests start hundreds of processes: without bytecode each would compile its imports again, for 2 s of a core.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup run sizes kernels wheel empty-home warm test test-slow lint lint-style lint-types lint-imports format peers bench gpu kernel-budget docs docs-serve docs-links docs-figures docs-pictures clean
+.PHONY: setup run sizes kernels wheel empty-home warm test test-slow lint lint-style lint-types lint-imports format peers engines bench gpu kernel-budget docs docs-serve docs-links docs-figures docs-pictures clean
 
 setup: $(READY)
 
@@ -70,6 +70,10 @@ sizes: $(READY)
 format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# Pages, repros, map and table of samples/08_engines, by the engines of an interpreter.
+engines: $(READY)
+	$(BIN)/python samples/08_engines/make_pages.py $(or $(ENGINES_PYTHON),$(BIN)/python) out/engines
 
 # Programs that tests and benchmarks compare with or talk to, and Sphinx; without them these tests are skipped. All
 # together take pip minutes to resolve, in steps seconds. ptxas, of the version of tests/gpu/kernel_budget.json, needs none

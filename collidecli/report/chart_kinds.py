@@ -481,7 +481,14 @@ def page_charts(result: ResultDict, kinds: Mapping[str, ChartKind] = PAGE_KINDS)
     return found
 
 
-def chart_file(result: ResultDict, name: str, form: str, theme: str = "light", width: int = WIDE) -> bytes:
+def chart_file(
+    result: ResultDict,
+    name: str,
+    form: str,
+    theme: str = "light",
+    width: int = WIDE,
+    kinds: Mapping[str, ChartKind] = PAGE_KINDS,
+) -> bytes:
     """A chart as a "png" or "svg" file. result: of collide.report/1, or its part for a chart of another verb's result.
 
     width: [px] of a page; a PNG has twice as many. Raises InputError without matplotlib.
@@ -489,5 +496,5 @@ def chart_file(result: ResultDict, name: str, form: str, theme: str = "light", w
     colours = THEMES[theme]
     with drawing():
         canvas = Canvas(width, colours)
-        figure = PAGE_KINDS[name].draw(printable_values(result), canvas)
+        figure = kinds[name].draw(printable_values(result), canvas)
         return file_bytes(figure, form, colours["paper"], FILE_SCALE if form == "png" else 1.0, canvas.hovers)

@@ -233,6 +233,34 @@ def test_a_repro_has_the_answers_of_the_adapter_and_of_this_engine(name: str, tm
         assert html.escape(script.read_text(), quote=False).splitlines()[0] in text
 
 
+REPROS = Path(__file__).parents[3] / "samples" / "08_engines" / "repros"
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in REPROS.glob("*.py")))
+def test_repros_of_the_sample(name: str, record_property, capsys):
+    """The exact answer is this engine's; whether the engine still has the defect is reported, not required."""
+    need(name.partition("-")[0])
+    script = REPROS / f"{name}.py"
+    done = subprocess.run([ENGINES_PYTHON, str(script)], capture_output=True, text=True, check=True)
+    found = [
+        (who, float(distance), *(np.array(each.split(), float) for each in more))
+        for who, distance, *more in ANSWER.findall(done.stdout)
+    ]
+    exact, answers = found.pop(), sorted((one[1:] for one in found if one[0] == "engine"), key=lambda one: one[0])
+    assert exact[0] == "exact"
+    if (scene := script.with_suffix(".xml")).exists():
+        assert main(["clearance", str(scene), "--json"]) == 0
+        assert abs(json.loads(capsys.readouterr().out)["listed"][0]["least_distance"] - exact[1]) < 1e-8
+    recorded = re.search(r"# (\S+ \S+), ", script.read_text())
+    is_right = bool(answers) and abs(answers[0][0] - exact[1]) < 1e-4
+    is_right = is_right and answers[0][1] @ exact[2] > 0.999 and np.abs(answers[0][2] - exact[3]).max() < 0.02
+    record_property("defect of", recorded[1])
+    record_property("mended", is_right)
+    if is_right:
+        with capsys.disabled():
+            print(f"\n{script.name}: {recorded[1]} was wrong, the installed version is right")
+
+
 def test_the_page_has_the_shares_of_wrong_answers(falling: tuple[str, str], tmp_path: Path, capsys):
     """A planned engine with wrong depths of one pair: its field of the map, and no scripts."""
     rows = planned(*falling, tmp_path)
