@@ -100,7 +100,7 @@ OWN_SECTIONS = (CONTACTS, HYDRO, STEPS, SPEED, CACHE)
 @option("--skip-existing", is_flag=True, section="Output", help=SKIP)
 @option("--engine", metavar="NAME", section=OTHER, help=ENGINE)
 @repeated("--engine-option", "engine_options", metavar="NAME=VALUE,...", section=OTHER, help=ENGINE_OPTION)
-@option("--engine-python", default="", metavar="PYTHON", section=OTHER, help=ENGINE_PYTHON)
+@option("--engine-python", default="", metavar="[NAME=]PYTHON", section=OTHER, help=ENGINE_PYTHON)
 @algorithm_options
 @device_options
 @cache_options
@@ -241,7 +241,9 @@ def _run(
     if values["engine"]:
         from collidecli.commands.engine_sets import ImportRequest, import_contacts
 
-        given = {"source": values["engine"], "scenes": scenes, "output": output, "trajectory": trajectory}
+        name = values["engine"]
+        given = {"source": name, "engine_python": values["engine_python"].removeprefix(f"{name}=")}
+        given |= {"scenes": scenes, "output": output, "trajectory": trajectory}
         return import_contacts(request_of(ImportRequest, values, **given), progress)
     from collidecli.commands.run import RunRequest, run
     from collidecli.engine.runtime.kernel import reported_compilation
