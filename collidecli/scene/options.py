@@ -444,6 +444,12 @@ class RecordingOptions:
     joint_topics: tuple[str, ...] = _recorded_names("Topics of joint states of a ROS bag. [default: all]")
     trajectory_topic: str = _recording("", "Topic of planned joint trajectories of a ROS bag.", metavar="TOPIC")
     base_from: str = _recording("", "Pose of the root in a ROS bag: tf:FRAME, odom:TOPIC or none.", metavar="SOURCE")
+    body_from: tuple[str, ...] = _recording(
+        (),
+        "Poses of other bodies in a ROS bag: BODY=tf:FRAME or BODY=pose:TOPIC.",
+        kind="names",
+        metavar="BODY=SOURCE,...",
+    )
     rate: float | None = _recording(None, "Frames a second of a ROS bag. [default: one a message]", kind="rate")
     clock: str = _recording("", "Times of a ROS bag. [default: header]", choices=("header", "receive"))
     max_gap: float | None = _recording(None, "Longest gap in an episode of a ROS bag. [default: 1]", kind="duration")

@@ -20,7 +20,7 @@ from rosbags.rosbag1 import Writer as Writer1
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from collidecli.importers.recordings import ros_bag
+from collidecli.importers.recordings import ros_bag, ros_messages
 
 MILLI = 1_000_000
 START = 1_700_000_000 * 1000 * MILLI
@@ -42,6 +42,7 @@ MOVEIT = f"""string model_id\nmoveit_msgs/RobotTrajectory[] trajectory\nmoveit_m
 trajectory_msgs/MultiDOFJointTrajectory multi_dof_joint_trajectory
 {80 * "="}\nMSG: moveit_msgs/RobotState\nsensor_msgs/JointState joint_state\n"""
 BASE = "--floating-base --base-from"
+SAMPLE = Path(__file__).parents[2] / "samples" / "09_ros_bag"
 
 
 def positions(frames: int = FRAMES) -> np.ndarray:
@@ -170,8 +171,8 @@ def test_joint_states_are_those_of_rosbags(robot, name):
     for k in range(300):
         names = [f"j\xe9{n}" * int(n % 3 + 1) for n in rng.permutation(6)[: rng.integers(0, 6)]]
         recorder.joints(k, names, rng.normal(size=len(names) if k % 7 else 0))
-    bag = ros_bag.Bag(recorder.write(name))
-    states = ros_bag.JointStates(bag, "/joint_states", "header")
+    bag = ros_messages.Bag(recorder.write(name))
+    states = ros_messages.JointStates(bag, "/joint_states", "header")
     bag.read({"/joint_states": states.add})
     for number, (*_, data) in enumerate(recorder.messages):
         message = bag.decoded("/joint_states", number, data)
@@ -246,12 +247,80 @@ def test_the_base_moves_by_transforms_and_odometry(robot, collide):
     collide.refused(f"run arm.urdf -t wheels.mcap -o out.h5 {BASE} odom:/odom", told=told)
 
 
+TWO = """<mujoco><worldbody>
+<body name="r1"><joint name="r1/turn" axis="0 0 1"/><geom size="0.1"/></body>
+<body name="r2" pos="0 2 0"><joint name="r2/turn" axis="0 0 1"/><geom size="0.1"/></body>
+<body name="crate" pos="5 0 0"><freejoint/><geom type="box" size="0.1 0.1 0.1"/></body>
+<body name="ball" pos="7 0 0"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>"""
+
+
+def two_robots() -> Recorder:
+    """Two robots with joints of one name, a crate that moves in map by transforms, a ball by poses in odom."""
+    recorder = Recorder()
+    still = recorder.make("geometry_msgs/Quaternion", 0.0, 0.0, 0.0, 1.0)
+    for k in range(FRAMES):
+        for number, topic in enumerate(("/r1/joint_states", "/r2/joint_states")):
+            recorder.joints(STEP * k, ["turn"], [0.01 * k * (1 - 3 * number)], topic)
+        recorder.transform(STEP * k, "map", "crate", [0.1 * k, 0.0, 0.0, 0.0, 0.0, np.sin(0.01 * k), np.cos(0.01 * k)])
+        pose = recorder.make("geometry_msgs/Pose", recorder.make("geometry_msgs/Point", 0.0, 0.2 * k, 0.0), still)
+        recorder.add("/ball", STEP * k, "geometry_msgs/PoseStamped", recorder.header(STEP * k, "odom"), pose)
+        recorder.odometry(STEP * k, "wheels", 0.3 * k)
+    recorder.transform(0, "map", "odom", [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0], "/tf_static")
+    return recorder
+
+
+def test_robots_by_namespace_and_other_bodies_by_their_sources(tmp_path, collide):
+    (tmp_path / "two.xml").write_text(TWO)
+    two_robots().write()
+    at = np.arange(FRAMES)
+
+    def poses(sources: str) -> dict[str, np.ndarray]:
+        collide.ok(f"traj convert drive.mcap --scene two.xml -o all.h5 --force --body-from {sources}")
+        with h5py.File("all.h5") as file:
+            names = [name.decode() for name in file["body_name"]]
+            return {name: file["body_q"][:, 0, k] for k, name in enumerate(names)}
+
+    found = poses("crate=tf:map:crate")
+    for name, angle in (("r1", 0.01 * at), ("r2", -0.02 * at)):
+        np.testing.assert_allclose(found[name][:, 5], np.sin(angle / 2), atol=1e-12)
+    np.testing.assert_allclose(found["crate"][:, [0, 5]], np.column_stack([0.1 * at, np.sin(0.01 * at)]), atol=1e-12)
+    np.testing.assert_allclose(poses("ball=pose:/ball")["ball"][:, :3], np.outer(at, [0, 0.2, 0]), atol=1e-12)
+    np.testing.assert_allclose(poses("ball=pose:/odom")["ball"][:, :3], np.outer(at, [0.3, 0, 0]), atol=1e-12)
+    both = poses("crate=tf:map:crate,ball=pose:/ball")
+    np.testing.assert_allclose(both["ball"][:, 2], 1.0, atol=1e-12)
+    for sources, told in {
+        "crate=tf:crate": "no frame of the poses is named",
+        "crate=tf:map:crate,ball=tf:odom:ball": "the poses are in the frames map and odom",
+        "crate=tf:map:box": "no transforms connect frame 'box' with 'map'",
+        "crate=tf:map:crate,crate=pose:/ball": "'crate' has a source already",
+        "r1=tf:map:crate": "'r1' has a source already",
+        "cup=tf:map:crate": "no articulation or body 'cup'",
+        "crate=pose:/r1/joint_states": "no nav_msgs/Odometry or geometry_msgs/PoseStamped",
+        "crate=odom:/odom": "is no source of poses",
+        "tf:map:crate": "is no source of poses",
+    }.items():
+        collide.refused(f"run two.xml -t drive.mcap -o out.h5 --body-from {sources}", told=told)
+
+
+def test_the_crate_of_the_sample_scrapes_over_the_bin(tmp_path, collide):
+    """The frames and depths of record_bag.py: held 1 mm deep, carried 4 mm below the top of the wall."""
+    cell, bag = SAMPLE / "cell.xml", SAMPLE / "drive.mcap"
+    collide.ok(f"run {cell} -t {bag} --body-from crate=tf:base:crate -o out.h5")
+    listed = collide.result("events out.h5")["listed"]
+    found = [(e["shape0"], e["begin_frame"], e["last_frame"], round(e["least_distance"], 6)) for e in listed]
+    first = [("table", 0, 40, 0.0), ("hand", 40, 180, -0.001), ("bin_left", 87, 99, -0.004)]
+    assert found == [*first, ("table", 180, 199, 0.0)]
+    audit = f"audit {cell} -t {bag} --body-from crate=tf:base:crate --allow hand,crate --max-depth"
+    assert (collide(audit, "2mm").code, collide(audit, "5mm").code) == (1, 0)
+    assert collide.result(f"run {bag} -o self.h5")["contacts"] == 0
+
+
 def test_rates_windows_gaps_and_clocks(robot, collide):
     recorder = Recorder()
     for k, row in enumerate(positions()):
         recorder.joints(STEP * k + 3000 * (k >= 20), NAMES, row, received=STEP * k)
     (warning,) = run(collide, recorder.write())["warnings"]
-    assert "no message for 3.02 s before message 20 at 3.4 s; 1 such gaps end episodes" in warning
+    assert "no message for 3.02 s before message 20 at 3.4 s; episodes end at 1 such gap" in warning
     listed = collide.result("inspect out.h5")["episodes"]
     assert [(e["name"], e["first_frame"], e["frame_count"]) for e in listed] == [("part_0", 0, 20), ("part_1", 20, 20)]
     sizes = {"--clock receive": 40, "--max-gap 4": 40, "--to 0.2": 11, "--from 3.4 --to 3.5": 6, "--rate 100": 78}
@@ -356,7 +425,7 @@ def test_decompression_uses_no_more_memory_than_a_chunk_may_have():
     from rosbags.rosbag1 import reader
     from rosbags.rosbag2 import storage_mcap
 
-    ros_bag._rosbags()
+    ros_messages._rosbags()
     bombs = {lz4.frame.compress: storage_mcap.DECOMPRESSORS["lz4"], bz2.compress: reader.decompressors["bz2"]}
     bombs[storage_mcap.zstd.compress] = storage_mcap.DECOMPRESSORS["zstd"]
     for compress, decompress in bombs.items():
@@ -377,7 +446,7 @@ def test_folders_of_bags_are_several_runs(robot, collide):
 
 
 def test_rosbags_is_an_extra(robot, collide, monkeypatch):
-    ros_bag._rosbags.cache_clear()
+    ros_messages._rosbags.cache_clear()
     monkeypatch.setitem(sys.modules, "rosbags.rosbag1.reader", None)
     told = ("a ROS bag: needs rosbags", "pip install 'collidecli[ros]'")
     collide.refused("run arm.urdf -t", moving().write(), told=told)
@@ -405,14 +474,14 @@ def test_damaged_bags_are_refused_in_one_line(robot, collide, monkeypatch):
         assert answer.code == 0 or len(answer.err.strip().splitlines()) <= 3, answer.err
         refused += answer.code == 2
     assert refused > 100
-    monkeypatch.setattr(ros_bag, "LARGEST_CHUNK", 1000)
+    monkeypatch.setattr(ros_messages, "LARGEST_CHUNK", 1000)
     for path in sound[1], sound[3]:
         collide.refused(f"traj convert {path} -o other.h5 --scene arm.urdf", told="expands to more than 1000 bytes")
 
 
 def test_a_version_of_rosbags_without_the_private_names_is_refused_by_name(robot, collide, monkeypatch):
     monkeypatch.delattr("rosbags.rosbag2.storage_mcap.DECOMPRESSORS")
-    ros_bag._rosbags.cache_clear()
+    ros_messages._rosbags.cache_clear()
     moving().write("a.mcap")
     collide.refused("run robot.urdf -t a.mcap", told=("this version of rosbags is not known", "DECOMPRESSORS"))
-    ros_bag._rosbags.cache_clear()
+    ros_messages._rosbags.cache_clear()

@@ -1,168 +1,58 @@
-"""ROS bags: joint states or planned trajectories of a robot, the pose of its root, and its URDF.
-
-`rosbags` reads the containers (MCAP, SQLite, ROS 1) and the messages. Of sensor_msgs/JointState it reads one of each
-layout; the positions in all others are copied from the same bytes, four times as fast.
-"""
+"""ROS bags: joint states or planned trajectories of a robot, the pose of its root, and its URDF."""
 
 # rosbags is not installed everywhere.
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 from __future__ import annotations
 
-import bz2
 import xml.etree.ElementTree as ElementTree
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from itertools import count
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from collidecli.errors import CollideError, InputError, extra_module
+from collidecli.errors import InputError
 from collidecli.importers.recordings.content import BAG, Content
 from collidecli.importers.recordings.coordinates import ArticulationMotion, RecordedArticulation, moved_articulation
 from collidecli.importers.recordings.recording import EmbeddedScene, EmbeddedScenes, Recording, Target
 from collidecli.importers.recordings.recording import RecordingDescription as Description
+from collidecli.importers.recordings.ros_messages import (
+    AGAIN,
+    BATCH,
+    RECEIVE,
+    SPLIT,
+    TEN_9,
+    Bag,
+    Handler,
+    JointStates,
+    seconds,
+)
 from collidecli.numerics.elementary import atan2, sincos
 from collidecli.numerics.matrices import IDENTITY, compose_poses, inverse_poses, multiply, norm
-from collidecli.scene.kinematics import ArticulationKinematics, JointColumns, last_element
+from collidecli.scene.kinematics import (
+    ArticulatedScene,
+    ArticulationKinematics,
+    JointColumns,
+    find_articulation,
+    last_element,
+)
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
 from collidecli.scene.text_format import plural, some_names
-from collidecli.storage.file_hash import BAG_METADATA, bag_format
 from collidecli.storage.input_limits import check_size
 
 JOINT_STATE, TEXT, ODOMETRY = "sensor_msgs/JointState", "std_msgs/String", "nav_msgs/Odometry"
+POSES = (ODOMETRY, "geometry_msgs/PoseStamped", "geometry_msgs/PoseWithCovarianceStamped")
 TRANSFORMS, STATIC = ("tf2_msgs/TFMessage", "tf/tfMessage"), "tf_static"
 PLAN, DISPLAYED = "trajectory_msgs/JointTrajectory", "moveit_msgs/DisplayTrajectory"
-DESCRIPTION, RECEIVE, MOVED = "robot_description", "receive", "the frame that odometry moves"
+DESCRIPTION, MOVED = "robot_description", "the frame that odometry moves"
 DEFAULT_GAP, MOST_TIME = 1.0, 2**62
 """Longest time between two messages that follow each other [s]; after all times [ns]."""
-LARGEST_CHUNK = 1 << 29
-"""Of a compressed chunk or message, uncompressed [bytes]; recorders write chunks of about a megabyte."""
-BATCH = 1024
-"""Messages that are decoded together."""
-TEN_9 = 10**9
-AGAIN = "copy it again, or repair it with `ros2 bag reindex`, `mcap recover` or `rosbag reindex`"
-SPLIT = "split the bag, or raise --memory-limit"
 OTHER_CLOCK = "give --clock receive if the stamps are wrong, or leave the messages out with --from and --to"
-
-Handler = Callable[[int, int, bytes], None]
-"""Called with the number of a message in its topic, its time of receipt [ns] and its bytes."""
-
-
-def seconds(time: Any) -> str:
-    """A time in nanoseconds as seconds."""
-    return f"{time / TEN_9:.9f}".rstrip("0").rstrip(".")
-
-
-@contextmanager
-def bag_damage(where: str) -> Iterator[None]:
-    """Converts the exceptions of rosbags for a damaged bag, which are of many types, to an InputError."""
-    try:
-        yield
-    except CollideError:
-        raise
-    except Exception as error:
-        lines = str(error).strip().splitlines()
-        what = f"cannot be read: {lines[0][:200] if lines else type(error).__name__}"
-        raise InputError(what, where, AGAIN) from error
-
-
-@cache
-def _rosbags() -> Any:
-    """Readers and types of rosbags. Its decompression is limited: a chunk of some bytes may expand to any size."""
-    names = ("rosbag1.reader", "rosbag2", "rosbag2.storage_mcap", "rosbag2.reader", "typesys")
-    one, two, mcap, reader, types = (extra_module("rosbags", "ros", "a ROS bag", f"rosbags.{name}") for name in names)
-    lz4, zstd = extra_module("lz4", "ros", "a ROS bag", "lz4.frame"), mcap.zstd
-
-    def limited(new: Callable[[], Any]) -> Callable[..., bytes]:
-        def decompress(data: bytes, size: int = LARGEST_CHUNK) -> bytes:
-            found = new().decompress(data, max_length=min(size, LARGEST_CHUNK) + 1)
-            if len(found) > min(size, LARGEST_CHUNK):
-                raise ValueError(f"a chunk expands to more than {min(size, LARGEST_CHUNK)} bytes")
-            return found
-
-        return decompress
-
-    mcap.DECOMPRESSORS.update(lz4=limited(lz4.LZ4FrameDecompressor), zstd=limited(zstd.ZstdDecompressor))
-    one.decompressors.update(lz4=limited(lz4.LZ4FrameDecompressor), bz2=limited(bz2.BZ2Decompressor))
-    reader.zstd = SimpleNamespace(decompress=limited(zstd.ZstdDecompressor), open=zstd.open)
-    return SimpleNamespace(one=one.Reader, two=two.Reader.STORAGE_PLUGINS, types=types)
-
-
-def _readers() -> Any:
-    """As `_rosbags`, of which private names may be missing in another version. Raises InputError."""
-    try:
-        return _rosbags()
-    except AttributeError as error:
-        what = f"this version of rosbags is not known: {error}"
-        raise InputError(what, "", "install one that is: pip install 'collidecli[ros]'") from error
-
-
-class Bag:
-    """An open bag. topics: the connections of each topic. is_ros1: of a `.bag` file."""
-
-    def __init__(self, path: str) -> None:
-        """Raises InputError for a damaged bag, and where rosbags is not installed."""
-        self.path, form, readers = path, bag_format(path), _readers()
-        self.is_ros1 = form == ".bag"
-        self._stores: dict[str, Any] = {}
-        self.topics: dict[str, list[Any]] = defaultdict(list)
-        with bag_damage(path):
-            kind = "dir" if form == BAG_METADATA else form
-            self._reader = readers.one(path) if self.is_ros1 else readers.two[kind](Path(path))
-            self._reader.open()
-            for connection in self._reader.connections:
-                self.topics[str(connection.topic)].append(connection)
-
-    def close(self) -> None:
-        self._reader.close()
-
-    def kind(self, topic: str) -> str:
-        """Type of a topic's messages, such as sensor_msgs/JointState; "" for an unknown topic."""
-        return str(self.topics[topic][0].msgtype).replace("/msg/", "/") if topic in self.topics else ""
-
-    def of_kinds(self, *kinds: str) -> list[str]:
-        """Topics with messages of one of these types."""
-        return [topic for topic in self.topics if self.kind(topic) in kinds]
-
-    def read(self, handlers: Mapping[str, Handler]) -> None:
-        """Calls the handler of each topic for its messages, in the order of receipt."""
-        wanted = [connection for topic in handlers for connection in self.topics[topic]]
-        calls = {topic: (handler, count()) for topic, handler in handlers.items()}
-        with bag_damage(self.path):
-            for connection, time, data in self._reader.messages(wanted) if wanted else ():
-                handler, number = calls[connection.topic]
-                handler(next(number), time, data)
-
-    def decoded(self, topic: str, number: int, data: bytes) -> Any:
-        """A message as an object of rosbags. Raises InputError for a damaged one."""
-        with bag_damage(f"{self.path}: message {number} of {topic}"):
-            store, kind = self._store(topic), str(self.topics[topic][0].msgtype)
-            return store.deserialize_ros1(data, kind) if self.is_ros1 else store.deserialize_cdr(data, kind)
-
-    def _store(self, topic: str) -> Any:
-        """The types of a topic, as the bag defines them, else ROS's own."""
-        connection, types = self.topics[topic][0], _rosbags().types
-        kind, own = str(connection.msgtype), types.Stores.ROS1_NOETIC if self.is_ros1 else types.Stores.ROS2_HUMBLE
-        if kind not in self._stores:
-            is_defined = connection.msgdef.format.name == "MSG"
-            self._stores[kind] = types.get_typestore(types.Stores.EMPTY if is_defined else own)
-            if is_defined:  # rosbags makes Python code of it; its parser lets only identifiers and literals pass
-                self._stores[kind].register(types.get_types_from_msg(connection.msgdef.data, kind))
-        return self._stores[kind]
-
-    def texts(self, topic: str) -> list[str]:
-        """Distinct texts of a topic of std_msgs/String."""
-        found: dict[str, None] = {}
-        self.read({topic: lambda number, _, data: found.setdefault(str(self.decoded(topic, number, data).data))})
-        return list(found)
 
 
 # Samples of one source over time, and their interpolation.
@@ -249,81 +139,6 @@ def slerp(u: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.where((u > 0.0)[:, None], part, first)
 
 
-# sensor_msgs/JointState: bytes of many messages to arrays.
-
-
-class JointStates:
-    """Joint positions of a topic's messages, by their names. without: messages without positions."""
-
-    def __init__(self, bag: Bag, topic: str, clock: str) -> None:
-        self._bag, self._topic, self._clock, self._where = bag, topic, clock, f"{bag.path}: {topic}"
-        self._waiting: dict[int, list[tuple[int, int, bytes]]] = defaultdict(list)
-        self._parts: dict[tuple[str, ...], list[tuple[np.ndarray, ...]]] = defaultdict(list)
-        self._size = self.without = 0
-
-    def add(self, number: int, received: int, data: bytes) -> None:
-        held = self._waiting[len(data)]
-        held.append((number, received, data))
-        if len(held) >= BATCH:
-            self._decode(self._waiting.pop(len(data)))
-
-    def groups(self) -> dict[tuple[str, ...], tuple[np.ndarray, ...]]:
-        """Number, time [ns] and positions [n, names] of all messages with these names."""
-        while self._waiting:
-            self._decode(self._waiting.popitem()[1])
-        return {names: tuple(map(np.concatenate, zip(*held, strict=True))) for names, held in self._parts.items()}
-
-    def _decode(self, held: list[tuple[int, int, bytes]]) -> None:
-        """Decodes messages of one length."""
-        raw = np.frombuffer(b"".join(data for *_, data in held), np.uint8).reshape(len(held), -1)
-        about, left = np.array([each[:2] for each in held], np.int64), np.ones(len(held), bool)
-        while left.any():
-            row = int(np.argmax(left))
-            number = int(about[row, 0])
-            message, where = self._bag.decoded(self._topic, number, held[row][2]), f"{self._where}, message {number}"
-            if len(message.position) not in (0, len(message.name)):
-                what = f"has {len(message.position)} positions of {len(message.name)} joints"
-                raise InputError(what, where, "record a position of each joint")
-            with bag_damage(where):
-                fixed, place = self._layout(message, raw.shape[1])
-                same = left & ~((raw != raw[row]) & fixed).any(axis=1)
-                order = "<" if self._bag.is_ros1 or raw[row, 1] else ">"
-                stamp = np.ascontiguousarray(raw[same, 4:12]).view(f"{order}u4").astype(np.int64)
-                time = about[same, 1] if self._clock == RECEIVE else stamp[:, 0] * TEN_9 + stamp[:, 1]
-                positions = np.ascontiguousarray(raw[same, place]).view(f"{order}f8").astype(np.float64)
-                if positions[0].tobytes() != np.asarray(message.position, np.float64).tobytes():
-                    raise ValueError("its definition of sensor_msgs/JointState is not that of ROS")
-            left &= ~same
-            for row in np.flatnonzero(time == 0)[:1]:
-                where = f"{self._where}, message {about[same, 0][row]}"
-                raise InputError("has no time in its header", where, "give --clock receive")
-            if not len(message.position):
-                self.without += int(same.sum())
-                continue
-            self._size += positions.nbytes
-            check_size(3 * self._size, "the joint positions", self._where, SPLIT)
-            columns = sorted(range(len(message.name)), key=message.name.__getitem__)
-            names = tuple(message.name[k] for k in columns)
-            self._parts[names].append((about[same, 0], time, positions[:, columns]))
-
-    def _layout(self, message: Any, size: int) -> tuple[np.ndarray, slice]:
-        """bool[size], bytes that are equal in all messages with these names and numbers; bytes of the positions."""
-        is_ros1 = self._bag.is_ros1
-        at, changing = 12, [slice(0 if is_ros1 else 4, 12)]  # a number or CDR's encoding, and the time
-        for text in (message.header.frame_id, None, *message.name):
-            at += 0 if is_ros1 else -at % 4
-            at += 4 + (0 if text is None else len(text.encode()) + (not is_ros1))
-        for values in (message.position, message.velocity, message.effort):
-            at += 4 if is_ros1 else 4 + -at % 4
-            at += -(at - 4) % 8 if len(values) and not is_ros1 else 0
-            changing.append(slice(at, at + 8 * len(values)))
-            at = changing[-1].stop
-        fixed = np.ones(size, bool)
-        for part in changing:
-            fixed[part] = False
-        return fixed, changing[1]
-
-
 # Transforms between frames.
 
 
@@ -340,20 +155,27 @@ class Transforms:
         self.samples: dict[str, Samples] = {}
         self._rows: dict[str, tuple[str, array, array]] = {}
 
-    def handler(self, bag: Bag, topic: str, clock: str) -> Handler:
-        """The handler of a topic of transforms or odometry. Raises InputError for a frame with two parents."""
-        is_odometry, is_static = bag.kind(topic) == ODOMETRY, last_element(topic) == STATIC
+    def handler(self, bag: Bag, topic: str, clock: str, child: str = "") -> Handler:
+        """The handler of a topic of transforms, or of one of POSES of the frame `child`.
+
+        Raises InputError for a frame with two parents.
+        """
+        is_static = last_element(topic) == STATIC
 
         def add(number: int, received: int, data: bytes) -> None:
             message = bag.decoded(topic, number, data)
-            for each in [message] if is_odometry else message.transforms:
+            for each in [message] if child else message.transforms:
                 stamp = int(each.header.stamp.sec) * TEN_9 + int(each.header.stamp.nanosec)
                 time = -1 if is_static else received if clock == RECEIVE else stamp
-                parent, child = each.header.frame_id.lstrip("/"), each.child_frame_id.lstrip("/")
-                self.moved, child = (child, MOVED) if is_odometry else (self.moved, child)
-                pose = each.pose.pose if is_odometry else each.transform
-                p, q = (pose.position, pose.orientation) if is_odometry else (pose.translation, pose.rotation)
-                self.add(topic, number, time, parent, child, (p.x, p.y, p.z, q.x, q.y, q.z, q.w))
+                if child:
+                    pose = getattr(each.pose, "pose", each.pose)  # with a covariance
+                    p, q = pose.position, pose.orientation
+                else:
+                    p, q = each.transform.translation, each.transform.rotation
+                if child == MOVED:
+                    self.moved = each.child_frame_id.lstrip("/")
+                parent, name = each.header.frame_id.lstrip("/"), child or each.child_frame_id.lstrip("/")
+                self.add(topic, number, time, parent, name, (p.x, p.y, p.z, q.x, q.y, q.z, q.w))
 
         return add
 
@@ -393,7 +215,7 @@ class Transforms:
         still = {child for child, (_, numbers, _) in self._rows.items() if numbers[1] < 0}
         return ", ".join(f"{up} > {name}{' (static)' if name in still else ''}" for name, up in self.parent.items())
 
-    def chain(self, frame: str, of: str, where: str) -> tuple[list[str], list[str]]:
+    def chain(self, frame: str, of: str, where: str) -> Chain:
         """Frames from `frame` and from `of` up to below their common ancestor. Raises InputError without one."""
         up, down = [frame], [of]
         for line in (up, down):
@@ -405,25 +227,27 @@ class Transforms:
             raise InputError(f"no transforms connect frame '{of}' with '{frame}'", where, fix)
         return up[: up.index(common)], down[: down.index(common)]
 
-    def poses(self, chain: tuple[list[str], list[str]], times: np.ndarray) -> np.ndarray:
-        """float64[n, 7]: pose of the second end of a chain in the frame of the first, at covered times [ns].
-
-        With odometry, the first is the frame that it moves, and the pose is in the frame of the odometry.
-        """
+    def poses(self, chain: Chain, times: np.ndarray) -> np.ndarray:
+        """float64[n, 7]: pose of the second end of a chain in the frame of the first, at covered times [ns]."""
         ends = []
         for frames in chain:
             ends.append(np.tile(IDENTITY, (len(times), 1)))
             for frame in reversed(frames):
                 ends[-1] = compose_poses(ends[-1], self.samples[frame].poses_at(times))
         up, down = ends
-        found = compose_poses(inverse_poses(up), down) if chain[0] else down
-        return compose_poses(self.samples[MOVED].poses_at(times), found) if self.moved else found
+        return compose_poses(inverse_poses(up), down) if chain[0] else down
+
+    def moved_poses(self, chain: Chain, times: np.ndarray) -> np.ndarray:
+        """As `poses`, of a chain from the frame that odometry moves, in the frame of the odometry."""
+        return compose_poses(self.samples[MOVED].poses_at(times), self.poses(chain, times))
 
 
 # The recording: its sources, frames and motion.
 
-Series = tuple[list[str], Samples]
-"""Names of joints, and their positions over time."""
+Series = tuple[str, list[str], Samples]
+"""Namespace of a robot, "" for the only one; names of joints, and their positions over time."""
+Chain = tuple[list[str], list[str]]
+"""See `Transforms.chain`."""
 
 
 class RosBagRecording(Recording):
@@ -431,7 +255,8 @@ class RosBagRecording(Recording):
 
     NAME = "ros-bag"
     LABEL = "a ROS bag (.mcap, .db3, .bag, or a folder with metadata.yaml)"
-    OPTIONS = ("joint_topics", "trajectory_topic", "base_from", "rate", "clock", "max_gap", "from_time", "to_time")
+    OPTIONS = ("joint_topics", "trajectory_topic", "base_from", "body_from")
+    OPTIONS += ("rate", "clock", "max_gap", "from_time", "to_time")
 
     def __init__(self, content: Content) -> None:
         self.content, self._path, self._bag, self._is_open = content, content.path, Bag(content.path), True
@@ -474,7 +299,7 @@ class RosBagRecording(Recording):
                 groups = states[topic].groups()
                 time = np.sort(np.concatenate([every[0], *(received for _, received, _ in groups.values())]))
                 if len(time) > 1 and time[-1] > time[0]:
-                    rate, gap = (len(time) - 1) * TEN_9 / (time[-1] - time[0]), np.diff(time).max() / TEN_9
+                    rate, gap = TEN_9 / np.median(np.diff(time)), np.diff(time).max() / TEN_9
                     said.append(f"{rate:.6g} a second, largest gap {gap:.6g} s")
                 named = {name for names in groups for name in names}
                 said.append(f"joints {', '.join(sorted(named))}")
@@ -489,34 +314,108 @@ class RosBagRecording(Recording):
     def motion(self, target: Target, options: RecordingOptions) -> ArticulationMotion:
         """One frame a message, or --rate frames a second. A gap ends an episode."""
         scene, path, where = target.articulated(self._path), self._path, f"{self._path}: joint states"
-        base = options.base_from if options.base_from != "none" else ""
+        base = None if options.base_from in ("", "none") else PoseSource.of(options.base_from, "--base-from")
+        bodies = [PoseSource.of(text, "--body-from") for text in options.body_from]
         if options.trajectory_topic:
-            if base or options.joint_topics or options.clock:
-                fix = "remove --joint-topics, --clock and --base-from"
+            if base or bodies or options.joint_topics or options.clock:
+                fix = "remove --joint-topics, --clock, --base-from and --body-from"
                 raise InputError("plans have joint positions alone, and no clock", "--trajectory-topic", fix)
             series, transforms, start, warnings = [_planned(self._bag, options)], Transforms(path), 0, []
         else:
-            series, transforms, start, warnings = _recorded(self._bag, options, base)
+            sources = [base, *bodies] if base else bodies
+            series, transforms, start, warnings = _recorded(self._bag, options, sources, scene)
         self.clock_start = start
-        robot = moved_articulation(scene, [name for joints, _ in series for name in joints], path)
-        columns, at = _joints(robot, series, where)
-        held, pose_at = [samples for _, samples in series], None
-        if base:
-            kinematics, world, frame = target.find_kinematics(), *(*base.split(":", 2)[1:], "")[:2]
-            if kinematics is not None and kinematics.welded[kinematics.body_path.index(robot.body_path[0])]:
-                fix = "give --floating-base for a URDF, or a free joint in MJCF"
-                raise InputError(f"'{robot.path}' is fixed to the world in this scene", "--base-from", fix)
-            world, frame = transforms.moved or world.lstrip("/"), frame.lstrip("/") or last_element(robot.path)
-            chain = transforms.chain(world, frame, f"{path}: --base-from")
-            held += transforms.finish((*chain[0], *chain[1], MOVED), *_window(options, start))
-            pose_at = partial(transforms.poses, chain)
+        robots: dict[str, list[Series]] = {} if series or not base else {"": []}
+        for each in series:
+            robots.setdefault(each[0], []).append(each)
+        held, chains = [samples for *_, samples in series], list[Chain]()
+        moved: dict[str, tuple[Any, ...]] = {}
+        for space, own in robots.items():
+            if space:
+                robot = find_articulation(scene.articulations, last_element(space), where)
+            else:
+                robot = moved_articulation(scene, [name for _, joints, _ in own for name in joints], path)
+            columns, at = _joints(robot, own, where)
+            pose_at = None
+            if base:
+                _check_free(target, robot, base.option)
+                named = [f"{space}/{last_element(robot.path)}".lstrip("/"), last_element(robot.path)]
+                child = base.child or next((name for name in named if name in transforms.parent), named[-1])
+                chains.append(transforms.chain(transforms.moved or base.frame, child, f"{path}: --base-from"))
+                pose_at = partial(transforms.moved_poses if base.topic else transforms.poses, chains[-1])
+            moved[robot.path] = robot, columns, pose_at, at
+        world = _world(base, bodies, transforms) if bodies else ""
+        for body in bodies:
+            robot = find_articulation(scene.articulations, body.name, f"{path}: --body-from")
+            if robot.path in moved:
+                raise InputError(f"'{robot.path}' has a source already", "--body-from", "name each body once")
+            _check_free(target, robot, body.option)
+            chains.append(transforms.chain(world, body.child, f"{path}: --body-from"))
+            pose_at = partial(transforms.poses, chains[-1])
+            moved[robot.path] = robot, JointColumns(robot, [], where), pose_at, None
+        frames = [MOVED, *(frame for chain in chains for end in chain for frame in end)] if chains else []
+        held += transforms.finish(dict.fromkeys(frames), *_window(options, start))
         if not held:
-            raise InputError("the bag has no joint states", path, "give --base-from or --trajectory-topic")
+            fix = "give --base-from, --body-from or --trajectory-topic"
+            raise InputError("the bag has no joint states", path, fix)
         times, episodes, gaps = _frames(held, max(len(series), 1), start, options, path)
-        root, joints = (None if each is None else _in_frames(each, times) for each in (pose_at, at))
-        moved = RecordedArticulation(robot, columns, root, joints, f"{path}: {base}", where)
+        found = []
+        for robot, columns, *at in moved.values():
+            root, joints = (None if each is None else _in_frames(each, times) for each in at)
+            found.append(RecordedArticulation(robot, columns, root, joints, f"{path}: {robot.path}", where))
         time, origins, every = (times - start) / TEN_9, np.zeros((1, 3)), (*scene.warnings, *warnings, *gaps)
-        return ArticulationMotion(path, target, [[moved]], origins, time, every, self.close, episodes)
+        return ArticulationMotion(path, target, [found], origins, time, every, self.close, episodes)
+
+
+@dataclass(frozen=True)
+class PoseSource:
+    """A source of poses, by an option. name: of the body; "" for the root. topic: of odometry or poses, else "".
+
+    frame: the world; "" for that of the topic's messages, or of the root. child: the moving frame; "" for the root's.
+    """
+
+    option: str
+    name: str
+    topic: str
+    frame: str
+    child: str
+
+    @classmethod
+    def of(cls, text: str, option: str) -> PoseSource:
+        """Raises InputError for a text that is none."""
+        name, _, source = text.rpartition("=")
+        kind, *parts = source.split(":")
+        is_base, most = option == "--base-from", 2 if kind == "tf" or not name else 1
+        if bool(name) != is_base and all(parts) and 0 < len(parts) <= most:
+            frame, child = parts if len(parts) == 2 else (parts[0], "") if is_base else ("", parts[0])
+            if kind == "tf":
+                return cls(option, name, "", frame.lstrip("/"), child.lstrip("/"))
+            if kind == ("odom" if is_base else "pose"):
+                return cls(option, name, parts[0], "", child.lstrip("/") if is_base else f"the pose of {parts[0]}")
+        fix = "give tf:FRAME, tf:FRAME:CHILD or odom:TOPIC" if is_base else "give BODY=tf:CHILD or BODY=pose:TOPIC"
+        raise InputError(f"'{text}' is no source of poses", option, fix)
+
+
+def _world(base: PoseSource | None, bodies: Sequence[PoseSource], transforms: Transforms) -> str:
+    """The frame of all poses: the root's, else the one that is named, else that of the messages with poses.
+
+    Raises InputError where there is none, or several.
+    """
+    frames = [] if base is None else [transforms.parent.get(MOVED, "") if base.topic else base.frame]
+    frames += [body.frame for body in bodies if body.frame]
+    frames = sorted({*frames} or {transforms.parent.get(body.child, "") for body in bodies if body.topic})
+    if len(frames) != 1:
+        what = f"the poses are in the frames {' and '.join(frames)}" if frames else "no frame of the poses is named"
+        raise InputError(what, "--body-from", f"name one, as in {bodies[0].name}=tf:FRAME:{bodies[0].child}")
+    return frames[0]
+
+
+def _check_free(target: Target, robot: ArticulationKinematics, option: str) -> None:
+    """Raises InputError for a root that is fixed to the world."""
+    kinematics = target.find_kinematics()
+    if kinematics is not None and kinematics.welded[kinematics.body_path.index(robot.body_path[0])]:
+        fix = "give --floating-base for a URDF, or a free joint in MJCF"
+        raise InputError(f"'{robot.path}' is fixed to the world in this scene", option, fix)
 
 
 def _compared(robot: str, recorded: set[str]) -> str:
@@ -546,42 +445,52 @@ def _check_kind(bag: Bag, topic: str, option: str, *kinds: str) -> None:
         raise InputError(f"the bag has no {' or '.join(kinds)} on '{topic}'", option, fix)
 
 
-def _recorded(bag: Bag, options: RecordingOptions, base: str) -> tuple[list[Series], Transforms, int, list[str]]:
+def _recorded(
+    bag: Bag, options: RecordingOptions, sources: Sequence[PoseSource], scene: ArticulatedScene
+) -> tuple[list[Series], Transforms, int, list[str]]:
     """Joint positions; transforms; time of the first joint state, else transform [ns]; warnings."""
-    kind, _, rest = base.partition(":")
-    if base and (kind not in ("tf", "odom") or not rest):
-        fix = "give tf:FRAME, tf:FRAME:CHILD or odom:TOPIC"
-        raise InputError(f"'{base}' is no source of poses", "--base-from", fix)
     states = {}
     for topic in options.joint_topics or bag.of_kinds(JOINT_STATE):
         _check_kind(bag, topic, "--joint-topics", JOINT_STATE)
         states[topic] = JointStates(bag, topic, options.clock)
-    moving = bag.of_kinds(*TRANSFORMS) if base else []
-    if kind == "odom":
-        _check_kind(bag, rest, "--base-from", ODOMETRY)
-        moving.append(rest)
     transforms, handlers = Transforms(bag.path), {topic: each.add for topic, each in states.items()}
-    bag.read(handlers | {topic: transforms.handler(bag, topic, options.clock) for topic in moving})
+    for topic in bag.of_kinds(*TRANSFORMS) if sources else []:
+        handlers[topic] = transforms.handler(bag, topic, options.clock)
+    for source in sources:
+        if source.topic:
+            is_base = not source.name
+            _check_kind(bag, source.topic, source.option, *(POSES[:1] if is_base else POSES))
+            child = MOVED if is_base else source.child
+            handlers[source.topic] = transforms.handler(bag, source.topic, options.clock, child)
+    bag.read(handlers)
     groups = {(topic, names): found for topic, each in states.items() for names, found in each.groups().items()}
     start = min((int(time.min()) for _, time, *_ in groups.values()), default=transforms.start)
     without = {topic: each.without for topic, each in states.items() if each.without}
     warnings = [f"{bag.path}: {topic}: messages without positions: {number}" for topic, number in without.items()]
-    return _series(groups, options, start, bag.path), transforms, start, warnings
+    spaces = {topic: topic.strip("/").rpartition("/")[0] for topic, _ in groups}
+    known = {alias for each in scene.articulations for alias in (each.path, *each.aliases)}
+    if len(set(spaces.values())) == 1 or not {last_element(space) for space in spaces.values()} <= known:
+        spaces = dict.fromkeys(spaces, "")
+    return _series(groups, spaces, options, start, bag.path), transforms, start, warnings
 
 
 def _series(
-    groups: Mapping[tuple, tuple[np.ndarray, ...]], options: RecordingOptions, start: int, path: str
+    groups: Mapping[tuple, tuple[np.ndarray, ...]],
+    spaces: Mapping[str, str],
+    options: RecordingOptions,
+    start: int,
+    path: str,
 ) -> list[Series]:
     """Joints of the same messages together. Raises InputError for a joint on several topics, and see `Samples.of`.
 
-    groups: number, time [ns] and positions of messages by topic and names of joints.
+    groups: number, time [ns] and positions of messages by topic and names of joints. spaces: see `Series`, by topic.
     """
-    holders: dict[str, list[tuple]] = defaultdict(list)
+    holders: dict[tuple[str, str], list[tuple]] = defaultdict(list)
     for key in groups:
         for name in key[1]:
-            holders[name].append(key)
+            holders[spaces[key[0]], name].append(key)
     together: dict[tuple, list[str]] = defaultdict(list)
-    for name, keys in holders.items():
+    for (_, name), keys in holders.items():
         topics = sorted({topic for topic, _ in keys})
         if len(topics) > 1:
             what = f"joint '{name}' is on the topics {' and '.join(topics)}"
@@ -594,7 +503,7 @@ def _series(
         order = np.argsort(number, kind="stable")
         what = f"{path}: {keys[0][0]}, joint '{names[0]}'" + (f" and {len(names) - 1} more" if names[1:] else "")
         found = Samples.of(what, time[order], positions[order], number[order], *_window(options, start))
-        series.append((names, found))
+        series.append((spaces[keys[0][0]], names, found))
     return series
 
 
@@ -634,7 +543,7 @@ def _planned(bag: Bag, options: RecordingOptions) -> Series:
         raise InputError("the topic has no points of plans", where, "record a plan")
     number, time, plan = np.array(rows, np.int64).T
     found = Samples.of(where, time, np.column_stack([values, plan]), number, _window(options, 0)[0], MOST_TIME)
-    return names, replace(found, values=found.values[:, :-1], part=found.values[:, -1].astype(np.int64))
+    return "", names, replace(found, values=found.values[:, :-1], part=found.values[:, -1].astype(np.int64))
 
 
 def _frames(
@@ -668,10 +577,13 @@ def _frames(
     episodes = Episodes(names, np.zeros(len(begins), np.int32), begins.astype(np.int64), lengths)
     gaps = [(each, row) for each in held for row in np.flatnonzero(np.diff(each.part)) + 1]
     gaps = [(each, row) for each, row in gaps if each.time[row] > times[0] and each.time[row - 1] < times[-1]]
-    warnings = []
+    warnings, last = [], max(each.time[-1] for each in held) - start
+    if options.to_time is not None and not options.trajectory_topic and last < round(options.to_time * TEN_9):
+        warnings.append(f"{path}: the last message is at {seconds(last)} s, before --to {options.to_time:g}")
     for each, row in gaps[:1] if not options.trajectory_topic else ():
         gap, at = seconds(each.time[row] - each.time[row - 1]), seconds(each.time[row] - start)
-        what = f"no message for {gap} s before message {each.number[row]} at {at} s; {len(gaps)} such gaps end episodes"
+        what = f"no message for {gap} s before message {each.number[row]} at {at} s; "
+        what += f"episodes end at {plural(len(gaps), 'such gap')}"
         warnings.append(
             f"{each.what}: {what}, and {len(times) - len(kept)} frames within them are left out (--max-gap)"
         )
@@ -687,7 +599,7 @@ def _joints(
     moved: ArticulationKinematics, series: Sequence[Series], where: str
 ) -> tuple[JointColumns, Callable[[np.ndarray], np.ndarray] | None]:
     """The columns of an articulation, and their positions at times [ns]; joints that mimic recorded ones are added."""
-    recorded = [name for joints, _ in series for name in joints]
+    recorded = [name for _, joints, _ in series for name in joints]
     column_of = {last_element(name): k for k, name in enumerate(recorded)}
     mimics = [
         (joint.path, column_of[last_element(joint.mimic[0])], joint.mimic[1])
@@ -699,9 +611,9 @@ def _joints(
 
     @np.errstate(over="ignore", invalid="ignore")
     def positions(times: np.ndarray) -> np.ndarray:
-        ends = np.cumsum([len(joints) for joints, _ in series])
+        ends = np.cumsum([len(joints) for _, joints, _ in series])
         parts = zip(series, np.split(is_angle, ends[:-1]), strict=True)
-        out = np.concatenate([samples.at(times, angles) for (_, samples), angles in parts], axis=1)
+        out = np.concatenate([samples.at(times, angles) for (*_, samples), angles in parts], axis=1)
         for _, leader, (rest, leader_rest, *polynomial) in mimics:
             found = np.zeros(len(out))
             for factor in reversed(polynomial):

@@ -1,0 +1,222 @@
+"""Messages of ROS bags, and joint states as arrays.
+
+`rosbags` reads the containers (MCAP, SQLite, ROS 1) and the messages. Of sensor_msgs/JointState it reads one of each
+layout; the positions in all others are copied from the same bytes, four times as fast.
+"""
+
+# rosbags is not installed everywhere.
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
+from __future__ import annotations
+
+import bz2
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from collidecli.errors import CollideError, InputError, extra_module
+from collidecli.storage.file_hash import BAG_METADATA, bag_format
+from collidecli.storage.input_limits import check_size
+
+RECEIVE = "receive"
+"""The clock of the recorder, in place of that of the messages' headers."""
+LARGEST_CHUNK = 1 << 29
+"""Of a compressed chunk or message, uncompressed [bytes]; recorders write chunks of about a megabyte."""
+BATCH = 1024
+"""Messages that are decoded together."""
+TEN_9 = 10**9
+AGAIN = "copy it again, or repair it with `ros2 bag reindex`, `mcap recover` or `rosbag reindex`"
+SPLIT = "split the bag, or raise --memory-limit"
+
+Handler = Callable[[int, int, bytes], None]
+"""Called with the number of a message in its topic, its time of receipt [ns] and its bytes."""
+
+
+def seconds(time: Any) -> str:
+    """A time in nanoseconds as seconds."""
+    return f"{time / TEN_9:.9f}".rstrip("0").rstrip(".")
+
+
+@contextmanager
+def bag_damage(where: str) -> Iterator[None]:
+    """Converts the exceptions of rosbags for a damaged bag, which are of many types, to an InputError."""
+    try:
+        yield
+    except CollideError:
+        raise
+    except Exception as error:
+        lines = str(error).strip().splitlines()
+        what = f"cannot be read: {lines[0][:200] if lines else type(error).__name__}"
+        raise InputError(what, where, AGAIN) from error
+
+
+@cache
+def _rosbags() -> Any:
+    """Readers and types of rosbags. Its decompression is limited: a chunk of some bytes may expand to any size."""
+    names = ("rosbag1.reader", "rosbag2", "rosbag2.storage_mcap", "rosbag2.reader", "typesys")
+    one, two, mcap, reader, types = (extra_module("rosbags", "ros", "a ROS bag", f"rosbags.{name}") for name in names)
+    lz4, zstd = extra_module("lz4", "ros", "a ROS bag", "lz4.frame"), mcap.zstd
+
+    def limited(new: Callable[[], Any]) -> Callable[..., bytes]:
+        def decompress(data: bytes, size: int = LARGEST_CHUNK) -> bytes:
+            found = new().decompress(data, max_length=min(size, LARGEST_CHUNK) + 1)
+            if len(found) > min(size, LARGEST_CHUNK):
+                raise ValueError(f"a chunk expands to more than {min(size, LARGEST_CHUNK)} bytes")
+            return found
+
+        return decompress
+
+    mcap.DECOMPRESSORS.update(lz4=limited(lz4.LZ4FrameDecompressor), zstd=limited(zstd.ZstdDecompressor))
+    one.decompressors.update(lz4=limited(lz4.LZ4FrameDecompressor), bz2=limited(bz2.BZ2Decompressor))
+    reader.zstd = SimpleNamespace(decompress=limited(zstd.ZstdDecompressor), open=zstd.open)
+    return SimpleNamespace(one=one.Reader, two=two.Reader.STORAGE_PLUGINS, types=types)
+
+
+def _readers() -> Any:
+    """As `_rosbags`, of which private names may be missing in another version. Raises InputError."""
+    try:
+        return _rosbags()
+    except AttributeError as error:
+        what = f"this version of rosbags is not known: {error}"
+        raise InputError(what, "", "install one that is: pip install 'collidecli[ros]'") from error
+
+
+class Bag:
+    """An open bag. topics: the connections of each topic. is_ros1: of a `.bag` file."""
+
+    def __init__(self, path: str) -> None:
+        """Raises InputError for a damaged bag, and where rosbags is not installed."""
+        self.path, form, readers = path, bag_format(path), _readers()
+        self.is_ros1 = form == ".bag"
+        self._stores: dict[str, Any] = {}
+        self.topics: dict[str, list[Any]] = defaultdict(list)
+        with bag_damage(path):
+            kind = "dir" if form == BAG_METADATA else form
+            self._reader = readers.one(path) if self.is_ros1 else readers.two[kind](Path(path))
+            self._reader.open()
+            for connection in self._reader.connections:
+                self.topics[str(connection.topic)].append(connection)
+
+    def close(self) -> None:
+        self._reader.close()
+
+    def kind(self, topic: str) -> str:
+        """Type of a topic's messages, such as sensor_msgs/JointState; "" for an unknown topic."""
+        return str(self.topics[topic][0].msgtype).replace("/msg/", "/") if topic in self.topics else ""
+
+    def of_kinds(self, *kinds: str) -> list[str]:
+        """Topics with messages of one of these types."""
+        return [topic for topic in self.topics if self.kind(topic) in kinds]
+
+    def read(self, handlers: Mapping[str, Handler]) -> None:
+        """Calls the handler of each topic for its messages, in the order of receipt."""
+        wanted = [connection for topic in handlers for connection in self.topics[topic]]
+        calls = {topic: (handler, count()) for topic, handler in handlers.items()}
+        with bag_damage(self.path):
+            for connection, time, data in self._reader.messages(wanted) if wanted else ():
+                handler, number = calls[connection.topic]
+                handler(next(number), time, data)
+
+    def decoded(self, topic: str, number: int, data: bytes) -> Any:
+        """A message as an object of rosbags. Raises InputError for a damaged one."""
+        with bag_damage(f"{self.path}: message {number} of {topic}"):
+            store, kind = self._store(topic), str(self.topics[topic][0].msgtype)
+            return store.deserialize_ros1(data, kind) if self.is_ros1 else store.deserialize_cdr(data, kind)
+
+    def _store(self, topic: str) -> Any:
+        """The types of a topic, as the bag defines them, else ROS's own."""
+        connection, types = self.topics[topic][0], _rosbags().types
+        kind, own = str(connection.msgtype), types.Stores.ROS1_NOETIC if self.is_ros1 else types.Stores.ROS2_HUMBLE
+        if kind not in self._stores:
+            is_defined = connection.msgdef.format.name == "MSG"
+            self._stores[kind] = types.get_typestore(types.Stores.EMPTY if is_defined else own)
+            if is_defined:  # rosbags makes Python code of it; its parser lets only identifiers and literals pass
+                self._stores[kind].register(types.get_types_from_msg(connection.msgdef.data, kind))
+        return self._stores[kind]
+
+    def texts(self, topic: str) -> list[str]:
+        """Distinct texts of a topic of std_msgs/String."""
+        found: dict[str, None] = {}
+        self.read({topic: lambda number, _, data: found.setdefault(str(self.decoded(topic, number, data).data))})
+        return list(found)
+
+
+# sensor_msgs/JointState: bytes of many messages to arrays.
+
+
+class JointStates:
+    """Joint positions of a topic's messages, by their names. without: messages without positions."""
+
+    def __init__(self, bag: Bag, topic: str, clock: str) -> None:
+        self._bag, self._topic, self._clock, self._where = bag, topic, clock, f"{bag.path}: {topic}"
+        self._waiting: dict[int, list[tuple[int, int, bytes]]] = defaultdict(list)
+        self._parts: dict[tuple[str, ...], list[tuple[np.ndarray, ...]]] = defaultdict(list)
+        self._size = self.without = 0
+
+    def add(self, number: int, received: int, data: bytes) -> None:
+        held = self._waiting[len(data)]
+        held.append((number, received, data))
+        if len(held) >= BATCH:
+            self._decode(self._waiting.pop(len(data)))
+
+    def groups(self) -> dict[tuple[str, ...], tuple[np.ndarray, ...]]:
+        """Number, time [ns] and positions [n, names] of all messages with these names."""
+        while self._waiting:
+            self._decode(self._waiting.popitem()[1])
+        return {names: tuple(map(np.concatenate, zip(*held, strict=True))) for names, held in self._parts.items()}
+
+    def _decode(self, held: list[tuple[int, int, bytes]]) -> None:
+        """Decodes messages of one length."""
+        raw = np.frombuffer(b"".join(data for *_, data in held), np.uint8).reshape(len(held), -1)
+        about, left = np.array([each[:2] for each in held], np.int64), np.ones(len(held), bool)
+        while left.any():
+            row = int(np.argmax(left))
+            number = int(about[row, 0])
+            message, where = self._bag.decoded(self._topic, number, held[row][2]), f"{self._where}, message {number}"
+            if len(message.position) not in (0, len(message.name)):
+                what = f"has {len(message.position)} positions of {len(message.name)} joints"
+                raise InputError(what, where, "record a position of each joint")
+            with bag_damage(where):
+                fixed, place = self._layout(message, raw.shape[1])
+                same = left & ~((raw != raw[row]) & fixed).any(axis=1)
+                order = "<" if self._bag.is_ros1 or raw[row, 1] else ">"
+                stamp = np.ascontiguousarray(raw[same, 4:12]).view(f"{order}u4").astype(np.int64)
+                time = about[same, 1] if self._clock == RECEIVE else stamp[:, 0] * TEN_9 + stamp[:, 1]
+                positions = np.ascontiguousarray(raw[same, place]).view(f"{order}f8").astype(np.float64)
+                if positions[0].tobytes() != np.asarray(message.position, np.float64).tobytes():
+                    raise ValueError("its definition of sensor_msgs/JointState is not that of ROS")
+            left &= ~same
+            for row in np.flatnonzero(time == 0)[:1]:
+                where = f"{self._where}, message {about[same, 0][row]}"
+                raise InputError("has no time in its header", where, "give --clock receive")
+            if not len(message.position):
+                self.without += int(same.sum())
+                continue
+            self._size += positions.nbytes
+            check_size(3 * self._size, "the joint positions", self._where, SPLIT)
+            columns = sorted(range(len(message.name)), key=message.name.__getitem__)
+            names = tuple(message.name[k] for k in columns)
+            self._parts[names].append((about[same, 0], time, positions[:, columns]))
+
+    def _layout(self, message: Any, size: int) -> tuple[np.ndarray, slice]:
+        """bool[size], bytes that are equal in all messages with these names and numbers; bytes of the positions."""
+        is_ros1 = self._bag.is_ros1
+        at, changing = 12, [slice(0 if is_ros1 else 4, 12)]  # a number or CDR's encoding, and the time
+        for text in (message.header.frame_id, None, *message.name):
+            at += 0 if is_ros1 else -at % 4
+            at += 4 + (0 if text is None else len(text.encode()) + (not is_ros1))
+        for values in (message.position, message.velocity, message.effort):
+            at += 4 if is_ros1 else 4 + -at % 4
+            at += -(at - 4) % 8 if len(values) and not is_ros1 else 0
+            changing.append(slice(at, at + 8 * len(values)))
+            at = changing[-1].stop
+        fixed = np.ones(size, bool)
+        for part in changing:
+            fixed[part] = False
+        return fixed, changing[1]
