@@ -106,8 +106,7 @@ class Problem:
 
     def margins(self, shapes: np.ndarray) -> np.ndarray:
         """float64[n]: sums of the margins of pairs of shapes [n, 2] [m]."""
-        pairs, inverse = np.unique(shapes, axis=0, return_inverse=True)
-        return pair_lengths(self.model, pairs, "margin")[inverse.reshape(-1)]
+        return pair_lengths(self.model, shapes, "margin")
 
     def body_poses(self, cell: np.ndarray, shape: np.ndarray) -> np.ndarray:
         """float64[n, 7]: world poses of the bodies of shapes [n]; the world's frame of a static shape."""

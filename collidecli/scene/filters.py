@@ -10,6 +10,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.scene.filter_rules import ALLOWED, SCHEMES, FilterClass, RuleContext, allow_joints, first_forbidding
+from collidecli.scene.mixing import pair_rows
 from collidecli.scene.model import (
     GLOBAL_TEMPLATE,
     STATIC_BODY,
@@ -346,14 +347,12 @@ def pair_lengths(model: Model, pair: np.ndarray, name: str) -> np.ndarray:
     """float64[K]: "margin", the sum of both shapes' margins, or "gap" of pairs [m]; a forced pair may have its own."""
     of_shapes = getattr(model.shapes, name)[pair]
     found = of_shapes.max(axis=1) if name == "gap" and model.gap_rule == "max" else of_shapes.sum(axis=1)
-    forced_values = getattr(model, f"forced_{name}")
-    own: dict[tuple[int, int], float] = {}
-    if len(forced_values):
-        forced = zip(model.pair_filter.forced.tolist(), forced_values.tolist(), strict=True)
-        own = {(a, b): value for (a, b), value in forced if not np.isnan(value)}
-    for k in range(len(pair) if own else 0):
-        found[k] = own.get((int(pair[k, 0]), int(pair[k, 1])), found[k])
-    return found
+    forced = getattr(model, f"forced_{name}")
+    if not len(forced):
+        return found
+    at = pair_rows(model.pair_filter.forced, len(model.shapes), pair[:, 0], pair[:, 1])
+    own = np.where(at >= 0, forced[at], np.nan)
+    return np.where(np.isnan(own), found, own)
 
 
 def gap_range(gap: np.ndarray, body: np.ndarray, own: np.ndarray, rule: str) -> tuple[float, float]:

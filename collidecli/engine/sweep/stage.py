@@ -31,7 +31,7 @@ from collidecli.engine.sweep.motion import (
     turning_radius,
 )
 from collidecli.numerics.matrices import dot, norm
-from collidecli.scene.filters import allowed_pairs
+from collidecli.scene.filters import allowed_pairs, pair_lengths
 from collidecli.scene.model import Model
 from collidecli.scene.tables import SWEEP, ContactGroup, GroupRows, no_rows
 
@@ -243,7 +243,7 @@ class SweepStage:
     ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Indices of the pairs that touch in their step or are undecided, and their columns."""
         motions = (shape_steps(self.model, bodies, step, rows[:, side]) for side in (0, 1))
-        pairs = pair_steps(self.sweeper.supports, rows, *motions, pair_margins(self.model, rows))
+        pairs = pair_steps(self.sweeper.supports, rows, *motions, pair_lengths(self.model, rows, "margin"))
         entered = self.sweeper.advance(pairs)
         kept = np.flatnonzero(entered.status != CLEAR)
         pairs, entered = pairs.take(kept), entered.take(kept)
@@ -295,19 +295,6 @@ class SweepStage:
 def _leave(entered: Advance, left: Advance) -> np.ndarray:
     """float64[n]: the ends of the last touches; those of a reversed step that is clear are their begins."""
     return np.where(left.status == CLEAR, entered.time, np.maximum(1.0 - left.time, entered.time))
-
-
-def pair_margins(model: Model, rows: np.ndarray) -> np.ndarray:
-    """float64[n]: sum of both shapes' margins, or the margin of the forced pair [m]."""
-    found = model.shapes.margin[rows].sum(axis=1)
-    forced, own = model.pair_filter.forced, model.forced_margin
-    if not len(own):
-        return found
-    count = len(model.shapes)
-    keys, wanted = (pairs[:, 0].astype(np.int64) * count + pairs[:, 1] for pairs in (forced, rows))
-    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    given = (keys[at] == wanted) & ~np.isnan(own[at])
-    return np.where(given, own[at], found)
 
 
 def swept_inflation(model: Model, tolerance: float) -> np.ndarray:
