@@ -21,7 +21,7 @@ from collidecli.commands.scenes import (
     parse_frames,
     recorded_options,
 )
-from collidecli.errors import InputError
+from collidecli.errors import InputError, OutputError
 from collidecli.importers.visuals import with_visuals
 from collidecli.report.view.frames import NO_COLOURS, ViewFrames
 from collidecli.report.view.framing import coarse_heightfields
@@ -76,7 +76,7 @@ def find_sources(contacts: ContactSet, scene: str, trajectory: str, allow_mismat
     without the shapes, worlds or frames of the contact set.
     """
     if alone:
-        return _without(contacts, ())
+        return _without(contacts)
     folders = _folders(contacts.path)
     above = Path(contacts.path).resolve().parent.parent
     places = folders if above in map(Path.resolve, folders) else [*folders, above]
@@ -85,13 +85,12 @@ def find_sources(contacts: ContactSet, scene: str, trajectory: str, allow_mismat
     carried = Path(contacts.scene).suffix.lower() not in (*USD_ENDINGS, *MUJOCO_ENDINGS)
     if carried and not scene:
         if not motion_file:
-            return _without(contacts, (f"{contacts.scene}, which carries the scene, {_missing(folders)}",))
+            return _without(contacts, f"{contacts.scene}, which carries the scene,", folders, "-t")
         files = ()
     elif not files:
-        return _without(contacts, (f"the scene {contacts.scene} {_missing(places)}",))
+        return _without(contacts, f"the scene {contacts.scene}", places, "--scene")
     if contacts.trajectory_sha256 and not motion_file:
-        note = f"the recording of the run {_missing(folders, 'is none of the files')}: give it with -t"
-        return _without(contacts, (note,))
+        return _without(contacts, "the recording of the run", folders, "-t")
     loaded, notes = _loaded(contacts, files, motion_file, allow_mismatch)
     motion, more = _motion(contacts, loaded, motion_file, allow_mismatch)
     try:
@@ -102,19 +101,11 @@ def find_sources(contacts: ContactSet, scene: str, trajectory: str, allow_mismat
     return Sources(loaded, motion, tuple(files), motion_file, frame_of, (*loaded.warnings, *notes, *more))
 
 
-def _without(contacts: ContactSet, notes: tuple[str, ...]) -> Sources:
-    texts = tuple(f"{note}; contacts are drawn without shapes" for note in notes)
-    return Sources(None, None, (), "", range(contacts.frame_count), texts)
-
-
-def _missing(folders: Sequence[Path], verb: str = "is neither") -> str:
-    if verb != "is neither":
-        return f"{verb} {' and '.join(_shown(folder) for folder in folders)} holds"
-    return "is not in " + " nor in ".join(_shown(folder) for folder in folders) + ": give it with --scene"
-
-
-def _shown(folder: Path) -> str:
-    return "this folder" if str(folder) == "." else str(folder)
+def _without(contacts: ContactSet, missing: str = "", folders: Sequence[Path] = (), option: str = "") -> Sources:
+    """No scene. missing: what was not found in some folders, to be given by an option; "" if nothing was searched."""
+    where = " nor in ".join("this folder" if str(folder) == "." else str(folder) for folder in folders)
+    note = f"{missing} is not in {where}: give it with {option}; contacts are drawn without shapes"
+    return Sources(None, None, (), "", range(contacts.frame_count), (note,) if missing else ())
 
 
 def _folders(*files: str) -> list[Path]:
@@ -343,7 +334,12 @@ def write_view(view: View, request: ViewRequest, progress: Progress = None) -> V
         held = numbered(view.frames.world_count, "world")
         notes.append(f"the view has {numbered(len(worlds), 'world')} of {held}: choose others with --world")
     if not request.export:
-        os.makedirs(os.path.dirname(output), 0o700, exist_ok=True)
+        try:
+            os.makedirs(os.path.dirname(output), 0o700, exist_ok=True)
+        except OSError as error:
+            raise OutputError(
+                f"the folder cannot be created: {error.strerror}", output, "give --export FILE"
+            ) from error
     with AtomicOutput(output, request.force or not request.export) as stream:
         if request.to == "rerun":
             from collidecli.report.view.rerun import write_recording

@@ -53,7 +53,9 @@ def write_mcap(output: AtomicOutput, selected: SelectedContacts, clock: Clock, n
     several = selected.world_count > 1
     with TemporaryFolder("mcap") as folder:
         path = os.path.join(folder, "bag")
-        with bags.Writer(path, version=9, storage_plugin=bags.StoragePlugin.MCAP) as writer:
+        writer = bags.Writer(path, version=9, storage_plugin=bags.StoragePlugin.MCAP)
+        writer.set_compression(bags.CompressionMode.STORAGE, bags.CompressionFormat.ZSTD)
+        with writer:
             topics = [f"/collide/world_{world}" if several else "/collide" for world in selected.worlds]
             channels = [
                 [writer.add_connection(f"{topic}/{name}", kind, typestore=ros.store) for topic in topics]

@@ -18,10 +18,11 @@ from collidecli.numerics.matrices import WXYZ_TO_XYZW, inverse_poses, moved_poin
 from collidecli.scene.model import Model
 from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.text_format import count
 from collidecli.scene.triangle_mesh import TriangleMesh
 
-MAX_FACES = 500_000
-"""Triangles of the visual meshes of a scene; more are left out."""
+MAX_FACES = 1_000_000
+"""Most triangles of the visual meshes of a scene; with more, none is drawn."""
 UNMOVED = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 GREY = (0.7, 0.7, 0.7)
 DRAWN_PURPOSES = ("default", "render")
@@ -50,9 +51,16 @@ def with_visuals(
     Only of one scene whose worlds have one origin.
     """
     notes: list[str] = []
-    found: list[Visual] = []
-    if len(imports) == 1 and model.world_shift is None:
-        found = list(_within_limit(_visuals(imports[0], model, options, notes), notes))
+    single = len(imports) == 1 and model.world_shift is None
+    try:
+        found = list(_visuals(imports[0], model, options, notes)) if single else []
+    except (ValueError, LookupError, ElementTree.ParseError) as error:  # a run does not read what is only drawn
+        found = []
+        notes.append(f"visual meshes are not drawn: {error}")
+    faces = sum(len(each.mesh.face) for each in found if each.mesh is not None)
+    if faces > MAX_FACES:
+        notes.append(f"visual meshes are not drawn: they have {count(faces)} triangles, more than {count(MAX_FACES)}")
+        found = []
     colours = np.rint(255.0 * np.array([each.colour for each in found]).reshape(-1, 3)).astype(np.uint8)
     if not found:
         return model, colours, tuple(notes)
@@ -74,24 +82,12 @@ def with_visuals(
 
 
 def _visuals(imported: Any, model: Model, options: SceneOptions, notes: list[str]) -> Iterator[Visual]:
+    from collidecli.importers.mujoco.compile import is_urdf
+
     if hasattr(imported, "stage"):
         return _of_usd(imported, model)
     text = imported.text.encode() if imported.text else Path(imported.path).read_bytes()
-    from collidecli.importers.mujoco.compile import is_urdf
-
     return _of_urdf(imported, text, model, options, notes) if is_urdf(text) else _of_mjcf(imported)
-
-
-def _within_limit(visuals: Iterator[Visual], notes: list[str]) -> Iterator[Visual]:
-    faces, left_out = 0, 0
-    for each in visuals:
-        faces += len(each.mesh.face) if each.mesh is not None else 0
-        if faces <= MAX_FACES:
-            yield each
-        else:
-            left_out += 1
-    if left_out:
-        notes.append(f"{left_out} visual meshes are not drawn: the scene's have more than {MAX_FACES} triangles")
 
 
 def _mesh(vertex: np.ndarray, face: np.ndarray) -> TriangleMesh:
@@ -114,13 +110,9 @@ def _of_mjcf(imported: Any) -> Iterator[Visual]:
         size, mesh = tuple(model.geom_size[geom]), None
         if kind == ShapeType.CONVEX_MESH:
             if data not in meshes:
-                vertex, face = (
-                    held[first : first + number]
-                    for held, first, number in (
-                        (model.mesh_vert, model.mesh_vertadr[data], model.mesh_vertnum[data]),
-                        (model.mesh_face, model.mesh_faceadr[data], model.mesh_facenum[data]),
-                    )
-                )
+                held = model.mesh(data)
+                vertex = model.mesh_vert[held.vertadr[0] : held.vertadr[0] + held.vertnum[0]]
+                face = model.mesh_face[held.faceadr[0] : held.faceadr[0] + held.facenum[0]]
                 meshes[data] = _mesh(vertex, face)
             kind, size, mesh = ShapeType.MESH, (0.0, 0.0, 0.0), meshes[data]
         yield Visual(name, body, kind, pose, size, mesh, colour[:3].tolist())
@@ -136,6 +128,7 @@ def _of_urdf(imported: Any, text: bytes, model: Model, options: SceneOptions, no
 
     @cache
     def read(file: str) -> tuple[TriangleMesh, Sequence[float]] | None:
+        file = file.removeprefix("file://")
         path = entries.replaced(file) or package_file(file, folder, options.package_path)
         try:
             import trimesh
@@ -147,7 +140,7 @@ def _of_urdf(imported: Any, text: bytes, model: Model, options: SceneOptions, no
             return None
 
     root = ElementTree.fromstring(text)
-    colours = {each.get("name", ""): each.find("color") for each in root.iter("material")}
+    colours = {each.get("name", ""): each.find("color") for each in root.iter("material") if len(each)}
     for link in root.iter("link"):
         for number, visual in enumerate(link.iter("visual")):
             origin, geometry, material = (visual.find(name) for name in ("origin", "geometry", "material"))
@@ -159,7 +152,7 @@ def _of_urdf(imported: Any, text: bytes, model: Model, options: SceneOptions, no
                 continue
             own = None if material is None else material.find("color")
             own = colours.get(material.get("name", "")) if own is None and material is not None else own
-            colour = GREY if own is None else _numbers(own.get("rgba", "0.7 0.7 0.7 1"))[:3]
+            colour = GREY if own is None else _numbers(own.get("rgba", "0.7 0.7 0.7 1"), 4)[:3]
             place = f"{link.get('name')}/visual#{number}", row[str(link.get("name"))]
             radius, length = (float(element.get(name, 0.0)) for name in ("radius", "length"))
             if element.tag == "mesh" and (found := read(element.get("filename", ""))) is not None:
@@ -178,8 +171,11 @@ def _of_urdf(imported: Any, text: bytes, model: Model, options: SceneOptions, no
         notes.append(f"{len(unread)} visual meshes are not drawn: {file}: {reason}")
 
 
-def _numbers(text: str) -> list[float]:
-    return [float(word) for word in text.split()]
+def _numbers(text: str, count: int = 3) -> list[float]:
+    found = [float(word) for word in text.split()]
+    if len(found) != count or not np.isfinite(found).all():
+        raise ValueError(f"'{text}' is not {count} numbers")
+    return found
 
 
 def _of_usd(imported: Any, model: Model) -> Iterator[Visual]:

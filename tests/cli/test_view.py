@@ -10,9 +10,11 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+import trimesh
 
 from collidecli.commands.view import ViewRequest, opened_view
 from collidecli.errors import InputError
+from collidecli.numerics.matrices import moved_points
 from collidecli.report.view.stage import Stage
 from tests.cli.conftest import refusals, write_poses
 from tests.support.contact_sets import made_up
@@ -176,3 +178,56 @@ def test_worlds_that_stand_apart_are_drawn_in_one_place(here, collide, first):
         points = [frames.contacts(0, world)["point0"][0, 0] - stage.zero(world)[0] for world in (0, 1)]
         np.testing.assert_allclose([*placed, *points], 30.0 * first)
         np.testing.assert_allclose(stage.extent.center[0], 30.0 * first)
+
+
+CUBE = trimesh.creation.box((0.2, 0.4, 0.6))
+VISUAL_USD = f"""def Xform "World" {{
+    def Xform "link" (prepend apiSchemas = ["PhysicsRigidBodyAPI"]) {{
+        {placed((0, 0, 2))}
+        def Sphere "shape" {COLLIDER} {{
+            double radius = 0.5
+        }}
+        def Mesh "skin" {{
+            point3f[] points = {[tuple(p) for p in CUBE.vertices.tolist()]}
+            int[] faceVertexIndices = {CUBE.faces.ravel().tolist()}
+            int[] faceVertexCounts = {[3] * 12}
+            color3f[] primvars:displayColor = [(0, 1, 0)]
+            double3 xformOp:translate = (1, 0, 0)
+            double3 xformOp:scale = (1, 2, 1)
+            uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:scale"]
+        }}
+        def Mesh "guide" {{
+            uniform token purpose = "guide"
+            point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0)]
+            int[] faceVertexIndices = [0, 1, 2]
+            int[] faceVertexCounts = [3]
+        }}
+    }}
+}}"""
+VISUAL_URDF = """<robot name="r"><material name="red"><color rgba="1 0 0 1"/></material><link name="link">
+<collision><geometry><sphere radius="0.5"/></geometry></collision>
+<visual><origin xyz="1 0 2" rpy="0 0 1.5707963267948966"/><geometry><mesh filename="cube.stl" scale="3 1 1"/></geometry>
+<material name="red"/></visual><visual><geometry><mesh filename="none.dae"/></geometry></visual></link></robot>"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "half", "colour", "told"),
+    [
+        ("a.usda", VISUAL_USD, (0.1, 0.4, 0.3), (0, 255, 0), ""),
+        ("a.urdf", VISUAL_URDF, (0.2, 0.3, 0.3), (255, 0, 0), "1 visual meshes are not drawn: none.dae"),
+    ],
+)
+def test_visual_meshes_stand_where_the_scene_has_them(here, collide, name, text, half, colour, told):
+    """A box of 0.2, 0.4 and 0.6 m at (1, 0, 2): stretched along y in USD; in the URDF along x, then turned about z."""
+    CUBE.export("cube.stl")
+    Path(name).write_text(text) if name == "a.urdf" else write_usda(here, text, name=name)
+    collide.ok("run", name, "-o", "a.h5", "--device", "cpu")
+    with opened_view(ViewRequest("a.h5")) as view:
+        frames = view.frames
+        (row,) = range(frames.shape_count, len(frames.model.shapes))
+        mesh = frames.model.meshes[frames.model.shapes.mesh[row]]
+        found = moved_points(frames.shape_poses(0, 0)[row], mesh.vertex)
+        np.testing.assert_allclose(found.min(axis=0), np.subtract((1, 0, 2), half), atol=1e-6)
+        np.testing.assert_allclose(found.max(axis=0), np.add((1, 0, 2), half), atol=1e-6)
+        assert frames.visual_colours.tolist() == [list(colour)]
+        assert told in "".join(view.result.notes)

@@ -198,7 +198,6 @@ NO_PAIR = 0xFFFF
 
 
 def world_arrays(
-    frames: ViewFrames,
     stage: Stage,
     world: int,
     groups: Sequence[GroupNode],
@@ -211,20 +210,19 @@ def world_arrays(
     groups: nodes of its shapes. pairs: those that are listed. deepest: greatest depth of all contacts [m].
     progress: called with the number of frames that are read.
     """
-    count = sum(len(node.group.rows) for node in groups)
-    poses = np.zeros((len(frames), count, 7), np.float32)
+    frames, zero, radius = stage.frames, stage.zero(world), stage.extent.radius
+    poses = np.zeros((len(frames), sum(len(node.group.rows) for node in groups), 7), np.float32)
     travel = np.zeros((len(frames), 3), np.float32)
     contacts = []
     for index in range(len(frames)):
         if groups:
             placed = frames.shape_poses(index, world)
             travel[index] = moved = stage.travel(placed, world)
-            center = stage.extent.center + stage.zero(world) - stage.origin + moved
-            poses[index] = np.concatenate([node.drawn(placed, stage.zero(world), center) for node in groups])
+            center = stage.extent.center + zero - stage.origin + moved
+            poses[index] = np.concatenate([node.drawn(placed, zero, center) for node in groups])
         contacts.append(frames.contacts(index, world))
         progress(index + 1)
-    radius = stage.extent.radius
-    groups_held = _group_arrays(frames, stage, world, CONTACT_STEP * radius, pairs)
+    groups_held = _group_arrays(stage, world, CONTACT_STEP * radius, pairs)
     moving = np.flatnonzero((poses != poses[:1]).any(axis=(0, 2)))
     step = max(POSITION_STEP * radius, float(np.abs(poses[..., :3]).max(initial=0.0)) / MOST_STEPS)
     arrays = {
@@ -233,7 +231,7 @@ def world_arrays(
         "position": _changes(poses[:, moving, :3], step, np.int32),
         "rotation": _changes(poses[:, moving, 3:], 1.0 / ROTATION_STEPS, np.int16),
         "travel": travel,
-        **_contact_arrays(contacts, stage.zero(world), CONTACT_STEP * radius, pairs, deepest),
+        **_contact_arrays(contacts, zero, CONTACT_STEP * radius, pairs, deepest),
         **groups_held,
     }
     stored = {"particle_frames": groups_held["particle"].shape[-1]} if "particle" in groups_held else {}
@@ -244,6 +242,18 @@ def _changes(values: np.ndarray, step: float, kind: type) -> np.ndarray:
     """Differences between frames of rounded values [F, n, k], as [n, k, F]."""
     steps = np.rint(values.transpose(1, 2, 0) / step).astype(np.int64)
     return np.diff(steps, axis=-1, prepend=0).astype(kind)
+
+
+def _point_changes(points: np.ndarray, step: float) -> np.ndarray:
+    """int32[3, n]: differences between rounded points [n, 3]."""
+    steps = np.clip(np.rint(points.T / step), -MOST_STEPS, MOST_STEPS).astype(np.int64)
+    return np.diff(steps, axis=-1, prepend=0).astype(np.int32)
+
+
+def _pair_numbers(pairs: Sequence[TouchingPair], rows: np.ndarray) -> np.ndarray:
+    """uint16[n]: numbers of listed pairs of shapes, NO_PAIR for others. rows: [n, 2]."""
+    number_of = {pair.shapes: number for number, pair in enumerate(pairs)}
+    return np.array([number_of.get((one, other), NO_PAIR) for one, other in rows.tolist()], np.uint16)
 
 
 def _contact_arrays(
@@ -259,22 +269,17 @@ def _contact_arrays(
     """
     held = {name: np.concatenate([cell[name] for cell in cells]) for name in cells[0]}
     middle = 0.5 * (held["point0"].astype(float) + held["point1"]) - zero
-    points = np.clip(np.rint(middle.T / step), -MOST_STEPS, MOST_STEPS).astype(np.int64)
     depth = np.clip(-held["distance"] / deepest, 0.0, 1.0) if deepest > 0.0 else np.zeros(len(middle))
-    number_of = {pair.shapes: number for number, pair in enumerate(pairs)}
-    names = zip(held["shape0"].tolist(), held["shape1"].tolist(), strict=True)
     return {
         "start": np.cumsum([0, *(len(cell["distance"]) for cell in cells)]).astype(np.int32),
-        "point": np.diff(points, axis=-1, prepend=0).astype(np.int32),
-        "pair": np.array([number_of.get(name, NO_PAIR) for name in names], np.uint16),
+        "point": _point_changes(middle, step),
+        "pair": _pair_numbers(pairs, np.stack([held["shape0"], held["shape1"]], axis=1)),
         "normal": np.rint(127.0 * held["normal"].T).astype(np.int8),
         "depth": np.where(held["distance"] <= 0.0, 1 + np.rint(254.0 * depth), 0).astype(np.uint8),
     }
 
 
-def _group_arrays(
-    frames: ViewFrames, stage: Stage, world: int, step: float, pairs: Sequence[TouchingPair]
-) -> dict[str, np.ndarray]:
+def _group_arrays(stage: Stage, world: int, step: float, pairs: Sequence[TouchingPair]) -> dict[str, np.ndarray]:
     """Arrays of surfaces, particles and self-contacts, of contact sets and scenes that have them.
 
     surface_start: first surface of each frame. Per surface: surface_pair, number of a listed pair; center and force
@@ -282,25 +287,22 @@ def _group_arrays(
     particle: [n, 3, F], with one frame if none moves. self_start: first self-contact of each frame. self_point: [3, n].
     """
     arrays: dict[str, np.ndarray] = {}
-    zero = stage.zero(world)
+    frames, zero = stage.frames, stage.zero(world)
     if frames.surface_scale is not None:
         held = [frames.surfaces(index, world) for index in range(len(frames))]
-        number_of = {pair.shapes: number for number, pair in enumerate(pairs)}
-        names = [tuple(row) for surfaces in held for row in surfaces.pair.tolist()]
         arrays["surface_start"] = np.cumsum([0, *map(len, held)]).astype(np.int32)
-        arrays["surface_pair"] = np.array([number_of.get(name, NO_PAIR) for name in names], np.uint16)
+        arrays["surface_pair"] = _pair_numbers(pairs, np.concatenate([surfaces.pair for surfaces in held]))
         if frames.has_faces:
             counts = [np.bincount(surfaces.faces.patch, minlength=len(surfaces)) for surfaces in held]
             arrays["face_count"] = np.concatenate(counts).astype(np.int32)
             level = [frames.surface_scale.level(surfaces.faces.pressure) for surfaces in held]
             arrays["face_level"] = np.concatenate(level)
             arrays["face_corners"] = np.concatenate([surfaces.faces.lengths for surfaces in held]).astype(np.uint16)
-            corner = np.concatenate([surfaces.faces.corner for surfaces in held]) - zero
-            steps = np.clip(np.rint(corner.T / step), -MOST_STEPS, MOST_STEPS).astype(np.int64)
-            arrays["corner"] = np.diff(steps, axis=-1, prepend=0).astype(np.int32)
+            corner = np.concatenate([surfaces.faces.corner for surfaces in held])
+            arrays["corner"] = _point_changes(corner - zero, step)
         else:
-            arrays["center"] = np.concatenate([surfaces.center for surfaces in held]).astype(np.float64) - zero
-            arrays["center"] = arrays["center"].astype(np.float32)
+            center = np.concatenate([surfaces.center for surfaces in held]).astype(np.float64)
+            arrays["center"] = (center - zero).astype(np.float32)
             arrays["force"] = np.concatenate([surfaces.force for surfaces in held]).astype(np.float32)
     if frames.has_particles:
         rows = stage.particles(world).rows
@@ -309,8 +311,7 @@ def _group_arrays(
     if frames.has_self_contacts:
         near = [frames.self_contacts(index, world) for index in range(len(frames))]
         arrays["self_start"] = np.cumsum([0, *map(len, near)]).astype(np.int32)
-        steps = np.clip(np.rint((np.concatenate(near) - zero).T / step), -MOST_STEPS, MOST_STEPS).astype(np.int64)
-        arrays["self_point"] = np.diff(steps, axis=-1, prepend=0).astype(np.int32)
+        arrays["self_point"] = _point_changes(np.concatenate(near) - zero, step)
     return arrays
 
 
@@ -323,9 +324,7 @@ def _packed(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
 
 
 HERE = Path(__file__).parent
-SCRIPTS = ("page_scene.js", "page_controls.js")
-GROUP_SCRIPT = "page_groups.js"
-"""Only on pages with surfaces or particles."""
+SCRIPTS = ("page_scene.js", "page_groups.js", "page_controls.js")
 BOXES = {"visuals": "Visual meshes", "surfaces": "Surfaces", "particles": "Particles", "self_contacts": "Self-contacts"}
 """Labels of the checkboxes of what a set or scene may have."""
 MAX_WORLDS, MAX_BYTES = 8, 256 << 20
@@ -345,7 +344,7 @@ def view_page(
         nodes = _nodes(server.scene, stage, worlds)
         page = server.get_scene_serializer().as_html()
     data = {
-        **_constants(frames, stage, worlds),
+        **_constants(stage, worlds),
         "groups": {template: [_group(node) for node in held] for template, held in nodes.items()},
         "worlds": [],
     }
@@ -356,19 +355,10 @@ def view_page(
                 progress(done + read_count, len(worlds) * len(frames))
 
         template = _template(frames, world)
-        data["worlds"].append({"template": template, **_world(frames, stage, world, nodes[template], touches, read)})
-    return _with_panel(page, data, title, legend(touches.deepest, frames), _boxes(frames))
-
-
-def _boxes(frames: ViewFrames) -> list[str]:
-    """Names in BOXES of what the frames have."""
-    held = {
-        "visuals": len(frames.visual_colours) > 0,
-        "surfaces": frames.surface_scale is not None,
-        "particles": frames.has_particles,
-        "self_contacts": frames.has_self_contacts,
-    }
-    return [name for name in BOXES if held[name]]
+        data["worlds"].append({"template": template, **_world(stage, world, nodes[template], touches, read)})
+    has = len(frames.visual_colours), frames.surface_scale, frames.has_particles, frames.has_self_contacts
+    boxes = [name for name, held in zip(BOXES, has, strict=True) if held]
+    return _with_panel(page, data, title, legend(touches.deepest, frames), boxes)
 
 
 def first_worlds(frames: ViewFrames) -> range:
@@ -415,38 +405,31 @@ def _nodes(scene: viser.SceneApi, stage: Stage, worlds: Sequence[int]) -> dict[i
 
 
 def _world(
-    frames: ViewFrames,
     stage: Stage,
     world: int,
     nodes: Sequence[GroupNode],
     touches: TouchList,
     read: Callable[[int], None],
 ) -> dict[str, Any]:
-    pairs = touches.of(world)
-    listed = pairs[:MAX_LISTED]
-    name = frames.world_name(world)
+    frames, pairs = stage.frames, touches.of(world)
+    listed, name = pairs[:MAX_LISTED], frames.world_name(world)
     return {
         "name": name,
         "ended_words": ended_words(name),
         "ended": [int(frames.ended(index, world)) for index in range(len(frames))],
-        "pairs": [_pair(frames, stage, pair) for pair in listed],
+        "pairs": [_pair(stage, pair) for pair in listed],
         "summary": _summary(len(pairs)),
-        **world_arrays(frames, stage, world, nodes, listed, touches.deepest, read),
+        **world_arrays(stage, world, nodes, listed, touches.deepest, read),
     }
 
 
 def _summary(number: int) -> str:
-    if not number:
-        return "No pair of shapes touches."
-    return (
-        f"The {MAX_LISTED} deepest of {plural(number, 'pair')}."
-        if number > MAX_LISTED
-        else f"{plural(number, 'pair')}."
-    )
+    found = plural(number, "pair") if number else "No pair of shapes touches"
+    return f"The {MAX_LISTED} deepest of {found}." if number > MAX_LISTED else f"{found}."
 
 
-def _constants(frames: ViewFrames, stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
-    model = frames.model
+def _constants(stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
+    frames, model = stage.frames, stage.frames.model
     rows = {row for world in worlds for row in frames.rows(world).tolist()} if model is not None else ()
     return {
         "times": [seconds_between(frames, 0, index) for index in range(len(frames))],
@@ -471,29 +454,25 @@ def _constants(frames: ViewFrames, stage: Stage, worlds: Sequence[int]) -> dict[
         "picked": framing.PICKED,
         "gap": framing.GAP,
         "depths": framing.depth_colours(np.arange(255.0), 254.0).ravel().tolist(),
-        **_group_constants(frames, stage, worlds),
+        **_group_constants(stage, worlds),
     }
 
 
-def _group_constants(frames: ViewFrames, stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
+def _group_constants(stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
     found: dict[str, Any] = {}
+    frames = stage.frames
     if frames.has_self_contacts:
         found["self_contacts"] = {"colour": framing.SELF, "size": SELF_POINT}
     if (scale := frames.surface_scale) is not None:
         found["surfaces"] = {"faces": scale.has_faces, "greatest": scale.greatest, "length": FORCE_LENGTH}
         found["surfaces"]["levels"] = LEVELS if scale.has_faces else 0
     if frames.has_particles:
-        templates = {_template(frames, world): stage.particles(world) for world in worlds}
-        found["particles"] = {
-            template: {
-                "points": len(drawn.points),
-                "diameter": drawn.diameter,
-                "triangles": drawn.triangle.ravel().tolist(),
-            }
-            for template, drawn in templates.items()
-        }
-        found["sheet_opacity"] = SHEET_OPACITY
-        found["particle_colour"] = framing.PARTICLES
+        found |= {"particles": {}, "sheet_opacity": SHEET_OPACITY, "particle_colour": framing.PARTICLES}
+        for world in worlds:
+            drawn = stage.particles(world)
+            sizes = {"points": len(drawn.points), "diameter": drawn.diameter}
+            triangles = drawn.triangle.ravel().tolist()
+            found["particles"][_template(frames, world)] = {**sizes, "triangles": triangles}
     return found
 
 
@@ -508,7 +487,7 @@ def _group(node: GroupNode) -> dict[str, Any]:
     }
 
 
-def _pair(frames: ViewFrames, stage: Stage, pair: TouchingPair) -> dict[str, Any]:
+def _pair(stage: Stage, pair: TouchingPair) -> dict[str, Any]:
     """An entry of the list of a world. at: indices of frames. focus: centre and distance for the camera."""
     found = stage.focus(pair.shapes, pair.deepest.deepest, pair.world)
     center, distance = (np.zeros(3), stage.distance) if found is None else found
@@ -517,7 +496,7 @@ def _pair(frames: ViewFrames, stage: Stage, pair: TouchingPair) -> dict[str, Any
         "label": pair.label,
         "paths": pair.paths,
         "words": pair_words(pair),
-        "touches": [touch_label(number, touch, frames.number) for number, touch in enumerate(pair.touches, 1)],
+        "touches": [touch_label(number, touch, stage.frames.number) for number, touch in enumerate(pair.touches, 1)],
         "at": [[touch.first, touch.deepest, touch.last] for touch in pair.touches],
         "focus": [*center.tolist(), distance],
         "deepest": pair.deepest.deepest,
@@ -558,8 +537,7 @@ def _swatch(colour: tuple[int, int, int], text: str) -> str:
 
 def _with_panel(page: str, data: dict[str, Any], title: str, legend_html: str, boxes: Sequence[str]) -> str:
     panel = (HERE / "page_panel.html").read_text(encoding="utf-8")
-    names = (SCRIPTS[0], GROUP_SCRIPT, *SCRIPTS[1:]) if set(boxes) - {"visuals"} else SCRIPTS
-    script = "".join((HERE / name).read_text(encoding="utf-8") for name in names)
+    script = "".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     parts = {
         "TITLE": escape(title),
         "LEGEND": legend_html,
