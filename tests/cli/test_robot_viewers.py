@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 
 from collidecli.report.view.framing import GAP, depth_colours
 from collidecli.storage.contact_sets.reader import ContactSet
-from tests.cli.conftest import FRAMES, distances, refusals
+from tests.cli.conftest import FRAMES, distances
 from tests.support.contact_sets import made_up
 
 BALL, CLOTH = 0.01 * np.arange(FRAMES), Path(__file__).parents[2] / "samples" / "06_cloth" / "cloth.usda"
@@ -122,30 +121,6 @@ def test_surfaces_of_a_recording(here, collide):
     assert max(len(each) for each in found["triangle_indices"] if each) == int((lengths - 2).sum())
 
 
-@pytest.fixture
-def made_up_set(here) -> None:
-    made_up(frames=3, worlds=1).write(here / "a.h5")
-
-
-test_refusals = refusals(
-    "",
-    ("view a.h5 --to rerun --export p.html", "p.html: a rerun has the extension .rrd"),
-    ("view a.h5 --to rerun --export none/p.rrd", "the folder", 3),
-    ("export a.h5 --to mcap -o p.bag", "p.bag: a file of mcap has the extension .mcap"),
-    needs="made_up_set",
-)
-
-
-@pytest.mark.parametrize(
-    ("package", "words", "extra"),
-    [("rerun", "view a.h5 --to rerun --export x.rrd", "rerun"), ("rosbags.rosbag2", "export a.h5 --to mcap", "ros")],
-)
-def test_without_a_package(made_up_set, collide, monkeypatch, package, words, extra):
-    monkeypatch.setitem(sys.modules, package, None)
-    collide.refused(words, told=f"pip install 'collidecli[{extra}]'")
-    assert [each.name for each in Path().iterdir() if each.suffix in (".rrd", ".mcap")] == []
-
-
 def messages(path: str) -> dict[str, list[tuple[int, Any]]]:
     """Times and messages of each topic, as the libraries of MCAP and ROS read them."""
     reader = pytest.importorskip("mcap.reader", reason="mcap is not installed (extra dev)")
@@ -188,24 +163,21 @@ def test_messages_of_contacts(ran, collide):
 
 def test_worlds_have_topics_of_their_own(here, collide):
     made_up(frames=4, worlds=3).write(here / "a.h5")
-    words = ("export a.h5 --to mcap --world 0,2 -o x.mcap --frame-id map --frames 1:3 --normal-length 0.2",)
-    collide.ok(*words)
+    collide.ok("export a.h5 --to mcap --world 0,2 -o x.mcap --frame-id map --frames 1:3")
     found = messages("x.mcap")
     assert sorted(found) == [f"/collide/world_{world}/{name}" for world in (0, 2) for name in ("contacts", "markers")]
     with ContactSet.open("a.h5") as contacts:
-        held = contacts.cells(1 * 3 + 2, 1 * 3 + 3, ("distance", "point0", "point1", "shape0", "shape1"))
-        columns, path = held.columns, contacts.shapes.path
+        held = contacts.cells(5, 6, ("distance", "point0", "point1", "shape0", "shape1")).columns
+        path = contacts.shapes.path
     points = found["/collide/world_2/markers"][0][1].markers[0]
-    middle = 0.5 * (columns["point0"].astype(float) + columns["point1"])
+    middle = 0.5 * (held["point0"].astype(float) + held["point1"])
     np.testing.assert_allclose([(p.x, p.y, p.z) for p in points.points], middle)
-    rows = zip(columns["shape0"].tolist(), columns["shape1"].tolist(), columns["distance"].tolist(), strict=True)
     wanted: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for one, other, distance in rows:
+    for one, other, distance in zip(*(held[name].tolist() for name in ("shape0", "shape1", "distance")), strict=True):
         if distance <= 0.0:
             wanted[path[one], path[other]].append(-distance)
     states = found["/collide/world_2/contacts"][0][1].states
     assert {(s.collision1_name, s.collision2_name): s.depths.tolist() for s in states} == wanted
-    assert points.header.frame_id == "map"
 
 
 def test_the_clock_of_the_bag(tmp_path, collide):

@@ -126,7 +126,7 @@ def made_up_set(here) -> None:
 
 
 test_refusals = refusals(
-    "view --no-browser",
+    "view",
     ("none.h5", "none.h5"),
     ("scene.xml", "scene.xml"),
     ("a.h5 --frames 99:", "'99:' selects none of 9 frames"),
@@ -137,15 +137,25 @@ test_refusals = refusals(
     ("a.h5 --export none/p.html", "the folder", 3),
     ("a.h5 --export p.png", "p.png: a page has the extension .html or .htm"),
     ("a.h5 --to rerun --export p.html", "p.html: a rerun has the extension .rrd"),
+    ("a.h5 --to rerun --export none/p.rrd", "the folder", 3),
     ("a.h5 --export p", "p: a page has the extension"),
     ("a.h5 --export a.h5 --force", "the output is also an input", 3),
     needs="made_up_set",
 )
 
 
-def test_without_viser(made_up_set, collide, monkeypatch):
-    monkeypatch.setitem(sys.modules, "viser", None)
-    collide.refused("view a.h5", told="pip install 'collidecli[view]'")
+@pytest.mark.parametrize(
+    ("package", "words", "extra"),
+    [
+        ("viser", "view a.h5 --export x.html", "view"),
+        ("rerun", "view a.h5 --to rerun --export x.rrd", "rerun"),
+        ("rosbags.rosbag2", "export a.h5 --to mcap", "ros"),
+    ],
+)
+def test_without_a_package(made_up_set, collide, monkeypatch, package, words, extra):
+    monkeypatch.setitem(sys.modules, package, None)
+    collide.refused(words, told=f"pip install 'collidecli[{extra}]'")
+    assert {each.name for each in Path().iterdir()} == {"a.h5", "motion.h5", "scene.xml"}
 
 
 BALL = sphere("ball", f"double radius = 0.2\n{placed((0, 0, 0.1))}")
@@ -196,11 +206,8 @@ VISUAL_USD = f"""def Xform "World" {{
             double3 xformOp:scale = (1, 2, 1)
             uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:scale"]
         }}
-        def Mesh "guide" {{
+        def Mesh "guide" (prepend inherits = </World/link/skin>) {{
             uniform token purpose = "guide"
-            point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0)]
-            int[] faceVertexIndices = [0, 1, 2]
-            int[] faceVertexCounts = [3]
         }}
     }}
 }}"""

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from collidecli.commands.view import ViewRequest, opened_view, write_view
-from collidecli.report.view.framing import OPACITY, OPACITY_OVER_SURFACES
+from collidecli.report.view.framing import OPACITY_OVER_SURFACES
 from tests.cli.conftest import CommandLine, write_poses
 from tests.support.browser import chromium, needs_chromium
 
@@ -27,7 +27,8 @@ FRAMES, TOUCH, SHORT = 12, 6, 9
 SCENE = """<mujoco>
   <worldbody>
     <geom name="base" type="box" size="0.5 0.5 0.2"/>
-    <body name="ball" pos="0 0 1"><freejoint/><geom name="ball" type="sphere" size="0.3" gap="0.03"/></body>
+    <body name="ball" pos="0 0 1"><freejoint/><geom name="ball" type="sphere" size="0.3" gap="0.03"/>
+      <geom type="box" size="0.1 0.1 0.1" contype="0" conaffinity="0"/></body>
   </worldbody>
 </mujoco>
 """
@@ -103,11 +104,6 @@ class Seen:
         return [text for text in self.said if not any(quiet in text for quiet in QUIET)]
 
 
-def cold(pixels: np.ndarray) -> int:
-    """How many pixels have the colour of contacts in the gap: far less red than others, through a shape too."""
-    return int((pixels[..., 1] + pixels[..., 2] - 2 * pixels[..., 0] > 150).sum())
-
-
 def warm(pixels: np.ndarray) -> int:
     """How many pixels have a colour of depths: far more red than blue."""
     return int((pixels[..., 0] - pixels[..., 2] > 60).sum())
@@ -128,7 +124,7 @@ STATE = """() => {
     target: window.__viserMutable.cameraControl.getTarget(window.__viserMutable.camera.position.clone()).toArray(),
   };
 }"""
-"""What the renderer of a page was sent; the shapes of the base and of the ball."""
+"""What the renderer of a page was sent; the shapes of the base and of the ball, and the visual box."""
 
 
 @pytest.fixture
@@ -200,7 +196,11 @@ def test_the_page_has_the_controls_of_the_viewer(exported):
     page.fill("#collide-frame", str(FRAMES - 1))
     first = sent(page, "s.points && !s.gap")
     page.fill("#collide-opacity", "0.2")
-    assert sorted(sent(page, "Math.max(...s.opacities) < 0.3")["opacities"]) == pytest.approx([0.1, 0.2])
+    opacities = sent(page, "Math.max(...s.opacities) < 0.3")["opacities"]
+    assert sorted(opacities) == pytest.approx([0.035, 0.07, 0.2]), "shapes are fainter than the visual box"
+    page.uncheck("#collide-visuals")
+    assert sorted(sent(page, "!s.shapes.every(Boolean)")["opacities"]) == pytest.approx([0.1, 0.2, 0.2])
+    page.check("#collide-visuals")
     page.fill("#collide-size", "2")
     size = sent(page, f"s.size > {1.5 * first['size']}")["size"]
     assert size == pytest.approx(2 * first["size"], rel=1e-5)
@@ -252,7 +252,7 @@ def test_surfaces_on_a_page(tmp_path, collide, browser):
     request = ViewRequest("a.h5", export="page.html")
     with opened_view(request) as opened:
         lengths = opened.frames.surfaces(0, 0).faces.lengths
-    written(request)
+    assert f'"opacity":{OPACITY_OVER_SURFACES}' in written(request).read_text(), "faces are seen through the shapes"
     seen = Seen(browser, (tmp_path / "page.html").as_uri())
     seen.page.get_by_text("1 surface").first.wait_for(timeout=WAIT)
     seen.page.wait_for_function(f"() => {DRAWN} === {int((lengths - 2).sum())}", timeout=WAIT)
@@ -261,16 +261,6 @@ def test_surfaces_on_a_page(tmp_path, collide, browser):
     assert seen.page.locator("#collide-particles").count() == 0
     assert seen.complaints() == []
     seen.page.close()
-
-
-def test_shapes_over_forces_are_fainter(tmp_path, collide):
-    """Of a set without faces, whose forces are arrows within the shapes; a set without surfaces has opaquer shapes."""
-    (tmp_path / "scene.xml").write_text(SCENE.replace("0 0 1", "0 0 0.45"))
-    for hydro, opacity in (("all", OPACITY_OVER_SURFACES), ("off", OPACITY)):
-        words = ("--hydro", hydro, "--device", "cpu", "-o", "a.h5", "-q", "--force")
-        collide.ok("run scene.xml", *words)
-        page = written(ViewRequest("a.h5", export="page.html", force=True)).read_text()
-        assert f'"opacity":{opacity}' in page.replace(": ", ":")
 
 
 def test_self_contacts_on_a_page(tmp_path, collide, browser):

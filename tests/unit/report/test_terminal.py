@@ -93,6 +93,7 @@ def test_a_common_end_is_left_out():
         "floor",
     ]
     assert short_names(["/a/x", "/a/x"]) == ["a/x #0", "a/x #1"]
+    assert short_names(("", "/", "a")) == [" #0", " #1", "a"]
 
 
 @pytest.mark.parametrize("most", [18, 26, 44])

@@ -10,7 +10,6 @@ import trimesh
 
 from collidecli.analysis.touches import Frames, Intervals, IntervalTracker, MergeGap, PairKeys, touches
 from collidecli.errors import InputError
-from collidecli.report.tables import short_names
 from collidecli.report.view import page
 from collidecli.report.view.frames import ViewFrames
 from collidecli.report.view.framing import (
@@ -175,13 +174,6 @@ def test_limits_of_a_page(monkeypatch):
 PATHS = ("/w/a/hand", "/w/b/hand", "/w/cup", "floor")
 
 
-def test_names_are_as_short_as_they_may_be():
-    assert short_names(PATHS) == ["a/hand", "b/hand", "cup", "floor"]
-    assert short_names(("x", "x", "y/x")) == ["x #0", "x #1", "y/x"]
-    assert short_names(("", "/", "a")) == [" #0", " #1", "a"]
-    assert short_names(("", "a")) == ["", "a"]
-
-
 def test_the_list():
     frames = Frames(np.array([4, 5, 6]), np.arange(3.0))
     keys = PairKeys.of_shapes(PATHS, 2)
@@ -205,14 +197,6 @@ def test_the_list():
     ]
     assert hand.deepest.deepest == 2
     assert len(list(found)) == 3
-
-
-class Still:
-    time = np.zeros(4)
-
-
-def test_frames_of_one_time_follow_each_other():
-    assert seconds_between(Still(), 1, 3) == 2 / 30  # type: ignore[arg-type]
 
 
 SPEED = 2.0
@@ -258,6 +242,9 @@ def test_the_view_follows():
     stage = Stage(frames, "Z", 0)
     moved = [stage.travel(frames.shape_poses(index, 0), 0)[0] for index in (0, 7)]
     np.testing.assert_allclose(moved, (0.0, 7 * SPEED), atol=1e-9)
+    assert seconds_between(frames, 1, 3) == pytest.approx(0.2)
+    frames.time = np.zeros(11)
+    assert seconds_between(frames, 1, 3) == 2 / 30, "frames of one time follow each other"
 
 
 def test_contacts_are_small_where_small_shapes_are_far_apart():
