@@ -327,7 +327,7 @@ def _usd(request: ExportRequest, selected: SelectedContacts, output: str):
 
 
 def _mcap(request: ExportRequest, selected: SelectedContacts):
-    from collidecli.exporters.mcap import Clock, Messages, write_mcap
+    from collidecli.exporters.mcap import Messages, write_mcap
 
     Messages()  # refuses a missing package before the output is created
     contacts, start = selected.contacts, 0
@@ -339,10 +339,10 @@ def _mcap(request: ExportRequest, selected: SelectedContacts):
         recording = None if sources.scene is None else sources.scene.recording
         start = 0 if recording is None else recording.clock_start
         sources.close()
-    frame = request.frame_id or str(contacts.config.get("base_from", "")).partition("tf:")[2].partition(":")[0]
-    clock = Clock(start, frame or WORLD_FRAME)
+    base_frame = str(contacts.config.get("base_from", "")).partition("tf:")[2].partition(":")[0]
+    frame_id = request.frame_id or base_frame or WORLD_FRAME
     left_out = () if start else ("clock of the recording: times are seconds from 0",)
-    return (lambda stream: write_mcap(stream, selected, clock, request.normal_length)), left_out
+    return (lambda stream: write_mcap(stream, selected, start, frame_id, request.normal_length)), left_out
 
 
 def _jacobian(request: ExportRequest, selected: SelectedContacts):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,8 @@ from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.temporary_folders import TemporaryFolder
 
 COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1")
-MARKERS, STATE, STATES = (
-    "visualization_msgs/msg/MarkerArray",
-    "gazebo_msgs/msg/ContactState",
-    "gazebo_msgs/msg/ContactsState",
-)
+MARKERS = "visualization_msgs/msg/MarkerArray"
+STATE, STATES = "gazebo_msgs/msg/ContactState", "gazebo_msgs/msg/ContactsState"
 STATE_TEXT = """string info
 string collision1_name
 string collision2_name
@@ -36,18 +32,13 @@ DEEP, APART = (0.9, 0.1, 0.1), (0.1, 0.5, 0.9)
 TEN_9 = 10**9
 
 
-@dataclass(frozen=True)
-class Clock:
-    """start: time of the set's second 0 [ns since the epoch]. frame: frame of the coordinates."""
-
-    start: int
-    frame: str
-
-
-def write_mcap(output: AtomicOutput, selected: SelectedContacts, clock: Clock, normal_length: float) -> None:
+def write_mcap(
+    output: AtomicOutput, selected: SelectedContacts, start: int, frame_id: str, normal_length: float
+) -> None:
     """Writes two messages a frame and world: markers of all contacts, and the states of the pairs that touch.
 
-    normal_length: of a drawn normal [m]. Raises InputError without rosbags, OutputError after a failed write.
+    start: time of the set's second 0 [ns since the epoch]. normal_length: of a drawn normal [m].
+    Raises InputError without rosbags, OutputError after a failed write.
     """
     bags, ros = extra_module("rosbags", "ros", "--to mcap", "rosbags.rosbag2"), Messages()
     several = selected.world_count > 1
@@ -62,8 +53,8 @@ def write_mcap(output: AtomicOutput, selected: SelectedContacts, clock: Clock, n
                 for name, kind in (("markers", MARKERS), ("contacts", STATES))
             ]
             for frame, world, columns in cells_of(selected, COLUMNS):
-                time = clock.start + round(float(selected.time[frame]) * TEN_9)
-                header = ros.header(time, clock.frame)
+                time = start + round(float(selected.time[frame]) * TEN_9)
+                header = ros.header(time, frame_id)
                 messages = ros.markers(header, columns, normal_length), ros.states(header, columns, selected)
                 for channel, message in zip(channels, messages, strict=True):
                     kind = message.__msgtype__

@@ -20,7 +20,6 @@ import collidecli
 from collidecli.analysis.touches import Frames, Intervals, PairKeys
 from collidecli.cli import main as cli
 from collidecli.cli.main import main
-from collidecli.cli.options import variables_of, verbs_of
 from collidecli.commands import report
 from collidecli.commands.event_stream import MISSED, TIMES, interval_columns
 from collidecli.commands.export import ENDINGS, NPZ_ENDING
@@ -28,7 +27,6 @@ from collidecli.engine import pipeline
 from collidecli.engine.narrowphase.convex.manifold import MAX_CONTACTS
 from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
 from collidecli.errors import InputError, Interrupted, OutputError
-from collidecli.pytest_plugin import REGENERATE
 from collidecli.scene import filter_rules
 from collidecli.scene import options as choices
 from collidecli.scene.motion import Episodes
@@ -85,11 +83,6 @@ def context_of(name: str, arguments: list[str]) -> click.Context:
     return command.make_context(name, list(arguments), parent=parent)
 
 
-def every_verb() -> dict[str, click.Command]:
-    """The verbs, and those of groups, by the words that call them."""
-    return verbs_of(click.Context(cli.group))
-
-
 def commands(text: str) -> list[str]:
     """Lines of code blocks, fenced or indented, that call collide with real arguments."""
     lines = "\n".join(blocks(text)).splitlines() + re.findall(r"^    (collide .*)$", text, re.M)
@@ -128,24 +121,6 @@ def test_commands_parse(path, line, tmp_path, monkeypatch):
     context_of(words[1], words[2:])
     for word in words:
         assert not word.startswith("samples/") or (ROOT / word).exists() or "-o" in words[: words.index(word)], word
-
-
-@pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_options_named_in_the_text_exist(path):
-    options = [option for v in every_verb().values() for option in v.params]
-    known = {name for option in options for name in (*option.opts, *option.secondary_opts)}
-    known |= {"--help", "--version", *REGENERATE, "--with-test-class-names", "--basetemp"}
-    if path.name == "performance.md":
-        known |= {
-            name
-            for source in ROOT.glob("tests/bench/*.py")
-            for name in re.findall(r'"(--[a-z-]+)"', source.read_text())
-        }
-    for inline in re.findall(
-        r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
-    ):
-        for option in re.findall(r"(?<!\S)--[a-z][a-z-]*", inline):
-            assert option in known, option
 
 
 def test_table_ofverbs_of():
@@ -198,13 +173,6 @@ def test_configuration_example(tmp_path, monkeypatch):
     assert context_of("profile", ["a.usda"]).params["repeats"] == 9
     run = context_of("run", ["a.usda"]).params
     assert (run["broad_phase"], run["threads"]) == ("sap", 4)
-
-
-def test_variables_named_exist():
-    known = {name for words, v in every_verb().items() for name in variables_of(v, words)}
-    named = {name for path in PAGES for name in re.findall(r"COLLIDE_[A-Z_]*[A-Z]", path.read_text(encoding="utf-8"))}
-    assert named
-    assert named <= known
 
 
 def most_contacts(row: str) -> set[int]:

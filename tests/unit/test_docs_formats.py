@@ -222,10 +222,9 @@ def test_the_example_runs(name, tmp_path, monkeypatch, capsys):
             assert cli.main([*shlex.split(line)[1:], *extra]) == 0, capsys.readouterr().err
 
 
-FOLDERS = ("howto", "reference", "tutorial", "explanation")
 PAGES = [
     *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
-    *(path for folder in FOLDERS for path in sorted((ROOT / "docs" / folder).rglob("*.md"))),
+    *sorted(path for path in ROOT.glob("docs/**/*.md") if "_build" not in path.parts),
     *sorted((ROOT / "samples").rglob("*.md")),
 ]
 CONTEXT = click.Context(group, info_name="collide")

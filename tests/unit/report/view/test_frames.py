@@ -133,15 +133,11 @@ def test_fans_of_polygons():
     assert triangle_fans(np.zeros(0, np.int64)).shape == (0, 3)
 
 
-def test_colours_of_pressures():
-    scale = SurfaceScale(100.0, True)
+def test_surfaces():
+    scale, pairs = SurfaceScale(100.0, True), np.array([[0, 1], [0, 2], [1, 2]])
     assert SurfaceScale(0.0, True).level(np.array([0.0])).tolist() == [0]
     assert scale.level(np.array([0.0, 50.0, 100.0, 1e9])).tolist() == [0, LEVELS // 2, LEVELS - 1, LEVELS - 1]
-
-
-def test_surfaces_of_a_pair():
-    surfaces = Surfaces(np.array([[0, 1], [0, 2], [1, 2]]), np.zeros((3, 3)), np.zeros((3, 3)))
-    assert surfaces.of_pair((0, 2)).tolist() == [False, True, False]
+    assert Surfaces(pairs, np.zeros((3, 3)), np.zeros((3, 3))).of_pair((0, 2)).tolist() == [False, True, False]
 
 
 def test_particles_of_a_world():
