@@ -6,6 +6,7 @@ import shutil
 import sys
 import tracemalloc
 from pathlib import Path
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -151,6 +152,23 @@ def test_every_container_gives_the_contacts_of_the_trajectory(robot, collide, na
     assert found["content_sha256"] == wanted["content_sha256"]
     assert wanted["contacts"] > 0
     assert found["warnings"] == []
+
+
+def test_a_bag_of_another_writer_gives_the_contacts_of_the_trajectory(robot, collide):
+    """That of Foxglove's package, whose chunks, indices and message definitions differ from those of rosbags."""
+    writer = pytest.importorskip("mcap_ros2.writer", reason="mcap-ros2-support is not installed")
+    definition, _ = get_typestore(Stores.ROS2_HUMBLE).generate_msgdef("sensor_msgs/msg/JointState", ros_version=2)
+    with open("other.mcap", "wb") as file:
+        bag = writer.Writer(file, chunk_size=2000)
+        schema = bag.register_msgdef("sensor_msgs/msg/JointState", definition)
+        for k, row in enumerate(positions()):
+            time = START + STEP * k * MILLI
+            header = {"stamp": dict(zip(("sec", "nanosec"), divmod(time, 10**9), strict=True)), "frame_id": "base"}
+            message = {"header": header, "name": NAMES, "position": row.tolist(), "velocity": [], "effort": []}
+            bag.write_message("/joint_states", schema, message, time, time, k)
+        bag.finish()
+    hashes = {run(collide, name)["content_sha256"] for name in ("other.mcap", moving().write())}
+    assert len(hashes) == 1
 
 
 def test_joints_of_several_publishers_in_any_order(robot, collide):
@@ -435,6 +453,18 @@ def test_decompression_uses_no_more_memory_than_a_chunk_may_have():
             decompress(bomb, 1000)
         assert tracemalloc.get_traced_memory()[1] < 1 << 22
         tracemalloc.stop()
+
+
+def test_a_folder_of_compressed_files_fills_no_disk(robot, collide, monkeypatch):
+    writer, recorder = Writer(Path("bag"), version=9, storage_plugin=StoragePlugin.SQLITE3), moving()
+    writer.set_compression(CompressionMode.FILE, CompressionFormat.ZSTD)
+    with writer:
+        topic = writer.add_connection("/joint_states", "sensor_msgs/msg/JointState", typestore=recorder.store)
+        for _, _, time, data in recorder.messages:
+            writer.write(topic, time, data)
+    assert run(collide, "bag")["frames"] == FRAMES
+    monkeypatch.setattr(ros_messages.shutil, "disk_usage", lambda folder: SimpleNamespace(free=10_000))
+    collide.refused("run arm.urdf -t bag -o out.h5 --force", told="half of the free space of the temporary folder")
 
 
 def test_folders_of_bags_are_several_runs(robot, collide):

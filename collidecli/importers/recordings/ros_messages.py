@@ -9,6 +9,8 @@ layout; the positions in all others are copied from the same bytes, four times a
 from __future__ import annotations
 
 import bz2
+import shutil
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -72,9 +74,25 @@ def _rosbags() -> Any:
 
         return decompress
 
+    @contextmanager
+    def limited_file(file: Any, mode: str) -> Iterator[Any]:
+        """A file that rosbags copies to the temporary folder."""
+        with zstd.open(file, mode) as whole:
+            left = shutil.disk_usage(tempfile.gettempdir()).free // 2
+
+            def read(size: int) -> bytes:
+                nonlocal left
+                found = whole.read(size)
+                left -= len(found)
+                if left < 0:
+                    raise ValueError("it expands to more than half of the free space of the temporary folder")
+                return found
+
+            yield SimpleNamespace(read=read)
+
     mcap.DECOMPRESSORS.update(lz4=limited(lz4.LZ4FrameDecompressor), zstd=limited(zstd.ZstdDecompressor))
     one.decompressors.update(lz4=limited(lz4.LZ4FrameDecompressor), bz2=limited(bz2.BZ2Decompressor))
-    reader.zstd = SimpleNamespace(decompress=limited(zstd.ZstdDecompressor), open=zstd.open)
+    reader.zstd = SimpleNamespace(decompress=limited(zstd.ZstdDecompressor), open=limited_file)
     return SimpleNamespace(one=one.Reader, two=two.Reader.STORAGE_PLUGINS, types=types)
 
 
