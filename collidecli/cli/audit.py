@@ -21,13 +21,11 @@ from collidecli.cli.options import (
     device_options,
     force_option,
     is_hdf5,
-    motion_options,
     option,
-    recording_options,
     repeated,
     request_of,
-    scene_options,
     scenes_and_recording,
+    source_options,
     streams_of,
     sweep_options,
     verdict_options,
@@ -106,9 +104,7 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 @option("--chart", metavar="FILE", section=OUTPUT, help="Depth over time, with limits: .svg or .png.")
 @verdict_options
 @force_option
-@motion_options
-@recording_options
-@scene_options
+@source_options
 @declared(ContactOptions, "margin", "static_pairs")
 @sweep_options
 @device_options

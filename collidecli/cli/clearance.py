@@ -15,12 +15,10 @@ from collidecli.cli.options import (
     WholeNumber,
     cache_options,
     force_option,
-    motion_options,
     option,
-    recording_options,
     request_of,
-    scene_options,
     setting,
+    source_options,
     streams_of,
 )
 from collidecli.cli.run import run_inputs
@@ -59,9 +57,7 @@ written = partial(option, section="Output")
 @measured("--top", type=WholeNumber(), metavar="N", help=TOP)
 @setting("--margin", type=METRES, section="What is measured", help=MARGIN)
 @setting("--static-pairs", is_flag=True, section="What is measured", help="Measure pairs of two static shapes too.")
-@motion_options
-@recording_options
-@scene_options
+@source_options
 @written("-o", "--output", default="", metavar="FILE", help=OUTPUT)
 @written("--compression", type=click.Choice(COMPRESSIONS[:2]), default="none", help="Compression of an HDF5 file.")
 @written("--first", type=WholeNumber(0), default=20, help="Number of the nearest to list.")

@@ -14,18 +14,16 @@ from collidecli.cli.options import (
     WholeNumber,
     declared,
     force_option,
-    motion_options,
     option,
-    recording_options,
+    problem_options,
     repeated,
     request_of,
-    scene_options,
     scenes_and_recording,
     streams_of,
     verdict_options,
 )
 from collidecli.cli.streams import Pages, check_outputs
-from collidecli.scene.options import ContactOptions, EngineOptions
+from collidecli.scene.options import EngineOptions
 
 ENGINES = "Adapters: mujoco, newton, coal, fcl, drake, bullet, dart; adapter.py; or what one wrote, rows.npz or set.h5."
 SETS = "The scene; the arguments are then contact sets of engines."
@@ -60,10 +58,7 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 @limit("--max-phantom", type=WholeNumber(0), help="Pairs that are apart, with a contact.")
 @limit("--max-depth-error", type=Length(0.0), help=DEPTH)
 @limit("--max-normal-excess", type=Length(0.0), help=EXCESS)
-@motion_options
-@recording_options
-@scene_options
-@declared(ContactOptions, "gap", "margin", "gap_rule", "static_pairs")
+@problem_options
 @option("-o", "--output", metavar="FILE", section="Output", help=OUTPUT)
 @option("--repro", metavar="FOLDER", section="Output", help=REPRO)
 @option("--first", type=WholeNumber(0), default=5, section="Output", help="Number of worst answers of each engine.")

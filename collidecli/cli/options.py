@@ -576,12 +576,9 @@ robot_options = declared(SceneOptions, "asset_map", "package_path", "floating_ba
 contact_options = declared(ContactOptions, section=CONTACTS)
 hydro_options = declared(ContactOptions, section=HYDRO)
 sweep_options = declared(ContactOptions, section=STEPS)
-problem_options = together(
-    motion_options,
-    recording_options,
-    scene_options,
-    declared(ContactOptions, "gap", "margin", "gap_rule", "static_pairs"),
-)
+source_options = together(motion_options, recording_options, scene_options)
+"""The options of a scene and one recording."""
+problem_options = together(source_options, declared(ContactOptions, "gap", "margin", "gap_rule", "static_pairs"))
 """The options of a problem for other engines."""
 algorithm_options = declared(EngineOptions, "broad_phase", "pipeline")
 device_options = declared(EngineOptions, "device", "threads", "memory_limit", "chunk_cells")

@@ -17,12 +17,10 @@ from collidecli.cli.options import (
     device_options,
     force_option,
     hydro_options,
-    motion_options,
     option,
-    recording_options,
     request_of,
-    scene_options,
     scenes_and_recording,
+    source_options,
     streams_of,
     trace_option,
 )
@@ -38,9 +36,7 @@ collide profile robot.xml -t motion.h5 --devices cpu,cuda
 
 @click.command("profile", cls=Verb, epilog=EPILOG)
 @click.argument("scenes", nargs=-1, metavar="[SCENE...]")
-@motion_options
-@recording_options
-@scene_options
+@source_options
 @contact_options
 @hydro_options
 @option("-o", "--output", metavar="FILE", section="Output", help="The results as HDF5. [default: <scene>.profile.h5]")
