@@ -247,7 +247,8 @@ class InputFile:
         if not self.episodes:
             return ""
         first, more = self.episodes[0], len(self.episodes) - 1
-        shown = " ".join(filter(None, (os.path.basename(first["motion"]) or first["job"], first["demo"])))
+        file = os.path.basename(first["motion"].removesuffix(DATA_SET).rstrip("/"))
+        shown = " ".join(filter(None, (file or first["job"], first["demo"])))
         return f"{shown} and {more} more" if more else shown
 
 

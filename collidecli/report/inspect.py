@@ -207,7 +207,8 @@ def recording_table(result: ResultDict, limit: int | None) -> RenderableType:
     ]
     if result["coordinates"]:
         rows.append(("coordinates", f"{count(result['coordinates'])} per world"))
-    rows.append(("quaternions", result["quaternion_order"] or "the recording does not state their order"))
+    if result["quaternion_order"] or any("--quaternion-order" in each for each in result["needs"]):
+        rows.append(("quaternions", result["quaternion_order"] or "the recording does not state their order"))
     rows += [(name, words) for name, words in result["details"].items()]
     rows.append(("needs", "; ".join(result["needs"]) or "nothing more"))
     return _with_bodies(rows, result["bodies"], limit)

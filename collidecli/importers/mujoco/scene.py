@@ -560,7 +560,7 @@ def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneO
         body_row,
         shape_row,
         left_out,
-        tuple(warnings),
+        tuple(dict.fromkeys(warnings)),
         files=compiled.files,
         text=compiled.text,
         fixed_links={
