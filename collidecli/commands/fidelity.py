@@ -379,10 +379,7 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
         for one in _table(problem, exact, name, each, tolerance)
     ]
     worst = [one for name, each in answers.items() for one in _worst(problem, exact, name, each, request)]
-    repros = [
-        make_repro(problem.arrays, found[one["engine"]], one, f"{number:02d}-{one['engine']}-{'-'.join(one['types'])}")
-        for number, one in enumerate(worst, 1)
-    ]
+    repros = [make_repro(problem.arrays, found[one["engine"]], one, n) for n, one in enumerate(worst, 1)]
     for one, repro in zip(worst, repros, strict=True):
         del one["cell"], one["row"]
         one["repro"], one["no_repro"] = repro.name, repro.reason

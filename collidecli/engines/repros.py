@@ -39,13 +39,14 @@ class Repro:
         return [(f"{self.name}{end}", text) for end, text in ((".py", self.script), (".xml", self.mjcf)) if text]
 
 
-def make_repro(arrays: Mapping[str, np.ndarray], rows: EngineRows, answer: Mapping[str, Any], name: str) -> Repro:
+def make_repro(arrays: Mapping[str, np.ndarray], rows: EngineRows, answer: Mapping[str, Any], number: int) -> Repro:
     """The repro of a wrong answer.
 
     Args:
         arrays: of the problem. rows: of the engine. answer: one of `FidelityResult.worst`, with `cell` and `row`, its
-            cell and pair in the problem. name: of the files.
+            cell and pair in the problem. number: of the answer, for the names of the files.
     """
+    name = re.sub(r"[^\w.-]", "_", "-".join([f"{number:02d}", answer["engine"], *answer["types"]]))
     values: dict[str, Any] = {"gap": max(0.0, float(arrays["pair_gap"][answer["row"]]))}
     kinds, engine = [], printable_line(rows.engine)
     for k, shape in enumerate(arrays["pair"][answer["row"]].tolist()):
@@ -54,9 +55,9 @@ def make_repro(arrays: Mapping[str, np.ndarray], rows: EngineRows, answer: Mappi
         of_shape = {"xyz": position, "xyzw": turn, "wxyz": turn[[3, 0, 1, 2]]}
         of_shape |= {"points": [], "faces": []}
         if kinds[k] in ("convex_mesh", "mesh"):
-            number = arrays["shape_geometry"][shape]
+            geometry = arrays["shape_geometry"][shape]
             for key, of in (("points", "vertex"), ("faces", "face")):
-                of_shape[key] = arrays[of][slice(*arrays[f"{of}_start"][number:][:2])]
+                of_shape[key] = arrays[of][slice(*arrays[f"{of}_start"][geometry:][:2])]
             if len(of_shape["points"]) > MOST_VERTICES:
                 return Repro(name, "", "", f"a mesh has more than {MOST_VERTICES} vertices")
         words = {"pos": "xyz", "quat": "wxyz", "vertices": "points", "triangles": "faces"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -202,10 +202,9 @@ def wrong_chart(result: ResultDict, canvas: Canvas) -> Figure:
     value_map(axes, canvas, np.where(shares > 0.0, shares, np.nan), texts, canvas.font - 1, WRONG_COLOUR)
     for row, column in np.argwhere(np.isfinite(shares)):
         one = rows[kinds[row], engines[column]]
-        words = (
-            f"{engines[column]}, {kinds[row]}: {count(one['wrong'])} of {count(one['asked'] + one['phantom'])} wrong"
-        )
-        canvas.hover(axes, (column - 0.5, column + 0.5), (row - 0.5, row + 0.5), words)
+        words = f"{count(one['wrong'])} of {count(one['asked'] + one['phantom'])} wrong"
+        field = (column - 0.5, column + 0.5), (row - 0.5, row + 0.5)
+        canvas.hover(axes, *field, f"{engines[column]}, {kinds[row]}: {words}")
     turned = {"rotation": 60, "ha": "left", "rotation_mode": "anchor"} if canvas.narrow else {}
     axes.set_xticks(range(len(engines)), engines, **turned)
     axes.xaxis.tick_top()
@@ -264,73 +263,65 @@ KINDS = {
 }
 
 
+LEAD = (
+    "Percentage of the touching pairs, each counted in every frame, whose answer is wrong: missed, unusable, of another"
+    " sign, frame or direction, a depth more than {} off, or a normal along which it takes {} more to separate the "
+    "shapes. – is not asked."
+)
+PROOF = (
+    "The worst of each kind. Two numbers prove each: moving a shape by our depth along our normal separates both; "
+    "along the engine's normal it takes the last length. Scripts need NumPy and the engine alone."
+)
+POINTS = "A point is a pair in a frame; on the line the depth is right. 0 below: missed; 0 at the left: apart."
+
+
 def fidelity_page(result: ResultDict, repros: Sequence[Any]) -> str:
     """The page of collide.fidelity/1. repros: of `result["worst"]`. Raises InputError without jinja2 and matplotlib."""
-    texts = {one.name: one for one in repros}
     result = printable_values(result)
     charts = page_charts(result, KINDS)
-    words, passed = fidelity_words(result), result["passed"]
-    verdict = {"kind": "equal" if passed else "different", "words": f"{words.capitalize()}.", "section": "errors"}
-    wrong, answers = (sum(one[key] for one in result["rows"]) for key in ("wrong", "asked"))
+    words = {"kind": "equal" if result["passed"] else "different", "words": f"{fidelity_words(result).capitalize()}."}
+    has_limits = any(limit is not None for limit in result["limits"].values())
+    wrong, answers = (count(sum(one[key] for one in result["rows"])) for key in ("wrong", "asked"))
+    cells = f"{plural(result['cells'], 'cell')}, {plural(result['pairs'], 'pair')}"
     figures = [
         ("engines", count(len(result["engines"])), ", ".join(one["name"] for one in result["engines"])),
-        ("frames", count(result["frames"]), f"{plural(result['cells'], 'cell')}, {plural(result['pairs'], 'pair')}"),
-        ("answers", count(answers), f"{count(wrong)} are wrong"),
-        (
-            "our own error",
-            length(result["own_excess"]),
-            "a depth less the overlap along its normal, at most",
-        ),
+        ("frames", count(result["frames"]), cells),
+        ("answers", answers, f"{wrong} are wrong"),
+        ("our own error", length(result["own_excess"]), "of depths, by overlaps along normals, at most"),
     ]
-    limits = result["tolerance"]
-    lead = "Percentage of the touching pairs, each counted in every frame, whose answer is wrong: missed, unusable, of "
-    lead += (
-        f"another sign, frame or direction, a depth wrong by more than {length(limits['depth_error'])}, or a normal "
-    )
-    lead += f"along which it takes {length(limits['excess'])} more to separate the shapes. – is not asked."
-    proof = (
-        "The worst of each kind. Two numbers prove each: moving a shape by our depth along our normal separates both; "
-    )
-    proof += "the engine's normal takes the length in the last column."
-    worst = sorted(result["worst"], key=lambda one: -one["error"])[:MOST_WORST]
-    sections = [
-        section("map", "Wrong answers", part(chart="wrong" if "wrong" in charts else ""), lead=lead),
-        section(
-            "depths",
-            "True and reported depths",
-            part(chart="depths" if "depths" in charts else ""),
-            lead="A point is a pair in a frame; on the line the depth is right. 0 below: missed; 0 at the left: apart.",
-        ),
-        section("worst", "Worst answers", *_worst(worst, texts), lead=proof),
-        section(
-            "errors",
-            "Errors",
-            part(table=_listing("Errors", [one for one in engine_columns() if one[0] not in LEFT_OUT], result["rows"])),
-        ),
-        section("source", "Source", part(properties=_source(result)), part(lines=result["warnings"])),
-    ]
+    maps = {name: part(chart=name if name in charts else "") for name in KINDS}
+    shown = [one for one in engine_columns() if one[0] not in LEFT_OUT]
+    lead = LEAD.format(*(length(result["tolerance"][name]) for name in ("depth_error", "excess")))
     return html_page(
         title=result["scene"],
         subtitle="Collision engines against exact distances",
         what="fidelity",
         generator="collide",
-        headlines=[{**verdict, "link": "Errors"}] if any(v is not None for v in result["limits"].values()) else [],
+        headlines=[{**words, "section": "errors", "link": "Errors"}] if has_limits else [],
         selection="",
         groups=[],
         charts=charts,
         tables={},
         figures=[dict(zip(("name", "value", "more"), one, strict=True)) for one in figures],
-        sections=sections,
+        sections=[
+            section("map", "Wrong answers", maps["wrong"], lead=lead),
+            section("depths", "True and reported depths", maps["depths"], lead=POINTS),
+            *_worst(list(zip(result["worst"], repros, strict=True))),
+            section("errors", "Errors", part(table=_listing("Errors", shown, result["rows"]))),
+            section("source", "Source", part(properties=_source(result)), part(lines=result["warnings"])),
+        ],
     )
 
 
-def _worst(worst: Sequence[ResultDict], repros: Mapping[str, Any]) -> list[dict[str, Any]]:
-    files = [file for one in worst for file in repros[one["repro"]].files]
-    lines = [f"{one['repro']}: {one['no_repro']}" for one in worst if one["no_repro"]]
-    return [
-        part(table=_listing("Worst answers", [*worst_columns(0), ("repro", "left", itemgetter("repro"))], worst)),
-        part(heading="Repros", lines=lines, files=files, lead="Scripts need NumPy and the engine alone."),
-    ]
+def _worst(found: Sequence[tuple[ResultDict, Any]]) -> list[dict[str, Any]]:
+    found = sorted(found, key=lambda one: -one[0]["error"])[:MOST_WORST]
+    if not found:
+        return []
+    columns: list[Column] = [*worst_columns(0), ("repro", "left", itemgetter("repro"))]
+    lines = [f"{one['repro']}: {one['no_repro']}" for one, _ in found if one["no_repro"]]
+    repros = part(heading="Repros", lines=lines, files=[file for _, repro in found for file in repro.files])
+    listed = part(table=_listing("Worst answers", columns, [one for one, _ in found]))
+    return [section("worst", "Worst answers", listed, repros, lead=PROOF)]
 
 
 def _listing(name: str, columns: Sequence[Column], rows: Sequence[ResultDict]) -> dict[str, Any]:

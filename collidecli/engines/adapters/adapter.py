@@ -32,9 +32,15 @@ class Problem:
         self.gap = np.maximum(self.arrays["pair_gap"], 0.0)
         self.shapes, self.held = [], np.zeros(len(self.pair), bool)
 
-    def option(self, name, default):
+    def option(self, name, default, choices=()):
         """An option, of the type of its default, which the rows then name as used."""
-        self.used[name] = type(default)(self.options.get(name, default))
+        text = self.options.get(name, default)
+        try:
+            self.used[name] = type(default)(text)
+        except ValueError:
+            sys.exit(f"option {name}: '{text}' is not a number")
+        if choices and text not in choices:
+            sys.exit(f"option {name}: '{text}' is not one of {', '.join(choices)}")
         return self.used[name]
 
     def triangles(self, k):

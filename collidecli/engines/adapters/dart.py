@@ -20,7 +20,7 @@ MOST_CONTACTS = 1000
 
 def detector_of(problem):
     """Name of the detector."""
-    return problem.option("detector", "fcl")
+    return problem.option("detector", "fcl", DETECTORS)
 
 
 def shape_of(problem, k):

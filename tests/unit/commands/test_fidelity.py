@@ -266,22 +266,24 @@ def test_the_page_has_the_shares_of_wrong_answers(falling: tuple[str, str], tmp_
     rows = planned(*falling, tmp_path)
     deep = np.flatnonzero(rows["distance"] < -1e-3)
     rows["distance"][deep[::2]] -= 2e-3
-    np.savez(tmp_path / "<deep>.npz", **rows)
+    np.savez(tmp_path / "deep.npz", **rows)
     page = tmp_path / "page.html"
-    call = ["fidelity", falling[0], "-t", falling[1], "--engines", f"<deep>={tmp_path / '<deep>.npz'}"]
+    call = ["fidelity", falling[0], "-t", falling[1], "--engines", f"<a/b>={tmp_path / 'deep.npz'}"]
     assert main([*call, "-o", str(page), "--json", "--max-depth-error", "1mm"]) == 1
     found, text = json.loads(capsys.readouterr().out), page.read_text()
     assert sum(one["wrong"] for one in found["rows"]) == len(deep[::2])
     for one in found["rows"]:
         if one["asked"]:
-            title = f"<deep>, {' and '.join(one['types'])}: {one['wrong']} of {one['asked']} wrong"
+            title = f"<a/b>, {' and '.join(one['types'])}: {one['wrong']} of {one['asked']} wrong"
             assert f"<title>{html.escape(title)}</title>" in text
     assert "<script" not in text
-    assert "<deep>" not in text
+    assert "<a/b>" not in text
     assert "no script for" in text
-    points = found["depths"]["<deep>"]
+    points = found["depths"]["<a/b>"]
     assert sum(one[2] for one in points if one[3]) == len(deep[::2])
     assert sum(one[2] for one in points) == sum(one["asked"] for one in found["rows"])
+    assert main([*call, "--repro", str(tmp_path / "repros"), "-q"]) == 0
+    assert sorted(path.name for path in (tmp_path / "repros").iterdir())[0].startswith("01-_a_b_-")
     assert main([*call, "--repro", str(tmp_path)]) == 3
     assert "has files" in capsys.readouterr().err
 
