@@ -53,7 +53,7 @@ def verb(ctx: click.Context, file: str, no_browser: bool, **values: Any) -> int:
     request = ViewRequest(file, **{**values, "worlds": values["worlds"] or ()})
     if request.export:
         check_output(request.export, request.force, (file, request.scene, request.trajectory))
-        check_ending(request.export, FORMATS[request.to], f"a {request.to}")
+        check_ending(request.export, FORMATS[request.to], "a page" if request.to == "page" else "a recording")
     with ExitStack() as stack:
         with streams.progress("reading") as progress:
             view = stack.enter_context(opened_view(request, progress))
@@ -75,6 +75,7 @@ def open_view(path: str, to: str) -> None:
     import subprocess
     import sys
     import webbrowser
+    from pathlib import Path
 
     if not (sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         return
@@ -83,6 +84,4 @@ def open_view(path: str, to: str) -> None:
         command = [sys.executable, "-m", "rerun", path]
         subprocess.Popen(command, stdin=silent, stdout=silent, stderr=silent, start_new_session=True)
     else:
-        from pathlib import Path
-
         webbrowser.open(Path(path).resolve().as_uri())

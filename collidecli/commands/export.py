@@ -243,6 +243,8 @@ def _prepare(request: ExportRequest, selected: SelectedContacts, output: str):
         raise InputError(f"{request.to} needs no scene", "--scene", "leave it out")
     if request.trajectory and request.to not in ("usd", "jacobian", "mcap"):
         raise InputError(f"{request.to} needs no recording", "--trajectory", "leave it out")
+    if request.frame_id and request.to != "mcap":
+        raise InputError(f"{request.to} has no frame of messages", "--frame-id", "use it with mcap")
     if request.group and request.to not in GROUP_FORMATS:
         what = f"{request.to} has no layout for the rows of one group"
         raise InputError(what, "--group", f"use it with {', '.join(GROUP_FORMATS)}")
@@ -339,6 +341,8 @@ def _mcap(request: ExportRequest, selected: SelectedContacts):
         recording = None if sources.scene is None else sources.scene.recording
         start = 0 if recording is None else recording.clock_start
         sources.close()
+    elif request.scene or request.trajectory:
+        raise InputError("the run had no recording", contacts.path, "remove --scene and -t")
     base_frame = str(contacts.config.get("base_from", "")).partition("tf:")[2].partition(":")[0]
     frame_id = request.frame_id or base_frame or WORLD_FRAME
     left_out = () if start else ("clock of the recording: times are seconds from 0",)

@@ -324,14 +324,12 @@ def _result(
 
 def write_view(view: View, request: ViewRequest, progress: Progress = None) -> ViewResult:
     """Writes the view of one or more worlds. Raises InputError, OutputError."""
+    held, output, notes = numbered(view.frames.world_count, "world"), request.output, []
     for world in request.worlds:
         if not world < view.frames.world_count:
-            held = numbered(view.frames.world_count, "world")
             raise InputError(f"world {world} does not exist", "--world", f"the contact set has {held}")
-    output, notes = request.output, []
     worlds = request.worlds or first_worlds(view.frames)
     if not request.worlds and len(worlds) < view.frames.world_count:
-        held = numbered(view.frames.world_count, "world")
         notes.append(f"the view has {numbered(len(worlds), 'world')} of {held}: choose others with --world")
     if not request.export:
         try:

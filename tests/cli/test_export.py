@@ -64,6 +64,8 @@ test_refused = refusals(
     ("--to npz --frames 20", "'20' selects none of 20 frames"),
     ("--to npz --include b?d", "--include: 'b?d' matches no shape or body of out.h5"),
     ("--to csv --scene scene.xml", "csv needs no scene"),
+    ("--to csv --frame-id map", "csv has no frame of messages"),
+    ("--to mcap -t other.xml", "give scene and recording of the run"),
     ("--to mujoco", "give the scene of the run with --scene"),
     ("--to mujoco --scene other.xml", "not the scene of out.h5"),
     ("--to usd --scene scene.xml", "a USD layer needs a USD scene"),
@@ -88,7 +90,7 @@ def damage(path: Path, name: str) -> None:
 def test_a_damaged_chunk_leaves_nothing(out, collide):
     """The columns are read while the output is written: it is gone when one of them cannot be."""
     damage(out / "out.h5", "rigid_contacts/point1")
-    for name in ("npz", "csv", "parquet", "usd"):
+    for name in ("npz", "csv", "parquet", "usd", "mcap"):
         collide.refused("export out.h5 --to", name, told="point1")
 
 

@@ -15,7 +15,6 @@ from tests.cli.conftest import FRAMES, distances
 from tests.support.contact_sets import made_up
 
 CLOTH = Path(__file__).parents[2] / "samples" / "06_cloth" / "cloth.usda"
-HIDDEN = '<geom type="box" size=".1 .1 .1" contype="0" conaffinity="0" rgba="1 0 0 1" name="skin"/></body>'
 
 
 class Recorded:
@@ -23,22 +22,19 @@ class Recorded:
 
     def __init__(self, path: str) -> None:
         chunk = pytest.importorskip("rerun.chunk", reason="rerun-sdk is not installed (extra rerun)")
-        self._chunks: dict[str, list[Any]] = defaultdict(list)
+        self.chunks: dict[str, list[Any]] = defaultdict(list)
         for each in chunk.RrdReader(path).stream():
-            self._chunks[str(each.entity_path)].append(each)
-
-    def entities(self) -> list[str]:
-        return sorted(path for path in self._chunks if path.startswith("/world_"))
+            self.chunks[str(each.entity_path)].append(each)
 
     def fixed(self, path: str) -> set[str]:
         """Names of the components that an entity has in all frames."""
-        batches = [each.to_record_batch() for each in self._chunks[path] if each.is_static]
+        batches = [each.to_record_batch() for each in self.chunks[path] if each.is_static]
         return {name for batch in batches for name in batch.schema.names}
 
     def columns(self, path: str) -> dict[str, list]:
         """Rows of an entity in frames, by the part of the column's name after the last colon."""
         found: dict[str, list] = defaultdict(list)
-        for each in self._chunks[path]:
+        for each in self.chunks[path]:
             if not each.is_static:
                 for name, values in each.to_record_batch().to_pydict().items():
                     found[name.rpartition(":")[2]] += values
@@ -83,10 +79,11 @@ def _rgb(packed: list[int]) -> np.ndarray:
 
 def test_worlds_and_visual_meshes_of_a_recording(here, collide):
     ball = '<geom name="ball" type="sphere" size="0.3"/>'
-    Path("scene.xml").write_text(Path("scene.xml").read_text().replace(f"{ball}</body>", f"{ball}{HIDDEN}"))
+    skin = '<geom type="box" size=".1 .1 .1" contype="0" conaffinity="0" name="skin"/>'
+    Path("scene.xml").write_text(Path("scene.xml").read_text().replace(ball, ball + skin))
     collide.ok("run scene.xml -t motion.h5 --worlds 3 -o out.h5 --device cpu")
     found = recorded(collide, "out.h5", "--world", "0,2", "--frames", "5:9")
-    assert {path.split("/")[1] for path in found.entities()} == {"world_0", "world_2"}
+    assert {path[:8] for path in found.chunks if path.startswith("/world")} == {"/world_0", "/world_2"}
     skin = found.columns("/world_2/visuals/skin/shape")
     assert skin["frame"] == [5, 6, 7, 8]
     np.testing.assert_allclose(np.array(skin["translation"])[:, 0, 2], 0.8 + distances()[5:9], atol=1e-6)

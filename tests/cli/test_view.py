@@ -128,7 +128,7 @@ test_refusals = refusals(
     ("a.h5 --export p.html --world 0,7", "world 7 does not exist"),
     ("a.h5 --export none/p.html", "the folder", 3),
     ("a.h5 --export p.png", "p.png: a page has the extension .html or .htm"),
-    ("a.h5 --to rerun --export p.html", "p.html: a rerun has the extension .rrd"),
+    ("a.h5 --to rerun --export p.html", "p.html: a recording has the extension .rrd"),
     ("a.h5 --to rerun --export none/p.rrd", "the folder", 3),
     ("a.h5 --export p", "p: a page has the extension"),
     ("a.h5 --export a.h5 --force", "the output is also an input", 3),
