@@ -31,7 +31,7 @@ from collidecli.cli.options import (
     verdict_options,
 )
 from collidecli.cli.run import run_inputs
-from collidecli.cli.several import Job, computed, exit_code, listed_files
+from collidecli.cli.several import Job, computed, listed, listed_files
 from collidecli.cli.streams import Pages, check_chart, check_outputs, write_chart
 from collidecli.commands.results import HDF5_ENDINGS
 from collidecli.errors import InputError
@@ -168,9 +168,7 @@ def _several(
     ctx: click.Context, streams: Streams, values: dict[str, Any], sets: Sequence[InputFile] | None, recorded: Any
 ) -> int:
     from collidecli.commands.audit import audit
-    from collidecli.commands.results import AuditList
     from collidecli.engine.runtime.kernel import reported_compilation
-    from collidecli.report.diff import audit_list_table
 
     def compute(job: Job, progress: Any) -> Result:
         if sets:
@@ -179,9 +177,8 @@ def _several(
             return audit(_request(ctx, recorded.scenes, {**values, "trajectory": job.name}), progress).result
 
     jobs = [Job(file.path, shown=file.name) for file in sets or recorded.several]
-    found = AuditList(items=list(computed(streams, jobs, compute, "auditing", "loading")))
-    streams.result(found, audit_list_table)
-    return exit_code(found, lambda one: one["passed"])
+    items = computed(streams, jobs, compute, "auditing", "loading")
+    return listed(streams, "audit", items, lambda one: one["passed"])
 
 
 def _request(ctx: click.Context, inputs: Sequence[str], values: dict[str, Any]) -> AuditRequest:

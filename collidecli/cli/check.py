@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from collidecli.cli.options import Verb, streams_of
-from collidecli.cli.several import Job, computed, exit_code, listed_files
+from collidecli.cli.several import Job, computed, listed, listed_files
 
 EPILOG = """\b
 collide check pile.contacts.h5
@@ -24,8 +24,6 @@ def verb(ctx: click.Context, files: tuple[str, ...]) -> int:
     FILE is a path, a folder or a pattern such as 'runs/*.h5'.
     """
     from collidecli.commands.check import CHECKED, check
-    from collidecli.commands.results import CheckList
-    from collidecli.report.diff import check_list_table
     from collidecli.report.tables import check_table
 
     streams = streams_of(ctx)
@@ -35,6 +33,5 @@ def verb(ctx: click.Context, files: tuple[str, ...]) -> int:
         streams.result(result, check_table)
         return 0 if result.good else 1
     jobs = [Job(file.path, shown=file.name) for file in several]
-    found = CheckList(items=list(computed(streams, jobs, lambda job, _: check(job.name), "checking")))
-    streams.result(found, check_list_table)
-    return exit_code(found, lambda one: one["good"])
+    items = computed(streams, jobs, lambda job, _: check(job.name), "checking")
+    return listed(streams, "check", items, lambda one: one["good"])

@@ -22,7 +22,7 @@ from collidecli.cli.options import (
     streams_of,
 )
 from collidecli.cli.run import run_inputs
-from collidecli.cli.several import Job, computed, exit_code
+from collidecli.cli.several import Job, computed, listed
 from collidecli.cli.streams import check_chart, write_chart
 from collidecli.commands.results import output_folders, planned_outputs
 from collidecli.scene.options import CLEARANCE_THINGS, COMPRESSIONS, SPEED
@@ -108,9 +108,7 @@ def _several(
     streams: Streams, values: dict[str, Any], files: Sequence[InputFile], requested: Callable[..., ClearanceRequest]
 ) -> int:
     from collidecli.commands.clearance import clearance
-    from collidecli.commands.results import ClearanceList
     from collidecli.engine.runtime.kernel import reported_compilation
-    from collidecli.report.diff import clearance_list_table
 
     planned = planned_outputs(values["output"], files, ENDING, values["force"], False) if values["output"] else ()
     jobs = [Job(file.path, planned[row][0] if planned else None) for row, file in enumerate(files)]
@@ -120,6 +118,4 @@ def _several(
             return clearance(requested(trajectory=job.name, output=job.output or ""), progress)
 
     with output_folders(job.output for job in jobs if job.output):
-        found = ClearanceList(items=list(computed(streams, jobs, compute, "measuring", "loading")))
-    streams.result(found, clearance_list_table)
-    return exit_code(found)
+        return listed(streams, "clearance", computed(streams, jobs, compute, "measuring", "loading"))

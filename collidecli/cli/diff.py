@@ -21,7 +21,7 @@ from collidecli.cli.options import (
     streams_of,
     verdict_options,
 )
-from collidecli.cli.several import Job, computed, exit_code, listed_files
+from collidecli.cli.several import Job, computed, listed_files
 from collidecli.cli.streams import Pages, check_outputs, error_parts
 from collidecli.errors import InputError
 from collidecli.scene.options import FRAME_MATCHES
@@ -130,7 +130,7 @@ def _diff_by_pair(streams: Streams, pages: Pages, a: str, b: str, given: dict[st
 
 def _diff_files(streams: Streams, pages: Pages, a: str, b: str, given: dict[str, Any]) -> int:
     from collidecli.commands.diff import DiffRequest, diff
-    from collidecli.commands.results import FAILED, DiffList, ListedInput
+    from collidecli.commands.results import FAILED, ListedInput, ResultList
     from collidecli.report.diff import diff_list_verdict, diff_table, diff_verdict
 
     started = time.perf_counter()
@@ -138,8 +138,8 @@ def _diff_files(streams: Streams, pages: Pages, a: str, b: str, given: dict[str,
         with streams.progress("comparing") as progress:
             result = diff(DiffRequest(a, b, **given), progress)
     except InputError as error:
-        failed = DiffList(items=[ListedInput(input=b, state=FAILED, error=error_parts(error, error.exit_code))])
-        pages.write(diff_list_verdict(failed.as_dict(), {}))
+        item = ListedInput(input=b, state=FAILED, error=error_parts(error, error.exit_code))
+        pages.write(diff_list_verdict(ResultList(verb="diff", items=[item]).as_dict(), {}))
         raise
     seconds = time.perf_counter() - started
     pages.write(diff_verdict(result.as_dict(), seconds))
@@ -149,15 +149,15 @@ def _diff_files(streams: Streams, pages: Pages, a: str, b: str, given: dict[str,
 
 def _diff_folders(streams: Streams, pages: Pages, a: str, b: str, given: dict[str, Any]) -> int:
     from collidecli.commands.diff import DiffRequest, diff
-    from collidecli.commands.results import ONLY_A, ONLY_B, DiffList, ListedInput
-    from collidecli.report.diff import diff_list_table, diff_list_verdict
+    from collidecli.commands.results import ONLY_A, ONLY_B, ListedInput, ResultList
+    from collidecli.report.diff import diff_list_verdict
     from collidecli.storage.contact_sets.schema import FORMAT
 
     for path, other in ((a, b), (b, a)):
         if not os.path.isdir(path):
             raise InputError(f"is no folder, and {other} is one", path, "compare two folders or two contact sets")
-    listed = (listed_files(streams, [folder], (FORMAT,), "contact sets") or () for folder in (a, b))
-    files_a, files_b = ({file.relative: file.path for file in files} for files in listed)
+    found = (listed_files(streams, [folder], (FORMAT,), "contact sets") or () for folder in (a, b))
+    files_a, files_b = ({file.relative: file.path for file in files} for files in found)
     seconds: dict[str, float] = {}
 
     def compute(job: Job, progress: Progress) -> Result:
@@ -170,7 +170,6 @@ def _diff_folders(streams: Streams, pages: Pages, a: str, b: str, given: dict[st
     items = list(computed(streams, jobs, compute, "comparing"))
     items += [ListedInput(input=name, state=ONLY_A) for name in files_a.keys() - files_b.keys()]
     items += [ListedInput(input=name, state=ONLY_B) for name in files_b.keys() - files_a.keys()]
-    found = DiffList(items=sorted(items, key=lambda item: item.input))
-    pages.write(diff_list_verdict(found.as_dict(), seconds))
-    streams.result(found, diff_list_table)
-    return exit_code(found, lambda one: one["equal"])
+    items.sort(key=lambda item: item.input)
+    pages.write(diff_list_verdict(ResultList(verb="diff", items=items).as_dict(), seconds))
+    return listed(streams, "diff", items, lambda one: one["equal"])

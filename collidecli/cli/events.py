@@ -23,7 +23,7 @@ from collidecli.cli.options import (
     streams_of,
     world_option,
 )
-from collidecli.cli.several import Job, computed, exit_code, listed_files
+from collidecli.cli.several import Job, computed, listed, listed_files
 from collidecli.cli.streams import check_outputs
 from collidecli.scene.options import EVENT_ORDERS, EVENT_THINGS
 
@@ -145,8 +145,6 @@ def _one(streams: Streams, request: EventsRequest, outputs: dict[str, str]) -> i
 
 def _several(streams: Streams, request: EventsRequest, files: Sequence[InputFile], outputs: dict[str, str]) -> int:
     from collidecli.commands.events import IntervalTable, written_tables
-    from collidecli.commands.results import EventsList
-    from collidecli.report.diff import events_list_table
 
     csv, parquet = outputs["csv"], outputs["parquet"]
     table = IntervalTable([file.path for file in files] if csv or parquet else (), request.options)
@@ -158,6 +156,4 @@ def _several(streams: Streams, request: EventsRequest, files: Sequence[InputFile
 
         items = list(computed(streams, jobs, compute, "reading"))
     written = {name: (outputs[name] or None) if tables else None for name in ("csv", "parquet")}
-    found = EventsList(items=items, written=written)
-    streams.result(found, events_list_table)
-    return exit_code(found)
+    return listed(streams, "events", items, more={"written": written})

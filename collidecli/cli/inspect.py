@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collidecli.cli.options import Verb, cache_options, option, option_group, scene_options, setting, streams_of
-from collidecli.cli.several import Job, computed, exit_code, listed_files
+from collidecli.cli.several import Job, computed, listed, listed_files
 
 if TYPE_CHECKING:
     from collidecli.commands.results import Result
@@ -38,9 +38,8 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
 
     from collidecli.commands.check import CHECKED
     from collidecli.commands.inspect import inspect_file
-    from collidecli.commands.results import RECORDING_ENDINGS, InspectList
+    from collidecli.commands.results import RECORDING_ENDINGS
     from collidecli.importers.mesh_files import parts_kept_in
-    from collidecli.report.diff import inspect_list_table
     from collidecli.report.inspect import inspect_table
     from collidecli.scene.options import DEFAULT_CACHE_LIMIT, SceneOptions
     from collidecli.storage.input_limits import limited_reading
@@ -63,6 +62,5 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     if values["pairs"] or values["why"]:
         raise click.UsageError("--pairs and --why are for one file, and several are given.")
     jobs = [Job(file.path, shown=file.name) for file in several]
-    found = InspectList(items=list(computed(streams, jobs, lambda job, _: inspected(job.name), "reading", "loading")))
-    streams.result(found, inspect_list_table)
-    return exit_code(found)
+    items = computed(streams, jobs, lambda job, _: inspected(job.name), "reading", "loading")
+    return listed(streams, "inspect", items)

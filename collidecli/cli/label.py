@@ -21,7 +21,7 @@ from collidecli.cli.options import (
     together,
     world_option,
 )
-from collidecli.cli.several import Job, computed, exit_code, listed_files
+from collidecli.cli.several import Job, computed, listed, listed_files
 from collidecli.cli.streams import check_chart, write_chart
 from collidecli.commands.results import InputFile, check_output
 from collidecli.scene.options import LABEL_THINGS
@@ -108,8 +108,6 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
 
 def _several(streams: Streams, request: LabelRequest, files: Sequence[InputFile]) -> int:
     from collidecli.commands.label import OF_EPISODE, labels_table
-    from collidecli.commands.results import LabelList
-    from collidecli.report.diff import label_list_table
 
     check_output(request.output, request.force, [file.path for file in files])
     of_batch = any(file.episodes for file in files)
@@ -121,6 +119,4 @@ def _several(streams: Streams, request: LabelRequest, files: Sequence[InputFile]
             return table.add(job.name, episodes[job.name], progress)
 
         items = list(computed(streams, [Job(file.path, shown=file.name) for file in files], compute, "reading"))
-    found = LabelList(items=items, written=request.output if table.done else None)
-    streams.result(found, label_list_table)
-    return exit_code(found)
+    return listed(streams, "label", items, more={"written": request.output if table.done else None})

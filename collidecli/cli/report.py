@@ -21,7 +21,7 @@ from collidecli.cli.options import (
     together,
     world_option,
 )
-from collidecli.cli.several import Job, computed, exit_code, listed_files
+from collidecli.cli.several import Job, computed, listed, listed_files
 from collidecli.commands.results import InputFile, output_folders, planned_outputs
 from collidecli.scene.text_format import plural
 
@@ -117,9 +117,7 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
 def _several_pages(
     streams: Streams, files: Sequence[InputFile], folder: str | None, force: bool, skip: bool, values: dict[str, Any]
 ) -> int:
-    from collidecli.commands.results import ReportList
     from collidecli.report.charts import require_matplotlib
-    from collidecli.report.diff import report_list_table
 
     if not folder:
         raise click.UsageError(f"pages of {plural(len(files), 'contact set')} need a folder: name it with -o.")
@@ -134,9 +132,7 @@ def _several_pages(
         return _page(requested(job.name, values), job.output or "", force, progress)
 
     with output_folders(job.output or "" for job in jobs if not job.is_skipped):
-        found = ReportList(items=list(computed(streams, jobs, compute, "reading")))
-    streams.result(found, report_list_table)
-    return exit_code(found)
+        return listed(streams, "report", computed(streams, jobs, compute, "reading"))
 
 
 def _page(request: Any, output: str, force: bool, progress: Progress) -> Result:

@@ -35,7 +35,7 @@ from collidecli.cli.options import (
     sweep_options,
     trace_option,
 )
-from collidecli.cli.several import Job, computed, exit_code, listed_files
+from collidecli.cli.several import Job, computed, listed, listed_files
 from collidecli.commands.results import (
     RECORDING_ENDINGS,
     InputFile,
@@ -206,9 +206,7 @@ def run_inputs(streams: Streams, scenes: Sequence[str], recordings: Sequence[str
 
 
 def _several_runs(streams: Streams, inputs: RunInputs, values: Mapping[str, Any]) -> int:
-    from collidecli.commands.results import RunList
     from collidecli.commands.scenes import SceneCache
-    from collidecli.report.diff import run_list_table
 
     files = inputs.several or ()
     what = plural(len(files), "scene" if inputs.each else "recording")
@@ -225,9 +223,7 @@ def _several_runs(streams: Streams, inputs: RunInputs, values: Mapping[str, Any]
         return _run(values, scenes, job.output, trajectory, progress, cache)
 
     with output_folders(job.output or "" for job in jobs if not job.is_skipped):
-        found = RunList(items=list(computed(streams, jobs, compute, "colliding", "loading")))
-    streams.result(found, run_list_table)
-    return exit_code(found)
+        return listed(streams, "run", computed(streams, jobs, compute, "colliding", "loading"))
 
 
 def _run(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from collidecli.errors import CollideError, InputError, Interrupted, OutputError
 from collidecli.scene.text_format import plural
 
 if TYPE_CHECKING:
-    from collidecli.commands.results import ListedInput, Result, ResultList
+    from collidecli.commands.results import ListedInput, Result
 
 FEW = 3
 """Number of files of a folder that a warning names."""
@@ -77,14 +77,24 @@ def _failed(streams: Streams, job: Job, error: Exception) -> ListedInput:
     return ListedInput(input=job.name, state=FAILED, error=error_parts(described, code), name=job.shown)
 
 
-def exit_code(found: ResultList, is_good: Callable[[Any], bool] = lambda _: True) -> int:
-    """0 if every input is done and good; 2 if none is done, skipped or in one folder only; 70 after an error in
-    collide itself; else 1.
+def listed(
+    streams: Streams,
+    verb: str,
+    items: Iterable[ListedInput],
+    is_good: Callable[[Any], bool] = lambda _: True,
+    more: Mapping[str, Any] | None = None,
+) -> int:
+    """Prints the outcomes of a verb's inputs; returns the exit code.
 
-    is_good: whether the result of an input, as dictionary, is without a fault or difference.
+    That is 0 if every input is done and good; 2 if none is done, skipped or in one folder only; 70 after an error in
+    collide itself; else 1. is_good: whether the result of an input, as dictionary, is without a fault or difference.
+    more: of `ResultList`.
     """
-    from collidecli.commands.results import FAILED, SKIPPED
+    from collidecli.commands.results import FAILED, SKIPPED, ResultList
+    from collidecli.report.diff import list_table
 
+    found = ResultList(verb=verb, items=list(items), more=more or {})
+    streams.result(found, list_table)
     failed = [item for item in found.items if item.state == FAILED]
     if any((item.error or {}).get("exit_code") == INTERNAL_ERROR for item in failed):
         return INTERNAL_ERROR

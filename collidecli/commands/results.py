@@ -89,18 +89,29 @@ class ListedInput:
     name: str = ""
 
 
+STATES = {"run": (DONE, FAILED, SKIPPED), "report": (DONE, FAILED, SKIPPED), "diff": (DONE, FAILED, ONLY_A, ONLY_B)}
+"""States of the inputs of a verb; of the others they are done and failed."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ResultList(Result):
-    """Outcomes of all inputs, in the order of their paths. counts: number of inputs by state."""
+    """Outcomes of all inputs of a verb, in the order of their paths: collide.<verb>_list/1, with the numbers of inputs
+    by state.
 
-    counts: dict[str, int] = field(init=False)
+    more: further entries of the object, by name; `written` of `events` are the paths of the tables of all intervals by
+    format, of `label` the path of its table, or None.
+    """
+
+    verb: str
     items: Sequence[ListedInput]
+    more: Mapping[str, Any] = field(default_factory=dict)
 
-    STATES: ClassVar[tuple[str, ...]] = (DONE, FAILED)
-
-    def __post_init__(self) -> None:
+    def as_dict(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
         counted = Counter(item.state for item in self.items)
-        object.__setattr__(self, "counts", {state: counted[state] for state in self.STATES})
+        counts = {state: counted[state] for state in STATES.get(self.verb, (DONE, FAILED))}
+        items = plain(self.items)
+        return {"schema": f"collide.{self.verb}_list/1", "counts": counts, "items": items, **plain(self.more)}
 
     @property
     def warnings(self) -> list[str]:
@@ -110,67 +121,6 @@ class ResultList(Result):
             for text in (item.result or {}).get("warnings") or ():
                 inputs.setdefault(text, []).append(item.input)
         return [f"{of[0]}{f' and {len(of) - 1} more' if len(of) > 1 else ''}: {text}" for text, of in inputs.items()]
-
-
-class RunList(ResultList):
-    """Runs of several recordings or scenes."""
-
-    SCHEMA: ClassVar[str] = "collide.run_list/1"
-    STATES: ClassVar[tuple[str, ...]] = (DONE, FAILED, SKIPPED)
-
-
-class CheckList(ResultList):
-    """Checks of several files."""
-
-    SCHEMA: ClassVar[str] = "collide.check_list/1"
-
-
-class InspectList(ResultList):
-    """Contents of several files."""
-
-    SCHEMA: ClassVar[str] = "collide.inspect_list/1"
-
-
-class ReportList(ResultList):
-    """Pages about several contact sets."""
-
-    SCHEMA: ClassVar[str] = "collide.report_list/1"
-    STATES: ClassVar[tuple[str, ...]] = (DONE, FAILED, SKIPPED)
-
-
-@dataclass(frozen=True, kw_only=True)
-class EventsList(ResultList):
-    """Touches in several contact sets. written: paths of the tables of all intervals, by format."""
-
-    SCHEMA: ClassVar[str] = "collide.events_list/1"
-    written: dict[str, str | None]
-
-
-class AuditList(ResultList):
-    """Audits of several contact sets or recordings."""
-
-    SCHEMA: ClassVar[str] = "collide.audit_list/1"
-
-
-class ClearanceList(ResultList):
-    """Least distances of several recordings."""
-
-    SCHEMA: ClassVar[str] = "collide.clearance_list/1"
-
-
-@dataclass(frozen=True, kw_only=True)
-class LabelList(ResultList):
-    """Labels of several contact sets. written: path of their table; None if no set has labels."""
-
-    SCHEMA: ClassVar[str] = "collide.label_list/1"
-    written: str | None
-
-
-class DiffList(ResultList):
-    """Comparisons of the contact sets of two folders, by relative path. Only the second folder has ONLY_B."""
-
-    SCHEMA: ClassVar[str] = "collide.diff_list/1"
-    STATES: ClassVar[tuple[str, ...]] = (DONE, FAILED, ONLY_A, ONLY_B)
 
 
 # Checks of output paths before a computation, and writing of small files.

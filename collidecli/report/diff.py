@@ -219,125 +219,128 @@ STATES = {"done": "done", "failed": "failed", "skipped": "output exists", "only_
 """Words for the states of inputs."""
 
 
-def run_list_table(result: ResultDict) -> RenderableType:
-    """Table of collide.run_list/1."""
-    columns: list[Column] = [
-        ("frames", "right", lambda one: count(one["frames"])),
-        ("contacts", "right", lambda one: count(one["contacts"])),
-        *_group_columns(result),
-        ("deepest", "right", lambda one: _depth(one["deepest"])),
-        ("time", "right", lambda one: seconds(one["wall_seconds"])),
-        ("written", "left", lambda one: one["output"]),
-    ]
-    return Group(_table(result, "input", columns), _totals(result))
+def _kind_columns(counts: Callable[[ResultDict], ResultDict]) -> list[Column]:
+    """Columns of the numbers of differences by kind; 0 is empty. counts: of a row."""
+
+    def number(kind: str) -> Callable[[ResultDict], str]:
+        return lambda row: count(counts(row)[kind]) if counts(row)[kind] else ""
+
+    return [(kind, "right", number(kind)) for kind in KINDS]
 
 
-def check_list_table(result: ResultDict) -> RenderableType:
-    """Table of collide.check_list/1, and the findings about each faulty file."""
-    columns: list[Column] = [
-        ("format", "left", lambda one: one["format"]),
-        ("faults", "right", lambda one: count(len(one["findings"])) if one["findings"] else ""),
-    ]
-    lines = [
-        f"{item['input']}: {finding['where']}: {finding['what']}"
-        for item in result["items"]
-        for finding in (item["result"] or {"findings": ()})["findings"]
-    ]
-    table = _table(result, "file", columns, lambda one: "good" if one["good"] else "faulty")
+def _of_counts(*names: str) -> list[Column]:
+    return [(name, "right", lambda one, name=name: count(one[name])) for name in names]
+
+
+def _size_of(name: str) -> Column:
+    return name, "right", lambda one: _size(one.get(name))
+
+
+def _label_count(name: str) -> Column:
+    return name, "right", lambda one: count(one["shape"].get(name, one.get(name)))
+
+
+def _nearest(title: str, side: str, name: str) -> Column:
+    return title, side, lambda one: str(one["listed"][0][name]) if one["listed"] else ""
+
+
+WRITTEN: Column = ("written", "left", lambda one: one["output"] or "")
+DEEPEST: Column = ("deepest", "right", lambda one: _depth(one["deepest"]))
+FRAMES, PAIRS = _of_counts("frames", "pairs")
+LISTS: dict[str, tuple[str, list[Column]]] = {
+    "run": (
+        "input",
+        [*_of_counts("frames", "contacts"), DEEPEST, ("time", "right", lambda o: seconds(o["wall_seconds"])), WRITTEN],
+    ),
+    "check": (
+        "file",
+        [
+            ("format", "left", lambda one: one["format"]),
+            ("faults", "right", lambda one: count(len(one["findings"])) if one["findings"] else ""),
+        ],
+    ),
+    "events": (
+        "contact set",
+        [
+            ("frames", "right", lambda one: count(one["frames"]["count"])),
+            ("pairs", "right", lambda one: count(one["intervals"]["pairs"])),
+            ("touches", "right", lambda one: count(one["intervals"]["count"])),
+            ("longest", "right", lambda one: seconds_text(one["intervals"]["longest"])),
+        ],
+    ),
+    "label": (
+        "contact set",
+        [*map(_label_count, ("frames", "worlds", "sensors", "partners", "labelled", "runs"))],
+    ),
+    "audit": (
+        "input",
+        [
+            FRAMES,
+            ("pairs", "right", lambda one: count(len(one["pairs"]))),
+            ("deepest", "right", lambda one: length(max((pair["depth"] for pair in one["pairs"]), default=0.0))),
+            ("usable", "right", lambda one: f"{count(one['usable']['cells'])} of {count(one['cells'])}"),
+        ],
+    ),
+    "clearance": (
+        "recording",
+        [
+            FRAMES,
+            PAIRS,
+            ("least", "right", lambda one: length(one["listed"][0]["least_distance"]) if one["listed"] else ""),
+            _nearest("shape 0", "left", "shape0"),
+            _nearest("shape 1", "left", "shape1"),
+            _nearest("in frame", "right", "frame"),
+            WRITTEN,
+        ],
+    ),
+    "report": ("contact set", [*_of_counts("frames", "contacts"), DEEPEST, WRITTEN]),
+    "inspect": (
+        "file",
+        [
+            ("kind", "left", lambda one: _kind(one)),
+            *map(_size_of, ("shapes", "bodies", "worlds", "frames", "contacts")),
+        ],
+    ),
+    "diff": (
+        "contact set",
+        [
+            ("contacts", "right", lambda one: count(one["contacts"]["a"])),
+            *_kind_columns(itemgetter("contacts")),
+            ("reasons", "left", lambda one: ", ".join(one["reasons"])),
+        ],
+    ),
+}
+"""Title of the inputs, and columns of their results, by verb."""
+VERDICTS = {
+    "check": lambda one: "good" if one["good"] else "faulty",
+    "audit": lambda one: "passed" if one["passed"] else "over a limit",
+    "diff": lambda one: "equal" if one["equal"] else "different",
+}
+
+
+def list_table(result: ResultDict) -> RenderableType:
+    """Table of collide.<verb>_list/1: a row per input, of `check` the findings, totals, and the written tables."""
+    verb = result["schema"].split(".")[1].removesuffix("_list/1")
+    title, columns = LISTS[verb]
+    if verb in ("run", "inspect"):
+        columns = [*columns, *_group_columns(result)]
+    held = [(item["input"], item["result"]) for item in result["items"] if item["result"]]
+    of_check = [(name, one) for name, found in held for one in found.get("findings", ())]
+    lines = [f"{name}: {one['where']}: {one['what']}" for name, one in of_check if verb == "check"]
+    written = result.get("written") or {}
+    paths = [written] if isinstance(written, str) else [path for path in written.values() if path]
+    ends = [*map(Text, lines), _total(verb, result), *(Text(f"written: {path}") for path in paths)]
+    return Group(_table(result, title, columns, VERDICTS.get(verb, lambda _: "done")), *ends)
+
+
+def _total(verb: str, result: ResultDict) -> Text:
+    if verb == "diff":
+        return Text(diff_list_words(result), style="bold")
+    if verb != "check":
+        return _totals(result)
     good = sum(bool(item["result"] and item["result"]["good"]) for item in result["items"])
     faulty = result["counts"]["done"] - good
-    total = f"{count(good)} good, {count(faulty)} faulty" + _failures(result, "cannot be checked")
-    return Group(table, *(Text(line) for line in lines), Text(total))
-
-
-def events_list_table(result: ResultDict) -> RenderableType:
-    """Table of collide.events_list/1."""
-    columns: list[Column] = [
-        ("frames", "right", lambda one: count(one["frames"]["count"])),
-        ("pairs", "right", lambda one: count(one["intervals"]["pairs"])),
-        ("touches", "right", lambda one: count(one["intervals"]["count"])),
-        ("longest", "right", lambda one: seconds_text(one["intervals"]["longest"])),
-    ]
-    written = [Text(f"written: {path}") for path in result["written"].values() if path]
-    return Group(_table(result, "contact set", columns), _totals(result), *written)
-
-
-def label_list_table(result: ResultDict) -> RenderableType:
-    """Table of collide.label_list/1."""
-
-    def number(name: str) -> Callable[[ResultDict], str]:
-        return lambda one: count(one["shape"].get(name, one.get(name)))
-
-    names = ("frames", "worlds", "sensors", "partners", "labelled", "runs")
-    columns: list[Column] = [(name, "right", number(name)) for name in names]
-    written = [Text(f"written: {result['written']}")] if result["written"] else []
-    return Group(_table(result, "contact set", columns), _totals(result), *written)
-
-
-def audit_list_table(result: ResultDict) -> RenderableType:
-    """Table of collide.audit_list/1."""
-    columns: list[Column] = [
-        ("frames", "right", lambda one: count(one["frames"])),
-        ("pairs", "right", lambda one: count(len(one["pairs"]))),
-        ("deepest", "right", lambda one: length(max((pair["depth"] for pair in one["pairs"]), default=0.0))),
-        ("usable", "right", lambda one: f"{count(one['usable']['cells'])} of {count(one['cells'])}"),
-    ]
-    return Group(
-        _table(result, "input", columns, lambda one: "passed" if one["passed"] else "over a limit"), _totals(result)
-    )
-
-
-def clearance_list_table(result: ResultDict) -> RenderableType:
-    """Table of collide.clearance_list/1."""
-
-    def nearest(name: str) -> Callable[[ResultDict], str]:
-        return lambda one: str(one["listed"][0][name]) if one["listed"] else ""
-
-    columns: list[Column] = [
-        ("frames", "right", lambda one: count(one["frames"])),
-        ("pairs", "right", lambda one: count(one["pairs"])),
-        ("least", "right", lambda one: length(one["listed"][0]["least_distance"]) if one["listed"] else ""),
-        *((title, "left", nearest(f"shape{k}")) for k, title in enumerate(("shape 0", "shape 1"))),
-        ("in frame", "right", nearest("frame")),
-        ("written", "left", lambda one: one["output"] or ""),
-    ]
-    return Group(_table(result, "recording", columns), _totals(result))
-
-
-def report_list_table(result: ResultDict) -> RenderableType:
-    """Table of collide.report_list/1."""
-    columns: list[Column] = [
-        ("frames", "right", lambda one: count(one["frames"])),
-        ("contacts", "right", lambda one: count(one["contacts"])),
-        ("deepest", "right", lambda one: _depth(one["deepest"])),
-        ("written", "left", lambda one: one["output"]),
-    ]
-    return Group(_table(result, "contact set", columns), _totals(result))
-
-
-def inspect_list_table(result: ResultDict) -> RenderableType:
-    """Table of collide.inspect_list/1."""
-
-    def number(name: str) -> Callable[[ResultDict], str]:
-        return lambda one: _size(one.get(name))
-
-    columns: list[Column] = [
-        ("kind", "left", _kind),
-        *((name, "right", number(name)) for name in ("shapes", "bodies", "worlds", "frames", "contacts")),
-        *_group_columns(result),
-    ]
-    return Group(_table(result, "file", columns), _totals(result))
-
-
-def diff_list_table(result: ResultDict) -> RenderableType:
-    """Table of collide.diff_list/1."""
-    columns: list[Column] = [
-        ("contacts", "right", lambda one: count(one["contacts"]["a"])),
-        *_kind_columns(itemgetter("contacts")),
-        ("reasons", "left", lambda one: ", ".join(one["reasons"])),
-    ]
-    table = _table(result, "contact set", columns, lambda one: "equal" if one["equal"] else "different")
-    return Group(table, Text(diff_list_words(result), style="bold"))
+    return Text(f"{count(good)} good, {count(faulty)} faulty{_failures(result, 'cannot be checked')}")
 
 
 def diff_list_words(result: ResultDict) -> str:
@@ -516,15 +519,6 @@ def _pairs(result: ResultDict, narrow: int) -> Listing:
     columns: list[Column] = [*pair_columns(narrow), *_kind_columns(lambda pair: pair)]
     columns.append(("first in", "left", lambda pair: cell_text(pair["first"])))
     return rows_table(columns, listed, more_text(result["pairs"]["differing"] - len(listed)))
-
-
-def _kind_columns(counts: Callable[[ResultDict], ResultDict]) -> list[Column]:
-    """Columns of the numbers of differences by kind; 0 is empty. counts: of a row."""
-
-    def number(kind: str) -> Callable[[ResultDict], str]:
-        return lambda row: count(counts(row)[kind]) if counts(row)[kind] else ""
-
-    return [(kind, "right", number(kind)) for kind in KINDS]
 
 
 def _histogram(fields: list[ResultDict]) -> RenderableType:
