@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -106,7 +107,7 @@ class _World:
         self._rr, self._recording, self._stage, self._world = rr, recording, stage, world
         self._frames, self._zero, self._deepest = stage.frames, stage.zero(world), touches.deepest
         self._pairs = touches.of(world)[:MAX_LISTED]
-        self._depths: dict[tuple[int, int], dict[int, float]] = {pair.shapes: {} for pair in self._pairs}
+        self._depths = {pair.shapes: (array("q"), array("d")) for pair in self._pairs}
         self._moving: dict[int, str] = {}
         self._fixed(getattr(rr.ViewCoordinates, f"RIGHT_HAND_{'XYZ'[stage.up]}_UP"))
         for name, size in (("touching", POINT), ("gap", GAP_POINT), ("self", SELF_POINT)):
@@ -198,8 +199,12 @@ class _World:
         for index, cell in zip(indices, cells, strict=True):
             for one, other, distance in zip(*(cell[n].tolist() for n in ("shape0", "shape1", "distance")), strict=True):
                 held = self._depths.get((one, other))
-                if held is not None and distance <= 0.0:
-                    held[index] = max(held.get(index, 0.0), -distance)
+                if held is None or distance > 0.0:
+                    continue
+                if not held[0] or held[0][-1] != index:
+                    held[0].append(index)
+                    held[1].append(0.0)
+                held[1][-1] = max(held[1][-1], -distance)
 
     def _send_surfaces(self, indices: range) -> None:
         rr, scale = self._rr, self._frames.surface_scale
@@ -223,7 +228,7 @@ class _World:
         """Sends the depth of each pair [m]: where it touches, and 0 in the frames before and after that."""
         last = len(self._frames) - 1
         for number, pair in enumerate(self._pairs):
-            held, parts = self._depths[pair.shapes], ("depth", *_name(pair).split(" × "))
+            held, parts = dict(zip(*self._depths[pair.shapes], strict=True)), ("depth", *_name(pair).split(" × "))
             near = {index + step for index in held for step in (-1, 0, 1)}
             known = sorted({0, last, *(index for index in near if 0 <= index <= last)})
             depth = self._rr.Scalars.columns(scalars=[held.get(index, 0.0) for index in known])
