@@ -21,7 +21,7 @@ from collidecli.cli.options import (
     streams_of,
     verdict_options,
 )
-from collidecli.cli.several import Job, computed, listed_files
+from collidecli.cli.several import Job, computed, listed, listed_files
 from collidecli.cli.streams import Pages, check_outputs, error_parts
 from collidecli.errors import InputError
 from collidecli.scene.options import FRAME_MATCHES
