@@ -376,24 +376,17 @@ class ImportRequest(EngineRequest):
 
 @dataclass(frozen=True, kw_only=True)
 class ImportResult(ContactCounts, ProblemResult):
-    """A written contact set of another engine. Times [s]; None is unknown.
+    """A written contact set of another engine. Times [s].
 
-    treated: number of shapes by treatment. reasons: why shapes are not exact. unusable_rows: with a number that is not
-    finite or a normal that is not of unit length; zero_normals: with no direction at all. Both are kept.
+    engine: of `about_engine`. unusable_rows: with a number that is not finite or a normal that is not of unit length;
+    zero_normals: with no direction at all. Both are kept.
     """
 
     SCHEMA: ClassVar[str] = "collide.import/1"
 
-    engine: str
-    version: str
-    options: str
-    interpreter: str
-    treated: dict[str, int]
-    reasons: list[str]
+    engine: dict[str, Any]
     unusable_rows: int
     zero_normals: int
-    setup_seconds: float | None
-    engine_seconds: float | None
     wall_seconds: float
     output: str
     content_sha256: str
@@ -428,24 +421,26 @@ def import_contacts(request: ImportRequest, progress: Progress = None) -> Import
     return ImportResult(
         **about(problem, rows.warnings),
         **vars(counts),
-        engine=rows.engine,
-        version=rows.version,
-        options=rows.options,
-        interpreter=rows.interpreter,
-        treated=dict(Counter(rows.treated.tolist())),
-        reasons=sorted({reason for reason in rows.reason.tolist() if reason}),
+        engine=about_engine(problem, rows),
         unusable_rows=int(unusable.sum()),
         zero_normals=int(zero.sum()),
-        **dict(zip(("setup_seconds", "engine_seconds"), known_times(rows.seconds), strict=True)),
         wall_seconds=time.perf_counter() - start,
         output=request.output,
         content_sha256=content,
     )
 
 
-def known_times(seconds: np.ndarray) -> list[float | None]:
-    """Times for a result [s]; None is unknown."""
-    return [None if np.isnan(each) else float(each) for each in seconds]
+def about_engine(problem: Problem, rows: EngineRows) -> dict[str, Any]:
+    """What results say of an engine: version, interpreter, treatment of shapes, and times [s], None if unknown."""
+    setup, cells = (None if np.isnan(each) else float(each) for each in rows.seconds)
+    return {
+        **{name: getattr(rows, name) for name in ("engine", "version", "options", "interpreter")},
+        **{name: getattr(rows, name) for name in ("point_rule", "stateful")},
+        "shapes": {state: int(number) for state, number in sorted(Counter(rows.treated.tolist()).items())},
+        "reasons": sorted({reason for reason in rows.reason.tolist() if reason}),
+        "setup_seconds": setup,
+        "frame_seconds": None if cells is None else cells / max(1, problem.shape[0]),
+    }
 
 
 def write_rows(problem: Problem, rows: EngineRows, path: str, force: bool, **options: Any) -> tuple[ContactCounts, str]:

@@ -17,7 +17,7 @@ from collidecli.commands.engine_sets import (
     Problem,
     ProblemResult,
     about,
-    known_times,
+    about_engine,
     load_problem,
     rows_of_set,
     write_problem,
@@ -457,23 +457,8 @@ def _named(text: str, option: str, both: bool) -> tuple[str, str]:
 
 
 def _engine(problem: Problem, name: str, rows: EngineRows, answers: Answers) -> dict[str, Any]:
-    cells = max(1, problem.shape[0])
-    states = {state: int((rows.treated == state).sum()) for state in np.unique(rows.treated).tolist()}
-    reasons = sorted({reason for reason in rows.reason.tolist() if reason})
-    return {
-        "name": name,
-        "engine": rows.engine,
-        "version": rows.version,
-        "options": rows.options,
-        "interpreter": rows.interpreter,
-        "point_rule": rows.point_rule,
-        "stateful": rows.stateful,
-        "shapes": states,
-        "reasons": reasons,
-        "contacts": len(rows.cell),
-        **dict(zip(("setup_seconds", "frame_seconds"), known_times(rows.seconds / (1, cells)), strict=True)),
-        "least_excess": -_largest(-answers.excess),
-    }
+    about = {"name": name, **about_engine(problem, rows), "contacts": len(rows.cell)}
+    return about | {"least_excess": -_largest(-answers.excess)}
 
 
 def _largest(values: np.ndarray) -> float:

@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from collidecli.report.fidelity import engine_text
 from collidecli.report.tables import (
     Column,
     Fitting,
@@ -48,23 +49,19 @@ def run_table(result: ResultDict) -> RenderableType:
 
 def import_table(result: ResultDict) -> RenderableType:
     """Tables of collide.import/1."""
-    engine = f"{result['engine']} {result['version']}".strip()
-    engine += f", Python {result['interpreter']}" if result["interpreter"] else ""
-    treated = ", ".join(f"{count(number)} {state}" for state, number in result["treated"].items())
+    engine = result["engine"]
     rows = [
-        ("engine", f"{engine}, options {result['options']}"),
+        ("engine", engine_text(engine)),
+        ("options", engine["options"]),
         ("scene", f"{result['scene']}, {plural(result['cells'], 'cell')}, {plural(result['pairs'], 'pair')}"),
-        ("shapes", treated),
-        *(("", reason) for reason in result["reasons"]),
+        ("shapes", ", ".join(f"{count(number)} {state}" for state, number in engine["shapes"].items())),
+        *(("", reason) for reason in engine["reasons"]),
         ("contacts", contact_text(result)),
         ("deepest", deepest_text(result["deepest"])),
     ]
     if result["unusable_rows"]:
         zero = f"{count(result['zero_normals'])} normals that are zero"
         rows.append(("unusable", f"{plural(result['unusable_rows'], 'contact')}, with {zero}: kept"))
-    if result["setup_seconds"] is not None:
-        times = f"{seconds(result['setup_seconds'])} to set up, {seconds(result['engine_seconds'])} for all cells"
-        rows.append(("time", times))
     rows += [("written", result["output"]), ("content", result["content_sha256"])]
     parts: list[RenderableType] = [name_value_table(rows)]
     if result["top_pairs"]:

@@ -207,7 +207,7 @@ def test_run_of_an_engine(options, code: int, what: str, falling: tuple[str, str
     assert what in text
     assert output.exists() == (code == 0)
     if code == 0:
-        assert json.loads(text)["engine"] == "planned"
+        assert json.loads(text)["engine"]["engine"] == "planned"
         assert check(output).good
 
 
