@@ -26,7 +26,7 @@ from collidecli.commands.event_stream import EventOptions, EventStream, shape_na
 from collidecli.commands.inspect import ContactSetSource, contact_set_source, read_timing
 from collidecli.commands.label import LabelResult
 from collidecli.commands.merge import demos_of
-from collidecli.commands.report_subsets import BLOCK_ROWS, COLUMNS, closest_cell, subsets
+from collidecli.commands.report_subsets import Passes, closest_cell, subsets
 from collidecli.commands.results import Progress, Result
 from collidecli.errors import InputError
 from collidecli.exporters.selection import SelectedContacts, chosen_worlds, kept_items, rows_of
@@ -270,7 +270,7 @@ class _Sums:
 def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
     """Computes the data of a report.
 
-    Reads the contacts twice, a block at a time. Raises InputError for files that cannot be used.
+    Reads the contacts twice, with subsets four times, a block at a time. Raises InputError for unusable files.
     """
     if request.against and (request.worlds or request.bodies):
         what = "a baseline is compared in all worlds, by paths of shapes"
@@ -281,11 +281,12 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
     with reading("contact set", request.file), ContactSet.open(request.file) as contacts:
         check_has_contacts(contacts)
         selected = _selected(contacts, request)
-        sums = _first_pass(selected, progress)
+        passes = Passes(selected, progress, 4 if request.subsets else 2)
+        sums = _first_pass(passes)
         pairs = sums.pairs
         source: dict[str, Any] = {**contact_set_source(contacts), "worlds": selected.world_count}
         series = _series(contacts, sums.frames)
-        over_time = _pairs(selected, pairs, progress)
+        over_time = _pairs(passes, pairs)
         deepest = closest_cell(selected, pairs, int(np.argmin(pairs.least))) if len(pairs.key) else None
         worst, groups = _worst(selected, pairs), group_series(selected)
         demonstrations = _demonstrations(contacts)
@@ -293,7 +294,7 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         between_frames = _between_frames(contacts, request)
         parts = None
         if request.subsets:
-            parts = subsets(selected, pairs, sums.world_least, demonstrations)
+            parts = subsets(passes, pairs, sums.world_least, demonstrations)
     timing, warnings = _timing(request.file)
     if inexact := timing.get("inexact_pair_count", 0):
         warnings.insert(0, f"{inexact} depths are upper bounds: the search for them hit its limit")
@@ -391,8 +392,8 @@ def _difference(request: ReportRequest) -> dict[str, Any]:
     return diff(DiffRequest(request.against, request.file, **given)).as_dict()
 
 
-def _first_pass(selected: SelectedContacts, progress: Progress) -> _Sums:
-    contacts = selected.contacts
+def _first_pass(passes: Passes) -> _Sums:
+    selected, contacts = passes.selected, passes.selected.contacts
     if not np.isfinite(contacts.time).all():
         frame = int(np.argmin(np.isfinite(contacts.time)))
         raise InputError(
@@ -401,14 +402,13 @@ def _first_pass(selected: SelectedContacts, progress: Progress) -> _Sums:
     frames = FrameSums(selected.frame_count, selected.world_count)
     sums = _Sums(frames, DepthHistogram(), PairTotals.none(), np.full(selected.world_count, np.inf))
     names = shape_names(contacts)
-    for block in selected.blocks(COLUMNS, BLOCK_ROWS):
+    for block in passes.blocks():
         _check_distances(selected, block)
         sums.frames.add(block)
         sums.depths.add(block.columns["distance"])
         touches = touches_of(block).named(names)
         sums.pairs = sums.pairs.joined(PairTotals.of(touches, len(contacts.shapes)))
         np.minimum.at(sums.world_least, touches.cell % selected.world_count, touches.distance)
-        _report_progress(progress, selected, block, 0)
     return sums
 
 
@@ -420,13 +420,6 @@ def _check_distances(selected: SelectedContacts, block: ContactBlock) -> None:
         path = selected.contacts.path
         where = f"{path}: /rigid_contacts/distance, frame {frame}, world {selected.worlds[world]}"
         raise InputError("is not a finite number", where, "make the contact set again")
-
-
-def _report_progress(progress: Progress, selected: SelectedContacts, block: ContactBlock, done: int) -> None:
-    """Reports progress; each pass counts half. done: 0 in the first pass, the frame count in the second."""
-    if progress is not None and selected.world_count:
-        last = (block.first_cell + len(block.cell_counts)) // selected.world_count
-        progress((done + last) // 2, selected.frame_count)
 
 
 def _series(contacts: ContactSet, frames: FrameSums) -> dict[str, Any]:
@@ -441,16 +434,16 @@ def _series(contacts: ContactSet, frames: FrameSums) -> dict[str, Any]:
     }
 
 
-def _pairs(selected: SelectedContacts, pairs: PairTotals, progress: Progress) -> dict[str, Any]:
+def _pairs(passes: Passes, pairs: PairTotals) -> dict[str, Any]:
     """The pairs with the most contacts over time, in the order of their first contacts."""
+    selected = passes.selected
     contacts, names = selected.contacts, shape_names(selected.contacts)
     chosen = np.sort(np.lexsort((pairs.key, -pairs.contacts))[:MAX_PAIRS])
     bins = TimeBins(contacts.frame_count, MAX_BINS)
     held = PairMap(pairs.key[chosen], bins.of, selected.world_count, len(contacts.shapes))
     if len(chosen):
-        for block in selected.blocks(COLUMNS, BLOCK_ROWS):
+        for block in passes.blocks():
             held.add(touches_of(block).named(names))
-            _report_progress(progress, selected, block, contacts.frame_count)
     listed = []
     for row in np.lexsort((pairs.key[chosen], pairs.first[chosen])).tolist():
         pair = int(chosen[row])

@@ -10,8 +10,10 @@ import numpy as np
 
 from collidecli.analysis.summary import PairMap, PairTotals, TimeBins, Touches, touches_of
 from collidecli.commands.event_stream import pair_keys, shape_names
+from collidecli.commands.results import Progress
 from collidecli.errors import InputError
 from collidecli.exporters.selection import SelectedContacts, rows_of
+from collidecli.scene.tables import ContactBlock
 from collidecli.storage.contact_sets.rules import check_body_rows
 
 # Rows of the groups beside /rigid_contacts in the parts of a report that the reader of its page can select.
@@ -107,15 +109,33 @@ class _Subset:
         return touches.take(self.shapes[touches.shape0] | self.shapes[touches.shape1])
 
 
-def subsets(
-    selected: SelectedContacts, pairs: PairTotals, world_least: np.ndarray, demonstrations: list[str]
-) -> dict[str, Any]:
+@dataclass
+class Passes:
+    """Passes over the selected contacts, whose progress is reported as that of one. count, done: of passes."""
+
+    selected: SelectedContacts
+    progress: Progress
+    count: int
+    done: int = 0
+
+    def blocks(self) -> Iterator[ContactBlock]:
+        """The contacts in blocks, in one more pass."""
+        frames, worlds = self.selected.frame_count, self.selected.world_count
+        for block in self.selected.blocks(COLUMNS, BLOCK_ROWS):
+            yield block
+            if self.progress is not None and worlds:
+                last = (block.first_cell + len(block.cell_counts)) // worlds
+                self.progress((self.done * frames + last) // self.count, frames)
+        self.done += 1
+
+
+def subsets(passes: Passes, pairs: PairTotals, world_least: np.ndarray, demonstrations: list[str]) -> dict[str, Any]:
     """Contacts, rows of groups, and depth over time of single worlds, bodies and static shapes: the deepest of many.
 
     pairs: totals of all selected contacts. world_least: float64[W], least distance in each selected world, inf without
     contacts. Reads the contacts twice. listed is empty if there is no choice; left_out are numbers of those not listed.
     """
-    contacts = selected.contacts
+    selected, contacts = passes.selected, passes.selected.contacts
     bins = TimeBins(selected.frame_count, MAX_BINS)
     world_rows, shape_rows = worlds_and_shapes_with_rows(selected)
     worlds, more_worlds = _deepest(_present(world_least, world_rows), MAX_WORLDS)
@@ -140,14 +160,14 @@ def subsets(
         kind, mine = owners.kinds[owner], owner_of == owner
         row = contacts.shapes.body[mine].max() if kind == "body" else np.argmax(mine)
         found.append(empty(kind, owners.paths[owner], int(row), -1, mine))
-    _sum(selected, found, bins.of)
+    _sum(passes, found, bins.of)
     return {
         **bins.axis(contacts.time),
         "left_out": {"worlds": more_worlds, "bodies": more_bodies},
         "listed": [
             {**one, "groups": groups}
             for one, groups in zip(
-                _listed(selected, found, bins.of),
+                _listed(passes, found, bins.of),
                 group_sums(selected, [(one.world, one.shapes) for one in found], bins.of),
                 strict=True,
             )
@@ -185,14 +205,10 @@ def _present(least: np.ndarray, has_rows: np.ndarray) -> np.ndarray:
     return np.where(np.isinf(least) & has_rows, np.finfo(np.float64).max, least)
 
 
-def _blocks(selected: SelectedContacts) -> Iterator[Touches]:
-    for block in selected.blocks(COLUMNS, BLOCK_ROWS):
-        yield touches_of(block)
-
-
-def _sum(selected: SelectedContacts, found: list[_Subset], bin_of: np.ndarray) -> None:
+def _sum(passes: Passes, found: list[_Subset], bin_of: np.ndarray) -> None:
+    selected = passes.selected
     shape_count, names = len(selected.contacts.shapes), shape_names(selected.contacts)
-    for touches in _blocks(selected) if found else ():
+    for touches in map(touches_of, passes.blocks() if found else ()):
         for one in found:
             mine = one.rows(touches, selected.world_count).named(names)
             at = bin_of[mine.cell // selected.world_count]
@@ -201,14 +217,15 @@ def _sum(selected: SelectedContacts, found: list[_Subset], bin_of: np.ndarray) -
             one.pairs = one.pairs.joined(PairTotals.of(mine, shape_count))
 
 
-def _listed(selected: SelectedContacts, found: list[_Subset], bin_of: np.ndarray) -> list[dict[str, Any]]:
+def _listed(passes: Passes, found: list[_Subset], bin_of: np.ndarray) -> list[dict[str, Any]]:
+    selected = passes.selected
     shape_count, names = len(selected.contacts.shapes), shape_names(selected.contacts)
     deepest = [np.sort(np.lexsort((one.pairs.key, one.pairs.least))[:MAX_PAIRS]) for one in found]
     maps = [
         PairMap(one.pairs.key[rows], bin_of, selected.world_count, shape_count)
         for one, rows in zip(found, deepest, strict=True)
     ]
-    for touches in _blocks(selected) if found else ():
+    for touches in map(touches_of, passes.blocks() if found else ()):
         for one, held in zip(found, maps, strict=True):
             held.add(one.rows(touches, selected.world_count).named(names))
     lengths = np.bincount(bin_of)

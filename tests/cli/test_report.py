@@ -520,3 +520,15 @@ def test_forms_of_values(results):
         assert fits(value, form)
     for value, form in ((True, int), (True, float), (float("inf"), float), ("x", int), ({}, {"a": int}), ([1], [str])):
         assert not fits(value, form)
+
+
+def test_the_progress_covers_every_pass(here):
+    made_up(frames=7, worlds=3).write(here / "a.h5")
+    calls = []
+    for subsets in (False, True):
+        told: list[tuple[int, int]] = []
+        report(ReportRequest("a.h5", subsets=subsets), lambda done, total, told=told: told.append((done, total)))
+        assert told == sorted(told)
+        assert (told[0][0] < 7, told[-1]) == (True, (7, 7))
+        calls.append(len(told))
+    assert calls[1] == 2 * calls[0], "four passes in place of two"
