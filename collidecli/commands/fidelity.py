@@ -410,13 +410,9 @@ def check_repro_folder(folder: str | None, force: bool) -> None:
 
 def write_repros(folder: str, repros: Sequence[Repro], force: bool) -> None:
     """Writes the MJCF and the script of each repro. Raises OutputError."""
-    texts = {
-        f"{one.name}{ending}": text for one in repros for ending, text in ((".xml", one.mjcf), (".py", one.script))
-    }
     with output_folders([os.path.join(folder, "")]):
-        for name, text in texts.items():
-            if text:
-                write_output(os.path.join(folder, name), text.encode(), force)
+        for name, text in (file for one in repros for file in one.files):
+            write_output(os.path.join(folder, name), text.encode(), force)
 
 
 def check_engines(request: FidelityRequest) -> dict[str, tuple[str, str, list[str]]]:

@@ -69,7 +69,8 @@ def make_repro(arrays: Mapping[str, np.ndarray], rows: EngineRows, answer: Mappi
     mjcf = values["mjcf"] = _filled("mjcf", kinds, values)
     reasons = [] if mjcf else [f"MJCF lacks {' or '.join(kinds)}"]
     options = {key: value for key, value in json.loads(rows.options).items() if re.fullmatch(r"\w+", str(value))}
-    body = "" if rows.stateful else _filled(rows.engine, kinds, options | values)
+    can_run = rows.engine in ADAPTERS and not rows.stateful
+    body = _filled(rows.engine, kinds, options | values) if can_run else ""
     if rows.stateful:
         reasons.append(f"answers of {engine} depend on the frame before")
     elif not body:

@@ -266,7 +266,7 @@ def test_the_page_has_the_shares_of_wrong_answers(falling: tuple[str, str], tmp_
     rows = planned(*falling, tmp_path)
     deep = np.flatnonzero(rows["distance"] < -1e-3)
     rows["distance"][deep[::2]] -= 2e-3
-    np.savez(tmp_path / "deep.npz", **rows)
+    np.savez(tmp_path / "deep.npz", **{**rows, "engine": np.array("mjcf")})  # a name in the table of repros
     page = tmp_path / "page.html"
     call = ["fidelity", falling[0], "-t", falling[1], "--engines", f"<a/b>={tmp_path / 'deep.npz'}"]
     assert main([*call, "-o", str(page), "--json", "--max-depth-error", "1mm"]) == 1
