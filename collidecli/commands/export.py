@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -314,6 +314,10 @@ def _sources(request: ExportRequest, contacts: ContactSet) -> Sources:
 
 
 def _usd(request: ExportRequest, selected: SelectedContacts, output: str):
+    if not request.scene and Path(selected.contacts.scene).suffix.lower() in USD_ENDINGS:
+        found = _sources(request, selected.contacts)  # the scene of the run, near the contact set
+        found.close()
+        request = replace(request, scene="".join(found.scene_files[:1]))
     layers = layers_under(selected.contacts, request.scene, output)
     from collidecli.exporters.usd_layer import time_codes, write_usd
 

@@ -393,3 +393,13 @@ def test_a_timing_that_no_run_wrote(parts, collide):
         del file["timing/calls"]
         file["timing/calls"] = 3
     collide.refused("merge a.h5 b.h5 -o out.h5", told="/timing is not as a run writes it")
+
+
+def test_a_usd_scene_beside_the_contact_set_is_found(here, collide):
+    (here / "ball.usda").write_text(SCENE)
+    collide.ok("run ball.usda -o out.h5 --device cpu -q")
+    collide.ok("export out.h5 --to usd -o found.usda -q")
+    collide.ok("export out.h5 --to usd -o given.usda --scene ball.usda -q")
+    assert Path("found.usda").read_text() == Path("given.usda").read_text()
+    Path("ball.usda").unlink()
+    collide.refused("export out.h5 --to usd -o none.usda", told="give the scene of the run with --scene")
