@@ -58,7 +58,7 @@ lint-style: $(READY)
 	$(BIN)/ruff check .
 
 lint-types: $(READY)
-	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/python -m tests.support.type_checks
 
 lint-imports: $(READY)
 	$(BIN)/lint-imports

@@ -266,7 +266,8 @@ def expand(
     cell_end = part_end
     if parts > 1:
         cell_end = workspace.array(f"{prefix}_whole_cell_end", chunk.cell_count, wp.int32)
-        wp.copy(cell_end[: chunk.cell_count], part_end[parts - 1 : parts * chunk.cell_count : parts])
+        last = part_end[parts - 1 : parts * chunk.cell_count : parts]
+        wp.copy(cell_end[: chunk.cell_count], last)  # pyright: ignore[reportArgumentType]
     starts = ends[: bucket_count + 1]
     pair_starts = [number - starts[-1] for number in ends[bucket_count:]]
     pair, row = (workspace.array(f"{prefix}_{name}", starts[-1], wp.vec2i) for name in ("pair", "row"))

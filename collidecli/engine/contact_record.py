@@ -138,7 +138,7 @@ def new_candidates(workspace: Workspace, pair: wp.array, row: wp.array, count: i
 def scan_counts(workspace: Workspace, candidates: Candidates, count: int, inexact: wp.array | None) -> tuple[int, int]:
     """Sets `end` of the first `count` candidates; returns the number of contacts of all, and of inexact pairs."""
     workspace.launch_scan(candidates.count, count, candidates.end)
-    total, inexact_count = workspace.lasts((candidates.end, count), (inexact, 0 if inexact is None else 1))
+    total, inexact_count = workspace.lasts((candidates.end, count), (inexact, 1))
     return total, inexact_count
 
 

@@ -38,6 +38,7 @@ from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel import kernel, load_kernels
 from collidecli.engine.runtime.kernel_cache import one_at_a_time
 from collidecli.engine.runtime.launch_queue import execute_steps
+from collidecli.engine.runtime.warp_internals import struct_rows
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
 from collidecli.errors import InputError
 from collidecli.scene.model import Model
@@ -135,7 +136,7 @@ class PairDistances:
             for first in range(0, len(rows), ROWS_AT_ONCE)
             for part in self._measure(rows[first : first + ROWS_AT_ONCE], poses[first : first + ROWS_AT_ONCE])
         ]
-        found = np.concatenate([np.zeros(0, Found.numpy_dtype()), *parts])
+        found = np.concatenate([struct_rows(Found, 0), *parts])
         distance, normal, point0 = found["distance"], found["normal"], found["point_a"]
         point1 = point0 + distance[:, None] * normal
         return PairDistanceRows(distance.copy(), normal.copy(), point0.copy(), point1, distance - found["lower"])
@@ -163,7 +164,7 @@ class PairDistances:
         batch = _Batch(rows, poses, self._model.shapes.type, workspace)
         kinds, plain = (np.sort(kind[rows], axis=1) for kind in (self._kind, self._plain_kind))
         left = np.arange(len(rows))
-        result = np.zeros(len(rows), Found.numpy_dtype())
+        result = struct_rows(Found, len(rows))
         if self._overlap.of_pair:
             chosen = self._overlap.collide(batch, left, kinds, 0, workspace)
             result[chosen] = batch.read(workspace)[chosen]
@@ -277,11 +278,11 @@ class _Batch:
 def _margins(count: int, gap: float, device: wp.Device) -> Margins:
     """Margins of `count` shapes without any, with one gap [m] and without forced pairs."""
     margins = Margins()
-    margins.margin = wp.zeros(max(1, count), dtype=Real, device=device)
-    margins.gap = wp.array(np.full(max(1, count), gap), dtype=Real, device=device)
+    margins.margin = wp.zeros(max(1, count), dtype=Real, device=device)  # pyright: ignore[reportArgumentType]
+    margins.gap = wp.array(np.full(max(1, count), gap), dtype=Real, device=device)  # pyright: ignore[reportArgumentType]
     margins.forced_start = wp.zeros(count + 1, dtype=wp.int32, device=device)
     margins.forced = wp.zeros(1, dtype=wp.int32, device=device)
-    margins.forced_gap = margins.forced_margin = wp.zeros(1, dtype=Real, device=device)
+    margins.forced_gap = margins.forced_margin = wp.zeros(1, dtype=Real, device=device)  # pyright: ignore[reportArgumentType]
     return margins
 
 
@@ -342,7 +343,7 @@ def point_distances(model: Model, row: int, points: np.ndarray, device: wp.Devic
     sampled[row] = True
     measure = point_kernel(with_meshes)
     load_kernels([measure], device)
-    value = wp.empty(max(1, len(points)), dtype=Real, device=device)
+    value = wp.empty(max(1, len(points)), dtype=Real, device=device)  # pyright: ignore[reportArgumentType]
     if len(points):
         given = wp.array(np.ascontiguousarray(points, np.float64), dtype=Vec3, device=device)
         arguments = [device_model.rows, upload_solids(device_model, sampled), row, has_inside, given, value]

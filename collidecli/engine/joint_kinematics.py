@@ -134,7 +134,8 @@ class CompiledTree:
             return out
         arguments = [
             *(self._bodies, self._joints, _array(coordinates), coordinate_count, count),
-            *(wp.empty(self._width * _STATE * LANES, dtype=wp.float64, device="cpu"), _array(out), _array(is_done)),
+            wp.empty(self._width * _STATE * LANES, dtype=wp.float64, device="cpu"),  # pyright: ignore[reportArgumentType]
+            *(_array(out), _array(is_done)),
         ]
         wp.launch(pose_tree, 1, arguments, device="cpu")
         return out if is_done[0] else None

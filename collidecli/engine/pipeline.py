@@ -259,7 +259,8 @@ def joined_parts(parts: list[ContactBlock]) -> ContactBlock:
     names = list(parts[0].columns)
     columns = {name: np.concatenate([part.columns.pop(name) for part in parts]) for name in names}
     groups = groups_of_parts([part.groups for part in parts])
-    return ContactBlock(parts[0].first_cell, sum(part.cell_counts for part in parts), columns, groups)
+    cell_counts = np.add.reduce([part.cell_counts for part in parts])
+    return ContactBlock(parts[0].first_cell, cell_counts, columns, groups)
 
 
 @dataclass(frozen=True)
@@ -530,10 +531,11 @@ def build_pipeline(
         device_model = upload_model(contact_options.apply(model), device)
         widest = device_model.layout.width
         wanted = options.broad_phase == "explicit" or options.pipeline == "standard"
-        template_pairs = None
+        template_pairs = pair_counts = None
         if widest <= ENUMERATED_SHAPES or wanted:
             template_pairs = [allowed_pairs(device_model.model, t) for t in range(device_model.template_count)]
-        choice = choose_broad_phase(model, options, template_pairs and [len(p) for p in template_pairs])
+            pair_counts = [len(pairs) for pairs in template_pairs]
+        choice = choose_broad_phase(model, options, pair_counts)
         hydro = hydro_shapes(device_model.model, contact_options)
         method = "touch" if contact_options.touch_only else contact_options.narrow_phase
         kind_pairs = _kind_pairs(device_model, template_pairs, hydro)

@@ -78,12 +78,12 @@ def sin(angle: np.ndarray) -> np.ndarray:
     return sincos(angle)[0]
 
 
-def cos(angle: np.ndarray) -> np.ndarray:
+def cos(angle: np.ndarray | float) -> np.ndarray:
     """float64[...]: cosine of angles [rad]; NaN of what is not finite."""
     return sincos(angle)[1]
 
 
-def sincos(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def sincos(angle: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
     """float64[...] twice: sine and cosine of angles [rad] of any magnitude; NaN of what is not finite."""
     sine, cosine = _blockwise(_sincos, 2, angle)
     return sine, cosine
@@ -106,7 +106,7 @@ def acos(cosine: np.ndarray) -> np.ndarray:
     return _blockwise(_acos, 1, np.asarray(cosine))[0]
 
 
-def _blockwise(function: Callable[..., tuple[np.ndarray, ...]], outputs: int, *arguments: np.ndarray):
+def _blockwise(function: Callable[..., tuple[np.ndarray, ...]], outputs: int, *arguments: np.ndarray | float):
     """`function` applied to arrays of one shape, block by block."""
     flat = [np.asarray(each, np.float64).reshape(-1) for each in arguments]
     shape = np.shape(arguments[0])

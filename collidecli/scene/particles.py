@@ -81,6 +81,11 @@ class Particles:
         held = (self.template == template) | (self.template == EVERY_TEMPLATE)
         return np.flatnonzero(held[self.owner]).astype(np.int32)
 
+    @property
+    def touched_shapes(self) -> np.ndarray:
+        """bool[S]: shapes that particles of any object may touch."""
+        return np.any(self.class_table, axis=0)[self.shape_class]
+
     def may_touch(self, owner: int, shape: int) -> bool:
         """Whether the filters let particles of an object touch a shape."""
         return bool(self.class_table[self.object_class[owner], self.shape_class[shape]])

@@ -16,6 +16,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from tests.support.sizes import BUDGETS, sizes
+from tests.support.type_checks import compiled_lines
 
 ROOT = Path(__file__).parents[2]
 MOST_FILE_LINES, MOST_FUNCTION_LINES = 800, 59
@@ -154,3 +155,26 @@ def test_public_functions_say_what_they_do():
 def test_modules_say_what_they_are_for():
     silent = [name_of(p) for p in PACKAGE if p.read_text().strip() and not ast.get_docstring(tree_of(p))]
     assert not silent
+
+
+COMPILED_SOURCE = """
+@wp.func
+def f(): ...
+@partial(kernel, fuse_fp=False)
+def g(): ...
+def host():
+    def passed(): ...
+    def thread():
+        index = wp.tid()
+    def called(): ...
+    return kernel(passed)
+@wp.struct
+class Row: ...
+@dataclass
+class Plan:
+    def collide(self): ...
+"""
+
+
+def test_types_are_checked_but_of_what_warp_compiles():
+    assert compiled_lines(COMPILED_SOURCE) == {2, 3, 4, 5, 7, 8, 9, 12, 13}

@@ -62,7 +62,8 @@ class SweepPlan:
 
     @property
     def column_count(self) -> int:
-        return self.columns.count[0] * self.columns.count[1]
+        count = self.columns.count
+        return count[0] * count[1]  # pyright: ignore[reportIndexIssue]
 
 
 def plan_sweep(

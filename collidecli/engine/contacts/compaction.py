@@ -258,7 +258,7 @@ def compact_contacts(
     """
     writer = CONTACT_ROWS[np.dtype(float_type)]
     workspace.check(total * writer.row_bytes)
-    others = {"cell_end": (chunk.cell_count, wp.int32)}
+    others: dict[str, tuple[int, Any]] = {"cell_end": (chunk.cell_count, wp.int32)}
     if scale is not None:
         others[FRICTION_SCALE.name] = (total, wp.float32)
     columns, arrays = workspace.packed_table("column", writer.struct, total, writer.elements, others)

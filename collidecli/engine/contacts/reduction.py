@@ -144,7 +144,7 @@ def _rotation() -> np.ndarray:
 
 DIRECTION_TOLERANCE = 1.0
 """Largest angle between the two resultants [degrees]."""
-ALIGNED = wp.constant(Real(elementary.cos(math.radians(DIRECTION_TOLERANCE))))
+ALIGNED = wp.constant(Real(float(elementary.cos(math.radians(DIRECTION_TOLERANCE)))))
 CANCELLED = wp.constant(Real(1.0e-6))
 """Forces cancel where their resultant is less than this fraction of the sum of their magnitudes: no direction."""
 MIN_GAIN = wp.constant(Real(1.0e-9))

@@ -306,7 +306,7 @@ def measure_clearance(meshes: Meshes, shapes: Sequence[TriangleMesh], device: wp
         width = float((high - low).max()) / CELLS
         shape = np.maximum(np.ceil((high - low) / width - 1e-9).astype(int), 1) + 2
         corner = 0.5 * (low + high) - 0.5 * width * shape
-        distance = wp.empty(int(shape.prod()), dtype=wp.float32, device=device)
+        distance = wp.empty(int(shape.prod()), dtype=wp.float32, device=device)  # pyright: ignore[reportArgumentType]
         arguments = [meshes, mesh, Vec3(*corner), Real(width), int(shape[1]), int(shape[2]), distance]
         wp.launch(measure_grid, len(distance), arguments, device=device)
         measured = distance.numpy().reshape(shape)

@@ -8,6 +8,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3, device_array
+from collidecli.engine.runtime.warp_internals import struct_of
 from collidecli.numerics.matrices import matmul
 from collidecli.scene.convex_hull import (
     FACE_CORNERS,
@@ -256,7 +257,8 @@ def upload_hulls(hulls: Sequence[ConvexHull], device: wp.Device, surfaces: Seque
     result = Hulls()
     result.point = device_array(np.concatenate(points), Vec3, device)
     result.table = device_array(np.concatenate(table).astype(np.int32), wp.int32, device)
-    records = np.array([*header, (0,) * len(HullHeader.vars)], HullHeader.numpy_dtype())
+    struct = struct_of(HullHeader)
+    records = np.array([*header, (0,) * len(struct.vars)], struct.numpy_dtype())
     result.header = wp.array(records, dtype=HullHeader, device=device)
     return result
 

@@ -10,6 +10,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.geometry.real import MESH, Real, Vec3, by_reference, device_array
+from collidecli.engine.runtime.warp_internals import struct_of
 from collidecli.numerics.elementary import atan2
 from collidecli.numerics.matrices import dot, norm
 from collidecli.scene.triangle_mesh import TriangleMesh
@@ -280,9 +281,11 @@ def is_nearer_elsewhere(meshes: Meshes, mesh: int, point: Vec3, distance: Real, 
 
 def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
     """Device arrays of the meshes."""
-    arrays_of: dict[str, list[np.ndarray]] = {name: [] for name in MeshArrays.vars if name not in (*GRIDS, "header")}
+    arrays_of: dict[str, list[np.ndarray]] = {
+        name: [] for name in struct_of(MeshArrays).vars if name not in (*GRIDS, "header")
+    }
     header: list[tuple[int, ...]] = []
-    at = dict.fromkeys(("vertex", "edge", "face", "node", "across", "around"), 0)
+    at: dict[str, int] = dict.fromkeys(("vertex", "edge", "face", "node", "across", "around"), 0)
     for mesh in meshes:
         arrays, whole = _arrays(mesh)
         nodes = len(arrays["skip"])
@@ -304,7 +307,8 @@ def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
     arrays_of["rim"].append(np.array([at["across"]]))
     arrays_of["ring"].append(np.array([at["around"]]))
     result = MeshArrays()
-    records = np.array([*header, (0,) * len(MeshHeader.vars)], MeshHeader.numpy_dtype())
+    struct = struct_of(MeshHeader)
+    records = np.array([*header, (0,) * len(struct.vars)], struct.numpy_dtype())
     result.header = wp.array(records, dtype=MeshHeader, device=device)
     for name, parts in arrays_of.items():
         is_point = name in ("point", "vertex_normal", "edge_normal", "face_normal", "lower", "upper")

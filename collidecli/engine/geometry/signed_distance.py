@@ -158,7 +158,7 @@ def _in_parts(fill: Any, row_count: int, count: int, device: wp.Device) -> np.nd
 
     def one(begin: int) -> None:
         end = min(begin + ROWS_AT_ONCE, row_count)
-        out = wp.empty((end - begin) * count, dtype=wp.float32, device=device)
+        out = wp.empty((end - begin) * count, dtype=wp.float32, device=device)  # pyright: ignore[reportArgumentType]
         fill(begin, end, out)
         result[begin:end] = out.numpy().reshape(-1, count)
 

@@ -36,6 +36,7 @@ from collidecli.engine.hydroelastic.polytopes import (
     with_face,
 )
 from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.warp_internals import set_field
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.hydroelastic import HALVINGS_OF_MESHES, HydroShapes
 from collidecli.scene.options import ContactOptions
@@ -367,7 +368,8 @@ class Sampler:
 
     def _level(self, number: int) -> Level:
         level = Level()
-        level.resolution, level.number, level.scale = self.resolution, number, math.ldexp(1.0, -number)
+        set_field(level, "scale", math.ldexp(1.0, -number))
+        level.resolution, level.number = self.resolution, number
         level.last, level.last_other = LEVELS_BELOW, HALVINGS_OF_MESHES
         return level
 

@@ -36,6 +36,7 @@ from collidecli.engine.particles.cloud import (
 )
 from collidecli.engine.particles.surfaces import boxes_overlap
 from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.warp_internals import set_field, struct_of
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.model import GLOBAL_TEMPLATE
 from collidecli.scene.particles import Particles, canonical_triangles
@@ -135,7 +136,9 @@ def upload_elements(device_model: DeviceModel, rings: int) -> UploadedElements:
         node_width = max(node_width, sum(nodes))
     start, ring = _rings(particles, rings)
     elements = Elements()
-    elements.header = wp.array(np.array(headers, ElementHeader.numpy_dtype()), dtype=ElementHeader, device=device)
+    elements.header = wp.array(
+        np.array(headers, struct_of(ElementHeader).numpy_dtype()), dtype=ElementHeader, device=device
+    )
     for name, dtype, shape in (
         ("vertex", wp.int32, ()), ("triangle", wp.vec3i, (3,)), ("edge", wp.vec2i, (2,)), ("skip", wp.int32, ()),
         ("leaf", wp.int32, ()),
@@ -489,12 +492,10 @@ class SelfStage(ElementStage):
         uploaded = upload_elements(device_model, rings)
         super().__init__(device_model, uploaded.width, float_type)
         self._scene = scene = SelfScene()
-        scene.cloud, scene.elements, scene.node_width = (
-            upload_cloud(device_model),
-            uploaded.elements,
-            uploaded.node_width,
-        )
-        scene.distance, scene.rest_distance = self._limit + tolerance, rest_distance
+        scene.cloud, scene.elements = upload_cloud(device_model), uploaded.elements
+        scene.node_width = uploaded.node_width
+        set_field(scene, "distance", self._limit + tolerance)
+        set_field(scene, "rest_distance", rest_distance)
 
     def kernels(self) -> list[wp.Kernel]:
         """All kernels, by increasing compile time."""

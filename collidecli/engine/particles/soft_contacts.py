@@ -6,7 +6,6 @@ the point where that value is least, with the radius interpolated, if that point
 rows are counted before they are written; their order is by cell, kind, particles and shape.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -56,6 +55,7 @@ from collidecli.engine.particles.surfaces import (
     surfaces_of,
 )
 from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.warp_internals import set_field
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import SOFT_CONTACTS
@@ -502,14 +502,11 @@ def soft_contacts_of(
     gap: largest distance of a contact [m]. poses: float64[recorded worlds, B, 7] of one frame.
     """
     particles, shapes = device_model.model.particles, device_model.model.shapes
-    touched = particles.class_table.any(axis=0)[particles.shape_class]
+    touched = particles.touched_shapes
     scene = SoftScene()
     scene.rows, scene.layout, scene.margin = device_model.rows, device_model.layout, device_model.margins.margin
-    scene.cloud, scene.tree, scene.gap = (
-        upload_cloud(device_model, with_elements),
-        build_tree(device_model, touched, poses),
-        gap,
-    )
+    scene.cloud, scene.tree = upload_cloud(device_model, with_elements), build_tree(device_model, touched, poses)
+    set_field(scene, "gap", gap)
     return SoftContacts(
         device_model,
         scene,
@@ -518,9 +515,7 @@ def soft_contacts_of(
     )
 
 
-def _samplers(
-    device_model: DeviceModel, types: Sequence[int], with_elements: bool
-) -> tuple[tuple[wp.Kernel, Any], ...]:
+def _samplers(device_model: DeviceModel, types: np.ndarray, with_elements: bool) -> tuple[tuple[wp.Kernel, Any], ...]:
     """The kernels of the types, with their surfaces: of vertices, then of edges and faces."""
     surfaces = surfaces_of(device_model, types)
     kernels = [(SAMPLE_PRIMITIVES, surfaces[0]), (SAMPLE_POLYGONS, surfaces[1]), (SAMPLE_GRIDS, surfaces[2])]

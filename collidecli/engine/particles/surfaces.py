@@ -5,7 +5,6 @@ The functions of a family of types have the arguments and the result of `sample_
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -407,7 +406,7 @@ def upload_polygons(device_model: DeviceModel) -> PolygonSurfaces:
     return surfaces
 
 
-def surfaces_of(device_model: DeviceModel, types: Sequence[int]) -> list[Any]:
+def surfaces_of(device_model: DeviceModel, types: np.ndarray) -> list[Any]:
     """The surfaces of primitives, polygons and heightfields on a device; None for those without any of the types."""
     primitives, polygons, grids = families(types)
     surfaces: list[Any] = [
@@ -445,7 +444,7 @@ def _hull_names(hull: ConvexHull, triangles: np.ndarray) -> np.ndarray:
     return names
 
 
-def families(types: Sequence[int]) -> tuple[bool, bool, bool]:
+def families(types: np.ndarray) -> tuple[bool, bool, bool]:
     """Whether shapes of these types are primitives, polygons and heightfields."""
     found = {int(each) for each in types}
     polygons = {int(ShapeType.CONVEX_MESH), int(ShapeType.MESH)}

@@ -411,7 +411,7 @@ class LeastDistance:
     bound: Real
 
 
-def least_distance_function(step_type: Any, end_type: Any, measured_at: Any) -> wp.Function:
+def least_distance_function(step_type: Any, end_type: Any, measured_at: Any) -> Any:
     """least_distance(rows, surfaces, step, entered, left, least, tolerance): the least distance between two times.
 
     entered, left: its begin and end, `end_type` with time, distance and lower, a lower bound of the distance. least: no

@@ -18,6 +18,7 @@ from typing import Any
 KNOWN_WARP = ("1.19.",)
 """Prefixes of the versions of Warp whose private names this package uses; the tests pass with these versions. An empty
 tuple disables every use of a private name."""
+_MODULES: dict[str, Any] = sys.modules
 DEFERRED = BUILTINS, MATH = "warp._src.builtins", "warp._src.math"
 
 
@@ -33,7 +34,7 @@ class _Table(dict[str, Any]):
         with self.lock:
             loads, self.loads = self.loads, []
             if loads:
-                warp, builtins, math = (sys.modules[name] for name in ("warp", *DEFERRED))
+                warp, builtins, math = (_MODULES[name] for name in ("warp", *DEFERRED))
                 warp.__class__ = _Filling
                 func, warp.func = warp.func, sys.modules["warp._src.context"].func  # may be that of deferred_functions
                 del warp.static  # Warp replaces no attribute
@@ -90,8 +91,8 @@ class BuiltinsLoader(SourceFileLoader):
             spec.loader = BuiltinsLoader(name, spec.origin)
         return spec
 
-    def exec_module(self, module: ModuleType) -> None:
-        context = sys.modules["warp._src.context"]
+    def exec_module(self, module: Any) -> None:
+        context = _MODULES["warp._src.context"]
         if self.name == BUILTINS:
             context.builtin_functions, module.static, sys.modules["warp"].__class__ = _Table(), static, _Warp
         context.builtin_functions.loads.append(partial(super().exec_module, module))

@@ -193,6 +193,7 @@ class DeviceStream:
         """A moment in the stream, for `seconds_between`."""
         if self._device.is_cuda:
             stream = self._stream if self._has_turn else self._device.stream
+            assert stream is not None
             return stream.record_event(wp.Event(self._device, enable_timing=True))
         return time.perf_counter()
 
@@ -220,7 +221,7 @@ class DeviceStream:
         return existing
 
     def _new_page_locked(self, byte_count: int) -> wp.array:
-        return wp.empty(byte_count + byte_count // 4, wp.uint8, device="cpu", pinned=self._device.is_cuda)
+        return wp.empty(byte_count + byte_count // 4, wp.uint8, device="cpu", pinned=self._device.is_cuda)  # pyright: ignore[reportArgumentType]
 
 
 def _as_bytes(array: wp.array, byte_count: int) -> wp.array:

@@ -225,8 +225,10 @@ def kernel(function: Callable[..., Any], **module_options: Any) -> wp.Kernel:
         if hashes is None:
             declared = wp.kernel(function, module="unique", module_options=options)
         else:
-            module = unhashed_module(function, options)
-            declared = set_hashes(wp.kernel(function, module=module), hashes)
+            declared = wp.kernel(function, module=unhashed_module(function, options))
+        assert isinstance(declared, wp.Kernel)
+        if hashes is not None:
+            declared = set_hashes(declared, hashes)
     note_declared(key, declared)
     return declared
 

@@ -17,7 +17,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.runtime.kernel import kernel, native
-from collidecli.engine.runtime.warp_internals import PackedLaunch
+from collidecli.engine.runtime.warp_internals import PackedLaunch, record_launch
 
 MAX_STEPS = 64
 """Capacity of the queue; a full queue is executed."""
@@ -70,8 +70,7 @@ class LaunchQueue:
         """Appends a launch of `count` threads of a kernel."""
         packed = self._packed.get(kernel)
         if packed is None:
-            command = wp.launch(kernel, count, arguments, device="cpu", record_cmd=True)
-            packed = self._packed[kernel] = PackedLaunch(command, arguments)
+            packed = self._packed[kernel] = PackedLaunch(record_launch(kernel, count, arguments), arguments)
         if packed in self._queued:
             self.finish()  # a kernel has one set of packed arguments
         packed.pack(count, arguments)
@@ -107,8 +106,7 @@ class LaunchQueue:
         if self._all is None:
             size = STEP_NUMBERS * MAX_STEPS
             step = wp.array(ptr=ctypes.addressof(self._step), shape=size, dtype=wp.uint64, device="cpu")
-            command = wp.launch(execute_steps, 1, [step, count], device="cpu", record_cmd=True)
-            self._all = PackedLaunch(command, [step, count])
+            self._all = PackedLaunch(record_launch(execute_steps, 1, [step, count]), [step, count])
         self._step[: len(numbers)] = numbers
         self._all.packed.count = count
         self._all.launch()
@@ -117,7 +115,7 @@ class LaunchQueue:
         """Drops references to arrays."""
         self._packed.clear()
 
-    def _append(self, owner: PackedLaunch | Moment | None, step: tuple[int, int, int, int]) -> None:
+    def _append(self, owner: PackedLaunch | Moment | None, step: tuple[Any, Any, Any, Any]) -> None:
         if len(self._queued) == MAX_STEPS:
             self.finish()
         self._numbers += step

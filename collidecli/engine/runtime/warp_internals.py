@@ -33,6 +33,13 @@ INDEX_LIMIT = 2**31 - 1
 """Kernels count threads and elements in 32 bits."""
 
 
+def record_launch(kernel: wp.Kernel, count: int, arguments: list[Any], device: Any = "cpu") -> wp.Launch:
+    """A launch as Warp records it, not executed."""
+    command = wp.launch(kernel, count, arguments, device=device, record_cmd=True)
+    assert isinstance(command, wp.Launch)
+    return command
+
+
 class RecordedLaunches:
     """Launches of one worker: Warp records the first launch of each kernel, later ones update the changed arguments."""
 
@@ -44,7 +51,7 @@ class RecordedLaunches:
         """Launches `count` threads of a kernel."""
         recorded = self._recorded.get(kernel)
         if recorded is None:
-            command = wp.launch(kernel, count, arguments, device=self._device, record_cmd=True)
+            command = record_launch(kernel, count, arguments, self._device)
         else:
             command, last_count, last = recorded
             for index, value in enumerate(arguments):
@@ -57,7 +64,7 @@ class RecordedLaunches:
 
     def scan(self, counts: wp.array, count: int, ends: wp.array) -> None:
         """Inclusive scan of the first `count` int32 of `counts` to `ends`, which may be the same array."""
-        wp.utils.array_scan(counts[:count], ends[:count], inclusive=True)
+        wp.utils.array_scan(counts[:count], ends[:count], inclusive=True)  # pyright: ignore[reportArgumentType]
 
     def copy(self, destination: np.ndarray, source: wp.array) -> None:
         """Fills a host array from the beginning of `source`."""
@@ -116,7 +123,7 @@ def keep_struct_dtypes() -> None:
         Struct.numpy_dtype = _once(Struct.numpy_dtype)
 
 
-def _once(build: Callable[[Any], Any]) -> Callable[[Any], np.dtype]:
+def _once(build: Callable[[Any], Any]) -> Any:
     @cache
     def numpy_dtype(struct: Any) -> np.dtype:
         with hashing_lock():
@@ -192,6 +199,7 @@ def hashes_of(kernel: wp.Kernel) -> KernelHashes:
     """The hashes of a kernel that Warp has hashed."""
     modules = sorted((size, hasher.get_hash()) for size, hasher in kernel.module.hashers.items())
     sizes = kernel.adj.kernel_dim, bool(kernel.grid_stride)
+    assert kernel.hash is not None
     return KernelHashes(kernel.module.name, kernel.hash, *sizes, tuple(modules))
 
 
@@ -240,6 +248,16 @@ def type_code(kind: Any) -> str:
     return types.get_type_code(kind)
 
 
+def struct_of(decorated: type) -> Any:
+    """What Warp made of a class: `vars`, `numpy_dtype` and `ctype`. For type checkers `wp.struct` returns the class."""
+    return decorated
+
+
+def struct_rows(decorated: type, count: int) -> np.ndarray:
+    """`count` rows of a struct's NumPy type, zeros."""
+    return np.zeros(count, struct_of(decorated).numpy_dtype())
+
+
 def set_field(struct: Any, name: str, value: Any) -> None:
     """Sets a field of a Warp struct; an int directly in the C struct that kernels read, without Warp's checks."""
     setattr(struct.__ctype__() if type(value) is int else struct, name, value)
@@ -278,6 +296,7 @@ class PackedLaunch:
             if isinstance(value, ctypes.Structure) and not isinstance(arguments[index], wp.array)
         }
         self._bounds = command.bounds
+        assert command.hooks is not None
         self._entry = command.hooks.forward
         address = ctypes.cast(self._entry, ctypes.c_void_p).value
         self.call = (address, ctypes.addressof(self._bounds), ctypes.addressof(self.packed))

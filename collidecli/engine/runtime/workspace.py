@@ -89,7 +89,7 @@ class Workspace:
         self._launches = LaunchQueue() if self._stream is None and known else RecordedLaunches(device)
         self._set_field = set_field if known else setattr
         self._rebinds_host_arrays = self._stream is None and known
-        self._host: dict[int, np.ndarray] = {}
+        self._host: dict[int | None, np.ndarray] = {}
 
     @property
     def has_own_memory(self) -> bool:
@@ -243,7 +243,8 @@ class Workspace:
             whole.zero_()  # what is between its parts is copied with them
         arrays = {}
         for start, (field, (each, element)) in zip(starts, counts.items(), strict=False):
-            part = wp.array(ptr=whole.ptr + start, shape=max(each, 1), dtype=element, device=self.device)
+            at = whole.ptr + start  # pyright: ignore[reportOptionalOperand]
+            part = wp.array(ptr=at, shape=max(each, 1), dtype=element, device=self.device)
             vars(part)["held"] = whole
             arrays[field] = part
         return self.struct(kind, **{field: arrays[field] for field in elements}), arrays
@@ -312,7 +313,7 @@ class Workspace:
         self._launches.finish()
         return self._view(array)[:count]
 
-    def _downloaded(self, array: wp.array, count: int) -> np.ndarray:
+    def _downloaded(self, array: Any, count: int) -> np.ndarray:
         """The first `count` elements of an array of the device, valid until the next download."""
         assert self._stream is not None
         if count == 0:
@@ -346,10 +347,10 @@ class Workspace:
             copies = {name: self.copied(array, count) for name, (array, count) in arrays.items()}
             self.finish()
             return copies
-        whole = {vars(array).get("held") for array, _ in arrays.values()}
-        if len(whole) != 1 or None in whole:
+        wholes = {vars(array).get("held") for array, _ in arrays.values()}
+        whole: Any = wholes.pop() if len(wholes) == 1 else None
+        if whole is None:
             return {name: self.copied(array, count) for name, (array, count) in arrays.items()}
-        (whole,) = whole
         sizes = {name: count * wp.types.type_size_in_bytes(array.dtype) for name, (array, count) in arrays.items()}
         starts = {name: array.ptr - whole.ptr for name, (array, _) in arrays.items()}
         everything = self._stream.download_kept(whole, max(starts[name] + size for name, size in sizes.items()))
@@ -363,25 +364,25 @@ class Workspace:
             return int(self.host(array, count)[count - 1])
         return int(self._downloaded(array[count - 1 : count], 1)[0])
 
-    def lasts(self, *arrays: tuple[wp.array, int]) -> list[int]:
-        """Element `count - 1` of each array of int32, 0 where `count` is 0; of a device in one transfer."""
+    def lasts(self, *arrays: tuple[wp.array | None, int]) -> list[int]:
+        """Element `count - 1` of each array of int32, 0 for None or where it is 0; of a device in one transfer."""
         if self._stream is None:
-            return [self.last(array, count) if count else 0 for array, count in arrays]
+            return [0 if array is None or count == 0 else self.last(array, count) for array, count in arrays]
         read = self.array("read", len(arrays), wp.int32)
         for index, (array, count) in enumerate(arrays):
-            if count:
+            if array is not None and count:
                 wp.copy(read, array, dest_offset=index, src_offset=count - 1, count=1)
             else:
                 read[index : index + 1].zero_()
         values = self._downloaded(read, len(arrays)).tolist()
-        return [value if count else 0 for value, (_, count) in zip(values, arrays, strict=True)]
+        return values
 
     def every(self, array: wp.array, count: int, step: int) -> list[int]:
         """The last of each `step` of the first `count` int32 of a scratch array, on the host."""
         if self._stream is None:
             return self.host(array, count)[step - 1 :: step].tolist()
         picked = self.array("picked", count // step, wp.int32)
-        wp.copy(picked[: count // step], array[step - 1 : count : step])
+        wp.copy(picked[: count // step], array[step - 1 : count : step])  # pyright: ignore[reportArgumentType]
         return self._downloaded(picked, count // step).tolist()
 
     def _forget(self) -> None:

@@ -18,6 +18,7 @@ from collidecli.engine.particles.cloud import active_items
 from collidecli.engine.particles.surfaces import families, surfaces_of
 from collidecli.engine.particles.swept_elements import ElementStep, ElementTouch
 from collidecli.engine.particles.swept_points import PointStep, PointTouch
+from collidecli.engine.runtime.warp_internals import struct_rows
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.sweep.motion import (
     CLEAR,
@@ -142,7 +143,8 @@ class PointMotion:
         ends = between, between + shift
         speeds = [norm(shift - cross(motion.turn, at)) for at in ends]
         curvatures = [norm(cross(motion.turn, cross(motion.turn, at) - 2.0 * shift)) for at in ends]
-        size = sum(np.abs(vector).sum(axis=1) for vector in (begin, end, motion.origin, motion.shift, motion.arm))
+        vectors = begin, end, motion.origin, motion.shift, motion.arm
+        size = sum((np.abs(vector).sum(axis=1) for vector in vectors), np.zeros(len(begin)))
         return cls(between, shift, UPWARDS * np.maximum(*speeds), UPWARDS * np.maximum(*curvatures), size)
 
 
@@ -179,7 +181,7 @@ def element_steps(
 
 def _steps(kind: type, supports: Supports, shape: np.ndarray, motion: ShapeSteps, size: np.ndarray) -> np.ndarray:
     """Rows of a struct of steps with the fields of the shape's motion. size: see `PointMotion`, with the radius [m]."""
-    found = np.zeros(len(shape), kind.numpy_dtype())  # pyright: ignore[reportAttributeAccessIssue]
+    found = struct_rows(kind, len(shape))
     angle = norm(motion.turn)
     with np.errstate(invalid="ignore", divide="ignore"):
         found["axis"] = np.where(angle[:, None] > 0.0, motion.turn / angle[:, None], 0.0)
@@ -209,7 +211,7 @@ class PointCandidates:
     def __init__(self, model: Model, shapes: SweptCandidates, tolerance: float, triangles: bool = False) -> None:
         self._model, self._shapes = model, shapes
         particles = model.particles
-        touched = particles.class_table.any(axis=0)[particles.shape_class]
+        touched = particles.touched_shapes
         self._touched = touched & (model.shapes.type != ShapeType.PLANE) if triangles else touched
         self._inflation = model.shapes.margin + 0.5 * tolerance
         self._reach = particles.radius + 0.5 * tolerance

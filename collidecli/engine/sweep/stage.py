@@ -146,7 +146,7 @@ def _world_extents(quat: np.ndarray, half: np.ndarray, radius: np.ndarray) -> np
     is_finite = np.isfinite(half)
     kept = np.where(is_finite, half, 0.0)
     found = np.stack([dot(np.abs(np.stack(row, axis=1)), kept) for row in rows], axis=1)
-    return np.where(is_finite.all(axis=1)[:, None], np.minimum(found, radius[:, None]), np.inf)
+    return np.where(np.all(is_finite, axis=1)[:, None], np.minimum(found, radius[:, None]), np.inf)
 
 
 def _listed(
@@ -242,8 +242,8 @@ class SweepStage:
         self, bodies: BodySteps, step: np.ndarray, rows: np.ndarray
     ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Indices of the pairs that touch in their step or are undecided, and their columns."""
-        motions = (shape_steps(self.model, bodies, step, rows[:, side]) for side in (0, 1))
-        pairs = pair_steps(self.sweeper.supports, rows, *motions, pair_lengths(self.model, rows, "margin"))
+        motion0, motion1 = (shape_steps(self.model, bodies, step, rows[:, side]) for side in (0, 1))
+        pairs = pair_steps(self.sweeper.supports, rows, motion0, motion1, pair_lengths(self.model, rows, "margin"))
         entered = self.sweeper.advance(pairs)
         kept = np.flatnonzero(entered.status != CLEAR)
         pairs, entered = pairs.take(kept), entered.take(kept)

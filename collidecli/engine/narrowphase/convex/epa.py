@@ -25,6 +25,7 @@ from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.convex.depth_certificate import any_tangent
 from collidecli.engine.narrowphase.convex.gjk import DUPLICATE, Descent, descend, minimum_on_disc
 from collidecli.engine.runtime.kernel import native
+from collidecli.engine.runtime.warp_internals import struct_of
 
 # Convex polytope that grows by one vertex at a time: EPA's inner approximation of the Minkowski difference.
 #
@@ -648,8 +649,8 @@ LARGE_CAPACITY = 256
 """Capacity in vertices of a search in a slot. Measured: no pair needs more than about 80."""
 
 LARGE_FACE_CAPACITY = 2 * LARGE_CAPACITY - 4
-VERTICES_END = LARGE_CAPACITY * ctypes.sizeof(Vertex.ctype)
-FACES_END = VERTICES_END + LARGE_FACE_CAPACITY * ctypes.sizeof(Face.ctype)
+VERTICES_END = LARGE_CAPACITY * ctypes.sizeof(struct_of(Vertex).ctype)
+FACES_END = VERTICES_END + LARGE_FACE_CAPACITY * ctypes.sizeof(struct_of(Face).ctype)
 VISIBLE_END = FACES_END + LARGE_FACE_CAPACITY * 4
 HORIZON_END = VISIBLE_END + LARGE_CAPACITY * 12
 FAN_END = HORIZON_END + LARGE_CAPACITY * 4

@@ -67,6 +67,7 @@ from collidecli.engine.narrowphase.triangles.separating_translation import measu
 from collidecli.engine.narrowphase.triangles.surface import depth_inside, has_one_side
 from collidecli.engine.narrowphase.triangles.surface_pair import TOUCHES
 from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.warp_internals import struct_of
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.heightfield import solid_features, solid_mesh
 from collidecli.scene.shape_types import ShapeType
@@ -311,7 +312,7 @@ def upload_solids(device_model: DeviceModel) -> Solids:
     model, device = device_model.model, device_model.device
     shapes = tuple(solid_mesh(field) for field in model.heightfields)
     rows = ShapeRows()
-    for name in ShapeRows.vars:
+    for name in struct_of(ShapeRows).vars:
         setattr(rows, name, getattr(device_model.rows, name))
     rows.mesh = device_model.rows.heightfield
     names = [solid_features(field, mesh) for field, mesh in zip(model.heightfields, shapes, strict=True)]
