@@ -109,41 +109,31 @@ def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
             raise click.UsageError(
                 f"--{name.replace('_', '-')} has no effect with{'' if by_pair else 'out'} --by-pair."
             )
-    if by_pair:
-        return _diff_by_pair(streams, pages, a, b, given)
-    if os.path.isdir(a) or os.path.isdir(b):
+    if not by_pair and (os.path.isdir(a) or os.path.isdir(b)):
         return _diff_folders(streams, pages, a, b, given)
-    return _diff_files(streams, pages, a, b, given)
+    return _diff_files(streams, pages, a, b, given, by_pair)
 
 
-def _diff_by_pair(streams: Streams, pages: Pages, a: str, b: str, given: dict[str, Any]) -> int:
-    from collidecli.commands.diff_pairs import PairDiffRequest, diff_pairs
-    from collidecli.report.diff import pair_diff_table, pair_diff_verdict
-
-    started = time.perf_counter()
-    with streams.progress("comparing") as progress:
-        result = diff_pairs(PairDiffRequest(a, b, **given), progress)
-    pages.write(pair_diff_verdict(result.as_dict(), time.perf_counter() - started))
-    streams.result(result, pair_diff_table)
-    return 0 if result.equal else 1
-
-
-def _diff_files(streams: Streams, pages: Pages, a: str, b: str, given: dict[str, Any]) -> int:
+def _diff_files(streams: Streams, pages: Pages, a: str, b: str, given: dict[str, Any], by_pair: bool) -> int:
     from collidecli.commands.diff import DiffRequest, diff
+    from collidecli.commands.diff_pairs import PairDiffRequest, diff_pairs
     from collidecli.commands.results import FAILED, ListedInput, ResultList
-    from collidecli.report.diff import diff_list_verdict, diff_table, diff_verdict
+    from collidecli.report.diff import diff_list_verdict, diff_table, diff_verdict, pair_diff_table, pair_diff_verdict
 
     started = time.perf_counter()
     try:
         with streams.progress("comparing") as progress:
-            result = diff(DiffRequest(a, b, **given), progress)
+            if by_pair:
+                result: Any = diff_pairs(PairDiffRequest(a, b, **given), progress)
+            else:
+                result = diff(DiffRequest(a, b, **given), progress)
     except InputError as error:
         item = ListedInput(input=b, state=FAILED, error=error_parts(error, error.exit_code))
         pages.write(diff_list_verdict(ResultList(verb="diff", items=[item]).as_dict(), {}))
         raise
-    seconds = time.perf_counter() - started
-    pages.write(diff_verdict(result.as_dict(), seconds))
-    streams.result(result, diff_table)
+    verdict, table = (pair_diff_verdict, pair_diff_table) if by_pair else (diff_verdict, diff_table)
+    pages.write(verdict(result.as_dict(), time.perf_counter() - started))
+    streams.result(result, table)
     return 0 if result.equal else 1
 
 
