@@ -451,6 +451,9 @@ class RecordingOptions:
         metavar="BODY=SOURCE,...",
     )
     rate: float | None = _recording(None, "Frames a second of a ROS bag. [default: one a message]", kind="rate")
+    on_message: str = _recording(
+        "", "Topic of a ROS bag with a message a frame. [default: joint states]", metavar="TOPIC"
+    )
     clock: str = _recording("", "Times of a ROS bag. [default: header]", choices=("header", "receive"))
     max_gap: float | None = _recording(None, "Longest gap in an episode of a ROS bag. [default: 1]", kind="duration")
     from_time: float | None = _recording(None, "First time of a ROS bag.", kind="seconds", flags="--from")

@@ -346,6 +346,27 @@ def test_rates_windows_gaps_and_clocks(robot, collide):
     assert {words: run(collide, "drive.mcap", *words.split())["frames"] for words in sizes} == sizes
 
 
+def test_a_frame_for_each_message_of_a_topic(robot, collide):
+    recorder, ros1 = moving(), moving(ros1=True)
+    for each in (recorder, ros1):
+        for k in range(5):
+            each.odometry(37 * k + 1, "wheels", 0.0)
+    for bag in (recorder.write(), ros1.write("drive.bag")):
+        run(collide, bag, "--on-message", "/odom", "--from", "0.03")
+        with h5py.File("out.h5") as file:
+            np.testing.assert_allclose(file["time/time"], 1e-3 * (37 * np.arange(1, 5) + 1), atol=1e-9)
+    words = {
+        "/odo": "the bag has no topic '/odo'",
+        "/odom --rate 5": "give one of them",
+        "/odom --from 0.5": "no message",
+    }
+    for option, told in words.items():
+        collide.refused(f"run arm.urdf -t drive.mcap -o x.h5 --on-message {option}", told=told)
+    recorder.transform(0, "map", "odom", [0.0] * 6 + [1.0])
+    told = "/tf: has no time in its header"
+    collide.refused(f"run arm.urdf -t {recorder.write('tf.mcap')} -o x.h5 --on-message /tf", told=told)
+
+
 def test_angles_take_the_shorter_arc_between_messages(robot, collide):
     turns, grips = np.array([3.1, -3.1, -2.9]), np.array([0.0, 0.04, 0.08])
     recorder = Recorder()

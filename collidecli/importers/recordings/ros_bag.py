@@ -29,6 +29,7 @@ from collidecli.importers.recordings.ros_messages import (
     Bag,
     Handler,
     JointStates,
+    MessageTimes,
     seconds,
 )
 from collidecli.numerics.elementary import atan2, sincos
@@ -256,7 +257,7 @@ class RosBagRecording(Recording):
     NAME = "ros-bag"
     LABEL = "a ROS bag (.mcap, .db3, .bag, or a folder with metadata.yaml)"
     OPTIONS = ("joint_topics", "trajectory_topic", "base_from", "body_from")
-    OPTIONS += ("rate", "clock", "max_gap", "from_time", "to_time")
+    OPTIONS += ("rate", "on_message", "clock", "max_gap", "from_time", "to_time")
 
     def __init__(self, content: Content) -> None:
         self.content, self._path, self._bag, self._is_open = content, content.path, Bag(content.path), True
@@ -358,13 +359,30 @@ class RosBagRecording(Recording):
         if not held:
             fix = "give --base-from, --body-from or --trajectory-topic"
             raise InputError("the bag has no joint states", path, fix)
-        times, episodes, gaps = _frames(held, max(len(series), 1), start, options, path)
+        every = self._times(options, start) if options.on_message else None
+        times, episodes, gaps = _frames(held, every, max(len(series), 1), start, options, path)
         found = []
         for robot, columns, *at in moved.values():
             root, joints = (None if each is None else _in_frames(each, times) for each in at)
             found.append(RecordedArticulation(robot, columns, root, joints, f"{path}: {robot.path}", where))
-        time, origins, every = (times - start) / TEN_9, np.zeros((1, 3)), (*scene.warnings, *warnings, *gaps)
-        return ArticulationMotion(path, target, [found], origins, time, every, self.close, episodes)
+        time, origins, notes = (times - start) / TEN_9, np.zeros((1, 3)), (*scene.warnings, *warnings, *gaps)
+        return ArticulationMotion(path, target, [found], origins, time, notes, self.close, episodes)
+
+    def _times(self, options: RecordingOptions, start: int) -> np.ndarray:
+        """Times [ns] of the messages of --on-message. Raises InputError for no message in the chosen time."""
+        topic, (_, first, last) = options.on_message, _window(replace(options, on_message=""), start)[0]
+        if options.rate is not None or options.trajectory_topic:
+            raise InputError("frames are those of --rate, or of plans", "--on-message", "give one of them")
+        if topic not in self._bag.topics:
+            fix = f"its topics are {some_names([*self._bag.topics])}"
+            raise InputError(f"the bag has no topic '{topic}'", "--on-message", fix)
+        messages = MessageTimes(self._bag, topic, options.clock)
+        self._bag.read({topic: messages.add})
+        times = np.unique(np.array(messages.times, np.int64))
+        times = times[(times >= first) & (times <= last)]
+        if not len(times):
+            raise InputError(f"'{topic}' has no message in the chosen time", "--on-message", "give other times")
+        return times
 
 
 @dataclass(frozen=True)
@@ -432,10 +450,12 @@ def _compared(robot: str, recorded: set[str]) -> str:
 
 
 def _window(options: RecordingOptions, start: int) -> tuple[tuple[int, int, int], int]:
-    """The window and the longest gap of `Samples.of`."""
-    first = start + round((options.from_time or 0.0) * TEN_9)
-    last = MOST_TIME if options.to_time is None else start + round(options.to_time * TEN_9)
-    return (start, first, last), round((DEFAULT_GAP if options.max_gap is None else options.max_gap) * TEN_9)
+    """The window and the longest gap of `Samples.of`; frames between messages need those before and after it too."""
+    gap = round((DEFAULT_GAP if options.max_gap is None else options.max_gap) * TEN_9)
+    margin = gap if options.on_message else 0
+    first = start + round((options.from_time or 0.0) * TEN_9) - margin
+    last = MOST_TIME if options.to_time is None else start + round(options.to_time * TEN_9) + margin
+    return (start, first, last), gap
 
 
 def _check_kind(bag: Bag, topic: str, option: str, *kinds: str) -> None:
@@ -547,13 +567,18 @@ def _planned(bag: Bag, options: RecordingOptions) -> Series:
 
 
 def _frames(
-    held: Sequence[Samples], timing: int, start: int, options: RecordingOptions, path: str
+    held: Sequence[Samples],
+    every: np.ndarray | None,
+    timing: int,
+    start: int,
+    options: RecordingOptions,
+    path: str,
 ) -> tuple[np.ndarray, Episodes | None, list[str]]:
-    """Times of the frames [ns], those of the first `timing` sources; the episodes between gaps; warnings of the gaps.
+    """Times of the frames [ns], `every` or those of the first `timing` sources; episodes between gaps; warnings.
 
     Raises InputError for a source that begins after the first frame or ends before the last one.
     """
-    times = np.unique(np.concatenate([each.time for each in held[:timing]]))
+    times = np.unique(np.concatenate([each.time for each in held[:timing]])) if every is None else every
     if options.rate is not None:
         number = int((times[-1] - times[0]) * options.rate / TEN_9) + 1
         check_size(64 * number, f"{number} frames", path, "give a lower --rate")
