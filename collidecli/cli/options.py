@@ -94,15 +94,38 @@ DEGREES = Number("angle", "number of degrees", "angle: it must be at least 0", l
 SHARE = Number("share", "number", "fraction: it must be from 0 to 1", lambda x: 0.0 <= x <= 1.0)
 
 
-class NameList(click.ParamType):
-    """Names separated by commas, as a tuple."""
+class ListOf(click.ParamType):
+    """Values separated by commas, as a tuple. name: its metavar. item: a value from its text, or ValueError; fault: of
+    a text with one that is none."""
 
-    name = "names"
+    def __init__(self, name: str, item: Callable[[str], Any], fault: str = "") -> None:
+        self.name, self._item, self._fault = name, item, fault
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        return (
-            value if isinstance(value, tuple) else tuple(name.strip() for name in str(value).split(",") if name.strip())
-        )
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            return tuple(self._item(text.strip()) for text in str(value).split(",") if text.strip() or self._fault)
+        except ValueError:
+            self.fail(f"'{value}' is no list of {self._fault}", param, ctx)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError
+    return number
+
+
+def _world(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError
+    return int(text)
+
+
+NAMES = ListOf("names", str)
+NUMBERS = ListOf("numbers", _finite, "numbers that are finite")
+WORLDS = ListOf("numbers", _world, "worlds: write their numbers with commas, as 0,3")
 
 
 class PatternPair(click.ParamType):
@@ -119,23 +142,6 @@ class PatternPair(click.ParamType):
         if is_old and param is not None and ctx is not None:
             streams_of(ctx).warn(f"{param.opts[-1]}: write '{','.join(parts)}'; the next version refuses a space")
         return parts
-
-
-class NumberList(click.ParamType):
-    """Finite numbers separated by commas, as a tuple."""
-
-    name = "numbers"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
-        if isinstance(value, tuple):
-            return value
-        try:
-            numbers = tuple(float(number) for number in str(value).split(","))
-        except ValueError:
-            self.fail(f"'{value}' is no list of numbers", param, ctx)
-        if not all(map(math.isfinite, numbers)):
-            self.fail(f"'{value}' contains a number that is not finite", param, ctx)
-        return numbers
 
 
 class MemorySize(click.ParamType):
@@ -203,32 +209,16 @@ class Pause(click.ParamType):
         if isinstance(value, tuple):
             return value
         text = str(value)
-        for ending, unit in SECONDS:
-            if text.endswith(ending):
-                try:
-                    seconds = float(text.removesuffix(ending)) * unit
-                except ValueError:
-                    seconds = math.nan
-                if math.isfinite(seconds) and seconds >= 0.0:
-                    return None, seconds
-                self.fail(f"'{text}' is not a time of at least 0 s", param, ctx)
-        if not text.isdecimal():
-            self.fail(f"'{text}' is neither a number of frames, as 3, nor a time, as 0.05s", param, ctx)
-        return int(text), None
-
-
-class WorldNumbers(click.ParamType):
-    """Whole numbers of at least 0, separated by commas, as a tuple."""
-
-    name = "numbers"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        if isinstance(value, tuple):
-            return value
-        numbers = [text.strip() for text in str(value).split(",")]
-        if not all(number.isdecimal() for number in numbers):
-            self.fail(f"'{value}' is no list of worlds: write their numbers with commas, as 0,3", param, ctx)
-        return tuple(int(number) for number in numbers)
+        if text.isdecimal():
+            return int(text), None
+        ending, unit = next((each for each in SECONDS if text.endswith(each[0])), ("", 0.0))
+        try:
+            seconds = float(text.removesuffix(ending)) * unit if ending else math.nan
+        except ValueError:
+            seconds = math.nan
+        if not (math.isfinite(seconds) and seconds >= 0.0):
+            self.fail(f"'{text}' is neither a number of frames, as 3, nor a time of at least 0 s, as 0.05s", param, ctx)
+        return None, seconds
 
 
 KINDS: dict[str, click.ParamType] = {
@@ -241,8 +231,8 @@ KINDS: dict[str, click.ParamType] = {
     "area": AREA,
     "rate": RATE,
     "duration": DURATION,
-    "names": NameList(),
-    "numbers": NumberList(),
+    "names": NAMES,
+    "numbers": NUMBERS,
     "seconds": Number("seconds", "number of seconds", "time: it must be at least 0", lambda x: 0.0 <= x < math.inf),
     "size": MemorySize(),
     "limit": MemorySize(least=0),
@@ -379,7 +369,7 @@ def variables_of(verb: click.Command, words: str) -> list[str]:
     return own + [option.envvar for option in options if isinstance(option.envvar, str)]
 
 
-class _Names(NameList):
+class _Names(ListOf):
     def split_envvar_value(self, rv: str) -> Sequence[str]:
         return [rv]
 
@@ -412,7 +402,7 @@ def repeated_setting(*names: str, metavar: str, section: str, help: str) -> Call
 
 def repeated(*names: str, metavar: str, section: str, help: str) -> Callable:
     """A decorator that adds a repeatable option of one verb; its value is a tuple of texts."""
-    attributes: dict[str, Any] = {"type": _Names(), "multiple": True, "metavar": metavar, "help": help}
+    attributes: dict[str, Any] = {"type": _Names("names", str), "multiple": True, "metavar": metavar, "help": help}
     return click.option(*names, cls=_Repeated, section=section, **attributes)
 
 
@@ -618,7 +608,7 @@ def frames_option(section: str) -> Callable:
 def world_option(*names: str, section: str, **attributes: Any) -> Callable:
     """A decorator that adds the worlds of a contact set."""
     attributes = {"help": "Only these worlds. [default: all]", **attributes}
-    return option("--world", *names, type=WorldNumbers(), metavar="N,...", section=section, **attributes)
+    return option("--world", *names, type=WORLDS, metavar="N,...", section=section, **attributes)
 
 
 def pattern_options(section: str) -> Callable:

@@ -11,7 +11,7 @@ import click
 
 from collidecli.cli.options import (
     FORMAT,
-    NameList,
+    NAMES,
     Verb,
     VerbOption,
     algorithm_options,
@@ -91,7 +91,7 @@ OWN_SECTIONS = (CONTACTS, HYDRO, STEPS, SPEED, CACHE)
 @contact_options
 @hydro_options
 @sweep_options
-@setting("--columns", type=NameList(), metavar="NAME,...", section="Contacts", help=COLUMNS)
+@setting("--columns", type=NAMES, metavar="NAME,...", section="Contacts", help=COLUMNS)
 @setting("-o", "--output", metavar="FILE|FOLDER", section="Output", help=OUTPUT)
 @compression_option
 @format_option(default=CONTACT_FORMATS[0], help=FORMAT)

@@ -81,7 +81,6 @@ CONTACTS_IN_MEMORY = "collide_contacts_"
 """Begin of the name of the folder with the temporary file of contacts in memory."""
 _REPLACED = (
     (rf"[^\s':]*{CONTACTS_IN_MEMORY}[^\s':]*", "the contacts in memory"),
-    (r"-t\b(?!=)", "recording"),
     (r"(?<![\w-])--([a-z][a-z-]*)", lambda found: found[1].replace("-", "_")),
 )
 """Patterns of words of the command line in a message, and the words of Python in their place, in this order."""
@@ -102,7 +101,9 @@ def python_call(function: Callable[Arguments, Returned]) -> Callable[Arguments, 
                 raise unknown_argument(name, function.__name__, known.keys() - {"self"})
             return function(*args, **given)
         except CollideError as error:
-            error.what, error.where, error.fix = map(_in_python, (error.what, error.where, error.fix))
+            recording = "recording" if "recording" in known else "trajectory"
+            texts = (re.sub(r"(?<![\w-])-t\b", recording, text) for text in (error.what, error.where, error.fix))
+            error.what, error.where, error.fix = map(_in_python, texts)
             error.args = (error.what,)
             raise
 

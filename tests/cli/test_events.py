@@ -147,7 +147,7 @@ test_wrong_arguments = refusals(
     ("--threshold deep", "'deep' is not a length: write a length, as 0.002 or 2mm, or 'any'"),
     ("--threshold nan", "'nan' is not a length: write"),
     ("--merge-gap 2m", "'2m' is neither a number of frames"),
-    ("--merge-gap -1s", "'-1s' is not a time"),
+    ("--merge-gap -1s", "'-1s' is neither a number of frames, as 3, nor a time of at least"),
     ("--world one", "'one' is no list of worlds"),
     ("--world 2", "world 2 is not there"),
     ("--frames 9:", "'9:' selects none of 6 frames"),

@@ -429,6 +429,7 @@ def test_errors_of_contacts_in_memory_name_arguments(in_memory):
         (lambda: in_memory.events(between=("bx", "*")), between),
         (lambda: in_memory.events(threshold="1 mile"), "threshold: '1 mile' is not a length"),
         (lambda: in_memory.to_pandas(include="bx"), "include: 'bx'"),
+        (lambda: in_memory.export("jacobian"), "give scene and recording of the run with scene and trajectory"),
         (lambda: collidecli.label(in_memory, sensors="bx"), "sensors: 'bx' matches no"),
         (lambda: collidecli.label(in_memory, slip=True), "the contacts in memory: slip: the contact set has no column"),
         (lambda: collidecli.audit(in_memory, self=0.0), "self: a contact set has no joints"),
