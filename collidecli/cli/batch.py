@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +99,6 @@ collide batch gather nightly -o contacts.parquet
 SHARD = "Estimated duration of a shard, the unit of work. [default: 90 s]"
 AGAIN = "Also compute the episodes that failed before."
 TIMEOUT = "Time limit of an episode, which is then listed as failed. [default: 1 h, or 100 times the estimate if more]"
-WORKERS = "Number of worker processes. [default: one per core or by CPU quota]"
 FOLDER = "The folder of the batch, or the URL of an object store: its plan and its contact sets."
 
 
@@ -175,15 +174,10 @@ def _estimated(streams: Streams, jobs: Sequence[Job], path: str) -> dict[str, tu
     return found
 
 
-def plan_options(command: Callable) -> Callable:
-    """Adds the options of a plan."""
-    command = option("--shard-seconds", type=DURATION, section="Plan", help=SHARD)(command)
-    return option("-o", "--output", "folder", metavar="FOLDER", required=True, section="Output", help=FOLDER)(command)
-
-
 @verb.command("plan", cls=Verb, epilog="\b\ncollide batch plan jobs.toml -o nightly")
 @click.argument("jobs", metavar="JOBS.TOML")
-@plan_options
+@option("-o", "--output", "folder", metavar="FOLDER", required=True, section="Output", help=FOLDER)
+@option("--shard-seconds", type=DURATION, section="Plan", help=SHARD)
 @force_option
 @click.pass_context
 def plan_verb(ctx: click.Context, jobs: str, folder: str, shard_seconds: float | None, force: bool) -> int:
@@ -197,6 +191,37 @@ def plan_verb(ctx: click.Context, jobs: str, folder: str, shard_seconds: float |
     return 0
 
 
+def _opened(folder: str) -> tuple[Store, Plan]:
+    """The store of a batch and its plan."""
+    from collidecli.batch.plan import read_plan
+    from collidecli.batch.store import open_store
+
+    store = open_store(folder)
+    return store, read_plan(store)
+
+
+def execution_options(workers: int, text: str) -> Callable:
+    """A decorator that adds the options of computing. workers: default number. text: of --workers."""
+
+    def add(command: Callable) -> Callable:
+        for decorator in (
+            option("--episode-timeout", type=DURATION, section="Execution", help=TIMEOUT),
+            option("--retry-failed", is_flag=True, section="Execution", help=AGAIN),
+            option(
+                "--workers",
+                type=WholeNumber(workers),
+                default=workers,
+                show_default=workers > 0,
+                section="Execution",
+                help=text,
+            ),
+        ):
+            command = decorator(command)
+        return command
+
+    return add
+
+
 @verb.command(
     "run",
     cls=Verb,
@@ -205,7 +230,7 @@ def plan_verb(ctx: click.Context, jobs: str, folder: str, shard_seconds: float |
 @click.argument("target", metavar="FOLDER|JOBS.TOML")
 @option("-o", "--output", "folder", metavar="FOLDER", section="Output", help=f"{FOLDER} Only with JOBS.TOML.")
 @option("--shard-seconds", type=DURATION, section="Plan", help=SHARD)
-@option("--workers", type=WholeNumber(0), default=0, show_default=False, section="Execution", help=WORKERS)
+@execution_options(0, "Number of worker processes. [default: one per core or by CPU quota]")
 @option(
     "--executor",
     type=click.Choice(("processes", "dask")),
@@ -213,70 +238,25 @@ def plan_verb(ctx: click.Context, jobs: str, folder: str, shard_seconds: float |
     section="Execution",
     help="Where to compute: processes of this machine, or a Dask cluster.",
 )
-@option(
-    "--address",
-    default="",
-    metavar="URL",
-    section="Execution",
-    help="Address of a Dask scheduler. [default: a local cluster]",
-)
-@option(
-    "--scheduler-file",
-    default="",
-    metavar="FILE",
-    section="Execution",
-    help="File with the address of a Dask scheduler.",
-)
-@option("--retry-failed", is_flag=True, section="Execution", help=AGAIN)
-@option("--episode-timeout", type=DURATION, section="Execution", help=TIMEOUT)
+@option("--address", metavar="URL", section="Execution", help="Address of a Dask scheduler. [default: a local cluster]")
+@option("--scheduler-file", metavar="FILE", section="Execution", help="File with the address of a Dask scheduler.")
 @click.pass_context
 def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any) -> int:
     """Compute every episode that has no contact set yet. JOBS.TOML is planned first."""
-    from collidecli.batch.gather import state_of
-    from collidecli.batch.plan import read_plan
-    from collidecli.batch.store import is_url, open_store
+    from collidecli.batch.store import is_url
     from collidecli.errors import InputError
-    from collidecli.report.tables import state_table
 
-    streams = streams_of(ctx)
     _check_executor(values)
     if folder is None or os.path.isdir(target) or is_url(target):
         if folder is not None:
             raise InputError("is the folder of a batch", target, "remove -o")
         if os.path.isfile(target):
             raise InputError("is a job file", target, "add -o FOLDER, for its plan and its contact sets")
-        store = open_store(target)
-        plan = read_plan(store)
+        store, plan = _opened(target)
         _check_shards(plan, values["shard_seconds"], target)
     else:
-        store, plan = _planned(streams, target, folder, values["shard_seconds"], force=False)
-    if values["retry_failed"]:
-        for key in store.failures():
-            store.forget_failure(key)
-    left = _left(plan, {*_whole(streams, store, range(plan.shard_count), plan), *store.failures()})
-    computed = 0
-    with streams.batch_progress(left) as progress:
-
-        def done(report: ShardReport) -> None:
-            nonlocal computed
-            computed += report.done
-            if progress:
-                progress(report.shard, report.failed)
-
-        _execute(store, plan, tuple(left), values, done, progress and progress.begun)
-    state = state_of(store, plan, computed)
-    streams.result(state, state_table)
-    _tell_failures(streams, state.failed, state.episodes, store)
-    return 1 if state.failed or state.left else 0
-
-
-def _tell_failures(streams: Streams, failed: int, episodes: int, store: Store) -> None:
-    """With --quiet, which hides the table, an error about failed episodes."""
-    from collidecli.errors import CollideError
-
-    if failed and streams.quiet:
-        fix = f"collide batch status {store.location} lists them"
-        streams.failure(CollideError(f"{failed} of {episodes} episodes failed", store.location, fix))
+        store, plan = _planned(streams_of(ctx), target, folder, values["shard_seconds"], force=False)
+    return _compute(streams_of(ctx), store, plan, None, values)
 
 
 def _check_executor(values: Mapping[str, Any]) -> None:
@@ -291,46 +271,53 @@ def _check_executor(values: Mapping[str, Any]) -> None:
         raise InputError("has no effect on a running cluster", "--workers", "start it with as many threads")
 
 
-def _whole(streams: Streams, store: Store, shards: Sequence[int], plan: Plan) -> set[str]:
-    """The keys with a contact set. Removes the damaged ones of these shards, and names them."""
-    from collidecli.batch.work import History, whole_results
+def _compute(streams: Streams, store: Store, plan: Plan, shards: range | None, values: Mapping[str, Any]) -> int:
+    """Computes what is left of these shards, or of all, and prints the state; 1 where an episode has no contact set.
 
-    own = {episode.key for episode in plan.episodes if episode.shard in shards}
-    whole, damaged = whole_results(store, History(store.logs(shards), {}).sizes, own)
+    Removes contact sets that are damaged, and names them. values: of the options of `run` or `work`.
+    """
+    from collidecli.batch.gather import state_of
+    from collidecli.batch.work import History, whole_results
+    from collidecli.engine.scheduler import worker_count
+    from collidecli.errors import CollideError
+    from collidecli.report.tables import state_table
+
+    own = range(plan.shard_count) if shards is None else shards
+    keys = {episode.key for episode in plan.episodes if episode.shard in own}
+    if values["retry_failed"]:
+        for key in keys.intersection(store.failures()):
+            store.forget_failure(key)
+    known, damaged = whole_results(store, History(store.logs(shards), {}).sizes, keys)
     for key in damaged:
         streams.warn(f"{store.result_location(key)} is truncated or damaged; its episode is computed again")
         store.files.remove(store.result_name(key))
-    return whole
+    known |= store.failures().keys()
+    left = Counter(one.shard for one in plan.episodes if one.shard in own and one.key not in known)
+    computed, workers = 0, worker_count(values["workers"], False)
+    with streams.batch_progress(left) as progress:
 
+        def done(report: ShardReport) -> None:
+            nonlocal computed
+            computed += report.done
+            if progress:
+                progress(report.shard, report.failed)
 
-def _left(plan: Plan, known: Container[str]) -> Mapping[int, int]:
-    """Number of the episodes without a known key, of each shard that has any, in order."""
-    return Counter(episode.shard for episode in plan.episodes if episode.key not in known)
+        if left and values.get("executor") == "dask":
+            from collidecli.batch.dask_cluster import by_dask, connected
 
+            with connected(values["address"], values["scheduler_file"], workers) as client:
+                by_dask(store, plan, tuple(left), client, done, values["episode_timeout"])
+        elif left:
+            from collidecli.batch.executors import by_processes
 
-def _execute(
-    store: Store,
-    plan: Plan,
-    shards: Sequence[int],
-    values: Mapping[str, Any],
-    done: Callable[[ShardReport], None],
-    begun: Callable[[int], None] | None,
-) -> None:
-    """Works on the shards; starts no process where there are none."""
-    from collidecli.engine.scheduler import worker_count
-
-    workers = worker_count(values["workers"], False)
-    if not shards:
-        return
-    if values["executor"] == "processes":
-        from collidecli.batch.executors import by_processes
-
-        by_processes(store, shards, workers, done, values["episode_timeout"], begun)
-        return
-    from collidecli.batch.dask_cluster import by_dask, connected
-
-    with connected(values["address"], values["scheduler_file"], workers) as client:
-        by_dask(store, plan, shards, client, done, values["episode_timeout"])
+            by_processes(store, tuple(left), workers, done, values["episode_timeout"], progress and progress.begun)
+    state = state_of(store, plan, computed, shards)
+    streams.result(state, state_table)
+    failed = sum(failure.key in keys for failure in state.failures)
+    if failed and streams.quiet:  # which hides the table
+        fix = f"collide batch status {store.location} lists them"
+        streams.failure(CollideError(f"{failed} of {state.episodes} episodes failed", store.location, fix))
+    return 1 if failed or (shards is None and state.left) else 0
 
 
 def _slot(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, int] | None:
@@ -360,44 +347,15 @@ def _slot(ctx: click.Context, parameter: click.Parameter, text: str | None) -> t
     section="Execution",
     help="Slot K of N, from 0: shards K, K + N, ...",
 )
-@option("--workers", type=WholeNumber(1), default=1, section="Execution", help="Processes of this slot.")
-@option("--retry-failed", is_flag=True, section="Execution", help=AGAIN)
-@option("--episode-timeout", type=DURATION, section="Execution", help=TIMEOUT)
+@execution_options(1, "Processes of this slot.")
 @click.pass_context
-def work_verb(
-    ctx: click.Context,
-    folder: str,
-    slot: tuple[int, int],
-    workers: int,
-    retry_failed: bool,
-    episode_timeout: float | None,
-) -> int:
+def work_verb(ctx: click.Context, folder: str, slot: tuple[int, int], **values: Any) -> int:
     """Compute the shards of one slot: a task of a Slurm array or of a Kubernetes indexed Job."""
-    from collidecli.batch.executors import by_processes
-    from collidecli.batch.gather import state_of
-    from collidecli.batch.plan import read_plan
-    from collidecli.batch.store import open_store
-    from collidecli.report.tables import state_table
-
     first, count = slot
-    store = open_store(folder)
-    plan = read_plan(store)
-    streams = streams_of(ctx)
-    reports: list[ShardReport] = []
+    store, plan = _opened(folder)
     if first >= plan.shard_count:
-        streams.warn(f"slot {first}/{count} has no shard: the plan has {plan.shard_count}")
-    own = range(first, plan.shard_count, count)
-    shards = tuple(shard for shard in _left(plan, _whole(streams, store, own, plan)) if shard in own)
-    if retry_failed:
-        for key in {episode.key for shard in shards for episode in plan.shard(shard)} & set(store.failures()):
-            store.forget_failure(key)
-    if shards:
-        by_processes(store, shards, workers, reports.append, episode_timeout)
-    state = state_of(store, plan, sum(report.done for report in reports), own)
-    failed = sum(report.failed for report in reports)
-    streams.result(state, state_table)
-    _tell_failures(streams, failed, state.episodes, store)
-    return 1 if failed else 0
+        streams_of(ctx).warn(f"slot {first}/{count} has no shard: the plan has {plan.shard_count}")
+    return _compute(streams_of(ctx), store, plan, range(first, plan.shard_count, count), values)
 
 
 @verb.command("status", cls=Verb, epilog="\b\ncollide batch status nightly\ncollide batch status nightly --watch")
@@ -408,18 +366,15 @@ def work_verb(
 def status_verb(ctx: click.Context, folder: str, watch: bool, interval: float) -> int:
     """Show how many episodes are done, failed and left, and what each host computed, from the folder alone."""
     from collidecli.batch.gather import state_of
-    from collidecli.batch.plan import read_plan
-    from collidecli.batch.store import Store, open_store
+    from collidecli.batch.store import Store
     from collidecli.report.tables import state_table
 
     streams = streams_of(ctx)
-    store = Store(folder)
-    if watch and not store.has_plan():
+    if watch and not Store(folder).has_plan():
         streams.warn(f"{folder} has no plan of a batch yet; waiting for it")
-        while not store.has_plan():
+        while not Store(folder).has_plan():
             time.sleep(interval)
-    store = open_store(folder)
-    plan = read_plan(store)
+    store, plan = _opened(folder)
     state = state_of(store, plan)
     with streams.live() as show:
         while watch and state.left:
@@ -445,8 +400,6 @@ def status_verb(ctx: click.Context, folder: str, watch: bool, interval: float) -
 def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
     """Compute a sample of the contact sets again and compare their content hashes."""
     from collidecli.batch.gather import verify
-    from collidecli.batch.plan import read_plan
-    from collidecli.batch.store import open_store
     from collidecli.errors import InputError
     from collidecli.report.tables import verify_table
 
@@ -456,10 +409,9 @@ def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
             raise ValueError
     except ValueError:
         raise InputError(f"'{sample}' is not a share", "--sample", "write 1% or 0.01") from None
-    store = open_store(folder)
-    streams = streams_of(ctx)
+    streams, batch = streams_of(ctx), _opened(folder)
     with streams.progress("verifying", noun="episodes") as progress:
-        result = verify(store, read_plan(store), share, seed, progress)
+        result = verify(*batch, share, seed, progress)
     streams.result(result, verify_table)
     return 1 if result.different else 0
 
@@ -498,13 +450,10 @@ def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
 def gather_verb(ctx: click.Context, folder: str, **values: Any) -> int:
     """Write all contact sets as one table or data set, with a hash of its content."""
     from collidecli.batch.gather import GatherRequest, gather
-    from collidecli.batch.plan import read_plan
-    from collidecli.batch.store import open_store
     from collidecli.report.tables import gather_table
 
-    store = open_store(folder)
-    streams = streams_of(ctx)
+    streams, batch = streams_of(ctx), _opened(folder)
     with streams.progress("gathering", noun="episodes") as progress:
-        result = gather(store, read_plan(store), request_of(GatherRequest, values), progress)
+        result = gather(*batch, request_of(GatherRequest, values), progress)
     streams.result(result, gather_table)
     return 0
