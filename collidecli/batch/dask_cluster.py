@@ -47,10 +47,10 @@ def connected(address: str, scheduler_file: str, local_workers: int) -> Iterator
     where = address or scheduler_file or "--executor dask"
     if scheduler_file:
         address = _address_in(scheduler_file)
-    _require_answer(address, where)
     cluster = None
     try:
         if address:
+            _require_answer(address)
             client = distributed.Client(address, timeout=CONNECT_SECONDS)
         else:
             # One Dask worker: each of its threads has a process of its own.
@@ -59,9 +59,9 @@ def connected(address: str, scheduler_file: str, local_workers: int) -> Iterator
             )
             client = distributed.Client(cluster)
     except (OSError, ValueError, TypeError, KeyError) as error:
-        said = str(error).strip().splitlines()
-        reason = f": {said[0]}" if said else ""
-        raise InputError(f"no Dask scheduler responds{reason}", where, "start dask scheduler first") from error
+        reason = (getattr(error, "strerror", None) or str(error)).partition("\n")[0].lower()
+        fix = "start dask scheduler first, and write its address as tcp://HOST:PORT"
+        raise InputError(f"no Dask scheduler responds: {reason}", where, fix) from error
     except RuntimeError as error:  # of a nanny
         raise WorkersLostError("a process of Dask ended as it started", where, AGAIN) from error
     try:
@@ -86,23 +86,16 @@ def _address_in(scheduler_file: str) -> str:
         raise InputError("is not the file of a Dask scheduler", scheduler_file, fix) from error
 
 
-def _require_answer(address: str, where: str) -> None:
-    """Raises InputError where a TCP address does not answer as Dask does, which itself tries for minutes."""
+def _require_answer(address: str) -> None:
+    """Raises ValueError, and OSError where a TCP address does not answer; Dask itself tries for minutes."""
     protocol, _, place = address.rpartition("://")
-    if protocol in ("http", "https", "ws", "wss"):  # the address of the dashboard
-        raise InputError("is not the address of a scheduler", where, "write it as tcp://HOST:PORT")
-    if protocol not in ("", "tcp", "tls") or not address:
-        return
-    host, _, port = place.rpartition(":")
-    try:
+    if protocol in ("", "tcp"):
+        host, _, port = place.rpartition(":")
+        if not port.isdigit():
+            raise ValueError(f"'{address}' has no port")
         with socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS) as connection:
-            if protocol != "tls" and not connection.recv(1):  # each side of Dask begins with a handshake
+            if not connection.recv(1):  # each side of Dask begins with a handshake
                 raise ConnectionResetError(0, "the connection was closed")
-    except ValueError as error:
-        raise InputError("is not the address of a scheduler", where, "write it as tcp://HOST:PORT") from error
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InputError(f"no Dask scheduler responds: {reason}", where, "start dask scheduler first") from error
 
 
 _own = threading.local()

@@ -68,11 +68,9 @@ def write_merged_shards(folder: str, gathered: Gathered) -> None:
 
 
 def _shards(gathered: Gathered, episodes: Sequence[DoneEpisode]) -> Iterator[list[DoneEpisode]]:
-    shard: list[DoneEpisode] = []
-    size = 0
+    shard, size = list[DoneEpisode](), 0
     for done in episodes:
-        with gathered.store.result(done.episode.key) as path:
-            size += os.path.getsize(path)
+        size += gathered.sizes[done.episode.key]
         shard.append(done)
         if size >= SHARD_BYTES or len(shard) == MOST_SETS:
             yield shard

@@ -30,7 +30,6 @@ from collidecli.scene.text_format import number_parts
 from collidecli.storage.contact_sets.reader import ContactSet, is_complete
 from collidecli.storage.contact_sets.rules import check_body_rows, check_shape_rows
 from collidecli.storage.flat_tables import TableColumn, record_batch, require_pyarrow
-from collidecli.storage.h5_files import IndexedFile
 from collidecli.storage.process_activity import reading
 
 AGAIN = "work on it with collide batch run"
@@ -55,7 +54,8 @@ class Gathered:
     """The done episodes of a batch, and the number of failed ones.
 
     job: only its episodes, else all. slot: k and n, of these the k-th of n parts, in order. is_data_set: whether all
-    are of one job and one LeRobot data set. keys_sha256: hash over the keys of the parts of all slots.
+    are of one job and one LeRobot data set. keys_sha256: hash over the keys of the parts of all slots. sizes: of the
+    contact sets [bytes], by key.
     Raises InputError for an unknown job, and where an episode has neither a contact set nor a failure.
     """
 
@@ -67,20 +67,20 @@ class Gathered:
         if job and job not in plan.requests:
             fix = f"its jobs: {', '.join(plan.requests)}"
             raise InputError(f"the batch {store.location} has no job '{job}'", "--job", fix)
-        self._sizes, failures = store.results(), store.failures()
+        self.sizes, failures = store.results(), store.failures()
         done = []
         chosen = (episode for episode in plan.episodes if job in ("", episode.job))
         ordered = sorted(chosen, key=lambda one: (one.job, one.motion, number_parts(one.demo)))
         self.is_data_set = len({(episode.job, episode.motion) for episode in ordered}) == 1 and all(
             is_data_set(episode.motion) and episode.demo for episode in ordered
         )
-        left = [episode for episode in ordered if episode.key not in self._sizes and episode.key not in failures]
+        left = [episode for episode in ordered if episode.key not in self.sizes and episode.key not in failures]
         if left:
             what = f"{len(left)} of {len(ordered)} episodes have no contact set; the first is {left[0].label}"
             raise InputError(what, store.location, f"compute them with collide batch run {store.location}")
         for number, episode in enumerate(ordered):
             index = episode_number(episode.demo) if self.is_data_set else number
-            if episode.key in self._sizes:
+            if episode.key in self.sizes:
                 done.append(DoneEpisode(index, episode))
         first, end = (len(done) * part // slot[1] for part in (slot[0], slot[0] + 1))
         self.episodes = tuple(done[first:end])
@@ -102,11 +102,7 @@ class Gathered:
 
     def _opened(self, done: DoneEpisode, path: str) -> ContactSet:
         """Checks the whole file, of the first set of a job and of one in SAMPLE; the others are trusted."""
-        if self._is_checked(done):
-            return ContactSet.open(path)
-        file = IndexedFile(path, "r")
-        file.objects = _Objects(file)
-        return ContactSet(file, path)
+        return ContactSet.open(path) if self._is_checked(done) else ContactSet(h5py.File(path), path, trusted=True)
 
     def _is_checked(self, done: DoneEpisode) -> bool:
         last = self._rows[-1]["done"].episode.job if self._rows else ""
@@ -122,7 +118,7 @@ class Gathered:
         for done in self.episodes:
             key = done.episode.key
             event = logged.get(key, {})
-            is_logged = event.get("bytes") == self._sizes[key]
+            is_logged = event.get("bytes") == self.sizes[key]
             if is_logged and not self._is_checked(done):
                 self._append(done, event["content_sha256"], event["counts"])
                 continue
@@ -170,20 +166,6 @@ class Gathered:
             if name not in GROUPS_BY_NAME or any(name in row for row in self._rows):
                 columns[name] = [row.get(name, 0) for row in self._rows]
         return require_pyarrow("batch gather").table(columns)
-
-
-class _Objects(dict[str, Any]):
-    def __init__(self, file: IndexedFile) -> None:
-        super().__init__()
-        self._file = file
-
-    def get(self, name: str, default: Any = None) -> Any:
-        if name not in self.keys():
-            self[name] = h5py.File.get(self._file, name, default)
-        return self[name]
-
-    def __contains__(self, name: object) -> bool:
-        return h5py.File.__contains__(self._file, name)
 
 
 # Contacts of a batch in the layout of a LeRobot data set: a row for each frame, features of one size.
@@ -292,11 +274,11 @@ def write_tables(folder: str, episodes: Any, parts: str = "") -> None:
 def _batches(contacts: ContactSet, name: str, job: str, index: int) -> Iterator[Any]:
     """The rows of `collide export --to parquet`, of CONTACTS or of the group `name`.
 
-    job and episode_index are added; frame_index is in place of frame. The first batch has no rows, so that episodes
-    without contacts have columns.
+    job and episode_index are added; frame_index is in place of frame. Without contacts, a batch has columns alone.
     """
     everything = _everything(contacts)
-    rows = ContactRows(everything if name == CONTACTS else rows_of(everything, name))
+    selected = everything if name == CONTACTS else rows_of(everything, name)
+    rows = ContactRows(selected)
     columns = (
         TableColumn("job", np.dtype(np.int32), words=(job,)),
         TableColumn("episode_index", np.dtype(np.int64)),
@@ -306,7 +288,8 @@ def _batches(contacts: ContactSet, name: str, job: str, index: int) -> Iterator[
             if column.name not in _LEFT_OUT
         ),
     )
-    yield record_batch(columns, {column.name: np.zeros(0, column.dtype) for column in columns})
+    if not selected.contact_count:
+        yield record_batch(columns, {column.name: np.zeros(0, column.dtype) for column in columns})
     for block in rows.blocks():
         count = len(block["frame"])
         own = {"job": np.zeros(count, np.int32), "episode_index": np.full(count, index, np.int64)}

@@ -16,17 +16,17 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from collidecli.batch.store import PLAN, Store
 from collidecli.commands.results import RECORDING_ENDINGS, input_files
-from collidecli.commands.run import RunRequest, result_config
+from collidecli.commands.run import OPTION_GROUPS, RunRequest, result_config
 from collidecli.commands.scenes import load_scene
 from collidecli.errors import InputError, extra_module
 from collidecli.importers.recordings.recording import kind_of, open_recording, recording_files
-from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
+from collidecli.scene.options import RecordingOptions
 from collidecli.scene.tables import HYDRO_FACES, HYDRO_PATCHES, group_words
 from collidecli.scene.text_format import did_you_mean
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -255,8 +255,6 @@ _DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionEr
 TRIED = 10
 """Number of recordings that are tried at most, until one can be used, to find out what those of a job are like."""
 
-Options = TypeVar("Options", ContactOptions, EngineOptions, SceneOptions, RecordingOptions)
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -441,11 +439,9 @@ def read_plan(store: Store, shard: int | None = None) -> Plan:
                 raise InputError(
                     f"is a plan of version {header.get('version')}", where, f"this program knows {VERSION}"
                 )
-            tables, damaged = (
-                [],
-                header["sha256"] != _sha256_of(header) or len(header["groups"]) != found.num_row_groups,
-            )
-            for number, (first, last, digest) in enumerate(list[Any]() if damaged else header["groups"]):
+            groups, tables = header["groups"], list[EpisodeTable]()
+            damaged = header["sha256"] != _sha256_of(header) or len(groups) != found.num_row_groups
+            for number, (first, last, digest) in enumerate([] if damaged else groups):
                 if shard is None or first <= shard <= last:
                     tables.append(EpisodeTable(found.read_row_group(number)))
                     damaged |= tables[-1].sha256() != digest
@@ -470,24 +466,13 @@ def _undamaged(where: str, fix: str) -> Iterator[None]:
 
 
 def _request(values: dict[str, Any]) -> RunRequest:
-    """A request from the dictionary that `asdict` made of it, through JSON."""
-    return RunRequest(
-        **{
-            **values,
-            "scenes": tuple(values["scenes"]),
-            "columns": tuple(values["columns"]),
-            "contact": _options(ContactOptions, values["contact"]),
-            "engine": _options(EngineOptions, values["engine"]),
-            "scene_options": _options(SceneOptions, values["scene_options"]),
-            "recording": _options(RecordingOptions, values["recording"]),
-        }
-    )
+    """A request from the dictionary that `asdict` made of it, through JSON, which has lists in place of tuples."""
 
+    def tuples(held: dict[str, Any]) -> dict[str, Any]:
+        return {name: tuple(value) if isinstance(value, list) else value for name, value in held.items()}
 
-def _options(kind: type[Options], values: dict[str, Any]) -> Options:
-    tuples = {each.name for each in fields(kind) if isinstance(each.default, tuple)}
-    found: dict[str, Any] = {name: tuple(value) if name in tuples else value for name, value in values.items()}
-    return kind(**found)
+    groups: dict[str, Any] = {name: kind(**tuples(values[name])) for name, kind in OPTION_GROUPS.items()}
+    return RunRequest(**tuples(values) | groups)
 
 
 # Labels of named pairs in each frame: whether they touch, and their least distance.

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import time
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -255,7 +256,7 @@ def work_shard(location: str, shard: int, log: str = "", timeout: float | None =
     """
     store, plan = Store(location), planned(location, shard)
     results, failures = store.known({episode.key for episode in plan.shard(shard)}, plan.total)
-    report, logs = ShardReport(shard), list(store.logs(range(shard, shard + 1)))
+    counts, logs = Counter[str](), list(store.logs(range(shard, shard + 1)))
     killed = attempts(logs)
     interrupted = any(not events or events[-1].get("event") not in ("end", STOPPED) for _, events in logs)
     written = ShardLog(store, log or store.new_log(shard), at_once=interrupted)
@@ -264,26 +265,23 @@ def work_shard(location: str, shard: int, log: str = "", timeout: float | None =
             for episode in sorted(plan.shard(shard), key=lambda one: len(killed.get(one.key, ()))):
                 before = killed.get(episode.key, [])
                 if episode.key in results:
-                    report = replace(report, skipped=report.skipped + 1)
+                    ending = "skipped"
                 elif episode.key in failures or _quarantined(store, episode, before):
-                    failures.add(episode.key)
-                    report = replace(report, failed=report.failed + 1)
+                    ending = "failed"
                 else:
                     for watch in watchers:
                         watch(timeout or max(LIMIT_SECONDS, LIMIT_FACTOR * episode.seconds))
                     written.start(episode.key)
-                    if work_episode(store, plan, episode, written, sum(code == -9 for code, *_ in before)):
-                        results.add(episode.key)
-                        report = replace(report, done=report.done + 1)
-                    else:
-                        failures.add(episode.key)
-                        report = replace(report, failed=report.failed + 1)
+                    result = work_episode(store, plan, episode, written, sum(code == -9 for code, *_ in before))
+                    ending = "done" if result else "failed"
+                (failures if ending == "failed" else results).add(episode.key)
+                counts[ending] += 1
     except BaseException:
         with suppress(CollideError):  # in an outage of the store: all attempts of a request once more
             written.close(STOPPED)
         raise
     written.close()
-    return report
+    return ShardReport(shard, **counts)
 
 
 def work_episode(

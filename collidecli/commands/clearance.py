@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -35,8 +34,8 @@ from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.field_cache import FieldCache
 from collidecli.storage.flat_tables import TableColumn, cell_columns, csv_table, parquet_table, require_pyarrow
+from collidecli.storage.input_limits import arrays_h5
 from collidecli.storage.process_activity import reading
-from collidecli.storage.result_files import ARRAYS, ClearanceWriter
 
 # Least distances of a model in motion: of pairs, of bodies or between two selections, block by block of frames.
 
@@ -605,9 +604,8 @@ def _written(request: ClearanceRequest, scene: LoadedScene, measured: MeasuredMo
     with ExitStack() as stack:
         output = stack.enter_context(AtomicOutput(request.output, request.force))
         if request.output.lower().endswith(HDF5_ENDINGS):
-            writer = _hdf5(output, request, scene, measured)
-            with writer:
-                yield lambda block: writer.append(block.first, {name: getattr(block, name) for name in ARRAYS})
+            with _hdf5(output, request, scene, measured) as append:
+                yield lambda block: append(block.first, {name: getattr(block, name) for name in ARRAYS})
         else:
             columns = table_columns(measured, request.kind)
             about = {"scene": scene.name, "scene_sha256": scene.sha256}
@@ -619,7 +617,7 @@ def _written(request: ClearanceRequest, scene: LoadedScene, measured: MeasuredMo
 
 def _hdf5(
     output: AtomicOutput, request: ClearanceRequest, scene: LoadedScene, measured: MeasuredMotion
-) -> ClearanceWriter:
+) -> AbstractContextManager[Callable[[int, Mapping[str, np.ndarray]], None]]:
     items, motion = measured.items, measured.motion
     tables = {
         "time": motion.time,
@@ -635,9 +633,22 @@ def _hdf5(
         "scene": scene.name,
         "scene_sha256": scene.sha256,
         "trajectory_sha256": motion.sha256,
-        "config": json.dumps(_config(request), sort_keys=True),
+        "config": _config(request),
     }
-    return ClearanceWriter(output, tables, measured.shape, about, request.compression)
+    units = {"time": "s", **{name: unit for name, (*_, unit) in ARRAYS.items()}}
+    dense = {name: (np.dtype(kind), (*measured.shape, *element)) for name, (kind, element, _) in ARRAYS.items()}
+    return arrays_h5(output, "collide-clearance", about, tables, units, dense, request.compression, checksums=False)
+
+
+ARRAYS = {
+    "distance": (np.float64, (), "m"),
+    "error": (np.float64, (), "m"),
+    "normal": (np.float64, (3,), ""),
+    "point0": (np.float64, (3,), "m"),
+    "point1": (np.float64, (3,), "m"),
+    "pair": (np.int32, (), ""),
+}
+"""Type, shape of an element and unit of each array [F, W, I, ...]."""
 
 
 def _config(request: ClearanceRequest) -> dict[str, object]:

@@ -30,7 +30,7 @@ from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.rules import check_shape_rows, gap_range, pair_values
 from collidecli.storage.flat_tables import Append, TableColumn, cell_columns, parquet_table, require_pyarrow
-from collidecli.storage.input_limits import LABELS, write_arrays_h5
+from collidecli.storage.input_limits import LABELS, arrays_h5
 from collidecli.storage.process_activity import reading
 
 if TYPE_CHECKING:
@@ -645,7 +645,9 @@ def _write_h5(
     units = {"time": "s", **{name: unit for name, (_, unit) in dense.items() if unit}}
     shapes = {name: (dtype, labels.shape) for name, (dtype, _) in dense.items()}
     tables = {array.name: next(array.pieces()) for array in small}
-    write_arrays_h5(output, LABELS, about, tables, units, shapes, blocks)
+    with arrays_h5(output, LABELS, about, tables, units, shapes) as append:
+        for first, rows in blocks:
+            append(first, rows)
 
 
 def _write_parquet(

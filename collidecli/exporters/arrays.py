@@ -275,16 +275,6 @@ LARGE_GROUP_BYTES = 256 << 20
 """Size in memory of a row group that ends within an episode."""
 
 
-# Tables as numbered Parquet files of a least size, whose row groups end with an episode.
-
-PART_BYTES = 64 << 20
-"""Least size of a file, except the last."""
-GROUP_BYTES = 16 << 20
-"""Least size of a row group in memory, except the last of a file."""
-LARGE_GROUP_BYTES = 256 << 20
-"""Size in memory of a row group that ends within an episode."""
-
-
 class ParquetParts:
     """Parquet files that are written one after another; `close` completes the last.
 

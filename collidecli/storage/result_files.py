@@ -14,7 +14,6 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.storage.atomic_output import AtomicOutput
-from collidecli.storage.contact_sets.schema import creator
 from collidecli.storage.h5_files import (
     AttributeRule,
     format_of,
@@ -27,80 +26,9 @@ from collidecli.storage.h5_files import (
     text,
     version,
 )
+from collidecli.storage.input_limits import VERSION as PROFILE_VERSION
+from collidecli.storage.input_limits import arrays_h5
 from collidecli.storage.process_activity import reading
-
-# Writer of least distances as HDF5, format `collide-clearance` 1.0 (docs/reference/file-formats.md).
-
-CLEARANCE_FORMAT, CLEARANCE_VERSION = "collide-clearance", (1, 0)
-_CHUNK_BYTES = 1 << 18
-ARRAYS = {
-    "distance": (np.float64, (), "m"),
-    "error": (np.float64, (), "m"),
-    "normal": (np.float64, (3,), ""),
-    "point0": (np.float64, (3,), "m"),
-    "point1": (np.float64, (3,), "m"),
-    "pair": (np.int32, (), ""),
-}
-"""Type, shape of an element and unit of each array [F, W, I, ...]."""
-
-
-class ClearanceWriter:
-    """A file of least distances, to which blocks of frames are written; the caller commits the output.
-
-    tables: small arrays by name. shape: frames, worlds, items. about: root attributes; a mapping becomes JSON.
-    """
-
-    def __init__(
-        self,
-        output: AtomicOutput,
-        tables: Mapping[str, np.ndarray],
-        shape: tuple[int, int, int],
-        about: Mapping[str, Any],
-        compression: str,
-    ) -> None:
-        self._output = output
-        self._file = h5py.File(output, "w")
-        try:
-            self._write_about(about, tables)
-            packed = {"compression": "gzip", "compression_opts": 1, "shuffle": True} if compression == "gzip" else {}
-            for name, (dtype, element, unit) in ARRAYS.items():
-                whole = (*shape, *element)
-                row = int(np.prod(whole[1:], dtype=np.int64)) * np.dtype(dtype).itemsize
-                chunks = (max(1, min(shape[0], _CHUNK_BYTES // row)), *whole[1:])
-                data = self._file.create_dataset(name, whole, dtype, chunks=chunks, **packed)
-                if unit:
-                    data.attrs["unit"] = unit
-            output.check()
-        except BaseException:
-            self._file.close()
-            raise
-
-    def _write_about(self, about: Mapping[str, Any], tables: Mapping[str, np.ndarray]) -> None:
-        self._file.attrs["format"] = CLEARANCE_FORMAT
-        self._file.attrs["format_version"] = np.array(CLEARANCE_VERSION, np.int32)
-        self._file.attrs["creator"] = creator()
-        for name, value in about.items():
-            self._file.attrs[name] = json.dumps(value, sort_keys=True) if isinstance(value, Mapping) else value
-        for name, values in tables.items():
-            is_text = values.dtype.kind in "OU"
-            dtype = h5py.string_dtype() if is_text else None
-            data = self._file.create_dataset(name, data=values.astype(object) if is_text else values, dtype=dtype)
-            if name == "time":
-                data.attrs["unit"] = "s"
-
-    def append(self, first: int, arrays: Mapping[str, np.ndarray]) -> None:
-        """Writes the arrays of frames from `first` on. Raises OutputError after a failed write."""
-        for name in ARRAYS:
-            self._file[name][first : first + len(arrays[name])] = arrays[name]  # pyright: ignore[reportIndexIssue]
-        self._output.check()
-
-    def __enter__(self) -> ClearanceWriter:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-        self._output.check()
-
 
 # Reader and writer of profiles, in HDF5 and JSON with equal contents (schema collide.profile/1).
 #
@@ -111,7 +39,6 @@ class ClearanceWriter:
 
 PROFILE_FORMAT, SCHEMA = "collide-profile", "collide.profile/1"
 FIX = "give a file of collide profile"
-PROFILE_VERSION = (1, 0)
 ATTRIBUTE_RULES = (
     AttributeRule("", "format_version", version(PROFILE_VERSION[0])),
     AttributeRule("", "creator", text),
@@ -133,29 +60,23 @@ def write_profile_h5(path: str | os.PathLike[str], profile: Mapping[str, Any], f
     run = [phase for phase in phases if not phase["skipped"]]
     stages = list(run[0]["stages"]) if run else []
     shape = (len(phases), profile["repeats"])
+    tables = {
+        "phase": np.array([phase["name"] for phase in phases], object),
+        "skipped": np.array([phase["skipped"] or "" for phase in phases], object),
+        "stage": np.array(stages, object),
+        "contacts_sha256": np.array([phase.get("contacts_sha256", "") for phase in phases], object),
+        "stage_seconds": _filled(
+            (*shape, len(stages)), phases, lambda phase: np.transpose([phase["stages"][s]["repeats"] for s in stages])
+        ),
+        **{name: np.array([phase.get(name, -1) for phase in phases], np.int64) for name in COUNTS},
+    }
+    for name in ("compute_seconds", "wall_seconds"):
+        tables[name] = _filled(shape, phases, lambda phase, name=name: phase[name]["repeats"])
+    about = {n: value for n, value in profile.items() if n not in ("phases", "schema") and value is not None}
+    units: dict[str, str] = dict.fromkeys(("compute_seconds", "wall_seconds", "stage_seconds"), "s")
     with AtomicOutput(path, force) as output:
-        with h5py.File(output, "w") as file:
-            file.attrs["format"] = PROFILE_FORMAT
-            file.attrs["format_version"] = np.array(PROFILE_VERSION, np.int32)
-            file.attrs["creator"] = creator()
-            for name, value in profile.items():
-                if name not in ("phases", "schema") and value is not None:
-                    file.attrs[name] = json.dumps(value) if isinstance(value, (dict, list)) else value
-            _strings(file, "phase", [phase["name"] for phase in phases])
-            _strings(file, "skipped", [phase["skipped"] or "" for phase in phases])
-            _strings(file, "stage", stages)
-            _strings(file, "contacts_sha256", [phase.get("contacts_sha256", "") for phase in phases])
-            for name in ("compute_seconds", "wall_seconds"):
-                file[name] = _filled(shape, phases, lambda phase, name=name: phase[name]["repeats"])
-                file[name].attrs["unit"] = "s"
-            file["stage_seconds"] = _filled(
-                (*shape, len(stages)),
-                phases,
-                lambda phase: np.transpose([phase["stages"][s]["repeats"] for s in stages]),
-            )
-            file["stage_seconds"].attrs["unit"] = "s"
-            for name in COUNTS:
-                file[name] = np.array([phase.get(name, -1) for phase in phases], np.int64)
+        with arrays_h5(output, PROFILE_FORMAT, about, tables, units):
+            pass
         output.commit()
 
 
@@ -225,10 +146,6 @@ def _values(file: h5py.File, name: str, text: bool = False) -> np.ndarray:
     if not isinstance(dataset, h5py.Dataset):
         raise TypeError(f"{name} is no dataset")
     return np.asarray((dataset.asstr() if text else dataset)[()])
-
-
-def _strings(file: h5py.File, name: str, values: list[str]) -> None:
-    file.create_dataset(name, (len(values),), h5py.string_dtype(), data=np.array(values, object))
 
 
 def _filled(shape: tuple[int, ...], phases: list[Mapping[str, Any]], values) -> np.ndarray:
