@@ -6,7 +6,6 @@ that process and not the Dask worker. Where a Dask worker is killed nevertheless
 
 from __future__ import annotations
 
-import json
 import logging
 import socket
 import threading
@@ -24,6 +23,7 @@ from collidecli.batch.plan import Plan
 from collidecli.batch.store import Store, open_store
 from collidecli.batch.work import ATTEMPTS, ShardReport
 from collidecli.errors import InputError, extra_module
+from collidecli.storage.toml_input import read_json
 
 IN_FLIGHT_PER_SLOT = 4
 CONNECT_SECONDS = 10.0
@@ -76,14 +76,11 @@ def connected(address: str, scheduler_file: str, local_workers: int) -> Iterator
 
 def _address_in(scheduler_file: str) -> str:
     """The scheduler's address in the file that it wrote. Raises InputError."""
-    fix = "start dask scheduler --scheduler-file FILE first"
-    try:
-        with open(scheduler_file, encoding="utf-8") as file:
-            return str(json.load(file)["address"])
-    except OSError as error:
-        raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", scheduler_file, fix) from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError("is not the file of a Dask scheduler", scheduler_file, fix) from error
+    what, fix = "is not the file of a Dask scheduler", "start dask scheduler --scheduler-file FILE first"
+    found = read_json(scheduler_file, fix, what)
+    if not isinstance(found, dict) or "address" not in found:
+        raise InputError(what, scheduler_file, fix)
+    return str(found["address"])
 
 
 def _require_answer(address: str) -> None:

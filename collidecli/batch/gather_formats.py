@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -235,21 +237,35 @@ def _everything(contacts: ContactSet) -> SelectedContacts:
 CONTACTS = "contacts"
 EPISODES = "episodes.parquet"
 READ_ME = "README.md"
+AHEAD = 16
+"""Number of batches of rows that are read and not yet written."""
 _LEFT_OUT = ("episode",)
 """Columns of a single contact set that the number of the episode replaces."""
 
 
 def write_parquet(folder: str, gathered: Gathered) -> None:
-    """Writes contacts-00000.parquet and further files, such files of every other group of contacts, and EPISODES."""
-    tables: dict[str, ParquetParts] = {}
-    for done, contacts in gathered:
-        for name in (CONTACTS, *contacts.groups):
-            parts = tables.setdefault(name, ParquetParts(partial(_part, folder, name)))
-            for batch in _batches(contacts, name, done.episode.job, done.index):
-                parts.append(batch)
-            parts.end_episode()
-    for parts in tables.values():
-        parts.close()
+    """Writes contacts-00000.parquet and further files, such files of every other group of contacts, and EPISODES.
+
+    A thread writes what this one reads.
+    """
+    tables, steps = dict[str, ParquetParts](), deque[Future[None]]()
+    with ThreadPoolExecutor(1) as thread:
+
+        def later(step: Callable[..., None], *arguments: Any) -> None:
+            steps.append(thread.submit(step, *arguments))
+            if len(steps) > AHEAD:
+                steps.popleft().result()
+
+        for done, contacts in gathered:
+            for name in (CONTACTS, *contacts.groups):
+                parts = tables.setdefault(name, ParquetParts(partial(_part, folder, name)))
+                for batch in _batches(contacts, name, done.episode.job, done.index):
+                    later(parts.append, batch)
+                later(parts.end_episode)
+        for parts in tables.values():
+            later(parts.close)
+        for step in steps:
+            step.result()
     write_tables(folder, gathered.table)
 
 

@@ -59,9 +59,15 @@ def job_request(scenes: Sequence[str], options: Mapping[str, Any], where: str) -
         if name.replace("-", "_") in FIXED:
             raise InputError(f"the option '{key}' cannot be set in a job file", where, "remove it")
         if name not in known:
-            fix = did_you_mean(name, known, "see collide run --help")
-            raise InputError(f"run has no option '{key}'", where, fix)
-        words += _words(known[name], name, value, where)
+            raise InputError(f"run has no option '{key}'", where, did_you_mean(name, known, "see collide run --help"))
+        if isinstance(value, dict) or isinstance(value, bool) != known[name].is_flag:
+            fix = "write true or false" if known[name].is_flag else "write a number, a text or a list"
+            raise InputError(f"{name} is {value!r}", f"{where}, options", fix)
+        texts = [str(one) for one in value] if isinstance(value, list) else [str(value)]
+        if known[name].is_flag:
+            words += [f"--{name}"] * value
+        else:
+            words += [f"--{name}={text}" for text in (texts if known[name].multiple else [",".join(texts)])]
     try:
         with run_verb.make_context("run", [*words, "--", *scenes], resilient_parsing=False) as ctx:
             values = ctx.params
@@ -69,26 +75,6 @@ def job_request(scenes: Sequence[str], options: Mapping[str, Any], where: str) -
             return request_of(RunRequest, values, **given)
     except click.ClickException as error:
         raise InputError(error.format_message(), f"{where}, options") from None
-
-
-def _words(parameter: click.Option, name: str, value: Any, where: str) -> list[str]:
-    """Words of the command line for an option's value in TOML."""
-    from collidecli.errors import InputError
-
-    if parameter.is_flag:
-        if not isinstance(value, bool):
-            raise InputError(f"{name} is {value!r}", f"{where}, options", "write true or false")
-        return [f"--{name}"] if value else []
-    if isinstance(value, list):
-        texts = [str(one) for one in value]
-        return (
-            [word for text in texts for word in (f"--{name}", text)]
-            if parameter.multiple
-            else [f"--{name}", ",".join(texts)]
-        )
-    if isinstance(value, (bool, dict)):
-        raise InputError(f"{name} is {value!r}", f"{where}, options", "write a number, a text or a list")
-    return [f"--{name}={value}"]
 
 
 EPILOG = """\b

@@ -6,7 +6,6 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import h5py
@@ -29,6 +28,7 @@ from collidecli.storage.h5_files import (
 from collidecli.storage.input_limits import VERSION as PROFILE_VERSION
 from collidecli.storage.input_limits import arrays_h5
 from collidecli.storage.process_activity import reading
+from collidecli.storage.toml_input import read_json
 
 # Reader and writer of profiles, in HDF5 and JSON with equal contents (schema collide.profile/1).
 #
@@ -94,12 +94,7 @@ def read_profile(path: str | os.PathLike[str]) -> dict[str, Any]:
     with reading("profile", name):
         if os.path.isfile(name) and h5py.is_hdf5(name):
             return _from_h5(name)
-        try:
-            profile = json.loads(Path(name).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", name) from error
-        except (ValueError, RecursionError) as error:
-            raise InputError("is neither JSON nor HDF5", name, FIX) from error
+        profile = read_json(name, FIX, "is neither JSON nor HDF5")
         if not isinstance(profile, dict) or profile.get("schema") != SCHEMA:
             raise InputError("is no profile", name, FIX)
         refuse_values(profile, VALUE_RULES, name, FIX)
@@ -208,12 +203,7 @@ def read_result(path: str, schema: str, values: object, fix: str = "") -> dict[s
     Raises InputError for another file, and for one without these values.
     """
     fix = fix or f"give the output of collide {schema.split('/')[0].removeprefix('collide.')} --json"
-    try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", path, fix) from error
-    except (ValueError, RecursionError):
-        raise InputError("is not JSON", path, fix) from None
+    found = read_json(path, fix)
     if not isinstance(found, dict) or found.get("schema") != schema:
         raise InputError(f"is not a result of {schema}", path, fix)
     if not fits(found, values):

@@ -1,7 +1,8 @@
-"""TOML files: the configuration file of the command line and the job file of a batch."""
+"""TOML and JSON files that are read whole: configuration, the jobs of a batch, results of `--json`."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,23 @@ def read_toml(path: str, fix: str = "") -> dict[str, Any]:
     import tomllib
 
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", path, fix) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return tomllib.loads(_text(path, fix))
+    except ValueError as error:
         raise InputError(f"is not TOML: {error}", path, fix) from error
     except RecursionError:
         raise InputError("has values nested too deep to be read", path, fix) from None
+
+
+def read_json(path: str, fix: str = "", what: str = "is not JSON") -> Any:
+    """The value of a JSON file. Raises InputError: with `what` for a file that is not JSON."""
+    try:
+        return json.loads(_text(path, fix))
+    except (ValueError, RecursionError) as error:
+        raise InputError(what, path, fix) from error
+
+
+def _text(path: str, fix: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", path, fix) from error
