@@ -15,7 +15,7 @@ import queue
 import signal
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for
@@ -48,10 +48,6 @@ class WorkersLostError(CollideError):
     exit_code = 75
 
 
-class WorkerClosedError(Exception):
-    """`close` was called."""
-
-
 Begun = Callable[[int], None] | None
 """Called with the shard as each episode begins."""
 
@@ -72,7 +68,7 @@ class Slot:
     def work(self, shard: int) -> ShardReport:
         """Works on a shard, by another process where one was killed.
 
-        Raises WorkerClosedError after `close`, WorkersLostError, and what `work_shard` raises.
+        Raises CancelledError after `close`, WorkersLostError, and what `work_shard` raises.
         """
         store, computed, unstarted = Store(self._location), 0, 0
         while unstarted < ATTEMPTS:
@@ -80,7 +76,7 @@ class Slot:
             try:
                 report = self._call(shard, log)
                 return replace(report, done=report.done + computed, skipped=max(0, report.skipped - computed))
-            except WorkerClosedError:
+            except CancelledError:
                 _end_log(store, shard, log, {"event": STOPPED})
                 raise
             except WorkerKilledError as error:
@@ -93,7 +89,7 @@ class Slot:
         raise WorkersLostError(what, self._location, fix)
 
     def _call(self, shard: int, log: str) -> ShardReport:
-        """The report of the process, which may raise too. Raises WorkerKilledError, WorkerClosedError."""
+        """The report of the process, which may raise too. Raises WorkerKilledError, CancelledError."""
         process, pipe = self._started()
         limit, answer = LIMIT_SECONDS, None
         try:
@@ -112,7 +108,7 @@ class Slot:
         except (EOFError, OSError):
             process.join()
             if self._closed:
-                raise WorkerClosedError from None
+                raise CancelledError from None
             raise WorkerKilledError(process.exitcode or 0) from None
         if isinstance(answer, Exception):
             raise answer
@@ -121,7 +117,7 @@ class Slot:
     def _started(self) -> tuple[Any, Connection]:
         with self._lock:
             if self._closed:
-                raise WorkerClosedError
+                raise CancelledError
             if self._process is None or self._pipe is None or not self._process.is_alive():
                 # A process of Dask is a daemon for its parent, and multiprocessing lets a daemon start no process.
                 multiprocessing.current_process().daemon = False

@@ -25,7 +25,7 @@ from collidecli.batch.gather_formats import (
     write_robomimic,
     write_tables,
 )
-from collidecli.batch.plan import Plan, parquet_bytes, pyarrow
+from collidecli.batch.plan import Plan, parquet_bytes
 from collidecli.batch.store import RECORD, Failure, Store, is_url, output_folder, read_record, write_record
 from collidecli.batch.work import History, HostThroughput, RunWarning, dataset_hash, recomputed_content, whole_results
 from collidecli.commands.label import LabelOptions, NamedPairs
@@ -37,6 +37,7 @@ from collidecli.scene.tables import GROUPS_BY_NAME
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.writer import check_groups
+from collidecli.storage.flat_tables import require_pyarrow
 from collidecli.temporary_folders import TemporaryFolder
 
 # Contact sets of a batch merged to fewer, larger ones, in which every episode is a world of its own.
@@ -279,10 +280,10 @@ def _gather_slot(gathered: Gathered, output: str, force: bool, slot: int, count:
     there = [part for part in parts if read_record(part).get("keys_sha256") == gathered.keys_sha256]
     left = count - len(there)
     tables = [
-        pyarrow().parquet.ParquetFile(os.path.join(part, EPISODES)).read()
+        require_pyarrow("batch").parquet.ParquetFile(os.path.join(part, EPISODES)).read()
         for part in ([parts[slot]] if left else parts)
     ]
-    table = pyarrow().concat_tables(tables, promote_options="default")
+    table = require_pyarrow("batch").concat_tables(tables, promote_options="default")
     result = _result(table, gathered, parts[slot] if left else output, left)
     if not left:
         with TemporaryFolder("gather", output) as folder:

@@ -24,13 +24,14 @@ from collidecli.batch.store import PLAN, Store
 from collidecli.commands.results import RECORDING_ENDINGS, input_files
 from collidecli.commands.run import OPTION_GROUPS, RunRequest, result_config
 from collidecli.commands.scenes import load_scene
-from collidecli.errors import InputError, extra_module
+from collidecli.errors import InputError
 from collidecli.importers.recordings.recording import kind_of, open_recording, recording_files
 from collidecli.scene.options import RecordingOptions
 from collidecli.scene.tables import HYDRO_FACES, HYDRO_PATCHES, group_words
 from collidecli.scene.text_format import did_you_mean
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.file_hash import are_settled, file_states, files_sha256
+from collidecli.storage.flat_tables import require_pyarrow
 from collidecli.storage.input_limits import limited_reading
 from collidecli.storage.process_activity import reading
 from collidecli.storage.toml_input import read_toml
@@ -78,7 +79,7 @@ class EpisodeTable:
     @classmethod
     def of(cls, episodes: Iterable[Episode]) -> EpisodeTable:
         """A table of episodes, in their order."""
-        arrow, schema, left, batches = pyarrow(), _schema(), iter(episodes), []
+        arrow, schema, left, batches = require_pyarrow("batch"), _schema(), iter(episodes), []
         while block := list(islice(left, _BLOCK)):
             columns = {name: [getattr(one, name) for one in block] for name in NAMES}
             batches.append(arrow.RecordBatch.from_pydict(columns, schema=schema))
@@ -87,7 +88,7 @@ class EpisodeTable:
     @classmethod
     def joined(cls, tables: Sequence[EpisodeTable]) -> EpisodeTable:
         """The episodes of all tables, in their order."""
-        return cls(pyarrow().concat_tables([_schema().empty_table(), *(each.table for each in tables)]))
+        return cls(require_pyarrow("batch").concat_tables([_schema().empty_table(), *(each.table for each in tables)]))
 
     def __len__(self) -> int:
         return self.table.num_rows
@@ -112,7 +113,7 @@ class EpisodeTable:
     def with_numbers(self, name: str, values: np.ndarray) -> EpisodeTable:
         """With another column of numbers."""
         number = self.table.schema.get_field_index(name)
-        return EpisodeTable(self.table.set_column(number, name, pyarrow().array(values)))
+        return EpisodeTable(self.table.set_column(number, name, require_pyarrow("batch").array(values)))
 
     def of_shard(self, shard: int) -> tuple[Episode, ...]:
         """The episodes of a shard of a table that is sorted by shards."""
@@ -141,19 +142,15 @@ class EpisodeTable:
 
 def parquet_bytes(table: Any, wanted_for: str, rows: int | None = None) -> bytes:
     """A table of pyarrow as a Parquet file. rows: of a row group."""
-    sink, parquet = pyarrow().BufferOutputStream(), extra_module("pyarrow", "tables", wanted_for, "pyarrow.parquet")
-    parquet.write_table(table, sink, row_group_size=rows, compression="zstd")
+    arrow = require_pyarrow(wanted_for)
+    sink = arrow.BufferOutputStream()
+    arrow.parquet.write_table(table, sink, row_group_size=rows, compression="zstd")
     return sink.getvalue().to_pybytes()
-
-
-def pyarrow() -> Any:
-    """The module. Raises InputError, with the extra's name, where it is not installed."""
-    return extra_module("pyarrow", "tables", "batch")
 
 
 def _schema() -> Any:
     """Of a table of episodes; columns of large strings may exceed 2 GiB."""
-    arrow = pyarrow()
+    arrow = require_pyarrow("batch")
     kinds = {"str": arrow.large_string(), "int": arrow.int64(), "float": arrow.float64()}
     return arrow.schema([(each.name, kinds[str(each.type)]) for each in fields(Episode)])
 
@@ -429,11 +426,10 @@ def read_plan(store: Store, shard: int | None = None) -> Plan:
     Raises InputError for a file that is missing or not a plan of this version.
     """
     where, fix = store.plan_location(), "make one with collide batch plan"
-    # read_table would import pyarrow.dataset, and that pandas: a second of each process.
-    parquet = extra_module("pyarrow", "tables", "batch", "pyarrow.parquet")
     try:
         with store.files.open(PLAN) as file, reading("plan", where), _undamaged(where, fix):
-            found = parquet.ParquetFile(file)
+            # read_table would import pyarrow.dataset, and that pandas: a second of each process.
+            found = require_pyarrow("batch").parquet.ParquetFile(file)
             header = json.loads((found.schema_arrow.metadata or {})[b"collide.batch"])
             if header.get("version") != VERSION:
                 raise InputError(
@@ -459,7 +455,7 @@ def _undamaged(where: str, fix: str) -> Iterator[None]:
     """Raises InputError for what the content of a plan causes, in pyarrow too, and no error of a store."""
     try:
         yield
-    except (*_DAMAGE, pyarrow().ArrowException) as error:
+    except (*_DAMAGE, require_pyarrow("batch").ArrowException) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise InputError(f"is not the plan of a batch: {' '.join(str(error).split())}", where, fix) from error

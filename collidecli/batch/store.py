@@ -388,10 +388,6 @@ class Store:
         """The location for processes with another current folder."""
         return self.location if is_url(self.location) else os.path.abspath(self.location)
 
-    def plan_version(self) -> str:
-        """A text that changes with the plan. Raises FileNotFoundError."""
-        return self.files.version(PLAN)
-
     def has_plan(self) -> bool:
         return self.files.exists(PLAN)
 

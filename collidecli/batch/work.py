@@ -17,7 +17,7 @@ from typing import Any
 import h5py
 
 from collidecli.batch.plan import TRIED, Episode, Job, Plan, demos_in, of_demo, read_plan
-from collidecli.batch.store import Failure, Store, is_url
+from collidecli.batch.store import PLAN, Failure, Store, is_url
 from collidecli.commands.run import RunRequest, RunResult, run
 from collidecli.commands.scenes import SceneCache, scene_in_motion
 from collidecli.commands.timing import instruction_set, processor_name
@@ -350,7 +350,7 @@ _plans: dict[str, tuple[str, Plan]] = {}
 def planned(location: str, shard: int) -> Plan:
     """The part of the plan of a store with this shard; the last one is kept while the plan is unchanged."""
     store = Store(location)
-    version = store.plan_version()
+    version = store.files.version(PLAN)
     held = _plans.get(location)
     if held is None or held[0] != version or not held[1].shard(shard):
         held = _plans[location] = (version, read_plan(store, shard))

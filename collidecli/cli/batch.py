@@ -65,7 +65,7 @@ def job_request(scenes: Sequence[str], options: Mapping[str, Any], where: str) -
             raise InputError(f"{name} is {value!r}", f"{where}, options", fix)
         texts = [str(one) for one in value] if isinstance(value, list) else [str(value)]
         if known[name].is_flag:
-            words += [f"--{name}"] * value
+            words += [f"--{name}"] if value else []
         else:
             words += [f"--{name}={text}" for text in (texts if known[name].multiple else [",".join(texts)])]
     try:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import Future
+from functools import lru_cache
 
 _BLOCK = 1 << 20
 
@@ -35,10 +36,6 @@ SETTLED_NS = 10**9
 
 
 _State = tuple[str, int, int, int, int, int]
-_hashes: dict[tuple[_State, ...], Future[str]] = {}
-"""Hashes of recordings that are known or being computed, by the states of their files; the last MOST_HASHES."""
-MOST_HASHES = 64
-_lock = threading.Lock()
 
 
 def recording_sha256(paths: Iterable[str | os.PathLike[str]]) -> str:
@@ -49,10 +46,7 @@ def recording_sha256(paths: Iterable[str | os.PathLike[str]]) -> str:
     states = file_states(paths)
     if not are_settled(states):
         return files_sha256(path for path, *_ in states)
-    found, is_new = _hash_of(states)
-    if is_new:
-        _compute(states, found)
-    return found.result()
+    return _hash_of(states).result()
 
 
 def hash_ahead(path: str | os.PathLike[str]) -> None:
@@ -63,29 +57,23 @@ def hash_ahead(path: str | os.PathLike[str]) -> None:
     with contextlib.suppress(OSError):
         states = file_states((path,))
         if os.path.isfile(path) and are_settled(states):
-            found, is_new = _hash_of(states)
-            if is_new:
-                threading.Thread(target=_compute, args=(states, found), name="collide-recording", daemon=True).start()
+            _hash_of(states)
 
 
-def _hash_of(states: tuple[_State, ...]) -> tuple[Future[str], bool]:
-    """The hash, and whether the caller must compute it."""
-    with _lock:
-        is_new = states not in _hashes
-        if is_new:
-            _hashes[states] = Future()
-            for oldest in list(_hashes)[:-MOST_HASHES]:
-                del _hashes[oldest]
-        return _hashes[states], is_new
+@lru_cache(maxsize=64)
+def _hash_of(states: tuple[_State, ...]) -> Future[str]:
+    """The hash of files in these states, which a thread computes."""
+    found = Future[str]()
 
+    def compute() -> None:
+        try:
+            found.set_result(files_sha256(path for path, *_ in states))
+        except BaseException as error:
+            _hash_of.cache_clear()
+            found.set_exception(error)
 
-def _compute(states: tuple[_State, ...], found: Future[str]) -> None:
-    try:
-        found.set_result(files_sha256(path for path, *_ in states))
-    except BaseException as error:
-        with _lock:
-            _hashes.pop(states, None)
-        found.set_exception(error)
+    threading.Thread(target=compute, name="collide-recording", daemon=True).start()
+    return found
 
 
 def file_states(paths: Iterable[str | os.PathLike[str]]) -> tuple[_State, ...]:

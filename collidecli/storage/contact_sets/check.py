@@ -74,21 +74,20 @@ def _type_findings(file: h5py.File, name: str) -> list[Finding]:
     lengths: dict[str, int] = {}
     model = file.get("/model")
     rule = str(model.attrs.get("material_rule", "")) if isinstance(model, h5py.Group) else ""
-    expected: list[tuple[str, tuple[np.dtype | None, ...], tuple[int, ...], str]] = [
-        (table.path, (table.dtype,), schema.row_shape(table), table.extent)
-        for table in (*schema.MODEL_TABLES, *schema.TIME_TABLES, *tables_of(rule, file.__contains__))
-    ]
-    if "/model/forced_pair" in file:
-        expected += [(table.path, (table.dtype,), (), table.extent) for table in schema.FORCED_TABLES]
     version = require_version(file, name)
-    if schema.EPISODE_GROUP in file and version >= EPISODES_SINCE:
-        expected += [(table.path, (table.dtype,), (), table.extent) for table in schema.EPISODE_TABLES]
-    if schema.PARTICLE_GROUP in file and version >= GROUPS_SINCE:
-        expected += [(table.path, (table.dtype,), (), table.extent) for table in schema.PARTICLE_TABLES]
+    tables = [*schema.MODEL_TABLES, *schema.TIME_TABLES, *tables_of(rule, file.__contains__)]
+    for is_there, held in (
+        ("/model/forced_pair" in file, schema.FORCED_TABLES),
+        (schema.EPISODE_GROUP in file and version >= EPISODES_SINCE, schema.EPISODE_TABLES),
+        (schema.PARTICLE_GROUP in file and version >= GROUPS_SINCE, schema.PARTICLE_TABLES),
+        (schema.has_engine(file, version), schema.ENGINE_TABLES),
+    ):
+        tables += held if is_there else ()
+    expected: list[tuple[str, tuple[np.dtype | None, ...], tuple[int, ...], str]] = [
+        (table.path, (table.dtype,), schema.row_shape(table), table.extent) for table in tables
+    ]
     if version[0] > 1:
         expected.append((schema.BLOCK_HASHES, (np.dtype(np.uint8),), (HASH_BYTES,), "blocks"))
-    if schema.has_engine(file, version):
-        expected += [(table.path, (table.dtype,), (), table.extent) for table in schema.ENGINE_TABLES]
     expected += _contact_datasets(file, version >= GROUPS_SINCE, bool(rule))
     for path, types, row_shape, extent in expected:
         where = f"{name}: {path}"

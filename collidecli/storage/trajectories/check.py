@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 
 import h5py
@@ -26,7 +27,8 @@ def check_trajectory(path: str | os.PathLike[str]) -> list[Finding]:
     try:
         with open_h5(name) as file:
             header = header_of(file, name)
-            findings = _name_findings(name, header.body_names)
+            twice = [body for body, count in Counter(header.body_names).items() if count > 1][:1]
+            findings = [Finding(f"{name}: /body_name", f"body '{body}' is named twice") for body in twice]
             findings += _entry_findings(file, name, header.kind, header.body_names)
             for optional, held in (("mocap_q", header.mocap_count), ("particle_q", header.particle_count)):
                 if held >= 0:
@@ -34,15 +36,6 @@ def check_trajectory(path: str | os.PathLike[str]) -> list[Finding]:
             return findings
     except InputError as error:
         return [Finding(error.where, error.what)]
-
-
-def _name_findings(name: str, body_names: tuple[str, ...]) -> list[Finding]:
-    seen: set[str] = set()
-    for body in body_names:
-        if body in seen:
-            return [Finding(f"{name}: /body_name", f"body '{body}' is named twice")]
-        seen.add(body)
-    return []
 
 
 def _entry_findings(file: h5py.File, name: str, kind: str, body_names: tuple[str, ...]) -> list[Finding]:
