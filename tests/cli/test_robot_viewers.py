@@ -21,7 +21,7 @@ class Recorded:
     """A recording of Rerun as Rerun reads it."""
 
     def __init__(self, path: str) -> None:
-        chunk = pytest.importorskip("rerun.chunk", reason="rerun-sdk is not installed (extra rerun)")
+        chunk = pytest.importorskip("rerun.chunk", reason="this version of rerun-sdk reads no recordings")
         self.chunks: dict[str, list[Any]] = defaultdict(list)
         for each in chunk.RrdReader(path).stream():
             self.chunks[str(each.entity_path)].append(each)
@@ -42,6 +42,7 @@ class Recorded:
 
 
 def recorded(collide, *words: object) -> Recorded:
+    pytest.importorskip("rerun", reason="rerun-sdk is not installed (extra rerun)")
     collide.ok("view", *words, "--to", "rerun", "--export", "x.rrd")
     return Recorded("x.rrd")
 
