@@ -381,14 +381,13 @@ def probe(job: Job) -> tuple[float, float]:
 
     Raises InputError, of the first one, where none of the first recordings can be used.
     """
-    first: InputError | None = None
+    errors: list[InputError] = []
     for motion in job.motions[:TRIED] or ("",):
         try:
             return _probe(job, motion)
         except InputError as error:
-            first = first or error
-    assert first is not None
-    raise first
+            errors.append(error)
+    raise errors[0]
 
 
 def _probe(job: Job, motion_path: str) -> tuple[float, float]:

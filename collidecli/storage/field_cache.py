@@ -133,18 +133,18 @@ class FieldCache:
             total += entry.bytes
             if total > self.limit:
                 _remove(entry.path)
-        self._remove_partial(STALE_SECONDS)
+        self._remove_partial()
 
     def clear(self) -> list[CacheEntry]:
         """Removes every entry; returns the removed ones."""
         removed = [entry for entry in self.entries() if _remove(entry.path)]
-        self._remove_partial(STALE_SECONDS)
+        self._remove_partial()
         return removed
 
-    def _remove_partial(self, age: float) -> None:
+    def _remove_partial(self) -> None:
         for path in self.folder.glob(f".*{PARTIAL}"):
             with contextlib.suppress(OSError):
-                if time.time() - path.stat().st_mtime > age:
+                if time.time() - path.stat().st_mtime > STALE_SECONDS:
                     _remove(path)
 
     def _path(self, key: str) -> Path:

@@ -92,13 +92,12 @@ def read_profile(path: str | os.PathLike[str]) -> dict[str, Any]:
     `compute_seconds` (the median) and the counts. Raises InputError for a file that is no profile."""
     name = os.fspath(path)
     with reading("profile", name):
-        if os.path.isfile(name) and h5py.is_hdf5(name):
-            return _from_h5(name)
-        profile = read_json(name, FIX, "is neither JSON nor HDF5")
-        if not isinstance(profile, dict) or profile.get("schema") != SCHEMA:
-            raise InputError("is no profile", name, FIX)
-        refuse_values(profile, VALUE_RULES, name, FIX)
+        is_hdf5 = os.path.isfile(name) and h5py.is_hdf5(name)
         try:
+            profile = _from_h5(name) if is_hdf5 else read_json(name, FIX, "is neither JSON nor HDF5")
+            if not isinstance(profile, dict) or profile.get("schema") != SCHEMA:
+                raise InputError("is no profile", name, FIX)
+            refuse_values(profile, VALUE_RULES, name, FIX)
             return {"scene_sha256": profile["scene_sha256"], "phases": [_phase(phase) for phase in profile["phases"]]}
         except (LookupError, TypeError, ValueError, OverflowError) as error:
             raise InputError(f"is an incomplete profile: {error}", name, FIX) from error
@@ -113,27 +112,19 @@ def _phase(phase: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _from_h5(path: str) -> dict[str, Any]:
+    """The values of an HDF5 file that `read_profile` reads, by their names in JSON."""
     with open_h5(path) as file:
         if format_of(file) != PROFILE_FORMAT:
             raise InputError("is no profile", path, FIX)
         refuse_attributes(file, (*ATTRIBUTE_RULES, *VALUE_RULES), path, FIX)
-        try:
-            names, skipped = ([str(text) for text in _values(file, name, True)] for name in ("phase", "skipped"))
-            compute, counts = _values(file, "compute_seconds"), {name: _values(file, name) for name in COUNTS}
-            phases = [
-                _phase(
-                    {
-                        "name": names[row],
-                        "skipped": skipped[row],
-                        "compute_seconds": {"median": np.median(compute[row])},
-                        **{name: values[row] for name, values in counts.items()},
-                    }
-                )
-                for row in range(len(names))
-            ]
-        except (LookupError, TypeError, ValueError) as error:
-            raise InputError(f"is an incomplete profile: {error}", path, FIX) from error
-        return {"scene_sha256": str(file.attrs["scene_sha256"]), "phases": phases}
+        columns = [*(_values(file, name, True) for name in ("phase", "skipped")), _values(file, "compute_seconds")]
+        counts = {name: _values(file, name) for name in COUNTS}
+        phases = [
+            {"name": name, "skipped": skipped, "compute_seconds": {"median": np.median(seconds)}}
+            | {count: values[row] for count, values in counts.items()}
+            for row, (name, skipped, seconds) in enumerate(zip(*columns, strict=True))
+        ]
+        return {"schema": SCHEMA, "scene_sha256": str(file.attrs["scene_sha256"]), "phases": phases}
 
 
 def _values(file: h5py.File, name: str, text: bool = False) -> np.ndarray:
