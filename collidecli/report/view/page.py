@@ -295,8 +295,7 @@ def _group_arrays(stage: Stage, world: int, step: float, pairs: Sequence[Touchin
         if frames.has_faces:
             counts = [np.bincount(surfaces.faces.patch, minlength=len(surfaces)) for surfaces in held]
             arrays["face_count"] = np.concatenate(counts).astype(np.int32)
-            level = [frames.surface_scale.level(surfaces.faces.pressure) for surfaces in held]
-            arrays["face_level"] = np.concatenate(level)
+            arrays["face_level"] = np.concatenate([frames.surface_scale.level(each.faces.pressure) for each in held])
             arrays["face_corners"] = np.concatenate([surfaces.faces.lengths for surfaces in held]).astype(np.uint16)
             corner = np.concatenate([surfaces.faces.corner for surfaces in held])
             arrays["corner"] = _point_changes(corner - zero, step)
@@ -459,8 +458,7 @@ def _constants(stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
 
 
 def _group_constants(stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    frames = stage.frames
+    found, frames = dict[str, Any](), stage.frames
     if frames.has_self_contacts:
         found["self_contacts"] = {"colour": framing.SELF, "size": SELF_POINT}
     if (scale := frames.surface_scale) is not None:
