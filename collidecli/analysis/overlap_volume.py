@@ -21,7 +21,6 @@ from collidecli.scene.signed_distance import facets
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 CIRCLE_SEGMENTS, SPHERE_SEGMENTS = 1024, 256
-ROUND = (ShapeType.SPHERE, ShapeType.CAPSULE, ShapeType.CYLINDER, ShapeType.CONE, ShapeType.ELLIPSOID)
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def overlap_volume(model: Model, poses: np.ndarray, shape0: int, shape1: int) ->
                 return OverlapVolume(NO_VOLUME, 0.0, second)
             common = first ^ second.transform(_matrix(pose_b_to_a))
         volumes.append(float(common.volume()))
-        if not any(model.shapes.type[row] in ROUND for row in rows):
+        if not any(model.shapes.type[row] in _ROUND_SOLIDS for row in rows):
             return OverlapVolume(volumes[0], 0.0)
     low, high = volumes
     return OverlapVolume((low + high) / 2, (high - low) / 2)
@@ -79,7 +78,7 @@ def _solid(model: Model, row: int, outside: bool) -> Any:
     """A shape as a solid of Manifold in its own frame; a text if it is none. outside: around a round shape."""
     shapes = model.shapes
     kind, size, path = ShapeType(shapes.type[row]), shapes.size[row], shapes.path[row]
-    if kind in ROUND:
+    if kind in _ROUND_SOLIDS:
         return _ROUND_SOLIDS[kind](size, outside)
     mesh = _triangles(model, row)
     if not (mesh.is_closed and mesh.is_solid):
@@ -105,7 +104,7 @@ def surface_of(model: Model, row: int) -> tuple[np.ndarray, np.ndarray, float]:
     distance of its surface from them [m]: 0 for all but round shapes, whose vertices are on the surface.
     """
     kind, size = ShapeType(model.shapes.type[row]), model.shapes.size[row]
-    if kind not in ROUND:
+    if kind not in _ROUND_SOLIDS:
         mesh = _triangles(model, row)
         return mesh.vertex, mesh.face, 0.0
     mesh = _ROUND_SOLIDS[kind](size, False).to_mesh64()

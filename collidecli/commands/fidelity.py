@@ -26,11 +26,11 @@ from collidecli.commands.results import HDF5_ENDINGS, Progress, output_folders, 
 from collidecli.commands.scenes import EngineRequest
 from collidecli.engine.distances import PairDistanceRows, point_distances
 from collidecli.engine.pipeline import find_device
+from collidecli.engine.sweep.motion import Supports
 from collidecli.engines import EngineRows, adapter_of, is_convex, read_rows, run_adapter, unusable_rows
 from collidecli.engines.repros import Repro, make_repro
 from collidecli.errors import InputError, OutputError
-from collidecli.numerics.matrices import compose_poses, inverse_poses, moved_points
-from collidecli.scene.model import Model
+from collidecli.numerics.matrices import compose_poses, inverse_poses
 from collidecli.scene.shape_types import ShapeType
 
 # Exact distances of the pairs that are near or reported.
@@ -98,32 +98,6 @@ def _moved(key: np.ndarray, cell_of: np.ndarray, count: int) -> np.ndarray:
     """The keys of the same pairs in other cells; -1 for none."""
     cell, row = np.divmod(key, count)
     return np.where(cell_of[cell] < 0, -1, cell_of[cell] * count + row)
-
-
-def support_heights(model: Model, row: np.ndarray, pose: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """float64[N]: the largest n.x over convex shapes [m]; infinite of others.
-
-    row: int[N], of shapes. pose: float64[N, 7], in world. direction: float64[N, 3], n, unit, in world.
-    """
-    inverse = pose * (0.0, 0.0, 0.0, -1.0, -1.0, -1.0, 1.0)
-    n = moved_points(inverse, direction)
-    size, kind = model.shapes.size[row], model.shapes.type[row]
-    r, h, across = size[:, 0], size[:, 1] * np.abs(n[:, 2]), np.hypot(n[:, 0], n[:, 1])
-    of_kind = {
-        ShapeType.SPHERE: r,
-        ShapeType.CAPSULE: r + h,
-        ShapeType.BOX: (np.abs(n) * size).sum(axis=1),
-        ShapeType.CYLINDER: r * across + h,
-        ShapeType.CONE: np.maximum(r * across - size[:, 1] * n[:, 2], size[:, 1] * n[:, 2]),
-        ShapeType.ELLIPSOID: np.linalg.norm(n * size, axis=1),
-    }
-    local = np.full(len(row), np.inf)
-    for each, values in of_kind.items():
-        local = np.where(kind == each, values, local)
-    for each in np.unique(row[kind == ShapeType.CONVEX_MESH]).tolist():
-        mine = row == each
-        local[mine] = (n[mine] @ model.hulls[model.shapes.hull[each]].vertex.T).max(axis=1)
-    return local + (pose[:, :3] * direction).sum(axis=1)
 
 
 # What an engine's answers are.
@@ -239,10 +213,11 @@ def separations(problem: Problem, exact: Exact, normal: np.ndarray) -> np.ndarra
     """float64[N]: how far shape1 must move along a normal [N, 3] to be apart [m]; NaN for pairs that are not convex."""
     cell, row = np.divmod(exact.key, len(problem.arrays["pair"]))
     pair, poses = problem.arrays["pair"][row], problem.arrays["pose"]
-    heights = [
-        support_heights(problem.model, pair[:, k], poses[cell, pair[:, k]], sign * normal)
-        for k, sign in ((0, 1), (1, -1))
-    ]
+    supports, heights = Supports(problem.model), []
+    for k, sign in ((0, 1), (1, -1)):
+        pose = poses[cell, pair[:, k]]
+        height = supports.height(pair[:, k], pose, sign * normal)
+        heights.append(height + (pose[:, :3] * (sign * normal)).sum(axis=1))
     return np.where(is_convex(problem.model)[pair].all(axis=1), heights[0] + heights[1], np.nan)
 
 

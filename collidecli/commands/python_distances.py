@@ -45,9 +45,7 @@ if TYPE_CHECKING:
 
 # The Python API of distances: `clearance`, as the command `collide clearance`, `distance` and `signed_distance`.
 
-KINDS = (
-    "plane", "sphere", "capsule", "box", "cylinder", "cone", "ellipsoid", "convex_hull", "mesh", "heightfield"
-)  # fmt: skip
+KINDS = tuple("convex_hull" if kind == ShapeType.CONVEX_MESH else kind.label for kind in ShapeType)
 """Of `ModelBuilder.add_shape_<kind>`."""
 
 

@@ -15,9 +15,8 @@ import warp as wp
 
 from collidecli.engine.geometry.hulls import Hulls, upload_hulls
 from collidecli.engine.geometry.real import Pose, Real, Vec3, device_array
-from collidecli.numerics.matrices import norm
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
-from collidecli.scene.shape_types import ShapeType, is_identity
+from collidecli.scene.shape_types import ShapeType, ball_radius, is_identity
 
 LANES = 8
 """Slots in a group, whose boxes are tested at once; instances in a group, whose bounds are."""
@@ -228,11 +227,8 @@ def bounds_inflation(model: Model) -> np.ndarray:
 
 def bounding_radius(shape_type: np.ndarray, size: np.ndarray) -> np.ndarray:
     """float32[S]: radius of each shape's bounding ball about its origin, rounded up; infinite for a plane [m]."""
-    radius = norm(size)
-    radius = np.where(shape_type == ShapeType.CAPSULE, size[:, 0] + size[:, 1], radius)
-    radius = np.where(shape_type == ShapeType.ELLIPSOID, size.max(axis=1), radius)
-    rounded = np.nextafter(radius.astype(np.float32), np.float32(np.inf))
-    return np.where(shape_type == ShapeType.PLANE, np.float32(np.inf), rounded).astype(np.float32)
+    radius = ball_radius(shape_type, size, size)
+    return np.nextafter(radius.astype(np.float32), np.float32(np.inf))
 
 
 def _by_row(pairs: np.ndarray, row_count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -11,21 +11,18 @@ import warp as wp
 from collidecli.engine.device_model import LANES, MOVED_BY_WORLD
 from collidecli.engine.geometry.bounds import INFINITE, OUTWARD
 from collidecli.engine.geometry.real import (
-    CAPSULE,
     COMPOSITION,
     CONE,
-    CYLINDER,
-    ELLIPSOID,
     EPILOGUE,
     LANE_STEP,
     LOAD,
     PLANE,
     PRELUDE,
-    SPHERE,
     Pose,
     Vec3,
 )
 from collidecli.engine.runtime.kernel import native
+from collidecli.scene.shape_types import ShapeType
 
 BOUND_NUMBERS = 10
 BOX_NUMBERS = 6
@@ -37,7 +34,7 @@ UPPER = wp.constant(7)
 
 STORE = native(__file__, "store", LANE_STEP=LANE_STEP)
 
-EXTENTS = native(__file__, "extents", SPHERE=SPHERE, CYLINDER=CYLINDER, CONE=CONE, CAPSULE=CAPSULE, ELLIPSOID=ELLIPSOID)
+EXTENTS = native(__file__, "extents", **{kind.name: int(kind) for kind in ShapeType})
 
 
 @wp.func_native(

@@ -8,7 +8,7 @@ from enum import IntEnum
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.numerics.matrices import compose_poses, inverse_poses, length
+from collidecli.numerics.matrices import compose_poses, dot, inverse_poses, length, norm
 from collidecli.scene.arguments import float_array
 
 # The shape types, in the order that defines their pairs, and the meaning of their sizes.
@@ -94,6 +94,41 @@ def half_extents(shape_type: np.ndarray | int, size: np.ndarray) -> np.ndarray:
     ):
         half = np.where(kind == type_, np.stack(sides, axis=-1), half)
     return np.where(kind == ShapeType.PLANE, np.inf, half)
+
+
+def ball_radius(shape_type: np.ndarray, size: np.ndarray, corner: np.ndarray) -> np.ndarray:
+    """float64[...]: radii of balls about the origins of shapes that contain them [m]; infinite for a plane.
+
+    corner: float64[..., 3], sizes or half extents, whose length is the radius of the types without a smaller ball.
+    """
+    radius = norm(corner)
+    for type_, value in (
+        (ShapeType.SPHERE, size[..., 0]),
+        (ShapeType.CAPSULE, size[..., 0] + size[..., 1]),
+        (ShapeType.ELLIPSOID, size.max(axis=-1)),
+        (ShapeType.PLANE, np.inf),
+    ):
+        radius = np.where(shape_type == type_, value, radius)
+    return radius
+
+
+def support_heights(shape_type: np.ndarray, size: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """float64[n]: greatest direction.p over the points p of shapes in their frames [m]; infinite for a plane, of meshes
+    and heightfields that of their boxes.
+    """
+    radius, half, up = size[:, 0], size[:, 1], direction[:, 2]
+    across, along = norm(direction[:, :2]), np.abs(up)
+    height = dot(size, np.abs(direction))
+    for type_, value in (
+        (ShapeType.SPHERE, radius),
+        (ShapeType.CAPSULE, radius + half * along),
+        (ShapeType.CYLINDER, radius * across + half * along),
+        (ShapeType.CONE, np.maximum(half * up, radius * across - half * up)),
+        (ShapeType.ELLIPSOID, norm(size * direction)),
+        (ShapeType.PLANE, np.inf),
+    ):
+        height = np.where(shape_type == type_, value, height)
+    return height
 
 
 # Poses and their products, and the transforms between worlds of one template, whose poses are stored once.

@@ -39,14 +39,8 @@ def facets(
         return mesh
     if hull is not None:
         vertex, face = hull.vertex, hull.triangles
-    elif shape_type == ShapeType.BOX:
-        vertex, face = _box(size)
-    elif shape_type == ShapeType.CYLINDER:
-        vertex, face = _prism(size)
-    elif shape_type == ShapeType.CONE:
-        vertex, face = _pyramid(size)
-    elif shape_type == ShapeType.ELLIPSOID:
-        vertex, face = _ball(size)
+    elif shape_type in FACETS:
+        vertex, face = FACETS[shape_type](size)
     else:
         return None
     return TriangleMesh(np.ascontiguousarray(vertex, np.float64), np.zeros(3), face.astype(np.int32))
@@ -95,6 +89,14 @@ def _ball(half: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             face += [(a, b, b + SPOKES), (a, b + SPOKES, a + SPOKES)]
     return vertex * half, np.array(face)
 
+
+FACETS = {
+    ShapeType.BOX: _box,
+    ShapeType.CYLINDER: _prism,
+    ShapeType.CONE: _pyramid,
+    ShapeType.ELLIPSOID: _ball,
+}
+"""Vertices and triangles of the types that are tested against fields by their triangles."""
 
 DEFAULT_BAND = (-0.1, 0.1)
 DEFAULT_ITERATIONS = 10

@@ -76,6 +76,20 @@ def quat_z(q: Quat) -> Vec3:
 
 
 @wp.func
+def local_half_extents(shape_type: int, size: Vec3) -> Vec3:
+    """Half extents of the box of a shape about its origin, in its frame [m]; infinite for a plane."""
+    if shape_type == PLANE:
+        return Vec3(Real(wp.inf), Real(wp.inf), Real(wp.inf))
+    if shape_type == SPHERE:
+        return Vec3(size[0], size[0], size[0])
+    if shape_type == CAPSULE:
+        return Vec3(size[0], size[0], size[0] + size[1])
+    if shape_type == CYLINDER or shape_type == CONE:
+        return Vec3(size[0], size[0], size[1])
+    return size
+
+
+@wp.func
 def half_extent(shape_type: int, size: Vec3, rotation: Quat) -> Vec3:
     """Half extents of the bounding box of a shape symmetric about its origin (every type but plane and cone)."""
     radius = Vec3(size[0], size[0], size[0])

@@ -11,10 +11,11 @@ import warp as wp
 from collidecli.engine.candidates import forced_index, relative_pose
 from collidecli.engine.cells import ChunkCells, Instances, row_of, row_of_slot
 from collidecli.engine.device_model import DeviceModel, Layout, Margins, ShapeRows
+from collidecli.engine.geometry.bounds import local_half_extents
 from collidecli.engine.geometry.heightfields import Field, Heightfields, field_of, upload_heightfields
 from collidecli.engine.geometry.meshes import Meshes, is_inside_mesh, nearest_mesh_point, upload_meshes
 from collidecli.engine.geometry.primitives import surface_point
-from collidecli.engine.geometry.real import CAPSULE, CONE, CYLINDER, HEIGHTFIELD, PLANE, SPHERE, Pose, Real, Vec3
+from collidecli.engine.geometry.real import HEIGHTFIELD, PLANE, Pose, Real, Vec3
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     begin_traversal,
     descend,
@@ -209,22 +210,6 @@ def split_pairs(slots: wp.array[wp.vec2i], mask: wp.array[wp.uint32], end: wp.ar
 
 
 @wp.func
-def local_box(rows: ShapeRows, row: int) -> Vec3:
-    """Half extents of a shape's box [m]; infinite for a plane."""
-    kind = rows.type[row]
-    size = rows.size[row]
-    if kind == PLANE:
-        return Vec3(Real(wp.inf), Real(wp.inf), Real(wp.inf))
-    if kind == SPHERE:
-        return Vec3(size[0], size[0], size[0])
-    if kind == CAPSULE:
-        return Vec3(size[0], size[0], size[0] + size[1])
-    if kind == CYLINDER or kind == CONE:
-        return Vec3(size[0], size[0], size[1])
-    return size
-
-
-@wp.func
 def longest_side(half: Vec3) -> Real:
     """Half of a box's longest side."""
     return wp.max(half[0], wp.max(half[1], half[2]))
@@ -341,8 +326,8 @@ def prepare_pairs(
     result.method = VOXELS
     if fields.polytope[row0] >= 0 and fields.polytope[row1] >= 0 and not inflated:
         result.method = POLYTOPES
-    half0 = local_box(rows, row0) + Vec3(result.margin0, result.margin0, result.margin0)
-    half1 = local_box(rows, row1) + Vec3(result.margin1, result.margin1, result.margin1)
+    half0 = local_half_extents(rows.type[row0], rows.size[row0]) + Vec3(result.margin0, result.margin0, result.margin0)
+    half1 = local_half_extents(rows.type[row1], rows.size[row1]) + Vec3(result.margin1, result.margin1, result.margin1)
     pose0 = instances.pose[pair[thread][0]]
     pose1 = instances.pose[pair[thread][1]]
     identity = wp.transform_identity(dtype=Real)

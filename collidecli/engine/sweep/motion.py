@@ -13,7 +13,7 @@ from collidecli.errors import InputError
 from collidecli.numerics.elementary import atan2, sincos
 from collidecli.numerics.matrices import compose_poses, cross, dot, norm
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
-from collidecli.scene.shape_types import IDENTITY_POSE, ShapeType, half_extents
+from collidecli.scene.shape_types import IDENTITY_POSE, ShapeType, ball_radius, half_extents, support_heights
 
 # Motion of bodies and shapes between consecutive frames: origins in straight lines, rotations by the shortest slerp.
 #
@@ -46,9 +46,7 @@ class Supports:
         shapes = model.shapes
         self.type, self.size = shapes.type, shapes.size
         self.half = half_extents(shapes.type, shapes.size)
-        self.radius = np.where(shapes.type == ShapeType.CAPSULE, self.size[:, 0] + self.size[:, 1], norm(self.half))
-        self.radius = np.where(shapes.type == ShapeType.ELLIPSOID, self.size.max(axis=1), self.radius)
-        self.radius = np.where(shapes.type == ShapeType.SPHERE, self.size[:, 0], self.radius)
+        self.radius = ball_radius(shapes.type, self.size, self.half)
         self.is_ball = shapes.type == ShapeType.SPHERE
         self.is_convex = shapes.type <= ShapeType.CONVEX_MESH
         self._points: dict[tuple[int, int], np.ndarray] = {}
@@ -67,28 +65,15 @@ class Supports:
         row: int[n]. pose: float64[n, 7], of the shapes in world. direction: float64[n, 3], unit, in world.
         """
         local = rotated_inverse(pose[:, 3:], direction)
-        kind, size = self.type[row], self.size[row]
-        across = norm(local[:, :2])
-        along = np.abs(local[:, 2])
-        in_box = dot(size, np.abs(local))
-        found = np.full(len(row), np.inf)
-        for shape_type, values in (
-            (ShapeType.SPHERE, size[:, 0]),
-            (ShapeType.CAPSULE, size[:, 0] + size[:, 1] * along),
-            (ShapeType.BOX, in_box),
-            (ShapeType.HEIGHTFIELD, in_box),
-            (ShapeType.CYLINDER, size[:, 0] * across + size[:, 1] * along),
-            (ShapeType.CONE, np.maximum(size[:, 1] * local[:, 2], size[:, 0] * across - size[:, 1] * local[:, 2])),
-            (ShapeType.ELLIPSOID, norm(size * local)),
-        ):
-            found = np.where(kind == shape_type, values, found)
+        kind = self.type[row]
+        height = support_heights(kind, self.size[row], local)
         for (shape_type, number), points in self._points.items():
-            held = np.flatnonzero((kind == shape_type) & (self._key[row] == number))
+            of_surface = np.flatnonzero((kind == shape_type) & (self._key[row] == number))
             step = max(1, PRODUCTS // len(points))
-            for first in range(0, len(held), step):
-                rows = held[first : first + step]
-                found[rows] = dot(local[rows, None, :], points).max(axis=1)
-        return found
+            for first in range(0, len(of_surface), step):
+                rows = of_surface[first : first + step]
+                height[rows] = dot(local[rows, None, :], points).max(axis=1)
+        return height
 
     def separation(
         self, rows: np.ndarray, pose0: np.ndarray, pose1: np.ndarray, normal: np.ndarray

@@ -230,10 +230,8 @@ def _mesh(model: Model, key: tuple) -> DrawnMesh:
         return _drawn(mesh.vertex, mesh.face, flat=True, open=not mesh.is_closed)
     if kind == ShapeType.HEIGHTFIELD:
         return _heightfield(model.heightfields[which])
-    if kind == ShapeType.CAPSULE:
+    if kind in (ShapeType.CAPSULE, ShapeType.SPHERE, ShapeType.ELLIPSOID):
         return _surface_of_revolution(*_capsule_profile(which))
-    if kind in (ShapeType.SPHERE, ShapeType.ELLIPSOID):
-        return _surface_of_revolution(*_capsule_profile(0.0))
     if kind == ShapeType.PLANE:
         corners = np.array([(-1, -1, 0), (1, -1, 0), (1, 1, 0), (-1, 1, 0)])
         return _drawn(corners, np.array([(0, 1, 2), (0, 2, 3)]), flat=True, open=True)
@@ -242,6 +240,7 @@ def _mesh(model: Model, key: tuple) -> DrawnMesh:
     # A rim is two rings, one for each of the adjacent surfaces, whose vertex normals differ.
     if kind == ShapeType.CYLINDER:
         return _surface_of_revolution([0.0, 1.0, 1.0, 1.0, 1.0, 0.0], [-1.0, -1.0, -1.0, 1.0, 1.0, 1.0], doubled=(1, 3))
+    assert kind == ShapeType.CONE, kind
     return _surface_of_revolution([0.0, 1.0, 1.0, 0.0], [-1.0, -1.0, -1.0, 1.0], doubled=(1,))
 
 

@@ -13,6 +13,7 @@ from collidecli.errors import InputError
 from collidecli.scene import filters
 from collidecli.scene.material import CONTACT_DIMENSIONS, Materials, PairMaterials
 from collidecli.scene.mixing import RULE_COLUMNS, ContactMixing, pair_rows
+from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import (
     CONTACT_ID,
     FRICTION_SCALE,
@@ -33,10 +34,6 @@ from collidecli.scene.tables import (
     shapes_of,
 )
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, rows_of_cells, spans
-
-SHAPE_TYPES = (
-    "plane", "sphere", "capsule", "box", "cylinder", "cone", "ellipsoid", "mesh", "convex_mesh", "heightfield",
-)  # fmt: skip
 
 _UNIT_32 = float(np.finfo(np.float32).eps) / 2
 _UNIT_64 = float(np.finfo(np.float64).eps) / 2
@@ -80,7 +77,7 @@ def model_findings(contacts: ContactSet) -> list[Finding]:
     rules: list[tuple[str, str, np.ndarray]] = [
         ("/time/time", "is not finite", ~np.isfinite(time)),
         ("/time/time", "is earlier than the frame before it", np.diff(time, prepend=-np.inf) < 0),
-        ("/model/shape/type", "is not a shape type", ~np.isin(shapes.type, SHAPE_TYPES)),
+        ("/model/shape/type", "is not a shape type", ~np.isin(shapes.type, [kind.label for kind in ShapeType])),
         ("/model/shape/body", "is no row of /model/body", _outside(shapes.body, -1, len(contacts.body_path))),
         ("/model/shape/template", "is below -1", shapes.template < lowest_template),
         ("/model/shape/template", "is the template of no world", shapes.template > highest_template),

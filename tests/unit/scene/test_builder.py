@@ -9,13 +9,25 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import collidecli
+from collidecli.commands import python_distances
+from collidecli.engine.device_model import bounding_radius
+from collidecli.engine.geometry import real
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import compose_poses, inverse_poses
+from collidecli.report.view.framing import shape_groups
 from collidecli.scene import filters
 from collidecli.scene.builder import Z_TO_UP, ModelBuilder
 from collidecli.scene.filters import allowed_pairs, explain
 from collidecli.scene.shape_config import ShapeConfig
-from collidecli.scene.shape_types import IDENTITY_POSE, ShapeType, shift_between
+from collidecli.scene.shape_types import (
+    IDENTITY_POSE,
+    SIZE_COUNT,
+    ShapeType,
+    half_extents,
+    shift_between,
+    support_heights,
+)
+from collidecli.scene.signed_distance import facets
 
 IDENTITY = [0, 0, 0, 0, 0, 0, 1]
 
@@ -649,3 +661,29 @@ def test_a_motion_of_one_world_moves_with_each_origin(broad_phase):
     np.testing.assert_allclose(one.point0, each.point0, rtol=0.0, atol=1e-13)
     np.testing.assert_allclose(one.offset0, each.offset0, rtol=0.0, atol=1e-6)
     np.testing.assert_allclose(one.distance, each.distance, rtol=0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ShapeType)
+def test_what_is_stated_by_shape_type_is_of_one_solid(kind):
+    """The checklist of CONTRIBUTING.md, "Add a shape type": names, sizes, bounds, support, triangles and drawing."""
+    assert (int(getattr(real, kind.name)), SIZE_COUNT[kind] in range(4)) == (kind, True)
+    assert hasattr(ModelBuilder, f"add_shape_{python_distances.KINDS[kind]}")
+    if kind >= ShapeType.CONVEX_MESH:
+        return  # of vertices
+    builder = ModelBuilder()
+    builder.add_shape(builder.add_body(), kind, (0.4, 0.7, 0.5)[: SIZE_COUNT[kind]])
+    model = builder.finalize()
+    direction = Rotation.random(300, np.random.default_rng(1)).as_matrix()[:, 2]
+    size = np.tile(model.shapes.size, (len(direction), 1))
+    height = support_heights(np.full(len(direction), kind), size, direction)
+    radius = bounding_radius(model.shapes.type, model.shapes.size)
+    (group,) = shape_groups(model, 1)
+    assert group.planes == (kind == ShapeType.PLANE) == np.isinf([*height, *radius]).all()
+    if group.planes:
+        return
+    with np.errstate(invalid="ignore"):
+        assert np.all(height <= np.minimum(radius[0], np.abs(direction) @ half_extents(kind, size[0])) + 1e-12)
+    triangles = facets(kind, size[0])
+    assert (triangles is None) == (kind in (ShapeType.SPHERE, ShapeType.CAPSULE))
+    for vertex in (group.mesh.vertex * group.scale[0], *([] if triangles is None else [triangles.vertex])):
+        np.testing.assert_allclose((direction @ vertex.T).max(axis=1), height, rtol=0.02)

@@ -17,7 +17,7 @@ from collidecli.engine.candidates import Query, query_of
 from collidecli.engine.cells import Instances
 from collidecli.engine.contact_record import Candidates, ContactRecord, swap_contacts
 from collidecli.engine.device_model import Margins, ShapeRows
-from collidecli.engine.geometry.bounds import bounding_box
+from collidecli.engine.geometry.bounds import bounding_box, local_half_extents
 from collidecli.engine.geometry.hulls import FACE_ROW, HullShape, hull_number, hull_point
 from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.primitives import Primitive, Vertex, middle_of
@@ -45,7 +45,6 @@ from collidecli.engine.narrowphase.triangles.convex_sweep import (
     Sweep,
     find_regions,
     first_free,
-    own_half_extents,
 )
 from collidecli.engine.runtime.kernel import kernel
 
@@ -597,7 +596,7 @@ def settle_pair(
     box = bounding_box(a.type, a.size, pose, LEAST_OVERLAP * scale)
     sweep.lower = box.lower
     sweep.upper = box.upper
-    sweep.half = own_half_extents(a)
+    sweep.half = local_half_extents(a.type, a.size)
     sweep.middle = wp.transform_point(pose, middle_of(a))
     sweep.touch = LEAST_OVERLAP * scale
     sweep.size = size
@@ -637,7 +636,7 @@ def settle_pair(
 @wp.func
 def least_extent(a: Any, other: Vec3) -> Real:
     """The shape's least half extent, or the largest of the surface's, `other`, if that is less [m]."""
-    extents = own_half_extents(a)
+    extents = local_half_extents(a.type, a.size)
     return wp.min(wp.min(extents[0], wp.min(extents[1], extents[2])), wp.max(other[0], wp.max(other[1], other[2])))
 
 

@@ -17,8 +17,9 @@ from typing import Any
 
 import warp as wp
 
+from collidecli.engine.geometry.bounds import local_half_extents
 from collidecli.engine.geometry.primitives import Vertex, difference_support, support_point
-from collidecli.engine.geometry.real import CAPSULE, CONE, CYLINDER, SPHERE, Mat33, Real, Vec3
+from collidecli.engine.geometry.real import Mat33, Real, Vec3
 from collidecli.engine.narrowphase.convex.gjk import OVERLAP, nearest_of_difference
 from collidecli.engine.narrowphase.triangles.convex_surface import (
     begin_near,
@@ -45,19 +46,6 @@ class Region:
     lower: Vec3
     upper: Vec3
     point: Vec3
-
-
-@wp.func
-def own_half_extents(a: Any) -> Vec3:
-    """Half extents of the AABB of a shape in its own frame [m]."""
-    size = a.size
-    if a.type == SPHERE:
-        return Vec3(size[0], size[0], size[0])
-    if a.type == CAPSULE:
-        return Vec3(size[0], size[0], size[0] + size[1])
-    if a.type == CYLINDER or a.type == CONE:
-        return Vec3(size[0], size[0], size[1])
-    return size
 
 
 @wp.func(inline=False)
@@ -435,7 +423,7 @@ def find_regions(
     """Finds the regions of overlap of a shape before it moves; returns their number, 0 where it crosses no triangle."""
     difference = pair
     count = int(0)
-    half = own_half_extents(a)
+    half = local_half_extents(a.type, a.size)
     direction = Vec3(Real(0.0), Real(0.0), Real(1.0))
     ahead = wp.dot(support_point(a, direction), direction)
     behind = wp.dot(support_point(a, -direction), direction)
