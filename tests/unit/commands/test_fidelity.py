@@ -16,8 +16,9 @@ import pytest
 
 from collidecli import engines
 from collidecli.cli.main import main
-from collidecli.commands.fidelity import FidelityRequest, fidelity, load_problem, support_heights
+from collidecli.commands.fidelity import FidelityRequest, fidelity, load_problem
 from collidecli.commands.scenes import EngineRequest
+from collidecli.engine.sweep.motion import Supports
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import moved_points
 from collidecli.scene.builder import ModelBuilder
@@ -428,7 +429,8 @@ def test_support_heights_are_those_of_the_surfaces():
     for row, surface in enumerate(points):
         directions = rng.normal(size=(20, 3))
         directions /= np.linalg.norm(directions, axis=1)[:, None]
-        found = support_heights(model, np.full(20, row), np.tile(pose, (20, 1)), directions)
+        heights = Supports(model).height(np.full(20, row), np.tile(pose, (20, 1)), directions)
+        found = heights + directions @ pose[:3]
         sampled = (directions @ moved_points(pose, surface).T).max(axis=1)
         # A sample of 40 000 points has one within 0.03 rad of each; a height is lower there by 0.3 m times its square.
         assert np.all(found >= sampled - 1e-12)
