@@ -5,14 +5,18 @@ from __future__ import annotations
 import shutil
 import sys
 import tracemalloc
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from types import SimpleNamespace
 
 import h5py
+import mujoco
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation, Slerp
 
+from collidecli.storage.trajectories.motion import normalize
 from collidecli.storage.trajectories.writer import TrajectoryWriter
 
 pytest.importorskip("rosbags", reason="rosbags is not installed (extra ros)")
@@ -43,6 +47,8 @@ MOVEIT = f"""string model_id\nmoveit_msgs/RobotTrajectory[] trajectory\nmoveit_m
 trajectory_msgs/MultiDOFJointTrajectory multi_dof_joint_trajectory
 {80 * "="}\nMSG: moveit_msgs/RobotState\nsensor_msgs/JointState joint_state\n"""
 BASE = "--floating-base --base-from"
+ROOT = [7, 8, 9, 11, 12, 13, 10]
+"""Columns of the humanoid's pose in MuJoCo's coordinates."""
 SAMPLE = Path(__file__).parents[2] / "samples" / "09_ros_bag"
 
 
@@ -58,6 +64,9 @@ class Recorder:
     def __init__(self, ros1: bool = False) -> None:
         self.ros1, self.store = ros1, get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
         self.store.register(get_types_from_msg(MOVEIT, "moveit_msgs/msg/DisplayTrajectory"))
+        if ros1:
+            transforms = "geometry_msgs/TransformStamped[] transforms"
+            self.store.register(get_types_from_msg(transforms, "tf2_msgs/msg/TFMessage"))
         self.messages: list[tuple[str, str, int, bytes]] = []
 
     def make(self, kind: str, *fields):
@@ -154,21 +163,77 @@ def test_every_container_gives_the_contacts_of_the_trajectory(robot, collide, na
     assert found["warnings"] == []
 
 
-def test_a_bag_of_another_writer_gives_the_contacts_of_the_trajectory(robot, collide):
-    """That of Foxglove's package, whose chunks, indices and message definitions differ from those of rosbags."""
+def write_by_foxglove(recorder: Recorder, name: str = "other.mcap") -> str:
+    """Writes a bag by Foxglove's package, whose encoding, chunks and definitions are not those of rosbags."""
     writer = pytest.importorskip("mcap_ros2.writer", reason="mcap-ros2-support is not installed")
-    definition, _ = get_typestore(Stores.ROS2_HUMBLE).generate_msgdef("sensor_msgs/msg/JointState", ros_version=2)
-    with open("other.mcap", "wb") as file:
+    schemas = {}
+
+    def plain(fields):
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in fields}
+
+    with open(name, "wb") as file:
         bag = writer.Writer(file, chunk_size=2000)
-        schema = bag.register_msgdef("sensor_msgs/msg/JointState", definition)
-        for k, row in enumerate(positions()):
-            time = START + STEP * k * MILLI
-            header = {"stamp": dict(zip(("sec", "nanosec"), divmod(time, 10**9), strict=True)), "frame_id": "base"}
-            message = {"header": header, "name": NAMES, "position": row.tolist(), "velocity": [], "effort": []}
-            bag.write_message("/joint_states", schema, message, time, time, k)
+        for topic, kind, time, data in recorder.messages:
+            if kind not in schemas:
+                definition, _ = recorder.store.generate_msgdef(kind, ros_version=2)
+                schemas[kind] = bag.register_msgdef(kind, definition)
+            message = asdict(recorder.store.deserialize_cdr(data, kind), dict_factory=plain)
+            bag.write_message(topic, schemas[kind], message, time, time)
         bag.finish()
-    hashes = {run(collide, name)["content_sha256"] for name in ("other.mcap", moving().write())}
-    assert len(hashes) == 1
+    return name
+
+
+def humanoid() -> tuple[Path, str, list[str], np.ndarray]:
+    """The sample's scene, source of its root, hinges in order, and coordinates of a fall beside the resting ball."""
+    scene = SAMPLE.parent / "02_humanoid" / "humanoid.xml"
+    model = mujoco.MjModel.from_xml_path(str(scene))
+    data, rows = mujoco.MjData(model), []
+    for _ in range(100):
+        data.ctrl[:] = np.sin(np.arange(model.nu) + len(rows))
+        mujoco.mj_step(model, data, 5)
+        rows.append([*model.qpos0[:7], *data.qpos[7:]])
+    qpos = np.array(rows)
+    root = np.ascontiguousarray(qpos[:, ROOT])
+    for _ in range(5):
+        once = root.copy()
+        normalize(root)
+    qpos[:, ROOT] = root
+    qpos = qpos[(root == once).all(axis=1)]  # normalizing, which a bag's root has once more, changes no bit
+    return scene, "--base-from tf:map:pelvis", [model.joint(k).name for k in range(2, model.njnt)], qpos
+
+
+def panda() -> tuple[Path, str, list[str], np.ndarray]:
+    """As `humanoid`, of the arm of example-robot-data."""
+    try:
+        found = next(f for f in files("example-robot-data") or () if f.match("urdf/panda_collision.urdf"))
+    except (PackageNotFoundError, StopIteration):
+        pytest.skip("example-robot-data is not installed")
+    names = [f"panda_joint{k}" for k in range(1, 8)] + [f"panda_finger_joint{k}" for k in (1, 2)]
+    rows = np.sin(np.arange(100)[:, None] / 30 + np.arange(9)) * np.array([2.0] * 7 + [0.02] * 2)
+    return Path(found.locate()), "", names, rows
+
+
+@pytest.mark.parametrize("motion", [humanoid, panda])
+def test_motions_of_robots_have_one_content_hash_in_every_container(tmp_path, collide, motion):
+    scene, sources, names, rows = motion()
+    roots = rows.shape[1] - len(names)
+    with TrajectoryWriter("motion.h5", coordinate_count=rows.shape[1]) as writer:
+        writer.append(np.arange(len(rows)) * STEP * MILLI / 10**9, np.arange(len(rows)), joint_q=rows[:, None])
+
+    def recorded(ros1: bool) -> Recorder:
+        recorder = Recorder(ros1)
+        for k, row in enumerate(rows):
+            recorder.joints(STEP * k, names[::-1], row[roots:][::-1])
+            if roots:
+                recorder.transform(STEP * k, "map", "pelvis", row[ROOT])
+        return recorder
+
+    wanted = collide.result(f"run {scene} -t motion.h5 -o out.h5")
+    bags = [recorded(name.endswith(".bag")).write(name) for name in ("a.mcap", "zstd.mcap", "folder", "lz4.bag")]
+    for name in (*bags, write_by_foxglove(recorded(False))):
+        found = collide.result(f"run {scene} -t {name} -o out.h5 --force {sources}")
+        assert found["content_sha256"] == wanted["content_sha256"], name
+    assert wanted["contacts"] > 0
 
 
 def test_joints_of_several_publishers_in_any_order(robot, collide):
@@ -399,7 +464,7 @@ REFUSED = {
     "unknown": (more(800, ["wheel"], [0]), "", "has no joint 'wheel'"),
     "two topics": (more(0, ["elbow"], [0], "/wanted"), "", "'elbow' is on the topics /joint_states and /wanted"),
     "no time": (more(-START / MILLI, NAMES, ROW), "", "message 40|no time in its header|--clock receive"),
-    "window": (moving, "--from 9", "/joint_states|no message in the chosen time"),
+    "window": (moving, "--from 9", "/joint_states|no message in the chosen time|from 0 s to 0.78 s"),
     "unknown frame": (driving, f"{BASE} tf:world", "frame 'base' with 'world'|base, camera, map, odom"),
     "fixed": (driving, "--base-from tf:map", "fixed to the world|--floating-base"),
     "late": (lambda: driving(5), f"{BASE} tf:map", "/tf, frame 'base'|before message 1 at 0.1 s|--from 0.1 --to 0.76"),
@@ -528,6 +593,27 @@ def test_damaged_bags_are_refused_in_one_line(robot, collide, monkeypatch):
     monkeypatch.setattr(ros_messages, "LARGEST_CHUNK", 1000)
     for path in sound[1], sound[3]:
         collide.refused(f"traj convert {path} -o other.h5 --scene arm.urdf", told="expands to more than 1000 bytes")
+
+
+def test_wrong_lengths_and_definitions_are_refused_in_one_line(robot, collide):
+    for place, told in {12: "Invalid string length", 20: "Invalid sequence length", 28: "message 3"}.items():
+        recorder = moving()
+        *about, data = recorder.messages[3]
+        recorder.messages[3] = (*about, data[:place] + b"\xff\xff\xff\x7f" + data[place + 4 :])
+        told = ("/joint_states", "message 3", told, "copy it again")
+        collide.refused(f"run arm.urdf -o out.h5 -t {recorder.write(f'{place}.mcap')}", told=told)
+    writer = pytest.importorskip("mcap.writer", reason="mcap is not installed")
+    for definition, told in {None: "has no joint states", b"": "message 0", b"float64 x": "message 0"}.items():
+        with open("schema.mcap", "wb") as file:
+            bag, about = writer.Writer(file), ("sensor_msgs/msg/JointState", "ros2msg", definition)
+            bag.start("ros2", "")
+            topic = bag.register_channel(
+                "/joint_states", "cdr", 0 if definition is None else bag.register_schema(*about)
+            )
+            for _, _, time, data in moving().messages:
+                bag.add_message(topic, time, data, time)
+            bag.finish()
+        collide.refused("run arm.urdf -o out.h5 -t schema.mcap", told=told)
 
 
 def test_a_version_of_rosbags_without_the_private_names_is_refused_by_name(robot, collide, monkeypatch):

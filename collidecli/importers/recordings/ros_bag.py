@@ -84,9 +84,11 @@ class Samples:
         before that of the message before it, and two samples of one time that differ.
         """
         inside = (time >= window[1]) & (time <= window[2])
+        if not inside.any():
+            first, last = (seconds(each - window[0]) for each in (time.min(), time.max()))
+            fix = f"choose from {first} s to {last} s with --from and --to"
+            raise InputError("has no message in the chosen time", what, fix)
         time, values, number = time[inside], values[inside], number[inside]
-        if not len(time):
-            raise InputError("has no message in the chosen time", what, "choose another one with --from and --to")
         finite, step = np.asarray(np.isfinite(values).all(axis=1)), np.diff(time, prepend=time[0] - 1)
         same = np.append(False, (step[1:] == 0) & (values[1:] == values[:-1]).all(axis=1))
         for row in np.flatnonzero(~finite | ((step <= 0) & ~same))[:1]:
