@@ -520,7 +520,8 @@ def test_plans_are_episodes(robot, collide):
         assert listed == [("plan_0", 20, 38.0), ("plan_1", 20, 38.0)]
     assert (found["warnings"], found["contacts"]) == ([], run(collide, moving().write())["contacts"])
     for rate, frames in {"": FRAMES, "--rate 1": 78}.items():
-        assert collide.verdict(f"audit arm.urdf -t plan.mcap --trajectory-topic /plan --sweep {rate}")["frames"] == frames
+        audit = f"audit arm.urdf -t plan.mcap --trajectory-topic /plan --sweep {rate}"
+        assert collide.verdict(audit)["frames"] == frames
 
 
 def test_decompression_uses_no_more_memory_than_a_chunk_may_have():
