@@ -6,9 +6,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BUDGETS = {
-    "package, lines": (94_000, 82_000),
+    "package, lines": (94_460, 82_000),
     "package, C++ lines": (960, 960),
-    "package, files": (294, 220),
+    "package, files": (298, 220),
     "tests, lines": (68_500, 50_000),
     "tests, files": (250, 244),
     "unformatted": (147, 147),

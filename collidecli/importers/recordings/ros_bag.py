@@ -324,6 +324,9 @@ class RosBagRecording(Recording):
                 fix = "remove --joint-topics, --clock, --base-from and --body-from"
                 raise InputError("plans have joint positions alone, and no clock", "--trajectory-topic", fix)
             series, transforms, start, warnings = [_planned(self._bag, options)], Transforms(path), 0, []
+            if options.rate is None:
+                what = "frames are waypoints alone, between which links move on arcs: --rate 100 adds frames"
+                warnings = [f"{path}: {options.trajectory_topic}: {what}"]
         else:
             sources = [base, *bodies] if base else bodies
             series, transforms, start, warnings = _recorded(self._bag, options, sources, scene)
