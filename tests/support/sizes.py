@@ -7,12 +7,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 BUDGETS = {
     "package, lines": (94_460, 82_000),
-    "package, C++ lines": (960, 960),
+    "package, C++ lines": (945, 960),
     "package, files": (298, 220),
-    "tests, lines": (68_500, 50_000),
-    "tests, files": (250, 244),
-    "unformatted": (147, 147),
-    "decision records": (35, 35),
+    "tests, lines": (68_150, 50_000),
+    "tests, files": (246, 244),
+    "unformatted": (142, 142),
+    "decision records": (33, 35),
 }
 """Largest number that a change may leave, and the aim. Who goes below the former lowers it.
 
