@@ -283,7 +283,7 @@ test_refused = refusals(
     )),
     ("run scene.xml -t motion.h5 --fps 10", "--fps has no effect on a trajectory"),
     ("run scene.xml -t states.npy --demos demo_0", "--demos has no effect on MuJoCo states"),
-    ("run scene.xml -t states.npy --quaternion-order xyzw", "options with an effect: --state-spec, --fps"),
+    ("run scene.xml -t states.npy --joint-units degrees", "with an effect: --state-spec, --quaternion-order, --fps"),
     ("run scene.xml --joint-names a,b", "--joint-names has no effect without a recording"),
     ("run scene.xml --ignore-particles", "--ignore-particles has no effect"),
     ("run scene.xml -t particles.h5", PARTICLES),
@@ -324,6 +324,27 @@ def test_why_in_the_scene_of_a_recording(recordings, collide):
 def test_a_sliced_motion_keeps_its_warnings(here, collide):
     answer = collide("run scene.xml -t motion.h5 --frames 2:9", *RUN)
     assert "'far'" in answer.err
+
+
+def test_coordinates_of_programs_with_the_real_part_last(tmp_path, collide):
+    """A free and a ball joint, as Pinocchio writes them, against MuJoCo's order."""
+    ball = '<body pos="0 0 1"><joint type="ball"/><geom size="0.1"/></body>'
+    (tmp_path / "both.xml").write_text(SCENE.replace("</worldbody>", f"{ball}</worldbody>"))
+    rng = np.random.default_rng(3)
+    qpos = rng.normal(size=(4, 18))
+    for at in (3, 10, 14):
+        qpos[:, at : at + 4] /= np.linalg.norm(qpos[:, at : at + 4], axis=1, keepdims=True)
+    order = [*range(3), 4, 5, 6, 3, *range(7, 10), 11, 12, 13, 10, 15, 16, 17, 14]
+    np.savez("wxyz.npz", qpos=qpos, time=np.arange(4.0))
+    np.savez("xyzw.npz", qpos=qpos[:, order], time=np.arange(4.0))
+    poses = []
+    for name in ("wxyz", "xyzw"):
+        collide.ok(f"traj convert {name}.npz --scene both.xml -o {name}.h5 --quaternion-order {name}")
+        with h5py.File(f"{name}.h5") as file:
+            held = file["body_q"] if "body_q" in file else file["joint_q"]
+            poses.append(held[()])
+    assert np.array_equal(*poses)
+    assert not np.array_equal(qpos, qpos[:, order])
 
 
 def test_options_of_convert_in_the_file(recordings, collide):

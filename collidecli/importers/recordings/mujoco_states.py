@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import h5py
@@ -43,16 +43,19 @@ _QPOS, _TIME = NAMES["QPOS"], NAMES["TIME"]
 class StateLayout:
     """A state vector of one model.
 
-    name: of the layout. size: numbers in a state. columns: of each component, for example "QPOS".
+    name: of the layout. size: numbers in a state. columns: of each component, for example "QPOS". order: int64[nq], the
+    recorded number of each coordinate, where quaternions are recorded as xyzw.
     """
 
     name: str
     size: int
     columns: dict[str, slice]
+    order: np.ndarray | None = None
 
     def qpos(self, states: np.ndarray) -> np.ndarray:
         """float64[..., nq] of states[..., size]."""
-        return states[..., self.columns["QPOS"]].astype(np.float64)
+        found = states[..., self.columns["QPOS"]].astype(np.float64)
+        return found if self.order is None else found[..., self.order]
 
     def mocap(self, states: np.ndarray) -> np.ndarray | None:
         """float64[..., nmocap, 7] xyzw of states[..., size]; None where the layout lacks positions or rotations."""
@@ -135,7 +138,7 @@ class MujocoStatesRecording(Recording):
     LABEL = (
         "MuJoCo states as mj_getState lays them out (.npy, .npz or HDF5: `states` or `qpos`, [worlds, frames, numbers])"
     )
-    OPTIONS = ("state_spec", "fps")
+    OPTIONS = ("state_spec", "quaternion_order", "fps")
 
     def __init__(self, content: Content) -> None:
         self.content = content
@@ -183,6 +186,8 @@ class MujocoStatesRecording(Recording):
             models = {i: mujoco_scene(target.imports[i], array.where).mj_model for i in set(target.world_import)}
             spec = options.state_spec or ("QPOS" if array.is_coordinates else "")
             layouts = {i: find_layout(model, spec, size, array.where) for i, model in models.items()}
+            if options.quaternion_order == "xyzw":
+                layouts = {i: replace(each, order=_xyzw_order(models[i])) for i, each in layouts.items()}
             states = _States(array, [layouts[i] for i in target.world_import[:worlds]])
             own = self._own_time(frames) if options.fps is None and not states.has_time else None
             if own is not None:
@@ -202,6 +207,17 @@ class MujocoStatesRecording(Recording):
         if len(time) != frames:
             raise InputError(f"it has {len(time)} numbers for {frames} frames", where, "save it again")
         return time
+
+
+def _xyzw_order(model: mujoco.MjModel) -> np.ndarray:
+    """int64[nq]: of each coordinate of MuJoCo, its number where quaternions of free and ball joints are xyzw."""
+    order = np.arange(model.nq)
+    offset = {int(mujoco.mjtJoint.mjJNT_FREE): 3, int(mujoco.mjtJoint.mjJNT_BALL): 0}
+    for kind, first in zip(model.jnt_type.tolist(), model.jnt_qposadr.tolist(), strict=True):
+        if kind in offset:
+            at = first + offset[kind]
+            order[at : at + 4] = at + np.array([3, 0, 1, 2])
+    return order
 
 
 @dataclass(frozen=True)
