@@ -75,10 +75,7 @@ class NamedItems:
 
 
 def matching_paths(paths: Sequence[str], patterns: Sequence[str], option: str, of: str) -> np.ndarray:
-    """bool[paths]: whether each path matches a pattern. of: what the paths are of, for messages.
-
-    Raises InputError for a pattern without a match.
-    """
+    """bool[paths]: whether each path matches a pattern. of: see `NamedItems`. InputError for one without a match."""
     return NamedItems(paths, np.full(len(paths), -1), (), of).matching(patterns, option)
 
 

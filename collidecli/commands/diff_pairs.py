@@ -89,7 +89,7 @@ def diff_pairs(request: PairDiffRequest, progress: Progress = None) -> PairDiffR
         frames = align_frames(a.step, a.time, b.step, b.time, request.match_frames)
         compared, normals = _compared((a, b), model, frames, request, progress)
         allowed, reasons = _verdict(request, compared, model, frames, normals)
-        pairs = compared.pairs(a, frames, model.shapes.names)
+        differing, pairs = compared.pairs(a, frames, model.shapes.names, request.first)
         return PairDiffResult(
             a=file_of(a),
             b=file_of(b),
@@ -102,8 +102,8 @@ def diff_pairs(request: PairDiffRequest, progress: Progress = None) -> PairDiffR
             not_asked=compared.not_asked,
             allowed=allowed,
             normals=normals,
-            differing_pairs=len(pairs),
-            pairs=pairs[: request.first],
+            differing_pairs=differing,
+            pairs=pairs,
             notes=model.notes,
         )
 
@@ -164,12 +164,15 @@ class _Compared:
             **dict(zip(("contacts_a", "contacts_b"), means, strict=True)),
         }
 
-    def pairs(self, a: ContactSet, frames: FrameAlignment, names: list[str]) -> list[dict[str, Any]]:
-        """The pairs of shapes that differ, those that differ in most cells first."""
+    def pairs(
+        self, a: ContactSet, frames: FrameAlignment, names: list[str], most: int
+    ) -> tuple[int, list[dict[str, Any]]]:
+        """The number of pairs of shapes that differ, and `most` of them, those that differ in most cells first."""
         shapes = len(names)
         pair, differs = self.key % max(1, shapes**2), np.logical_or.reduce(list(self.kinds.values()))
+        every, cells = np.unique(pair[differs], return_counts=True)  # a pair of a cell is of one kind at most
         found = []
-        for one in np.unique(pair[differs]).tolist():
+        for one in every[np.argsort(-cells, kind="stable")][:most].tolist():
             chosen = np.flatnonzero(pair == one)
             match, world = divmod(int(self.key[chosen[differs[chosen]][0]]) // shapes**2, self.worlds)
             frame = int(frames.a[match])
@@ -178,7 +181,7 @@ class _Compared:
             about = self.about(chosen)
             sides = {"shape0": names[one // shapes], "shape1": names[one % shapes]}
             found.append({**sides, **about.pop("counts"), **about, "first": cell})
-        return sorted(found, key=lambda one: -sum(one[kind] for kind in KINDS))
+        return len(every), found
 
 
 def _compared(

@@ -32,7 +32,7 @@ from collidecli.engines import (
     unusable_rows,
     witness_points,
 )
-from collidecli.engines.logs import Log, read_log
+from collidecli.engines.logs import LOGS, Log, read_log
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import held, write_npz
 from collidecli.numerics.matrices import compose_poses, inverse_poses, moved_points
@@ -215,6 +215,7 @@ def about(problem: Problem, more: Sequence[str] = ()) -> dict[str, Any]:
 
 # Rows of a log, and of a contact set.
 
+ENGINE_FIELDS = ("engine", "version", "options", "interpreter", "point_rule", "stateful")
 NOT_LOGGED = "unknown: a log does not say"
 SAME_RUN = "give the scene and the motion of the contacts, with the same --frames and --worlds"
 FROM_SET = ("shape0", "shape1", "distance", "normal", "point0", "point1")
@@ -283,7 +284,7 @@ def _rows_of_names(problem: Problem, log: Log, path: str) -> np.ndarray:
     """int64: the row of the shape of each name of a log. Raises InputError for a shape of another scene."""
     row_of = {name: row for row, name in enumerate(problem.model.shapes.path)}
     names = list(log.names)
-    if log.layout.names == "geom_name" and log.layout.distance == "dist":  # geoms may have no name: they have ids
+    if log.layout is LOGS["mujoco"]:  # geoms may have no name: they have ids
         from collidecli.commands.export import compiled_geoms  # other logs need no exporters
 
         geoms = compiled_geoms(problem.scene)
@@ -434,8 +435,7 @@ def about_engine(problem: Problem, rows: EngineRows) -> dict[str, Any]:
     """What results say of an engine: version, interpreter, treatment of shapes, and times [s], None if unknown."""
     setup, cells = (None if np.isnan(each) else float(each) for each in rows.seconds)
     return {
-        **{name: getattr(rows, name) for name in ("engine", "version", "options", "interpreter")},
-        **{name: getattr(rows, name) for name in ("point_rule", "stateful")},
+        **{name: getattr(rows, name) for name in ENGINE_FIELDS},
         "shapes": {state: int(number) for state, number in sorted(Counter(rows.treated.tolist()).items())},
         "reasons": sorted({reason for reason in rows.reason.tolist() if reason}),
         "setup_seconds": setup,

@@ -138,13 +138,9 @@ class PairSelection:
         one += [of_bodies(options.bodies, "--body")] if options.bodies else []
         out = [items.matching(options.exclude, "--exclude")] if options.exclude else []
         out += [of_bodies(options.exclude_bodies, "--exclude-body")] if options.exclude_bodies else []
-        sides = items.sides(options.between, "--between") if options.between else None
-        both = ~np.logical_or.reduce(out) if out else None
-        return cls(
-            [mask[row] for mask in one],
-            None if both is None else both[row],
-            None if sides is None else Sides(sides.first[row], sides.second[row]),
-        )
+        both = ~np.logical_or.reduce(out)[row] if out else None
+        sides = Sides(*(side[row] for side in items.sides(options.between, "--between"))) if options.between else None
+        return cls([mask[row] for mask in one], both, sides)
 
     def of_rows(self, shape0: np.ndarray, shape1: np.ndarray, selected: np.ndarray | None) -> np.ndarray | None:
         """bool[n]: `selected` and in a selected pair; None is all."""

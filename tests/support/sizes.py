@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BUDGETS = {
-    "package, lines": (94_470, 82_000),
+    "package, lines": (94_481, 82_000),
     "package, C++ lines": (945, 960),
     "package, files": (298, 220),
     "tests, lines": (68_150, 50_000),

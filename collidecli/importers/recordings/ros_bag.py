@@ -319,6 +319,7 @@ class RosBagRecording(Recording):
         scene, path, where = target.articulated(self._path), self._path, f"{self._path}: joint states"
         base = None if options.base_from in ("", "none") else PoseSource.of(options.base_from, "--base-from")
         bodies = [PoseSource.of(text, "--body-from") for text in options.body_from]
+        messages = self._messages(options) if options.on_message else None
         if options.trajectory_topic:
             if base or bodies or options.joint_topics or options.clock:
                 fix = "remove --joint-topics, --clock, --base-from and --body-from"
@@ -329,7 +330,7 @@ class RosBagRecording(Recording):
                 warnings = [f"{path}: {options.trajectory_topic}: {what}"]
         else:
             sources = [base, *bodies] if base else bodies
-            series, transforms, start, warnings = _recorded(self._bag, options, sources, scene)
+            series, transforms, start, warnings = _recorded(self._bag, options, sources, scene, messages)
         self.clock_start = start
         robots: dict[str, list[Series]] = {} if series or not base else {"": []}
         for each in series:
@@ -364,7 +365,7 @@ class RosBagRecording(Recording):
         if not held:
             fix = "give --base-from, --body-from or --trajectory-topic"
             raise InputError("the bag has no joint states", path, fix)
-        every = self._times(options, start) if options.on_message else None
+        every = None if messages is None else _chosen_times(messages.times, options, start)
         times, episodes, gaps = _frames(held, every, max(len(series), 1), start, options, path)
         found = []
         for robot, columns, *at in moved.values():
@@ -373,21 +374,15 @@ class RosBagRecording(Recording):
         time, origins, notes = (times - start) / TEN_9, np.zeros((1, 3)), (*scene.warnings, *warnings, *gaps)
         return ArticulationMotion(path, target, [found], origins, time, notes, self.close, episodes)
 
-    def _times(self, options: RecordingOptions, start: int) -> np.ndarray:
-        """Times [ns] of the messages of --on-message. Raises InputError for no message in the chosen time."""
-        topic, (_, first, last) = options.on_message, _window(replace(options, on_message=""), start)[0]
+    def _messages(self, options: RecordingOptions) -> MessageTimes:
+        """What takes the times of --on-message. Raises InputError for an unknown topic, and beside --rate or plans."""
+        topic = options.on_message
         if options.rate is not None or options.trajectory_topic:
             raise InputError("frames are those of --rate, or of plans", "--on-message", "give one of them")
         if topic not in self._bag.topics:
             fix = f"its topics are {some_names([*self._bag.topics])}"
             raise InputError(f"the bag has no topic '{topic}'", "--on-message", fix)
-        messages = MessageTimes(self._bag, topic, options.clock)
-        self._bag.read({topic: messages.add})
-        times = np.unique(np.array(messages.times, np.int64))
-        times = times[(times >= first) & (times <= last)]
-        if not len(times):
-            raise InputError(f"'{topic}' has no message in the chosen time", "--on-message", "give other times")
-        return times
+        return MessageTimes(self._bag, topic, options.clock)
 
 
 @dataclass(frozen=True)
@@ -463,6 +458,17 @@ def _window(options: RecordingOptions, start: int) -> tuple[tuple[int, int, int]
     return (start, first, last), gap
 
 
+def _chosen_times(times: Sequence[int], options: RecordingOptions, start: int) -> np.ndarray:
+    """int64[n]: distinct times [ns] of messages within --from and --to. Raises InputError where there is none."""
+    _, first, last = _window(replace(options, on_message=""), start)[0]
+    found = np.unique(np.array(times, np.int64))
+    found = found[(found >= first) & (found <= last)]
+    if not len(found):
+        what = f"'{options.on_message}' has no message in the chosen time"
+        raise InputError(what, "--on-message", "give other times")
+    return found
+
+
 def _check_kind(bag: Bag, topic: str, option: str, *kinds: str) -> None:
     """Raises InputError for a topic without messages of one of some types."""
     if bag.kind(topic) not in kinds:
@@ -471,9 +477,13 @@ def _check_kind(bag: Bag, topic: str, option: str, *kinds: str) -> None:
 
 
 def _recorded(
-    bag: Bag, options: RecordingOptions, sources: Sequence[PoseSource], scene: ArticulatedScene
+    bag: Bag,
+    options: RecordingOptions,
+    sources: Sequence[PoseSource],
+    scene: ArticulatedScene,
+    messages: MessageTimes | None,
 ) -> tuple[list[Series], Transforms, int, list[str]]:
-    """Joint positions; transforms; time of the first joint state, else transform [ns]; warnings."""
+    """Joint positions; transforms; time of the first joint state, else transform [ns]; warnings; in one pass."""
     states = {}
     for topic in options.joint_topics or bag.of_kinds(JOINT_STATE):
         _check_kind(bag, topic, "--joint-topics", JOINT_STATE)
@@ -487,6 +497,15 @@ def _recorded(
             _check_kind(bag, source.topic, source.option, *(POSES[:1] if is_base else POSES))
             child = MOVED if is_base else source.child
             handlers[source.topic] = transforms.handler(bag, source.topic, options.clock, child)
+    if messages is not None:
+        other = handlers.get(messages.topic)
+
+        def both(number: int, received: int, data: bytes) -> None:
+            messages.add(number, received, data)
+            if other is not None:
+                other(number, received, data)
+
+        handlers[messages.topic] = both
     bag.read(handlers)
     groups = {(topic, names): found for topic, each in states.items() for names, found in each.groups().items()}
     start = min((int(time.min()) for _, time, *_ in groups.values()), default=transforms.start)

@@ -171,7 +171,7 @@ class MessageTimes:
     """Times [ns] of a topic's messages: of their headers, or of receipt."""
 
     def __init__(self, bag: Bag, topic: str, clock: str) -> None:
-        self._bag, self._topic, self._clock = bag, topic, clock
+        self._bag, self.topic, self._clock = bag, topic, clock
         self.times = array("q")
 
     def add(self, number: int, received: int, data: bytes) -> None:
@@ -179,9 +179,9 @@ class MessageTimes:
         order = "<" if self._bag.is_ros1 or data[1:2] != b"\0" else ">"
         stamp = struct.unpack_from(f"{order}II", data, 4) if len(data) >= 12 else (0, 0)
         if not number and self._clock != RECEIVE:
-            header = getattr(self._bag.decoded(self._topic, number, data), "header", None)
+            header = getattr(self._bag.decoded(self.topic, number, data), "header", None)
             if header is None or (int(header.stamp.sec), int(header.stamp.nanosec)) != stamp or not any(stamp):
-                where = f"{self._bag.path}: {self._topic}"
+                where = f"{self._bag.path}: {self.topic}"
                 raise InputError("has no time in its header", where, "give --clock receive")
         self.times.append(received if self._clock == RECEIVE else stamp[0] * TEN_9 + stamp[1])
 
