@@ -385,11 +385,10 @@ class CollisionPipeline:
         self, chunk: Chunk, pairs: BlockPairs, workspace: Workspace, report: ChunkReport, clock: StageClock
     ) -> ContactBlock:
         """Contacts of the candidates of a chunk; completes the report."""
-        split = None
+        hydro = None
         if self.hydro is not None:
-            split = self.hydro.split(chunk, pairs, workspace)
-            pairs = split.others
-            report.candidate_count += split.hydro.count
+            hydro, pairs = self.hydro.split(chunk, pairs, workspace)
+            report.candidate_count += hydro.count
         table = self.narrow_phase.table
         buckets = table.of_kinds, table.kind_count, max(1, len(table.colliders))
         listed = expand(self.device_model, chunk, pairs, buckets, "candidate", workspace)
@@ -426,8 +425,8 @@ class CollisionPipeline:
             report.touching_count = int(np.count_nonzero(pair_begins(block)))
         report.contact_count = block.contact_count
         clock.end("order")
-        if self.hydro is not None and split is not None:
-            block, missed = self.hydro.add_to(block, chunk, split, workspace)
+        if self.hydro is not None and hydro is not None:
+            block, missed = self.hydro.add_to(block, chunk, hydro, workspace)
             report.missed_count = len(missed)
             report.missed_pair = min(map(tuple, missed.tolist()), default=None)
             report.contact_count = block.contact_count

@@ -10,6 +10,7 @@ import warp as wp
 
 from collidecli.engine.candidates import forced_index, relative_pose
 from collidecli.engine.cells import ChunkCells, Instances, row_of, row_of_slot
+from collidecli.engine.contact_record import start_of
 from collidecli.engine.device_model import DeviceModel, Layout, Margins, ShapeRows
 from collidecli.engine.geometry.bounds import local_half_extents
 from collidecli.engine.geometry.heightfields import Field, Heightfields, field_of, upload_heightfields
@@ -198,9 +199,7 @@ class PairLists:
 def split_pairs(slots: wp.array[wp.vec2i], mask: wp.array[wp.uint32], end: wp.array[wp.int32], lists: PairLists):
     """One thread a pair of slots: writes it to one of the two lists. end: inclusive scan of the marks."""
     thread = wp.tid()
-    before = int(0)
-    if thread > 0:
-        before = end[thread - 1]
+    before = start_of(end, thread)
     if end[thread] > before:
         lists.hydro[before] = slots[thread]
         lists.hydro_mask[before] = mask[thread]
@@ -216,26 +215,12 @@ def longest_side(half: Vec3) -> Real:
 
 
 @wp.func
-def is_smaller(half: Vec3, other: Vec3) -> bool:
-    """Whether a box's longest side is shorter than another's; of equal ones, whether its diagonal is."""
-    if longest_side(half) != longest_side(other):
-        return longest_side(half) < longest_side(other)
-    return wp.length_sq(half) < wp.length_sq(other)
-
-
-@wp.func
-def absolute(v: Vec3) -> Vec3:
-    """Absolute values of the components."""
-    return Vec3(wp.abs(v[0]), wp.abs(v[1]), wp.abs(v[2]))
-
-
-@wp.func
 def rotated_half(pose: Pose, half: Vec3) -> Vec3:
     """Half extents of the box around a rotated box."""
     rotation = wp.transform_get_rotation(pose)
-    x = absolute(wp.quat_rotate(rotation, Vec3(half[0], Real(0.0), Real(0.0))))
-    y = absolute(wp.quat_rotate(rotation, Vec3(Real(0.0), half[1], Real(0.0))))
-    z = absolute(wp.quat_rotate(rotation, Vec3(Real(0.0), Real(0.0), half[2])))
+    x = wp.abs(wp.quat_rotate(rotation, Vec3(half[0], Real(0.0), Real(0.0))))
+    y = wp.abs(wp.quat_rotate(rotation, Vec3(Real(0.0), half[1], Real(0.0))))
+    z = wp.abs(wp.quat_rotate(rotation, Vec3(Real(0.0), Real(0.0), half[2])))
     return x + y + z
 
 
@@ -252,7 +237,7 @@ def bound_overlap(other_is_plane: int, pair: HydroPair, half: Vec3, other_half: 
         normal = wp.quat_rotate(wp.transform_get_rotation(other), Vec3(Real(0.0), Real(0.0), Real(1.0)))
         margin = wp.where(pair.sign > Real(0.0), pair.margin1, pair.margin0)
         height = -wp.dot(normal, wp.transform_get_translation(other)) - margin
-        result.sink = wp.dot(absolute(normal), half) - height
+        result.sink = wp.dot(wp.abs(normal), half) - height
     else:
         middle = wp.transform_get_translation(other)
         reach = rotated_half(other, other_half)
@@ -331,7 +316,9 @@ def prepare_pairs(
     pose0 = instances.pose[pair[thread][0]]
     pose1 = instances.pose[pair[thread][1]]
     identity = wp.transform_identity(dtype=Real)
-    second = is_smaller(half1, half0)
+    second = longest_side(half1) < longest_side(half0)
+    if longest_side(half1) == longest_side(half0):
+        second = wp.length_sq(half1) < wp.length_sq(half0)
     if half0 == half1:  # by what does not depend on the order in the file
         stiffer = rows.type[row0] == rows.type[row1] and fields.stiffness[row1] > fields.stiffness[row0]
         second = rows.type[row1] < rows.type[row0] or stiffer
@@ -355,20 +342,6 @@ def prepare_pairs(
 
 
 # Searches in lists that are ordered by pair.
-
-
-@wp.func
-def range_with(end: wp.array[wp.int32], count: int, index: int) -> int:
-    """The range that contains an index, where end[k] is the end of range k."""
-    low = int(0)
-    high = count
-    while low < high:
-        middle = (low + high) // 2
-        if end[middle] <= index:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @wp.func
@@ -408,15 +381,10 @@ class Distance:
 @wp.func
 def primitive_distance(rows: ShapeRows, row: int, point: Vec3) -> Distance:
     """Distance from a plane or a primitive."""
-    result = Distance()
     if rows.type[row] == PLANE:
-        result.value = point[2]
-        result.gradient = Vec3(Real(0.0), Real(0.0), Real(1.0))
-        return result
+        return Distance(point[2], Vec3(Real(0.0), Real(0.0), Real(1.0)))
     nearest = surface_point(rows.type[row], rows.size[row], point)
-    result.value = nearest.distance
-    result.gradient = nearest.outward
-    return result
+    return Distance(nearest.distance, nearest.outward)
 
 
 @wp.func

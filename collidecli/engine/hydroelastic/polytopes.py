@@ -17,7 +17,7 @@ from collidecli.engine.hydroelastic.pairs import (
     HydroPair,
     PressureFields,
     UploadedFields,
-    range_with,
+    first_of_pair,
     rotated_half,
 )
 from collidecli.engine.runtime.kernel import kernel
@@ -197,22 +197,6 @@ class PatchSums:
 
 
 @wp.func
-def with_face(sums: PatchSums, face: HydroFace) -> PatchSums:
-    """Sums with one more face."""
-    result = sums
-    if face.count > 0:
-        result.face_count += 1
-        result.area += face.area
-        result.area_moment = result.area_moment + face.area_moment
-        result.pressure += face.pressure
-        result.pressure_moment = result.pressure_moment + face.pressure_moment
-        result.force = result.force + face.pressure * face.normal
-        result.torque = result.torque + wp.cross(face.pressure_moment, face.normal)
-        result.depth = wp.min(result.depth, face.depth)
-    return result
-
-
-@wp.func
 def with_sums(sums: PatchSums, other: PatchSums) -> PatchSums:
     """Both sums together."""
     result = sums
@@ -225,6 +209,88 @@ def with_sums(sums: PatchSums, other: PatchSums) -> PatchSums:
     result.torque = result.torque + other.torque
     result.depth = wp.min(result.depth, other.depth)
     return result
+
+
+@wp.func
+def with_face(sums: PatchSums, face: HydroFace) -> PatchSums:
+    """Sums with one more face."""
+    if face.count == 0:
+        return sums
+    force = face.pressure * face.normal
+    torque = wp.cross(face.pressure_moment, face.normal)
+    one = PatchSums(
+        sums.pair, 1, face.area, face.area_moment, face.pressure, face.pressure_moment, force, torque, face.depth
+    )
+    return with_sums(sums, one)
+
+
+# Sums over the faces of each pair.
+
+
+@wp.struct
+class HydroPatch:
+    """Sums over a pair's faces, in the world: see `HYDRO_PATCHES`."""
+
+    face_count: int
+    area: Real
+    force: Vec3
+    center: Vec3
+    torque: Vec3
+    depth: Real
+
+
+@wp.func
+def patch_of(pair: HydroPair, sums: PatchSums) -> HydroPatch:
+    """The patch of a pair, in the world."""
+    result = HydroPatch()
+    result.face_count = sums.face_count
+    result.area = sums.area
+    result.depth = sums.depth
+    if sums.face_count > 0:
+        center = sums.area_moment / sums.area
+        if sums.pressure > Real(0.0):
+            center = sums.pressure_moment / sums.pressure
+        rotation = wp.transform_get_rotation(pair.world)
+        result.torque = wp.quat_rotate(rotation, sums.torque - wp.cross(center, sums.force))
+        result.force = wp.quat_rotate(rotation, sums.force)
+        result.center = wp.transform_point(pair.world, center)
+    return result
+
+
+@kernel
+def sum_faces(hydro: wp.array[HydroPair], face: wp.array[HydroFace], count: int, patch: wp.array[HydroPatch]):
+    """One thread a pair: its patch, by sums in the order of the faces."""
+    thread = wp.tid()
+    sums = PatchSums()
+    for k in range(first_of_pair(face, count, thread), first_of_pair(face, count, thread + 1)):
+        sums = with_face(sums, face[k])
+    patch[thread] = patch_of(hydro[thread], sums)
+
+
+@kernel
+def sum_parts(hydro: wp.array[HydroPair], part: wp.array[PatchSums], count: int, patch: wp.array[HydroPatch]):
+    """One thread a pair: its patch, by sums in the order of its parts; unchanged if it has none."""
+    thread = wp.tid()
+    first = first_of_pair(part, count, thread)
+    end = first_of_pair(part, count, thread + 1)
+    if first == end:
+        return
+    sums = PatchSums()
+    for k in range(first, end):
+        sums = with_sums(sums, part[k])
+    patch[thread] = patch_of(hydro[thread], sums)
+
+
+@kernel
+def move_faces(hydro: wp.array[HydroPair], face: wp.array[HydroFace]):
+    """One thread a face: its normal in the world, and in `area_moment` its centroid in the world."""
+    thread = wp.tid()
+    if face[thread].count > 0:
+        world = hydro[face[thread].pair].world
+        face[thread].area_moment = wp.transform_point(world, face[thread].area_moment / face[thread].area)
+        rotation = wp.transform_get_rotation(world)
+        face[thread].normal = wp.quat_rotate(rotation, face[thread].normal)
+        face[thread].pressure_slope = wp.quat_rotate(rotation, face[thread].pressure_slope)
 
 
 # The part of a polygon of equal pressures that has pressure, and its `HydroFace`.
@@ -264,12 +330,8 @@ def face_of_polygon(
     normal: unit, from shape 0 to shape 1.
     """
     depth = soft_distance(pair, phi0, phi1)
-    pressure = LinearField()
-    pressure.slope = -pair.stiffness * depth.slope
-    pressure.value = -pair.stiffness * depth.value
-    separation = LinearField()
-    separation.slope = phi0.slope + phi1.slope
-    separation.value = phi0.value + phi1.value
+    pressure = LinearField(-pair.stiffness * depth.slope, -pair.stiffness * depth.value)
+    separation = LinearField(phi0.slope + phi1.slope, phi0.value + phi1.value)
     face = integrated(corner, polygon.source, polygon.count, normal, pressure, separation)
     if face.depth > -IN_PLANE * pair.size:  # slivers where surfaces touch
         face.count = 0
@@ -330,15 +392,11 @@ def cell_box(fields: PressureFields, pair: HydroPair, side: int, face: int) -> C
 
     A point of a cell projects along the face's normal into the face, so the part is within the face's extrusion.
     """
-    result = CellBox()
-    result.side = side
-    result.face = face
+    result = CellBox(face, 0, side, pair.lower, pair.upper)
     depth = pair.sink * wp.where(side == 0, pair.weight1, pair.weight0)
     inward = depth * fields.normal[face]
     lower = wp.min(fields.lower[face], fields.lower[face] - inward)
     upper = wp.max(fields.upper[face], fields.upper[face] - inward)
-    result.lower = pair.lower
-    result.upper = pair.upper
     if wp.isfinite(upper[0]):
         pose = pose_of(pair, side)
         middle = wp.transform_point(pose, Real(0.5) * (lower + upper))
@@ -354,6 +412,20 @@ def cell_box(fields: PressureFields, pair: HydroPair, side: int, face: int) -> C
 def is_empty(lower: Vec3, upper: Vec3) -> bool:
     """Whether a box is empty."""
     return lower[0] > upper[0] or lower[1] > upper[1] or lower[2] > upper[2]
+
+
+@wp.func
+def range_with(end: wp.array[wp.int32], count: int, index: int) -> int:
+    """The range that contains an index, where end[k] is the end of range k."""
+    low = int(0)
+    high = count
+    while low < high:
+        middle = (low + high) // 2
+        if end[middle] <= index:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @kernel
@@ -421,10 +493,8 @@ def find_cell_pairs(
 def plane_of(fields: PressureFields, pair: HydroPair, side: int, face: int) -> LinearField:
     """Signed distance from a face's plane in the reference frame."""
     pose = pose_of(pair, side)
-    plane = LinearField()
-    plane.slope = wp.quat_rotate(wp.transform_get_rotation(pose), fields.normal[face])
-    plane.value = -fields.offset[face] - wp.dot(plane.slope, wp.transform_get_translation(pose))
-    return plane
+    slope = wp.quat_rotate(wp.transform_get_rotation(pose), fields.normal[face])
+    return LinearField(slope, -fields.offset[face] - wp.dot(slope, wp.transform_get_translation(pose)))
 
 
 @wp.func
@@ -461,17 +531,16 @@ def polygon_of_cells(
     fields: PressureFields, pair: HydroPair, face0: int, face1: int, corner: wp.array[Vec3], polygon: Clipped
 ) -> HydroFace:
     """Contact surface within the cells of two faces."""
-    none = HydroFace()
     plane0 = plane_of(fields, pair, 0, face0)
     plane1 = plane_of(fields, pair, 1, face1)
     difference = pair.weight0 * plane0.slope - pair.weight1 * plane1.slope
     length = wp.length(difference)
     if length <= PARALLEL:
-        return none
+        return HydroFace()
     normal = difference / length
     height = (pair.weight1 * plane1.value - pair.weight0 * plane0.value) / length
     if wp.abs(height) > pair.size * (Real(1.0) + ROUNDING):
-        return none
+        return HydroFace()
     across = Vec3(Real(1.0), Real(0.0), Real(0.0))
     if wp.abs(normal[0]) > Real(0.7):
         across = Vec3(Real(0.0), Real(1.0), Real(0.0))
@@ -485,12 +554,12 @@ def polygon_of_cells(
     corner[result.source + 3] = height * normal - u + v
     result = clip_by_depth(pair, plane0, plane1, corner, result)
     if result.count < 3:
-        return none
+        return HydroFace()
     inward = pair.sign * difference
     result = clip_by_cell(fields, pair, 0, face0, plane0, inward, corner, result)
     result = clip_by_cell(fields, pair, 1, face1, plane1, inward, corner, result)
     if result.count < 3:
-        return none
+        return HydroFace()
     return face_of_polygon(pair, plane0, plane1, normal, corner, result)
 
 
@@ -517,9 +586,7 @@ def clip_cells(
     if writes == 1 and face[number].count == 0:
         return
     cells = cell_pair[number]
-    polygon = Clipped()
-    polygon.source = thread * stride
-    polygon.target = thread * stride + stride / 2
+    polygon = Clipped(0, 0, thread * stride, thread * stride + stride / 2)
     pair = cell[cells[0]].pair
     found = polygon_of_cells(fields, hydro[pair], cell[cells[0]].face, cell[cells[1]].face, corner, polygon)
     found.pair = pair

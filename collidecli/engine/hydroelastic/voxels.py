@@ -1,46 +1,416 @@
-"""Contact surfaces in voxels: exact distances at their corners, linear within six tetrahedra each."""
+"""Contact surfaces in voxels: exact distances at their corners, linear within six tetrahedra each.
+
+The grid is fixed to the pair's reference shape. Blocks of 4^3 voxels that cannot contain the surface are discarded by
+exact bounds, from coarse to fine: a distance changes by no more than the way, and that of a convex shape lies above its
+tangent plane. Below the resolution, a pair's blocks are divided until its patch has half of the resolution in voxels,
+so that the relative error does not grow as a patch becomes small.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import warp as wp
 
 from collidecli.engine.contact_record import start_of
-from collidecli.engine.device_model import DeviceModel
-from collidecli.engine.geometry.real import Real, Vec2, Vec3
-from collidecli.engine.hydroelastic import blocks, patches
-from collidecli.engine.hydroelastic.blocks import (
-    CORNER_COUNT,
-    CORNER_SIDE,
-    SIDE,
-    Block,
-    Level,
-    VoxelKernels,
-    voxel_kernels,
-    voxel_side,
+from collidecli.engine.device_model import DeviceModel, ShapeRows
+from collidecli.engine.geometry.real import Pose, Real, Vec2, Vec3
+from collidecli.engine.hydroelastic.pairs import (
+    ROUNDING,
+    VOXELS,
+    Distance,
+    HydroPair,
+    Solids,
+    distance_function,
+    first_of_pair,
+    upload_solids,
 )
-from collidecli.engine.hydroelastic.pairs import HydroPair, Solids, upload_solids
 from collidecli.engine.hydroelastic.polytopes import (
     IN_PLANE,
     Clipped,
     FaceList,
     HydroFace,
+    HydroPatch,
     LinearField,
     PatchSums,
     checked_total,
     clip_by_depth,
     face_of_polygon,
+    sum_parts,
     with_face,
 )
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.warp_internals import set_field
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.hydroelastic import HALVINGS_OF_MESHES, HydroShapes
+from collidecli.scene.hydroelastic import HALVINGS_OF_MESHES, VOXELS_ACROSS, HydroShapes
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_types import ShapeType
+
+# Search for a point inside both shapes of a sampled pair.
+
+SEARCH_STEPS = wp.constant(16)
+"""Projections in the search for a point inside both shapes."""
+DIFFERENCE = wp.constant(Real(1.0e-3))
+"""Step of differences for a gradient, as a fraction of a block's side."""
+
+
+def overlap_function(distance_at: Any) -> Any:
+    """overlaps_near(rows, solids, pair, start, side) -> bool, for the distances of the types that a scene has."""
+
+    @wp.func
+    def gradient_at(
+        rows: ShapeRows, solids: Solids, row: int, pose: Pose, margin: Real, point: Vec3, known: Vec3, step: Real
+    ) -> Vec3:
+        """Direction in which a distance increases: its gradient `known`, or by differences where this is 0."""
+        if wp.length_sq(known) > Real(0.5):
+            return known
+        slope = Vec3()
+        axes = int(3)  # a variable: the loop is not unrolled
+        for axis in range(axes):
+            off = Vec3()
+            off[axis] = step
+            above = distance_at(rows, solids, row, pose, margin, point + off)
+            below = distance_at(rows, solids, row, pose, margin, point - off)
+            slope[axis] = above.value - below.value
+        return wp.normalize(slope)
+
+    @wp.func
+    def overlaps_near(rows: ShapeRows, solids: Solids, pair: HydroPair, start: Vec3, side: Real) -> bool:
+        """Whether projections onto both surfaces in turn, from a point on, lead to a point inside both shapes."""
+        point = start
+        steps = int(SEARCH_STEPS)  # a variable: the loop is not unrolled
+        for number in range(steps):
+            first = distance_at(rows, solids, pair.row0, pair.pose0, pair.margin0, point)
+            second = distance_at(rows, solids, pair.row1, pair.pose1, pair.margin1, point)
+            outer = wp.max(first.value, second.value)
+            if outer < -ROUNDING * pair.size:
+                return True
+            side0 = first.value >= second.value
+            row = wp.where(side0, pair.row0, pair.row1)
+            pose = wp.where(side0, pair.pose0, pair.pose1)
+            margin = wp.where(side0, pair.margin0, pair.margin1)
+            known = wp.where(side0, first.gradient, second.gradient)
+            gradient = gradient_at(rows, solids, row, pose, margin, point, known, DIFFERENCE * side)
+            # Every second step is too long, to get inside where the surfaces are at a small angle.
+            length = wp.where(number % 2 == 0, outer, Real(1.5) * outer) + Real(2.0) * ROUNDING * pair.size
+            point = point - length * gradient
+        return False
+
+    return overlaps_near
+
+
+SIDE = wp.constant(4)
+"""Voxels along a block's side."""
+CORNER_SIDE = wp.constant(5)
+CORNER_COUNT = wp.constant(125)
+PATCH_SHARE = wp.constant(2)
+"""A patch has a PATCH_SHARE-th of the resolution in voxels, or more, along its longest side."""
+WIDTH_SHARE = wp.constant(4)
+"""Its area is a WIDTH_SHARE-th of the resolution in voxels, or more, times its longest side."""
+THIN = wp.constant(Real(VOXELS_ACROSS))
+"""A voxel is at most this fraction of the reference shape's shortest side."""
+ENDED = wp.constant(-1000)
+"""Level of a pair without blocks."""
+FEW = wp.constant(512)
+"""Blocks of a pair, up to which it is divided to the last level of convex pairs, whatever its shapes are."""
+MOST_REOPENED = wp.constant(2048)
+"""Blocks of a pair, above which it is not divided further for a surface that was not found."""
+
+
+@wp.struct
+class Block:
+    """A block of voxels of a pair's grid. likely: 1 where the shapes overlap at its centre, as far as is known."""
+
+    pair: int
+    index: wp.vec3i
+    likely: int
+
+
+@wp.struct
+class Level:
+    """A level of all pairs' grids. coarse: voxels at the resolution along a voxel's side; fine: the inverse below it.
+
+    resolution: see --hydro-resolution. number: 0 at the resolution, positive for finer voxels. last: finest for convex
+    pairs and those with few blocks; last_other: for others.
+    """
+
+    resolution: int
+    number: int
+    scale: Real
+    last: int
+    last_other: int
+
+
+@wp.func
+def voxel_side(pair: HydroPair, level: Level) -> Real:
+    """Side of a voxel [m]."""
+    longest = wp.max(pair.half[0], wp.max(pair.half[1], pair.half[2]))
+    return Real(2.0) * longest * level.scale / Real(level.resolution)
+
+
+@wp.func
+def is_convex_type(rows: ShapeRows, row: int) -> bool:
+    """Whether a shape type is convex."""
+    return rows.type[row] <= wp.static(7)
+
+
+@kernel
+def count_roots(hydro: wp.array[HydroPair], end: wp.array[wp.int32]):
+    """One thread a pair: 1 for a pair that is sampled."""
+    thread = wp.tid()
+    end[thread] = wp.where(hydro[thread].method == VOXELS, 1, 0)
+
+
+@kernel
+def write_roots(
+    end: wp.array[wp.int32],
+    block: wp.array[Block],
+    final_level: wp.array[wp.int32],
+    overlaps: wp.array[wp.int32],
+    missed: wp.array[wp.int32],
+):
+    """One thread a pair: its coarsest block, which contains the reference shape; sets all marks of the pair."""
+    thread = wp.tid()
+    final_level[thread] = ENDED
+    overlaps[thread] = 0
+    missed[thread] = 0
+    if end[thread] > start_of(end, thread):
+        block[start_of(end, thread)] = Block(thread, wp.vec3i(), 0)
+
+
+@kernel
+def compact_blocks(end: wp.array[wp.int32], block: wp.array[Block], kept: wp.array[Block]):
+    """One thread a block: copies those that are kept."""
+    thread = wp.tid()
+    if end[thread] > start_of(end, thread):
+        kept[start_of(end, thread)] = block[thread]
+
+
+@kernel
+def end_levels(
+    rows: ShapeRows,
+    hydro: wp.array[HydroPair],
+    level: Level,
+    block: wp.array[Block],
+    count: int,
+    final_level: wp.array[wp.int32],
+):
+    """One thread a pair: whether this level's voxels are small enough for its patch."""
+    thread = wp.tid()
+    if level.number < 0 or final_level[thread] != ENDED:
+        return
+    first = first_of_pair(block, count, thread)
+    end = first_of_pair(block, count, thread + 1)
+    if first == end:
+        return
+    pair = hydro[thread]
+    lower = wp.vec3i(1 << 30, 1 << 30, 1 << 30)
+    upper = wp.vec3i(-1, -1, -1)
+    likely = int(0)
+    for k in range(first, end):
+        likely += block[k].likely
+        if block[k].likely == 1:
+            lower = wp.min(lower, block[k].index)
+            upper = wp.max(upper, block[k].index)
+    extent = upper - lower
+    longest = wp.max(extent[0], wp.max(extent[1], extent[2])) + 1
+    shortest = Real(2.0) * wp.min(pair.half[0], wp.min(pair.half[1], pair.half[2]))
+    fits = PATCH_SHARE * SIDE * longest >= level.resolution and THIN * voxel_side(pair, level) <= shortest
+    # A long and narrow patch, as of a lying cylinder, has one to two layers of likely blocks, as every patch has.
+    narrow = WIDTH_SHARE * SIDE * likely < level.resolution * longest
+    fits = fits and (not narrow or 2 * (end - first) > level.resolution * level.resolution)
+    last = level.last_other
+    if end - first <= FEW or (is_convex_type(rows, pair.row0) and is_convex_type(rows, pair.row1)):
+        last = level.last
+    if fits or level.number >= last:
+        final_level[thread] = level.number
+
+
+@kernel
+def count_final(level: Level, block: wp.array[Block], final_level: wp.array[wp.int32], end: wp.array[wp.int32]):
+    """One thread a block: 1 where its pair ends at this level."""
+    thread = wp.tid()
+    end[thread] = wp.where(final_level[block[thread].pair] == level.number, 1, 0)
+
+
+@kernel
+def reopen_pairs(
+    level: Level,
+    block: wp.array[Block],
+    count: int,
+    patch: wp.array[HydroPatch],
+    overlaps: wp.array[wp.int32],
+    final_level: wp.array[wp.int32],
+    missed: wp.array[wp.int32],
+):
+    """One thread a pair: one that overlaps and has no faces goes on, or is marked in `missed` at the limits."""
+    thread = wp.tid()
+    if final_level[thread] != level.number or overlaps[thread] == 0 or patch[thread].face_count > 0:
+        return
+    overlaps[thread] = 0
+    size = first_of_pair(block, count, thread + 1) - first_of_pair(block, count, thread)
+    if level.number < level.last and size <= MOST_REOPENED:
+        final_level[thread] = ENDED
+    else:
+        missed[thread] = 1
+
+
+@kernel
+def count_children(block: wp.array[Block], final_level: wp.array[wp.int32], end: wp.array[wp.int32]):
+    """One thread a block: 8 children where its pair goes on."""
+    thread = wp.tid()
+    end[thread] = wp.where(final_level[block[thread].pair] == ENDED, 8, 0)
+
+
+@kernel
+def write_children(block: wp.array[Block], end: wp.array[wp.int32], children: wp.array[Block]):
+    """One thread a block: writes its children."""
+    thread = wp.tid()
+    first = start_of(end, thread)
+    if end[thread] > first:
+        here = block[thread]
+        for k in range(8):
+            index = 2 * here.index + wp.vec3i((k >> 2) & 1, (k >> 1) & 1, k & 1)
+            children[first + k] = Block(here.pair, index, 0)
+
+
+@wp.func
+def lower_bound(distance: Distance, half: Vec3, radius: Real, convex: bool) -> Real:
+    """Lower bound of a distance within a block, from that at its centre."""
+    bound = distance.value - radius
+    if convex and wp.length_sq(distance.gradient) > Real(0.5):
+        gradient = wp.abs(distance.gradient)
+        change = gradient[0] * half[0] + gradient[1] * half[1] + gradient[2] * half[2]
+        bound = wp.max(bound, distance.value - change)
+    return bound
+
+
+@wp.func
+def may_contain(pair: HydroPair, first: Distance, second: Distance, half: Vec3, convex0: bool, convex1: bool) -> bool:
+    """Whether a block may contain some of the surface. first, second: distances at its centre, less the margins."""
+    radius = wp.length(half) * (Real(1.0) + ROUNDING) + ROUNDING * pair.size
+    slack = ROUNDING * pair.size
+    if lower_bound(first, half, radius, convex0) > slack or lower_bound(second, half, radius, convex1) > slack:
+        return False
+    if wp.abs(pair.weight0 * first.value - pair.weight1 * second.value) > radius:
+        return False
+    if convex0 and convex1 and wp.length_sq(first.gradient) > Real(0.5) and wp.length_sq(second.gradient) > Real(0.5):
+        gradient = wp.abs(first.gradient + second.gradient)
+        change = gradient[0] * half[0] + gradient[1] * half[1] + gradient[2] * half[2]
+        return first.value + second.value - change <= slack
+    return True
+
+
+class VoxelKernels(NamedTuple):
+    """The kernels that evaluate distances."""
+
+    test_blocks: wp.Kernel
+    sample_corners: wp.Kernel
+
+
+@cache
+def voxel_kernels(with_meshes: bool, with_heightfields: bool) -> VoxelKernels:
+    """Kernels with the distances of the types that a scene has."""
+    distance: Any = distance_function(with_meshes, with_heightfields)
+
+    @wp.func
+    def distance_at(rows: ShapeRows, solids: Solids, row: int, pose: Pose, margin: Real, point: Vec3) -> Distance:
+        rotation = wp.transform_get_rotation(pose)
+        local = wp.quat_rotate_inv(rotation, point - wp.transform_get_translation(pose))
+        result = distance(rows, solids, row, local)
+        result.value -= margin
+        result.gradient = wp.quat_rotate(rotation, result.gradient)
+        return result
+
+    return VoxelKernels(_block_kernel(distance_at), _corner_kernel(distance_at))
+
+
+def _block_kernel(distance_at: Any) -> wp.Kernel:
+    overlaps_near: Any = overlap_function(distance_at)
+
+    @kernel
+    def test_blocks(
+        rows: ShapeRows,
+        solids: Solids,
+        hydro: wp.array[HydroPair],
+        level: Level,
+        block: wp.array[Block],
+        end: wp.array[wp.int32],
+        patch: wp.array[HydroPatch],
+        overlaps: wp.array[wp.int32],
+        searches: int,
+    ):
+        """One thread a block: 1 in `end` where it may contain some of the surface.
+
+        searches: 1 to set `overlaps` instead, of a pair without faces that overlaps near the block.
+        """
+        thread = wp.tid()
+        number = block[thread].pair
+        pair = hydro[number]
+        side = Real(SIDE) * voxel_side(pair, level)
+        half = Vec3(side, side, side) * Real(0.5)
+        index = block[thread].index
+        corner = Vec3(Real(index[0]), Real(index[1]), Real(index[2])) * side - pair.half
+        center = corner + half
+        if searches == 1:
+            if patch[number].face_count == 0 and overlaps_near(rows, solids, pair, center, side):
+                overlaps[number] = 1
+            return
+        slack = ROUNDING * pair.size
+        end[thread] = 0
+        for axis in range(3):
+            if corner[axis] > pair.upper[axis] + slack or corner[axis] + side < pair.lower[axis] - slack:
+                return
+        first = distance_at(rows, solids, pair.row0, pair.pose0, pair.margin0, center)
+        second = distance_at(rows, solids, pair.row1, pair.pose1, pair.margin1, center)
+        convex0 = is_convex_type(rows, pair.row0)
+        convex1 = is_convex_type(rows, pair.row1)
+        if may_contain(pair, first, second, half, convex0, convex1):
+            end[thread] = 1
+            block[thread].likely = wp.where(first.value + second.value <= Real(0.0), 1, 0)
+
+    return test_blocks
+
+
+def _corner_kernel(distance_at: Any) -> wp.Kernel:
+    @kernel
+    def sample_corners(
+        rows: ShapeRows,
+        solids: Solids,
+        hydro: wp.array[HydroPair],
+        level: Level,
+        block: wp.array[Block],
+        value: wp.array[Vec2],
+    ):
+        """One thread a corner of a block's voxels: both distances, less the margins."""
+        thread = wp.tid()
+        here = block[thread / CORNER_COUNT]
+        number = thread % CORNER_COUNT
+        pair = hydro[here.pair]
+        offset = Vec3(
+            Real(number / (CORNER_SIDE * CORNER_SIDE)),
+            Real((number / CORNER_SIDE) % CORNER_SIDE),
+            Real(number % CORNER_SIDE),
+        )
+        index = Vec3(Real(here.index[0]), Real(here.index[1]), Real(here.index[2]))
+        point = voxel_side(pair, level) * (Real(SIDE) * index + offset) - pair.half
+        first = distance_at(rows, solids, pair.row0, pair.pose0, pair.margin0, point)
+        second = distance_at(rows, solids, pair.row1, pair.pose1, pair.margin1, point)
+        value[thread] = Vec2(first.value, second.value)
+
+    return sample_corners
+
+
+BLOCK_KERNELS = (
+    count_roots, write_roots, compact_blocks, end_levels, count_final, reopen_pairs, count_children, write_children
+)  # fmt: skip
+
+
+# The surface within the voxels of a block.
 
 Vec4 = wp.vec4d
 Mat43 = wp.types.matrix((4, 3), Real)
@@ -81,24 +451,20 @@ def change_along(tetrahedron: Tetrahedron, value: Vec4, step: int) -> Real:
 @wp.func
 def linear_in(tetrahedron: Tetrahedron, value: Vec4) -> LinearField:
     """The linear function with these values at the corners."""
-    result = LinearField()
-    result.slope = Vec3(
+    slope = Vec3(
         change_along(tetrahedron, value, tetrahedron.step[0]),
         change_along(tetrahedron, value, tetrahedron.step[1]),
         change_along(tetrahedron, value, tetrahedron.step[2]),
     )
-    origin = Vec3(tetrahedron.point[0, 0], tetrahedron.point[0, 1], tetrahedron.point[0, 2])
-    result.value = value[0] - wp.dot(result.slope, origin)
-    return result
+    return LinearField(slope, value[0] - wp.dot(slope, tetrahedron.point[0]))
 
 
 @wp.func
 def crossing(tetrahedron: Tetrahedron, low: int, high: int) -> Vec3:
     """The point between a negative and another corner where the difference is zero."""
-    p = Vec3(tetrahedron.point[low, 0], tetrahedron.point[low, 1], tetrahedron.point[low, 2])
-    q = Vec3(tetrahedron.point[high, 0], tetrahedron.point[high, 1], tetrahedron.point[high, 2])
+    p = tetrahedron.point[low]
     t = tetrahedron.difference[low] / (tetrahedron.difference[low] - tetrahedron.difference[high])
-    return p + t * (q - p)
+    return p + t * (tetrahedron.point[high] - p)
 
 
 @wp.func
@@ -151,26 +517,21 @@ def zero_polygon(tetrahedron: Tetrahedron, corner: wp.array[Vec3], normal: Vec3)
 @wp.func
 def face_in(pair: HydroPair, tetrahedron: Tetrahedron, corner: wp.array[Vec3]) -> HydroFace:
     """The surface within a tetrahedron; its corners are in `corner` from `first_corner` on."""
-    none = HydroFace()
-    lowest = wp.min(tetrahedron.difference)
-    highest = wp.max(tetrahedron.difference)
-    if lowest >= Real(0.0) or highest < Real(0.0):
-        return none
+    if wp.min(tetrahedron.difference) >= Real(0.0) or wp.max(tetrahedron.difference) < Real(0.0):
+        return HydroFace()
     phi0 = linear_in(tetrahedron, tetrahedron.first)
     phi1 = linear_in(tetrahedron, tetrahedron.second)
     difference = linear_in(tetrahedron, tetrahedron.difference)
     length = wp.length(difference.slope)
     if length == Real(0.0):
-        return none
+        return HydroFace()
     normal = pair.sign * difference.slope / length
-    polygon = Clipped()
-    polygon.target = wp.static(LOCAL_CORNERS // 2)
-    polygon.count = zero_polygon(tetrahedron, corner, normal)
+    polygon = Clipped(zero_polygon(tetrahedron, corner, normal), 0, 0, wp.static(LOCAL_CORNERS // 2))
     if polygon.count == 0:
-        return none
+        return HydroFace()
     polygon = clip_by_depth(pair, phi0, phi1, corner, polygon)
     if polygon.count < 3:
-        return none
+        return HydroFace()
     return face_of_polygon(pair, phi0, phi1, normal, corner, polygon)
 
 
@@ -178,12 +539,6 @@ def face_in(pair: HydroPair, tetrahedron: Tetrahedron, corner: wp.array[Vec3]) -
 def corner_number(x: int, y: int, z: int) -> int:
     """Number of a corner in its block."""
     return (x * CORNER_SIDE + y) * CORNER_SIDE + z
-
-
-@wp.func
-def step_along(first: int, second: int, axis: int) -> int:
-    """Number of the step along an axis, where the first two steps are along `first` and `second`."""
-    return wp.where(axis == first, 0, wp.where(axis == second, 1, 2))
 
 
 @wp.func
@@ -210,7 +565,8 @@ def tetrahedron_of(
     result = Tetrahedron()
     a = which / 2
     b = (a + 1 + which % 2) % 3
-    result.step = wp.vec3i(step_along(a, b, 0), step_along(a, b, 1), step_along(a, b, 2))
+    for axis in range(3):
+        result.step[axis] = wp.where(axis == a, 0, wp.where(axis == b, 1, 2))
     result.side = voxel_side(pair, level)
     for k in range(4):
         at = voxel + wp.vec3i(
@@ -326,7 +682,7 @@ class Sampler:
     def kernels(self) -> list[wp.Kernel]:
         """All kernels."""
         cutting = (cut_voxels,) if self.corners else ()
-        return [*blocks.BLOCK_KERNELS, sum_blocks, patches.sum_parts, *cutting, *self.compiled]
+        return [*BLOCK_KERNELS, sum_blocks, sum_parts, *cutting, *self.compiled]
 
     def sample(
         self, hydro: wp.array, count: int, patch: wp.array, workspace: Workspace
@@ -337,41 +693,42 @@ class Sampler:
         for which no face was found at the finest level.
         """
         end = workspace.array("hydro_root_end", count, wp.int32)
-        workspace.launch(blocks.count_roots, count, [hydro, end])
+        workspace.launch(count_roots, count, [hydro, end])
         left = workspace.scan(end, count)
         block = workspace.array("hydro_block_0", left, Block)
-        marks = [
-            workspace.array(name, count, wp.int32) for name in ("hydro_final_level", "hydro_overlaps", "hydro_missed")
-        ]
-        workspace.launch(blocks.write_roots, count, [end, block, *marks])
-        final_level, overlaps, missed = marks
+        names = "hydro_final_level", "hydro_overlaps", "hydro_missed"
+        final_level, overlaps, missed = (workspace.array(name, count, wp.int32) for name in names)
+        workspace.launch(write_roots, count, [end, block, final_level, overlaps, missed])
         number = 0
-        while int(blocks.SIDE) << -number < self.resolution:
+        while int(SIDE) << -number < self.resolution:
             number -= 1
         lists = []
         while left:
-            level = self._level(number)
-            block, left = self._kept(hydro, level, block, left, patch, workspace)
-            arguments = [self.device_model.rows, hydro, level, block, left, final_level]
-            workspace.launch(blocks.end_levels, count, arguments)
-            final, final_count = self._final(level, block, left, final_level, workspace)
+            level = Level()
+            set_field(level, "scale", math.ldexp(1.0, -number))
+            level.resolution, level.number = self.resolution, number
+            level.last, level.last_other = LEVELS_BELOW, HALVINGS_OF_MESHES
+            end = workspace.array("hydro_block_end", left, wp.int32)
+            self._test(hydro, level, (block, left), patch, end, 0, workspace)
+            block, left = _selected("hydro_block_1", block, left, end, workspace)
+            workspace.launch(end_levels, count, [self.device_model.rows, hydro, level, block, left, final_level])
+            end = workspace.array("hydro_final_end", left, wp.int32)
+            workspace.launch(count_final, left, [level, block, final_level, end])
+            last = final, final_count = _selected("hydro_block_2", block, left, end, workspace)
             if final_count:
-                last = (final, final_count)
-                faces = self._cut(hydro, count, level, last, patch, len(lists), workspace)
-                lists += [] if faces is None else [faces]
+                lists += self._cut(hydro, count, level, last, patch, len(lists), workspace)
                 self._test(hydro, level, last, patch, overlaps, 1, workspace)
                 marked = [patch, overlaps, final_level, missed]
-                workspace.launch(blocks.reopen_pairs, count, [level, final, final_count, *marked])
-            block, left = self._children(block, left, final_level, workspace)
+                workspace.launch(reopen_pairs, count, [level, final, final_count, *marked])
+            end = workspace.array("hydro_child_end", left, wp.int32)
+            workspace.launch(count_children, left, [block, final_level, end])
+            checked_total(workspace, end, left)
+            child_count = workspace.scan(end, left)
+            children = workspace.array("hydro_block_0", child_count, Block)
+            workspace.launch(write_children, left, [block, end, children])
+            block, left = children, child_count
             number += 1
         return lists, workspace.host(missed, count)
-
-    def _level(self, number: int) -> Level:
-        level = Level()
-        set_field(level, "scale", math.ldexp(1.0, -number))
-        level.resolution, level.number = self.resolution, number
-        level.last, level.last_other = LEVELS_BELOW, HALVINGS_OF_MESHES
-        return level
 
     def _test(
         self,
@@ -388,40 +745,6 @@ class Sampler:
         arguments = [self.device_model.rows, self.solids, hydro, level, block, result, patch, result, searches]
         workspace.launch(self.compiled.test_blocks, count, arguments)
 
-    def _kept(
-        self, hydro: wp.array, level: Level, block: wp.array, count: int, patch: wp.array, workspace: Workspace
-    ) -> tuple[wp.array, int]:
-        """The blocks that may contain some of the surface."""
-        end = workspace.array("hydro_block_end", count, wp.int32)
-        self._test(hydro, level, (block, count), patch, end, 0, workspace)
-        kept_count = workspace.scan(end, count)
-        kept = workspace.array("hydro_block_1", kept_count, Block)
-        workspace.launch(blocks.compact_blocks, count, [end, block, kept])
-        return kept, kept_count
-
-    def _final(
-        self, level: Level, block: wp.array, count: int, final_level: wp.array, workspace: Workspace
-    ) -> tuple[wp.array, int]:
-        """The blocks of pairs that end at this level."""
-        end = workspace.array("hydro_final_end", count, wp.int32)
-        workspace.launch(blocks.count_final, count, [level, block, final_level, end])
-        final_count = workspace.scan(end, count)
-        final = workspace.array("hydro_block_2", final_count, Block)
-        workspace.launch(blocks.compact_blocks, count, [end, block, final])
-        return final, final_count
-
-    def _children(
-        self, block: wp.array, count: int, final_level: wp.array, workspace: Workspace
-    ) -> tuple[wp.array, int]:
-        """The children of the blocks of pairs that go on."""
-        end = workspace.array("hydro_child_end", count, wp.int32)
-        workspace.launch(blocks.count_children, count, [block, final_level, end])
-        checked_total(workspace, end, count)
-        child_count = workspace.scan(end, count)
-        children = workspace.array("hydro_block_0", child_count, Block)
-        workspace.launch(blocks.write_children, count, [block, end, children])
-        return children, child_count
-
     def _cut(
         self,
         hydro: wp.array,
@@ -431,19 +754,18 @@ class Sampler:
         patch: wp.array,
         number: int,
         workspace: Workspace,
-    ) -> FaceList | None:
+    ) -> list[FaceList]:
         """Sets the patches of the pairs whose last blocks these are; returns the faces if corners are needed."""
         block, count = blocks_of_level
-        corner_count, voxel_count = count * int(blocks.CORNER_COUNT), count * int(VOXEL_COUNT)
+        corner_count, voxel_count = count * int(CORNER_COUNT), count * int(VOXEL_COUNT)
         value = workspace.array("hydro_corner_value", corner_count, Vec2)
-        arguments = [self.device_model.rows, self.solids, hydro, level, block, value]
-        workspace.launch(self.compiled.sample_corners, corner_count, arguments)
         shared = [hydro, level, block, value]
+        workspace.launch(self.compiled.sample_corners, corner_count, [self.device_model.rows, self.solids, *shared])
         sums = workspace.array("hydro_block_sums", count, PatchSums)
         workspace.launch(sum_blocks, count, [*shared, sums])
-        workspace.launch(patches.sum_parts, pair_count, [hydro, sums, count, patch])
+        workspace.launch(sum_parts, pair_count, [hydro, sums, count, patch])
         if not self.corners:
-            return None
+            return []
         end = workspace.array("hydro_voxel_end", voxel_count, wp.int32)
         face = workspace.array(f"hydro_face_{number}", 1, HydroFace)
         vertex = workspace.array(f"hydro_vertex_{number}", 1, Vec3)
@@ -453,7 +775,15 @@ class Sampler:
         slots = int(FACE_CORNERS)
         vertex = workspace.array(f"hydro_vertex_{number}", slots * face_count, Vec3)
         workspace.launch(cut_voxels, voxel_count, [*shared, end, face, vertex, 1])
-        return FaceList(face, face_count, vertex, slots * face_count, slots)
+        return [FaceList(face, face_count, vertex, slots * face_count, slots)]
+
+
+def _selected(name: str, block: wp.array, count: int, end: wp.array, workspace: Workspace) -> tuple[wp.array, int]:
+    """The blocks that are marked in `end`, as array `name`, and their number."""
+    kept_count = workspace.scan(end, count)
+    kept = workspace.array(name, kept_count, Block)
+    workspace.launch(compact_blocks, count, [end, block, kept])
+    return kept, kept_count
 
 
 def new_sampler(device_model: DeviceModel, shapes: HydroShapes, options: ContactOptions) -> Sampler:

@@ -14,10 +14,9 @@ from collidecli.engine.contacts.reduction import reduce_contacts
 from collidecli.engine.distances import point_kernel
 from collidecli.engine.geometry.bounds import measure_grid
 from collidecli.engine.geometry.signed_distance import fill_rows_of_mesh
-from collidecli.engine.hydroelastic.blocks import voxel_kernels
 from collidecli.engine.hydroelastic.pairs import prepare_pairs
 from collidecli.engine.hydroelastic.polytopes import clip_cells
-from collidecli.engine.hydroelastic.voxels import cut_voxels
+from collidecli.engine.hydroelastic.voxels import cut_voxels, voxel_kernels
 from collidecli.engine.narrowphase.dispatch import collider
 from collidecli.engine.narrowphase.signed_distance import SDF
 from collidecli.engine.narrowphase.sub_pairs import copy_sub_pairs, list_undecided
