@@ -169,7 +169,7 @@ def _estimated(streams: Streams, jobs: Sequence[Job], path: str) -> dict[str, tu
 def plan_verb(ctx: click.Context, jobs: str, folder: str, shard_seconds: float | None, force: bool) -> int:
     """Expand the patterns, hash the inputs, estimate the cost, and write FOLDER/plan.parquet."""
     from collidecli.batch.gather import state_of
-    from collidecli.report.tables import state_table
+    from collidecli.report.results import state_table
 
     streams = streams_of(ctx)
     store, plan = _planned(streams, jobs, folder, shard_seconds, force)
@@ -266,7 +266,7 @@ def _compute(streams: Streams, store: Store, plan: Plan, shards: range | None, v
     from collidecli.batch.work import History, whole_results
     from collidecli.engine.scheduler import worker_count
     from collidecli.errors import CollideError
-    from collidecli.report.tables import state_table
+    from collidecli.report.results import state_table
 
     own = range(plan.shard_count) if shards is None else shards
     keys = {episode.key for episode in plan.episodes if episode.shard in own}
@@ -353,7 +353,7 @@ def status_verb(ctx: click.Context, folder: str, watch: bool, interval: float) -
     """Show how many episodes are done, failed and left, and what each host computed, from the folder alone."""
     from collidecli.batch.gather import state_of
     from collidecli.batch.store import Store
-    from collidecli.report.tables import state_table
+    from collidecli.report.results import state_table
 
     streams = streams_of(ctx)
     if watch and not Store(folder).has_plan():
@@ -387,7 +387,7 @@ def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
     """Compute a sample of the contact sets again and compare their content hashes."""
     from collidecli.batch.gather import verify
     from collidecli.errors import InputError
-    from collidecli.report.tables import verify_table
+    from collidecli.report.results import verify_table
 
     try:
         share = float(sample.removesuffix("%")) / (100.0 if sample.endswith("%") else 1.0)
@@ -436,7 +436,7 @@ def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
 def gather_verb(ctx: click.Context, folder: str, **values: Any) -> int:
     """Write all contact sets as one table or data set, with a hash of its content."""
     from collidecli.batch.gather import GatherRequest, gather
-    from collidecli.report.tables import gather_table
+    from collidecli.report.results import gather_table
 
     streams, batch = streams_of(ctx), _opened(folder)
     with streams.progress("gathering", noun="episodes") as progress:

@@ -73,7 +73,7 @@ def verb(ctx: click.Context, action: str, cache_dir: str | None, cache_limit: in
     An entry is created when a scene first needs it. If the cache exceeds its limit, the least recently used entries
     are removed.
     """
-    from collidecli.report.tables import cache_table
+    from collidecli.report.results import cache_table
     from collidecli.scene.options import DEFAULT_CACHE_LIMIT
     from collidecli.storage.field_cache import FieldCache
 

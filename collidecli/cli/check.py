@@ -24,7 +24,7 @@ def verb(ctx: click.Context, files: tuple[str, ...]) -> int:
     FILE is a path, a folder or a pattern such as 'runs/*.h5'.
     """
     from collidecli.commands.check import CHECKED, check
-    from collidecli.report.tables import check_table
+    from collidecli.report.results import check_table
 
     streams = streams_of(ctx)
     several = listed_files(streams, files, CHECKED, "contact sets or trajectories")

@@ -77,7 +77,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     """
     from collidecli.commands.clearance import ClearanceRequest, check_clearance, clearance
     from collidecli.engine.runtime.kernel import reported_compilation
-    from collidecli.report.tables import clearance_table
+    from collidecli.report.results import clearance_table
 
     streams = streams_of(ctx)
     inputs, plot = run_inputs(streams, scenes, [*filter(None, [values["trajectory"]])], False), values["plot"]

@@ -39,7 +39,7 @@ def pack(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     """
     from collidecli.commands.engine_sets import pack as packed
     from collidecli.commands.scenes import EngineRequest
-    from collidecli.report.tables import pack_table
+    from collidecli.report.results import pack_table
 
     streams = streams_of(ctx)
     scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])

@@ -132,7 +132,7 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
 def _one(streams: Streams, request: EventsRequest, outputs: dict[str, str]) -> int:
     from collidecli.commands.events import events
     from collidecli.commands.results import write_output
-    from collidecli.report.events import events_table, touch_dot
+    from collidecli.report.results import events_table, touch_dot
 
     with streams.progress("reading") as progress:
         result = events(replace(request, csv=outputs["csv"], parquet=outputs["parquet"]), progress)

@@ -59,7 +59,7 @@ def verb(ctx: click.Context, contacts: str, **values: Any) -> int:
     The result lists the fields of a layout that a contact set lacks; they are left out.
     """
     from collidecli.commands.export import ExportRequest, export
-    from collidecli.report.tables import export_table
+    from collidecli.report.results import export_table
 
     streams = streams_of(ctx)
     if values["to"] is None:

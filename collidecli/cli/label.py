@@ -73,7 +73,7 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
     file, and of a batch with job, recording and demonstration.
     """
     from collidecli.commands.label import LabelOptions, LabelRequest, label
-    from collidecli.report.tables import label_table
+    from collidecli.report.results import label_table
     from collidecli.storage.contact_sets.schema import FORMAT
 
     streams = streams_of(ctx)

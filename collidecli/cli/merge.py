@@ -29,7 +29,7 @@ def verb(ctx: click.Context, contacts: tuple[str, ...], **values: Any) -> int:
     The content hash equals that of one run. Sets of different models or options, and common frames, are refused.
     """
     from collidecli.commands.merge import MergeRequest, merge
-    from collidecli.report.tables import merge_table
+    from collidecli.report.results import merge_table
 
     streams = streams_of(ctx)
     with streams.progress("merging") as progress:

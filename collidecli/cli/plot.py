@@ -39,8 +39,8 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     Needs the extra packages of `pip install 'collidecli[plots]'`.
     """
     from collidecli.commands.report import PlotResult, report
-    from collidecli.report.chart_kinds import KINDS
-    from collidecli.report.tables import plot_table
+    from collidecli.report.charts import KINDS
+    from collidecli.report.results import plot_table
 
     streams = streams_of(ctx)
     force, kind, theme, width = (values.pop(name) for name in ("force", "kind", "theme", "width"))

@@ -42,7 +42,7 @@ def verb(ctx: click.Context, scene: str, output: str | None, frames: int, **valu
     """
     from collidecli.commands.results import check_hdf5_output
     from collidecli.commands.trajectories import record
-    from collidecli.report.tables import record_table
+    from collidecli.report.results import record_table
 
     streams = streams_of(ctx)
     output = output or f"{Path(scene).stem}.motion.h5"

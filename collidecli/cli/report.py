@@ -90,7 +90,7 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     from collidecli.commands.report import check_selection
     from collidecli.commands.results import PAGE_ENDINGS, check_ending, check_output
     from collidecli.report.charts import require_matplotlib
-    from collidecli.report.tables import report_table
+    from collidecli.report.results import report_table
     from collidecli.storage.contact_sets.schema import FORMAT
 
     streams = streams_of(ctx)

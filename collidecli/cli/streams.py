@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from collidecli.commands.results import Result
-    from collidecli.report.findings import Verdict
     from collidecli.report.progress import BatchProgress, FrameProgress
+    from collidecli.report.tables import Verdict
 
 
 INTERNAL_ERROR = 70
@@ -296,9 +296,9 @@ def check_chart(path: str, force: bool, inputs: Iterable[str | None]) -> None:
 
 
 def write_chart(path: str, result: Mapping[str, Any], kind: str, force: bool, **style: Any) -> None:
-    """Writes a chart of `report.chart_kinds.PAGE_KINDS`. style: theme and width of the file."""
+    """Writes a chart of `report.charts.PAGE_KINDS`. style: theme and width of the file."""
     from collidecli.commands.results import write_output
-    from collidecli.report.chart_kinds import chart_file
+    from collidecli.report.charts import chart_file
 
     form = os.path.splitext(path)[1].lower().removeprefix(".")
     write_output(path, chart_file(result, kind, form, **style), force)

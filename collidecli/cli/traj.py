@@ -81,7 +81,7 @@ def convert(ctx: click.Context, recording: str, scenes: tuple[str, ...], output:
     """
     from collidecli.commands.scenes import SceneRequest
     from collidecli.commands.trajectories import convert as convert_recording
-    from collidecli.report.tables import convert_table
+    from collidecli.report.results import convert_table
 
     streams = streams_of(ctx)
     output = output or f"{Path(recording).stem}.motion.h5"

@@ -47,7 +47,7 @@ def verb(ctx: click.Context, file: str, no_browser: bool, **values: Any) -> int:
     """
     from collidecli.commands.results import check_ending, check_output
     from collidecli.commands.view import FORMATS, ViewRequest, opened_view, write_view
-    from collidecli.report.tables import view_table
+    from collidecli.report.results import view_table
 
     streams = streams_of(ctx)
     request = ViewRequest(file, **{**values, "worlds": values["worlds"] or ()})

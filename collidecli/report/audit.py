@@ -8,13 +8,16 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from collidecli.escaping import markdown_code, markdown_text, printable_values
-from collidecli.report.findings import Finding, Verdict, markdown_rows, markdown_section
 from collidecli.report.tables import (
     Column,
+    Finding,
     Fitting,
     Listing,
     ResultDict,
+    Verdict,
     length,
+    markdown_rows,
+    markdown_section,
     more_text,
     name_value_table,
     pair_columns,

@@ -5,46 +5,147 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from operator import itemgetter
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from collidecli.escaping import markdown_code, markdown_text, printable_values
-from collidecli.report.findings import Finding, Suite, Verdict, markdown_rows, markdown_section
 from collidecli.report.tables import (
-    KINDS,
     Column,
+    Finding,
     Fitting,
     Listing,
     ResultDict,
-    at_limit_text,
-    bins,
-    cell_text,
-    deviation,
-    field_kind,
-    frame_lines,
-    group_lines,
+    Suite,
+    Verdict,
     length,
     listing,
-    model_line,
+    markdown_rows,
+    markdown_section,
     more_text,
     name_value_table,
     pair_columns,
     rows_table,
     seconds,
     seconds_text,
-    verdict,
     verdict_text,
+    world_text,
 )
 from collidecli.scene.tables import GROUPS_BY_NAME, group_words
 from collidecli.scene.text_format import count, plural
 
+KINDS = ("missing", "extra", "changed")
 MAX_CELL_LENGTH = 100
 MEASURES = ("distance", "angle", "centre")
 """Differences of collide.diff_pairs/1 that have a spread."""
 SPREAD = {"median": "median", "p99": "99 %", "worst": "worst"}
 
 
+def verdict(result: ResultDict) -> str:
+    """Whether the sets are equal, as one line."""
+    rows = "".join(f", {count(group['a'])} {group_words(group['name'])}" for group in result["groups"])
+    contacts = result["contacts"]
+    noun = "touching pairs" if contacts["what"] == "pairs" else "contacts"
+    if not result["equal"]:
+        return f"different: {', '.join(result['reasons'])}"
+    found = sum(contacts[kind] for kind in KINDS)
+    at_limit = at_limit_text(result)
+    if not found and not contacts["within_tolerance"] and not at_limit:
+        same = f"{plural(contacts['matched'], noun[:-1])}{rows}"
+        return f"equal: the content hashes are equal ({same})" if result["by_hash"] else f"equal: {same}"
+    matched = f"equal within what is allowed: {count(contacts['matched'])} {noun} matched"
+    matched += f", {at_limit} at the limit" if at_limit else ""
+    return matched if result["by_hash"] else f"{matched}; the content hashes differ"
+
+
+def at_limit_text(result: ResultDict) -> str:
+    """Counts of the missing and extra contacts within the tolerance of the pair's gap; empty without any."""
+    return " and ".join(_by_kind(result["contacts"]["at_limit"]))
+
+
+def _by_kind(counts: ResultDict) -> list[str]:
+    """The numbers of differences of each kind that has any, as texts."""
+    return [f"{count(counts[kind])} {kind}" for kind in KINDS if counts.get(kind)]
+
+
+def cell_text(where: ResultDict) -> str:
+    """Frame, world and time of a cell, as text."""
+    frame = f"frame {where['frame_a']}"
+    if where["frame_b"] != where["frame_a"]:
+        frame += f" (B: {where['frame_b']})"
+    time = where["time"]
+    world = world_text(where["world"], where.get("episode", ""))
+    return f"{frame}, world {world}, t = {time if isinstance(time, str) else f'{time:.6g}'} s"
+
+
+def deviation(value: Any, unit: str) -> str:
+    """A deviation with its unit, as text."""
+    if isinstance(value, str):
+        return value
+    if unit == "m":
+        return length(value) if value >= 1e-6 or value == 0.0 else f"{value:.3g} m"
+    return f"{value:.3g} {unit}".strip()
+
+
+def model_line(one: ResultDict) -> str:
+    """A difference of the models, as one line."""
+    world = f" (world {one['world']})" if one["world"] is not None else ""
+    if one["kind"] == "renamed":
+        return f"renamed: {one['a']} is {one['b']} in B{world}"
+    if one["kind"] in ("removed", "added"):
+        return f"{one['kind']}: {one['path']}, a {one['a'] or one['b']}{world}"
+    return f"changed: {one['path']}: {one['what']} {both_values(one)}{world}"
+
+
+def both_values(one: ResultDict) -> str:
+    """The values `a` and `b` of a difference, with digits enough to tell them apart."""
+    texts = [[short(one[name], digits) for name in ("a", "b")] for digits in range(6, 18)]
+    a, b = next((both for both in texts if both[0] != both[1]), texts[0])
+    return f"{a} in A, {b} in B"
+
+
+def short(value: Any, digits: int = 6) -> str:
+    """A value as short text."""
+    if isinstance(value, (list, tuple)):
+        return f"({', '.join(short(one, digits) for one in value)})"
+    return f"{value:.{digits}g}" if isinstance(value, float) else "none" if value == "" else str(value)
+
+
+def frame_lines(result: ResultDict) -> list[str]:
+    """Lines about frames that only one file has, and about times that differ."""
+    frames, lines = result["frames"], []
+    for name in ("a", "b"):
+        if (first := frames[f"first_only_{name}"]) is not None:
+            many, when = plural(frames[f"only_{name}"], "frame"), f"t = {short(first['time'])} s"
+            which = f"frame {first['frame']}, step {first['step']}, {when}"
+            lines.append(f"{many} only in {name.upper()}, the first: {which}")
+    if frames["times_changed"]:
+        many = plural(frames["times_changed"], "frame")
+        lines.append(f"another time in {many}, by up to {short(frames['largest_time_change'])} s")
+    return lines
+
+
+def group_lines(result: ResultDict) -> list[str]:
+    """A line for each group with differing rows, followed by one for each of its fields that differ."""
+    lines = []
+    for group in result["groups"]:
+        if not (any(group[kind] for kind in KINDS) or group["fields"] or any(group["at_limit"].values())):
+            continue
+        words = [f"{count(group[kind])} {kind}" for kind in KINDS]
+        words += [f"{text} at the limit" for text in _by_kind(group["at_limit"])]
+        first = f", first in {cell_text(group['first'])}" if group["first"] is not None else ""
+        lines.append(f"{group_words(group['name'])}: {', '.join(words)}{first}")
+        for one in group["objects"]:
+            lines.append(f"  {' and '.join(dict.fromkeys(one['paths']))}: {', '.join(_by_kind(one))}")
+        for one in group["fields"]:
+            beyond = f"{count(one['changed'])} beyond tolerance"
+            most = f"by up to {deviation(one['largest'], one['unit'])}"
+            lines.append(f"  {one['name']}: {count(one['differing'])} differ, {beyond}, {most}")
+    return lines
+
+
+FIRST_IN: Column = ("first in", "left", lambda one: cell_text(one["first"]))
 FIELDS: list[Column] = [
     ("field", "left", itemgetter("name")),
     ("differ", "right", lambda one: count(one["differing"])),
@@ -57,24 +158,24 @@ FIELDS: list[Column] = [
 def findings(result: ResultDict) -> list[Finding]:
     """The stages of the comparison, with their failures."""
     contacts, worlds = result["contacts"], result["worlds"]
-    of = contacts["what"]
     found = [
         Finding("model", [model_line(one) for one in result["model"]["listed"]]),
         Finding("frames", frame_lines(result)),
         Finding("worlds", [f"{worlds['a']} in A and {worlds['b']} in B"] if worlds["a"] != worlds["b"] else []),
     ]
     for kind in KINDS:
-        over = contacts[kind] > contacts["allowed"][kind]
-        pairs = [pair for pair in result["pairs"]["listed"] if pair[kind]] if over else []
-        lines = [f"{count(contacts[kind])} {kind}, {count(contacts['allowed'][kind])} allowed"] if over else []
-        lines += [f"{p['shape0']} and {p['shape1']}: {count(p[kind])}, first in {cell_text(p['first'])}" for p in pairs]
-        if kind == "changed" and over:
-            lines += [
-                f"{f['name']}: {count(f['changed'])} changed, by up to {deviation(f['largest'], f['unit'])}"
-                for f in result["fields"]
-                if f["changed"]
-            ]
-        found.append(Finding(f"{of} {kind}", lines))
+        lines = []
+        if contacts[kind] > contacts["allowed"][kind]:
+            lines.append(f"{count(contacts[kind])} {kind}, {count(contacts['allowed'][kind])} allowed")
+            for pair in result["pairs"]["listed"]:
+                if pair[kind]:
+                    of_pair = f"{count(pair[kind])}, first in {cell_text(pair['first'])}"
+                    lines.append(f"{pair['shape0']} and {pair['shape1']}: {of_pair}")
+            for field in result["fields"] if kind == "changed" else ():
+                if field["changed"]:
+                    most = deviation(field["largest"], field["unit"])
+                    lines.append(f"{field['name']}: {count(field['changed'])} changed, by up to {most}")
+        found.append(Finding(f"{contacts['what']} {kind}", lines))
     for group in result["groups"]:
         over = any(group[kind] > group["allowed"][kind] for kind in KINDS)
         found.append(Finding(group_words(group["name"]), group_lines({"groups": [group]}) if over else []))
@@ -93,10 +194,7 @@ def markdown(result: ResultDict, title: str = "collide diff") -> str:
     contacts, pairs = result["contacts"], result["pairs"]["listed"]
     sides = [[name, *_sides(result, name)] for name in ("file", "frames", "worlds", "contacts")]
     wrong = [model_line(one) for one in result["model"]["listed"]] + frame_lines(result)
-    of_pairs = [
-        [_code(p["shape0"]), _code(p["shape1"]), *(count(p[kind]) for kind in KINDS), cell_text(p["first"])]
-        for p in pairs
-    ]
+    of_pairs = [[*_pair_cells(one), cell_text(one["first"])] for one in pairs]
     more = result["pairs"]["differing"] - len(pairs)
     fields = [[text(one) for _, _, text in FIELDS] for one in result["fields"] if one["differing"]]
     ignored, at_limit = contacts["ignored_shallow"], at_limit_text(result)
@@ -113,6 +211,10 @@ def markdown(result: ResultDict, title: str = "collide diff") -> str:
         [f"At the limit, not counted: {at_limit} within the tolerance of the pair's gap."] if at_limit else [],
         [f"- note: {_cell(note, most=300)}" for note in result["notes"]],
     )
+
+
+def _pair_cells(pair: ResultDict) -> list[str]:
+    return [_code(pair["shape0"]), _code(pair["shape1"]), *(count(pair[kind]) for kind in KINDS)]
 
 
 def _sides(result: ResultDict, name: str) -> list[str]:
@@ -138,10 +240,11 @@ def pair_diff_words(result: ResultDict) -> str:
 
 
 def _worst(one: ResultDict, name: str) -> str:
-    value = one[name]
-    if value is None:
-        return ""
-    return f"{value['worst']:.3g} deg" if name == "angle" else length(value["worst"])
+    return "" if one[name] is None else _measure(name, one[name]["worst"])
+
+
+def _measure(name: str, value: float) -> str:
+    return f"{value:.3g} deg" if name == "angle" else length(value)
 
 
 def _contacts_of_pair(one: ResultDict) -> str:
@@ -149,21 +252,21 @@ def _contacts_of_pair(one: ResultDict) -> str:
 
 
 def _by_pair(result: ResultDict, narrow: int) -> Listing:
-    columns: list[Column] = [*pair_columns(narrow), ("both", "right", lambda one: count(one["both"]))]
-    columns += _kind_columns(lambda pair: pair)
-    columns += [(f"{name}, worst", "right", partial(_worst, name=name)) for name in MEASURES]
-    columns += [
+    columns: list[Column] = [
+        *pair_columns(narrow),
+        ("both", "right", lambda one: count(one["both"])),
+        *_kind_columns(),
+        *((f"{name}, worst", "right", partial(_worst, name=name)) for name in MEASURES),
         ("contacts A / B", "right", _contacts_of_pair),
-        ("first in", "left", lambda one: cell_text(one["first"])),
+        FIRST_IN,
     ]
-    more = result["differing_pairs"] - len(result["pairs"])
-    return rows_table(columns, result["pairs"], more_text(more))
+    return rows_table(columns, result["pairs"], more_text(result["differing_pairs"] - len(result["pairs"])))
 
 
 def pair_diff_table(result: ResultDict) -> RenderableType:
     """Tables of collide.diff_pairs/1."""
-    parts: list[RenderableType] = [verdict_text(pair_diff_words(result), result["equal"]), Text()]
-    parts.append(name_value_table(_pair_totals(result)))
+    words, totals = verdict_text(pair_diff_words(result), result["equal"]), name_value_table(_pair_totals(result))
+    parts: list[RenderableType] = [words, Text(), totals]
     if result["pairs"]:
         parts.append(Fitting(partial(_by_pair, result), ("first in", f"{MEASURES[-1]}, worst")))
     return Group(*parts, *(Text(f"note: {note}") for note in result["notes"]))
@@ -171,21 +274,17 @@ def pair_diff_table(result: ResultDict) -> RenderableType:
 
 def _pair_totals(result: ResultDict) -> list[tuple[str, str]]:
     counts, frames = result["counts"], result["frames"]
-    rows = [
-        (
-            name.upper(),
-            f"{result[name]['file']}, {result['engines'][name]}, {plural(counts[name], 'pair')} in all cells",
-        )
-        for name in ("a", "b")
-    ]
+    rows = []
+    for name in ("a", "b"):
+        pairs = f"{plural(counts[name], 'pair')} in all cells"
+        rows.append((name.upper(), f"{result[name]['file']}, {result['engines'][name]}, {pairs}"))
     rows.append(("frames", f"{count(frames['compared'])} compared, by {frames['by']}"))
     words = [f"{count(counts[kind])} {kind}" for kind in ("both", *KINDS)]
     words += [f"{count(result['not_asked'])} not asked"] if result["not_asked"] else []
     rows.append(("pairs", ", ".join(words)))
     for name in MEASURES:
         if result[name] is not None:
-            words = (lambda value: f"{value:.3g} deg") if name == "angle" else length
-            spread = ", ".join(f"{words(result[name][key])} {text}" for key, text in SPREAD.items())
+            spread = ", ".join(f"{_measure(name, result[name][key])} {text}" for key, text in SPREAD.items())
             rows.append((name, spread))
     contacts = _contacts_of_pair(result)
     return [*rows, ("contacts", f"{contacts} a pair in A / B")] if contacts else rows
@@ -195,15 +294,7 @@ def pair_diff_verdict(result: ResultDict, seconds: float) -> Verdict:
     """The verdict of collide.diff_pairs/1. seconds: duration of the comparison."""
     result = printable_values(result)
     words = pair_diff_words(result)
-    rows = [
-        [
-            _code(one["shape0"]),
-            _code(one["shape1"]),
-            *(count(one[kind]) for kind in KINDS),
-            *(_worst(one, name) for name in MEASURES),
-        ]
-        for one in result["pairs"]
-    ]
+    rows = [[*_pair_cells(one), *(_worst(one, name) for name in MEASURES)] for one in result["pairs"]]
     text = markdown_section(
         f"collide diff --by-pair: {'equal' if result['equal'] else 'different'}",
         [_cell(words, most=1000)],
@@ -219,13 +310,13 @@ STATES = {"done": "done", "failed": "failed", "skipped": "output exists", "only_
 """Words for the states of inputs."""
 
 
-def _kind_columns(counts: Callable[[ResultDict], ResultDict]) -> list[Column]:
+def _kind_columns(counts: Callable[[ResultDict], ResultDict] = lambda row: row) -> list[Column]:
     """Columns of the numbers of differences by kind; 0 is empty. counts: of a row."""
 
-    def number(kind: str) -> Callable[[ResultDict], str]:
-        return lambda row: count(counts(row)[kind]) if counts(row)[kind] else ""
+    def number(row: ResultDict, kind: str) -> str:
+        return count(counts(row)[kind]) if counts(row)[kind] else ""
 
-    return [(kind, "right", number(kind)) for kind in KINDS]
+    return [(kind, "right", partial(number, kind=kind)) for kind in KINDS]
 
 
 def _of_counts(*names: str) -> list[Column]:
@@ -244,8 +335,13 @@ def _nearest(title: str, side: str, name: str) -> Column:
     return title, side, lambda one: str(one["listed"][0][name]) if one["listed"] else ""
 
 
+def _depth(one: ResultDict) -> str:
+    deepest = one["deepest"]
+    return length(-deepest["distance"]) if deepest is not None and deepest["distance"] < 0.0 else ""
+
+
 WRITTEN: Column = ("written", "left", lambda one: one["output"] or "")
-DEEPEST: Column = ("deepest", "right", lambda one: _depth(one["deepest"]))
+DEEPEST: Column = ("deepest", "right", _depth)
 FRAMES, PAIRS = _of_counts("frames", "pairs")
 LISTS: dict[str, tuple[str, list[Column]]] = {
     "run": (
@@ -268,10 +364,7 @@ LISTS: dict[str, tuple[str, list[Column]]] = {
             ("longest", "right", lambda one: seconds_text(one["intervals"]["longest"])),
         ],
     ),
-    "label": (
-        "contact set",
-        [*map(_label_count, ("frames", "worlds", "sensors", "partners", "labelled", "runs"))],
-    ),
+    "label": ("contact set", [*map(_label_count, ("frames", "worlds", "sensors", "partners", "labelled", "runs"))]),
     "audit": (
         "input",
         [
@@ -324,23 +417,32 @@ def list_table(result: ResultDict) -> RenderableType:
     title, columns = LISTS[verb]
     if verb in ("run", "inspect"):
         columns = [*columns, *_group_columns(result)]
-    held = [(item["input"], item["result"]) for item in result["items"] if item["result"]]
-    of_check = [(name, one) for name, found in held for one in found.get("findings", ())]
-    lines = [f"{name}: {one['where']}: {one['what']}" for name, one in of_check if verb == "check"]
+    verdict = VERDICTS.get(verb, lambda _: "done")
+    table = listing((title, "left"), ("result", "left"), *(column[:2] for column in columns))
+    ends: list[str] = []
+    for item in result["items"]:
+        name, found = item["name"] or item["input"], item["result"]
+        if found is None:
+            table.add_row(name, STATES[item["state"]])
+            continue
+        table.add_row(name, verdict(found), *(text(found) for _, _, text in columns))
+        if verb == "check":
+            ends += [f"{item['input']}: {one['where']}: {one['what']}" for one in found["findings"]]
     written = result.get("written") or {}
     paths = [written] if isinstance(written, str) else [path for path in written.values() if path]
-    ends = [*map(Text, lines), _total(verb, result), *(Text(f"written: {path}") for path in paths)]
-    return Group(_table(result, title, columns, VERDICTS.get(verb, lambda _: "done")), *ends)
+    return Group(table, *map(Text, ends), _total(verb, result), *(Text(f"written: {path}") for path in paths))
 
 
 def _total(verb: str, result: ResultDict) -> Text:
+    counts = result["counts"]
     if verb == "diff":
         return Text(diff_list_words(result), style="bold")
-    if verb != "check":
-        return _totals(result)
-    good = sum(bool(item["result"] and item["result"]["good"]) for item in result["items"])
-    faulty = result["counts"]["done"] - good
-    return Text(f"{count(good)} good, {count(faulty)} faulty{_failures(result, 'cannot be checked')}")
+    if verb == "check":
+        good = sum(bool(item["result"] and item["result"]["good"]) for item in result["items"])
+        failed = f", {count(counts['failed'])} cannot be checked" if counts["failed"] else ""
+        return Text(f"{count(good)} good, {count(counts['done'] - good)} faulty{failed}")
+    words = {"done": "done", "failed": "failed", "skipped": "skipped, as the output exists"}
+    return Text(", ".join(f"{count(number)} {words[state]}" for state, number in counts.items() if number))
 
 
 def diff_list_words(result: ResultDict) -> str:
@@ -358,21 +460,6 @@ def diff_list_words(result: ResultDict) -> str:
     return f"{plural(len(result['items']), 'contact set')}: {found}"
 
 
-def _table(
-    result: ResultDict, title: str, columns: list[Column], verdict: Callable[[ResultDict], str] = lambda _: "done"
-) -> RenderableType:
-    """A row per input: its name or path, its state or the verdict about its result, and the columns."""
-    table = listing((title, "left"), ("result", "left"), *(column[:2] for column in columns))
-    for item in result["items"]:
-        found = item["result"]
-        name = item["name"] or item["input"]
-        if found is not None:
-            table.add_row(name, verdict(found), *(text(found) for _, _, text in columns))
-        else:
-            table.add_row(name, STATES[item["state"]])
-    return table
-
-
 def state_text(item: ResultDict) -> str:
     """The state of an input without a result, with the error of one that failed."""
     words = STATES[item["state"]]
@@ -380,25 +467,11 @@ def state_text(item: ResultDict) -> str:
 
 
 def _group_columns(result: ResultDict) -> list[Column]:
-    def rows(name: str) -> Callable[[ResultDict], str]:
-        return lambda one: count(one["groups"][name]["rows"]) if name in (one.get("groups") or {}) else ""
+    def rows(one: ResultDict, name: str) -> str:
+        return count(one["groups"][name]["rows"]) if name in (one.get("groups") or {}) else ""
 
     held = {name for item in result["items"] for name in (item["result"] or {}).get("groups") or {}}
-    return [(group_words(name), "right", rows(name)) for name in GROUPS_BY_NAME if name in held]
-
-
-def _totals(result: ResultDict) -> Text:
-    words = {"done": "done", "failed": "failed", "skipped": "skipped, as the output exists"}
-    return Text(", ".join(f"{count(n)} {words[state]}" for state, n in result["counts"].items() if n))
-
-
-def _failures(result: ResultDict, words: str) -> str:
-    failed = result["counts"]["failed"]
-    return f", {count(failed)} {words}" if failed else ""
-
-
-def _depth(deepest: ResultDict | None) -> str:
-    return length(-deepest["distance"]) if deepest is not None and deepest["distance"] < 0.0 else ""
+    return [(group_words(name), "right", partial(rows, name=name)) for name in GROUPS_BY_NAME if name in held]
 
 
 def _kind(one: ResultDict) -> str:
@@ -474,7 +547,10 @@ def diff_table(result: ResultDict) -> RenderableType:
     fields = [one for one in result["fields"] if one["differing"]]
     if fields:
         parts.append(rows_table(FIELDS, fields))
-        parts += [Text(f"{one['name']}: largest at {field_kind(one)}") for one in fields if one["worst"]]
+        for one in fields:
+            if worst := one["worst"]:
+                where = f"{worst['shape0']} and {worst['shape1']}, {cell_text(worst)}"
+                parts.append(Text(f"{one['name']}: largest at {where}: {both_values(worst)}"))
         histogram = [one for one in fields if one["histogram"]]
         if histogram:
             parts.append(_histogram(histogram))
@@ -489,9 +565,9 @@ def _summary(result: ResultDict) -> RenderableType:
     of = "pairs" if contacts["what"] == "pairs" else "contacts"
     verb = "differs" if frames["differing"] == 1 else "differ"
     differing = f", {count(frames['differing'])} of them {verb}" if frames["differing"] else ""
+    sides = ((name.upper(), result[name]) for name in ("a", "b"))
     rows = [
-        ("A", f"{result['a']['file']}, {plural(result['a']['contacts'], 'contact')}"),
-        ("B", f"{result['b']['file']}, {plural(result['b']['contacts'], 'contact')}"),
+        *((name, f"{side['file']}, {plural(side['contacts'], 'contact')}") for name, side in sides),
         ("frames", f"{count(frames['compared'])} compared, by {frames['by']}{differing}"),
     ]
     if worlds["compared"] > 1 or worlds["a"] != worlds["b"]:
@@ -504,9 +580,8 @@ def _summary(result: ResultDict) -> RenderableType:
     if contacts["ignored_shallow"]:
         rows.append(("ignored", f"{count(contacts['ignored_shallow'])} within --ignore-shallow of the gap"))
     if at_limit := at_limit_text(result):
-        rows.append(
-            ("at the limit", f"{at_limit}, not counted: their distance is within the tolerance of the pair's gap")
-        )
+        reason = "their distance is within the tolerance of the pair's gap"
+        rows.append(("at the limit", f"{at_limit}, not counted: {reason}"))
         for pair in contacts["at_limit"]["pairs"]:
             rows.append(("", f"{count(pair['contacts'])} of {pair['shape0']} and {pair['shape1']}"))
     if result["first"] is not None:
@@ -516,17 +591,15 @@ def _summary(result: ResultDict) -> RenderableType:
 
 def _pairs(result: ResultDict, narrow: int) -> Listing:
     listed = result["pairs"]["listed"]
-    columns: list[Column] = [*pair_columns(narrow), *_kind_columns(lambda pair: pair)]
-    columns.append(("first in", "left", lambda pair: cell_text(pair["first"])))
+    columns = [*pair_columns(narrow), *_kind_columns(), FIRST_IN]
     return rows_table(columns, listed, more_text(result["pairs"]["differing"] - len(listed)))
 
 
 def _histogram(fields: list[ResultDict]) -> RenderableType:
-    found = {one["name"]: dict(bins(one)) for one in fields}
-    edges = [None, *sorted({b["from"] for one in fields for b in one["histogram"] if b["from"] is not None})]
-    words = ["below 1e-09" if edge is None else f"from {edge:.0e}" for edge in edges]
+    """Numbers of contacts by field and decade of the deviation."""
+    found = {one["name"]: {b["from"] or 0.0: b["contacts"] for b in one["histogram"]} for one in fields}
     table = listing(("deviation", "left"), *((name, "right") for name in found))
-    for word in words:
-        if any(word in column for column in found.values()):
-            table.add_row(word, *(count(column[word]) if word in column else "" for column in found.values()))
+    for edge in sorted({edge for column in found.values() for edge in column}):
+        numbers = (count(column[edge]) if edge in column else "" for column in found.values())
+        table.add_row(f"from {edge:.0e}" if edge else "below 1e-09", *numbers)
     return table

@@ -12,21 +12,24 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from collidecli.escaping import markdown_text, printable_values
-from collidecli.report.chart_kinds import ChartKind, page_charts, value_map
-from collidecli.report.charts import Canvas, short_length
-from collidecli.report.findings import Finding, Verdict, markdown_rows, markdown_section
-from collidecli.report.report_page import html_page, part, section, table
+from collidecli.report.charts import Canvas, ChartKind, value_map
+from collidecli.report.report_page import html_page, page_charts, part, section, table
 from collidecli.report.tables import (
     Column,
+    Finding,
     Fitting,
     Listing,
     ResultDict,
+    Verdict,
     length,
+    markdown_rows,
+    markdown_section,
     name_value_table,
     pair_columns,
     quantity,
     rows_table,
     seconds,
+    short_length,
 )
 from collidecli.scene.text_format import count, plural
 
@@ -249,13 +252,11 @@ def depths_chart(result: ResultDict, canvas: Canvas) -> Figure:
 
 KINDS = {
     "wrong": ChartKind(
-        "Wrong answers",
         wrong_chart,
         lambda result: f"Share of wrong answers of {plural(len(result['engines']), 'engine')} by pair of types.",
         lambda result: "" if result["rows"] else "no pair touches",
     ),
     "depths": ChartKind(
-        "Depths",
         depths_chart,
         lambda result: f"Reported against true depths of {plural(len(result['engines']), 'engine')}.",
         lambda result: "" if any(result["depths"].values()) else "no engine has an answer",

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from collidecli.errors import InputError
 from collidecli.escaping import printable_values
 from collidecli.report.audit import CHECKS, audit_words, check_limit, findings, usable_text
-from collidecli.report.chart_kinds import BEFORE, page_charts, phases_of
-from collidecli.report.charts import moment, time_axis
+from collidecli.report.charts import (
+    BEFORE,
+    NARROW,
+    PAGE,
+    PAGE_KINDS,
+    WIDE,
+    Canvas,
+    Hover,
+    Kinds,
+    drawing,
+    phases_of,
+    time_axis,
+    with_hovers,
+)
+from collidecli.report.diff import KINDS, cell_text, deviation, frame_lines, group_lines, model_line, verdict
+from collidecli.report.results import group_figures
 from collidecli.report.tables import (
-    KINDS,
     ResultDict,
-    cell_text,
-    deviation,
-    frame_lines,
-    group_figures,
-    group_lines,
     length,
-    model_line,
+    moment,
     pair_labels,
     percent,
     quantity,
@@ -31,11 +41,13 @@ from collidecli.report.tables import (
     seconds,
     short_names,
     speed,
-    verdict,
 )
 from collidecli.scene.options import changed_options
 from collidecli.scene.tables import group_words
 from collidecli.scene.text_format import count, memory, plural
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # Tables, parts and sections of a report, for the template of the page.
 
@@ -627,6 +639,44 @@ def _breaking(text: str) -> object:
     from markupsafe import Markup  # jinja2 has it
 
     return Markup("<wbr>").join(re.split(r"(?<=[/_])(?=[^/_])", text))
+
+
+def page_charts(result: ResultDict, kinds: Kinds = PAGE_KINDS) -> dict[str, dict[str, str]]:
+    """SVG elements, "wide" and "narrow", by kind of chart, for all kinds with data."""
+    found = {}
+    with drawing():
+        for name, kind in kinds.items():
+            if kind.missing(result):
+                continue
+            found[name] = {}
+            for size, width in (("wide", WIDE), ("narrow", NARROW)):
+                canvas = Canvas(width, PAGE)
+                figure = kind.draw(result, canvas)
+                found[name][size] = page_svg(figure, f"{name}-{size}", kind.words(result), canvas.hovers)
+    return found
+
+
+def page_svg(figure: Figure, prefix: str, words: str, hovers: Sequence[Hover]) -> str:
+    """An SVG element with the colours and width of the page. prefix: of its ids. words: for screen readers."""
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+    text = buffer.getvalue()
+    text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.S)
+
+    def page_tag(tag: re.Match[str]) -> str:
+        """A tag with CSS variables in place of the placeholders of PAGE, and with ids that are unique in the page."""
+        found = tag[0]
+        for role, colour in PAGE.items():
+            found = found.replace(colour, f"var(--{role})")
+        found = re.sub(r'\bid="', f'id="{prefix}-', found)
+        return re.sub(r'(url\(|xlink:href="|href=")#', rf"\1#{prefix}-", found)
+
+    text = re.sub(r"<[^>]*>", page_tag, text)  # tags only: a name of a shape may look like a colour or a reference
+    head = re.search(r'viewBox="([^"]*)"', text)
+    assert head is not None
+    links = 'xmlns:xlink="http://www.w3.org/1999/xlink"'
+    opening = f'<svg viewBox="{head[1]}" role="img" aria-label="{escape(words)}" {links}>'
+    return with_hovers(re.sub(r"<svg[^>]*>", lambda _: opening, text, count=1).strip(), figure, hovers)
 
 
 HERE = Path(__file__).parent

@@ -1,4 +1,4 @@
-"""Terminal tables: their columns and texts, and the tables of small results."""
+"""Texts of numbers and names, terminal tables, and verdicts: what the reports of the verbs have in common."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
 from operator import itemgetter
 from typing import Any
 
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.containers import Lines
 from rich.measure import Measurement
 from rich.table import Column as TableColumn
 from rich.table import Table
 from rich.text import Text
 
-from collidecli.scene.tables import group_words
-from collidecli.scene.text_format import count, memory, plural
+from collidecli.escaping import github_command
+from collidecli.scene.text_format import count, plural
 
 # Formatting of numbers, and the two kinds of tables that the verbs print.
 
@@ -51,6 +50,36 @@ def length(metres: float) -> str:
     return "0 m" if metres == 0.0 else f"{metres:.3g} m"
 
 
+def length_unit(metres: float) -> tuple[float, str]:
+    """(factor, unit) for a length: the largest unit in which it is at least 1."""
+    for factor, unit in ((1.0, "m"), (1e3, "mm"), (1e6, "µm")):
+        if metres * factor >= 1.0:
+            return factor, unit
+    return (1e3, "mm") if metres == 0.0 else (1e9, "nm")
+
+
+def short_length(metres: float) -> str:
+    """A power of ten with its unit, such as 10 µm."""
+    factor, unit = length_unit(metres * (1.0 + 1e-9))
+    return f"{metres * factor:.3g} {unit}"
+
+
+def short_number(value: float) -> str:
+    """A count on an axis, such as 12, 3.4k or 5M."""
+    for least, factor, letter in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
+        if abs(value) >= least:
+            return f"{value / factor:.3g}{letter}"
+    return f"{value:.4g}"
+
+
+def moment(series: ResultDict, frame_count: int, first: int, last: int | None = None) -> str:
+    """Frames and time of the bins from `first` to `last` of a series, as text. frame_count: of all bins."""
+    starts = [*series["frame"], frame_count]
+    low, high = starts[first], starts[(first if last is None else last) + 1] - 1
+    text = f"frame {low}" if low == high else f"frames {low} to {high}"
+    return f"{text}, {series['time'][first]:.4g} s"
+
+
 def gap_range_text(ends: Sequence[float]) -> str:
     """Least and greatest gap of pairs as text."""
     least, most = map(length, ends)
@@ -78,6 +107,11 @@ def quantity(value: float | str, words: Callable[[float], str]) -> str:
 def seconds_text(value: float | str | None) -> str:
     """A duration of a result as text; "" without one."""
     return "" if value is None else quantity(value, seconds)
+
+
+def speed(value: float | None) -> str:
+    """A speed as text; "" without one."""
+    return "" if value is None else f"{value:.4g} m/s"
 
 
 def percent(fraction: float) -> str:
@@ -268,37 +302,9 @@ def stacked(*names: str) -> str:
     return "\n".join(name for name in names if name)
 
 
-# Descriptions of differences of contact sets, for tables, pages and annotations.
-
-KINDS = ("missing", "extra", "changed")
-
-
 def verdict_text(words: str, is_good: bool) -> Text:
     """A verdict for a terminal: green if it is good, else red; its words say which without colours."""
     return Text(words, style=f"bold {'green' if is_good else 'red'}")
-
-
-def verdict(result: ResultDict) -> str:
-    """Whether the sets are equal, as one line."""
-    rows = "".join(f", {count(group['a'])} {group_words(group['name'])}" for group in result["groups"])
-    contacts = result["contacts"]
-    noun = "touching pairs" if contacts["what"] == "pairs" else "contacts"
-    if not result["equal"]:
-        return f"different: {', '.join(result['reasons'])}"
-    found = sum(contacts[kind] for kind in KINDS)
-    at_limit = at_limit_text(result)
-    if not found and not contacts["within_tolerance"] and not at_limit:
-        same = f"{plural(contacts['matched'], noun[:-1])}{rows}"
-        return f"equal: the content hashes are equal ({same})" if result["by_hash"] else f"equal: {same}"
-    matched = f"equal within what is allowed: {count(contacts['matched'])} {noun} matched"
-    matched += f", {at_limit} at the limit" if at_limit else ""
-    return matched if result["by_hash"] else f"{matched}; the content hashes differ"
-
-
-def at_limit_text(result: ResultDict) -> str:
-    """Counts of the missing and extra contacts within the tolerance of the pair's gap; empty without any."""
-    at_limit = result["contacts"]["at_limit"]
-    return " and ".join(f"{count(at_limit[kind])} {kind}" for kind in KINDS if at_limit.get(kind))
 
 
 def world_text(world: int, episode: str) -> str:
@@ -311,259 +317,7 @@ def shapes_text(shapes: int, templates: int) -> str:
     return plural(shapes, "shape") + (f" in {count(templates)} templates" if templates > 1 else "")
 
 
-def cell_text(where: ResultDict) -> str:
-    """Frame, world and time of a cell, as text."""
-    frame = f"frame {where['frame_a']}"
-    if where["frame_b"] != where["frame_a"]:
-        frame += f" (B: {where['frame_b']})"
-    time = where["time"]
-    world = world_text(where["world"], where.get("episode", ""))
-    return f"{frame}, world {world}, t = {time if isinstance(time, str) else f'{time:.6g}'} s"
-
-
-def deviation(value: Any, unit: str) -> str:
-    """A deviation with its unit, as text."""
-    if isinstance(value, str):
-        return value
-    if unit == "m":
-        return length(value) if value >= 1e-6 or value == 0.0 else f"{value:.3g} m"
-    return f"{value:.3g} {unit}".strip()
-
-
-def model_line(one: ResultDict) -> str:
-    """A difference of the models, as one line."""
-    world = f" (world {one['world']})" if one["world"] is not None else ""
-    if one["kind"] == "renamed":
-        return f"renamed: {one['a']} is {one['b']} in B{world}"
-    if one["kind"] in ("removed", "added"):
-        return f"{one['kind']}: {one['path']}, a {one['a'] or one['b']}{world}"
-    return f"changed: {one['path']}: {one['what']} {both_values(one)}{world}"
-
-
-def both_values(one: ResultDict) -> str:
-    """The values `a` and `b` of a difference, with digits enough to tell them apart."""
-    texts = [[short(one[name], digits) for name in ("a", "b")] for digits in range(6, 18)]
-    a, b = next((both for both in texts if both[0] != both[1]), texts[0])
-    return f"{a} in A, {b} in B"
-
-
-def short(value: Any, digits: int = 6) -> str:
-    """A value as short text."""
-    if isinstance(value, float):
-        return f"{value:.{digits}g}"
-    if isinstance(value, (list, tuple)):
-        return f"({', '.join(short(one, digits) for one in value)})"
-    return "none" if value == "" else str(value)
-
-
-def frame_lines(result: ResultDict) -> list[str]:
-    """Lines about frames that only one file has, and about times that differ."""
-    frames = result["frames"]
-    lines = []
-    for name in ("a", "b"):
-        first = frames[f"first_only_{name}"]
-        if first is not None:
-            many = plural(frames[f"only_{name}"], "frame")
-            lines.append(
-                f"{many} only in {name.upper()}, the first: frame {first['frame']}, step {first['step']}, "
-                f"t = {short(first['time'])} s"
-            )
-    if frames["times_changed"]:
-        many = plural(frames["times_changed"], "frame")
-        lines.append(f"another time in {many}, by up to {short(frames['largest_time_change'])} s")
-    return lines
-
-
-def group_lines(result: ResultDict) -> list[str]:
-    """A line for each group with differing rows, followed by one for each of its fields that differ."""
-    lines = []
-    for group in result["groups"]:
-        if not (any(group[kind] for kind in KINDS) or group["fields"] or any(group["at_limit"].values())):
-            continue
-        words = [f"{count(group[kind])} {kind}" for kind in KINDS]
-        words += [
-            f"{count(group['at_limit'][kind])} {kind} at the limit" for kind in KINDS if group["at_limit"].get(kind)
-        ]
-        first = f", first in {cell_text(group['first'])}" if group["first"] is not None else ""
-        lines.append(f"{group_words(group['name'])}: {', '.join(words)}{first}")
-        for one in group["objects"]:
-            words = [f"{count(one[kind])} {kind}" for kind in KINDS if one[kind]]
-            lines.append(f"  {' and '.join(dict.fromkeys(one['paths']))}: {', '.join(words)}")
-        for one in group["fields"]:
-            beyond = f"{count(one['changed'])} beyond tolerance"
-            lines.append(
-                f"  {one['name']}: {count(one['differing'])} differ, {beyond}, "
-                f"by up to {deviation(one['largest'], one['unit'])}"
-            )
-    return lines
-
-
-def field_kind(field: ResultDict) -> str:
-    """Shapes and cell of the largest deviation of a field, and its two values, as text."""
-    worst = field["worst"]
-    if worst is None:
-        return ""
-    return f"{worst['shape0']} and {worst['shape1']}, {cell_text(worst)}: {both_values(worst)}"
-
-
-def bins(field: ResultDict) -> list[tuple[str, int]]:
-    """Description and contact count of each bin of a histogram; a bin is a decade."""
-    return [
-        ("below 1e-09" if one["from"] is None else f"from {one['from']:.0e}", one["contacts"])
-        for one in field["histogram"]
-    ]
-
-
-KEY_DIGITS = 12
-KIND_NAMES = {"field": "signed distance field", "hull": "convex hull", "parts": "convex parts"}
-
-
-def cache_table(result: ResultDict) -> RenderableType:
-    """Table of collide.cache/1: a line per entry, and the total size."""
-    if "removed" in result:
-        return Text(f"{result['folder']}: {_entry_counts(result['removed'])} removed, {memory(result['bytes'])}")
-    entries, folder = result["entries"], result["folder"]
-    line = Text(f"{folder}: {_entry_counts(entries)}, {memory(result['bytes'])} of {memory(result['limit'])}")
-    if not entries:
-        return line
-    columns: list[Column] = [
-        ("key", "left", lambda entry: entry["key"][:KEY_DIGITS]),
-        ("kind", "left", lambda entry: KIND_NAMES[entry["kind"]]),
-        ("last used, UTC", "right", lambda entry: entry["used"][:16].replace("T", " ")),
-        ("size", "right", lambda entry: memory(entry["bytes"])),
-    ]
-    return Group(rows_table(columns, entries), line)
-
-
-def _entry_counts(entries: Sequence[ResultDict]) -> str:
-    fields = sum(entry["kind"] == "field" for entry in entries)
-    hulls = sum(entry["kind"] == "hull" for entry in entries)
-    meshes = len(entries) - fields - hulls
-    counts = [
-        *([plural(fields, "signed distance field")] if fields else []),
-        *([plural(hulls, "convex hull")] if hulls else []),
-        *([f"convex parts of {plural(meshes, 'mesh', 'meshes')}"] if meshes else []),
-    ]
-    return ", ".join(counts) or "no entries"
-
-
-def check_table(result: ResultDict) -> RenderableType:
-    """Text of collide.check/1: a line per finding and note."""
-    words = f"good ({result['format']})" if result["good"] else "faulty"
-    lines = [f"{finding['where']}: {finding['what']}" for finding in result["findings"]]
-    lines += [f"note: {one['where']}: the engine's rows: {one['what']}" for one in result.get("notes") or ()]
-    return Group(verdict_text(f"{result['file']}: {words}", result["good"]), *(Text(line) for line in lines))
-
-
-def convert_table(result: ResultDict) -> Table:
-    """Table of collide.traj.convert/1."""
-    return name_value_table(
-        [
-            ("recording", f"{result['file']} ({result['kind']})"),
-            ("frames", count(result["frames"])),
-            ("worlds", count(result["worlds"])),
-            ("bodies", count(result["bodies"])),
-            ("duration", seconds(result["duration"])),
-            ("written", result["output"]),
-        ]
-    )
-
-
-def export_table(result: ResultDict) -> Table:
-    """Table of collide.export/1."""
-    rows = [(group_words(result["group"]) or "contacts", _contacts_of_cells(result)), ("format", result["format"])]
-    rows[1:1] = _group_lines(result)
-    rows += [("left out" if k == 0 else "", text) for k, text in enumerate(result["left_out"])]
-    return name_value_table([*rows, ("written", f"{result['output']}, {memory(result['bytes'])}")])
-
-
-def pack_table(result: ResultDict) -> Table:
-    """Table of collide.engine_pack/1."""
-    sizes = (
-        f"{plural(result['shapes'], 'shape')}, {plural(result['pairs'], 'pair')} in {plural(result['cells'], 'cell')}"
-    )
-    written = f"{result['output']}, {memory(result['bytes'])}"
-    return name_value_table([("scene", result["scene"]), ("packed", sizes), ("written", written)])
-
-
-def merge_table(result: ResultDict) -> Table:
-    """Table of collide.merge/1."""
-    rows = [("merged" if k == 0 else "", path) for k, path in enumerate(result["files"])]
-    rows += [("contacts", _contacts_of_cells(result)), *_group_lines(result), ("written", result["output"])]
-    rows.append(("content", result["content_sha256"]))
-    if result["parted_by"] == "frames" and result["recordings"] > 1:
-        rows.append(("note", f"the frames are of {result['recordings']} recordings"))
-    return name_value_table(rows)
-
-
-def _group_lines(result: ResultDict) -> list[tuple[str, str]]:
-    return [(group_words(name), count(rows)) for name, rows in result["group_rows"].items()]
-
-
-def _contacts_of_cells(result: ResultDict) -> str:
-    return f"{count(result['contacts'])} in {plural(result['frames'], 'frame')} of {plural(result['worlds'], 'world')}"
-
-
-def record_table(result: ResultDict) -> Table:
-    """Table of collide.record/1."""
-    bodies = plural(result["bodies"], "body", "bodies")
-    sizes = f"{plural(result['frames'], 'frame')}, {plural(result['worlds'], 'world')}, {bodies}"
-    return name_value_table(
-        [
-            ("scene", result["scene"]),
-            ("recorded", f"{sizes}, {seconds(result['duration'])} long"),
-            ("written", result["output"]),
-        ]
-    )
-
-
-def group_figures(result: ResultDict) -> list[tuple[str, str, str]]:
-    """Name, number and comment of the surfaces of a report and of its contacts of particles, where there are any."""
-    groups = result["groups"] or {"surfaces": None, "counts": {}}
-    surfaces, found = groups["surfaces"], []
-    if surfaces is not None:
-        found.append(("surfaces", count(surfaces["rows"]), f"hydroelastic, of {plural(surfaces['pairs'], 'pair')}"))
-    return found + [(group_words(name), count(held["rows"]), "") for name, held in groups["counts"].items()]
-
-
-def report_table(result: ResultDict) -> Table:
-    """Table of collide.report/1."""
-    rows, groups = [("scene", result["scene"])], group_figures(result)
-    if result["contacts"] or not groups:
-        rows.append(("contacts", f"{count(result['contacts'])} in {plural(result['frames'], 'frame')}"))
-        rows.append(("pairs", f"{count(result['pairs']['count'])} with contacts"))
-    rows += [(name, f"{number}, {more}" if more else number) for name, number, more in groups]
-    deepest: dict[str, Any] | None = result["deepest"]
-    if deepest is not None and deepest["distance"] < 0.0:
-        depth, pair = length(-deepest["distance"]), f"{deepest['shape0']} and {deepest['shape1']}"
-        world = world_text(
-            deepest["world"], result["demonstrations"][deepest["world"]] if result["demonstrations"] else ""
-        )
-        rows.append(("deepest", f"{depth}, frame {deepest['frame']}, world {world}: {pair}"))
-    if result["difference"] is not None:
-        rows.append(("baseline", verdict(result["difference"])))
-    return name_value_table([*rows, ("written", result["output"])])
-
-
-def plot_table(result: ResultDict) -> Table:
-    """Table of collide.plot/1."""
-    return name_value_table([("shows", result["words"]), ("written", result["output"])])
-
-
-def view_table(result: ResultDict) -> Table:
-    """Table of collide.view/1."""
-    rows = [("contacts", f"{count(result['contacts'])} in {plural(result['frames'], 'frame')}"), *_group_lines(result)]
-    if result["worlds"] > 1:
-        rows.append(("worlds", count(result["worlds"])))
-    if result["scene"] is not None:
-        scene = " ".join(result["scene"]) or result["trajectory"]
-        rows.append(("scene", f"{scene}, {plural(result['shapes'], 'shape')}"))
-        rows.append(("motion", result["trajectory"] or "the scene's own"))
-    else:
-        rows.append(("scene", "not found: only the contacts are drawn"))
-    rows.append(("pairs", f"{count(result['touching_pairs'])} that touch"))
-    rows.append(("written", f"{result['written']}, {memory(result['written_bytes'])}"))
-    return name_value_table(rows)
+WORLD: Column = ("world", "right", lambda one: world_text(one["world"], one.get("episode", "")))
 
 
 # Short names of shapes that stay distinct: ends of paths, and texts shortened in the middle.
@@ -630,147 +384,93 @@ def shortened(text: str, most: int, share: float = TAIL_SHARES[0]) -> str:
     return f"{text[: most - 1 - tail]}…{text[len(text) - tail :]}"
 
 
-# Terminal table of the least distances of a motion.
+# Verdicts of a verb as JUnit XML, a section of Markdown, and annotations of GitHub Actions.
+
+MAX_ANNOTATIONS = 5
+"""GitHub shows at most ten annotations of a step; the rest is left to other commands of the step."""
 
 
-def clearance_table(result: ResultDict) -> RenderableType:
-    """Tables of collide.clearance/1: a summary, and the nearest items."""
-    cells = f"{plural(result['frames'], 'frame')} of {plural(result['worlds'], 'world')}"
-    rows = [("scene", result["scene"]), ("motion", f"{result['trajectory'] or 'of the scene'}, {cells}")]
-    if result["between"]:
-        rows.append(("between", " and ".join(result["between"])))
-    rows.append(("pairs", f"{count(result['pairs'])}, {plural(result['measured'], 'distance')} measured"))
-    if result["output"]:
-        rows.append(("written", f"{result['output']}, {memory(result['bytes'])}"))
-    summary = name_value_table(rows)
-    if not result["listed"]:
-        return summary
-    return Group(summary, Fitting(partial(_listed, result)))
+@dataclass(frozen=True)
+class Finding:
+    """What a verb has checked, and a line for each failure; without a line it has passed."""
+
+    name: str
+    lines: Sequence[str]
 
 
-def _world(one: ResultDict) -> str:
-    return world_text(one["world"], one.get("episode", ""))
+@dataclass(frozen=True)
+class Suite:
+    """Findings about one input. kind: "failure", or "error" if the input cannot be checked. seconds: duration."""
+
+    name: str
+    classname: str
+    findings: Sequence[Finding]
+    seconds: float
+    kind: str = "failure"
 
 
-def _listed(result: ResultDict, narrow: int) -> Listing:
-    of_bodies = result["by"] == "body"
-    columns: list[Column] = [
-        *([("body", "left", itemgetter("body"))] if of_bodies else []),
-        *pair_columns(narrow),
-        ("distance", "right", lambda one: length(one["least_distance"])),
-        *([("world", "right", _world)] if result["worlds"] > 1 else []),
-        ("in frame", "right", lambda one: str(one["frame"])),
-        ("at", "right", lambda one: f"{one['time']:.6g} s"),
-    ]
-    more = result["items"] - len(result["listed"])
-    return rows_table(columns, result["listed"], more_text(more, *(("body", "bodies") if of_bodies else ())))
+@dataclass(frozen=True)
+class Verdict:
+    """A verb's verdict. words: the verdict in one line. failures: title and text of each annotation.
+
+    markdown: a section for a step summary.
+    """
+
+    verb: str
+    words: str
+    suites: Sequence[Suite]
+    failures: Sequence[tuple[str, str]]
+    markdown: str
+
+    @classmethod
+    def of(cls, verb: str, words: str, findings: Sequence[Finding], seconds: float, markdown: str) -> Verdict:
+        """The verdict about one input. seconds: duration of the check."""
+        failures = [(one.name, "\n".join(one.lines[:10])) for one in findings if one.lines]
+        suite = Suite(f"collide {verb}", f"collide.{verb}", findings, seconds)
+        return cls(verb, words, [suite], failures, markdown)
+
+    def junit_xml(self) -> bytes:
+        """JUnit XML of the suites, with a test case for each finding and with their totals."""
+        from xml.etree import ElementTree
+
+        names = ("tests", "failures", "errors")
+        totals: Counter[str] = Counter(dict.fromkeys(names, 0))
+        root = ElementTree.Element("testsuites")
+        for each in self.suites:
+            counts = Counter({"tests": len(each.findings), f"{each.kind}s": sum(bool(o.lines) for o in each.findings)})
+            totals.update(counts)
+            numbers = {name: str(counts[name]) for name in names} | {"time": f"{each.seconds:.3f}"}
+            suite = ElementTree.SubElement(root, "testsuite", {"name": each.name, "skipped": "0", **numbers})
+            for one in each.findings:
+                attributes = {"classname": each.classname, "name": one.name, "time": "0"}
+                case = ElementTree.SubElement(suite, "testcase", attributes)
+                if one.lines:
+                    about = {"message": one.lines[0], "type": "difference"}
+                    ElementTree.SubElement(case, each.kind, about).text = "\n".join(one.lines)
+        seconds = sum(round(each.seconds, 3) for each in self.suites)
+        root.attrib.update({name: str(totals[name]) for name in names} | {"time": f"{seconds:.3f}"})
+        ElementTree.indent(root)
+        return ElementTree.tostring(root, "utf-8", xml_declaration=True) + b"\n"
+
+    def annotations(self) -> list[str]:
+        """Workflow commands of GitHub Actions: an error for each of the first failures, or one notice."""
+        title = f"collide {self.verb}"
+        if not self.failures:
+            return [github_command("notice", title, self.words)]
+        found = [github_command("error", f"{title}: {name}", text) for name, text in self.failures]
+        if len(found) > MAX_ANNOTATIONS:
+            rest = ", ".join(name for name, _ in self.failures[MAX_ANNOTATIONS - 1 :])
+            found = [*found[: MAX_ANNOTATIONS - 1], github_command("error", title, f"and more: {rest}")]
+        return found
 
 
-# Terminal table of the labels of a contact set.
+def markdown_section(heading: str, *blocks: Iterable[str]) -> str:
+    """A section of blocks of lines; a block without lines is left out. heading, blocks: in Markdown."""
+    parts = ["\n".join(lines) for lines in ([f"### {heading}"], *blocks)]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def label_table(result: ResultDict) -> RenderableType:
-    """Tables of collide.label/1: a summary, and the listed pairs."""
-    shape, options = result["shape"], result["options"]
-    sizes = (plural(shape[name], name.removesuffix("s")) for name in ("frames", "worlds", "sensors", "partners"))
-    rule = f"from {length(options['enter'])} to beyond {length(options['leave'])}"
-    if options["min_frames"] > 1:
-        rule += f", labels and pauses of at least {plural(options['min_frames'], 'frame')}"
-    summary = name_value_table(
-        [
-            ("contact set", result["file"]),
-            ("array", ", ".join(sizes)),
-            ("labels", f"{count(result['labelled'])}, {rule}"),
-            ("pairs", f"{count(result['pairs'])} of sensor and partner with a label"),
-            ("written", f"{result['output']}, {memory(result['bytes'])}"),
-            *([("written", result["chart"])] if result.get("chart") else []),
-        ]
-    )
-    if not result["listed"]:
-        return summary
-    columns: list[Column] = [
-        ("sensor", "left", itemgetter("sensor")),
-        ("partner", "left", itemgetter("partner")),
-        ("frames", "right", lambda one: count(one["cells"])),
-        ("share", "right", lambda one: percent(one["share"])),
-        ("distance", "right", lambda one: quantity(one["least_distance"], length)),
-        *([("mean slip", "right", lambda one: speed(one["mean_slip"]))] if options["slip"] else []),
-    ]
-    more = more_text(result["pairs"] - len(result["listed"]))
-    return Group(summary, rows_table(columns, result["listed"], more))
-
-
-def speed(value: float | None) -> str:
-    """A speed as text; "" without one."""
-    return "" if value is None else f"{value:.4g} m/s"
-
-
-# Terminal tables of `collide batch`.
-
-FAILURES_SHOWN = 20
-WARNINGS_SHOWN = 10
-
-
-def state_table(result: ResultDict) -> RenderableType:
-    """Table of collide.batch/1: counts, and the first failures with their messages."""
-    failed = result["failed"]
-    rows = [
-        ("folder", result["folder"]),
-        ("episodes", f"{count(result['episodes'])} in {plural(result['shards'], 'shard')}"),
-        ("done", count(result["done"])),
-        ("failed", f"{count(failed)}; --retry-failed of run and work tries again" if failed else "0"),
-        ("left", count(result["left"])),
-    ]
-    if result.get("computed") is not None:
-        rows.append(("computed now", count(result["computed"])))
-    if result["left"]:
-        rows.append(("estimated time left", f"{seconds(result['estimated_seconds_left'])} of one core"))
-    parts: list[RenderableType] = [name_value_table(rows)]
-    if result["hosts"]:
-        table = listing(
-            ("host", "left"), ("processor", "left"), ("shards", "right"), ("episodes", "right"),
-            ("worker time", "right"), ("episodes/s", "right"),
-        )  # fmt: skip
-        for host in result["hosts"]:
-            speed = f"{host['episodes_per_second']:.3g}"
-            spent = host["seconds"]
-            time = seconds(spent) if spent < 3600.0 else f"{spent / 3600.0:.2f} h"
-            table.add_row(host["host"], host["processor"], count(host["shards"]), count(host["episodes"]), time, speed)
-        parts.append(table)
-    if result["run_warnings"]:
-        table = listing(("episodes", "right"), ("warning", "left"), ("first", "left"))
-        for warning in result["run_warnings"][:WARNINGS_SHOWN]:
-            table.add_row(count(warning["episodes"]), warning["message"], warning["motion"])
-        parts.append(table)
-        if len(result["run_warnings"]) > WARNINGS_SHOWN:
-            parts.append(Text(f"and {count(len(result['run_warnings']) - WARNINGS_SHOWN)} more; --json lists all"))
-    if result["failures"]:
-        table = listing(("failed episode", "left"), ("reason", "left"))
-        for failure in result["failures"][:FAILURES_SHOWN]:
-            name = " ".join(filter(None, (failure["motion"], failure["demo"]))) or failure["job"]
-            table.add_row(name, failure["message"].removeprefix(f"{failure['motion']}: "))
-        parts.append(table)
-        if len(result["failures"]) > FAILURES_SHOWN:
-            parts.append(Text(f"and {count(len(result['failures']) - FAILURES_SHOWN)} more; --json lists all"))
-    return Group(*parts)
-
-
-def verify_table(result: ResultDict) -> RenderableType:
-    """Text of collide.batch_verify/1."""
-    checked = plural(result["checked"], "contact set")
-    if not result["different"]:
-        return Text(f"{checked} computed again: all equal")
-    return Text("\n".join([f"{checked} computed again, these differ:", *result["different"]]))
-
-
-def gather_table(result: ResultDict) -> RenderableType:
-    """Table of collide.batch_gather/1."""
-    rows = [("written", result["output"]), ("episodes", count(result["episodes"]))]
-    if result["failed"]:
-        rows.append(("failed", f"{count(result['failed'])}, without a row; collide batch status lists them"))
-    rows.append(("contacts", count(result["contacts"])))
-    rows += [(group_words(name), count(held)) for name, held in (result.get("groups") or {}).items()]
-    rows.append(("content", result["dataset_sha256"]))
-    if result.get("slots_left"):
-        rows.append(("slots left", f"{count(result['slots_left'])}; the values are those of this slot"))
-    return name_value_table(rows)
+def markdown_rows(head: list[str], rows: Iterable[list[str]]) -> list[str]:
+    """The lines of a Markdown table, of cells in Markdown; none without rows."""
+    held = list(rows)
+    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *held)] if held else []

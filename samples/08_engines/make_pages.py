@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from collidecli.report.chart_kinds import chart_file
+from collidecli.report.charts import chart_file
 from collidecli.report.fidelity import KINDS, types_text, wrong_share
 
 SAMPLES = Path(__file__).parents[1]

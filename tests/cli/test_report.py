@@ -17,8 +17,7 @@ import numpy as np
 import pytest
 
 from collidecli.commands.report import ReportRequest, report
-from collidecli.report.chart_kinds import KINDS
-from collidecli.report.charts import PAGE, THEMES, Canvas, drawing
+from collidecli.report.charts import KINDS, PAGE, THEMES, Canvas, drawing
 from collidecli.report.report_page import report_page
 from collidecli.scene.options import CHART_KINDS, CHART_THEMES
 from collidecli.storage.result_files import AUDIT, CLEARANCE, LABELS, fits, write_json, write_profile_h5

@@ -7,17 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collidecli.report.chart_kinds import KINDS
-from collidecli.report.charts import (
-    LEAST_OPACITY,
-    PAGE,
-    THEMES,
-    Canvas,
-    drawing,
-    length_unit,
-    short_length,
-    short_number,
-)
+from collidecli.report.charts import KINDS, LEAST_OPACITY, PAGE, THEMES, Canvas, drawing
+from collidecli.report.tables import length_unit, short_length, short_number
 from collidecli.scene.text_format import count
 
 TIMES = [0.5, 0.75, 1.0, 1.25]

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from collidecli.report.events import events_table
 from collidecli.report.progress import Rate, frame_progress
+from collidecli.report.results import events_table
 from collidecli.report.tables import (
     in_one_unit,
     length,
