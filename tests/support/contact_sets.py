@@ -158,6 +158,31 @@ def write_contact_set(
         writer.finish()
 
 
+def documented_hash(file: h5py.File, block_rows: int | None = None) -> tuple[str, bytes]:
+    """Content hash and hashes of blocks by the definition, with h5py and hashlib alone; of format 1 without
+    block_rows.
+    """
+    lines, blocks = {}, {}
+
+    def visit(name: str, item: h5py.Group | h5py.Dataset) -> None:
+        if not isinstance(item, h5py.Dataset) or name.split("/")[0] in ("timing", block_rows and "content_hash"):
+            return
+        values, key = item[()], f"/{name}".encode()
+        parts = [values[k : k + block_rows] for k in range(0, len(values), block_rows)] if block_rows else [values]
+        is_text = h5py.check_string_dtype(item.dtype) is not None
+        hashed = [
+            hashlib.sha256(b"".join(v + b"\0" for v in part) if is_text else part.tobytes()).digest() for part in parts
+        ]
+        blocks[key] = b"".join(hashed)
+        digest = hashlib.sha256(blocks[key]).hexdigest() if block_rows else hashed[0].hex()
+        shape = ",".join(map(str, item.shape))
+        lines[key] = f"/{name}\t{'utf8' if is_text else item.dtype.str}\t{shape}\t{digest}\n".encode()
+
+    file.visititems(visit)
+    content = hashlib.sha256(b"".join(lines[key] for key in sorted(lines))).hexdigest()
+    return content, b"".join(blocks[key] for key in sorted(blocks))
+
+
 OF_CELLS = tuple(group for group in GROUPS if group.name not in OF_STEPS)
 """The groups of contacts in a frame."""
 
