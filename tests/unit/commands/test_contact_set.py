@@ -36,27 +36,19 @@ def contacts(path):
 
 
 def rows_of(edited) -> list[Touch]:
-    names = ("shape0", "shape1", "distance")
-    columns = [edited.columns[name].tolist() for name in names]
-    return [
-        Touch(*divmod(cell, edited.worlds), *row) for cell, *row in zip(edited.cell.tolist(), *columns, strict=True)
-    ]
+    columns = [edited.columns[name].tolist() for name in ("shape0", "shape1", "distance")]
+    rows = zip(edited.cell.tolist(), *columns, strict=True)
+    return [Touch(*divmod(cell, edited.worlds), *row) for cell, *row in rows]
 
 
-def test_one_entry_point(path):
-    with collidecli.open_contacts(path) as contacts:
-        assert type(contacts) is collidecli.ContactSet
+def test_a_set_is_opened_and_iterated_over(contacts, edited, path):
+    with collidecli.open_contacts(path) as opened:
+        assert type(opened) is collidecli.ContactSet
     with pytest.raises(InputError, match="is closed"):
-        contacts.column("distance")
-
-
-def test_it_says_what_it_is_and_which_columns_it_has(contacts, edited, path):
+        opened.column("distance")
     assert repr(contacts) == f"<ContactSet {path} contacts={len(edited.cell)} frames=7 worlds=3>"
     with pytest.raises(InputError, match=r"(?s)no column 'depth'.*distance, normal"):
         contacts.column("depth")
-
-
-def test_to_iterate_is_to_go_over_the_blocks(contacts, edited):
     assert sum(block.contact_count for block in contacts) == len(edited.cell)
     some = list(contacts.blocks(max_rows=4, first=5, last=11))
     assert sum(len(block.cell_counts) for block in some) == 6
@@ -97,14 +89,8 @@ def test_pairs_are_counted(contacts, edited):
 
 def test_events_are_those_of_plain_python(contacts, edited):
     events = contacts.events(merge_gap=1, threshold=0.01)
-    expected = intervals(
-        rows_of(edited),
-        range(7),
-        edited.time.tolist(),
-        lambda last, next: next - last <= 2,
-        edited.path.__getitem__,
-        0.01,
-    )
+    times, name_of = edited.time.tolist(), edited.path.__getitem__
+    expected = intervals(rows_of(edited), range(7), times, lambda last, next: next - last <= 2, name_of, 0.01)
     found = events.to_pandas().to_dict("records")
     for row in found:
         row["end_time"] = row["end_time"] if row["end_known"] else None
@@ -232,15 +218,13 @@ def depth_of(add_one, add_other, at) -> tuple[float, float]:
     add_one(builder, -1)
     add_other(builder, builder.add_body())
     model = builder.finalize()
-    poses = compose_poses(
-        compose_poses(TURNED, np.array([(0, 0, 0, 0, 0, 0, 1), (*at, 0, 0, 0, 1)], float)), model.shapes.pose
-    )
-    found = deepest_point(model, poses, 0, 1)
+    bodies = compose_poses(TURNED, np.array([(0, 0, 0, 0, 0, 0, 1), (*at, 0, 0, 0, 1)], float))
+    found = deepest_point(model, compose_poses(bodies, model.shapes.pose), 0, 1)
     return found.depth, found.error
 
 
-def plane(builder, body):
-    builder.add_ground_plane()
+def hull(builder, body):
+    builder.add_shape_convex_hull(body, CUBE + np.array([5.0, 0.0, 0.0]), xform=(-5, 0, 0, 0, 0, 0, 1))
 
 
 def sphere(radius):
@@ -251,19 +235,11 @@ def box(half):
     return lambda builder, body: builder.add_shape_box(body, hx=half, hy=half, hz=half)
 
 
-def hull(builder, body):
-    builder.add_shape_convex_hull(body, CUBE + np.array([5.0, 0.0, 0.0]), xform=(-5, 0, 0, 0, 0, 0, 1))
-
-
-def mesh(builder, body):
-    builder.add_shape_mesh(body, CUBE, FACES)
-
-
 @pytest.mark.parametrize(
     ("one", "other", "at", "expected"),
     [
-        (plane, sphere(0.5), (0, 0, 0.4), 0.1),
-        (plane, box(0.5), (3, 0, 0.2), 0.3),
+        (lambda builder, body: builder.add_ground_plane(), sphere(0.5), (0, 0, 0.4), 0.1),
+        (lambda builder, body: builder.add_ground_plane(), box(0.5), (3, 0, 0.2), 0.3),
         (sphere(0.5), sphere(0.3), (0.6, 0, 0), 0.2),
         (box(0.5), box(0.5), (0.7, 0.6, 0.1), 0.3),  # a corner, below the nearest face of the other
         (lambda b, body: b.add_shape_box(body, hx=2, hy=2, hz=0.1), box(0.5), (0, 0, 0), 0.4),  # a plate in a cube
@@ -271,7 +247,7 @@ def mesh(builder, body):
         (sphere(1.0), box(0.5), (0, 0, 0), 0.5),  # the middle of a face is deeper than its corners
         (box(0.5), sphere(0.25), (0, 0, 0.6), 0.15),
         (hull, box(0.5), (0.7, 0.0, 0.0), 0.3),
-        (mesh, sphere(0.25), (0, 0, 0.6), 0.15),
+        (lambda builder, body: builder.add_shape_mesh(body, CUBE, FACES), sphere(0.25), (0, 0, 0.6), 0.15),
     ],
 )
 def test_closed_forms(one, other, at, expected):
@@ -381,20 +357,11 @@ print("by Python", file=sys.stderr)
 """
 
 
-def check_first_calls() -> None:
+@pytest.mark.parametrize("run", [0, *(pytest.param(run, marks=pytest.mark.slow) for run in range(1, 20))])
+def test_first_calls_from_eight_threads(run):
     done = subprocess.run([sys.executable, "-c", CALLS], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert (done.stdout, done.stderr) == ("", "by the descriptor\nby Python\n")  # Warp prints nothing
-
-
-def test_first_calls_from_eight_threads():
-    check_first_calls()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("run", range(20))
-def test_first_calls_from_eight_threads_many_times(run):
-    check_first_calls()
 
 
 @pytest.mark.parametrize(
@@ -442,9 +409,7 @@ def test_errors_of_contacts_in_memory_name_arguments(in_memory):
 
 
 def test_representations_are_short(in_memory, contacts):
-    shapes, block = in_memory.contact_set.shapes, next(iter(contacts))
-    assert (repr(shapes), repr(collidecli.Shape("box", hx=1).model)) == (
-        "<ShapeTable 2>",
-        "<Model shapes=1 bodies=1 worlds=1>",
-    )
+    block = next(iter(contacts))
+    assert repr(in_memory.contact_set.shapes) == "<ShapeTable 2>"
+    assert repr(collidecli.Shape("box", hx=1).model) == "<Model shapes=1 bodies=1 worlds=1>"
     assert all("array" not in repr(one) and len(repr(one)) < 500 for one in (block, block.tables))

@@ -290,19 +290,22 @@ def test_the_page_has_the_shares_of_wrong_answers(falling: tuple[str, str], tmp_
 
 
 def test_limits_decide_the_exit_code_and_the_junit_file(falling: tuple[str, str], tmp_path: Path, capsys):
+    """What an engine cannot hold is not asked and never missed."""
     rows = planned(*falling, tmp_path)
+    of_pair = rows["pair"] == rows["pair"][rows["distance"] < -1e-3][0]
+    without = {name: rows[name][~of_pair] for name in ("cell", "pair", "distance", "normal", "point")}
+    not_asked = {"pair_asked": ~np.isin(np.arange(len(rows["pair_asked"])), rows["pair"][of_pair])}
+    np.savez(tmp_path / "rows.npz", **rows | without | not_asked)
+    request = {"scenes": [falling[0]], "trajectory": falling[1], "engines": [str(tmp_path / "rows.npz")]}
+    result = fidelity(FidelityRequest(**request, max_missed=0))
+    assert result.passed
+    assert sum(one["not_asked"] for one in result.rows) > 0 == sum(one["missed"] for one in result.rows)
     deep = rows["distance"] < -1e-3
     rows["distance"][deep] -= 1e-3
     np.savez(tmp_path / "deep.npz", **rows)
     call = ["fidelity", falling[0], "-t", falling[1], "--engines", f"deep={tmp_path / 'deep.npz'}", "--force"]
-    files = [
-        "-o",
-        str(tmp_path / "f.json"),
-        "--junit-xml",
-        str(tmp_path / "f.xml"),
-        "--markdown",
-        str(tmp_path / "f.md"),
-    ]
+    outputs = {"-o": "f.json", "--junit-xml": "f.xml", "--markdown": "f.md"}
+    files = [text for option, name in outputs.items() for text in (option, str(tmp_path / name))]
     assert main([*call, "--max-missed", "0", "--max-depth-error", "1.1mm", *files]) == 0
     assert main([*call, "--max-depth-error", "0.9mm", "--github", *files]) == 1
     text = capsys.readouterr()
@@ -315,27 +318,6 @@ def test_limits_decide_the_exit_code_and_the_junit_file(falling: tuple[str, str]
     assert not written["passed"]
     assert {one["engine"] for one in written["rows"]} == {"deep"}
     assert written["worst"][0]["what"] == "depth"
-
-
-def test_what_an_engine_cannot_hold_is_not_asked_and_never_missed(falling: tuple[str, str], tmp_path: Path):
-    rows = planned(*falling, tmp_path)
-    touching = rows["pair"][rows["distance"] < -1e-3][0]
-    rows["pair_asked"][touching] = False
-    kept = rows["pair"] != touching
-    for name in ("cell", "pair", "distance", "normal", "point"):
-        rows[name] = rows[name][kept]
-    np.savez(tmp_path / "rows.npz", **rows)
-    request = FidelityRequest(
-        scenes=[falling[0]], trajectory=falling[1], engines=[str(tmp_path / "rows.npz")], max_missed=0
-    )
-    result = fidelity(request)
-    assert result.passed
-    assert sum(one["not_asked"] for one in result.rows) > 0
-    assert sum(one["missed"] for one in result.rows) == 0
-
-
-def spoiled(rows: dict[str, np.ndarray], name: str, value: object) -> dict[str, np.ndarray]:
-    return {**rows, name: np.array(value)}
 
 
 @pytest.mark.parametrize(
@@ -352,7 +334,7 @@ def spoiled(rows: dict[str, np.ndarray], name: str, value: object) -> dict[str, 
 def test_rows_that_do_not_fit_are_refused(name: str, value: object, what: str, falling, tmp_path: Path):
     rows = planned(*falling, tmp_path)
     values = {"cell": rows["cell"] + 5, "pair_asked": ~rows["pair_asked"]}.get(name, value)
-    np.savez(tmp_path / "rows.npz", **spoiled(rows, name, values))
+    np.savez(tmp_path / "rows.npz", **rows | {name: np.array(values)})
     with pytest.raises(InputError, match=what):
         engines.read_rows(str(tmp_path / "rows.npz"), (5, 4, len(rows["pair_asked"])))
 
@@ -369,34 +351,20 @@ def test_rows_that_do_not_fit_are_refused(name: str, value: object, what: str, f
         ("broken={folder}/broken.py", "", "the adapter ended with code 1: .*no contacts"),
         ("absent={folder}/absent.py", "", "No module named 'engine_that_nobody_has'"),
         ("silent={folder}/silent.py", "", "the adapter wrote no rows"),
+        ("mujoco", "option mujoco.multicd=0", "the adapter did not use 'multicd=0'"),
+        ("mujoco", "option fcl.fast=1", "no engine to run has the name 'fcl'"),
+        ("mujoco", "option mujoco", "is not NAME=VALUE"),
     ],
 )
-def test_engines_that_cannot_be_used(engine: str, python: str, what: str, falling, tmp_path: Path):
+def test_engines_and_options_that_cannot_be_used(engine: str, python: str, what: str, falling, tmp_path: Path):
     (tmp_path / "broken.py").write_text("raise ValueError('no contacts')\n")
     (tmp_path / "absent.py").write_text("import engine_that_nobody_has\n")
     (tmp_path / "silent.py").write_text("")
-    request = FidelityRequest(
-        scenes=[falling[0]],
-        trajectory=falling[1],
-        engines=[engine.format(folder=tmp_path)],
-        engine_python=[python] if python else [],
-    )
+    option = python.removeprefix("option ")
+    given = {"engine_option" if python != option else "engine_python": [option]} if python else {}
+    engines = [engine.format(folder=tmp_path)]
     with pytest.raises(InputError, match=what):
-        fidelity(request)
-
-
-@pytest.mark.parametrize(
-    ("option", "what"),
-    [
-        ("mujoco.multicd=0", "the adapter did not use 'multicd=0'"),
-        ("fcl.fast=1", "no engine to run has the name 'fcl'"),
-        ("mujoco", "is not NAME=VALUE"),
-    ],
-)
-def test_options_that_an_engine_lacks(option: str, what: str, falling):
-    request = FidelityRequest(scenes=[falling[0]], trajectory=falling[1], engines=["mujoco"], engine_option=[option])
-    with pytest.raises(InputError, match=what):
-        fidelity(request)
+        fidelity(FidelityRequest(scenes=[falling[0]], trajectory=falling[1], engines=engines, **given))
 
 
 def test_support_heights_are_those_of_the_surfaces():

@@ -87,19 +87,18 @@ def mjcf_model(tmp_path, world_count: int = 1):
     return builder.finalize(world_count=world_count)
 
 
-def test_example():
+def test_examples():
     assert doctest.testmod(collidecli).attempted > 5
     assert doctest.testmod(collidecli).failed == 0
-
-
-def test_example_of_the_documents():
     text = Path("docs/reference/python.md").read_text()
     exec(text.split("```python")[1].split("```")[0], {})
 
 
-def test_importing_the_package_alone_is_light():
+def test_importing_the_package_alone_is_light_and_it_is_a_program():
     code = "import collidecli, sys; print(any(m in sys.modules for m in ('numpy', 'warp', 'h5py', 'pxr', 'mujoco')))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+    done = subprocess.run([sys.executable, "-m", "collidecli", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"collide {collidecli.__version__}\n"
 
 
 def test_every_public_name_is_there():
@@ -133,8 +132,9 @@ def test_same_contacts_as_the_file_of_a_run(tmp_path, body_q, float_type):
 
 
 def test_no_motion_is_the_resting_pose_and_a_motion_may_be_given(tmp_path):
+    (tmp_path / "ball.usda").write_text(STAGE)
     builder = ModelBuilder()
-    imported = builder.add_usd(tmp_path_with_stage(tmp_path))
+    imported = builder.add_usd(tmp_path / "ball.usda")
     builder.add_ground_plane()
     model = builder.finalize()
     assert imported.motion(model) is None
@@ -143,11 +143,6 @@ def test_no_motion_is_the_resting_pose_and_a_motion_may_be_given(tmp_path):
     np.testing.assert_allclose(contacts.distance, [-0.1], atol=1e-7)
     again = collidecli.collide(model, RestingMotion(model.resting_poses()))
     np.testing.assert_array_equal(again.point0, contacts.point0)
-
-
-def tmp_path_with_stage(tmp_path):
-    (tmp_path / "ball.usda").write_text(STAGE)
-    return tmp_path / "ball.usda"
 
 
 def test_options_reach_the_engine(tmp_path, body_q):
@@ -173,17 +168,14 @@ def test_a_model_without_bodies_and_a_builder_without_anything():
     for x in (0.0, 0.9):
         builder.add_shape_sphere(-1, [x, 0, 0, 0, 0, 0, 1], radius=0.5)
     assert collidecli.collide(builder.finalize()).rigid_contact_count == 0
-    assert collidecli.collide(builder.finalize(static_pairs=True), np.zeros((2, 1, 0, 7))).cell_start.tolist() == [
-        0,
-        1,
-        2,
-    ]
+    touching = collidecli.collide(builder.finalize(static_pairs=True), np.zeros((2, 1, 0, 7)))
+    assert touching.cell_start.tolist() == [0, 1, 2]
 
 
-def one_ball() -> ModelBuilder:
+def ball_on_floor(**options) -> ModelBuilder:
     builder = ModelBuilder()
-    builder.add_ground_plane(cfg=ShapeConfig(gap=0.0))
-    builder.add_shape_sphere(builder.add_body(key="ball"), radius=0.5)
+    builder.add_ground_plane(**options)
+    builder.add_shape_sphere(builder.add_body(xform=(0, 0, 0.4, 0, 0, 0, 1), key="ball"), radius=0.5)
     return builder
 
 
@@ -206,67 +198,31 @@ def pose(frames: int = 2, worlds: int = 1, bodies: int = 1) -> np.ndarray:
 )
 def test_poses_that_do_not_fit_are_refused(body_q, words):
     with pytest.raises(InputError, match=words):
-        collidecli.collide(one_ball().finalize(world_count=3), body_q)
+        collidecli.collide(ball_on_floor().finalize(world_count=3), body_q, chunk_cells=2)
 
 
-def test_a_bad_pose_is_named():
-    poses = pose(frames=9)
-    poses[7, 0, 0, 3:] = 0.0
-    with pytest.raises(InputError, match="body_q, frame 7, world 0, body 'ball': the quaternion has norm 0"):
-        collidecli.collide(one_ball().finalize(), poses, chunk_cells=2)
+WRONG_OPTIONS = {"broad_phase": "octree", "narrow_phase": "sat", "pipeline": "classic", "gap_rule": "mean", "gap": -0.1}
+WRONG_OPTIONS |= {"margin": float("nan"), "max_contacts_per_pair": -1, "threads": 1.5, "chunk_cells": -2}
+WRONG_OPTIONS |= {"device": "abacus", "hydro": "some", "hydro_stiffness": 0.0, "hydro_resolution": 0}
+WRONG_OPTIONS |= {"hydro_fallback": "box"}
 
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {"broad_phase": "octree"},
-        {"narrow_phase": "sat"},
-        {"pipeline": "classic"},
-        {"gap_rule": "mean"},
-        {"gap": -0.1},
-        {"margin": float("nan")},
-        {"max_contacts_per_pair": -1},
-        {"threads": 1.5},
-        {"chunk_cells": -2},
-        {"device": "abacus"},
-        {"pipeline": "standard", "broad_phase": "sap"},
-        {"hydro": "some"},
-        {"hydro_stiffness": 0.0},
-        {"hydro_resolution": 0},
-        {"hydro_fallback": "box"},
-    ],
+    [*({name: value} for name, value in WRONG_OPTIONS.items()), {"pipeline": "standard", "broad_phase": "sap"}],
+    ids=str,
 )
 def test_options_that_are_none_are_refused_by_name(options):
     with pytest.raises(InputError, match=str(next(iter(options)))):
-        collidecli.collide(one_ball().finalize(), **options)
+        collidecli.collide(ball_on_floor().finalize(), **options)
+    with pytest.raises(InputError, match="chunk_cells is -1"):
+        replace(EngineOptions(), chunk_cells=-1).checked()
 
 
 @pytest.mark.parametrize("place", [(1, 0), (-1, 0), (0, 1), (0, -1)])
 def test_a_cell_that_is_not_there_is_refused(place):
     with pytest.raises(InputError, match=f"frame {place[0]}, world {place[1]} does not exist"):
-        collidecli.collide(one_ball().finalize()).cell(*place)
-
-
-def test_open_contacts_refuses_what_is_no_contact_set(tmp_path):
-    with pytest.raises(InputError, match=r"nothing\.h5"):
-        collidecli.open_contacts(tmp_path / "nothing.h5")
-
-
-def test_options_of_a_run_are_checked_alike():
-    with pytest.raises(InputError, match="chunk_cells is -1"):
-        replace(EngineOptions(), chunk_cells=-1).checked()
-
-
-def ball_on_floor() -> ModelBuilder:
-    builder = ModelBuilder()
-    builder.add_ground_plane()
-    builder.add_shape_sphere(builder.add_body(xform=(0, 0, 0.4, 0, 0, 0, 1)), radius=0.5)
-    return builder
-
-
-def test_a_builder_is_no_model_and_the_message_says_what_to_do():
-    with pytest.raises(InputError, match=r"model is a ModelBuilder\n.*finalize"):
-        collidecli.collide(ball_on_floor(), device="cpu")  # pyright: ignore[reportArgumentType]
+        collidecli.collide(ball_on_floor().finalize()).cell(*place)
 
 
 @pytest.mark.parametrize("gap", ["1 mile", "-1mm", (0.1, 0.2), np.zeros(2)])
@@ -281,21 +237,23 @@ def test_one_optional_column_may_be_named_without_a_list():
     assert repr(contacts) == "<Contacts contacts=1 frames=1 worlds=1 columns=friction>"
 
 
-def test_a_file_of_another_kind_is_refused(tmp_path):
+def test_files_of_another_kind_and_a_builder_in_place_of_a_model_are_refused(tmp_path):
+    with pytest.raises(InputError, match=r"nothing\.h5"):
+        collidecli.open_contacts(tmp_path / "nothing.h5")
     with pytest.raises(InputError, match=r"add_usd reads it"):
         ModelBuilder().add_mjcf(tmp_path / "a.usda")
     with pytest.raises(InputError, match=r"add_mjcf reads it"):
         ModelBuilder().add_usd(tmp_path / "a.XML")
+    with pytest.raises(InputError, match=r"model is a ModelBuilder\n.*finalize"):
+        collidecli.collide(ball_on_floor(), device="cpu")  # pyright: ignore[reportArgumentType]
 
 
 def test_zeros_have_no_sign():
     """Of a ball and the floor the normal is turned round, from the floor's: its zeros would be -0."""
     builder = ModelBuilder()
-    builder.add_shape_sphere(builder.add_body(), radius=0.5)
+    builder.add_shape_sphere(builder.add_body((0, 0, 0.5, 0, 0, 0, 1)), radius=0.5)
     builder.add_ground_plane()
-    pose = np.zeros((1, 1, 1, 7))
-    pose[..., 2], pose[..., 6] = 0.5, 1.0
-    found = collidecli.collide(builder.finalize(), pose)
+    found = collidecli.collide(builder.finalize())
     assert found.normal.tolist() == [[0.0, 0.0, -1.0]]
     for column in RIGID_COLUMNS:
         values = getattr(found, column.name)
@@ -313,9 +271,8 @@ def test_run_gives_the_contacts_of_the_command(tmp_path):
     assert isinstance(held, collidecli.Contacts)
     assert held.rigid_contact_count > 0
     assert repr(collidecli.run(scene, motion, **options | {"frames": slice(0, 40)})) == repr(held)
-    assert repr(collidecli.run(scene, motion, **options | {"frames": 39})).endswith(
-        "frames=1 worlds=1 columns=friction>"
-    )
+    last = collidecli.run(scene, motion, **options | {"frames": 39})
+    assert repr(last).endswith("frames=1 worlds=1 columns=friction>")
     with collidecli.open_contacts(output) as written:
         assert held.shape_path == held.cell(39).shape_path == written.shapes.path
         assert (held.frame_count, held.world_count) == (written.frame_count, written.world_count) == (40, 1)
@@ -346,17 +303,6 @@ def test_a_recording_and_its_poses():
     np.testing.assert_array_equal(contacts.distance, same.distance)
     with pytest.raises(InputError):
         collidecli.open_recording(SAMPLE / "humanoid.xml")
-
-
-def test_the_version_and_the_package_as_a_program():
-    done = subprocess.run([sys.executable, "-m", "collidecli", "--version"], capture_output=True, text=True, check=True)
-    assert done.stdout == f"collide {collidecli.__version__}\n"
-
-
-def test_an_asset_map_is_a_mapping_or_texts():
-    from collidecli.commands.python_api import asset_texts
-
-    assert asset_texts({"package://robot": "/meshes", "a": "b"}) == asset_texts(["package://robot=/meshes", "a=b"])
 
 
 @pytest.mark.parametrize("form", [dict, lambda entries: [f"{old}={new}" for old, new in entries]])
@@ -417,8 +363,7 @@ def of_box(p: np.ndarray, half: np.ndarray) -> np.ndarray:
 
 
 def of_cylinder(p: np.ndarray, radius: float, half: float) -> np.ndarray:
-    off = np.stack([np.hypot(p[:, 0], p[:, 1]) - radius, np.abs(p[:, 2]) - half], axis=1)
-    return np.linalg.norm(np.maximum(off, 0.0), axis=1) + np.minimum(off.max(axis=1), 0.0)
+    return of_box(np.stack([np.hypot(p[:, 0], p[:, 1]), p[:, 2]], axis=1), np.array([radius, half]))
 
 
 def of_capsule(p: np.ndarray, radius: float, half: float) -> np.ndarray:
@@ -459,23 +404,18 @@ def test_signed_distances_of_other_convex_shapes_are_those_of_a_small_sphere(kin
     assert (found < 0.0).any()
 
 
-def test_signed_distances_of_a_mesh_are_those_of_its_triangles():
+def test_signed_distances_of_a_mesh_are_those_of_its_triangles_and_of_a_heightfield_of_its_solid():
     vertices, faces = torus()
     given = points(4, 1.5)
     shape = Shape("mesh", vertices=vertices, faces=faces)
     corners = vertices[faces]
-    truth = [
-        point_distances(corners, point).min() * (-1.0 if winding(corners, point) > 0.5 else 1.0) for point in given
-    ]
+    sign = [1.0 - 2.0 * (winding(corners, point) > 0.5) for point in given]
+    truth = sign * np.array([point_distances(corners, point).min() for point in given])
     np.testing.assert_allclose(collidecli.signed_distance(given, shape), truth, atol=1e-12)
     sheet = Shape("mesh", vertices=grid(4)[0], faces=grid(4)[1])
     assert collidecli.signed_distance([0.1, 0.1, -0.5], sheet) == pytest.approx(0.5, abs=1e-14)
     assert collidecli.signed_distance(np.zeros((0, 3)), shape).shape == (0,)
-
-
-def test_signed_distances_of_a_heightfield_are_those_of_its_solid():
     field = Shape("heightfield", heights=np.zeros((3, 4)), hx=1.0, hy=0.8, base=0.4)
-    given = points(5, 1.5)
     truth = of_box(given + np.array([0.0, 0.0, 0.2]), np.array([1.0, 0.8, 0.2]))
     np.testing.assert_allclose(collidecli.signed_distance(given, field), truth, atol=1e-12)
 
@@ -508,15 +448,15 @@ def test_contacts_in_memory_are_those_of_the_file(tmp_path):
         for name, values in written.events(by="bodies").items():
             np.testing.assert_array_equal(held.events(by="bodies")[name], values)
         assert f'<td style="text-align: left">{len(held)}</td>' in held._repr_html_()
-        labels, audits = (
-            [call(given) for given in (held, written, output)] for call in (collidecli.label, collidecli.audit)
-        )
-    assert all(np.array_equal(each.touch, labels[0].touch) for each in labels)
-    assert all(each.pairs == audits[0].pairs for each in audits)
+        sources = (held, written, output)
+        labels = [collidecli.label(given).touch for given in sources]
+        audits = [collidecli.audit(given).pairs for given in sources]
+    assert all(np.array_equal(touch, labels[0]) for touch in labels)
+    assert all(pairs == audits[0] for pairs in audits)
     with pytest.raises(InputError, match="contacts of one cell"):
         held.cell(3).events()
     folder = Path(held.contact_set.path).parent
-    del held
+    del held, sources
     gc.collect()
     assert not folder.exists()
 
@@ -579,9 +519,8 @@ def test_clearance_of_a_model_in_motion():
     of_ball = touches[touches.shape1 == "ball"][["world", "begin_frame", "last_frame", "begin_time", "last_time"]]
     assert of_ball[:2].to_numpy().tolist() == [[0, 1, 2, 1.0, 2.0], [1, 1, 1, 1.0, 1.0]]
     assert by_body.events().to_pandas().body.tolist() == ["ball", "ground_plane"]
-    assert '<th style="text-align: left">least distance</th><td style="text-align: left">-0.11 m</td>' in (
-        found._repr_html_()
-    )
+    cells = '<th style="text-align: left">least distance</th><td style="text-align: left">-0.11 m</td>'
+    assert cells in found._repr_html_()
 
 
 def test_environments_of_one_template_move_with_their_static_shapes():
@@ -624,17 +563,13 @@ def test_invalid_arguments(call, words):
 @pytest.mark.parametrize(("most", "held"), [(MAX_TABLE_SIZE, HELD_ROWS), (MAX_TABLE_SIZE, 60), (4, 1)])
 def test_pairs_and_the_deepest_of_several_blocks(shapes, most, held, monkeypatch):
     """Added up at the end alone, again and again, and with two blocks at a time."""
+    assert 256**2 <= MAX_TABLE_SIZE < 257**2  # both ways are tried
     monkeypatch.setattr(tally_module, "HELD_ROWS", held)
     if shapes**2 > MAX_TABLE_SIZE:
         monkeypatch.setattr(tally_module, "MAX_TABLE_SIZE", most)
     rng = np.random.default_rng(shapes)
-    tally, wanted, touching, deepest, cells_of = (
-        Tally(Names(np.arange(shapes), ())),
-        Counter(),
-        Counter(),
-        [],
-        [set(), set()],
-    )
+    tally, wanted, touching, deepest = Tally(Names(np.arange(shapes), ())), Counter(), Counter(), []
+    cells_of = [set(), set()]
     for first in range(0, 30, 10):
         counts = rng.integers(0, 9, 10) if first != 10 else np.zeros(10, np.int64)
         count = int(counts.sum())
@@ -676,10 +611,6 @@ def test_touching_and_near_contacts_are_told_apart():
     assert [(pair.contacts, pair.touching) for pair in found.top_pairs] == [(3, 1), (1, 1), (1, 0)]
     words = contact_text(vars(found))
     assert words == "5: 2 touching (2 pairs of shapes), 3 near, in the gap (1 more pair of shapes)"
-
-
-def test_both_ways_are_tried():
-    assert 256**2 <= MAX_TABLE_SIZE < 257**2
 
 
 def test_counts_of_groups_do_not_depend_on_the_blocks():
@@ -735,10 +666,8 @@ def test_time_of_compilation_is_no_time_of_the_run(monkeypatch):
         assert timing.end_run(10.0) == 10.0
         assert timing.wall_seconds == 6.0
         assert timing.seconds["compile"] == 4.5
-    assert [(span.name, span.thread, span.seconds) for span in timing.spans] == [
-        ("compile", "a", 3.0),
-        ("compile", "b", 3.0),
-    ]
+    spans = [(span.name, span.thread, span.seconds) for span in timing.spans]
+    assert spans == [("compile", name, 3.0) for name in "ab"]
 
 
 MIB = 1 << 20
@@ -759,11 +688,6 @@ def taken(shares, frame_bytes: int, worlds: int = 1) -> int:
     return HELD_BATCHES * frames * frame_bytes + HELD_CHUNKS * shares.chunk_rows * row_bytes + WRITING_BYTES
 
 
-def test_what_is_enough_is_not_cut():
-    shares = shared_out(1024 * MIB, *model_and_motion(10), 3000)
-    assert (shares.chunk_cells, shares.chunk_rows) == (3000, CHUNK_ROWS)
-
-
 @pytest.mark.parametrize("limit", [8 * MIB, 64 * MIB, 256 * MIB])
 @pytest.mark.parametrize(("bodies", "worlds", "recorded"), [(3, 1, 1), (50, 64, 64), (50, 64, 1)])
 def test_the_shares_add_up_to_the_limit(limit, bodies, worlds, recorded):
@@ -773,7 +697,9 @@ def test_the_shares_add_up_to_the_limit(limit, bodies, worlds, recorded):
     assert shares.chunk_cells % worlds == 0
 
 
-def test_a_limit_too_small_for_a_frame_is_refused_with_what_is_enough():
+def test_a_limit_too_small_for_a_frame_is_refused_with_what_is_enough_and_that_is_not_cut():
+    shares = shared_out(1024 * MIB, *model_and_motion(10), 3000)
+    assert (shares.chunk_cells, shares.chunk_rows) == (3000, CHUNK_ROWS)
     model, motion = model_and_motion(400, 64, 64)
     frame = POSE_BYTES * 400 * 64
     with pytest.raises(InputError, match=f"{memory(frame)} of poses") as refusal:
@@ -781,8 +707,7 @@ def test_a_limit_too_small_for_a_frame_is_refused_with_what_is_enough():
     assert refusal.value.where == "--memory-limit"
     enough = int(refusal.value.fix.split()[3].removesuffix("MiB"))
     shares = shared_out(enough * MIB, model, motion, 640)
-    assert shares.chunk_cells == 64
-    assert shares.chunk_rows == LEAST_CHUNK_ROWS
+    assert (shares.chunk_cells, shares.chunk_rows) == (64, LEAST_CHUNK_ROWS)
     with pytest.raises(InputError):
         shared_out((enough - 1) * MIB, model, motion, 640)
 

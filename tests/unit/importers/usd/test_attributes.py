@@ -15,7 +15,6 @@ from collidecli.errors import InputError
 from collidecli.importers.usd.colliders import IGNORED, KEPT, TABLE
 from collidecli.importers.usd.scene import add_usd
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.filters import explain
 from tests.support.newton_pairs import newton_assets, newton_facts
 from tests.support.usd_scenes import BODY, CENTIMETRES, COLLIDER, at, check_refused, load, sphere, write_usda
 
@@ -153,7 +152,7 @@ int physxConvexHullCollision:hullVertexLimit = 32
 """
 
 
-def test_what_is_kept_for_later(tmp_path):
+def test_what_is_kept_for_later_and_hydroelastic_shapes(tmp_path, capsys):
     scene, _ = load(tmp_path, sphere("a", SDF) + sphere("b"), CENTIMETRES)
     (held,) = scene.kept.values()
     assert list(scene.kept) == ["/a"]
@@ -163,18 +162,12 @@ def test_what_is_kept_for_later(tmp_path):
         "newton:sdfTextureFormat": "uint8", "newton:maxHullVertices": -1,
         "physxConvexHullCollision:hullVertexLimit": 32,
     }  # fmt: skip
-
-
-def test_hydroelastic_shapes(tmp_path):
-    """In SI: a stiffness per area and length of 100 kg / (cm s)^2 is 1e6 kg / (m s)^2; inf marks a rigid shape."""
+    # In SI: a stiffness per area and length of 100 kg / (cm s)^2 is 1e6 kg / (m s)^2; inf marks a rigid shape.
     rigid = "bool newton:hydroelasticEnabled = 1\nfloat newton:hydroelasticStiffness = inf\n"
     text = sphere("a", SDF) + sphere("b") + sphere("c", rigid)
     _, model = load(tmp_path, text, CENTIMETRES)
     assert model.shapes.is_hydroelastic.tolist() == [True, False, True]
     np.testing.assert_allclose(model.shapes.hydro_stiffness, [1e6, np.nan, np.inf])
-
-
-def test_inspect_names_what_is_kept(tmp_path, capsys):
     scene = str(write_usda(tmp_path, sphere("a", SDF) + sphere("b", "int newton:maxHullVertices = 8")))
     assert cli.main(["inspect", scene, "--json"]) == 0
     kept = json.loads(capsys.readouterr().out)["kept_attributes"]
@@ -228,12 +221,6 @@ def test_newton_world_is_one_in_each_environment(tmp_path):
     assert model.world_count == 2
     with pytest.raises(InputError, match="newton:world is 1, and 0 elsewhere"):
         load(tmp_path, environments(in_world("a", 0) + in_world("b", 1), in_world("a", 1)))
-
-
-def test_a_trigger_says_why_it_touches_nothing(tmp_path):
-    trigger = '(prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI", "PhysxTriggerAPI"])'
-    _, model = load(tmp_path, sphere("a", apis=trigger) + sphere("b"))
-    assert explain(model, 0, 1).rule == "PhysxTriggerAPI: a trigger makes no contact"
 
 
 def test_gaps_that_add_need_a_builder_that_adds(tmp_path):
@@ -331,9 +318,8 @@ def test_a_collider_whose_points_move_is_a_cloth_and_a_tetmesh_a_soft_body(tmp_p
     assert particles.path == ("/Cloth", "/Jelly", "/Drops")
     assert particles.kind == ("cloth", "soft", "particles")
     assert model.shapes.path == ("/Box",)
-    np.testing.assert_array_equal(
-        particles.triangle, [[0, 1, 2], [0, 2, 3], [4, 6, 5], [4, 5, 7], [4, 7, 6], [5, 6, 7]]
-    )
+    triangles = [[0, 1, 2], [0, 2, 3], [4, 6, 5], [4, 5, 7], [4, 7, 6], [5, 6, 7]]
+    np.testing.assert_array_equal(particles.triangle, triangles)
     np.testing.assert_array_equal(particles.tetrahedron, [[4, 5, 6, 7]])
     np.testing.assert_allclose(particles.radius, [0.0] * 4 + [0.005] * 4 + [0.01, 0.02])
     assert moved(found, model)[1].shape == (3, 1, 10, 3)
@@ -353,11 +339,6 @@ def test_what_only_shows_is_not_deformable(tmp_path, prim):
     assert len(model.particles) == 0
 
 
-def test_a_disabled_collider_has_no_contacts(tmp_path):
-    _, model = load(tmp_path, BOX + CLOTH.replace("{\n", "{\n    bool physics:collisionEnabled = 0\n", 1), CENTIMETRES)
-    assert not model.particles.may_touch(0, 0)
-
-
 @pytest.mark.parametrize(
     ("prim", "what"),
     [
@@ -365,20 +346,17 @@ def test_a_disabled_collider_has_no_contacts(tmp_path):
         (DROPS.replace("[2, 4]", "[-2, 4]"), "</Drops>: a particle's radius is -1"),
         (JELLY.replace("(0, 1, 2, 3)", "(0, 1, 2, 4)"), "</Jelly>: an index is 4, and the points are 0 to 3"),
         (JELLY.replace("(0, 1, 2, 3)", "(0, 1, 2, 2)"), "s.usda: soft '/Jelly': element 0 of the tetrahedra has one"),
+        (JELLY.replace("int4[] tetVertexIndices = [(0, 1, 2, 3)]", ""), "</Jelly>: the deformable prim has no tetVert"),
         (
-            JELLY.replace("int4[] tetVertexIndices = [(0, 1, 2, 3)]", ""),
-            "</Jelly>: the deformable prim has no tetVertexIndices",
-        ),
-        (
-            CLOTH.replace("faceVertexCounts = [4]", "faceVertexCounts.timeSamples = { 0: [4], 1: [3] }"),
-            "</Cloth>: faceVertexCounts changes over time",
+            CLOTH.replace("Counts = [4]", "Counts.timeSamples = { 0: [4], 1: [3] }"),
+            "VertexCounts changes over time",
         ),
         (CLOTH.replace("[4]", "[3]"), "</Cloth>: faceVertexCounts and faceVertexIndices disagree"),
         (CLOTH.replace("0: [(0, 0, 1)", "0: [(0, inf, 1)"), "</Cloth>: point 0 is at (0, inf, 0.01)"),
         (CLOTH.replace("{\n", "{\n    string collide:deformable = 'no'\n", 1), "</Cloth>: collide:deformable is 'no'"),
         (
-            'def Sphere "Ball"\n{\n    bool collide:deformable = 1\n}\n',
-            "</Ball>: collide:deformable is set on a prim of type Sphere",
+            sphere("Ball", "bool collide:deformable = 1", ""),
+            "</Ball>: collide:deformable is set on a prim of type Sp",
         ),
     ],
 )
@@ -428,11 +406,19 @@ def beside_box_and_ball(tmp_path, text: str):
     return load(tmp_path, BOX_AND_BALL + text, CENTIMETRES)
 
 
-def test_own_attributes_of_particles_are_known_and_a_radius_has_no_effect_on_a_shape(tmp_path):
+def test_attributes_without_effect_are_named(tmp_path):
     assert beside_box_and_ball(tmp_path, drops())[0].warnings == ()
     shape = drops().replace("def Points", "def Sphere").replace("bool collide:deformable = 1", "")
     warnings = beside_box_and_ball(tmp_path, shape)[0].warnings
     assert warnings == ("</Drops>: collide:particleRadius is unknown and has no effect",)
+    names = ("physxCollision:contactOffset", "newton:contact_ke", "newton:hydroelasticStiffness")
+    found, model = beside_box_and_ball(tmp_path, drops("\n".join(f"float {name} = 4" for name in names)))
+    for name in names:
+        assert any(f"</Drops>: {name} has no effect on particles" in warning for warning in found.warnings), name
+    assert model.gap_rule == "max"
+
+
+TWO_SCENES = 'def PhysicsScene "One" {}\ndef PhysicsScene "Two" {}\n'
 
 
 def touched(model) -> list[str]:
@@ -455,19 +441,13 @@ def touched(model) -> list[str]:
         (drops("bool physics:collisionEnabled = 0"), []),
         (drops(schemas='"PhysicsCollisionAPI", "PhysxTriggerAPI"'), []),
         (drops(schemas='"PhysxDeformableBodyAPI"'), ["/Box", "/Ball"]),
+        (TWO_SCENES + drops("rel physics:simulationOwner = </Two>"), []),
+        (TWO_SCENES + drops("rel physics:simulationOwner = </One>"), ["/Box", "/Ball"]),
     ],
 )  # fmt: skip
 def test_filters_are_those_of_rigid_colliders(tmp_path, text, expected):
     _, model = beside_box_and_ball(tmp_path, text)
     assert touched(model) == expected
-
-
-def test_colliders_of_another_physics_scene_are_not_touched(tmp_path):
-    scenes = 'def PhysicsScene "One" {}\ndef PhysicsScene "Two" {}\n'
-    _, model = beside_box_and_ball(tmp_path, scenes + drops("rel physics:simulationOwner = </Two>"))
-    assert touched(model) == []
-    _, model = beside_box_and_ball(tmp_path, scenes + drops("rel physics:simulationOwner = </One>"))
-    assert touched(model) == ["/Box", "/Ball"]
 
 
 @pytest.mark.parametrize(
@@ -492,27 +472,17 @@ def test_a_margin_is_a_part_of_the_radius(tmp_path, more, radius):
         (drops("float newton:contactMargin = -1"), r"</Drops>: newton:contactMargin is -1"),
         (
             drops("rel physics:filteredPairs = </Box>"),
-            r"</Drops>: physics:filteredPairs with the deformable prim </Drops>",
+            "</Drops>: physics:filteredPairs with the deformable prim",
         ),
         (
             drops() + sphere("Other", "rel physics:filteredPairs = </Drops>", COLLIDER),
-            r"</Other>: physics:filteredPairs with the def",
+            "</Other>: physics:filteredPairs",
         ),
     ],
 )
 def test_what_cannot_be_honoured_is_refused_by_name(tmp_path, text, said):
     with pytest.raises(InputError, match=said):
         beside_box_and_ball(tmp_path, text)
-
-
-def test_what_has_no_effect_is_named(tmp_path):
-    more = (
-        "float physxCollision:contactOffset = 4\n float newton:contact_ke = 3\n float newton:hydroelasticStiffness = 5"
-    )
-    found, model = beside_box_and_ball(tmp_path, drops(more))
-    for name in ("physxCollision:contactOffset", "newton:contact_ke", "newton:hydroelasticStiffness"):
-        assert any(f"</Drops>: {name} has no effect on particles" in warning for warning in found.warnings), name
-    assert model.gap_rule == "max"
 
 
 ENVIRONMENTS = """def Xform "World"
@@ -567,11 +537,10 @@ def test_deformable_prims_of_environments_are_in_their_worlds(tmp_path):
     rows = collidecli.collide(model, motion, device="cpu").groups["soft_contacts"]
     cell = np.repeat(np.arange(6), rows.cell_counts)
     held = rows.columns
+    columns = zip(cell, held["indices"][:, 0], held["shape"], held["distance"], strict=True)
     contacts = [
         (*divmod(int(at), 3), int(particle), model.shapes.path[shape], round(float(distance), 6))
-        for at, particle, shape, distance in zip(
-            cell, held["indices"][:, 0], held["shape"], held["distance"], strict=True
-        )
+        for at, particle, shape, distance in columns
     ]
     assert contacts == [
         (0, 0, 0, "/World/envs/env_0/ball", 0.005),
@@ -581,8 +550,7 @@ def test_deformable_prims_of_environments_are_in_their_worlds(tmp_path):
         (1, 1, 1, "/World/step", 0.005),
     ]
     points = held["point_world"][:, :2].round(3).tolist()
-    assert points[2] == [10.0, 0.0]
-    assert points[3] == [0.0, 7.0]
+    assert points[2:4] == [[10.0, 0.0], [0.0, 7.0]]
 
 
 def test_a_deformable_prim_in_a_world_of_newton(tmp_path):
