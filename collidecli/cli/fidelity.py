@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 import click
 
@@ -30,6 +32,7 @@ SETS = "The scene; the arguments are then contact sets of engines."
 ENGINE_OPTION = "Of an adapter: stateful=1 of bullet; detector=dart, bullet or ode of dart."
 OUTPUT = "A page with charts, .html; or the result of --json."
 REPRO = "Write each listed answer as MJCF, and as a script for the engine alone, into this folder."
+VIEW = "Write the pairs of the listed answers in 3D, an .html file: exact contacts, and the engines' in black."
 PYTHON = "Interpreter of an engine, or of all others. [default: that of collide]"
 BAND = "Overlaps and gaps up to this length may be reported or not."
 EXCESS = "Overlap along an engine's normal less the depth; no opposite or unusable normals."
@@ -41,7 +44,7 @@ collide fidelity robot.xml -t motion.h5 --engines mujoco,fcl
 collide fidelity robot.xml -t motion.h5 --engines mine=my_adapter.py --max-missed 0 --max-depth-error 1mm
 collide fidelity now.h5 old.h5 --scene robot.xml -t motion.h5
 collide fidelity robot.xml --engines mujoco,old=mujoco --engine-python old=old/bin/python -o fidelity.json
-collide fidelity robot.xml -t motion.h5 --engines mujoco,coal,fcl -o page.html --repro repros
+collide fidelity robot.xml -t motion.h5 --engines mujoco,coal,fcl -o page.html --repro repros --view worst.html
 \b
 Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot be used.
 """
@@ -61,6 +64,7 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 @problem_options
 @option("-o", "--output", metavar="FILE", section="Output", help=OUTPUT)
 @option("--repro", metavar="FOLDER", section="Output", help=REPRO)
+@option("--view", default="", metavar="FILE", section="Output", help=VIEW)
 @option("--first", type=WholeNumber(0), default=5, section="Output", help="Number of worst answers of each engine.")
 @verdict_options
 @force_option
@@ -72,15 +76,16 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     SCENE and its motion are those of collide run. An engine computes in a process of its own.
     """
     from collidecli.commands.fidelity import FidelityRequest, check_engines, check_repro_folder, fidelity, write_repros
-    from collidecli.commands.results import PAGE_ENDINGS, write_output
+    from collidecli.commands.results import PAGE_ENDINGS, check_ending, write_output
+    from collidecli.errors import extra_module
     from collidecli.report.fidelity import fidelity_page, fidelity_table, fidelity_verdict
 
     streams, force = streams_of(ctx), values["force"]
     if values["scene"] is not None:
         values["engines"], scenes = (*values["engines"], *scenes), (values["scene"],)
     scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
-    outputs = {name: values[name] for name in ("output", "junit_xml", "markdown")}
-    check_outputs(outputs, "two of --output, --junit-xml and --markdown", force, (*scenes, trajectory))
+    outputs = {name: values[name] for name in ("output", "junit_xml", "markdown")} | {"view": values["view"] or None}
+    check_outputs(outputs, "two of --output, --view, --junit-xml and --markdown", force, (*scenes, trajectory))
     request = request_of(FidelityRequest, values, scenes=scenes, trajectory=trajectory)
     check_engines(request)
     is_page = (values["output"] or "").lower().endswith(PAGE_ENDINGS)
@@ -88,6 +93,9 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
         from collidecli.report.charts import require_matplotlib
 
         require_matplotlib()
+    if values["view"]:
+        check_ending(values["view"], PAGE_ENDINGS, "a view")
+        extra_module("viser", "view", "collide fidelity --view")
     check_repro_folder(values["repro"], force)
     with streams.progress("reading", "loading") as progress:
         result = fidelity(request, progress)
@@ -95,7 +103,12 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     if values["repro"] is not None:
         write_repros(values["repro"], result.repros, force)
     if values["output"] is not None:
-        text = fidelity_page(record, result.repros) if is_page else json.dumps(record, allow_nan=False, indent=1) + "\n"
+        view = os.path.relpath(values["view"], os.path.dirname(values["output"]) or ".") if values["view"] else ""
+        text = (
+            fidelity_page(record, result.repros, quote(view))
+            if is_page
+            else json.dumps(record, allow_nan=False, indent=1) + "\n"
+        )
         write_output(values["output"], text.encode(), force)
     Pages(values["junit_xml"], values["markdown"], values["github"], force).write(
         fidelity_verdict(record, result.wall_seconds)

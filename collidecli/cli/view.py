@@ -11,12 +11,14 @@ from collidecli.cli.options import Verb, force_option, frames_option, option, st
 
 DRAWN, OUTPUT = "Contents", "Output"
 TO = "A page for a browser, or a recording for Rerun."
+AGAINST = "A second contact set of the same scene and motion, such as another engine's, drawn in black."
 EXPORT = "Write this file (.html, .rrd) and do not open it. [default: one in the cache folder, opened]"
 EPILOG = """\b
 collide view out.h5
 collide view out.h5 -t motion.h5 --scene scene.usda
 collide view out.h5 --export page.html
 collide view out.h5 --to rerun
+collide view out.h5 --against mujoco.h5
 """
 
 
@@ -31,6 +33,7 @@ collide view out.h5 --to rerun
     help="The run's recording. [default: found by its hash]",
 )
 @option("--scene", default="", metavar="FILE", section=DRAWN, help="The run's scene. [default: found by its name]")
+@option("--against", default="", metavar="OTHER.h5", section=DRAWN, help=AGAINST)
 @frames_option(DRAWN)
 @world_option("worlds", section=DRAWN, help="Worlds to draw. [default: the first 8]")
 @option("--allow-mismatch", is_flag=True, section=DRAWN, help="Draw a scene or motion that differs from the run's.")
@@ -52,7 +55,7 @@ def verb(ctx: click.Context, file: str, no_browser: bool, **values: Any) -> int:
     streams = streams_of(ctx)
     request = ViewRequest(file, **{**values, "worlds": values["worlds"] or ()})
     if request.export:
-        check_output(request.export, request.force, (file, request.scene, request.trajectory))
+        check_output(request.export, request.force, (file, request.scene, request.trajectory, request.against))
         check_ending(request.export, FORMATS[request.to], "a page" if request.to == "page" else "a recording")
     with ExitStack() as stack:
         with streams.progress("reading") as progress:

@@ -6,6 +6,7 @@ import os
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -21,9 +22,11 @@ from collidecli.commands.engine_sets import (
     load_problem,
     rows_of_set,
     write_problem,
+    write_rows,
 )
 from collidecli.commands.results import HDF5_ENDINGS, Progress, output_folders, write_output
 from collidecli.commands.scenes import EngineRequest
+from collidecli.commands.view import touches_of
 from collidecli.engine.distances import PairDistanceRows, point_distances
 from collidecli.engine.pipeline import find_device
 from collidecli.engine.sweep.motion import Supports
@@ -31,7 +34,11 @@ from collidecli.engines import EngineRows, adapter_of, is_convex, read_rows, run
 from collidecli.engines.repros import Repro, make_repro
 from collidecli.errors import InputError, OutputError
 from collidecli.numerics.matrices import compose_poses, inverse_poses
+from collidecli.report.view.frames import ViewFrames
+from collidecli.report.view.page import view_page
+from collidecli.scene.particles import Particles
 from collidecli.scene.shape_types import ShapeType
+from collidecli.storage.contact_sets.reader import ContactSet
 
 # Exact distances of the pairs that are near or reported.
 
@@ -259,6 +266,7 @@ def _outside(problem: Problem, key: np.ndarray, point: np.ndarray, chosen: np.nd
 
 FAULTS = ("wrong_sign", "stale", "shifted", "flipped")
 WORST = 10
+ROW_FIELDS = ("distance", "normal", "point0", "point1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,7 +276,8 @@ class FidelityRequest(EngineRequest):
     engines: names of adapters, or NAME=adapter, NAME=adapter.py, NAME=rows.npz or NAME=set.h5. engine_python:
     NAME=interpreter, or one of all others. engine_option: NAME.KEY=VALUE, of an adapter. band: pairs nearer to contact
     than this may be reported or not [m]. max_missed, max_phantom: number for each engine and pair of types;
-    max_depth_error, max_normal_excess [m]. None is no limit. first: worst answers of each engine.
+    max_depth_error, max_normal_excess [m]. None is no limit. first: worst answers of each engine. view: file of a view
+    of their pairs; "" is none.
     """
 
     engines: Sequence[str] = ()
@@ -280,6 +289,8 @@ class FidelityRequest(EngineRequest):
     max_depth_error: float | None = None
     max_normal_excess: float | None = None
     first: int = WORST
+    view: str = ""
+    force: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,10 +303,12 @@ class FidelityResult(ProblemResult):
     support functions. rows: of each engine and pair of types, the counts and errors; `wrong` answers are faults, and
     errors above `tolerance`, `over` is the share of values above it, of angles above 10 degrees. worst: of each engine
     the most wrong answer of each kind and pair of types. depths: of each engine [true depth, reported depth, number of
-    answers, whether the error is above the tolerance], binned; 0 is none. repros: of `worst`, not in the JSON.
+    answers, whether the error is above the tolerance], binned; 0 is none. repros: of `worst`, not in the JSON. view: a
+    written view of `worst`.
     """
 
     SCHEMA: ClassVar[str] = "collide.fidelity/1"
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("view",)
 
     band: float
     limits: dict[str, Any]
@@ -308,6 +321,7 @@ class FidelityResult(ProblemResult):
     depths: dict[str, list[list[Any]]]
     repros: list[Repro]
     wall_seconds: float
+    view: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The object that `--json` prints, without the texts of repros."""
@@ -355,6 +369,8 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
     ]
     worst = [one for name, each in answers.items() for one in _worst(problem, exact, name, each, request)]
     repros = [make_repro(problem.arrays, found[one["engine"]], one, n) for n, one in enumerate(worst, 1)]
+    if request.view:
+        write_worst_view(problem, exact, found, worst, request)
     for one, repro in zip(worst, repros, strict=True):
         del one["cell"], one["row"]
         one["repro"], one["no_repro"] = repro.name, repro.reason
@@ -370,8 +386,61 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
         worst=worst,
         depths={name: _depths(exact, each, tolerance["depth_error"]) for name, each in answers.items()},
         repros=repros,
+        view=request.view or None,
         wall_seconds=time.perf_counter() - start,
     )
+
+
+class ProblemFrames(ViewFrames):
+    """The frames of a problem, of whose shapes the poses are known, and two contact sets of it."""
+
+    def __init__(self, problem: Problem, ours: ContactSet, theirs: ContactSet) -> None:
+        model = replace(problem.model, particles=Particles())
+        super().__init__(ours, range(problem.frames), model, second=theirs, against="the engines")
+        self._problem = problem
+
+    def shape_poses(self, index: int, world: int) -> np.ndarray:
+        """As that of `ViewFrames`."""
+        return self._problem.arrays["pose"][self._problem.cell_of(np.array([self._cell(index, world)]))[0]]
+
+
+def write_worst_view(
+    problem: Problem,
+    exact: Exact,
+    engines: Mapping[str, EngineRows],
+    worst: Sequence[Mapping[str, Any]],
+    request: FidelityRequest,
+) -> None:
+    """Writes a view of the pairs of the worst answers in all frames: exact contacts, and those of the engines.
+
+    Raises InputError without viser and for a motion that is too large for a page, OutputError.
+    """
+    count = len(problem.arrays["pair"])
+    cell, pair = np.divmod(exact.key, count)
+    is_worst = np.isin(exact.key, [one["cell"] * count + one["row"] for one in worst])
+    is_near = is_worst | (exact.rows.distance <= problem.arrays["pair_gap"][pair])
+    mine = np.flatnonzero(np.isin(pair, [one["row"] for one in worst]) & is_near)
+    exact_rows = {name: getattr(exact.rows, name)[mine] for name in ROW_FIELDS}
+    exact_rows |= {"cell": cell[mine], "pair": pair[mine]}
+    parts = []
+    for name, rows in engines.items():
+        asked = [one["row"] for one in worst if one["engine"] == name]
+        usable = np.isfinite(np.column_stack([getattr(rows, each) for each in ROW_FIELDS])).all(axis=1)
+        chosen = np.isin(rows.pair, asked) & usable
+        parts.append({each: getattr(rows, each)[chosen] for each in (*ROW_FIELDS, "cell", "pair")})
+    their_rows = {name: np.concatenate([each[name] for each in parts]) for name in exact_rows}
+    like = next(iter(engines.values()))
+    plain = {"point_rule": "both", "shapes": None, "asked": np.ones(count, bool), "seconds": np.full(2, np.nan)}
+    with tempfile.TemporaryDirectory(prefix="collide-") as folder, ExitStack() as stack:
+        sets = []
+        for name, rows in (("exact", exact_rows), ("engines", their_rows)):
+            path = os.path.join(folder, f"{name}.h5")
+            write_rows(problem, replace(like, engine=name, **plain, **rows), path, False)
+            sets.append(stack.enter_context(ContactSet.open(path)))
+        worlds = sorted({one["world"] for one in worst}) or [0]
+        up_axis, title = sets[0].up_axis, f"{problem.scene.name}: worst answers"
+        page = view_page(ProblemFrames(problem, *sets), touches_of(sets), title, up_axis, worlds)
+    write_output(request.view, page.encode(), request.force)
 
 
 def check_repro_folder(folder: str | None, force: bool) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
+
+import numpy as np
 
 from collidecli.analysis.touches import Intervals
 from collidecli.commands.event_stream import EventOptions, EventStream
@@ -214,6 +216,7 @@ VIEWS = "views"
 class ViewRequest:
     """Contact set, and scene and trajectory of its run; "" searches for them. frames: A:B:S, "" is all.
 
+    against: a second contact set of the same shapes, frames and worlds, drawn in a colour of its own.
     allow_mismatch: draw a scene and a motion with other hashes. points_only: draw neither. to: one of FORMATS. export:
     the written file; "" is one in the cache folder. worlds: () is the first ones.
     """
@@ -227,6 +230,7 @@ class ViewRequest:
     to: str = "page"
     export: str = ""
     worlds: Sequence[int] = ()
+    against: str = ""
     force: bool = False
 
     @property
@@ -278,7 +282,9 @@ def opened_view(request: ViewRequest, progress: Progress = None) -> Iterator[Vie
     """Opens contact set, scene and motion. Raises InputError for files that cannot be used or do not fit together."""
     if request.points_only and (request.scene or request.trajectory):
         raise InputError("--points-only draws neither scene nor motion", "", "leave it out, or --scene and -t")
-    with reading("contact set", request.file), ContactSet.open(request.file) as contacts:
+    with ExitStack() as stack:
+        stack.enter_context(reading("contact set", request.file))
+        contacts = stack.enter_context(ContactSet.open(request.file))
         if not contacts.cell_count:
             raise InputError("it has no frames", request.file)
         sources = find_sources(contacts, request.scene, request.trajectory, request.allow_mismatch, request.points_only)
@@ -287,14 +293,41 @@ def opened_view(request: ViewRequest, progress: Progress = None) -> Iterator[Vie
             if sources.scene is not None:
                 options = recorded_options(contacts.config, SceneOptions, contacts.path)
                 model, colours, notes = with_visuals(sources.scene.model, sources.scene.imports, options)
-            frames = ViewFrames(contacts, picked, model, colours, sources.motion, sources.frame_of)
-            stream = EventStream(contacts, EventOptions(frames=request.frames, with_particles=False, by_name=False))
-            touches = TouchList(Intervals.chained(*stream.batches(progress)), stream.keys)
+            second = None
+            if request.against:
+                second = stack.enter_context(ContactSet.open(request.against))
+                check_same_cells(contacts, second)
+            name = Path(request.against).name
+            frames = ViewFrames(contacts, picked, model, colours, sources.motion, sources.frame_of, second, name)
+            touches = touches_of([contacts, *([second] if second else [])], request.frames, progress)
             touches.deepest = max(touches.deepest, frames.depth_of_groups)
             result = _result(request, contacts, sources, frames, touches, notes)
             yield View(frames, touches, Path(request.file).name, contacts.up_axis, result)
         finally:
             sources.close()
+
+
+def check_same_cells(contacts: ContactSet, second: ContactSet) -> None:
+    """Raises InputError for a second set of other shapes, frames or worlds."""
+    differs = {
+        "shapes": second.shapes.path != contacts.shapes.path,
+        "worlds": second.world_count != contacts.world_count,
+        "frames": not np.array_equal(second.time, contacts.time),
+    }
+    for what in (what for what, is_other in differs.items() if is_other):
+        fix = f"give a contact set of the same scene, motion and --frames as {contacts.path}"
+        raise InputError(f"its {what} are not those of {contacts.path}", second.path, fix)
+
+
+def touches_of(sets: Sequence[ContactSet], frames: str = "", progress: Progress = None) -> TouchList:
+    """The touching pairs of contact sets of the same cells; intervals of a pair are those of the first set with it."""
+    lists = []
+    for contacts in sets:
+        stream = EventStream(contacts, EventOptions(frames=frames, with_particles=False, by_name=False))
+        lists.append(TouchList(Intervals.chained(*stream.batches(progress)), stream.keys))
+    for other in lists[1:]:
+        lists[0].add_missing(other)
+    return lists[0]
 
 
 def _result(

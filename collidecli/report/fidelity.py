@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -276,8 +277,11 @@ PROOF = (
 POINTS = "A point is a pair in a frame; on the line the depth is right. 0 below: missed; 0 at the left: apart."
 
 
-def fidelity_page(result: ResultDict, repros: Sequence[Any]) -> str:
-    """The page of collide.fidelity/1. repros: of `result["worst"]`. Raises InputError without jinja2 and matplotlib."""
+def fidelity_page(result: ResultDict, repros: Sequence[Any], view: str = "") -> str:
+    """The page of collide.fidelity/1. repros: of `result["worst"]`. view: address of their view; "" is none.
+
+    Raises InputError without jinja2 and matplotlib.
+    """
     result = printable_values(result)
     charts = page_charts(result, KINDS)
     words = {"kind": "equal" if result["passed"] else "different", "words": f"{fidelity_words(result).capitalize()}."}
@@ -307,22 +311,32 @@ def fidelity_page(result: ResultDict, repros: Sequence[Any]) -> str:
         sections=[
             section("map", "Wrong answers", maps["wrong"], lead=lead),
             section("depths", "True and reported depths", maps["depths"], lead=POINTS),
-            *_worst(list(zip(result["worst"], repros, strict=True))),
+            *_worst(list(zip(result["worst"], repros, strict=True)), view),
             section("errors", "Errors", part(table=_listing("Errors", shown, result["rows"]))),
             section("source", "Source", part(properties=_source(result)), part(lines=result["warnings"])),
         ],
     )
 
 
-def _worst(found: Sequence[tuple[ResultDict, Any]]) -> list[dict[str, Any]]:
+def _fragment(one: ResultDict) -> str:
+    """The part of the address of a view that shows the pair of an answer in its frame."""
+    shown = [("world", one["world"]), ("pair", one["shape0"]), ("pair", one["shape1"]), ("frame", one["frame"])]
+    return urlencode(shown, quote_via=quote)
+
+
+def _worst(found: Sequence[tuple[ResultDict, Any]], view: str) -> list[dict[str, Any]]:
     found = sorted(found, key=lambda one: -one[0]["error"])[:MOST_WORST]
     if not found:
         return []
     columns: list[Column] = [*worst_columns(0), ("repro", "left", itemgetter("repro"))]
     lines = [f"{one['repro']}: {one['no_repro']}" for one, _ in found if one["no_repro"]]
     repros = part(heading="Repros", lines=lines, files=[file for _, repro in found for file in repro.files])
-    listed = part(table=_listing("Worst answers", columns, [one for one, _ in found]))
-    return [section("worst", "Worst answers", listed, repros, lead=PROOF)]
+    listed = _listing("Worst answers", columns, [one for one, _ in found])
+    if view:
+        listed["columns"].append({"title": "view", "right": False})
+        for row, (one, _) in zip(listed["rows"], found, strict=True):
+            row.append({"text": "both contacts", "link": f"{view}#{_fragment(one)}"})
+    return [section("worst", "Worst answers", part(table=listed), repros, lead=PROOF)]
 
 
 def _listing(name: str, columns: Sequence[Column], rows: Sequence[ResultDict]) -> dict[str, Any]:

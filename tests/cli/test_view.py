@@ -46,6 +46,32 @@ def test_shapes_stand_where_their_contacts_say(out):
         assert touch.distance == pytest.approx(0.105 - 0.19, abs=1e-6)
 
 
+def test_contacts_of_a_second_set(ran, collide):
+    """Those of a larger gap beside those of the set; a pair that only the second has is listed."""
+    out, more = ran("out.h5", "--margin", "0"), ran("more.h5", "--margin", "0.05")
+    with opened_view(ViewRequest(out)) as view:
+        alone = [view.frames.contacts(place, 0)["distance"] for place in range(len(view.frames))]
+        first = view.touches.of(0)[0].touches[0].first
+    with opened_view(ViewRequest(out, against=more)) as view:
+        seen = [view.frames.contacts(place, 0) for place in range(len(view.frames))]
+        for held, distance in zip(seen, alone, strict=True):
+            assert held["distance"][~held["second"]].tolist() == distance.tolist()
+        assert sum(held["second"].sum() for held in seen) > sum(map(len, alone)) > 0
+        assert view.touches.of(0)[0].touches[0].first == first, "the touches are those of the first set"
+        assert view.frames.counts([0])["contact"] == sum(len(held["distance"]) for held in seen)
+    apart, more_apart = ran("apart.h5", "--frames", ":11"), ran("more_apart.h5", "--frames", ":11", "--margin", "0.05")
+    with opened_view(ViewRequest(apart)) as view:
+        assert not view.touches.of(0)
+    with opened_view(ViewRequest(apart, against=more_apart)) as view:
+        assert [pair.paths for pair in view.touches.of(0)] == [("base", "ball")]
+    collide.ok("run scene.xml -t motion.h5 -o short.h5 --frames :5 --device cpu")
+    with (
+        pytest.raises(InputError, match=r"its frames are not those of out\.h5"),
+        opened_view(ViewRequest(out, against="short.h5")),
+    ):
+        pass
+
+
 def test_a_slice_of_a_slice_of_two_worlds(here, collide):
     with h5py.File("motion.h5") as file:
         poses = np.repeat(file["body_q"][:], 2, axis=1)

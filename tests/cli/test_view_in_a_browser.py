@@ -173,6 +173,22 @@ def test_the_page_shows_a_pair(exported):
     assert page.locator("#collide-pair option").count() == 2
 
 
+def test_an_address_shows_a_pair_in_a_frame(falling_ball, browser):
+    """Its contacts alone; and translucent shapes hide nothing, for which three.js must not write their depth."""
+    seen = Seen(browser, f"{falling_ball.as_uri()}#world=1&pair=ball&pair=base&frame=7")
+    seen.page.get_by_text(f"frame 7 of {FRAMES - 1}").wait_for(timeout=WAIT)
+    assert seen.page.locator("#collide-world option:checked").inner_text() == "short"
+    assert seen.page.is_checked("#collide-only")
+    assert "ball" in seen.page.inner_text("#collide-words")
+    written = """(group) => { let found = null; window.__viserMutable.nodeRefFromName[group]?.traverse((node) => {
+      if (node.isInstancedMesh2) found = node.material.depthWrite; }); return found; }"""
+    seen.page.wait_for_function(f"() => ({written})('/shapes/0/000') === false", timeout=WAIT)
+    seen.page.evaluate("location.hash = '#world=1&frame=8'")
+    seen.page.get_by_text(f"frame 8 of {FRAMES - 1}").wait_for(timeout=WAIT)
+    assert seen.complaints() == []
+    seen.page.close()
+
+
 SHOWN = """() => {
   window.shown = [];
   new MutationObserver(() => window.shown.push(Number(document.getElementById("collide-frame").value)))

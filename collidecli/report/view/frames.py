@@ -146,6 +146,8 @@ NO_COLOURS = np.zeros((0, 3), np.uint8)
 class ViewFrames:
     """The selected frames of a contact set. number: int64[K], frame numbers. time: float64[K] [s].
 
+    against: name of a second set, whose contacts are drawn too; "" is none.
+
     model: its shapes from row `shape_count` on are visual geometry, with `visual_colours`, uint8[V, 3].
     surface_scale: of hydroelastic surfaces; None in a contact set without them. depth_of_groups: greatest depth of the
     contacts of particles and of touches between frames [m]. has_particles: whether the scene has some.
@@ -162,8 +164,13 @@ class ViewFrames:
         visual_colours: np.ndarray = NO_COLOURS,
         motion: Motion | None = None,
         frame_of: Sequence[int] | None = None,
+        second: ContactSet | None = None,
+        against: str = "",
     ) -> None:
-        """picked: frames of the set. frame_of: frame of the motion for each of the set."""
+        """picked: frames of the set. frame_of: frame of the motion for each of the set. second: a set of the same
+        shapes and cells, named `against`.
+        """
+        self.against, self._second = against, second
         self.number = np.arange(picked.start, picked.stop, picked.step)
         self.time, self.world_count = contacts.time[self.number], contacts.world_count
         self.model, self.visual_colours = model, visual_colours
@@ -185,13 +192,16 @@ class ViewFrames:
 
     def contacts(self, index: int, world: int) -> dict[str, np.ndarray]:
         """COLUMNS of the contacts of a cell, of the touches that it and the next frame miss, and of the contacts of its
-        particles, whose shape1 is -1.
+        particles, whose shape1 is -1; `second`, bool, is true for those of the second set.
         """
-        cell = self._cell(index, world)
-        with reading("contact set", self._contacts.path):
-            block = self._contacts.cells(cell, cell + 1, COLUMNS)
-            check_shape_rows(self._contacts, block)
-            return with_soft_contacts(self._contacts, cell, with_missed_touches(self._contacts, cell, block.columns))
+        cell, parts = self._cell(index, world), []
+        for contacts in (self._contacts, self._second) if self._second else (self._contacts,):
+            with reading("contact set", contacts.path):
+                block = contacts.cells(cell, cell + 1, COLUMNS)
+                check_shape_rows(contacts, block)
+                parts.append(with_soft_contacts(contacts, cell, with_missed_touches(contacts, cell, block.columns)))
+        joined = {name: np.concatenate([each[name] for each in parts]) for name in COLUMNS}
+        return joined | {"second": np.arange(len(joined["distance"])) >= len(parts[0]["distance"])}
 
     def _cell(self, index: int, world: int) -> int:
         return int(self.number[index]) * self.world_count + world
@@ -219,6 +229,9 @@ class ViewFrames:
             for name, group in (("contact", RIGID_CONTACTS.name), ("face", FACES), ("self-contact", SELF)):
                 start = tables[group].cell_start() if group in tables else np.zeros(cells.max(initial=0) + 2, int)
                 found[name] = int((start[cells + 1] - start[cells]).sum())
+            if self._second is not None:
+                start = self._second.tables[RIGID_CONTACTS.name].cell_start()
+                found["contact"] += int((start[cells + 1] - start[cells]).sum())
         if (model := self.model) is not None:
             for world in worlds:
                 found["pose"] += len(self) * int((model.shapes.body[self.rows(world)] >= 0).sum())

@@ -30,6 +30,8 @@ PICKED = ((29, 90, 200), (12, 140, 110))
 """Colours of the two shapes of the selected pair."""
 GAP = (20, 190, 235)
 """Colour of contacts within the gap."""
+AGAINST = (16, 16, 24)
+"""Colour of the contacts of a second set, of any depth."""
 PARTICLES = (168, 158, 226)
 """Colour of particles, cloths and soft bodies."""
 SELF = (22, 150, 76)

@@ -265,7 +265,8 @@ def _contact_arrays(
 ) -> dict[str, np.ndarray]:
     """start: first contact of each frame. Per contact: point [3, n], normal [3, n], depth, pair.
 
-    depth: 0 in the gap, else 1 to 255, in proportion to the depth. pair: number of a listed pair.
+    depth: 0 in the gap, else 1 to 255, in proportion to the depth. pair: number of a listed pair. second: 1 for the
+    contacts of a second set; absent without one.
     """
     held = {name: np.concatenate([cell[name] for cell in cells]) for name in cells[0]}
     middle = 0.5 * (held["point0"].astype(float) + held["point1"]) - zero
@@ -276,6 +277,7 @@ def _contact_arrays(
         "pair": _pair_numbers(pairs, np.stack([held["shape0"], held["shape1"]], axis=1)),
         "normal": np.rint(127.0 * held["normal"].T).astype(np.int8),
         "depth": np.where(held["distance"] <= 0.0, 1 + np.rint(254.0 * depth), 0).astype(np.uint8),
+        **({"second": held["second"].astype(np.uint8)} if held["second"].any() else {}),
     }
 
 
@@ -413,6 +415,7 @@ def _world(
     frames, pairs = stage.frames, touches.of(world)
     listed, name = pairs[:MAX_LISTED], frames.world_name(world)
     return {
+        "number": world,
         "name": name,
         "ended_words": ended_words(name),
         "ended": [int(frames.ended(index, world)) for index in range(len(frames))],
@@ -452,6 +455,7 @@ def _constants(stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
         "faint": FAINT,
         "picked": framing.PICKED,
         "gap": framing.GAP,
+        "against": framing.AGAINST,
         "depths": framing.depth_colours(np.arange(255.0), 254.0).ravel().tolist(),
         **_group_constants(stage, worlds),
     }
@@ -520,6 +524,8 @@ def legend(deepest: float, frames: ViewFrames) -> str:
     found += _swatch(framing.GAP, "in the gap: not touching")
     if frames.has_self_contacts:
         found += _swatch(framing.SELF, "self-contact of cloths or soft bodies")
+    if frames.against:
+        found += _swatch(framing.AGAINST, escape(f"of {frames.against}"))
     return found
 
 

@@ -57,6 +57,7 @@ const go = (to, play = false) => {
 let before = 0;
 let due = 0;
 const tick = (now) => {
+  scene.seeThrough(look);
   const passed = Math.min((now - before) / 1000, 0.25);
   before = now;
   if (playing) {
@@ -130,6 +131,29 @@ const enter = async (number) => {
   list();
 };
 
+// Shows what the address names: #world=NUMBER&pair=PATH&pair=PATH&frame=NUMBER.
+const follow = async () => {
+  const wanted = new URLSearchParams(location.hash.slice(1));
+  const number = worlds.findIndex((one) => String(one.number) === wanted.get("world"));
+  if (number > 0) {
+    get("world").value = number;
+    await enter(number);
+  }
+  const paths = wanted.getAll("pair");
+  const listed = paths.length ? world.pairs.findIndex((one) => paths.every((path) => one.paths.includes(path))) : -1;
+  if (listed >= 0) {
+    get("find").value = "";
+    list();
+    get("only").checked = look.only = true;
+    get("pair").value = listed + 1;
+    pick(listed);
+  }
+  const at = frames.indexOf(Number(wanted.get("frame") ?? -1));
+  if (at < 0) return;
+  if (pair) scene.focus(world, pair, look, at);
+  go(at);
+};
+
 const bind = (name, event, action) => get(name).addEventListener(event, () => action(get(name)));
 const steps = { first: () => 0, back: () => frame - 1, on: () => frame + 1, last: () => last };
 for (const button of document.querySelectorAll("#collide-steps button"))
@@ -180,11 +204,13 @@ const start = async () => {
     viser.sendCamera?.();
     await enter(0);
     if (world.pairs.length) go(world.pairs[0].deepest);
+    await follow();
     requestAnimationFrame(tick);
   } else if (performance.now() - began > 1000 * START_SECONDS) {
     get("now").textContent = "The 3D view did not start: this browser has no WebGL 2, or the page is damaged.";
   } else setTimeout(start, 50);
 };
+addEventListener("hashchange", () => scene && world.held && follow());
 start().catch((error) => {
   get("now").textContent = `The frames cannot be read: ${error.message}`;
 });

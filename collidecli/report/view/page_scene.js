@@ -143,6 +143,14 @@ class Scene {
     return { batched_colors: colours, batched_opacities: opacities };
   }
 
+  // Translucent shapes hide nothing: three.js draws a shape behind one that was drawn before only without depth.
+  seeThrough(look) {
+    for (const group of Object.values(this.data.groups).flat())
+      this.viser.nodeRefFromName?.[group.name]?.traverse((node) => {
+        if (node.isInstancedMesh2) node.material.depthWrite = !look.pair && (group.visual || look.opacity >= 1);
+      });
+  }
+
   // The grid is under the camera, moved by whole lines.
   showFloor(travel) {
     const { up, cell, floor, origin, radius } = this.data;
@@ -164,7 +172,7 @@ class Scene {
     }
     const size = this.data.unit * look.size * this.distance;
     const point = (n) => travel.map((moved, k) => held.point[k * count + n] * world.contact_step - moved);
-    const colour = (n) => (held.depth[n] ? this.data.depths.slice(3 * (held.depth[n] - 1), 3 * held.depth[n]) : this.data.gap);
+    const colour = (n) => held.second?.[n] ? this.data.against : (held.depth[n] ? this.data.depths.slice(3 * (held.depth[n] - 1), 3 * held.depth[n]) : this.data.gap);
     for (const name of ["touching", "gap"]) {
       const rows = found[name];
       this.visible(`/contacts/${name}`, rows.length > 0);
@@ -191,10 +199,16 @@ class Scene {
     this.update("/contacts/normals", { points, colors, ...dimensions });
   }
 
-  // Moves the camera to the contacts of a pair, in its direction.
-  focus(world, pair, look) {
-    const travel = this.travel(world, pair.deepest, look);
-    const center = travel.map((moved, k) => pair.focus[k] - moved);
+  // Moves the camera to the contacts of a pair in a frame, by default the deepest, in its direction.
+  focus(world, pair, look, frame = pair.deepest) {
+    const { held } = world;
+    const travel = this.travel(world, frame, look);
+    const rows = [];
+    for (let n = held.start[frame]; n < held.start[frame + 1]; n += 1) if (held.pair[n] === look.number) rows.push(n);
+    const count = held.depth.length;
+    const mean = (k) => (world.contact_step * rows.reduce((sum, n) => sum + held.point[k * count + n], 0)) / rows.length;
+    const is_deepest = frame === pair.deepest || !rows.length;
+    const center = travel.map((moved, k) => (is_deepest ? pair.focus[k] : mean(k)) - moved);
     const from = this.camera ?? { position: [-1, -1, 1], look_at: [0, 0, 0] };
     const away = from.position.map((value, k) => value - from.look_at[k]);
     const length = Math.hypot(...away) || 1;

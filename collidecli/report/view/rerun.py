@@ -189,6 +189,8 @@ class _World:
         colours = [depth_colours(-cell["distance"], self._deepest) for cell in cells]
         for colour, touches in zip(colours, touching, strict=True):
             colour[~touches] = framing.GAP
+        for colour, cell in zip(colours, cells, strict=True):
+            colour[cell["second"]] = framing.AGAINST
         for name, wanted in (("touching", True), ("gap", False)):
             chosen = [each == wanted for each in touching]
             points, painted = ([a[b] for a, b in zip(each, chosen, strict=True)] for each in (middle, colours))
@@ -197,9 +199,10 @@ class _World:
         fields = {"vectors": vectors, "origins": middle, "colors": colours}
         self._lists(("contacts", "normals"), indices, self._rr.Arrows3D, **fields)
         for index, cell in zip(indices, cells, strict=True):
-            for one, other, distance in zip(*(cell[n].tolist() for n in ("shape0", "shape1", "distance")), strict=True):
+            columns = (cell[name].tolist() for name in ("shape0", "shape1", "distance", "second"))
+            for one, other, distance, is_second in zip(*columns, strict=True):
                 held = self._depths.get((one, other))
-                if held is None or distance > 0.0:
+                if held is None or distance > 0.0 or is_second:
                     continue
                 if not held[0] or held[0][-1] != index:
                     held[0].append(index)

@@ -341,6 +341,15 @@ class TouchList:
         pair = TouchingPair(world, (one, other), (keys.paths[one], keys.paths[other]), label, touches)
         self._of_world.setdefault(world, []).append(pair)
 
+    def add_missing(self, other: TouchList) -> None:
+        """Adds the pairs of another list that this one lacks."""
+        for world, pairs in other._of_world.items():
+            known = {pair.shapes for pair in self.of(world)}
+            held = self._of_world.setdefault(world, [])
+            held += [pair for pair in pairs if pair.shapes not in known]
+            held.sort(key=lambda pair: (pair.deepest.distance, pair.shapes))
+        self.deepest = max(self.deepest, other.deepest)
+
     def of(self, world: int) -> list[TouchingPair]:
         """Pairs of a world, deepest first."""
         return self._of_world.get(world, [])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import html
 import json
 import os
@@ -287,6 +289,36 @@ def test_the_page_has_the_shares_of_wrong_answers(falling: tuple[str, str], tmp_
     assert sorted(path.name for path in (tmp_path / "repros").iterdir())[0].startswith("01-_a_b_-")
     assert main([*call, "--repro", str(tmp_path)]) == 3
     assert "has files" in capsys.readouterr().err
+
+
+def test_the_view_has_both_contacts_of_the_worst_answers(falling: tuple[str, str], tmp_path: Path, capsys):
+    """Every second depth is wrong: the page links to the pair and frame, where the view has exact and wrong contact."""
+    pytest.importorskip("viser")
+    rows = planned(*falling, tmp_path)
+    deep = np.flatnonzero(rows["distance"] < -1e-3)
+    rows["distance"][deep[::2]] -= 2e-3
+    np.savez(tmp_path / "deep.npz", **rows)
+    page, view = tmp_path / "page.html", tmp_path / "views" / "worst 1.html"
+    view.parent.mkdir()
+    call = ["fidelity", falling[0], "-t", falling[1], "--engines", str(tmp_path / "deep.npz"), "-o", str(page)]
+    assert main([*call, "--view", str(view), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    one = found["worst"][0]
+    link = f"views/worst%201.html#world=0&pair={one['shape0']}&pair={one['shape1']}&frame={one['frame']}"
+    assert f'href="{html.escape(link)}"' in page.read_text()
+    data = json.loads(re.search(r'id="collide-data">(.*?)</script>', view.read_text())[1])
+    world = data["worlds"][0]
+    pairs = {tuple(sorted(each["paths"])): number for number, each in enumerate(world["pairs"])}
+    arrays, at, blob = {}, 0, gzip.decompress(base64.b64decode(world["bytes"]))
+    for name, kind, size in world["arrays"]:
+        arrays[name] = np.frombuffer(blob, kind, size, at)
+        at += arrays[name].nbytes
+    start = arrays["start"][one["frame"]], arrays["start"][one["frame"] + 1]
+    mine = np.arange(*start)[arrays["pair"][slice(*start)] == pairs[tuple(sorted((one["shape0"], one["shape1"])))]]
+    assert arrays["second"][mine].tolist() == [0, 1], "the exact contact, and that of the engine"
+    assert arrays["depth"][mine[1]] > arrays["depth"][mine[0]] > 0
+    assert main([*call, "--view", str(tmp_path / "view.rrd"), "--force"]) == 2
+    assert "view.rrd" in capsys.readouterr().err
 
 
 def test_limits_decide_the_exit_code_and_the_junit_file(falling: tuple[str, str], tmp_path: Path, capsys):
