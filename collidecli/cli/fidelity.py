@@ -75,7 +75,8 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
 
     SCENE and its motion are those of collide run. An engine computes in a process of its own.
     """
-    from collidecli.commands.fidelity import FidelityRequest, check_engines, check_repro_folder, fidelity, write_repros
+    from collidecli.commands.engine_sets import check_engines
+    from collidecli.commands.fidelity import FidelityRequest, check_repro_folder, fidelity, write_repros
     from collidecli.commands.results import PAGE_ENDINGS, check_ending, write_output
     from collidecli.errors import extra_module
     from collidecli.report.fidelity import fidelity_page, fidelity_table, fidelity_verdict

@@ -18,6 +18,7 @@ from collidecli.cli.options import (
     force_option,
     hydro_options,
     option,
+    repeated,
     request_of,
     scenes_and_recording,
     source_options,
@@ -27,10 +28,15 @@ from collidecli.cli.options import (
 from collidecli.errors import InputError
 from collidecli.scene.options import SPEED
 
+ENGINES_SECTION = "Other engines"
+ENGINES = "Engines to time beside this one, each in a process of its own: mujoco, newton, coal, ..., or adapter.py."
+ENGINE_PYTHON = "Interpreter of an engine, or of all others. [default: that of collide]"
+ENGINE_OPTION = "Of an adapter, as of collide fidelity."
 EPILOG = """\b
 collide profile pile.usda --repeats 9
 collide profile robot.xml -t motion.h5 --frames 0:200 --threads 1
 collide profile robot.xml -t motion.h5 --devices cpu,cuda
+collide profile robot.xml -t motion.h5 --engines mujoco,coal
 """
 
 
@@ -57,6 +63,9 @@ collide profile robot.xml -t motion.h5 --devices cpu,cuda
     section=SPEED,
     help="Devices to compare, such as cpu,cuda, in place of --device.",
 )
+@repeated("--engines", metavar="[NAME=]ADAPTER,...", section=ENGINES_SECTION, help=ENGINES)
+@repeated("--engine-python", metavar="[NAME=]PYTHON,...", section=ENGINES_SECTION, help=ENGINE_PYTHON)
+@repeated("--engine-option", metavar="NAME.KEY=VALUE,...", section=ENGINES_SECTION, help=ENGINE_OPTION)
 @cache_options
 @click.pass_context
 def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:

@@ -17,7 +17,7 @@ from collidecli.analysis.alignment import align_frames
 from collidecli.analysis.touches import Names
 from collidecli.commands.clearance import selected_items, shape_poses
 from collidecli.commands.contact_totals import ContactCounts, Tally
-from collidecli.commands.results import Progress, Result, check_ending, check_hdf5_output, check_output
+from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending, check_hdf5_output, check_output
 from collidecli.commands.scenes import EngineRequest, LoadedScene, scene_in_motion
 from collidecli.engine.distances import PairDistanceRows, PairDistances
 from collidecli.engine.pipeline import find_device
@@ -211,6 +211,62 @@ def about(problem: Problem, more: Sequence[str] = ()) -> dict[str, Any]:
         "pairs": pairs,
         "warnings": (*problem.warnings, *more),
     }
+
+
+# Engines of a request.
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnginesRequest(EngineRequest):
+    """A scene in motion and engines.
+
+    engines: names of adapters, NAME=adapter or NAME=adapter.py. engine_python: NAME=interpreter, or one of all others.
+    engine_option: NAME.KEY=VALUE, of an adapter.
+    """
+
+    engines: Sequence[str] = ()
+    engine_python: Sequence[str] = ()
+    engine_option: Sequence[str] = ()
+
+
+def check_engines(request: EnginesRequest, with_files: bool = True) -> dict[str, tuple[str, str, list[str]]]:
+    """The adapter or file, the interpreter and the options of each engine by its name. Raises InputError.
+
+    with_files: rows and contact sets may be given.
+    """
+    found: dict[str, tuple[str, str, list[str]]] = {}
+    if not request.engines:
+        raise InputError("no engine is given", "--engines", "give names, as mujoco,coal, or NAME=adapter.py")
+    python = dict(_named(each, "--engine-python", True) for each in request.engine_python if "=" in each)
+    of_all = next((each for each in request.engine_python if "=" not in each), "")
+    options: dict[str, list[str]] = {}
+    for each in request.engine_option:
+        key, value = _named(each, "--engine-option", True)
+        name, _, key = key.rpartition(".")
+        options.setdefault(name, []).append(f"{key}={value}")
+    for each in request.engines:
+        name, source = _named(each, "--engines", False)
+        if name in found:
+            raise InputError(f"'{name}' is given twice", "--engines", f"name one of them: other={source}")
+        is_file = with_files and source.endswith((".npz", *HDF5_ENDINGS))
+        if not is_file:
+            adapter_of(source)
+        elif not os.path.isfile(source):
+            raise InputError("there is no such file of rows", source, "give rows, or a contact set of an engine")
+        found[name] = source, python.pop(name, of_all), [] if is_file else options.pop(name, [])
+    for option, left in (("--engine-python", python), ("--engine-option", options)):
+        if left:
+            what = f"no engine to run has the name '{next(iter(left))}'"
+            raise InputError(what, option, f"one of: {', '.join(found)}")
+    return found
+
+
+def _named(text: str, option: str, both: bool) -> tuple[str, str]:
+    """Name and value of NAME=VALUE; of a text without a name it is the engine, or the file's stem."""
+    name, equals, value = text.partition("=")
+    if not (name and (value or not equals)) or (both and not equals):
+        raise InputError(f"'{text}' is not NAME=VALUE", option, "write a name, an equals sign and a value")
+    return (name, value) if equals else (os.path.splitext(os.path.basename(name))[0], name)
 
 
 # Rows of a log, and of a contact set.

@@ -15,24 +15,25 @@ import numpy as np
 from collidecli.analysis.differences import spread
 from collidecli.commands.clearance import distance_bounds
 from collidecli.commands.engine_sets import (
+    EnginesRequest,
     Problem,
     ProblemResult,
     about,
     about_engine,
+    check_engines,
     load_problem,
     rows_of_set,
     write_problem,
     write_rows,
 )
 from collidecli.commands.results import HDF5_ENDINGS, Progress, output_folders, write_output
-from collidecli.commands.scenes import EngineRequest
 from collidecli.commands.view import touches_of
 from collidecli.engine.distances import PairDistanceRows, point_distances
 from collidecli.engine.pipeline import find_device
 from collidecli.engine.sweep.motion import Supports
-from collidecli.engines import EngineRows, adapter_of, is_convex, read_rows, run_adapter, unusable_rows
+from collidecli.engines import EngineRows, is_convex, read_rows, run_adapter, unusable_rows
 from collidecli.engines.repros import Repro, make_repro
-from collidecli.errors import InputError, OutputError
+from collidecli.errors import OutputError
 from collidecli.numerics.matrices import compose_poses, inverse_poses
 from collidecli.report.view.frames import ViewFrames
 from collidecli.report.view.page import view_page
@@ -270,19 +271,14 @@ ROW_FIELDS = ("distance", "normal", "point0", "point1")
 
 
 @dataclass(frozen=True, kw_only=True)
-class FidelityRequest(EngineRequest):
-    """A scene in motion and the engines.
+class FidelityRequest(EnginesRequest):
+    """A scene in motion and the engines, or files of their rows: NAME=rows.npz or NAME=set.h5.
 
-    engines: names of adapters, or NAME=adapter, NAME=adapter.py, NAME=rows.npz or NAME=set.h5. engine_python:
-    NAME=interpreter, or one of all others. engine_option: NAME.KEY=VALUE, of an adapter. band: pairs nearer to contact
-    than this may be reported or not [m]. max_missed, max_phantom: number for each engine and pair of types;
-    max_depth_error, max_normal_excess [m]. None is no limit. first: worst answers of each engine. view: file of a view
-    of their pairs; "" is none.
+    band: pairs nearer to contact than this may be reported or not [m]. max_missed, max_phantom: number for each engine
+    and pair of types; max_depth_error, max_normal_excess [m]. None is no limit. first: worst answers of each engine.
+    view: file of a view of their pairs; "" is none.
     """
 
-    engines: Sequence[str] = ()
-    engine_python: Sequence[str] = ()
-    engine_option: Sequence[str] = ()
     band: float = 1e-4
     max_missed: int | None = None
     max_phantom: int | None = None
@@ -457,43 +453,6 @@ def write_repros(folder: str, repros: Sequence[Repro], force: bool) -> None:
     with output_folders([os.path.join(folder, "")]):
         for name, text in (file for one in repros for file in one.files):
             write_output(os.path.join(folder, name), text.encode(), force)
-
-
-def check_engines(request: FidelityRequest) -> dict[str, tuple[str, str, list[str]]]:
-    """The adapter or file, the interpreter and the options of each engine by its name. Raises InputError."""
-    found: dict[str, tuple[str, str, list[str]]] = {}
-    if not request.engines:
-        raise InputError("no engine is given", "--engines", "give names, as mujoco,coal, or NAME=adapter.py")
-    python = dict(_named(each, "--engine-python", True) for each in request.engine_python if "=" in each)
-    of_all = next((each for each in request.engine_python if "=" not in each), "")
-    options: dict[str, list[str]] = {}
-    for each in request.engine_option:
-        key, value = _named(each, "--engine-option", True)
-        name, _, key = key.rpartition(".")
-        options.setdefault(name, []).append(f"{key}={value}")
-    for each in request.engines:
-        name, source = _named(each, "--engines", False)
-        if name in found:
-            raise InputError(f"'{name}' is given twice", "--engines", f"name one of them: other={source}")
-        is_file = source.endswith((".npz", *HDF5_ENDINGS))
-        if not is_file:
-            adapter_of(source)
-        elif not os.path.isfile(source):
-            raise InputError("there is no such file of rows", source, "give rows, or a contact set of an engine")
-        found[name] = source, python.pop(name, of_all), [] if is_file else options.pop(name, [])
-    for option, left in (("--engine-python", python), ("--engine-option", options)):
-        if left:
-            what = f"no engine to run has the name '{next(iter(left))}'"
-            raise InputError(what, option, f"one of: {', '.join(found)}")
-    return found
-
-
-def _named(text: str, option: str, both: bool) -> tuple[str, str]:
-    """Name and value of NAME=VALUE; of a text without a name it is the engine, or the file's stem."""
-    name, equals, value = text.partition("=")
-    if not (name and (value or not equals)) or (both and not equals):
-        raise InputError(f"'{text}' is not NAME=VALUE", option, "write a name, an equals sign and a value")
-    return (name, value) if equals else (os.path.splitext(os.path.basename(name))[0], name)
 
 
 def _engine(problem: Problem, name: str, rows: EngineRows, answers: Answers) -> dict[str, Any]:

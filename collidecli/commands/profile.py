@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import platform
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -14,8 +17,15 @@ import numpy as np
 import warp as wp
 
 from collidecli.commands.collision import pose_batches, sample_poses, within_episodes
+from collidecli.commands.engine_sets import (
+    EnginesRequest,
+    about_engine,
+    check_engines,
+    load_problem,
+    write_problem,
+)
 from collidecli.commands.results import Progress, Result
-from collidecli.commands.scenes import EngineRequest, LoadedScene, scene_in_motion
+from collidecli.commands.scenes import LoadedScene, scene_in_motion
 from collidecli.commands.timing import TimingReport, processor_name, versions, write_trace
 from collidecli.engine.pipeline import (
     STAGES,
@@ -28,6 +38,7 @@ from collidecli.engine.pipeline import (
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
 from collidecli.engine.scheduler import Workers, batch_size, default_memory_limit, engine_memory, worker_count
+from collidecli.engines import EngineRows, run_adapter
 from collidecli.errors import InputError
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
@@ -90,11 +101,12 @@ LEAST_PASSES = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProfileRequest(EngineRequest):
+class ProfileRequest(EnginesRequest):
     """Scene, motion and options of a profile. engine: its pipeline and broad_phase are ignored.
 
     repeats: least number of measured passes of each broad phase. trace: file for a trace of all passes; "" is none.
-    devices: comma-separated names of devices to compare; "" is the device of `engine` alone.
+    devices: comma-separated names of devices to compare; "" is the device of `engine` alone. engines: other engines to
+    measure, none of them a file.
     """
 
     repeats: int = 5
@@ -163,11 +175,13 @@ class ProfileResult(Result):
     the least median compute time; is_clear: whether its times lie apart from those of all others, by quartiles. auto:
     what `--broad-phase auto` chooses, its reason, and whether no other is clearly faster. With several devices all this
     is of the first; identical is of each device by itself; devices has the times of the fastest broad phase and the
-    phases of each device, device_advice the fastest. output, json_output, trace: files, if any are written.
+    phases of each device, device_advice the fastest. engines: of this engine and of others version, interpreter,
+    options, contacts, set-up, time of a cell, and what a call from Python is for: chunks, cells, pairs, None if
+    unknown. output, json_output, trace: files, if any are written.
     """
 
     SCHEMA: ClassVar[str] = "collide.profile/1"
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("devices", "device_advice", "output", "json_output", "trace")
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("devices", "device_advice", "engines", "output", "json_output", "trace")
 
     scene: str
     scene_sha256: str
@@ -191,6 +205,7 @@ class ProfileResult(Result):
     warnings: tuple[str, ...]
     devices: list[dict[str, Any]] | None = None
     device_advice: str | None = None
+    engines: list[dict[str, Any]] | None = None
     output: str | None = None
     json_output: str | None = None
     trace: str | None = None
@@ -207,6 +222,7 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
     request.contact.checked()
     devices = find_devices(request.devices) if request.devices else [find_device(request.engine.device)]
     load_ahead(devices[0])
+    others = profile_engines(request) if request.engines else []
     scene, motion = scene_in_motion(request)
     try:
         fields = FieldCache(request.engine.cache_dir, request.engine.cache_limit)
@@ -244,6 +260,7 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
             advice=first.advice.text,
             devices=[run.as_dict(len(motion.time)) for run in several] or None,
             device_advice=compare_devices(walls) if walls else None,
+            engines=[_own_engine(first, len(motion.time) * scene.model.world_count), *others] if others else None,
             trace=request.trace or None,
             warnings=(*scene.warnings, *motion.warnings, *fields.notes, *kernel_cache_notes()),
         )
@@ -251,9 +268,49 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
         motion.close()
 
 
+ABOUT = ("engine", "version", "options", "interpreter", "shapes", "reasons")
+
+
+def profile_engines(request: ProfileRequest) -> list[dict[str, Any]]:
+    """The entries of `engines` of other engines, each run `repeats` times, in turn, in processes of their own.
+
+    Raises InputError as `load_problem` and `run_adapter`.
+    """
+    sources = check_engines(request, with_files=False)
+    problem = load_problem(request)
+    runs: dict[str, list[EngineRows]] = {name: [] for name in sources}
+    with tempfile.TemporaryDirectory(prefix="collide-") as folder:
+        path = os.path.join(folder, "problem.npz")
+        write_problem(problem, path, False)
+        for _ in range(request.repeats):
+            for name, (source, python, options) in sources.items():
+                runs[name].append(run_adapter(source, python, path, problem.shape, options))
+    found = []
+    for name, rows in runs.items():
+        about = {key: value for key, value in about_engine(problem, rows[0]).items() if key in ABOUT}
+        setup, cells = np.array([each.seconds for each in rows]).T
+        about |= {"contacts": len(rows[0].cell), "python_loop": rows[0].python_loop or None}
+        seconds = {"setup_seconds": _spread(setup), "cell_seconds": _spread(cells / max(1, problem.shape[0]))}
+        found.append({"name": name, **about, **seconds})
+    return found
+
+
+def _own_engine(run: DeviceProfile, cells: int) -> dict[str, Any]:
+    """The entry of `engines` of the fastest broad phase of this engine."""
+    fastest, setup = run.fastest, run.setup_seconds[run.fastest.name]
+    return {
+        **{"name": f"collide, {fastest.name}", "engine": "collide", "version": versions()["collidecli"]},
+        **{"options": "{}", "interpreter": platform.python_version(), "shapes": {}, "reasons": []},
+        "contacts": fastest.passes[0].contact_count,
+        "python_loop": "chunks",
+        "setup_seconds": _spread(np.array([setup])),
+        "cell_seconds": _spread(fastest.compute_seconds() / max(1, cells)),
+    }
+
+
 @dataclass(frozen=True)
 class DeviceProfile:
-    """Measurements of every broad phase on one device."""
+    """Measurements of every broad phase on one device. setup_seconds: of building each pipeline, by its name [s]."""
 
     device: wp.Device
     measured: list[Measured]
@@ -261,6 +318,7 @@ class DeviceProfile:
     advice: Advice
     threads: int
     chunk_cells: int
+    setup_seconds: dict[str, float]
 
     @property
     def is_identical(self) -> bool:
@@ -305,12 +363,17 @@ def _profile_device(
 
     _, choice = build(pipeline="unified", broad_phase="auto")
     measured = [Measured(name, skip_reason(name, scene, len(motion.time))) for name in PHASES]
-    pipelines = {m.name: build(**PHASES[m.name])[0] for m in measured if not m.skipped}
+    pipelines, setup = {}, {}
+    for one in measured:
+        if not one.skipped:
+            begin = time.perf_counter()
+            pipelines[one.name] = build(**PHASES[one.name])[0]
+            setup[one.name] = time.perf_counter() - begin
     threads = worker_count(request.engine.threads, has_own_memory(device))
     first = next(iter(pipelines.values()))
     cells = batch_size(first, len(motion.time) * scene.model.world_count, threads, request.engine.chunk_cells)
     _measure(request, measured, pipelines, threads, cells, motion, progress)
-    return DeviceProfile(device, measured, choice, advise(measured, choice), threads, cells)
+    return DeviceProfile(device, measured, choice, advise(measured, choice), threads, cells, setup)
 
 
 def skip_reason(name: str, scene: LoadedScene, frame_count: int) -> str:

@@ -101,7 +101,8 @@ class EngineRows:
     surfaces [m]; negative is overlap. normal, point0, point1: float64[N, 3], from shape0 to shape1, and points on both
     surfaces in world [m], which are equal for an unspecified rule. shapes: int64[N, 2]; None are those of the pairs.
     treated: str[S], of TREATMENTS. reason: str[S], of a shape that is not exact. asked: bool[K], whether the engine
-    holds both shapes and their pair. seconds: set-up, and all cells [s]. warnings: about the rows.
+    holds both shapes and their pair. seconds: set-up, and all cells [s]. python_loop: what a call of the engine from
+    Python is for, cells or pairs; "" is unknown. warnings: about the rows.
     """
 
     engine: str
@@ -120,6 +121,7 @@ class EngineRows:
     reason: np.ndarray
     asked: np.ndarray
     seconds: np.ndarray
+    python_loop: str = ""
     stateful: bool | None = None
     distance_rule: str = DISTANCE_RULES[0]
     reports_gap: bool | None = None
@@ -161,7 +163,7 @@ def read_rows(path: str, shape: tuple[int, int, int]) -> EngineRows:
     more = {"shape_treated": (shapes,), "shape_reason": (shapes,), "pair_asked": (pairs,), "seconds": (2,)}
     texts = ("format", "engine", "version", "options", "interpreter", "point_rule")
     wanted = {**row_shapes, **more, **dict.fromkeys((*texts, "stateful"), ())}
-    optional = {"point1": (count, 3), "reports_gap": ()}
+    optional = {"point1": (count, 3), "reports_gap": (), "python_loop": ()}
     wanted |= {name: extent for name, extent in optional.items() if name in headers}
     kinds = {"cell": "iu", "pair": "iu", "distance": "f", "normal": "f", "point": "f", "seconds": "f"}
     kinds |= {"pair_asked": "b", "stateful": "b", "reports_gap": "b", "point1": "f"}
@@ -203,6 +205,7 @@ def read_rows(path: str, shape: tuple[int, int, int]) -> EngineRows:
         cell=found["cell"][order].astype(np.int64),
         pair=found["pair"][order].astype(np.int64),
         stateful=bool(found["stateful"]),
+        python_loop=str(found.get("python_loop", "")),
         reports_gap=bool(found["reports_gap"]) if "reports_gap" in found else None,
         treated=found["shape_treated"],
         reason=found["shape_reason"],

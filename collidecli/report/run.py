@@ -203,7 +203,23 @@ def profile_table(result: ResultDict) -> RenderableType:
         ending.append(("", result["device_advice"]))
     files = (("written", "output"), ("", "json_output"), ("trace", "trace"))
     ending += [(name, result[key]) for name, key in files if result.get(key)]
-    return Group(name_value_table(rows), Fitting(partial(_side_by_side, result, run)), name_value_table(ending))
+    parts = [name_value_table(rows), Fitting(partial(_side_by_side, result, run))]
+    if result.get("engines"):
+        parts += [rows_table(ENGINE_COLUMNS, result["engines"]), Text()]
+    return Group(*parts, name_value_table(ending))
+
+
+ENGINE_COLUMNS: list[Column] = [
+    ("engine", "left", lambda one: f"{one['name']} {one['version']}"),
+    ("set-up", "right", lambda one: seconds(one["setup_seconds"]["median"])),
+    ("a cell", "right", lambda one: seconds(one["cell_seconds"]["median"])),
+    ("least", "right", lambda one: seconds(one["cell_seconds"]["least"])),
+    ("most", "right", lambda one: seconds(one["cell_seconds"]["most"])),
+    ("Python loop over", "left", lambda one: one["python_loop"] or "not told"),
+    ("contacts", "right", lambda one: count(one["contacts"])),
+    ("not held", "left", lambda one: "; ".join(one["reasons"])),
+]
+"""Of `engines` of collide.profile/1."""
 
 
 def _side_by_side(result: ResultDict, run: list[ResultDict], narrow: int) -> Listing:

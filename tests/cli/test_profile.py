@@ -190,6 +190,42 @@ def test_devices_are_compared(here, collide, monkeypatch):
     assert "devices" in table
 
 
+SLOW = """
+import json, sys
+import numpy as np
+problem, cells = np.load(sys.argv[1]), 20
+shapes, pairs = len(problem["shape_name"]), len(problem["pair"])
+option = dict(text.split("=") for text in sys.argv[3:])
+np.savez(sys.argv[2], format="collide.engine_rows/1", engine="slow", version="9", options=json.dumps(option),
+    interpreter="3.0", point_rule="midpoint", stateful=False, python_loop="pairs",
+    cell=np.array([0]), pair=np.array([0]), distance=np.array([-0.1]), normal=np.array([[0.0, 0.0, 1.0]]), point=np.zeros((1, 3)),
+    shape_treated=np.array(["skipped"] * shapes), shape_reason=np.array(["no spheres"] * shapes),
+    pair_asked=np.ones(pairs, bool), seconds=np.array([2.0, cells * 0.5]))
+"""
+"""An adapter that says that it took 2 s to set up, and half a second a cell."""
+
+
+def test_other_engines_are_timed(here, collide):
+    (here / "slow.py").write_text(SLOW)
+    command = (*PROFILE, "--repeats", "2", "--engines", "slow=slow.py,again=slow.py", "--engine-option", "again.k=1")
+    result = collide.result(*command)
+    ours, slow, again = result["engines"]
+    assert (ours["engine"], ours["python_loop"], ours["contacts"]) == ("collide", "chunks", 14)
+    median = next(one for one in result["phases"] if one["name"] == result["fastest"])["compute_seconds"]["median"]
+    assert ours["cell_seconds"]["median"] == pytest.approx(median / 20)
+    assert ours["setup_seconds"]["median"] > 0
+    assert (slow["name"], slow["version"], slow["python_loop"], slow["contacts"]) == ("slow", "9", "pairs", 1)
+    assert slow["setup_seconds"]["repeats"] == [2.0, 2.0]
+    assert slow["cell_seconds"]["repeats"] == [0.5, 0.5]
+    assert (slow["reasons"], slow["options"], again["options"]) == (["no spheres"], "{}", '{"k": "1"}')
+    with h5py.File(here / "scene.profile.h5") as file:
+        assert json.loads(file.attrs["engines"]) == result["engines"]
+    table = collide(*command, "--force").out
+    assert "slow 9" in table
+    assert "500 ms" in table
+    assert "no spheres" in table
+
+
 def test_one_device_is_not_compared(here, collide):
     result = collide.result(*PROFILE, "--repeats", "1")
     assert not result.keys() & {"devices", "device_advice"}
@@ -197,6 +233,7 @@ def test_one_device_is_not_compared(here, collide):
 
 test_refused = refusals(
     "profile scene.xml -t motion.h5",
+    ("--engines rows.npz", ("there is no adapter of 'rows.npz'", "--engines")),
     ("--devices cpu,cuda:99", ("there is no device 'cuda:99'", "--devices")),
     ("--devices cpu,cpu", ("names the device cpu twice", "--devices")),
     ("--devices cpu,,", ("has an empty name", "--devices")),

@@ -83,13 +83,14 @@ def run(
     stateful=lambda problem: False,
     reports_gap=False,
     unbounded=("plane",),
+    python_loop="cells",
 ):
     """Reads and writes the files of the command line: problem.npz rows.npz [NAME=VALUE ...].
 
     shape_of: (problem, k) -> the engine's shape or None, one of exact, hull, approximated and skipped, and the reason.
     collider: (problem) -> function of a cell's poses [S, 7], which returns rows of both shapes, distance, normal from
     the first to the second, and point: 9 numbers each. point_rule, stateful: functions of the problem. unbounded: types
-    of which the engine collides no two.
+    of which the engine collides no two. python_loop: what a call of the engine is for, cells or pairs.
     """
     source, target, *options = sys.argv[1:]
     start = time.perf_counter()
@@ -117,6 +118,7 @@ def run(
         version=version,
         options=json.dumps(problem.used),
         reports_gap=reports_gap,
+        python_loop=python_loop,
         interpreter=platform.python_version(),
         point_rule=point_rule(problem),
         stateful=stateful(problem),

@@ -78,4 +78,5 @@ def is_stateful(problem):
 
 if __name__ == "__main__":
     pybullet.connect(pybullet.DIRECT)
-    run("bullet", importlib.metadata.version("pybullet"), shape_of, collider, stateful=is_stateful, reports_gap=True)
+    version, rules = importlib.metadata.version("pybullet"), {"stateful": is_stateful, "reports_gap": True}
+    run("bullet", version, shape_of, collider, python_loop="pairs", **rules)

@@ -60,4 +60,4 @@ def collider(problem):
 
 
 if __name__ == "__main__":
-    run("coal", coal.__version__, shape_of, collider, reports_gap=True)
+    run("coal", coal.__version__, shape_of, collider, reports_gap=True, python_loop="pairs")

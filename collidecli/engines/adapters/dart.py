@@ -77,4 +77,5 @@ if __name__ == "__main__":
         shape_of,
         collider,
         lambda problem: "midpoint" if detector_of(problem) == "fcl" else "unspecified",
+        python_loop="pairs",
     )

@@ -58,4 +58,4 @@ def collider(problem):
 
 
 if __name__ == "__main__":
-    run("fcl", fcl.__version__, shape_of, collider)
+    run("fcl", fcl.__version__, shape_of, collider, python_loop="pairs")
