@@ -27,7 +27,7 @@ from collidecli.cli.options import (
 from collidecli.cli.streams import Pages, check_outputs
 from collidecli.scene.options import EngineOptions
 
-ENGINES = "Adapters: mujoco, newton, coal, fcl, drake, bullet, dart; adapter.py; or what one wrote, rows.npz or set.h5."
+ENGINES = "mujoco, newton, coal, fcl, drake, bullet, dart, rapier; adapter.py; or what one wrote, rows.npz or set.h5."
 SETS = "The scene; the arguments are then contact sets of engines."
 ENGINE_OPTION = "Of an adapter: stateful=1 of bullet; detector=dart, bullet or ode of dart."
 OUTPUT = "A page with charts, .html; or the result of --json."

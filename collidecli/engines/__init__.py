@@ -30,7 +30,7 @@ from collidecli.storage.input_limits import check_size
 PROBLEM, ROWS = "collide.engine_problem/1", "collide.engine_rows/1"
 """Formats of the two files, their arrays `format`."""
 ADAPTERS = {"mujoco": "mujoco", "newton": "newton", "coal": "coal", "fcl": "python-fcl", "drake": "drake"}
-ADAPTERS |= {"bullet": "pybullet", "dart": "dartpy"}
+ADAPTERS |= {"bullet": "pybullet", "dart": "dartpy", "rapier": "rapier3d"}
 """Engines with an adapter, and the package of each on PyPI."""
 LAST_LINES = 4
 """Lines of an adapter's standard error in the message of its failure."""

@@ -14,6 +14,7 @@ from collidecli.report.fidelity import KINDS, types_text, wrong_share
 
 SAMPLES = Path(__file__).parents[1]
 ENGINES = "mujoco,newton,coal,fcl,drake,bullet,bullet-kept=bullet,dart,dart-dart=dart,dart-bullet=dart,dart-ode=dart"
+ENGINES += ",rapier"
 OPTIONS = "bullet-kept.stateful=1,dart-dart.detector=dart,dart-bullet.detector=bullet,dart-ode.detector=ode"
 NAMES = [each.partition("=")[0] for each in ENGINES.split(",")]
 RECORDED = {
@@ -91,7 +92,8 @@ def main(python=sys.executable, folder="out/engines"):
     results = {}
     for name, scene in scenes(folder).items():
         engines = ["--engines", ENGINES, "--engine-option", OPTIONS, "--engine-python", python]
-        files = ["-o", folder / f"{name}.html", "--repro", folder / f"{name}-repros", "--json"]
+        files = ["-o", folder / f"{name}.html", "--repro", folder / f"{name}-repros"]
+        files += ["--view", folder / f"{name}-worst.html", "--json"]
         results[name] = json.loads(collide("fidelity", *scene, *engines, *files))
     (folder / "table.md").write_text(table(results))
     (folder / "map.svg").write_bytes(chart_file(together(results), "wrong", "svg", kinds=KINDS))

@@ -198,7 +198,8 @@ shapes, pairs = len(problem["shape_name"]), len(problem["pair"])
 option = dict(text.split("=") for text in sys.argv[3:])
 np.savez(sys.argv[2], format="collide.engine_rows/1", engine="slow", version="9", options=json.dumps(option),
     interpreter="3.0", point_rule="midpoint", stateful=False, python_loop="pairs",
-    cell=np.array([0]), pair=np.array([0]), distance=np.array([-0.1]), normal=np.array([[0.0, 0.0, 1.0]]), point=np.zeros((1, 3)),
+    cell=np.array([0]), pair=np.array([0]), distance=np.array([-0.1]), normal=np.array([[0.0, 0.0, 1.0]]),
+    point=np.zeros((1, 3)),
     shape_treated=np.array(["skipped"] * shapes), shape_reason=np.array(["no spheres"] * shapes),
     pair_asked=np.ones(pairs, bool), seconds=np.array([2.0, cells * 0.5]))
 """

@@ -27,7 +27,7 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.storage.trajectories.writer import TrajectoryWriter
 
 MODULES = {"mujoco": "mujoco", "newton": "newton", "coal": "coal", "fcl": "fcl", "drake": "pydrake"}
-MODULES |= {"bullet": "pybullet", "dart": "dartpy"}
+MODULES |= {"bullet": "pybullet", "dart": "dartpy", "rapier": "rapier3d"}
 ENGINES_PYTHON = os.environ.get("COLLIDE_ENGINES_PYTHON", sys.executable)
 """Interpreter of the engines; where it lacks one, its tests are skipped."""
 WITH_HEIGHTFIELDS = ("mujoco", "newton", "coal", "bullet")
