@@ -29,16 +29,18 @@ from collidecli.report.charts import (
     with_hovers,
 )
 from collidecli.report.diff import KINDS, cell_text, deviation, frame_lines, group_lines, model_line, verdict
-from collidecli.report.results import group_figures
+from collidecli.report.results import group_figures, label_rule
 from collidecli.report.tables import (
     ResultDict,
     length,
     moment,
+    more_text,
     pair_labels,
     percent,
     quantity,
     rate,
     seconds,
+    seconds_text,
     short_names,
     speed,
 )
@@ -66,7 +68,7 @@ def part(**given: Any) -> dict[str, Any]:
 
 
 def section(name: str, title: str, *parts: dict[str, Any], lead: str = "") -> dict[str, Any]:
-    """A section of the page."""
+    """A section of the page. name: its id."""
     return {"id": name, "title": title, "lead": lead, "parts": list(parts)}
 
 
@@ -75,19 +77,7 @@ def section(name: str, title: str, *parts: dict[str, Any], lead: str = "") -> di
 MAX_PAIRS = 12
 
 
-def motion_sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The sections of `--audit`, `--labels` and `--clearance`; none without them."""
-    found = []
-    if result.get("audit"):
-        found.append(_audit(result["audit"], charts))
-    if result.get("labels"):
-        found.append(_labels(result["labels"], charts))
-    if result.get("clearance"):
-        found.append(_clearance(result["clearance"], charts))
-    return found
-
-
-def _audit(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
+def _audit(found: ResultDict) -> dict[str, Any]:
     """Depth over time with limits and the mask, the checks, the findings and the deepest pairs of collide.audit/1."""
     lead = f"{audit_words(found).capitalize()}. Usable frames: {usable_text(found)}; the others are shaded."
     checks = [
@@ -95,31 +85,23 @@ def _audit(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
         for one in found["checks"]
     ]
     failures = [line for one in findings(found) for line in one.lines]
-    more = len(found["pairs"]) - MAX_PAIRS
-    pairs = table(
-        "Deepest pairs",
-        "pair,check,deepest>,in frame>,frames>,over limit>",
-        [
-            (
-                _pair(one), "allowed" if one["allowed"] else CHECKS[one["check"]],
-                length(one["depth"]), str(one["frame"]), count(one["cells"]), count(one["cells_over"]),
-            )
-            for one in found["pairs"][:MAX_PAIRS]
-        ],
-        f"and {plural(more, 'more pair')}" if more > 0 else "",
-    )  # fmt: skip
-    parts = [part(chart="audit" if "audit" in charts else "")]
-    parts.append(part(table=table("Checks", "check,limit>,pairs>,deepest>,failing>", checks)))
+    pairs = [
+        (
+            _pair(one), "allowed" if one["allowed"] else CHECKS[one["check"]],
+            length(one["depth"]), str(one["frame"]), count(one["cells"]), count(one["cells_over"]),
+        )
+        for one in found["pairs"][:MAX_PAIRS]
+    ]  # fmt: skip
+    columns, more = "pair,check,deepest>,in frame>,frames>,over limit>", more_text(len(found["pairs"]) - MAX_PAIRS)
+    parts = [part(chart="audit"), part(table=table("Checks", "check,limit>,pairs>,deepest>,failing>", checks))]
     parts += [part(heading="Findings", lines=failures)] if failures else []
-    parts += [part(heading="Deepest pairs", table=pairs)] if found["pairs"] else []
+    parts += [part(heading="Deepest pairs", table=table("Deepest pairs", columns, pairs, more))] if pairs else []
     return section("audit", "Audit", *parts, lead=lead)
 
 
-def _labels(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
+def _labels(found: ResultDict) -> dict[str, Any]:
     options, per_bin = found["options"], found["series"]["frames_per_bin"]
-    lead = f"{plural(found['labelled'], 'label')}, from {length(options['enter'])} to beyond {length(options['leave'])}"
-    if options["min_frames"] > 1:
-        lead += f", labels and pauses of at least {plural(options['min_frames'], 'frame')}"
+    lead = f"{plural(found['labelled'], 'label')}, {label_rule(options)}"
     lead += f"; a column is {plural(per_bin, 'frame')}." if per_bin > 1 else "."
     if len(found["listed"]) < found["pairs"]:
         lead += f" {len(found['listed'])} of {plural(found['pairs'], 'pair')} are shown."
@@ -129,25 +111,23 @@ def _labels(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
         row.append(quantity(one["least_distance"], length))
         rows.append([*row, speed(one.get("mean_slip"))] if options["slip"] else row)
     columns = "pair,frames>,share>,distance>" + (",mean slip>" if options["slip"] else "")
-    parts = [part(chart="labels" if "labels" in charts else "")]
-    parts += [part(table=table("Labels", columns, rows))] if rows else []
-    return section("labels", "Labels", *parts, lead=lead)
+    parts = [part(table=table("Labels", columns, rows))] if rows else []
+    return section("labels", "Labels", part(chart="labels"), *parts, lead=lead)
 
 
-def _clearance(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
+def _clearance(found: ResultDict) -> dict[str, Any]:
+    of_bodies = found["by"] == "body"
     lead = f"Without a cutoff, of {plural(found['pairs'], 'pair')} of shapes; negative is penetration."
     if len(found["listed"]) < found["items"]:
-        items = plural(found["items"], "body", "bodies") if found["by"] == "body" else plural(found["items"], "pair")
+        items = plural(found["items"], *(("body", "bodies") if of_bodies else ("pair",)))
         lead += f" The nearest {len(found['listed'])} of {items} are shown."
     rows = []
     for one in found["listed"]:
-        pair = _pair(one)
-        row = [pair, length(one["least_distance"]), str(one["frame"]), str(one["world"])]
-        rows.append([one["body"], *row] if found["by"] == "body" else row)
-    columns = ("body," if found["by"] == "body" else "") + "pair,least distance>,in frame>,world>"
-    parts = [part(chart="clearance" if "clearance" in charts else "")]
-    parts += [part(table=table("Nearest", columns, rows))] if rows else []
-    return section("clearance", "Clearance", *parts, lead=lead)
+        row = [_pair(one), length(one["least_distance"]), str(one["frame"]), str(one["world"])]
+        rows.append([one["body"], *row] if of_bodies else row)
+    columns = ("body," if of_bodies else "") + "pair,least distance>,in frame>,world>"
+    parts = [part(table=table("Nearest", columns, rows))] if rows else []
+    return section("clearance", "Clearance", part(chart="clearance"), *parts, lead=lead)
 
 
 # Text and tables of a report, for the template of the page.
@@ -164,46 +144,32 @@ def _pair(one: ResultDict) -> str:
 
 def figures(result: ResultDict) -> list[dict[str, str]]:
     """Name, value and comment of the numbers at the top of the page."""
-    timing, deepest = result["timing"], result["deepest"]
-    frames = result["frames"]
-    span = f"{result['end'] - result['start']:.3g} s" if frames > 1 else ""
+    timing, deepest, frames, contacts = result["timing"], result["deepest"], result["frames"], result["contacts"]
+    span = [f"{result['end'] - result['start']:.3g} s"] if frames > 1 else []
+    span += [plural(result["worlds"], "world")] if result["worlds"] != 1 else []
+    of_cells = f"{count(result['contact_pair_cells'])} summed over frames and worlds"
     found = [
-        (
-            "contacts",
-            count(result["contacts"]),
-            f"{percent(result['penetrating'] / result['contacts'])} penetrate" if result["contacts"] else "",
-        ),
-        (
-            "pairs of shapes",
-            count(result["pairs"]["count"]),
-            f"{count(result['contact_pair_cells'])} summed over frames and worlds",
-        ),
-        (
-            "frames",
-            count(frames),
-            ", ".join(filter(None, [span, plural(result["worlds"], "world") if result["worlds"] != 1 else ""])),
-        ),
+        ("contacts", count(contacts), f"{percent(result['penetrating'] / contacts)} penetrate" if contacts else ""),
+        ("pairs of shapes", count(result["pairs"]["count"]), of_cells),
+        ("frames", count(frames), ", ".join(span)),
         ("shapes", count(result["shapes"]), ", ".join(f"{n} {kind}" for kind, n in result["shape_types"].items())),
     ]
     if groups := group_figures(result):  # without contacts of shapes, two zeros would say nothing of them
-        found = [*(found[:2] if result["contacts"] else ()), *groups, *found[2:]]
+        found = [*(found[:2] if contacts else ()), *groups, *found[2:]]
     if deepest is not None:
-        deep = deepest["distance"] < 0.0
-        name = "deepest" if deep else "nearest"
         where = f"{_pair(deepest)}, frame {deepest['frame']}"
         where += f", {_world(result, deepest['world'])}" if _names_worlds(result) else ""
+        name = "deepest" if deepest["distance"] < 0.0 else "nearest"
         found.append((name, length(abs(deepest["distance"])), where))
-    if timing.get("wall_seconds"):
-        wall = timing["wall_seconds"]
+    if wall := timing.get("wall_seconds"):
         before = [f"{one['stage']} {seconds(one['seconds'])}" for one in timing["stages"] if one["stage"] in BEFORE]
         more = f"; before it {', '.join(before)}" if before else ""
-        found.append(
-            (
-                "run",
-                seconds(wall),
-                f"{rate(frames / wall)} frames/s on {timing.get('device', '')}, until the last row{more}",
-            )
-        )
+        speed = f"{rate(frames / wall)} frames/s on {timing.get('device', '')}"
+        found.append(("run", seconds(wall), f"{speed}, until the last row{more}"))
+    return _figures(found)
+
+
+def _figures(found: Iterable[tuple[str, str, str]]) -> list[dict[str, str]]:
     return [{"name": name, "value": value, "more": more} for name, value, more in found]
 
 
@@ -211,15 +177,14 @@ def headlines(result: ResultDict) -> list[dict[str, str]]:
     """Verdicts about the baseline and of the audit, for the top of the page. kind: "equal" (good) or "different"."""
     found = []
     if (difference := result["difference"]) is not None:
-        found.append(_headline(verdict(difference), difference["equal"], "difference", "Differences"))
+        found.append((verdict(difference), difference["equal"], "difference", "Differences"))
     if (audit := result.get("audit")) is not None:
-        found.append(_headline(f"audit {audit_words(audit)}", audit["passed"], "audit", "Audit"))
-    return found
-
-
-def _headline(words: str, is_good: bool, section: str, link: str) -> dict[str, str]:
-    kind = "equal" if is_good else "different"
-    return {"kind": kind, "words": f"{words[0].upper()}{words[1:]}.", "section": section, "link": link}
+        found.append((f"audit {audit_words(audit)}", audit["passed"], "audit", "Audit"))
+    names = ("kind", "words", "section", "link")
+    return [
+        dict(zip(names, ("equal" if good else "different", f"{words[0].upper()}{words[1:]}.", *link), strict=True))
+        for words, good, *link in found
+    ]
 
 
 def selection_line(result: ResultDict) -> str:
@@ -245,22 +210,19 @@ def _world(result: ResultDict, world: int) -> str:
 def sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """All sections with content. charts: the charts that were drawn."""
     found = []
-    if result["difference"] is not None:
-        found.append(_difference(result["difference"], charts))
-    found += motion_sections(result, charts)
+    for name, section_of in (
+        ("difference", _difference), ("audit", _audit), ("labels", _labels), ("clearance", _clearance)
+    ):  # fmt: skip
+        if result.get(name):
+            found.append(section_of(result[name]))
     if "contacts" in charts:
         parts = [part(chart="contacts")]
         parts += [part(chart="depth", heading="Deepest penetration")] if "depth" in charts else []
         per_bin = result["series"]["frames_per_bin"]
-        of = f" of all {count(result['worlds'])} worlds together" if result["worlds"] > 1 else ""
-        binned = (
-            f", {per_bin} frames per point: the line is their mean, the band ends at their maximum"
-            if per_bin > 1
-            else ""
-        )
-        found.append(
-            section("time", "Over time", *parts, lead=f"Contacts in a frame{of}{binned}." if of or binned else "")
-        )
+        lead = f" of all {count(result['worlds'])} worlds together" if result["worlds"] > 1 else ""
+        if per_bin > 1:
+            lead += f", {per_bin} frames per point: the line is their mean, the band ends at their maximum"
+        found.append(section("time", "Over time", *parts, lead=lead and f"Contacts in a frame{lead}."))
         found.append(_pairs(result, charts))
     if "depths" in charts:
         below = result["contacts"] - result["penetrating"]
@@ -272,12 +234,8 @@ def sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, An
         lead = "The deepest contact of each pair, the deepest first."
         found.append(section("worst", "Worst penetrations", part(table=_worst(result)), lead=lead))
     found += _timing(result, charts)
-    found.append(
-        section(
-            "source", "Source", part(properties=_source(result)), part(lines=[*result["warnings"], *result["notes"]])
-        )
-    )
-    return found
+    lines = part(lines=[*result["warnings"], *result["notes"]])
+    return [*found, section("source", "Source", part(properties=_source(result)), lines)]
 
 
 def group_sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -298,100 +256,68 @@ def group_sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[s
 
 
 def _between_frames(result: ResultDict) -> list[dict[str, Any]]:
-    held = result.get("between_frames")
+    held, worlds = result.get("between_frames"), _names_worlds(result)
     if not held:
         return []
     lead = f"{plural(held['count'], 'touch', 'touches')}, {count(held['missed'])} of them in no recorded frame"
     lead += f", and {plural(held['undecided'], 'undecided pair')}." if held["undecided"] else "."
     if len(held["listed"]) < held["count"]:
         lead += f" The first {len(held['listed'])} are listed."
-    rows = [
-        (
-            _pair(one),
-            f"{one['begin_time']:.6g} s",
-            f"{one['end_time']:.6g} s",
-            length(one["least_distance"]),
-            "missed" if one["missed"] else "recorded",
-            *([_world(result, one["world"])] if _names_worlds(result) else []),
-        )
-        for one in held["listed"]
-    ]
-    columns = "pair,begin>,end>,least distance>,in frames" + (",world>" if _names_worlds(result) else "")
+    rows = []
+    for one in held["listed"]:
+        times = [f"{one[name]:.6g} s" for name in ("begin_time", "end_time")]
+        row = [_pair(one), *times, length(one["least_distance"]), "missed" if one["missed"] else "recorded"]
+        rows.append([*row, _world(result, one["world"])] if worlds else row)
+    columns = "pair,begin>,end>,least distance>,in frames" + (",world>" if worlds else "")
     parts = [part(table=table("Touches between frames", columns, rows))] if rows else []
     return [section("between", "Between frames", *parts, lead=lead)]
 
 
 def _pairs(result: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
-    pairs = result["pairs"]
+    pairs, depths = result["pairs"], "pair-depths" in charts
     shown = len(pairs["listed"])
-    which = (
-        f"The {shown} with the most contacts of {plural(pairs['count'], 'pair')}"
-        if shown < pairs["count"]
-        else f"{plural(shown, 'pair').capitalize()} of shapes"
-    )
-    lead = f"{which}, in the order of their first contacts."
-    parts = [part(chart="pairs", heading="Contacts in a frame" if "pair-depths" in charts else "")]
-    if "pair-depths" in charts:
-        parts.append(part(chart="pair-depths", heading="Depth"))
-    return section("pairs", "Pairs over time", *parts, lead=lead)
+    which = f"{plural(shown, 'pair').capitalize()} of shapes"
+    if shown < pairs["count"]:
+        which = f"The {shown} with the most contacts of {plural(pairs['count'], 'pair')}"
+    parts = [part(chart="pairs", heading="Contacts in a frame" if depths else "")]
+    parts += [part(chart="pair-depths", heading="Depth")] if depths else []
+    return section("pairs", "Pairs over time", *parts, lead=f"{which}, in the order of their first contacts.")
 
 
 def _worst(result: ResultDict) -> dict[str, Any]:
-    worlds, named = _names_worlds(result), bool(result["demonstrations"])
-    rows = [
-        (
-            _pair(one),
-            length(-one["distance"]),
-            str(one["frame"]),
-            f"{one['time']:.4g} s",
-            *([_world(result, one["world"]) if named else str(one["world"])] if worlds else []),
-            count(one["contacts"]),
-        )
-        for one in result["worst"]
-    ]
-    return table(
-        "Worst penetrations",
-        "pair,depth>,frame>,time>"
-        + (",demonstration>" if named else ",world>" if worlds else "")
-        + ",contacts in all>",
-        rows,
-    )
+    named = bool(result["demonstrations"])
+    world = ["demonstration>" if named else "world>"] if _names_worlds(result) else []
+    rows = []
+    for one in result["worst"]:
+        where = [_world(result, one["world"]) if named else str(one["world"])] if world else []
+        row = [_pair(one), length(-one["distance"]), str(one["frame"]), f"{one['time']:.4g} s"]
+        rows.append([*row, *where, count(one["contacts"])])
+    return table("Worst penetrations", ("pair", "depth>", "frame>", "time>", *world, "contacts in all>"), rows)
 
 
-def _difference(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
-    frames, first = found["frames"], found["first"]
+def _difference(found: ResultDict) -> dict[str, Any]:
+    frames, first, listed = found["frames"], found["first"], found["pairs"]["listed"]
     rows = [
         ("baseline", found["a"]["file"], True),
         ("compared", f"{plural(frames['compared'], 'frame')}, by {frames['by']}", False),
+        *([("frames that differ", count(frames["differing"]), False)] if frames["differing"] else []),
+        *([("first in", cell_text(first), False)] if first is not None else []),
     ]
-    if frames["differing"]:
-        rows.append(("frames that differ", count(frames["differing"]), False))
-    if first is not None:
-        rows.append(("first in", cell_text(first), False))
     lines = [model_line(one) for one in found["model"]["listed"]] + frame_lines(found)
     parts = [part(properties=rows), part(lines=lines)]
-    listed = found["pairs"]["listed"]
     if listed:
-        more = found["pairs"]["differing"] - len(listed)
-        columns = "pair,missing>,extra>,changed>,first in"
-        of_pairs = table(
-            "Differences by pair",
-            columns,
-            [(_pair(p), *(count(p[k]) for k in KINDS), cell_text(p["first"])) for p in listed],
-            f"and {plural(more, 'more pair')}" if more else "",
-        )
-        parts += [part(heading="By pair", chart="differences" if "differences" in charts else ""), part(table=of_pairs)]
-    fields = [one for one in found["fields"] if one["differing"]]
+        pairs = [(_pair(p), *(count(p[k]) for k in KINDS), cell_text(p["first"])) for p in listed]
+        more = more_text(found["pairs"]["differing"] - len(listed))
+        of_pairs = table("Differences by pair", "pair,missing>,extra>,changed>,first in", pairs, more)
+        parts += [part(heading="By pair", chart="differences"), part(table=of_pairs)]
+    fields = [
+        (f["name"], count(f["differing"]), count(f["changed"]), deviation(f["largest"], f["unit"]))
+        for f in found["fields"]
+        if f["differing"]
+    ]
     if fields:
-        of_fields = table(
-            "Deviations of fields",
-            "field,different>,changed>,largest>",
-            [
-                (f["name"], count(f["differing"]), count(f["changed"]), deviation(f["largest"], f["unit"]))
-                for f in fields
-            ],
-        )
-        parts += [part(heading="By field", chart="deviations" if "deviations" in charts else ""), part(table=of_fields)]
+        of_fields = table("Deviations of fields", "field,different>,changed>,largest>", fields)
+        parts += [part(heading="By field", chart="deviations"), part(table=of_fields)]
     parts.append(part(lines=[*group_lines(found), *found["notes"]]))
     return section("difference", "Compared with the baseline", *parts)
 
@@ -405,12 +331,11 @@ def _timing(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any
         )
         found.append(section("timing", "Stages of the run", part(chart="stages"), lead=lead))
     if "phases" in charts:
-        phases = phases_of(result)
-        first = phases[0] if phases else None
         lead = ""
-        if first is not None and first["candidates"]:
-            false = 1.0 - first["touching_pairs"] / first["candidates"]
-            lead = f"A candidate is a pair with overlapping bounds; {percent(false)} of the candidates have no contact."
+        for first in phases_of(result)[:1]:
+            if first["candidates"]:
+                false = percent(1.0 - first["touching_pairs"] / first["candidates"])
+                lead = f"A candidate is a pair with overlapping bounds; {false} of the candidates have no contact."
         if result["profile"] is None:
             lead += " This run used one broad phase; collide profile measures all of them."
         found.append(section("phases", "Candidates against contacts", part(chart="phases"), lead=lead.strip()))
@@ -419,18 +344,14 @@ def _timing(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any
 
 def _source(result: ResultDict) -> list[tuple[str, str, bool]]:
     timing = result["timing"]
-    rows = [
-        ("file", result["file"], True),
-        ("scene", result["scene"], True),
-        ("scene_sha256", result["scene_sha256"], True),
-    ]
+    rows = [(name, result[name], True) for name in ("file", "scene", "scene_sha256")]
     rows += [("recording", result["trajectory_sha256"] or "none", True), ("content", result["content_sha256"], True)]
     rows.append(("format", f"collide-contacts {result['version']}, by {result['creator']}", False))
-    given = changed_options(result["config"])
-    rows += [(name.replace("_", " "), _option(value), True) for name, value in given.items()]
-    for name in ("device", "processor", "broad_phase"):
-        if timing.get(name):
-            rows.append((name.replace("_", " "), str(timing[name]), False))
+    rows += [
+        (name.replace("_", " "), _option(value), True) for name, value in changed_options(result["config"]).items()
+    ]
+    names = ("device", "processor", "broad_phase")
+    rows += [(name.replace("_", " "), str(timing[name]), False) for name in names if timing.get(name)]
     if timing.get("peak_memory_bytes"):
         rows.append(("peak memory", memory(int(timing["peak_memory_bytes"])), False))
     return rows
@@ -443,51 +364,52 @@ def _option(value: Any) -> str:
 
 def page_tables(result: ResultDict) -> dict[str, dict[str, Any]]:
     """A table of the numbers of each chart, by kind."""
-    found = {}
-    series = result["series"]
+    series, pairs = result["series"], result["pairs"]["listed"]
     times, label = time_axis(series)
     some = range(0, len(times), max(1, -(-len(times) // MAX_ROWS)))
-    found["contacts"] = table(
-        "Contacts over time",
-        f"{label},contacts>,that penetrate>",
-        [(f"{times[n]:.4g}", f"{series['contacts'][n]:.4g}", f"{series['penetrating'][n]:.4g}") for n in some],
-    )
-    found["depth"] = table(
-        "Depth over time", f"{label},deepest>", [(f"{times[n]:.4g}", length(series["depth"][n])) for n in some]
-    )
-    found["pairs"] = table(
-        "Pairs over time",
-        "pair,contacts>,cells>,first frame>,last frame>",
-        [(_pair(p), *(count(p[k]) for k in PAIR_COUNTS)) for p in result["pairs"]["listed"]],
-    )
-    found["pair-depths"] = table(
-        "Depth of pairs",
-        "pair,deepest>,in frame>",
-        [(_pair(p), length(max(0.0, -p["distance"])), str(p["frame"])) for p in result["pairs"]["listed"]],
-    )
-    found["depths"] = table(
-        "Depths",
-        "from,to>,contacts>",
-        [
-            (length(b["from"]), length(b["to"]) if b["to"] is not None else "", count(b["contacts"]))
-            for b in result["depths"]
-        ],
-    )
     stages = [one for one in result["timing"].get("stages", []) if one["seconds"]]
-    rows = [(one["stage"].replace("_", " "), seconds(one["seconds"]), count(one["calls"])) for one in stages]
-    found["stages"] = table("Stages of the run", "stage,time>,calls>", rows)
-    rows = [
-        (
-            p["name"],
-            *(count(p[k]) for k in ("candidates", "touching_pairs", "contacts")),
-            seconds(p["compute_seconds"]) if "compute_seconds" in p else "",
-        )
-        for p in phases_of(result)
-    ]
-    found["phases"] = table(
-        "Broad phases", "broad phase,candidates>,with contacts>,contacts>,time of the engine>", rows
-    )
-    return found
+    numbers = ("candidates", "touching_pairs", "contacts")
+    return {
+        "contacts": table(
+            "Contacts over time",
+            f"{label},contacts>,that penetrate>",
+            [[f"{values[n]:.4g}" for values in (times, series["contacts"], series["penetrating"])] for n in some],
+        ),
+        "depth": table(
+            "Depth over time", f"{label},deepest>", [(f"{times[n]:.4g}", length(series["depth"][n])) for n in some]
+        ),
+        "pairs": table(
+            "Pairs over time",
+            "pair,contacts>,cells>,first frame>,last frame>",
+            [(_pair(p), *(count(p[k]) for k in PAIR_COUNTS)) for p in pairs],
+        ),
+        "pair-depths": table(
+            "Depth of pairs",
+            "pair,deepest>,in frame>",
+            [(_pair(p), length(max(0.0, -p["distance"])), str(p["frame"])) for p in pairs],
+        ),
+        "depths": table(
+            "Depths",
+            "from,to>,contacts>",
+            [
+                (length(b["from"]), length(b["to"]) if b["to"] is not None else "", count(b["contacts"]))
+                for b in result["depths"]
+            ],
+        ),
+        "stages": table(
+            "Stages of the run",
+            "stage,time>,calls>",
+            [(one["stage"].replace("_", " "), seconds(one["seconds"]), count(one["calls"])) for one in stages],
+        ),
+        "phases": table(
+            "Broad phases",
+            "broad phase,candidates>,with contacts>,contacts>,time of the engine>",
+            [
+                (p["name"], *(count(p[k]) for k in numbers), seconds_text(p.get("compute_seconds")))
+                for p in phases_of(result)
+            ],
+        ),
+    }
 
 
 # Single worlds, bodies and static shapes for the template of a report's page: small charts of one SVG for all widths.
@@ -505,84 +427,58 @@ def selectable(result: ResultDict) -> list[dict[str, Any]]:
     if found is None or not found["listed"]:
         return []
     choices = [_choice(result, found, number, one) for number, one in enumerate(found["listed"])]
+    worlds, others = ([c for c in choices if (c["kind"] == "world") == is_world] for is_world in (True, False))
     left_out, world = found["left_out"], "demonstration" if result["demonstrations"] else "world"
-    bodies = "body or static shape" if any(choice["kind"] == "shape" for choice in choices) else "body"
-    groups = [
-        _group(f"One {world}", [c for c in choices if c["kind"] == "world"], left_out["worlds"], "--world"),
-        _group(
-            f"One {bodies}", [c for c in choices if c["kind"] != "world"], left_out["bodies"], "--body or --include"
-        ),
-    ]
-    return [group for group in groups if group["choices"]]
-
-
-def _group(title: str, choices: Sequence[dict[str, Any]], left_out: int, options: str) -> dict[str, Any]:
-    for choice, label in zip(choices, short_names([choice["name"] for choice in choices]), strict=True):
-        choice["label"] = label
-    more = (
-        f"Those with the deepest contacts; {count(left_out)} more can be selected with {options}." if left_out else ""
-    )
-    return {"title": title, "choices": choices, "left_out": more}
+    body = "body or static shape" if any(choice["kind"] == "shape" for choice in choices) else "body"
+    groups = []
+    for title, of_group, number, options in (
+        (f"One {world}", worlds, left_out["worlds"], "--world"),
+        (f"One {body}", others, left_out["bodies"], "--body or --include"),
+    ):
+        for choice, label in zip(of_group, short_names([choice["name"] for choice in of_group]), strict=True):
+            choice["label"] = label
+        more = f"Those with the deepest contacts; {count(number)} more can be selected with {options}."
+        if of_group:
+            groups.append({"title": title, "choices": of_group, "left_out": more if number else ""})
+    return groups
 
 
 def _choice(result: ResultDict, found: ResultDict, number: int, one: ResultDict) -> dict[str, Any]:
     series = {"frame": found["frame"], "time": found["time"]}
-    pairs, frames = one["pairs"], result["frames"]
+    pairs, frames, per_frame = one["pairs"], result["frames"], one["contacts_per_frame"]
     bins = len(series["frame"])
     deepest = max(one["depth"], default=0.0)
-    touching = [f"{value:.4g} contacts" for value in one["contacts_per_frame"]]
-    deep = [length(value) for value in one["depth"]]
-    most = max(one["contacts_per_frame"], default=0.0)
-    of_pairs = (
-        f"The {len(pairs)} deepest of {plural(one['pair_count'], 'pair')}" if len(pairs) < one["pair_count"] else ""
-    )
     figures = [(group_words(name), count(held["rows"]), "") for name, held in one["groups"].items()]
     if one["contacts"] or not figures:
+        where = f"{_pair(pairs[0])}, frame {pairs[0]['frame']}" if pairs else ""
+        if pairs and (result["demonstrations"] or result["worlds"] > 1):
+            where += f", {_world(result, pairs[0]['world'])}"
         of_shapes = [("contacts", count(one["contacts"]), ""), ("pairs of shapes", count(one["pair_count"]), "")]
-        where = _where(result, pairs[0]) if pairs else ""
         figures = [*of_shapes, ("deepest", length(deepest), where), *figures]
-    if one["kind"] == "world":
-        figures += [
-            (
-                "frames",
-                count(episode["frame_count"]),
-                f"of {count(frames)}, {episode['seconds']:.4g} s from frame {episode['first_frame']} on",
-            )
-            for episode in result["episodes"]
-            if episode["world"] == one["row"]
-        ]
+    for episode in result["episodes"] if one["kind"] == "world" else ():
+        if episode["world"] == one["row"]:
+            span = f"of {count(frames)}, {episode['seconds']:.4g} s from frame {episode['first_frame']} on"
+            figures.append(("frames", count(episode["frame_count"]), span))
     mean = f", mean of {found['frames_per_bin']} frames" if found["frames_per_bin"] > 1 else ""
+    title = f"Contacts in a frame{mean}, at most {max(per_frame, default=0.0):.4g}"
+    charts = [_steps("contacts", title, per_frame, [f"{value:.4g} contacts" for value in per_frame], series, frames)]
+    if deepest:
+        title = f"Deepest penetration, at most {length(deepest)}"
+        charts.append(_steps("depth", title, one["depth"], [*map(length, one["depth"])], series, frames))
+    title = plural(len(pairs), "pair").capitalize()
+    if len(pairs) < one["pair_count"]:
+        title = f"The {len(pairs)} deepest of {plural(one['pair_count'], 'pair')}"
     return {
         "id": f"only-{number}",
         "kind": one["kind"],
         "name": one["name"],
         "bins": bins,
-        "figures": [{"name": name, "value": value, "more": more} for name, value, more in figures],
-        "charts": [
-            _steps(
-                "contacts",
-                f"Contacts in a frame{mean}, at most {most:.4g}",
-                one["contacts_per_frame"],
-                touching,
-                series,
-                frames,
-            ),
-            *(
-                [_steps("depth", f"Deepest penetration, at most {length(deepest)}", one["depth"], deep, series, frames)]
-                if deepest
-                else []
-            ),
-            *_group_steps(one["groups"], mean, series, frames),
-        ],
+        "figures": _figures(figures),
+        "charts": [*charts, *_group_steps(one["groups"], mean, series, frames)],
         "ends": [f"{series['time'][0]:.4g} s", f"{result['end']:.4g} s"] if bins else ["", ""],
-        "pairs_title": of_pairs or plural(len(pairs), "pair").capitalize(),
+        "pairs_title": title,
         "pairs": _strips(pairs, series, frames),
     }
-
-
-def _where(result: ResultDict, pair: ResultDict) -> str:
-    world = f", {_world(result, pair['world'])}" if result["demonstrations"] or result["worlds"] > 1 else ""
-    return f"{_pair(pair)}, frame {pair['frame']}{world}"
 
 
 def _steps(
@@ -610,13 +506,12 @@ def _group_steps(groups: ResultDict, mean: str, series: ResultDict, frames: int)
 
 def _runs(texts: Sequence[str], series: ResultDict, frames: int) -> list[dict[str, Any]]:
     """First bin, number of bins and text of each run of bins with the same text; those without a text are left out."""
-    runs = []
-    for text, group in groupby(range(len(texts)), texts.__getitem__):
-        held = list(group)
-        if text:
-            words = f"{moment(series, frames, held[0], held[-1])}: {text}"
-            runs.append({"x": held[0], "width": len(held), "text": words})
-    return runs
+    runs = [(text, [*group]) for text, group in groupby(range(len(texts)), texts.__getitem__)]
+    return [
+        {"x": bins[0], "width": len(bins), "text": f"{moment(series, frames, bins[0], bins[-1])}: {text}"}
+        for text, bins in runs
+        if text
+    ]
 
 
 def _strips(pairs: Sequence[ResultDict], series: ResultDict, frames: int) -> list[dict[str, Any]]:
@@ -628,17 +523,9 @@ def _strips(pairs: Sequence[ResultDict], series: ResultDict, frames: int) -> lis
         for run in runs:
             share = pair["depth"][run["x"]] / deepest
             run["opacity"] = f"{LEAST_OPACITY + (1.0 - LEAST_OPACITY) * share:.2f}"
-        paths = _pair(pair)
         deep = length(max(0.0, -pair["distance"]))
-        strips.append({"label": label, "paths": paths, "runs": runs, "deep": deep, "frame": pair["frame"]})
+        strips.append({"label": label, "paths": _pair(pair), "runs": runs, "deep": deep, "frame": pair["frame"]})
     return strips
-
-
-def _breaking(text: str) -> object:
-    """HTML of a text whose words may break after / and _."""
-    from markupsafe import Markup  # jinja2 has it
-
-    return Markup("<wbr>").join(re.split(r"(?<=[/_])(?=[^/_])", text))
 
 
 def page_charts(result: ResultDict, kinds: Kinds = PAGE_KINDS) -> dict[str, dict[str, str]]:
@@ -680,7 +567,6 @@ def page_svg(figure: Figure, prefix: str, words: str, hovers: Sequence[Hover]) -
 
 
 HERE = Path(__file__).parent
-TEMPLATE, STYLE = "page.html.j2", "page.css"
 
 
 def report_page(result: ResultDict) -> str:
@@ -706,11 +592,13 @@ def html_page(**values: Any) -> str:
     """A page by the template with these values. Raises InputError if jinja2 is missing."""
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
+        from markupsafe import Markup
     except ImportError as error:
         raise InputError("a report needs jinja2 and matplotlib", "", "pip install 'collidecli[plots]'") from error
     environment = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["breaking"] = _breaking
-    style = (HERE / STYLE).read_text(encoding="utf-8")
-    return environment.get_template(TEMPLATE).render(style=style, **values)
+    # The words of a text may break after / and _.
+    environment.filters["breaking"] = lambda text: Markup("<wbr>").join(re.split(r"(?<=[/_])(?=[^/_])", text))
+    style = (HERE / "page.css").read_text(encoding="utf-8")
+    return environment.get_template("page.html.j2").render(style=style, **values)
