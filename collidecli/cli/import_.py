@@ -43,7 +43,7 @@ def verb(ctx: click.Context, source: str, scene: str | None, **values: Any) -> i
     Scene and motion are those of the simulation, as of collide run.
     """
     from collidecli.commands.engine_sets import ImportRequest, import_contacts
-    from collidecli.report.run import import_table
+    from collidecli.report.runs import import_table
 
     streams = streams_of(ctx)
     if scene is None and values["trajectory"] is None:

@@ -40,7 +40,7 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     from collidecli.commands.inspect import inspect_file
     from collidecli.commands.results import RECORDING_ENDINGS
     from collidecli.importers.mesh_files import parts_kept_in
-    from collidecli.report.inspect import inspect_table
+    from collidecli.report.runs import inspect_table
     from collidecli.scene.options import DEFAULT_CACHE_LIMIT, SceneOptions
     from collidecli.storage.input_limits import limited_reading
     from collidecli.storage.process_activity import reading

@@ -93,7 +93,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     # All outputs are checked before the imports, which take longer.
     from collidecli.commands.profile import ProfileRequest, profile
     from collidecli.engine.runtime.kernel import reported_compilation
-    from collidecli.report.run import profile_table
+    from collidecli.report.runs import profile_table
     from collidecli.storage.result_files import write_json, write_profile_h5
 
     request = request_of(ProfileRequest, values, scenes=scenes, trajectory=trajectory)

@@ -155,7 +155,7 @@ def _check_options(ctx: click.Context, values: Mapping[str, Any]) -> None:
 
 
 def _table(found: Mapping[str, Any]) -> RenderableType:
-    from collidecli.report.run import import_table, run_table  # not needed with --quiet and --json
+    from collidecli.report.runs import import_table, run_table  # not needed with --quiet and --json
 
     return run_table(found) if found["schema"] == "collide.run/1" else import_table(found)
 

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from collidecli.escaping import markdown_code, markdown_text, printable_values
 from collidecli.report.tables import (
+    WORLD,
     Column,
     Finding,
     Fitting,
@@ -24,7 +25,6 @@ from collidecli.report.tables import (
     percent,
     rows_table,
     verdict_text,
-    world_text,
 )
 from collidecli.scene.text_format import count, plural
 
@@ -67,53 +67,48 @@ def usable_text(result: ResultDict) -> str:
     return text
 
 
-def limit_text(limit: float | None) -> str:
-    """A limit of depth as text."""
-    return "none" if limit is None else length(limit)
-
-
 def check_limit(check: ResultDict) -> str:
-    """The limit of a check as text; no pair may tunnel."""
-    return "not allowed" if check["name"] == "tunnel" else limit_text(check["limit"])
+    """The limit of depth of a check as text; no pair may tunnel."""
+    if check["name"] == "tunnel":
+        return "not allowed"
+    return "none" if check["limit"] is None else length(check["limit"])
 
 
 def failing_lines(result: ResultDict, check: str) -> list[str]:
     """A line for each pair that fails a check."""
-    found = []
     is_start, compared = check == "start", result["baseline"] is not None
+    found = []
     for one in result["pairs"]:
-        if check not in one["exceeds"] and not (compared and one.get("worse") and check == one["check"]):
-            continue
-        if compared and not one["worse"]:
+        if (compared and not one["worse"]) or not (check in one["exceeds"] or (compared and check == one["check"])):
             continue
         depth = one["start_depth"] if is_start else one["depth"]
         where = "in a first frame" if is_start else f"in frame {one['frame']}, world {one['world']}"
         over = "" if is_start or not one["cells_over"] else f", above its limit in {plural(one['cells_over'], 'frame')}"
         before = f", in the baseline {length(one['baseline_depth'])}" if compared else ""
         found.append(f"{one['shape0']} and {one['shape1']}: {length(depth)} {where}{over}{before}")
-    if len(found) > MAX_LINES:
-        found = [*found[:MAX_LINES], f"and {plural(len(found) - MAX_LINES, 'more pair')}"]
-    return found
+    return _first_lines(found)
 
 
 def tunnel_lines(result: ResultDict) -> list[str]:
     """A line for each pair that fails the check of tunnelling."""
-    failing = [one for one in result.get("tunnels") or () if one["exceeds"]]
-    found = [
-        f"{one['shape0']} and {one['shape1']}: {plural(one['steps'], 'step')}, the first after frame {one['frame']}, "
-        f"world {one['world']}, at {one['time']:.6g} s"
-        for one in failing[:MAX_LINES]
-    ]
-    more = len(failing) - len(found)
-    return [*found, f"and {plural(more, 'more pair')}"] if more else found
+    found = []
+    for one in result.get("tunnels") or ():
+        if one["exceeds"]:
+            first = f"the first after frame {one['frame']}, world {one['world']}, at {one['time']:.6g} s"
+            found.append(f"{one['shape0']} and {one['shape1']}: {plural(one['steps'], 'step')}, {first}")
+    return _first_lines(found)
+
+
+def _first_lines(lines: list[str]) -> list[str]:
+    return [*lines[:MAX_LINES], *filter(None, [more_text(len(lines) - MAX_LINES)])]
 
 
 def findings(result: ResultDict) -> list[Finding]:
     """Each check with a limit, or all against a baseline, with its failures."""
     found = []
     for one in result["checks"]:
-        own = tunnel_lines(result) if one["name"] == "tunnel" else failing_lines(result, one["name"])
-        found.append(Finding(CHECKS[one["name"]], [one["reason"], *own] if one["failing"] else []))
+        lines = tunnel_lines(result) if one["name"] == "tunnel" else failing_lines(result, one["name"])
+        found.append(Finding(CHECKS[one["name"]], [one["reason"], *lines] if one["failing"] else []))
     return found
 
 
@@ -138,14 +133,13 @@ def audit_verdict(result: ResultDict, seconds: float) -> Verdict:
         ]
         for one in failing[:MOST_ROWS]
     ]  # fmt: skip
-    more = len(failing) - len(pairs)
     markdown = markdown_section(
         f"collide audit: {'passed' if result['passed'] else 'failed'}",
         [markdown_text(audit_words(result))],
         [markdown_text(f"Usable frames: {usable_text(result)}")],
         markdown_rows([*(title for title, _, _ in CHECK_COLUMNS), "result"], checks),
         markdown_rows(["shape 0", "shape 1", "deepest", "frame", "world", "frames over"], pairs),
-        [more_text(more)] if more else [],
+        [more_text(len(failing) - MOST_ROWS)] if len(failing) > MOST_ROWS else [],
         [f"- note: {markdown_text(note)}" for note in result["warnings"]],
     )
     return Verdict.of("audit", audit_words(result), findings(result), seconds, markdown)
@@ -169,13 +163,9 @@ def audit_table(first: int, result: ResultDict) -> RenderableType:
     if result["pairs"] and first:
         parts.append(Fitting(partial(_pairs, result, first)))
     parts += [Text(f"tunnelling: {line}") for line in tunnel_lines(result)]
-    parts += [Text(f"note: {note}") for note in _notes(result)]
+    if result["baseline"] is not None and result["baseline"]["note"]:
+        parts.append(Text(f"note: {result['baseline']['note']}"))
     return Group(*parts)
-
-
-def _notes(result: ResultDict) -> list[str]:
-    baseline = result["baseline"]
-    return [baseline["note"]] if baseline is not None and baseline["note"] else []
 
 
 def _summary(result: ResultDict) -> RenderableType:
@@ -185,8 +175,7 @@ def _summary(result: ResultDict) -> RenderableType:
     frames = plural(result["frames"], "frame")
     rows.append(("motion", frames if result["worlds"] == 1 else f"{frames} of {plural(result['worlds'], 'world')}"))
     rows.append(("usable", usable_text(result)))
-    if result["baseline"] is not None:
-        base = result["baseline"]
+    if (base := result["baseline"]) is not None:
         rows.append(("baseline", f"{base['file']}: {count(base['worse'])} worse, {count(base['gone'])} gone"))
     rows += [("written", path) for path in (result.get("written") or {}).values()]
     return name_value_table(rows)
@@ -199,19 +188,16 @@ def _pairs(result: ResultDict, first: int, narrow: int) -> Listing:
         ("deepest", "right", lambda one: length(one["depth"])),
         ("in frame", "right", lambda one: str(one["frame"])),
     ]
-    if result["worlds"] > 1:
-        columns.append(("world", "right", lambda one: world_text(one["world"], one.get("episode", ""))))
+    columns += [WORLD] if result["worlds"] > 1 else []
     columns.append(("frames", "right", lambda one: count(one["cells"])))
     columns.append(("over limit", "right", lambda one: count(one["cells_over"])))
     if "deepest_point" in result["pairs"][0]:
-        columns.append(("deepest point", "right", _deepest_point))
+        columns.append(
+            ("deepest point", "right", lambda one: length(one["deepest_point"]) if "deepest_point" in one else "")
+        )
     if "overlap_volume" in result["pairs"][0]:
         columns.append(("volume", "right", _volume))
     return rows_table(columns, result["pairs"][:first], more_text(len(result["pairs"]) - first))
-
-
-def _deepest_point(pair: ResultDict) -> str:
-    return length(pair["deepest_point"]) if "deepest_point" in pair else ""
 
 
 def _volume(pair: ResultDict) -> str:

@@ -90,14 +90,8 @@ def frame_progress(console: Console, doing: str, before: str = "", noun: str = "
 
     before: description of the work before the first frame, during which the bar pulses. noun: what is counted.
     """
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        LoadingTime(),
-        DoneOfAll(),
-        Rate(noun),
-        TimeLeft(),
-    )
+    description = TextColumn("{task.description}", markup=False)
+    columns = (description, BarColumn(), LoadingTime(), DoneOfAll(), Rate(noun), TimeLeft())
     with Progress(*columns, console=console, transient=True) as progress:
         yield FrameProgress(progress, doing, before)
 

@@ -121,11 +121,8 @@ def percent(fraction: float) -> str:
 
 def shape_counts(types: Mapping[str, int]) -> str:
     """Numbers of shapes by type, the most frequent first: `5 boxes, 1 convex mesh`."""
-    found = []
-    for label, number in sorted(types.items(), key=lambda item: (-item[1], item[0])):
-        name = label.replace("_", " ")
-        found.append(plural(number, name, f"{name}es" if name.endswith(("x", "sh")) else ""))
-    return ", ".join(found)
+    ordered = sorted((-number, label.replace("_", " ")) for label, number in types.items())
+    return ", ".join(plural(-n, name, f"{name}es" if name.endswith(("x", "sh")) else "") for n, name in ordered)
 
 
 def name_value_table(rows: Iterable[tuple[str, str]]) -> Table:
@@ -145,9 +142,8 @@ def listing(*columns: tuple[str, str]) -> Listing:
     """
     table = Listing(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for title, side in columns:
-        table.add_column(
-            title, justify="right" if side == "right" else "left", overflow="fold", no_wrap=side == "right"
-        )
+        is_right = side == "right"
+        table.add_column(title, justify="right" if is_right else "left", overflow="fold", no_wrap=is_right)
     return table
 
 
@@ -228,10 +224,8 @@ class Listing(Table):
 
     def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
         """Adds a row; the texts of columns of names are `Name`."""
-        folds = [not column.no_wrap for column in self.columns[: len(cells)]]
-        named = (
-            Name(cell) if fold and isinstance(cell, str) else cell for fold, cell in zip(folds, cells, strict=True)
-        )
+        pairs = zip(self.columns, cells, strict=False)
+        named = (Name(text) if isinstance(text, str) and not column.no_wrap else text for column, text in pairs)
         super().add_row(*named, **options)
 
     def least_width(self, names: int = 0) -> int:
@@ -310,11 +304,6 @@ def verdict_text(words: str, is_good: bool) -> Text:
 def world_text(world: int, episode: str) -> str:
     """A world's number, with the name of its episode if there is one."""
     return f"{world} ({episode})" if episode else str(world)
-
-
-def shapes_text(shapes: int, templates: int) -> str:
-    """Number of shapes, of all templates."""
-    return plural(shapes, "shape") + (f" in {count(templates)} templates" if templates > 1 else "")
 
 
 WORLD: Column = ("world", "right", lambda one: world_text(one["world"], one.get("episode", "")))

@@ -32,7 +32,7 @@ from collidecli.commands.contact_totals import HELD_ROWS, MAX_TABLE_SIZE, GroupT
 from collidecli.commands.run import RunRequest, run
 from collidecli.commands.timing import TimingReport, covered_seconds
 from collidecli.engine.pipeline import ChunkReport
-from collidecli.report.run import contact_text
+from collidecli.report.runs import contact_text
 from collidecli.scene.motion import RestingMotion
 from collidecli.scene.options import EngineOptions
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock, groups_of_cells
