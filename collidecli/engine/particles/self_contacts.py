@@ -8,7 +8,7 @@ A vertex and a triangle, or two edges, of one world are in contact where their d
 The rows are counted before they are written; their order is by cell, kind and particles.
 """
 
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,20 +21,19 @@ from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.geometry.bounds import rounded_down, rounded_up
 from collidecli.engine.geometry.closest_points import ElementPair, edge_and_edge, vertex_and_face
 from collidecli.engine.geometry.meshes import split_tree
-from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.particles.cloud import (
+from collidecli.engine.geometry.real import Real, Vec3, device_array
+from collidecli.engine.particles.surfaces import (
     Cloud,
     CloudCells,
     ElementStage,
     Inputs,
-    PairRows,
+    boxes_overlap,
     insert_pair,
     position_at,
     position_in_cell,
     upload_cloud,
     upload_positions,
 )
-from collidecli.engine.particles.surfaces import boxes_overlap
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.warp_internals import set_field, struct_of
 from collidecli.engine.runtime.workspace import Workspace
@@ -84,15 +83,6 @@ class Elements:
     owner: wp.array[wp.int32]
 
 
-@dataclass(frozen=True)
-class UploadedElements:
-    """The elements of a model. width: vertices and edges, node_width: nodes, of the template with most."""
-
-    elements: Elements
-    width: int
-    node_width: int
-
-
 def _rings(particles: Particles, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Start of each particle's neighbours, int64[P + 1], and the particles within `count` edges, ascending."""
     size, edge = len(particles), particles.edge.astype(np.int64)
@@ -109,8 +99,11 @@ def _rings(particles: Particles, count: int) -> tuple[np.ndarray, np.ndarray]:
     return np.searchsorted(reached // size, np.arange(size + 1)).astype(np.int64), (reached % size).astype(np.int32)
 
 
-def upload_elements(device_model: DeviceModel, rings: int) -> UploadedElements:
-    """The elements of a model's templates on its device. rings: of neighbours, in edges; 0 for none."""
+def upload_elements(device_model: DeviceModel, rings: int) -> tuple[Elements, int, int]:
+    """The elements of a model's templates on its device; vertices and edges, and nodes, of the template with most.
+
+    rings: of neighbours, in edges; 0 for none.
+    """
     particles, device = device_model.model.particles, device_model.device
     template_of = particles.template[particles.owner]
     triangles, edges = canonical_triangles(particles.triangle), particles.edge
@@ -135,22 +128,14 @@ def upload_elements(device_model: DeviceModel, rings: int) -> UploadedElements:
         width = max(width, len(own["vertex"]) + len(own["edge"]))
         node_width = max(node_width, sum(nodes))
     start, ring = _rings(particles, rings)
-    elements = Elements()
-    elements.header = wp.array(
-        np.array(headers, struct_of(ElementHeader).numpy_dtype()), dtype=ElementHeader, device=device
-    )
-    for name, dtype, shape in (
-        ("vertex", wp.int32, ()), ("triangle", wp.vec3i, (3,)), ("edge", wp.vec2i, (2,)), ("skip", wp.int32, ()),
-        ("leaf", wp.int32, ()),
-    ):  # fmt: skip
-        # Warp kernels take no array of length zero, so one unused element is appended.
-        values = np.concatenate([*parts[name], np.zeros((1, *shape))]).astype(np.int32)
-        setattr(elements, name, wp.array(values, dtype=dtype, device=device))
-    elements.ring_start = wp.array(start, dtype=wp.int64, device=device)
-    elements.ring = wp.array(np.append(ring, 0).astype(np.int32), dtype=wp.int32, device=device)
-    elements.rest = wp.array(particles.position, dtype=Vec3, device=device)
-    elements.owner = wp.array(particles.owner, dtype=wp.int32, device=device)
-    return UploadedElements(elements, width, node_width)
+    elements, put = Elements(), partial(device_array, device=device)
+    elements.header = put(np.array(headers, struct_of(ElementHeader).numpy_dtype()), ElementHeader)
+    kinds = {"vertex": wp.int32, "triangle": wp.vec3i, "edge": wp.vec2i, "skip": wp.int32, "leaf": wp.int32}
+    for name, dtype in kinds.items():
+        setattr(elements, name, put(np.concatenate(parts[name]).astype(np.int32), dtype))
+    elements.ring_start, elements.ring = put(start, wp.int64), put(ring, wp.int32)
+    elements.rest, elements.owner = put(particles.position, Vec3), put(particles.owner, wp.int32)
+    return elements, width, node_width
 
 
 def _tree(middle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -202,7 +187,7 @@ class SelfCells:
 
 @wp.struct
 class Element:
-    """The vertex or edge of a thread. kind: of its contacts, -1 for none. number: of the vertex or edge in `Elements`.
+    """The vertex or edge of a thread. kind: of its contacts, -1 for none.
 
     p, q: its particles, equal for a vertex. low, high: its box, grown by the distance [m]. node, stop: nodes of the
     tree of its partners in `Elements`; box: of the first node in `SelfCells`. first: of the partners in `Elements`;
@@ -210,7 +195,6 @@ class Element:
     """
 
     kind: int
-    number: int
     p: int
     q: int
     low: Vec3
@@ -242,22 +226,15 @@ def fit_element_boxes(scene: SelfScene, chunk: ChunkCells, cells: CloudCells, pa
     while node >= 0:
         leaf = scene.elements.leaf[first + node]
         if leaf >= 0:
-            p = int(0)
-            q = int(0)
-            r = int(0)
+            corners = wp.vec3i()
             if of_edges == 1:
                 edge = scene.elements.edge[header.first_edge + leaf]
-                p = edge[0]
-                q = edge[1]
-                r = p
+                corners = wp.vec3i(edge[0], edge[1], edge[0])
             else:
-                triangle = scene.elements.triangle[header.first_triangle + leaf]
-                p = triangle[0]
-                q = triangle[1]
-                r = triangle[2]
-            a = position_at(scene.cloud, cells, chunk, cell, entry, p)
-            b = position_at(scene.cloud, cells, chunk, cell, entry, q)
-            c = position_at(scene.cloud, cells, chunk, cell, entry, r)
+                corners = scene.elements.triangle[header.first_triangle + leaf]
+            a = position_at(scene.cloud, cells, chunk, cell, entry, corners[0])
+            b = position_at(scene.cloud, cells, chunk, cell, entry, corners[1])
+            c = position_at(scene.cloud, cells, chunk, cell, entry, corners[2])
             part.lower[box + node] = rounded_down(wp.min(a, wp.min(b, c)))
             part.upper[box + node] = rounded_up(wp.max(a, wp.max(b, c)))
         else:
@@ -322,15 +299,15 @@ def is_in_ring(elements: Elements, particle: int, other: int) -> bool:
 
 
 @wp.func
-def is_joined(elements: Elements, element: Element, a: int, b: int, c: int) -> bool:
+def is_joined(elements: Elements, element: Element, partner: wp.vec3i) -> bool:
     """Whether one of three particles is in the rings of an element's particles."""
-    if is_in_ring(elements, element.p, a) or is_in_ring(elements, element.p, b) or is_in_ring(elements, element.p, c):
-        return True
-    if element.q == element.p:
-        return False
-    return (
-        is_in_ring(elements, element.q, a) or is_in_ring(elements, element.q, b) or is_in_ring(elements, element.q, c)
-    )
+    for k in range(3):
+        if is_in_ring(elements, element.p, partner[k]):
+            return True
+        if element.q != element.p:  # noqa: SIM102
+            if is_in_ring(elements, element.q, partner[k]):
+                return True
+    return False
 
 
 @wp.func
@@ -379,7 +356,7 @@ def is_contact(scene: SelfScene, chunk: ChunkCells, cells: CloudCells, cell: int
     if leaf <= element.after:
         return False
     partner = partner_of(scene.elements, element, leaf)
-    if is_joined(scene.elements, element, partner[0], partner[1], partner[2]):
+    if is_joined(scene.elements, element, partner):
         return False
     if pair_in_cell(scene, chunk, cells, cell, element, partner).square >= scene.distance * scene.distance:
         return False
@@ -489,11 +466,10 @@ class SelfStage(ElementStage):
         """limits: distance, rings and rest distance, see the module. tolerance: they are near at this much more [m]."""
         self._limit, rings, rest_distance = limits
         self._tolerance = tolerance
-        uploaded = upload_elements(device_model, rings)
-        super().__init__(device_model, uploaded.width, float_type)
         self._scene = scene = SelfScene()
-        scene.cloud, scene.elements = upload_cloud(device_model), uploaded.elements
-        scene.node_width = uploaded.node_width
+        scene.elements, width, scene.node_width = upload_elements(device_model, rings)
+        super().__init__(device_model, width, float_type)
+        scene.cloud = upload_cloud(device_model)
         set_field(scene, "distance", self._limit + tolerance)
         set_field(scene, "rest_distance", rest_distance)
 
@@ -519,7 +495,7 @@ class SelfStage(ElementStage):
             workspace.bind_host_array(SelfCells, "has_step", host[-1], wp.int32)
         arguments = [self._scene, chunk.cells, cells, part]
         workspace.launch(fit_element_boxes, 2 * frames * count, arguments)
-        return Inputs(arguments, self._scene.node_width, host)
+        return arguments, self._scene.node_width, host
 
 
 FIND_SELF_CONTACTS = self_traversal("find_self_contacts", box_in_frame, is_near_in_frame, is_contact)
@@ -536,5 +512,7 @@ class SelfContacts(SelfStage):
     def inputs(self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, width: int) -> Inputs:
         return self.fitted(chunk, batch, workspace, begin, width, None)
 
-    def evaluate(self, arguments: list[Any], pair: wp.array, count: int, workspace: Workspace) -> PairRows:
-        return PairRows([], count)
+    def evaluate(
+        self, arguments: list[Any], pair: wp.array, count: int, workspace: Workspace
+    ) -> tuple[list[Any], int, None]:
+        return [], count, None

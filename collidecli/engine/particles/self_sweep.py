@@ -21,7 +21,6 @@ from collidecli.engine.contacts.compaction import row_writers
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.closest_points import ElementPair, edge_and_edge, vertex_and_face
 from collidecli.engine.geometry.real import Real, Vec2, Vec3
-from collidecli.engine.particles.cloud import CloudCells, Inputs, PairRows, position_at, position_in_cell
 from collidecli.engine.particles.self_contacts import (
     VERTEX_FACE,
     Element,
@@ -35,7 +34,7 @@ from collidecli.engine.particles.self_contacts import (
     partner_of,
     self_traversal,
 )
-from collidecli.engine.particles.surfaces import NoSurfaces
+from collidecli.engine.particles.surfaces import CloudCells, Inputs, PrimitiveSurfaces, position_at, position_in_cell
 from collidecli.engine.particles.swept_points import CLEAR, SHORTENED, TOUCH, UNDECIDED, least_distance_function
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
@@ -269,7 +268,7 @@ def first_touch(step: ElementStep, start: Real, sign: Real, limit: Real, toleran
 
 @wp.func
 def measured_at(
-    rows: ShapeRows, surfaces: NoSurfaces, step: ElementStep, time: Real, known: Real, tolerance: Real
+    rows: ShapeRows, surfaces: PrimitiveSurfaces, step: ElementStep, time: Real, known: Real, tolerance: Real
 ) -> Vec2:
     """Distance of two elements at a time, and its lower bound [m]."""
     near = nearest_at(step, time)
@@ -289,17 +288,15 @@ def touch_in_step(step: ElementStep, limit: Real, tolerance: Real) -> SelfTouch:
         # Backwards a pair may be found clear that forwards is undecided; and a touch between the goal and the limit
         # with the tolerance may be found in one direction only.
         if entered.status == TOUCH or left.status != CLEAR:
-            result.status = wp.where(left.status == TOUCH, TOUCH, entered.status)
+            status = wp.where(left.status == TOUCH, TOUCH, entered.status)
             if left.status == CLEAR or left.time < entered.time:
                 left = entered
-            least = least_distance(ShapeRows(), NoSurfaces(), step, entered, left, Real(0.0), tolerance)
+            least = least_distance(ShapeRows(), PrimitiveSurfaces(), step, entered, left, Real(0.0), tolerance)
             if least.found + step.rounding <= limit + tolerance:
-                result.status = TOUCH
-            result.enter = entered.time
-            result.leave = left.time
-            result.least = least.found
+                status = TOUCH
             # Outside of the touch no distance is below the goal.
-            result.least_bound = wp.min(least.bound, limit + Real(0.5) * tolerance)
+            bound = wp.min(least.bound, limit + Real(0.5) * tolerance)
+            result = SelfTouch(status, entered.time, left.time, least.found, bound)
     return result
 
 
@@ -326,16 +323,11 @@ def box_of(
     scene: SelfScene, chunk: ChunkCells, cells: CloudCells, part: SelfCells, cell: int, element: Element
 ) -> MovingBox:
     """The box of a vertex or an edge in the step of a cell, grown by the distance."""
-    box = MovingBox()
-    box.low = element.low
-    box.high = element.high
     a = position_at(scene.cloud, cells, chunk, cell, cell + part.cell_count, element.p)
     b = position_at(scene.cloud, cells, chunk, cell, cell + part.cell_count, element.q)
     grown = Vec3(scene.distance, scene.distance, scene.distance)
-    box.last_low = wp.min(a, b) - grown
-    box.last_high = wp.max(a, b) + grown
-    box.stop = wp.where(part.has_step[cell] == 1, element.stop, element.node)
-    return box
+    stop = wp.where(part.has_step[cell] == 1, element.stop, element.node)
+    return MovingBox(element.low, element.high, wp.min(a, b) - grown, wp.max(a, b) + grown, stop)
 
 
 @wp.func
@@ -378,7 +370,7 @@ def may_touch(scene: SelfScene, chunk: ChunkCells, cells: CloudCells, cell: int,
     if leaf <= element.after:
         return False
     partner = partner_of(scene.elements, element, leaf)
-    return not is_joined(scene.elements, element, partner[0], partner[1], partner[2])
+    return not is_joined(scene.elements, element, partner)
 
 
 @wp.func
@@ -490,8 +482,10 @@ class SelfSweepStage(SelfStage):
         is_step = has_step(self.device_model.model, batch)
         return self.fitted(chunk, batch, workspace, begin, width, is_step) if is_step.any() else None
 
-    def evaluate(self, arguments: list[Any], pair: wp.array, count: int, workspace: Workspace) -> PairRows:
+    def evaluate(
+        self, arguments: list[Any], pair: wp.array, count: int, workspace: Workspace
+    ) -> tuple[list[Any], int, wp.array]:
         touch = workspace.array("self_touch", count, SelfTouch)
         end = workspace.array("element_row_end", count, wp.int32)
         workspace.launch(sweep_self_steps, count, [*arguments, pair, touch, end])
-        return PairRows([touch, end], workspace.scan(end, count), end)
+        return [touch, end], workspace.scan(end, count), end

@@ -16,52 +16,43 @@ from collidecli.engine.contact_record import start_of
 from collidecli.engine.contacts.compaction import offset_in_body, row_writers
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.real import CONVEX_MESH, HEIGHTFIELD, MESH, PLANE, Pose, Real, Vec3
-from collidecli.engine.particles.cloud import (
-    Cloud,
-    CloudCells,
-    ElementStage,
-    Inputs,
-    PairRows,
-    insert_pair,
-    may_touch,
-    position_in_cell,
-    upload_cloud,
-    upload_positions,
-)
-from collidecli.engine.particles.convex_minimum import (
+from collidecli.engine.particles.element_minimum import (
     DeformableElement,
     HullQuery,
     Minimum,
     PrimitiveQuery,
     convex_minimum,
     point_of,
+    surface_minimum,
     with_precision,
 )
-from collidecli.engine.particles.surface_minimum import surface_minimum
 from collidecli.engine.particles.surfaces import (
+    Cloud,
+    CloudCells,
+    ElementStage,
     GridSurfaces,
+    Inputs,
     NodeBoxes,
-    NoSurfaces,
     PolygonSurfaces,
-    Sample,
+    PrimitiveSurfaces,
     ShapeTree,
     boxes_overlap,
     build_tree,
     fit_boxes,
     fitted_boxes,
-    sample_grid_surface,
-    sample_polygons,
-    sample_primitive,
+    insert_pair,
+    may_touch,
+    position_in_cell,
+    sample_surface,
     surfaces_of,
+    upload_cloud,
+    upload_positions,
 )
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.warp_internals import set_field
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import SOFT_CONTACTS
-
-VERTEX = wp.constant(Vec3(1.0, 0.0, 0.0))
-"""Weights of a single particle."""
 
 
 @wp.struct
@@ -214,102 +205,6 @@ def find_candidates(
 
 
 @wp.func
-def emit_sample(
-    scene: SoftScene,
-    pose: Pose,
-    sample: Sample,
-    inflation: Real,
-    weights: Vec3,
-    index: int,
-    record: wp.array[SoftRecord],
-    kept: wp.array[wp.int32],
-):
-    """Writes a candidate's record, and 1 to `kept` where its distance is below the gap.
-
-    inflation: margin and radius [m]. weights: of the particles at the sample.
-    """
-    distance = sample.distance - inflation
-    if sample.found == 0 or distance >= scene.gap:
-        kept[index] = 0
-        return
-    contact = SoftRecord()
-    contact.weights = weights
-    contact.point = wp.transform_point(pose, sample.point)
-    contact.normal = wp.transform_vector(pose, sample.outward)
-    contact.distance = distance
-    contact.feature = sample.feature
-    record[index] = contact
-    kept[index] = 1
-
-
-def _point_kernel_of(name: str, surface_type: Any, sample_of: Any, low_type: int, high_type: int) -> wp.Kernel:
-    """The kernel of the shapes of types low_type to high_type."""
-
-    def sample_candidates(
-        scene: SoftScene,
-        chunk: ChunkCells,
-        instances: Instances,
-        cells: CloudCells,
-        boxes: NodeBoxes,
-        part: SoftCells,
-        surfaces: surface_type,
-        pair: wp.array[wp.vec2i],
-        record: wp.array[SoftRecord],
-        kept: wp.array[wp.int32],
-    ):
-        """One thread per candidate of a vertex: its contact, if there is one."""
-        index = wp.tid()
-        thread = pair[index][0]
-        slot = pair[index][1]
-        cell = thread // part.width
-        row = scene.layout.slot_row[chunk.cell_template[cell] * scene.layout.width + slot]
-        shape_type = scene.rows.type[row]
-        if shape_type < wp.static(low_type) or shape_type > wp.static(high_type):
-            return
-        element = element_of(scene, chunk, part, cell, thread)
-        if element[1] >= 0:
-            return
-        particle = element[0]
-        pose = instances.pose[instance_of(chunk, scene.layout, cell, slot)]
-        point = wp.transform_point(
-            wp.transform_inverse(pose), position_in_cell(scene.cloud, cells, chunk, cell, particle)
-        )
-        radius = scene.cloud.radius[particle]
-        inflation = scene.margin[row] + radius
-        sample = sample_of(scene.rows, surfaces, row, point, inflation + scene.gap, radius)
-        emit_sample(scene, pose, sample, inflation, VERTEX, index, record, kept)
-
-    sample_candidates.__name__ = sample_candidates.__qualname__ = name
-    return kernel(sample_candidates)
-
-
-@wp.func
-def of_primitive(rows: ShapeRows, surfaces: NoSurfaces, row: int, point: Vec3, limit: Real, radius: Real) -> Sample:
-    """Closest point of a plane or primitive, in row `row`, to a point of its frame."""
-    return sample_primitive(rows.type[row], rows.size[row], point)
-
-
-@wp.func
-def of_polygons(rows: ShapeRows, surfaces: PolygonSurfaces, row: int, point: Vec3, limit: Real, radius: Real) -> Sample:
-    """Closest point of a convex mesh or mesh, in row `row`, to a point of its frame."""
-    return sample_polygons(surfaces, row, rows.size[row], point, limit, radius)
-
-
-@wp.func
-def of_grid(rows: ShapeRows, surfaces: GridSurfaces, row: int, point: Vec3, limit: Real, radius: Real) -> Sample:
-    """Closest point of a heightfield, in row `row`, to a point of its frame."""
-    return sample_grid_surface(surfaces, row, rows.size[row], point, limit)
-
-
-SAMPLE_PRIMITIVES = _point_kernel_of("sample_primitives", NoSurfaces, of_primitive, int(PLANE), int(CONVEX_MESH) - 1)
-SAMPLE_POLYGONS = _point_kernel_of("sample_polygon_shapes", PolygonSurfaces, of_polygons, int(CONVEX_MESH), int(MESH))
-SAMPLE_GRIDS = _point_kernel_of("sample_heightfields", GridSurfaces, of_grid, int(HEIGHTFIELD), int(HEIGHTFIELD))
-
-
-# Kernels of the contacts of edges and faces of deformable objects with shapes.
-
-
-@wp.func
 def element_in_shape(
     scene: SoftScene, chunk: ChunkCells, cells: CloudCells, cell: int, corners: wp.vec3i, pose: Pose, margin: Real
 ) -> DeformableElement:
@@ -328,12 +223,20 @@ def element_in_shape(
     return with_precision(element)
 
 
-def _element_kernel_of(
-    name: str, surface_type: Any, minimum_of: Any, sample_of: Any, low_type: int, high_type: int
-) -> wp.Kernel:
-    """The kernel of the shapes of types low_type to high_type."""
+@wp.func
+def _least_of_primitive(surfaces: PrimitiveSurfaces, row: int, half: Vec3, element: DeformableElement) -> Minimum:
+    return convex_minimum(PrimitiveQuery(surfaces.type[row], half), element)
 
-    def minimize_candidates(
+
+@wp.func
+def _least_of_hull(surfaces: PolygonSurfaces, row: int, half: Vec3, element: DeformableElement) -> Minimum:
+    return convex_minimum(HullQuery(surfaces, row, half), element)
+
+
+def _kernel_of(name: str, surface_type: Any, low_type: int, high_type: int, minimum_of: Any = None) -> wp.Kernel:
+    """The kernel of the shapes of types low_type to high_type: of vertices, or of edges and faces with `minimum_of`."""
+
+    def sample_candidates(
         scene: SoftScene,
         chunk: ChunkCells,
         instances: Instances,
@@ -345,7 +248,7 @@ def _element_kernel_of(
         record: wp.array[SoftRecord],
         kept: wp.array[wp.int32],
     ):
-        """One thread per candidate of an edge or face: its contact, if there is one."""
+        """One thread per candidate: its record, and 1 in `kept`, if it is a contact."""
         index = wp.tid()
         thread = pair[index][0]
         slot = pair[index][1]
@@ -355,64 +258,47 @@ def _element_kernel_of(
         if shape_type < wp.static(low_type) or shape_type > wp.static(high_type):
             return
         corners = element_of(scene, chunk, part, cell, thread)
-        if corners[1] < 0:
+        if (corners[1] >= 0) != wp.static(minimum_of is not None):
             return
         pose = instances.pose[instance_of(chunk, scene.layout, cell, slot)]
-        element = element_in_shape(scene, chunk, cells, cell, corners, pose, scene.margin[row])
-        least = minimum_of(scene.rows, surfaces, row, element)
         kept[index] = 0
-        if least.interior == 1 and least.value < element.limit:
-            radius = wp.dot(least.weights, element.radius)
-            inflation = scene.margin[row] + radius
-            point = point_of(element, least.weights)
-            sample = sample_of(scene.rows, surfaces, row, point, inflation + scene.gap, radius)
-            emit_sample(scene, pose, sample, inflation, least.weights, index, record, kept)
+        weights = Vec3(Real(1.0), Real(0.0), Real(0.0))
+        if wp.static(minimum_of is not None):
+            element = element_in_shape(scene, chunk, cells, cell, corners, pose, scene.margin[row])
+            least = minimum_of(surfaces, row, scene.rows.size[row], element)
+            if least.interior == 0 or least.value >= element.limit:
+                return
+            weights = least.weights
+            radius = wp.dot(weights, element.radius)
+            point = point_of(element, weights)
+        else:
+            radius = scene.cloud.radius[corners[0]]
+            point = wp.transform_point(
+                wp.transform_inverse(pose), position_in_cell(scene.cloud, cells, chunk, cell, corners[0])
+            )
+        inflation = scene.margin[row] + radius
+        sample = sample_surface(surfaces, row, scene.rows.size[row], point, inflation + scene.gap, radius)
+        distance = sample.distance - inflation
+        if sample.found == 1 and distance < scene.gap:
+            point_world = wp.transform_point(pose, sample.point)
+            normal = wp.transform_vector(pose, sample.outward)
+            record[index] = SoftRecord(weights, point_world, normal, distance, sample.feature)
+            kept[index] = 1
 
-    minimize_candidates.__name__ = minimize_candidates.__qualname__ = name
-    return kernel(minimize_candidates)
+    sample_candidates.__name__ = sample_candidates.__qualname__ = name
+    return kernel(sample_candidates)
 
 
-@wp.func
-def _least_of_primitive(rows: ShapeRows, surfaces: NoSurfaces, row: int, element: DeformableElement) -> Minimum:
-    query = PrimitiveQuery()
-    query.type = rows.type[row]
-    query.size = rows.size[row]
-    return convex_minimum(query, element)
-
-
-MINIMIZE_PRIMITIVES = _element_kernel_of(
-    "minimize_primitives", NoSurfaces, _least_of_primitive, of_primitive, int(PLANE) + 1, int(CONVEX_MESH) - 1
+_HULL, _MESH, _GRID = int(CONVEX_MESH), int(MESH), int(HEIGHTFIELD)
+SAMPLE_PRIMITIVES = _kernel_of("sample_primitives", PrimitiveSurfaces, int(PLANE), _HULL - 1)
+SAMPLE_POLYGONS = _kernel_of("sample_polygon_shapes", PolygonSurfaces, _HULL, _MESH)
+SAMPLE_GRIDS = _kernel_of("sample_heightfields", GridSurfaces, _GRID, _GRID)
+MINIMIZE_PRIMITIVES = _kernel_of(
+    "minimize_primitives", PrimitiveSurfaces, int(PLANE) + 1, _HULL - 1, _least_of_primitive
 )
-
-
-@wp.func
-def _least_of_hull(rows: ShapeRows, surfaces: PolygonSurfaces, row: int, element: DeformableElement) -> Minimum:
-    query = HullQuery()
-    query.surfaces = surfaces
-    query.row = row
-    query.half = rows.size[row]
-    return convex_minimum(query, element)
-
-
-@wp.func
-def _least_of_mesh(rows: ShapeRows, surfaces: PolygonSurfaces, row: int, element: DeformableElement) -> Minimum:
-    return surface_minimum(surfaces, row, rows.size[row], element)
-
-
-@wp.func
-def _least_of_grid(rows: ShapeRows, surfaces: GridSurfaces, row: int, element: DeformableElement) -> Minimum:
-    return surface_minimum(surfaces, row, rows.size[row], element)
-
-
-MINIMIZE_HULLS = _element_kernel_of(
-    "minimize_hulls", PolygonSurfaces, _least_of_hull, of_polygons, int(CONVEX_MESH), int(CONVEX_MESH)
-)
-MINIMIZE_MESHES = _element_kernel_of(
-    "minimize_meshes", PolygonSurfaces, _least_of_mesh, of_polygons, int(MESH), int(MESH)
-)
-MINIMIZE_GRIDS = _element_kernel_of(
-    "minimize_heightfields", GridSurfaces, _least_of_grid, of_grid, int(HEIGHTFIELD), int(HEIGHTFIELD)
-)
+MINIMIZE_HULLS = _kernel_of("minimize_hulls", PolygonSurfaces, _HULL, _HULL, _least_of_hull)
+MINIMIZE_MESHES = _kernel_of("minimize_meshes", PolygonSurfaces, _MESH, _MESH, surface_minimum)
+MINIMIZE_GRIDS = _kernel_of("minimize_heightfields", GridSurfaces, _GRID, _GRID, surface_minimum)
 
 
 def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
@@ -466,11 +352,7 @@ class SoftContacts(ElementStage):
     traversal = find_candidates
 
     def __init__(
-        self,
-        device_model: DeviceModel,
-        scene: SoftScene,
-        samplers: tuple[tuple[wp.Kernel, Any], ...],
-        float_type: np.dtype,
+        self, device_model: DeviceModel, scene: SoftScene, samplers: list[tuple[wp.Kernel, Any]], float_type: np.dtype
     ) -> None:
         super().__init__(device_model, scene.cloud.width, float_type)
         self._scene, self._samplers = scene, samplers
@@ -484,14 +366,16 @@ class SoftContacts(ElementStage):
         boxes = fitted_boxes(self.device_model, self._scene.tree, chunk, workspace)
         part = workspace.struct(SoftCells, begin=begin, width=width)
         arguments = [self._scene, chunk.cells, chunk.instances, cells, boxes, part]
-        return Inputs(arguments, self._scene.tree.width, host)
+        return arguments, self._scene.tree.width, host
 
-    def evaluate(self, arguments: list[Any], pair: wp.array, count: int, workspace: Workspace) -> PairRows:
+    def evaluate(
+        self, arguments: list[Any], pair: wp.array, count: int, workspace: Workspace
+    ) -> tuple[list[Any], int, wp.array]:
         record = workspace.array("soft_record", count, SoftRecord)
         end = workspace.array("element_row_end", count, wp.int32)
         for sampler, surfaces in self._samplers:
             workspace.launch(sampler, count, [*arguments, surfaces, pair, record, end])
-        return PairRows([record, end], workspace.scan(end, count), end)
+        return [record, end], workspace.scan(end, count), end
 
 
 def soft_contacts_of(
@@ -507,20 +391,11 @@ def soft_contacts_of(
     scene.rows, scene.layout, scene.margin = device_model.rows, device_model.layout, device_model.margins.margin
     scene.cloud, scene.tree = upload_cloud(device_model, with_elements), build_tree(device_model, touched, poses)
     set_field(scene, "gap", gap)
-    return SoftContacts(
-        device_model,
-        scene,
-        _samplers(device_model, shapes.type[touched], with_elements and len(particles.triangle) > 0),
-        np.dtype(float_type),
-    )
-
-
-def _samplers(device_model: DeviceModel, types: np.ndarray, with_elements: bool) -> tuple[tuple[wp.Kernel, Any], ...]:
-    """The kernels of the types, with their surfaces: of vertices, then of edges and faces."""
-    surfaces = surfaces_of(device_model, types)
-    kernels = [(SAMPLE_PRIMITIVES, surfaces[0]), (SAMPLE_POLYGONS, surfaces[1]), (SAMPLE_GRIDS, surfaces[2])]
-    if with_elements:
+    types, surfaces = shapes.type[touched], surfaces_of(device_model, shapes.type[touched])
+    samplers = [(SAMPLE_PRIMITIVES, surfaces[0]), (SAMPLE_POLYGONS, surfaces[1]), (SAMPLE_GRIDS, surfaces[2])]
+    if with_elements and len(particles.triangle):
         hulls, meshes = (surfaces[1] if each in types else None for each in (ShapeType.CONVEX_MESH, ShapeType.MESH))
-        kernels += [(MINIMIZE_PRIMITIVES, surfaces[0]), (MINIMIZE_HULLS, hulls), (MINIMIZE_MESHES, meshes)]
-        kernels += [(MINIMIZE_GRIDS, surfaces[2])]
-    return tuple((kernel, each) for kernel, each in kernels if each is not None)
+        samplers += [(MINIMIZE_PRIMITIVES, surfaces[0]), (MINIMIZE_HULLS, hulls), (MINIMIZE_MESHES, meshes)]
+        samplers += [(MINIMIZE_GRIDS, surfaces[2])]
+    used = [(sampler, each) for sampler, each in samplers if each is not None]
+    return SoftContacts(device_model, scene, used, np.dtype(float_type))

@@ -1,17 +1,17 @@
-"""Signed distance of a point from a shape of any type, with the closest point of its surface.
-
-The functions of a family of types have the arguments and the result of `sample_primitive`.
-"""
+"""Particles of a model and their positions in cells, stages that find their pairs with items near them, and closest
+points of the surfaces of shapes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import warp as wp
 
-from collidecli.engine.cells import Chunk, ChunkCells, Instances, instance_of
+from collidecli.engine.cells import Chunk, ChunkCells, Instances, PoseBatch, instance_of
+from collidecli.engine.contacts.compaction import RowWriter, count_cells
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box, rounded_down, rounded_up
 from collidecli.engine.geometry.closest_points import END_HIGH, END_LOW, SIDE
@@ -28,7 +28,7 @@ from collidecli.engine.geometry.meshes import (
     upload_meshes,
 )
 from collidecli.engine.geometry.primitives import surface_point
-from collidecli.engine.geometry.real import CAPSULE, PLANE, Real, Vec3
+from collidecli.engine.geometry.real import CAPSULE, PLANE, Real, Vec3, device_array
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     begin_traversal,
     descend,
@@ -49,22 +49,239 @@ from collidecli.engine.narrowphase.triangles.heightfield_triangles import (
     outward_of_face,
 )
 from collidecli.engine.runtime.kernel import kernel
-from collidecli.engine.runtime.workspace import Workspace
+from collidecli.engine.runtime.warp_internals import INDEX_LIMIT
+from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
 from collidecli.scene.convex_hull import ConvexHull
+from collidecli.scene.particles import EVERY_TEMPLATE, Particles, canonical_triangles
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.signed_distance import facets
+from collidecli.scene.tables import ContactGroup, GroupRows, no_rows
+
+# Functions of surfaces have one overload for each struct of surfaces: Warp selects by argument type.
+# ruff: noqa: F811
+
+
+@wp.struct
+class Cloud:
+    """Particles, by row.
+
+    width: vertices, edges and faces of the template that has most. element: their particles in each template, `width` a
+    template: vertices, (row, -1, -1); edges, (row, row, -1); faces; each in ascending order; -1 beyond.
+    moves: 1 for particles that move with the origin of their world.
+    body: row of the body that each moves with, or -1. object_class, shape_class, class_table, class_count: filter
+    classes of particles and shapes, and the pairs that may touch, `class_count` a row.
+    """
+
+    width: int
+    element: wp.array[wp.vec3i]
+    radius: wp.array[Real]
+    moves: wp.array[wp.int32]
+    body: wp.array[wp.int32]
+    object_class: wp.array[wp.int32]
+    shape_class: wp.array[wp.int32]
+    class_count: int
+    class_table: wp.array[wp.uint8]
+
+
+@wp.struct
+class CloudCells:
+    """Recorded positions of the particles in the frames of a chunk.
+
+    first: index of each cell's first particle; of steps then that of its next frame, its own where there is none.
+    shared: 1 where worlds with different origins have the positions of one.
+    """
+
+    position: wp.array[Vec3]
+    first: wp.array[wp.int64]
+    shared: int
+
+
+@wp.func
+def position_at(cloud: Cloud, cells: CloudCells, chunk: ChunkCells, cell: int, entry: int, particle: int) -> Vec3:
+    """World position of a particle in a cell, or in its next frame, by the entry of `CloudCells.first`."""
+    point = cells.position[int(cells.first[entry]) + particle]
+    if cells.shared != 0 and cloud.moves[particle] != 0:
+        return wp.transform_point(chunk.world_shift[chunk.cell_world[cell]], point)
+    return point
+
+
+@wp.func
+def position_in_cell(cloud: Cloud, cells: CloudCells, chunk: ChunkCells, cell: int, particle: int) -> Vec3:
+    """World position of a particle in a cell."""
+    return position_at(cloud, cells, chunk, cell, cell, particle)
+
+
+@wp.func
+def may_touch(cloud: Cloud, particle: int, shape: int, body: int) -> bool:
+    """Whether the filters let a particle touch a shape of a body."""
+    if body >= 0 and cloud.body[particle] == body:
+        return False
+    row = cloud.object_class[particle] * cloud.class_count + cloud.shape_class[shape]
+    return cloud.class_table[row] != wp.uint8(0)
+
+
+def active_items(particles: Particles, template: int, items: np.ndarray | None) -> np.ndarray:
+    """int32[n, k]: the items, rows of k particles, of which all are active in a template; None is each particle."""
+    rows = particles.of_template(template)
+    rows = rows[particles.active[rows]]
+    if items is None:
+        return rows[:, None]
+    held = np.zeros(len(particles), bool)
+    held[rows] = True
+    return items[held[items].all(axis=1)]
+
+
+def upload_cloud(device_model: DeviceModel, with_all: bool = False) -> Cloud:
+    """The particles of a model on its device. with_all: with edges and faces."""
+    particles, put = device_model.model.particles, partial(device_array, device=device_model.device)
+    items = (None, particles.edge, canonical_triangles(particles.triangle)) if with_all else (None,)
+    held = []
+    for template in range(device_model.template_count):
+        parts = [active_items(particles, template, each) for each in items]
+        filled = [np.pad(each, ((0, 0), (0, 3 - each.shape[1])), constant_values=-1) for each in parts]
+        held.append(np.concatenate(filled))
+    cloud = Cloud()
+    cloud.width = max(1, *(len(each) for each in held))
+    padded = np.full((len(held), cloud.width, 3), -1, np.int32)
+    for template, each in enumerate(held):
+        padded[template, : len(each)] = each
+    cloud.element = put(padded.reshape(-1, 3), wp.vec3i)
+    cloud.radius = put(particles.radius, Real)
+    cloud.moves = put((particles.template[particles.owner] != EVERY_TEMPLATE).astype(np.int32), wp.int32)
+    cloud.body = put(particles.body, wp.int32)
+    cloud.object_class = put(particles.object_class[particles.owner], wp.int32)
+    cloud.shape_class = put(particles.shape_class, wp.int32)
+    cloud.class_count = particles.class_table.shape[1]
+    cloud.class_table = put(particles.class_table.astype(np.uint8).ravel(), wp.uint8)
+    return cloud
+
+
+def upload_positions(
+    device_model: DeviceModel, batch: PoseBatch, workspace: Workspace, is_step: np.ndarray | None = None
+) -> tuple[CloudCells, tuple[np.ndarray, ...]]:
+    """The positions of a chunk, and the host arrays that must live as long; on the CPU they are not copied.
+
+    is_step: bool[cells], which cells have a next frame, whose positions follow; the others have their own there.
+    """
+    assert batch.particle_position is not None
+    model = device_model.model
+    frames, recorded_worlds, particles = batch.particle_position.shape[:3]
+    frame, world = np.divmod(batch.first_cell + np.arange(batch.cell_count), model.world_count)
+    frame = frame - batch.first_frame
+    if is_step is not None:
+        frame, world = np.concatenate([frame, frame + is_step]), np.tile(world, 2)
+    if frames == 1:
+        frame = np.zeros_like(frame)
+    first_frame = int(frame.min())
+    of_world = world if recorded_worlds > 1 else 0
+    starts = (((frame - first_frame) * recorded_worlds + of_world) * particles).astype(np.int64)
+    used = batch.particle_position[first_frame : int(frame.max()) + 1]
+    used = np.ascontiguousarray(used, np.float64).reshape(-1, 3)
+    shared = recorded_worlds == 1 and model.world_shift is not None
+    cells = workspace.struct(CloudCells, shared=int(shared))
+    workspace.bind_host_array(CloudCells, "position", used, Vec3)
+    workspace.bind_host_array(CloudCells, "first", starts, wp.int64)
+    return cells, (used, starts)
+
+
+# Pairs of elements of deformable objects and items near them: traversals of trees, and the rows of their groups.
+#
+# A traversal is a kernel of one thread per element and cell that is launched twice. Its last arguments are `end`,
+# `pair` and `writes`: at first it writes the number of an element's pairs to `end`, and with `writes` 1, when `end` is
+# the inclusive scan of these numbers, the pairs themselves, (thread, item), ascending by item.
+
+
+@wp.func
+def insert_pair(pair: wp.array[wp.vec2i], first: int, end: int, thread: int, item: int):
+    """Inserts (thread, item) among the pairs `first` to `end` - 1, which are ordered by item."""
+    place = int(end)
+    while place > first and pair[wp.max(place - 1, 0)][1] > item:
+        pair[place] = pair[place - 1]
+        place -= 1
+    pair[place] = wp.vec2i(thread, item)
+
+
+Inputs = tuple[list[Any], int, tuple[np.ndarray, ...]]
+"""See `ElementStage.inputs`."""
+
+
+class ElementStage:
+    """Finds the rows of a group from pairs of an element of the particles and an item near it: counted by a traversal,
+    written, evaluated, and written to columns. Any number of threads may share it.
+
+    group, writers, traversal: set by each subclass. elements: of the template that has most.
+    """
+
+    group: ContactGroup
+    writers: Mapping[np.dtype, RowWriter]
+    traversal: wp.Kernel
+
+    def __init__(self, device_model: DeviceModel, elements: int, float_type: np.dtype) -> None:
+        self.device_model, self.width, self.float_type = device_model, elements, np.dtype(float_type)
+
+    def inputs(self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, width: int) -> Inputs | None:
+        """Arguments of all kernels for `width` elements of each cell's from `begin` on, the largest number of pairs of
+        an element, and host arrays that must live until all launches are complete; None without rows."""
+        raise NotImplementedError
+
+    def evaluate(
+        self, arguments: list[Any], pair: wp.array, count: int, workspace: Workspace
+    ) -> tuple[list[Any], int, wp.array | None]:
+        """Evaluates the pairs that were found: further arguments of the kernel that writes rows, which is launched for
+        each pair, the number of rows, and the inclusive scan of the rows of each pair, None where each has one."""
+        raise NotImplementedError
+
+    def kernels(self) -> list[wp.Kernel]:
+        """All kernels, by increasing compile time."""
+        return [count_cells, self.writers[self.float_type].kernel, self.traversal]
+
+    def collide_part(
+        self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
+    ) -> tuple[GroupRows, int]:
+        """The rows of the elements `begin` to `end` of each cell's, and the number of pairs.
+
+        Raises ChunkTooLarge when the scratch memory is too small.
+        """
+        width = end - begin
+        inputs = self.inputs(chunk, batch, workspace, begin, width)
+        if inputs is None:
+            return no_rows(self.group, chunk.cell_count, self.float_type), 0
+        (arguments, most, host), threads = inputs, chunk.cell_count * width
+        pair_end, pair, pairs = self._pairs(arguments, most, threads, workspace)
+        further, count, row_end = self.evaluate(arguments, pair, pairs, workspace)
+        columns = self.writers[self.float_type].write(pairs, [*arguments, pair, *further], count, workspace)
+        if row_end is None:
+            ends = workspace.every(pair_end, threads, width)
+        else:
+            cell_end = workspace.array("element_cell_end", chunk.cell_count, wp.int32)
+            workspace.launch(count_cells, chunk.cell_count, [pair_end, width, row_end, cell_end])
+            ends = workspace.host(cell_end, chunk.cell_count)
+        counts = np.diff(ends, prepend=0).astype(np.int64)
+        workspace.finish()
+        del inputs, host  # all launches are complete
+        return GroupRows(counts, columns), pairs
+
+    def _pairs(
+        self, arguments: list[Any], most: int, threads: int, workspace: Workspace
+    ) -> tuple[wp.array, wp.array, int]:
+        """Inclusive scan of the pairs of each thread, the pairs, and their number."""
+        end = workspace.array("element_end", threads, wp.int32)
+        pair = workspace.array("element_pair", 1, wp.vec2i)
+        workspace.launch(self.traversal, threads, [*arguments, end, pair, 0])
+        if threads * most > INDEX_LIMIT:  # the scan's int32 could overflow
+            total = int(workspace.host(end, threads).sum(dtype=np.int64))
+            if total > INDEX_LIMIT:
+                raise ChunkTooLarge(total * 8)
+        total = workspace.scan(end, threads)
+        pair = workspace.array("element_pair", total, wp.vec2i)
+        workspace.launch(self.traversal, threads if total else 0, [*arguments, end, pair, 1])
+        return end, pair, total
+
 
 # Bounding volume hierarchy over the shapes of each cell, for queries by particles.
 #
 # Its topology is built once for each template, from one frame of the motion, by median splits. The boxes are computed
 # for every cell from the poses of its shapes. Contacts do not depend on the topology.
-
-
-@wp.struct
-class NoSurfaces:
-    """Primitives have no arrays of their own."""
-
-    unused: int
 
 
 @wp.struct
@@ -130,25 +347,16 @@ def boxes_overlap(low: wp.vec3d, high: wp.vec3d, lower: wp.vec3f, upper: wp.vec3
     return True
 
 
-@dataclass(frozen=True)
-class HostTree:
-    """Nodes of one template in depth-first order: skip and slot as in `ShapeTree`."""
-
-    skip: np.ndarray
-    slot: np.ndarray
-
-
-def tree_of(centers: np.ndarray, slots: np.ndarray, planes: np.ndarray) -> HostTree:
-    """The tree of shapes, see `split_tree`, followed by the planes.
+def tree_of(centers: np.ndarray, slots: np.ndarray, planes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Skip and slot of the nodes of one template, see `ShapeTree`: the tree of shapes, then the planes.
 
     centers: float64[n, 3] of `slots`, int[n] [m]. planes: slots of planes.
     """
     skip, slot = np.zeros(0, np.int32), np.zeros(0, np.int32)
     if len(slots):
         skip, item, _ = split_tree(centers, np.arange(len(slots)))
-        slot = np.where(item >= 0, slots[item], -1).astype(np.int32)
-    after = len(skip) + 1 + np.arange(len(planes), dtype=np.int32)
-    return HostTree(np.append(skip, after).astype(np.int32), np.append(slot, planes).astype(np.int32))
+        slot = np.where(item >= 0, slots[item], -1)
+    return np.append(skip, len(skip) + 1 + np.arange(len(planes))), np.append(slot, planes)
 
 
 def build_tree(device_model: DeviceModel, touched: np.ndarray, poses: np.ndarray) -> ShapeTree:
@@ -168,27 +376,22 @@ def build_tree(device_model: DeviceModel, touched: np.ndarray, poses: np.ndarray
         body = shapes.body[rows[solid]]
         places = np.concatenate([pose[:, :3], np.zeros((1, 3))])[body]
         trees.append(tree_of(places + shapes.pose[rows[solid], :3], solid, held[is_plane[rows[held]]]))
-    width = max(1, *(len(each.skip) for each in trees))
-    skip, slot = np.zeros((len(trees), width), np.int32), np.full((len(trees), width), -1, np.int32)
-    for template, each in enumerate(trees):
-        skip[template, : len(each.skip)], slot[template, : len(each.slot)] = each.skip, each.slot
-    tree = ShapeTree()
-    tree.width = width
-    device = device_model.device
-    tree.count = wp.array(np.array([len(each.skip) for each in trees], np.int32), dtype=wp.int32, device=device)
-    tree.skip = wp.array(skip.ravel(), dtype=wp.int32, device=device)
-    tree.slot = wp.array(slot.ravel(), dtype=wp.int32, device=device)
+    tree, put = ShapeTree(), partial(device_array, dtype=wp.int32, device=device_model.device)
+    tree.width = max(1, *(len(skip) for skip, _ in trees))
+    skip, slot = np.zeros((len(trees), tree.width), np.int32), np.full((len(trees), tree.width), -1, np.int32)
+    for template, (skips, slots) in enumerate(trees):
+        skip[template, : len(skips)], slot[template, : len(slots)] = skips, slots
+    tree.count = put(np.array([len(skips) for skips, _ in trees], np.int32))
+    tree.skip, tree.slot = put(skip.ravel()), put(slot.ravel())
     return tree
 
 
 def fitted_boxes(device_model: DeviceModel, tree: ShapeTree, chunk: Chunk, workspace: Workspace) -> NodeBoxes:
     """The boxes of all nodes in all cells of a chunk."""
-    count = chunk.cell_count * tree.width
-    boxes = workspace.struct(
-        NodeBoxes,
-        lower=workspace.array("node_lower", count, wp.vec3f),
-        upper=workspace.array("node_upper", count, wp.vec3f),
-    )
+    sides = {
+        side: workspace.array(f"node_{side}", chunk.cell_count * tree.width, wp.vec3f) for side in ("lower", "upper")
+    }
+    boxes = workspace.struct(NodeBoxes, **sides)
     margin = device_model.margins.margin
     arguments = [device_model.rows, device_model.layout, chunk.cells, chunk.instances, margin, tree, boxes]
     workspace.launch(fit_boxes, chunk.cell_count, arguments)
@@ -218,6 +421,13 @@ class Sample:
 
 
 @wp.struct
+class PrimitiveSurfaces:
+    """Planes and primitives. type: of each shape, by row."""
+
+    type: wp.array[wp.int32]
+
+
+@wp.struct
 class PolygonSurfaces:
     """Convex meshes and triangle meshes. mesh: index in `meshes` of each shape's triangles, by row; -1 none.
 
@@ -244,24 +454,22 @@ def sample_primitive(shape_type: int, size: Vec3, point: Vec3) -> Sample:
 
     Degenerate: see `nearest_on_primitive`; a point on the axis of a capsule leaves it along +x.
     """
-    result = Sample()
-    result.found = 1
     if shape_type == PLANE:
-        result.distance = point[2]
-        result.outward = Vec3(Real(0.0), Real(0.0), Real(1.0))
-        result.point = Vec3(point[0], point[1], Real(0.0))
-        result.feature = -1
-        return result
+        foot = Vec3(point[0], point[1], Real(0.0))
+        return Sample(1, point[2], Vec3(Real(0.0), Real(0.0), Real(1.0)), foot, -1, 0)
     nearest = surface_point(shape_type, size, point)
-    result.distance = nearest.distance
-    result.outward = nearest.outward
-    result.point = point - nearest.distance * nearest.outward
-    result.feature = nearest.feature
+    feature = nearest.feature
     if shape_type == CAPSULE:
-        result.feature = SIDE
+        feature = SIDE
         if wp.abs(point[2]) > size[1]:
-            result.feature = END_HIGH if point[2] > Real(0.0) else END_LOW
-    return result
+            feature = END_HIGH if point[2] > Real(0.0) else END_LOW
+    return Sample(1, nearest.distance, nearest.outward, point - nearest.distance * nearest.outward, feature, 0)
+
+
+@wp.func
+def sample_surface(surfaces: PrimitiveSurfaces, row: int, half: Vec3, point: Vec3, limit: Real, radius: Real) -> Sample:
+    """Closest point of a plane or primitive of size `half`, whatever the limit."""
+    return sample_primitive(surfaces.type[row], half, point)
 
 
 @wp.func
@@ -294,7 +502,7 @@ def name_of(surfaces: PolygonSurfaces, mesh: int, nearest: MeshPoint) -> int:
 
 
 @wp.func(inline=False)
-def sample_polygons(surfaces: PolygonSurfaces, row: int, half: Vec3, point: Vec3, limit: Real, radius: Real) -> Sample:
+def sample_surface(surfaces: PolygonSurfaces, row: int, half: Vec3, point: Vec3, limit: Real, radius: Real) -> Sample:
     """Closest point of a convex mesh or mesh to a point of its frame, if its signed distance is below `limit` [m].
 
     A point is inside a closed mesh by its winding number. An open mesh has two sides and no inside; one with a front
@@ -325,7 +533,7 @@ def sample_polygons(surfaces: PolygonSurfaces, row: int, half: Vec3, point: Vec3
 
 
 @wp.func(inline=False)
-def sample_grid_surface(surfaces: GridSurfaces, row: int, half: Vec3, point: Vec3, limit: Real) -> Sample:
+def sample_surface(surfaces: GridSurfaces, row: int, half: Vec3, point: Vec3, limit: Real, radius: Real) -> Sample:
     """Closest point of a heightfield to a point of its frame, if its signed distance is below `limit` [m].
 
     Inside, the closest point of the surface and the walls: the base does not count (docs/adr/0026). Outside, of
@@ -387,43 +595,32 @@ def sample_grid_surface(surfaces: GridSurfaces, row: int, half: Vec3, point: Vec
 
 def upload_polygons(device_model: DeviceModel) -> PolygonSurfaces:
     """The triangles of a model's meshes, followed by those of its hulls."""
-    model, device = device_model.model, device_model.device
-    shapes = model.shapes
+    model, shapes = device_model.model, device_model.model.shapes
+    put = partial(device_array, dtype=wp.int32, device=device_model.device)
     hulls = [facets(ShapeType.CONVEX_MESH, hull.half_extents, hull=hull) for hull in model.hulls]
-    names, first = [np.zeros(0, np.int32)], np.full(len(model.meshes) + len(hulls), -1, np.int32)
-    size = 0
-    for number, (hull, triangles) in enumerate(zip(model.hulls, hulls, strict=True)):
-        assert triangles is not None
-        first[len(model.meshes) + number] = size
-        names.append(_hull_names(hull, triangles.face))
-        size += names[-1].size
+    meshes = [*model.meshes, *(each for each in hulls if each is not None)]
+    names = [_hull_names(hull, each.face) for hull, each in zip(model.hulls, meshes[len(model.meshes) :], strict=True)]
+    starts = np.cumsum([0, *(each.size for each in names)])[:-1]
     surfaces = PolygonSurfaces()
-    surfaces.meshes = upload_meshes([*model.meshes, *(each for each in hulls if each is not None)], device)
-    mesh = np.where(shapes.hull >= 0, len(model.meshes) + shapes.hull, shapes.mesh).astype(np.int32)
-    surfaces.mesh = _uploaded(mesh, device)
-    surfaces.name = _uploaded(first, device)
-    surfaces.names = _uploaded(np.concatenate([part.ravel() for part in names]), device)
+    surfaces.meshes = upload_meshes(meshes, device_model.device)
+    surfaces.mesh = put(np.where(shapes.hull >= 0, len(model.meshes) + shapes.hull, shapes.mesh).astype(np.int32))
+    surfaces.name = put(np.append(np.full(len(model.meshes), -1), starts).astype(np.int32))
+    surfaces.names = put(np.concatenate([np.zeros(0, np.int32), *(each.ravel() for each in names)]))
     return surfaces
 
 
 def surfaces_of(device_model: DeviceModel, types: np.ndarray) -> list[Any]:
     """The surfaces of primitives, polygons and heightfields on a device; None for those without any of the types."""
     primitives, polygons, grids = families(types)
-    surfaces: list[Any] = [
-        NoSurfaces() if primitives else None,
-        upload_polygons(device_model) if polygons else None,
-        None,
-    ]
+    surfaces: list[Any] = [None, upload_polygons(device_model) if polygons else None, None]
+    if primitives:
+        surfaces[0] = PrimitiveSurfaces()
+        surfaces[0].type = device_model.rows.type
     if grids:
         surfaces[2] = GridSurfaces()
         surfaces[2].fields = upload_heightfields(device_model.model.heightfields, device_model.device)
         surfaces[2].field = device_model.rows.heightfield
     return surfaces
-
-
-def _uploaded(values: np.ndarray, device: Any) -> wp.array:
-    # Warp kernels take no array of length zero, so one unused element is appended.
-    return wp.array(np.append(values, 0).astype(np.int32), dtype=wp.int32, device=device)
 
 
 def _hull_names(hull: ConvexHull, triangles: np.ndarray) -> np.ndarray:

@@ -17,11 +17,15 @@ from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.primitives import Primitive, Vertex, core_radius, core_support, primitive
 from collidecli.engine.geometry.real import CONVEX_MESH, HEIGHTFIELD, MESH, PLANE, Quat, Real, Vec3
 from collidecli.engine.narrowphase.convex.gjk import closest_to_origin, reduce_simplex
-from collidecli.engine.particles.convex_minimum import TriangleQuery, begin_near, next_near, triangle_of
-from collidecli.engine.particles.surfaces import GridSurfaces, NoSurfaces, PolygonSurfaces
+from collidecli.engine.particles.element_minimum import TriangleQuery, begin_near, next_near, triangle_of
+from collidecli.engine.particles.surfaces import GridSurfaces, PolygonSurfaces, PrimitiveSurfaces
 from collidecli.engine.particles.swept_points import (
+    CLEAR,
     LEAST_ADVANCE,
+    LEAST_PART,
     SHORTENED,
+    TOUCH,
+    UNDECIDED,
     curvature_along,
     direction_from_shape,
     from_shape,
@@ -36,9 +40,6 @@ from collidecli.engine.runtime.kernel import kernel
 
 Mat33 = wp.mat33d
 
-CLEAR = wp.constant(0)
-TOUCH = wp.constant(1)
-UNDECIDED = wp.constant(2)
 ROUNDS = 400
 """Largest number of distances of an element and a convex set in a step, after which it is undecided."""
 GJK_LIMIT = 64
@@ -90,13 +91,6 @@ def corners_in_shape(step: ElementStep, time: Real) -> Mat33:
         for axis in range(3):
             found[k, axis] = found[k, axis] - arm[axis]
     return found
-
-
-@wp.func
-def velocities_in_shape(step: ElementStep, time: Real) -> Mat33:
-    """Time derivative of `corners_in_shape` [m]."""
-    turning = (step.between + time * step.shift) * wp.transpose(wp.skew(step.axis))
-    return (step.shift - step.angle * turning) * into_shape(step, time)
 
 
 @wp.func
@@ -183,11 +177,8 @@ def support_of(shape: Any, corners: Mat33, radii: Vec3, direction: Vec3) -> Vert
     for other in range(1, 3):
         if heights[other] < heights[k]:
             k = other
-    result = Vertex()
-    result.on_a = farthest_point(shape, direction)
-    result.point = result.on_a - (corners[k] - radii[k] * direction)
-    result.patch = k
-    return result
+    on_a = farthest_point(shape, direction)
+    return Vertex(on_a - (corners[k] - radii[k] * direction), on_a, k)
 
 
 @wp.func
@@ -280,8 +271,8 @@ def touch_of(shape: Any, step: ElementStep, corners: Mat33, radii: Vec3, base: R
     result = ElementAdvance()
     result.distance = found.distance - base
     result.lower = found.apart - base - step.rounding
-    result.crosses = wp.where(found.apart <= Real(0.0), 1, 0)
-    if result.crosses == 1:
+    if found.apart <= Real(0.0):
+        result.crosses = 1
         result.lower = -Real(wp.inf)
     result.normal = found.normal
     result.point = found.point + rounding_radius(shape) * found.normal
@@ -317,7 +308,8 @@ def advance(shape: Any, step: ElementStep, start: Real, sign: Real, most: Real, 
             # Above the goal: those of the corners, whose least is that of the element.
             height = found.apart - base - step.rounding - goal
             heights = corners * normal - radii
-            rates = sign * (velocities_in_shape(step, here) * normal)
+            turning = (step.between + here * step.shift) * wp.transpose(wp.skew(step.axis))
+            rates = sign * ((step.shift - step.angle * turning) * into_shape(step, here) * normal)
             least = wp.min(heights[0], wp.min(heights[1], heights[2]))
             curvature = curvature_along(step, normal)
             ahead = Real(wp.inf)
@@ -345,12 +337,6 @@ def advance(shape: Any, step: ElementStep, start: Real, sign: Real, most: Real, 
 # is, unless the element is inside, which its particles tell: each triangle near a part of the motion is advanced to by
 # itself, and the earliest touch is that of the surface.
 
-# Functions of surfaces have one overload for each struct of surfaces: Warp selects by argument type.
-# ruff: noqa: F811
-
-LEAST_PART = wp.constant(Real(1.0 / 32.0))
-"""Of a step for which the triangles near an element are searched at least."""
-
 
 @wp.struct
 class ElementTouch:
@@ -377,7 +363,7 @@ class ElementTouch:
 
 @wp.func
 def first_touch(
-    rows: ShapeRows, surfaces: NoSurfaces, step: ElementStep, start: Real, sign: Real, tolerance: Real
+    rows: ShapeRows, surfaces: PrimitiveSurfaces, step: ElementStep, start: Real, sign: Real, tolerance: Real
 ) -> ElementAdvance:
     """The first touch of an element and a primitive from `start` on, 0 forwards (sign 1) or 1 backwards (sign -1)."""
     shape = primitive(rows.type[step.row], rows.size[step.row])
@@ -468,24 +454,27 @@ def _kernel_of(name: str, surface_type: Any, low_type: int, high_type: int) -> w
             left = first_touch(rows, surfaces, step, Real(1.0), Real(-1.0), tolerance)
             # As of particles: one direction may decide or find what the other does not.
             if entered.status == TOUCH or left.status != CLEAR:
-                result.status = wp.where(left.status == TOUCH, TOUCH, entered.status)
+                status = wp.where(left.status == TOUCH, TOUCH, entered.status)
                 if left.status == CLEAR or left.time < entered.time:
                     left = entered
-                result.enter = entered.time
-                result.leave = left.time
-                result.least = wp.min(entered.distance, left.distance)
-                result.bound = bound_between(step, entered, left)
-                result.point = from_shape(step, entered.time, entered.point)
-                result.normal = direction_from_shape(step, entered.time, entered.normal)
-                result.weights = entered.weights
-                result.weights_left = left.weights
-                result.crosses = entered.crosses
+                result = ElementTouch(
+                    status,
+                    entered.time,
+                    left.time,
+                    wp.min(entered.distance, left.distance),
+                    bound_between(step, entered, left),
+                    from_shape(step, entered.time, entered.point),
+                    direction_from_shape(step, entered.time, entered.normal),
+                    entered.weights,
+                    left.weights,
+                    entered.crosses,
+                )
         touch[index] = result
 
     sweep_elements.__name__ = sweep_elements.__qualname__ = name
     return kernel(sweep_elements)
 
 
-SWEEP_PRIMITIVES = _kernel_of("sweep_elements_past_primitives", NoSurfaces, int(PLANE) + 1, int(CONVEX_MESH) - 1)
+SWEEP_PRIMITIVES = _kernel_of("sweep_elements_past_primitives", PrimitiveSurfaces, int(PLANE) + 1, int(CONVEX_MESH) - 1)
 SWEEP_POLYGONS = _kernel_of("sweep_elements_past_polygons", PolygonSurfaces, int(CONVEX_MESH), int(MESH))
 SWEEP_GRIDS = _kernel_of("sweep_elements_past_heightfields", GridSurfaces, int(HEIGHTFIELD), int(HEIGHTFIELD))

@@ -29,7 +29,7 @@ from collidecli.engine.geometry.real import (
     Vec3,
     cosine_and_sine,
 )
-from collidecli.engine.particles.convex_minimum import (
+from collidecli.engine.particles.element_minimum import (
     TriangleQuery,
     begin_near,
     has_inside,
@@ -39,12 +39,10 @@ from collidecli.engine.particles.convex_minimum import (
 )
 from collidecli.engine.particles.surfaces import (
     GridSurfaces,
-    NoSurfaces,
     PolygonSurfaces,
+    PrimitiveSurfaces,
     Sample,
-    sample_grid_surface,
-    sample_polygons,
-    sample_primitive,
+    sample_surface,
 )
 from collidecli.engine.runtime.kernel import kernel
 
@@ -159,29 +157,17 @@ def time_at_speed(height: Real, speed: Real) -> Real:
 
 
 @wp.func
-def sample_at(rows: ShapeRows, surfaces: NoSurfaces, step: PointStep, point: Vec3, limit: Real) -> Sample:
-    """Closest point of a plane or primitive to a point of its frame."""
-    return sample_primitive(rows.type[step.row], rows.size[step.row], point)
-
-
-@wp.func
-def sample_at(rows: ShapeRows, surfaces: PolygonSurfaces, step: PointStep, point: Vec3, limit: Real) -> Sample:
-    """Closest point of a convex mesh or mesh, if its signed distance is below `limit` [m].
+def sample_at(rows: ShapeRows, surfaces: Any, step: PointStep, point: Vec3, limit: Real) -> Sample:
+    """Closest point of a shape's surface, if its signed distance is below `limit` [m].
 
     An open mesh has no inside, so that its distance is not negative; but a ball that crosses one with a front from
     behind is behind it, as in frames.
     """
-    sample = sample_polygons(surfaces, step.row, rows.size[step.row], point, limit, Real(wp.inf))
+    sample = sample_surface(surfaces, step.row, rows.size[step.row], point, limit, Real(wp.inf))
     if sample.found == 1 and sample.distance <= -step.radius and not has_inside(surfaces, step.row):
         sample.distance = -sample.distance
         sample.outward = -sample.outward
     return sample
-
-
-@wp.func
-def sample_at(rows: ShapeRows, surfaces: GridSurfaces, step: PointStep, point: Vec3, limit: Real) -> Sample:
-    """Closest point of a heightfield, if its signed distance is below `limit` [m]."""
-    return sample_grid_surface(surfaces, step.row, rows.size[step.row], point, limit)
 
 
 @wp.func
@@ -195,7 +181,7 @@ def separation_of_primitive(rows: ShapeRows, step: PointStep, sample: Sample, po
 
 
 @wp.func
-def lower_bound(rows: ShapeRows, surfaces: NoSurfaces, step: PointStep, sample: Sample, point: Vec3) -> Real:
+def lower_bound(rows: ShapeRows, surfaces: PrimitiveSurfaces, step: PointStep, sample: Sample, point: Vec3) -> Real:
     """Certified lower bound of the signed distance of particle and shape [m]. That of an ellipsoid is iterated."""
     found = sample.distance
     if rows.type[step.row] == ELLIPSOID:
@@ -210,7 +196,7 @@ def lower_bound(rows: ShapeRows, surfaces: Any, step: PointStep, sample: Sample,
 
 
 @wp.func
-def bound_of_jumps(rows: ShapeRows, surfaces: NoSurfaces, step: PointStep, begin: Real, end: Real) -> Real:
+def bound_of_jumps(rows: ShapeRows, surfaces: PrimitiveSurfaces, step: PointStep, begin: Real, end: Real) -> Real:
     """Lower bound of the signed distance beyond jumps of it between two times [m]: that of a primitive has none."""
     return Real(wp.inf)
 
@@ -237,7 +223,7 @@ def bound_of_jumps(rows: ShapeRows, surfaces: GridSurfaces, step: PointStep, beg
 @wp.func
 def advance_beyond(
     rows: ShapeRows,
-    surfaces: NoSurfaces,
+    surfaces: PrimitiveSurfaces,
     step: PointStep,
     sample: Sample,
     point: Vec3,
@@ -506,29 +492,32 @@ def _kernel_of(name: str, surface_type: Any, low_type: int, high_type: int) -> w
             # Backwards a pair may be found clear that forwards is undecided; and a touch between half the tolerance
             # and the tolerance may be found in one direction only.
             if entered.status == TOUCH or ends.status != CLEAR:
-                result.status = wp.where(ends.status == TOUCH, TOUCH, entered.status)
+                status = wp.where(ends.status == TOUCH, TOUCH, entered.status)
                 if ends.status == CLEAR or ends.time < entered.time:
                     ends = entered
                 least = least_distance(rows, surfaces, step, entered, ends, -Real(wp.inf), tolerance)
                 jumps = bound_of_jumps(rows, surfaces, step, entered.time, ends.time) - step.inflation - step.rounding
                 least.bound = wp.min(least.bound, jumps)
                 if least.found + step.rounding <= tolerance:
-                    result.status = TOUCH
-                result.enter = entered.time
-                result.leave = ends.time
-                result.least = least.found
+                    status = TOUCH
                 # Outside of the touch no distance is below half the tolerance.
-                result.least_bound = least.bound
                 if step.speed > Real(0.0):
-                    result.least_bound = wp.min(least.bound, Real(0.5) * tolerance)
-                result.point = from_shape(step, entered.time, entered.point)
-                result.normal = direction_from_shape(step, entered.time, entered.outward)
+                    least.bound = wp.min(least.bound, Real(0.5) * tolerance)
+                result = PointTouch(
+                    status,
+                    entered.time,
+                    ends.time,
+                    least.found,
+                    least.bound,
+                    from_shape(step, entered.time, entered.point),
+                    direction_from_shape(step, entered.time, entered.outward),
+                )
         touch[index] = result
 
     sweep_points.__name__ = sweep_points.__qualname__ = name
     return kernel(sweep_points)
 
 
-SWEEP_PRIMITIVES = _kernel_of("sweep_points_past_primitives", NoSurfaces, int(PLANE), int(CONVEX_MESH) - 1)
+SWEEP_PRIMITIVES = _kernel_of("sweep_points_past_primitives", PrimitiveSurfaces, int(PLANE), int(CONVEX_MESH) - 1)
 SWEEP_POLYGONS = _kernel_of("sweep_points_past_polygons", PolygonSurfaces, int(CONVEX_MESH), int(MESH))
 SWEEP_GRIDS = _kernel_of("sweep_points_past_heightfields", GridSurfaces, int(HEIGHTFIELD), int(HEIGHTFIELD))

@@ -14,8 +14,7 @@ import warp as wp
 from collidecli.engine.cells import Chunk, PoseBatch
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.particles import swept_elements, swept_points
-from collidecli.engine.particles.cloud import active_items
-from collidecli.engine.particles.surfaces import families, surfaces_of
+from collidecli.engine.particles.surfaces import active_items, families, surfaces_of
 from collidecli.engine.particles.swept_elements import ElementStep, ElementTouch
 from collidecli.engine.particles.swept_points import PointStep, PointTouch
 from collidecli.engine.runtime.warp_internals import struct_rows
