@@ -42,16 +42,13 @@ def robot() -> ModelBuilder:
     return builder
 
 
-def test_a_scene_without_worlds_is_one_world():
+def test_a_scene_without_worlds_is_one_world_and_an_empty_one_a_model_of_nothing():
     model = robot().finalize()
     assert model.world_template.tolist() == [0]
     assert model.shapes.template.tolist() == model.bodies.template.tolist() == [0, 0, 0]
     assert model.bodies.path == ("base", "arm", "ball")
     assert model.shapes.body.tolist() == [0, 1, 2]
     assert robot().finalize(world_count=5).world_template.tolist() == [0] * 5
-
-
-def test_an_empty_scene_is_a_model_of_nothing():
     model = ModelBuilder().finalize()
     assert len(model.shapes) == len(model.bodies) == 0
     assert model.world_count == 1
@@ -73,12 +70,8 @@ def test_sizes_are_those_of_the_types():
     builder.add_shape_heightfield(body, np.array([[1, 2, 3], [4, 5, 6]]), hx=18, hy=19, base=35)
     shapes = builder.finalize().shapes
     assert shapes.types() == list(ShapeType)
-    np.testing.assert_array_equal(
-        shapes.size[:-2],
-        [[0, 0, 0], [1, 0, 0], [2, 3, 0], [4, 5, 6], [7, 8, 0], [9, 10, 0], [11, 12, 13], [14, 15, 15.5]],
-    )
-    np.testing.assert_allclose(shapes.size[-2], [16, 17, 0], atol=1e-300)
-    np.testing.assert_array_equal(shapes.size[-1], [18, 19, 20])
+    sizes = [[0, 0, 0], [1, 0, 0], [2, 3, 0], [4, 5, 6], [7, 8, 0], [9, 10, 0], [11, 12, 13], [14, 15, 15.5]]
+    np.testing.assert_allclose(shapes.size, [*sizes, [16, 17, 0], [18, 19, 20]], rtol=0, atol=1e-300)
 
 
 def test_global_rows_come_first_and_indices_are_mapped_to_rows():
@@ -107,29 +100,20 @@ def test_global_rows_come_first_and_indices_are_mapped_to_rows():
     assert explain(model, 2, 3).rule == "filtered pair"
 
 
-def test_replicas_share_one_template_however_many():
-    builder = ModelBuilder()
-    scene = robot()
-    assert builder.add_world(scene, count=4095) == 0
-    assert builder.add_world(scene) == 4095
-    builder.add_ground_plane()
-    model = builder.finalize()
-    assert model.world_count == 4096
-    assert not model.world_template.any()
-    assert model.shapes.path == ("ground_plane", "shape_0", "shape_1", "shape_2")
-    assert allowed_pairs(model, 0).tolist() == [[0, 1], [0, 2], [0, 3], [1, 3], [2, 3]]
-
-
-def test_a_changed_builder_and_another_one_make_new_templates():
+def test_replicas_share_a_template_and_a_changed_builder_or_another_one_makes_a_new_one():
     builder, scene = ModelBuilder(), robot()
-    builder.add_world(scene, xform=IDENTITY)
+    assert builder.add_world(scene, count=4094, xform=IDENTITY) == 0
+    assert builder.add_world(scene) == 4094
     scene.add_shape_box(0)
     builder.add_world(scene)
     builder.add_world(robot())
     builder.add_world(scene)
+    builder.add_ground_plane()
     model = builder.finalize()
-    assert model.world_template.tolist() == [0, 1, 2, 1]
-    assert [len(model.template_shapes(t)) for t in range(3)] == [3, 4, 3]
+    assert model.world_template.tolist() == [0] * 4095 + [1, 2, 1]
+    assert model.shapes.path[:4] == ("ground_plane", "shape_0", "shape_1", "shape_2")
+    assert [len(model.template_shapes(t)) for t in range(3)] == [4, 5, 4]
+    assert allowed_pairs(model, 0).tolist() == [[0, 1], [0, 2], [0, 3], [1, 3], [2, 3]]
 
 
 def test_an_added_world_keeps_its_rules_and_defaults():
@@ -179,33 +163,23 @@ def test_group_names_of_two_added_scenes_are_not_mixed():
     assert allowed_pairs(model, 1).tolist() == [[0, 3], [0, 4], [3, 4]]
 
 
-def test_templates_alike_share_their_filter_classes():
-    builder = ModelBuilder()
-    for _ in range(50):
-        builder.begin_world()
-        bodies = [builder.add_body() for _ in range(2)]
-        for body in bodies:
-            builder.add_shape_sphere(body)
-        builder.add_articulation(bodies, self_collision=False)
-        builder.end_world()
-    pair_filter = builder.finalize().pair_filter
-    assert len(pair_filter.classes) == 1
-    assert not pair_filter.class_table.any()
-
-
-def test_global_and_local_articulations_are_told_apart():
+def test_templates_alike_share_their_filter_classes_and_global_articulations_are_others():
     builder = ModelBuilder()
     carts = [builder.add_body() for _ in range(2)]
     builder.add_articulation(carts, self_collision=False)
-    builder.begin_world()
-    arms = [builder.add_body() for _ in range(2)]
-    builder.add_articulation(arms, self_collision=False)
-    builder.end_world()
     for body in carts:
         builder.add_shape_sphere(body)
-    for body in arms:
-        builder.add_shape_sphere(body)
-    assert allowed_pairs(builder.finalize(), 0).tolist() == [[0, 2], [0, 3], [1, 2], [1, 3]]
+    for _ in range(50):
+        builder.begin_world()
+        arms = [builder.add_body() for _ in range(2)]
+        for body in arms:
+            builder.add_shape_sphere(body)
+        builder.add_articulation(arms, self_collision=False)
+        builder.end_world()
+    model = builder.finalize()
+    assert len(model.pair_filter.classes) == 2
+    assert model.pair_filter.class_table.tolist() == [[False, True], [True, False]]
+    assert allowed_pairs(model, 0).tolist() == [[0, 2], [0, 3], [1, 2], [1, 3]]
 
 
 def test_names_are_made_up_where_none_is_given():
@@ -225,24 +199,20 @@ def test_names_are_made_up_where_none_is_given():
     assert model.bodies.path == ("body_0", "body_1", "body_0")
 
 
-def test_margin_gap_and_friction_come_from_the_config_and_the_builder():
+def test_margin_gap_and_friction_come_from_the_config_and_the_builder_and_quaternions_are_normalized():
     builder = ModelBuilder()
     builder.default_shape_cfg = ShapeConfig(margin=0.01, friction=0.9)
-    body = builder.add_body()
+    body = builder.add_body(xform=[1, 2, 3, 0, 0, 0, 1.0005])
     builder.add_shape_sphere(body)
     builder.add_shape_sphere(body, cfg=ShapeConfig(gap=0.0))
     builder.default_gap = 0.05
     builder.default_shape_cfg.margin = 7.0
-    shapes = builder.finalize().shapes
+    model = builder.finalize()
+    np.testing.assert_array_equal(model.bodies.pose, [[1, 2, 3, 0, 0, 0, 1]])
+    shapes = model.shapes
     assert shapes.margin.tolist() == [0.01, 0.0]
     assert shapes.gap.tolist() == [0.05, 0.0]
     assert shapes.friction.tolist() == [0.9, 0.5]
-
-
-def test_quaternions_near_unit_are_normalized():
-    builder = ModelBuilder()
-    builder.add_body(xform=[1, 2, 3, 0, 0, 0, 1.0005])
-    np.testing.assert_array_equal(builder.finalize().bodies.pose, [[1, 2, 3, 0, 0, 0, 1]])
 
 
 @pytest.mark.parametrize(("up_axis", "up"), [("X", [1, 0, 0]), ("Y", [0, 1, 0]), ("Z", [0, 0, 1])])
@@ -273,16 +243,13 @@ def test_arrays_are_frozen_and_the_builder_is_not():
     assert len(model.shapes) == 3
 
 
-def test_filtered_pairs_that_no_world_holds_are_not_listed():
+def test_filtered_pairs_that_no_world_holds_are_not_listed_and_allowed_ones_of_more_shapes_than_a_block_are():
     builder = ModelBuilder()
-    builder.add_world(robot())
-    builder.add_world(robot())
+    for _ in range(2):
+        builder.add_world(robot())
     builder.add_shape_collision_filter_pair(0, 5)
     builder.add_shape_collision_filter_pair(0, 2)
     assert builder.finalize().pair_filter.excluded.tolist() == [[0, 1], [0, 2], [3, 4]]
-
-
-def test_allowed_pairs_of_more_shapes_than_a_block():
     builder = ModelBuilder()
     count = 600
     for k in range(count):
@@ -305,12 +272,10 @@ def builder() -> ModelBuilder:
     made = ModelBuilder()
     for _ in range(2):
         made.add_shape_sphere(made.add_body())
-    made.begin_world()
-    made.add_shape_sphere(made.add_body())
-    made.end_world()
-    made.begin_world()
-    made.add_shape_sphere(made.add_body())
-    made.end_world()
+    for _ in range(2):
+        made.begin_world()
+        made.add_shape_sphere(made.add_body())
+        made.end_world()
     return made
 
 
@@ -411,20 +376,20 @@ def test_what_a_scene_cannot_have(builder, call, what):
         call(builder)
 
 
-def test_a_pair_is_forced_once(builder):
+def test_a_pair_is_forced_once_and_names_are_unique(builder):
     builder.add_shape_forced_pair(0, 1, gap=0.1)
     builder.add_shape_forced_pair(1, 0, gap=0.1)
     assert len(builder.finalize().forced_gap) == 1
     builder.add_shape_forced_pair(0, 1, gap=0.2)
     with pytest.raises(InputError, match="forced twice"):
         builder.finalize()
-
-
-def test_names_that_are_not_unique(builder):
-    builder.add_body(key="cart")
-    builder.add_body(key="cart", world=0)
+    cart = ModelBuilder()
+    cart.begin_world()
+    cart.end_world()
+    cart.add_body(key="cart")
+    cart.add_body(key="cart", world=0)
     with pytest.raises(InputError, match="two body names of one world are 'cart'"):
-        builder.finalize()
+        cart.finalize()
     twice = ModelBuilder()
     for _ in range(2):
         twice.add_ground_plane()
@@ -436,13 +401,13 @@ def test_names_that_are_not_unique(builder):
     ("name", "value"), [("gap_rule", "min"), ("up_axis", "z"), ("default_gap", -0.1), ("default_gap", math.nan)]
 )
 def test_options_that_are_not_known(builder, name, value):
+    assert builder.finalize(world_count=2).world_count == 2
     setattr(builder, name, value)
+    if name == "up_axis":
+        with pytest.raises(InputError, match="up_axis is 'z'"):
+            builder.add_ground_plane()
     with pytest.raises(InputError, match=name):
         builder.finalize()
-
-
-def test_world_counts(builder):
-    assert builder.finalize(world_count=2).world_count == 2
 
 
 def test_too_many_classes(monkeypatch):
@@ -498,12 +463,6 @@ def test_values_of_another_kind(builder, call, argument, wrong):
         call(builder, wrong)
     assert (builder.body_count, builder.shape_count, builder.world_count) == before
     builder.finalize()
-
-
-def test_an_up_axis_that_is_none(builder):
-    builder.up_axis = "z"
-    with pytest.raises(InputError, match="up_axis is 'z'"):
-        builder.add_ground_plane()
 
 
 TURN = Rotation.from_euler("xyz", (0.3, -0.2, 1.1))
@@ -573,23 +532,19 @@ def test_contacts_are_those_of_each_world_alone(broad_phase):
     assert found[1] > found[0], "the wall stands beside the second world alone"
 
 
-def test_the_static_shapes_of_a_world_do_not_meet_those_outside():
+def test_the_static_shapes_of_a_world_do_not_meet_those_outside_and_resting_poses_stand_in_each():
     """The shelf of the second world is near the wall: both are static there too."""
     pairs = collidecli.collide(shared_model(), gap=10.0, device="cpu")
     model = shared_model()
     static = model.shapes.body == -1
     assert not (static[pairs.shape0] & static[pairs.shape1]).any()
-
-
-def test_resting_poses_stand_in_each_world():
-    model = shared_model()
     expected = [in_frame(origin, BODY) for origin in ORIGINS]
     np.testing.assert_allclose(model.resting_poses()[:, 0], expected, rtol=0.0, atol=1e-14)
     np.testing.assert_allclose(model.world_pose, ORIGINS, rtol=0.0, atol=1e-15)
     assert model.world_path == ("env_0", "env_1", "env_2")
 
 
-def test_a_global_body_stays():
+def test_a_global_body_stays_and_things_can_be_added_to_a_world_that_was_ended():
     builder = ModelBuilder()
     builder.add_shape_sphere(builder.add_body((1, 2, 3, 0, 0, 0, 1), key="lamp"))
     world = builder.begin_world("a", ORIGINS[0])
@@ -599,6 +554,18 @@ def test_a_global_body_stays():
     poses = builder.finalize().resting_poses()
     np.testing.assert_array_equal(poses[0, 0], poses[1, 0])
     np.testing.assert_allclose(poses[1, 1], ORIGINS[2], rtol=0.0, atol=1e-15)
+    builder = ModelBuilder()
+    first = builder.begin_world("a")
+    builder.end_world()
+    builder.begin_world("b")
+    builder.end_world()
+    with builder.in_world(first):
+        builder.add_shape_sphere(builder.add_body())
+    with builder.in_world(-1):
+        builder.add_ground_plane()
+    np.testing.assert_array_equal(builder.finalize().shapes.template, [-1, 0])
+    with pytest.raises(InputError, match="there is no world 2"), builder.in_world(2):
+        pass
 
 
 def test_nothing_changes_where_all_worlds_stand_alike():
@@ -615,32 +582,14 @@ def test_nothing_changes_where_all_worlds_stand_alike():
     np.testing.assert_array_equal(plain.world_pose, [IDENTITY_POSE])
 
 
-def test_a_shift_without_a_turn_is_exact():
+def test_a_shift_without_a_turn_is_exact_and_an_inverse_takes_back():
     world_pose = np.array([(0.1, 0.2, 0.3, *TURN.as_quat()), (2.1, 0.2, 0.3, *TURN.as_quat())])
     shift = shift_between(world_pose, world_pose[[0, 0]])
     np.testing.assert_array_equal(shift, [IDENTITY_POSE, (2.1 - 0.1, 0, 0, 0, 0, 0, 1)])
     pose = np.array((1.5, 2.5, 3.5, *TURN.as_quat()))
     np.testing.assert_array_equal(compose_poses(shift[1], pose)[3:], pose[3:])
-
-
-def test_an_inverse_takes_back():
     pose = np.array((1.5, -2.5, 3.5, *TURN.as_quat()))
     np.testing.assert_allclose(compose_poses(inverse_poses(pose), pose), IDENTITY_POSE, rtol=0.0, atol=1e-15)
-
-
-def test_things_can_be_added_to_a_world_that_was_ended():
-    builder = ModelBuilder()
-    first = builder.begin_world("a")
-    builder.end_world()
-    builder.begin_world("b")
-    builder.end_world()
-    with builder.in_world(first):
-        builder.add_shape_sphere(builder.add_body())
-    with builder.in_world(-1):
-        builder.add_ground_plane()
-    np.testing.assert_array_equal(builder.finalize().shapes.template, [-1, 0])
-    with pytest.raises(InputError, match="there is no world 2"), builder.in_world(2):
-        pass
 
 
 @pytest.mark.parametrize("broad_phase", ["nxn", "sap"])

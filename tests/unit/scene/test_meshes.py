@@ -25,40 +25,33 @@ TETRAHEDRON = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0,
 OUTWARD = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
 
 
-def test_a_closed_mesh_has_an_inside():
+def test_a_closed_mesh_has_an_inside_equal_vertices_are_one_and_the_box_is_that_of_the_surface():
     assert triangle_mesh(TETRAHEDRON, OUTWARD, "").is_closed
     assert not triangle_mesh(TETRAHEDRON, OUTWARD[:3], "").is_closed
     for vertices, faces in (blob(np.random.default_rng(0)), torus()):
         assert triangle_mesh(vertices, faces, "").is_closed
     assert not triangle_mesh(*grid(3), "").is_closed
-
-
-def test_equal_vertices_are_one():
-    """A soup of triangles, each with corners of its own, is the surface that they make."""
+    # A soup of triangles, each with corners of its own, is the surface that they make.
     soup = triangle_mesh(TETRAHEDRON[OUTWARD].reshape(-1, 3), np.arange(12).reshape(4, 3), "")
     assert len(soup.vertex) == 4
     assert soup.is_closed
     assert soup.edge_count == 6
     np.testing.assert_allclose(soup.vertex[soup.face] + soup.center, TETRAHEDRON[OUTWARD], atol=1e-15)
-
-
-def test_the_box_is_that_of_the_surface():
     far = np.concatenate([TETRAHEDRON, [[9.0, 9.0, 9.0]]])
     mesh = triangle_mesh(far, OUTWARD, "")
     np.testing.assert_allclose(mesh.half_extents, 0.5)
     np.testing.assert_allclose(mesh.center, 0.5)
 
 
-def test_triangles_without_area_are_left_out_and_said():
+def test_repairs_are_said_and_equal_meshes_are_stored_once():
     builder = ModelBuilder()
     with pytest.warns(UserWarning, match="shape 'thing': 2 triangles without area are left out"):
         builder.add_shape_mesh(-1, TETRAHEDRON, np.array([*OUTWARD, [1, 1, 2], [0, 1, 0]]), key="thing")
+    with pytest.warns(UserWarning, match="shape 'part': 1 duplicate triangle is left out; 2 overlapping bodies are"):
+        builder.add_shape_mesh(-1, POKING[0], np.concatenate([POKING[1], POKING[1][:1]]), key="part")
     model = builder.finalize()
     assert len(model.meshes[0].face) == 4
     assert ShapeType(model.shapes.type[0]).label == "mesh"
-
-
-def test_equal_meshes_are_stored_once():
     builder = ModelBuilder()
     for scale in (1.0, 2.0, 1.0):
         builder.add_shape_mesh(-1, scale * TETRAHEDRON, OUTWARD)
@@ -254,7 +247,7 @@ def test_a_mesh_without_repairs_has_the_bits_it_had():
 
 def test_united_bodies_keep_the_vertices_of_the_others():
     far = box(0.5, 0.5, 0.5, (4.0, 0.0, 0.0))
-    found = made(joined(far, *[(POKING[0], POKING[1])]))
+    found = made(joined(far, POKING))
     np.testing.assert_array_equal(found.face[: len(far[1])], far[1])
     np.testing.assert_array_equal(found.vertex[:8] + found.center, far[0])
     assert found.repairs.counts() == {"united": 2}
@@ -276,30 +269,19 @@ def test_a_body_that_crosses_itself_needs_the_winding_number(size):
     assert together.hidden.sum() == 20
 
 
-def test_crossings_are_found_and_touches_of_a_sound_surface_are_none():
+def test_crossings_are_found_and_a_ray_through_edges_and_vertices_is_counted_once():
     for mesh in (BOX, blob(np.random.default_rng(0)), torus(), AS_IT_IS["cavity"][0]):
         assert not len(crossed_triangles(*mesh)), "neighbours do not cross"
     pairs = crossed_triangles(*POKING)
     assert len(pairs)
     assert (pairs[:, 0] < 12).all()
     assert (pairs[:, 1] >= 12).all()
-
-
-def test_a_ray_through_edges_and_vertices_is_counted_once():
-    vertices, faces = (
-        np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1.0]]),
-        np.array([[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]]),
-    )
+    vertices = np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1.0]])
+    faces = np.array([[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]])
     points = np.array([[x, y, z] for x in (-2, -0.5, 0, 0.4) for y in (0, 0.5, 1) for z in (-1, -0.5, 0, 0.5)], float)
     off = np.abs(np.abs(points).sum(axis=1) - 1.0) > 1e-12
     inside = np.abs(points).sum(axis=1) < 1.0
     np.testing.assert_array_equal(winding_at(points[off], vertices, faces), inside[off])
-
-
-def test_the_builder_tells_what_it_repairs():
-    builder = ModelBuilder()
-    with pytest.warns(UserWarning, match="shape 'part': 1 duplicate triangle is left out; 2 overlapping bodies are"):
-        builder.add_shape_mesh(-1, POKING[0], np.concatenate([POKING[1], POKING[1][:1]]), key="part")
 
 
 TURN = np.linalg.qr(np.random.default_rng(3).normal(size=(3, 3)))[0]
@@ -342,7 +324,7 @@ def check(points: np.ndarray) -> None:
     assert alone == {(k, (k + 1) % count) for k in range(count)}
 
 
-def test_simple_polygons_of_any_shape():
+def test_simple_polygons_of_any_shape_keep_corners_in_the_middle_of_sides():
     rng = np.random.default_rng(1)
     for count in (4, 5, 8, 13, 40):
         for _ in range(8):
@@ -351,9 +333,6 @@ def test_simple_polygons_of_any_shape():
     for teeth in (2, 3, 20):
         check(in_space(comb(teeth)))
         check(1e-4 * in_space(np.roll(comb(teeth), teeth, axis=0)))
-
-
-def test_corners_in_the_middle_of_sides_are_kept():
     square = [(0, 0), (1, 0), (2, 0), (3, 0), (3, 3), (2, 3), (0, 3), (0, 1)]
     for k in range(8):
         check(in_space(np.roll(np.array(square, float), k, axis=0)))
@@ -373,9 +352,6 @@ def test_convex_faces_are_fans_that_are_plane_or_not():
     points = np.array([[0.0, 0, 0], [1, 0, 0.1], [1, 1, 0], [0, 1, 0.1], [0.5, 2, 0]])
     found = triangulated(points, np.array([4, 3, 5, 2]), np.array([0, 1, 2, 3, 2, 4, 3, 0, 1, 2, 4, 3, 0, 1]), "")
     assert found.tolist() == [[0, 1, 2], [0, 2, 3], [2, 4, 3], [0, 1, 2], [0, 2, 4], [0, 4, 3]]
-
-
-def test_polygons_without_area_give_triangles_without_area():
     points = np.array([[0.0, 0, 0], [1, 0, 0], [2, 0, 0], [3, 0, 0]])
     found = triangulated(points, np.array([4, 4]), np.array([0, 1, 2, 3, 1, 1, 1, 1]), "")
     assert found.shape == (4, 3)
@@ -398,9 +374,6 @@ def test_faces_that_cross_themselves_are_refused(flat):
     with pytest.raises(InputError, match="crosses itself") as error:
         triangulated(points, np.array([3, count]), order, "mesh")
     assert "mesh, face 1" in str(error.value)
-
-
-def test_too_many_corners_that_no_fan_covers_are_refused():
     points = in_space(comb(CORNER_LIMIT))
     with pytest.raises(InputError, match="corners"):
         triangulated(points, np.array([len(points)]), np.arange(len(points)), "")
@@ -417,13 +390,10 @@ def test_float32_is_held_as_it_is():
     np.testing.assert_allclose(field.heights + field.center, heights, atol=1e-15)
     assert field.bottom + field.center == pytest.approx(float(heights.min()) - 0.5, abs=1e-15)
     np.testing.assert_allclose(field.half_extents[2], 0.5 * (float(heights.max()) - float(heights.min()) + 0.5))
-
-
-@pytest.mark.parametrize("far", [0.0, 1e6])
-def test_float64_is_held_about_the_middle_of_its_range(far):
-    heights = far + RNG.uniform(-1.0, 3.0, (5, 7))
-    field = heightfield(heights, 2.0, 1.0, 0.5, "")
-    np.testing.assert_allclose(field.heights + field.center, heights, atol=1.3e-7 + 1e-16 * far)
+    for far in (0.0, 1e6):  # float64 is held about the middle of its range
+        heights = far + RNG.uniform(-1.0, 3.0, (5, 7))
+        field = heightfield(heights, 2.0, 1.0, 0.5, "")
+        np.testing.assert_allclose(field.heights + field.center, heights, atol=1.3e-7 + 1e-16 * far)
 
 
 @pytest.mark.parametrize(
@@ -474,10 +444,8 @@ def test_planes_and_other_heightfields_touch_unless_a_filter_excludes_them(other
     builder = ModelBuilder()
     builder.add_shape_heightfield(-1, np.zeros((2, 2)), key="hills")
     body = builder.add_body()
-    {
-        "heightfield": lambda: builder.add_shape_heightfield(body, np.zeros((2, 3)), key="other"),
-        "plane": lambda: builder.add_shape_plane(body, key="other"),
-    }[other]()
+    heights = [np.zeros((2, 3))] if other == "heightfield" else []
+    getattr(builder, f"add_shape_{other}")(body, *heights, key="other")
     assert len(collidecli.collide(builder.finalize()).distance) > 0
     builder.add_shape_collision_filter_pair(0, 1)
     assert len(collidecli.collide(builder.finalize()).distance) == 0

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import pytest
@@ -45,42 +46,33 @@ def rule(builder: ModelBuilder, a: int, b: int) -> str:
     return explain(builder.finalize(), a, b).rule
 
 
-@pytest.mark.parametrize(
-    ("group_a", "group_b", "may"),
-    [
-        (0, 0, False), (0, 1, False), (0, -1, False),
-        (1, 1, True), (1, 2, False), (1, -1, True), (2, -1, True),
-        (-1, -1, False), (-1, -2, True),
+ALLOWED = {
+    "collision_group": [(1, 1), (1, -1), (2, -1), (-1, -2)],
+    "mask_either": [((1, 0), (0, 1)), ((0, 1), (1, 0)), ((1, 1), (1, 1)), ((1 << 63, 0), (0, -1))],
+    "mask_both": [
+        *(((1, 1), (1, 1)), ((1, 2), (2, 1)), ((1, -1), (2, -1))),
+        *(((1, None), (4, 1)), ((None, None), (4, 3))),
     ],
-)  # fmt: skip
-def test_signed_groups(group_a, group_b, may):
-    builder = moving_spheres(ShapeConfig(collision_group=group_a), ShapeConfig(collision_group=group_b))
-    assert touching(builder) == ({(0, 1)} if may else set())
-
-
-@pytest.mark.parametrize(
-    ("masks_a", "masks_b", "may"),
-    [
-        ((1, 0), (0, 1), True), ((0, 1), (1, 0), True), ((1, 1), (1, 1), True),
-        ((1, 0), (1, 0), False), ((0, 1), (0, 1), False), ((2, 2), (1, 1), False), ((0, 0), (-1, -1), False),
-        ((1 << 63, 0), (0, -1), True),
-    ],
-)  # fmt: skip
-def test_masks_where_either_direction_is_enough(masks_a, masks_b, may):
-    builder = moving_spheres(ShapeConfig(mask_either=masks_a), ShapeConfig(mask_either=masks_b))
-    assert touching(builder) == ({(0, 1)} if may else set())
+}
+FORBIDDEN = {
+    "collision_group": [(0, 0), (0, 1), (0, -1), (1, 2), (-1, -1)],
+    "mask_either": [((1, 0), (1, 0)), ((0, 1), (0, 1)), ((2, 2), (1, 1)), ((0, 0), (-1, -1))],
+    "mask_both": [((1, 0), (1, 1)), ((1, 2), (2, 2)), ((2, 2), (1, 1)), ((None, None), (4, 2))],
+}
 
 
 @pytest.mark.parametrize(
-    ("masks_a", "masks_b", "may"),
+    ("name", "a", "b", "may"),
     [
-        ((1, 1), (1, 1), True), ((1, 2), (2, 1), True), ((1, -1), (2, -1), True),
-        ((1, 0), (1, 1), False), ((1, 2), (2, 2), False), ((2, 2), (1, 1), False),
-        ((1, None), (4, 1), True), ((None, None), (4, 2), False), ((None, None), (4, 3), True),
+        (name, *pair, table is ALLOWED)
+        for table in (ALLOWED, FORBIDDEN)
+        for name, pairs in table.items()
+        for pair in pairs
     ],
-)  # fmt: skip
-def test_masks_where_both_directions_are_needed(masks_a, masks_b, may):
-    builder = moving_spheres(ShapeConfig(mask_both=masks_a), ShapeConfig(mask_both=masks_b))
+)
+def test_signed_groups_and_masks(name, a, b, may):
+    """Of `mask_either` one direction is enough, of `mask_both` both are needed."""
+    builder = moving_spheres(ShapeConfig(**{name: a}), ShapeConfig(**{name: b}))
     assert touching(builder) == ({(0, 1)} if may else set())
 
 
@@ -88,9 +80,7 @@ def test_a_static_shape_is_in_group_63_by_default_under_masks_both():
     builder = moving_spheres(ShapeConfig(mask_both=(1, 1)), ShapeConfig(mask_both=(1, 1 << 63)))
     builder.add_shape_sphere(-1, cfg=ShapeConfig(mask_both=(None, None)))
     assert touching(builder) == {(1, 2)}
-
-
-def test_masks_rule_only_where_both_shapes_have_them():
+    # Masks rule where both shapes have them.
     builder = moving_spheres(ShapeConfig(mask_either=(0, 0)), ShapeConfig(mask_both=(0, 0)), ShapeConfig())
     assert touching(builder) == {(0, 1), (0, 2), (1, 2)}
 
@@ -109,13 +99,8 @@ def test_usd_groups_need_every_combination_enabled():
 
 
 def test_disabled_shapes_say_why():
-    builder = moving_spheres(
-        ShapeConfig(),
-        ShapeConfig(has_shape_collision=False),
-        ShapeConfig(collision_group=0),
-        ShapeConfig(disabled_rule="collisionEnabled = false"),
-        ShapeConfig(),
-    )
+    off = ShapeConfig(has_shape_collision=False), ShapeConfig(collision_group=0)
+    builder = moving_spheres(ShapeConfig(), *off, ShapeConfig(disabled_rule="collisionEnabled = false"), ShapeConfig())
     assert touching(builder) == {(0, 4)}
     assert rule(builder, 0, 1) == "has_shape_collision = False"
     assert rule(builder, 0, 2) == "group 0"
@@ -160,37 +145,34 @@ def test_a_joint_to_the_world_filters_static_shapes():
 
 
 def test_articulation_self_collision():
-    builder = moving_spheres(*[ShapeConfig()] * 5)
+    builder = moving_spheres(*[ShapeConfig()] * 7)
     builder.add_articulation([0, 1], self_collision=False)
     builder.add_articulation([2, 3], self_collision=False)
-    assert touching(builder) == set(itertools.combinations(range(5), 2)) - {(0, 1), (2, 3)}
+    builder.add_articulation([5, 6])
+    assert touching(builder) == set(itertools.combinations(range(7), 2)) - {(0, 1), (2, 3)}
     assert rule(builder, 2, 3) == "self-collision of the articulation is off"
 
 
-def test_an_articulation_collides_with_itself_unless_told_not_to():
-    builder = moving_spheres(ShapeConfig(), ShapeConfig())
-    builder.add_articulation([0, 1])
-    assert touching(builder) == {(0, 1)}
-
-
-def test_filtered_pairs_name_their_rule():
+def test_filtered_pairs_name_their_rule_and_are_not_listed_where_the_classes_forbid_them():
     builder = moving_spheres(*[ShapeConfig()] * 3)
     builder.add_shape_collision_filter_pair(2, 0, rule="exclude 'hand'")
     builder.add_shape_collision_filter_pair(0, 2, rule="said again")
     assert touching(builder) == {(0, 1), (1, 2)}
     assert rule(builder, 0, 2) == "exclude 'hand'"
+    builder = moving_spheres(ShapeConfig(collision_group=1), ShapeConfig(collision_group=2), ShapeConfig())
+    builder.add_shape_collision_filter_pair(0, 1)
+    builder.add_shape_collision_filter_pair(0, 2)
+    np.testing.assert_array_equal(builder.finalize().pair_filter.excluded, [[0, 2]])
+    assert rule(builder, 0, 1) == "signed groups 1 and 2"
 
 
-def test_static_shapes_touch_only_when_asked_for():
+def test_static_shapes_touch_only_when_asked_for_and_planes_never():
     builder = moving_spheres(ShapeConfig())
     builder.add_shape_box(-1)
     builder.add_shape_box(-1)
     assert touching(builder) == {(0, 1), (0, 2)}
     assert rule(builder, 1, 2) == "static pair"
     assert touching(builder, static_pairs=True) == {(0, 1), (0, 2), (1, 2)}
-
-
-def test_planes_never_touch_each_other():
     builder = ModelBuilder()
     builder.add_ground_plane()
     builder.add_shape_plane(builder.add_body())
@@ -217,14 +199,6 @@ def test_a_forced_pair_wins_over_every_rule():
     np.testing.assert_array_equal(model.forced_margin, [np.nan, 0.5])
 
 
-def test_what_the_classes_forbid_is_not_listed_again():
-    builder = moving_spheres(ShapeConfig(collision_group=1), ShapeConfig(collision_group=2), ShapeConfig())
-    builder.add_shape_collision_filter_pair(0, 1)
-    builder.add_shape_collision_filter_pair(0, 2)
-    np.testing.assert_array_equal(builder.finalize().pair_filter.excluded, [[0, 2]])
-    assert rule(builder, 0, 1) == "signed groups 1 and 2"
-
-
 def test_masks_are_named_in_the_order_of_the_shapes():
     builder = moving_spheres(
         ShapeConfig(mask_either=(1, 0)), ShapeConfig(mask_either=(2, 16)), ShapeConfig(mask_both=(1, 1))
@@ -246,9 +220,8 @@ def test_a_body_of_many_shapes_costs_no_list_of_pairs():
     model = builder.finalize()
     # Only the joint of `few`, 2 x 100, and its one pair of its own.
     assert len(model.pair_filter.excluded) == 201
-    assert {tuple(pair) for pair in allowed_pairs(model, 0).tolist()} == set(
-        itertools.product(range(100, 200), (200, 201))
-    )
+    allowed = set(map(tuple, allowed_pairs(model, 0).tolist()))
+    assert allowed == set(itertools.product(range(100, 200), (200, 201)))
     assert explain(model, 0, 99).rule == "same body"
     assert explain(model, 0, 100).rule == "joint between bodies 'many' and 'other'"
     assert explain(model, 0, 200).rule == "joint between bodies 'few' and 'many'"
@@ -411,18 +384,18 @@ def counted_as(rule: str) -> str:
 @settings(max_examples=150, deadline=None)
 @given(scene=scenes())
 def test_the_lowered_filter_says_what_the_rules_say(large_body, scene):
-    was, filters.LARGE_BODY = filters.LARGE_BODY, large_body
+    builder, part_index = build(scene)
+    models, was = {}, filters.LARGE_BODY
     try:
-        builder, part_index = build(scene)
-        model = builder.finalize(static_pairs=scene.static_pairs)
+        for size in (1, 64):
+            filters.LARGE_BODY = size
+            models[size] = builder.finalize(static_pairs=scene.static_pairs)
     finally:
         filters.LARGE_BODY = was
+    model, other = models[large_body], models[65 - large_body]
     row = builder.shape_rows()[part_index]
-    expected = {
-        tuple(sorted((int(row[a]), int(row[b]))))
-        for a, b in itertools.combinations(range(len(row)), 2)
-        if oracle(scene, a, b)
-    }
+    couples = itertools.combinations(range(len(row)), 2)
+    expected = {tuple(sorted((int(row[a]), int(row[b])))) for a, b in couples if oracle(scene, a, b)}
     found = set()
     for template in set(model.world_template.tolist()):
         pairs = allowed_pairs(model, template)
@@ -434,6 +407,8 @@ def test_the_lowered_filter_says_what_the_rules_say(large_body, scene):
         verdict = explain(model, int(row[a]), int(row[b]))
         assert verdict.may_touch == oracle(scene, a, b)
         assert (verdict.rule in ("no rule forbids it", "forced pair")) == verdict.may_touch
+        there = explain(other, int(row[a]), int(row[b])).rule
+        assert set(verdict.rule.replace("'", "").split()) == set(there.replace("'", "").split())
         if not verdict.may_touch:
             rules[int(row[a]), int(row[b])] = counted_as(verdict.rule)
     for template in set(model.world_template.tolist()):
@@ -445,23 +420,6 @@ def test_the_lowered_filter_says_what_the_rules_say(large_body, scene):
         assert counted == counts
     table = model.pair_filter.class_table
     np.testing.assert_array_equal(table, table.T)
-
-
-@settings(max_examples=200, deadline=None)
-@given(scene=scenes())
-def test_the_named_rule_does_not_depend_on_how_bodies_are_lowered(scene):
-    builder, _ = build(scene)
-    models = []
-    was = filters.LARGE_BODY
-    try:
-        for large_body in (1, 64):
-            filters.LARGE_BODY = large_body
-            models.append(builder.finalize())
-    finally:
-        filters.LARGE_BODY = was
-    for a, b in itertools.combinations(range(len(scene.parts)), 2):
-        rules = [set(explain(model, a, b).rule.replace("'", "").split()) for model in models]
-        assert rules[0] == rules[1]
 
 
 FULL = Material(
@@ -488,6 +446,9 @@ def test_columns_hold_what_was_given():
     assert np.isnan(held.contact_ke[0])
     assert held.friction_combine.tolist() == [0, COMBINE_MODES.index("multiply")]
     assert Materials.of([]).solimp.shape == (0, 5)
+    assert not PairMaterials.of([None, None]).any()
+    assert not PairMaterials.of([]).any()
+    assert PairMaterials.of([None, PairMaterial(solimp=(0.9, 0.95, 0.001, 0.5, 2.0))]).any()
 
 
 def test_a_config_s_friction_stands_in_place_of_its_material_s():
@@ -521,30 +482,22 @@ def test_a_config_s_friction_stands_in_place_of_its_material_s():
         ({"solimp": (0.9, 0.95, 0.001, 0.5, math.inf)}, "solimp is inf"),
         ({"contact_ke": -1.0}, "contact_ke is -1.0"),
         ({"contact_ka": math.inf}, "contact_ka is inf"),
-    ],
-)
-def test_refusals_name_the_shape(values, message):
-    with pytest.raises(InputError) as error:
-        ModelBuilder().add_shape_sphere(-1, cfg=ShapeConfig(material=Material(**values)), key="ball")
-    assert error.value.what == message
-    assert error.value.where == "shape 'ball'"
-    assert error.value.fix
-
-
-@pytest.mark.parametrize(
-    ("pair", "message"),
-    [
         (PairMaterial(condim=5), "condim is 5"),
         (PairMaterial(friction=(1.0, 1.0, 1.0)), "friction is (1.0, 1.0, 1.0)"),
         (PairMaterial(friction=(1.0, 1.0, -1.0, 0.0, 0.0)), "friction is -1.0"),
         (PairMaterial(solref=(math.nan, 1.0)), "solref is nan"),
     ],
 )
-def test_refusals_of_pairs(pair, message):
+def test_refusals_name_the_shape_or_the_pair(values, message):
+    if isinstance(values, PairMaterial):
+        where, add = "forced pair of shapes 0 and 1", two_spheres().add_shape_forced_pair
+        call = partial(add, 0, 1, material=values)
+    else:
+        where, add = "shape 'ball'", ModelBuilder().add_shape_sphere
+        call = partial(add, -1, cfg=ShapeConfig(material=Material(**values)), key="ball")
     with pytest.raises(InputError) as error:
-        two_spheres().add_shape_forced_pair(0, 1, material=pair)
-    assert error.value.what == message
-    assert error.value.where == "forced pair of shapes 0 and 1"
+        call()
+    assert (error.value.what, error.value.where, bool(error.value.fix)) == (message, where, True)
 
 
 def test_rules_and_pairs_that_do_not_fit():
@@ -609,12 +562,9 @@ def test_pairs_that_are_not_forced_have_their_surfaces_own():
     assert found["margin1"].tolist() == [0.25, 0.125, 0.125]
 
 
-def test_a_surface_never_slides_harder_than_it_sticks():
-    found = mixed(two_spheres("combine", Material(0.5, static_friction=0.0), Material(0.75, static_friction=1.0)))
-    assert (found["friction"], found["static_friction"]) == (0.625, 0.625)
-
-
-def test_margins_are_each_shape_s_own():
+def test_margins_are_each_shape_s_own_and_a_surface_never_slides_harder_than_it_sticks():
+    sticky = mixed(two_spheres("combine", Material(0.5, static_friction=0.0), Material(0.75, static_friction=1.0)))
+    assert (sticky["friction"], sticky["static_friction"]) == (0.625, 0.625)
     builder = ModelBuilder()
     for margin in (0.125, 0.5):
         builder.add_shape_sphere(builder.add_body(), cfg=ShapeConfig(margin=margin))
@@ -646,9 +596,3 @@ def test_contacts_that_stand_together_are_mixed_as_each_alone():
             assert together[column.name][k].tobytes() == alone[column.name][0].tobytes()
     for name, values in mixing.columns(wanted, shape0[:0], shape1[:0]).items():
         assert len(values) == 0, name
-
-
-def test_no_pair_has_anything_of_its_own():
-    assert not PairMaterials.of([None, None]).any()
-    assert not PairMaterials.of([]).any()
-    assert PairMaterials.of([None, PairMaterial(solimp=(0.9, 0.95, 0.001, 0.5, 2.0))]).any()

@@ -38,10 +38,7 @@ BAD = {
     "actuator": ('<actuator><motor joint="none"/></actuator>', "actuators (1; MuJoCo: unknown transmission"),
     "tendon": ('<tendon><fixed><joint joint="none" coef="1"/></fixed></tendon>', "tendons (1; MuJoCo: joint 'none'"),
     "equality": ('<equality><joint joint1="none"/></equality>', "equalities (1; MuJoCo: unknown element 'none'"),
-    "custom": (
-        '<custom><tuple name="u"><element objtype="body" objname="none"/></tuple></custom>',
-        "tuples (1; MuJoCo",
-    ),
+    "custom": (GOOD["custom"].replace('objname="b"', 'objname="none"'), "tuples (1; MuJoCo"),
     "keyframe": ('<keyframe><key qpos="1 2"/></keyframe>', "keyframes (1; MuJoCo: keyframe '': invalid qpos size"),
 }
 
@@ -97,20 +94,18 @@ def test_only_what_does_not_compile_is_left_out_and_named(tmp_path, bad):
     mj_model = compiled.mj_model
     held = {"sensor": mj_model.nsensor, "actuator": mj_model.nu, "tendon": mj_model.ntendon, "equality": mj_model.neq}
     held |= {"custom": mj_model.ntuple, "keyframe": mj_model.nkey}
-    assert {name: bool(count) for name, count in held.items()} == {
-        name: name != bad and not (name == "keyframe" and bad == "actuator") for name in held
-    }
+    left_out = {bad, "keyframe"} if bad == "actuator" else {bad}
+    assert {name for name, count in held.items() if not count} == left_out
     assert mj_model.ngeom == 3
+    with pytest.raises(InputError, match="MuJoCo"):  # a scene to simulate is refused whole
+        compile_mjcf(tmp_path / "scene.xml", strict=True)
 
 
-def test_several_things_are_named_in_one_warning(tmp_path):
+def test_several_things_are_named_in_one_warning_and_keyframes_that_fit_are_kept_without_controls(tmp_path):
     compiled = compile_mjcf(write(tmp_path, scene(text for text, _ in BAD.values())))
     assert len(compiled.warnings) == 1
     for _, words in BAD.values():
         assert words in compiled.warnings[0]
-
-
-def test_keyframes_that_fit_are_kept_and_lose_their_controls_with_the_actuators(tmp_path):
     keys = '<keyframe><key name="x" qpos="1 2"/><key name="y" qpos="0.25" ctrl="3"/></keyframe>'
     imported, model = loaded(write(tmp_path, scene([BAD["actuator"][0], keys])))
     assert "actuators (1;" in imported.warnings[0]
@@ -121,12 +116,22 @@ def test_keyframes_that_fit_are_kept_and_lose_their_controls_with_the_actuators(
     assert motion.read(range(1)).shape == (1, 1, 1, 7)
 
 
-@pytest.mark.parametrize("material", ["none", "m"])
-def test_missing_looks(tmp_path, material):
-    looks = '<asset><texture name="t" type="2d" file="none.png"/><material name="m" texture="t"/></asset>'
-    compiled = compile_mjcf(write(tmp_path, scene([looks], material)))
-    assert "textures and materials (2;" in compiled.warnings[0]
-    assert compiled.mj_model.ngeom == 3
+LOOKS = '<asset><texture name="t" type="2d" file="none.png"/><material name="m" texture="t"/></asset>'
+LIMITED = '<worldbody><body><joint type="ball" range="1 2" limited="true"/><geom size="1"/></body></worldbody>'
+
+
+@pytest.mark.parametrize(
+    ("text", "geoms", "words"),
+    [
+        *((scene([LOOKS], material), 3, "textures and materials (2;") for material in ("none", "m")),
+        (f"<mujoco>{LIMITED}</mujoco>", 1, "joint limits (1; MuJoCo: range[0] should be 0 in ball joint"),
+        (scene(['<size memory="1"/>']), 3, "sizes of memory (1; MuJoCo:"),
+    ],
+)
+def test_missing_looks_limits_that_are_none_and_sizes_that_are_too_small(tmp_path, text, geoms, words):
+    compiled = compile_mjcf(write(tmp_path, text))
+    assert words in compiled.warnings[0]
+    assert compiled.mj_model.ngeom == geoms
 
 
 @pytest.mark.parametrize("inertial", ["", '<inertial pos="0 0 0" mass="1" diaginertia="1 1 9"/>'])
@@ -149,7 +154,7 @@ def mesh_scene(file="m.obj", masks=SEEN, joint="", kind="sphere", mesh="", name=
     return MESH.format(file=file, masks=masks, joint=joint, type=kind, mesh=mesh, name=name, compiler=compiler)
 
 
-def test_a_missing_mesh_that_is_only_seen_changes_no_name(tmp_path):
+def test_a_missing_mesh_that_is_only_seen_changes_no_name_unless_a_frame_follows_inertia(tmp_path):
     write(tmp_path, TETRAHEDRON, "m.obj")
     whole, model = loaded(write(tmp_path, mesh_scene()))
     broken, without = loaded(write(tmp_path, mesh_scene("gone.obj")))
@@ -158,28 +163,26 @@ def test_a_missing_mesh_that_is_only_seen_changes_no_name(tmp_path):
     assert "gone.obj" in broken.warnings[0]
     assert model.shapes.path == without.shapes.path == ("floor", "b/geom#2")
     assert whole.left_out == broken.left_out == ("b/geom#1",)
-
-
-def test_a_missing_mesh_of_a_frame_that_follows_inertia_is_refused(tmp_path):
-    """qpos would mean something else with another inertia."""
+    # qpos would mean something else with another inertia.
     with pytest.raises(InputError, match=r"gone\.obj"):
         loaded(write(tmp_path, mesh_scene("gone.obj", joint='align="true"')))
+    imported, _ = loaded(write(tmp_path, mesh_scene()), asset_map=("/a=/b",))
+    assert imported.warnings == ("asset map: no asset's path begins with '/a'",)
 
 
-@pytest.mark.parametrize(("masks", "shown"), [("", "a geom of body 'b'"), ('name="hull"', "geom 'hull'")])
-def test_a_missing_mesh_that_collides_is_named_with_its_geom(tmp_path, masks, shown):
+PAIR = '<contact><pair geom1="g" geom2="floor"/></contact>'
+
+
+@pytest.mark.parametrize(
+    ("masks", "pair", "shown"),
+    [("", "", "a geom of body 'b'"), ('name="hull"', "", "geom 'hull'"), (SEEN + ' name="g"', PAIR, "geom 'g'")],
+)
+def test_a_missing_mesh_that_collides_is_named_with_its_geom(tmp_path, masks, pair, shown):
+    text = mesh_scene("gone.obj", masks).replace("</mujoco>", f"{pair}</mujoco>")
     with pytest.raises(InputError, match=rf"{shown} collides, and its file 'gone\.obj' cannot be used") as refusal:
-        loaded(write(tmp_path, mesh_scene("gone.obj", masks)))
+        loaded(write(tmp_path, text))
     assert refusal.value.where.endswith("scene.xml")
     assert "--asset-map" in refusal.value.fix
-
-
-def test_a_pair_makes_a_mesh_collide(tmp_path):
-    text = mesh_scene("gone.obj", SEEN + ' name="g"').replace(
-        "</mujoco>", '<contact><pair geom1="g" geom2="floor"/></contact></mujoco>'
-    )
-    with pytest.raises(InputError, match="geom 'g' collides"):
-        loaded(write(tmp_path, text))
 
 
 @pytest.mark.parametrize(
@@ -211,30 +214,8 @@ def test_names_that_are_no_text(tmp_path, text):
     with pytest.raises(InputError, match=r"not UTF-8: b'.*\\xe9") as refusal:
         compile_mjcf(path)
     assert refusal.value.where == str(path)
-
-
-def test_a_comment_in_another_encoding_is_none_of_our_business(tmp_path):
-    path = tmp_path / "scene.xml"
     path.write_bytes(b"<!-- 45\xb0 --><mujoco><worldbody><geom size='1'/></worldbody></mujoco>")
-    assert compile_mjcf(path).mj_model.ngeom == 1
-
-
-def test_a_scene_to_simulate_is_refused_whole(tmp_path):
-    with pytest.raises(InputError, match="unknown transmission"):
-        compile_mjcf(write(tmp_path, scene([BAD["actuator"][0]])), strict=True)
-
-
-def test_limits_that_are_none(tmp_path):
-    joint = '<joint type="ball" range="1 2" limited="true"/>'
-    text = f'<mujoco><worldbody><body>{joint}<geom size="1"/></body></worldbody></mujoco>'
-    compiled = compile_mjcf(write(tmp_path, text))
-    assert "joint limits (1; MuJoCo: range[0] should be 0 in ball joint" in compiled.warnings[0]
-    assert compiled.mj_model.nq == 4
-
-
-def test_sizes_that_are_too_small(tmp_path):
-    compiled = compile_mjcf(write(tmp_path, scene(['<size memory="1"/>'])))
-    assert "sizes of memory (1; MuJoCo:" in compiled.warnings[0]
+    assert compile_mjcf(path).mj_model.ngeom == 1  # of a comment
 
 
 FITTED = {"kind": "box", "mesh": 'mesh="m"'}
@@ -282,12 +263,6 @@ def test_textures_and_their_sides_are_mapped(tmp_path):
         path = write(tmp_path, scene([f"<asset>{look}</asset>"]))
         (warning,) = compile_mjcf(path, options=SceneOptions(asset_map=("/gone=/elsewhere",))).warnings
         assert "/elsewhere/t.png" in warning
-
-
-def test_an_entry_of_the_asset_map_that_fits_nothing_is_told(tmp_path):
-    write(tmp_path, TETRAHEDRON, "m.obj")
-    imported, _ = loaded(write(tmp_path, mesh_scene()), asset_map=("/a=/b",))
-    assert imported.warnings == ("asset map: no asset's path begins with '/a'",)
 
 
 @pytest.mark.parametrize("entry", ["/a", "=/b", "/a="])
@@ -400,7 +375,9 @@ def corners_of(points: np.ndarray) -> np.ndarray:
     ],
 )
 @pytest.mark.parametrize("count", [5, 60])
-def test_vertices_are_where_the_file_has_them(tmp_path, more, refpos, refquat, scale, count):
+def test_vertices_of_meshes_are_where_the_file_has_them(
+    tmp_path, more, refpos, refquat, scale, count
+):
     """Moved by -refpos, turned back by refquat, scaled, then in the geom's own frame, as MuJoCo's documentation has
     it; however MuJoCo moves the mesh to its inertial frame."""
     points = cloud(count)
@@ -409,16 +386,11 @@ def test_vertices_are_where_the_file_has_them(tmp_path, more, refpos, refquat, s
     shape = Rotation.from_quat(refquat).inv().apply(points - refpos) * scale
     expected = np.array([0.1, 0.2, 0.3]) + Rotation.from_quat([0.5, -0.5, 0.5, 0.5]).apply(shape)
     np.testing.assert_allclose(in_body(model, 0), corners_of(expected), atol=4 * FLOAT32)
-
-
-def test_a_static_mesh_is_where_its_body_is(tmp_path):
-    points = cloud(30)
-    world = '<body name="rock" pos="4 5 6" quat="0.5 0.5 0.5 0.5"><geom type="mesh" mesh="m" pos="1 0 0"/></body>'
-    _, model = scene_of_mesh(tmp_path, mesh(points), '<geom size="0.1"/>', world=world)
-    geom = np.array([1, 0, 0]) + points
-    expected = np.array([4, 5, 6]) + Rotation.from_quat([0.5, 0.5, 0.5, 0.5]).apply(geom)
+    world = f'<body name="rock" pos="4 5 6" quat="0.5 0.5 0.5 0.5">{geom}</body>'
+    _, model = scene_of_mesh(tmp_path, mesh(points, more), '<geom size="0.1"/>', world=world)
     assert model.shapes.body[0] == -1
-    np.testing.assert_allclose(in_body(model, 0), corners_of(expected), atol=FLOAT32 * 8)
+    static = np.array([4, 5, 6]) + Rotation.from_quat([0.5, 0.5, 0.5, 0.5]).apply(expected)
+    np.testing.assert_allclose(in_body(model, 0), corners_of(static), atol=FLOAT32 * 8)
 
 
 @pytest.mark.parametrize("points", [CUBE * [0.3, 0.2, 0.1], cloud(9), cloud(12), cloud(200)])
@@ -451,14 +423,8 @@ def test_maxhullvert_is_the_hull_that_mujoco_collides_with(tmp_path, points):
 
 def test_geoms_of_one_mesh_have_one_hull_and_it_is_made_once(tmp_path, monkeypatch):
     """That of a mesh that is only seen is never made."""
-    made = []
-
-    def counted(points, where):
-        made.append(where)
-        return kept(points, where)
-
-    kept = geoms.cached_hull
-    monkeypatch.setattr(geoms, "cached_hull", counted)
+    made, kept = [], geoms.cached_hull
+    monkeypatch.setattr(geoms, "cached_hull", lambda points, where: (made.append(where), kept(points, where))[1])
     elements = '<geom name="a" type="mesh" mesh="m"/><geom name="b" type="mesh" mesh="m" pos="1 0 0"/>'
     imported, model = scene_of_mesh(
         tmp_path,
@@ -484,22 +450,17 @@ def test_a_flat_mesh_is_refused_by_name_where_it_collides(tmp_path, more):
     with pytest.raises(InputError, match=r"geom 'g' collides, and its mesh 'm' cannot be used: .*coplanar") as refusal:
         scene_of_mesh(tmp_path, mesh(FLAT, more), '<geom name="g" type="mesh" mesh="m"/>')
     assert refusal.value.where.endswith("scene.xml")
-    imported, _ = scene_of_mesh(
-        tmp_path, mesh(FLAT, more), f'<geom name="g" type="mesh" mesh="m" {SEEN}/><geom size="1"/>'
-    )
+    geoms = f'<geom name="g" type="mesh" mesh="m" {SEEN}/><geom size="1"/>'
+    imported, _ = scene_of_mesh(tmp_path, mesh(FLAT, more), geoms)
     assert imported.left_out == ("g",)
 
 
-def test_a_mesh_that_only_mujoco_finds_thick_enough_is_refused_by_name(tmp_path, capfd):
-    almost = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0.3, 0.3, 1e-11]])
+def test_a_mesh_that_only_mujoco_finds_thick_enough_is_refused_by_name(tmp_path):
+    points = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0.3, 0.3, 1e-11]])
+    almost = mesh(points, 'face="0 1 2 0 1 3" inertia="shell"')
     with pytest.raises(InputError, match="flat") as refusal:
-        scene_of_mesh(
-            tmp_path, mesh(almost, 'face="0 1 2 0 1 3" inertia="shell"'), '<geom name="g" type="mesh" mesh="m"/>'
-        )
+        scene_of_mesh(tmp_path, almost, '<geom name="g" type="mesh" mesh="m"/>')
     assert refusal.value.where.endswith("scene.xml: geom 'g', mesh 'm'")
-
-
-def test_an_sdf_geom_is_refused_by_name(tmp_path):
     with pytest.raises(InputError, match="geom 'g' is a sdf that may collide"):
         scene_of_mesh(tmp_path, mesh(cloud(30)), '<geom name="g" type="sdf" mesh="m"/><geom size="1"/>')
 
