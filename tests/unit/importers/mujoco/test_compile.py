@@ -375,9 +375,7 @@ def corners_of(points: np.ndarray) -> np.ndarray:
     ],
 )
 @pytest.mark.parametrize("count", [5, 60])
-def test_vertices_of_meshes_are_where_the_file_has_them(
-    tmp_path, more, refpos, refquat, scale, count
-):
+def test_vertices_of_meshes_are_where_the_file_has_them(tmp_path, more, refpos, refquat, scale, count):
     """Moved by -refpos, turned back by refquat, scaled, then in the geom's own frame, as MuJoCo's documentation has
     it; however MuJoCo moves the mesh to its inertial frame."""
     points = cloud(count)

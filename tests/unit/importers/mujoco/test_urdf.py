@@ -51,7 +51,7 @@ def named_pairs(model):
     return {tuple(sorted((model.shapes.path[a], model.shapes.path[b]))) for a, b in allowed_pairs(model, 0).tolist()}
 
 
-def test_links_shapes_and_names(tmp_path):
+def test_links_shapes_names_and_poses(tmp_path):
     imported, model = load(tmp_path, ARM)
     assert model.shapes.path == (
         *("base/collision#0", "fingertip", "base/collision#2"),
@@ -66,11 +66,7 @@ def test_links_shapes_and_names(tmp_path):
     assert model.shapes.body.tolist() == [-1, -1, -1, 1, 2, 3, 4]
     assert imported.warnings == ()
     assert imported.kinematics.coordinate_count == 3
-
-
-def test_poses_are_the_joints_origins(tmp_path):
-    """The frames by hand: URDF's rpy is about fixed axes, x first."""
-    imported, model = load(tmp_path, ARM)
+    # The frames by hand: URDF's rpy is about fixed axes, x first.
     np.testing.assert_allclose(model.shapes.pose[0, :3], [0, 0, 0.1], atol=1e-12)
     turn = Rotation.from_quat(model.shapes.pose[0, 3:]).as_rotvec()
     np.testing.assert_allclose(turn, [0, 0, 1], atol=1e-12)
@@ -116,12 +112,6 @@ def test_a_floating_base_has_neighbours(tmp_path):
     assert our_pairs(imported, model) == reported_pairs(imported.mj_model) == ruled_pairs(imported.mj_model)
 
 
-@pytest.mark.parametrize(("name", "text"), [("robot.xml", ARM), ("robot.urdf", ARM), ("ROBOT.URDF", ARM)])
-def test_the_root_element_decides(tmp_path, name, text):
-    (tmp_path / name).write_text(text)
-    assert load_scene([tmp_path / name], None).model.shapes.path[0] == "base/collision#0"
-
-
 @pytest.mark.parametrize(
     ("text", "urdf"),
     [
@@ -135,8 +125,11 @@ def test_the_root_element_decides(tmp_path, name, text):
         (b"", False),
     ],
 )
-def test_what_is_a_urdf(text, urdf):
+def test_the_root_element_decides(tmp_path, text, urdf):
     assert is_urdf(text) is urdf
+    for name in ("robot.xml", "robot.urdf", "ROBOT.URDF"):
+        (tmp_path / name).write_text(ARM)
+        assert load_scene([tmp_path / name], None).model.shapes.path[0] == "base/collision#0"
 
 
 JOINTS = {"revolute": 1, "continuous": 1, "prismatic": 1, "planar": 3, "spherical": 4, "fixed": 0}
@@ -152,10 +145,7 @@ def test_joints(tmp_path, kind, coordinates):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (
-            link("a", BOX) + link("b", BOX) + joint("j", "floating", "a", "b"),
-            "free joint can only be used on top level",
-        ),
+        (link("a", BOX) + link("b", BOX) + joint("j", "floating", "a", "b"), "free joint can only be used on top"),
         (link("a", BOX) + link("b", BOX) + joint("j", "bent", "a", "b"), "invalid joint type"),
         (link("a", BOX) + link("a", BOX), "repeated URDF name"),
         (link("a", BOX) + link("b") + joint("j", "fixed", "a", "b") + joint("k", "fixed", "b", "a"), "body not found"),
@@ -192,10 +182,8 @@ def test_colliding_meshes(tmp_path):
 
 def test_mujocos_own_element(tmp_path):
     """Its options count; visual elements that it keeps are left out, and a missing mesh of one is told."""
-    own = (
-        '<mujoco><compiler discardvisual="false" fusestatic="true"/><option><flag contact="disable"/></option></mujoco>'
-    )
-    imported, model = load(tmp_path, ARM.replace('<robot name="arm">', '<robot name="arm">' + own))
+    own = '<compiler discardvisual="false" fusestatic="true"/><option><flag contact="disable"/></option>'
+    imported, model = load(tmp_path, ARM.replace('name="arm">', f'name="arm"><mujoco>{own}</mujoco>'))
     assert model.bodies.path == ("base", "upper", "lower", "hand", "tool")
     assert model.shapes.path[0] == "base/collision#0"
     assert imported.left_out == ("base/visual#0", "lower/visual#0")
@@ -203,19 +191,16 @@ def test_mujocos_own_element(tmp_path):
     assert not named_pairs(model)
 
 
-def test_links_without_mass_and_mimicking_joints(tmp_path):
+def test_a_name_given_twice_links_without_mass_and_mimicking_joints(tmp_path):
+    """MuJoCo keeps the first, and says so on stderr; the second is named by its link."""
+    text = f'<robot name="r">{link("a", TIP)}{link("b", TIP)}{joint("j", "fixed", "a", "b")}</robot>'
+    _, model = load(tmp_path, text)
+    assert model.shapes.path == ("fingertip", "b/collision#0")
     text = f"""<robot name="r">{link("a", BOX)}{link("empty")}{link("b", BOX)}{joint("j", "revolute", "a", "empty")}
     {joint("k", "revolute", "empty", "b").replace("</joint>", '<mimic joint="j" multiplier="2"/></joint>')}</robot>"""
     imported, model = load(tmp_path, text)
     assert "inertias (3;" in imported.warnings[0]
     assert model.bodies.path == ("a", "empty", "b")
-
-
-def test_a_name_given_twice(tmp_path):
-    """MuJoCo keeps the first, and says so on stderr; the second is named by its link."""
-    text = f'<robot name="r">{link("a", TIP)}{link("b", TIP)}{joint("j", "fixed", "a", "b")}</robot>'
-    _, model = load(tmp_path, text)
-    assert model.shapes.path == ("fingertip", "b/collision#0")
 
 
 # SRDF's pairs of links, with MJCF, URDF and USD scenes.
@@ -283,16 +268,12 @@ def test_pairs_by_hand(tmp_path, elements, gone):
     assert scene.warnings == ()
 
 
-def test_the_reason_is_the_rule(tmp_path):
-    scene = load_with_srdf(
-        tmp_path, robot(disabled("c", "d", "Adjacent"), disabled("a", "b", ""), silent("a"), silent("b"))
-    )
+def test_the_reason_is_the_rule_and_unknown_links_are_told(tmp_path):
+    elements = (disabled("c", "d", "Adjacent"), disabled("a", "b", ""), silent("a"), silent("b"))
+    scene = load_with_srdf(tmp_path, robot(*elements))
     assert rule(scene, "c0", "d0") == "<disable_collisions> of 'c' and 'd': Adjacent"
     assert rule(scene, "b0", "a1") == "<disable_collisions> of 'a' and 'b'"
     assert rule(scene, "a0", "d0") == "<disable_default_collisions> of 'a'"
-
-
-def test_unknown_links_are_told(tmp_path):
     scene = load_with_srdf(tmp_path, robot(disabled("a", "left_hand"), silent("dd"), enabled("a", "a_long_way_off")))
     assert pairs(scene) == EVERY
     place = str(tmp_path / "robot.srdf")
@@ -372,9 +353,6 @@ def test_refusals(tmp_path, text, words):
     with pytest.raises(InputError, match=words) as refusal:
         read_srdf(path)
     assert str(path) in refusal.value.where
-
-
-@pytest.mark.parametrize("name", ["none.srdf", "."])
-def test_a_file_that_is_not_there(tmp_path, name):
-    with pytest.raises(InputError, match="cannot be read"):
-        read_srdf(tmp_path / name)
+    for missing in ("none.srdf", "."):
+        with pytest.raises(InputError, match="cannot be read"):
+            read_srdf(tmp_path / missing)

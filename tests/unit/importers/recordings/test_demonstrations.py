@@ -83,7 +83,7 @@ def test_poses_are_mujocos(tmp_path, act, on, dtype):
     motion.close()
 
 
-def test_a_slice_and_a_step_of_frames(tmp_path):
+def test_a_slice_and_a_step_of_frames_worlds_of_one_demonstration_and_a_scene_as_bytes(tmp_path):
     states, _ = states_of()
     path = write(tmp_path / "a", {"demo_0": states, "demo_1": states[:4]})
     _, motion = opened(path, frames="1::2", uneven_demos="hold")
@@ -92,10 +92,13 @@ def test_a_slice_and_a_step_of_frames(tmp_path):
     np.testing.assert_array_equal(poses, whole.read(range(1, FRAMES, 2)))
     np.testing.assert_array_equal(whole.read(range(5, 6))[0, 1], whole.read(range(3, 4))[0, 1])
     np.testing.assert_array_equal(whole.read(range(4, 6)), whole.read(range(0, 6))[4:])
-
-
-def test_a_scene_as_bytes(tmp_path):
-    path = write(tmp_path / "a", {"demo_0": states_of()[0]}, scenes=np.bytes_(SCENE.encode()))
+    path = write(tmp_path / "one", {"demo_0": states})
+    scene, motion = scene_in_motion(SceneRequest(scenes=[], trajectory=path, worlds=4))
+    assert (scene.model.world_count, motion.world_count) == (4, 1)
+    again = opened(write(tmp_path / "b", {"demo_0": states + 0.0, "demo_1": states}))[0].sha256
+    other = opened(write(tmp_path / "c", {"demo_0": states}, scenes=SCENE.replace("0.05", "0.06")))[0].sha256
+    assert scene.sha256 == again != other
+    path = write(tmp_path / "bytes", {"demo_0": states}, scenes=np.bytes_(SCENE.encode()))
     assert opened(path)[0].model.world_count == 1
 
 
@@ -104,11 +107,8 @@ def test_scenes_with_other_joints_are_templates_with_kinematics_of_their_own(tmp
     other = other.replace('name="arm" pos', 'name="lever" pos')
     first, placed = states_of()
     second, elsewhere = states_of(other)
-    path = write(
-        tmp_path / "a",
-        {"demo_0": first, "demo_1": second, "demo_2": first},
-        {"demo_0": SCENE, "demo_1": other, "demo_2": SCENE},
-    )
+    scenes = {"demo_0": SCENE, "demo_1": other, "demo_2": SCENE}
+    path = write(tmp_path / "a", {"demo_0": first, "demo_1": second, "demo_2": first}, scenes)
     scene, motion = opened(path)
     model = scene.model
     assert model.world_template.tolist() == [0, 1, 0]
@@ -123,20 +123,6 @@ def test_scenes_with_other_joints_are_templates_with_kinematics_of_their_own(tmp
         scene_in_motion(SceneRequest(scenes=[], trajectory=path, worlds=6))
     alone, _ = opened(path, demos=("demo_1",))
     assert alone.model.bodies.path == ("target", "cube", "lever")
-
-
-def test_one_demonstration_is_played_in_every_world(tmp_path):
-    path = write(tmp_path / "a", {"demo_0": states_of()[0]})
-    scene, motion = scene_in_motion(SceneRequest(scenes=[], trajectory=path, worlds=4))
-    assert (scene.model.world_count, motion.world_count) == (4, 1)
-
-
-def test_the_scenes_hash_is_of_its_text(tmp_path):
-    states = states_of()[0]
-    first = opened(write(tmp_path / "a", {"demo_0": states}))[0].sha256
-    again = opened(write(tmp_path / "b", {"demo_0": states + 0.0, "demo_1": states}))[0].sha256
-    other = opened(write(tmp_path / "c", {"demo_0": states}, scenes=SCENE.replace("0.05", "0.06")))[0].sha256
-    assert first == again != other
 
 
 def bad(change):
@@ -188,13 +174,7 @@ def test_scenes_and_data_that_are_not_usable(tmp_path, change, words):
     check_refused(lambda: opened(path), words)
 
 
-def test_names_in_numeric_order():
-    assert in_order(["demo_10", "demo_9", "ep", "10", "9", "demo_1b", "demo_1a"]) == [
-        "9", "10", "demo_1a", "demo_1b", "demo_9", "demo_10", "ep",
-    ]  # fmt: skip
-
-
-def test_shared_time():
+def test_shared_time_and_names_in_numeric_order():
     one, two = np.array([0.0, 0.1, 0.2]), np.array([0.0, 0.1])
     time, warnings = shared_time([two, one], ["a", "b"])
     assert (time.tolist(), warnings) == (one.tolist(), ())
@@ -208,6 +188,9 @@ def test_shared_time():
         shared_time([one, np.array([0.0, 0.15])], ["a", "b"])
     assert raised.value.where == "b, frame 1"
     assert rate_time(3, 50.0, "").tolist() == [0.0, 0.02, 0.04]
+    assert in_order(["demo_10", "demo_9", "ep", "10", "9", "demo_1b", "demo_1a"]) == [
+        "9", "10", "demo_1a", "demo_1b", "demo_9", "demo_10", "ep",
+    ]  # fmt: skip
 
 
 def test_a_carried_scene_with_meshes_that_collide(tmp_path):
@@ -232,12 +215,8 @@ def test_a_carried_scene_with_meshes_that_collide(tmp_path):
     path = write(tmp_path / "a", {"demo_0": states}, scenes=there)
     with pytest.raises(InputError, match=r"geom 'wedge' collides, and its file '/home/nobody.*wedge\.obj' cannot be"):
         opened(path)
-    request = SceneRequest(
-        scenes=[],
-        trajectory=path,
-        scene_options=SceneOptions(asset_map=(f"/home/nobody/robosuite/models/assets={tmp_path / 'assets'}",)),
-    )
-    loaded, motion = scene_in_motion(request)
+    options = SceneOptions(asset_map=(f"/home/nobody/robosuite/models/assets={tmp_path / 'assets'}",))
+    loaded, motion = scene_in_motion(SceneRequest(scenes=[], trajectory=path, scene_options=options))
     assert [kind.label for kind in loaded.model.shapes.types()] == ["box", "convex_mesh"]
     poses = motion.read(range(len(states)))
     motion.close()
@@ -335,17 +314,11 @@ def test_the_layout_is_that_of_mj_get_state(model, spec):
     ],
 )
 def test_a_spec_by_name(text, names):
-    expected = 0
-    for name in names:
-        expected |= NAMES[name]
-    assert parse_spec(text) == expected
-
-
-@pytest.mark.parametrize(("text", "words"), [("qpos|speed", "'speed'"), ("QVEL", "no QPOS"), ("qpos,", "''")])
-def test_a_spec_that_is_none(text, words):
-    with pytest.raises(InputError, match=words) as raised:
-        parse_spec(text)
-    assert raised.value.where == "--state-spec"
+    assert parse_spec(text) == np.bitwise_or.reduce([NAMES[name] for name in names])
+    for wrong, words in (("qpos|speed", "'speed'"), ("QVEL", "no QPOS"), ("qpos,", "''")):
+        with pytest.raises(InputError, match=words) as raised:
+            parse_spec(wrong)
+        assert raised.value.where == "--state-spec"
 
 
 def test_the_layout_is_found_by_size_where_only_one_fits(model):
@@ -355,10 +328,7 @@ def test_the_layout_is_found_by_size_where_only_one_fits(model):
     check_refused(lambda: find_layout(model, "", 999, "x"), ("FULLPHYSICS", "--state-spec"))
     with pytest.raises(InputError, match="QPOS 12"):
         find_layout(model, "PHYSICS", 999, "x")
-
-
-def test_a_size_that_two_layouts_have_must_be_named():
-    """A scene at rest has no degree of freedom: QPOS and PHYSICS are both of size zero."""
+    # A scene at rest has no degree of freedom: QPOS and PHYSICS are both of size zero.
     still = mujoco.MjModel.from_xml_string("<mujoco><worldbody><geom size='1'/></worldbody></mujoco>")
     with pytest.raises(InputError, match="PHYSICS and QPOS") as raised:
         find_layout(still, "", 0, "x")
@@ -375,9 +345,7 @@ def opened_states(folder, states, kind="npy", scene=RICH, **options):
     else:
         with h5py.File(path, "w") as file:
             file["rollout"] = states
-    return scene_in_motion(
-        SceneRequest(scenes=[str(folder / "scene.xml")], trajectory=str(path), recording=RecordingOptions(**options))
-    )[1]
+    return opened(str(path), [str(folder / "scene.xml")], **options)[1]
 
 
 @pytest.mark.parametrize("kind", ["npy", "npz", "h5"])
@@ -412,9 +380,8 @@ def test_a_real_rollout(model, tmp_path):
     motion = opened_states(tmp_path, states)
     assert (motion.world_count, len(motion.time)) == (3, STATE_FRAMES)
     np.testing.assert_allclose(motion.time, 0.002 * np.arange(1, STATE_FRAMES + 1), atol=1e-12)
-    np.testing.assert_allclose(
-        motion.read(range(STATE_FRAMES))[:, :, 1, :3], states[:, :, 1:4].swapaxes(0, 1), atol=1e-12
-    )
+    poses = motion.read(range(STATE_FRAMES))
+    np.testing.assert_allclose(poses[:, :, 1, :3], states[:, :, 1:4].swapaxes(0, 1), atol=1e-12)
     motion.close()
 
 
@@ -442,9 +409,6 @@ def test_clocks_that_differ_count_from_the_first_frame(tmp_path):
     assert any("clocks differ" in warning for warning in motion.warnings)
     np.testing.assert_allclose(motion.time, 0.1 * np.arange(STATE_FRAMES), atol=1e-12)
     motion.read(range(STATE_FRAMES))
-
-
-def test_worlds_that_do_not_keep_step_are_refused_at_the_frame(tmp_path):
     states = plain_states()
     states[1, 5:, 0] += 0.01
     motion = opened_states(tmp_path, states)
@@ -560,10 +524,19 @@ def test_headers_that_lie(tmp_path, data, words):
         npz_headers(str(tmp_path / "a.npz"))
 
 
-def test_a_later_header_version_is_read(tmp_path):
+def test_a_later_header_version_is_read_and_damage_and_missing_arrays_are_told(tmp_path):
     (tmp_path / "a.npy").write_bytes(header("(2,)", version=b"\x02\x00") + np.array([1.5, 2.5]).tobytes())
     assert npy_header(str(tmp_path / "a.npy")).shape == (2,)
     assert read_npy(str(tmp_path / "a.npy")).tolist() == [1.5, 2.5]
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, states=np.random.default_rng(0).normal(size=(50, 20)))
+    data = bytearray(buffer.getvalue())
+    data[400:440] = bytes(40)
+    (tmp_path / "a.npz").write_bytes(data)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_npz(str(tmp_path / "a.npz"), "states")
+    np.savez(tmp_path / "a.npz", states=np.zeros(3))
+    check_refused(lambda: read_npz(str(tmp_path / "a.npz"), "b"), ("no array 'b'", "states"))
 
 
 def test_an_array_beyond_memory_is_refused_before_it_is_read(tmp_path, monkeypatch):
@@ -573,18 +546,3 @@ def test_an_array_beyond_memory_is_refused_before_it_is_read(tmp_path, monkeypat
     with pytest.raises(InputError, match=r"needs 1.53 MiB of memory, and the limit is 500 B") as raised:
         read_npz(str(tmp_path / "a.npz"), "states")
     assert ".npy" in raised.value.fix
-
-
-def test_damage_within_is_told(tmp_path):
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, states=np.random.default_rng(0).normal(size=(50, 20)))
-    data = bytearray(buffer.getvalue())
-    data[400:440] = bytes(40)
-    (tmp_path / "a.npz").write_bytes(data)
-    with pytest.raises(InputError, match="cannot be read"):
-        read_npz(str(tmp_path / "a.npz"), "states")
-
-
-def test_an_array_that_is_not_there(tmp_path):
-    np.savez(tmp_path / "a.npz", states=np.zeros(3))
-    check_refused(lambda: read_npz(str(tmp_path / "a.npz"), "b"), ("no array 'b'", "states"))

@@ -55,13 +55,8 @@ def body_arrays(demo: Demo, order: str = "wxyz", names: bool = True) -> dict:
 
 def root_arrays(demo: Demo) -> dict:
     """As retargeters from AMASS save them."""
-    return {
-        "fps": 50.0,
-        "root_pos": demo.root[:, :3],
-        "root_rot": demo.root[:, 3:],
-        "dof_pos": demo.joints,
-        "dof_names": np.array(demo.names),
-    }
+    joints = {"dof_pos": demo.joints, "dof_names": np.array(demo.names)}
+    return {"fps": 50.0, "root_pos": demo.root[:, :3], "root_rot": demo.root[:, 3:]} | joints
 
 
 def csv_rows(demo: Demo) -> np.ndarray:
@@ -166,16 +161,10 @@ def test_root_and_joints(tmp_path, demo, target, order):
     check(opened(one, target, quaternion_order=order), target, demo, 1e-9)
 
 
-def test_csv_without_a_header(tmp_path, demo, target):
-    path = csv(tmp_path / "m.csv", csv_rows(demo))
-    check(opened(path, target, quaternion_order="xyzw", fps=30.0, joint_names=demo.names), target, demo, 1e-7, 30.0)
-    assert open_recording(path).describe().needs == ("--quaternion-order", "--fps", "--joint-names")
-
-
 @pytest.mark.parametrize(
     "root", ["x,y,z,qx,qy,qz,qw", "root_pos_x,root_pos_y,root_pos_z,root_quat_x,root_quat_y,root_quat_z,root_quat_w"]
 )
-def test_csv_with_a_header(tmp_path, demo, target, root):
+def test_csv(tmp_path, demo, target, root):
     path = csv(tmp_path / "m.csv", csv_rows(demo), f"{root},{','.join(demo.names)}")
     check(opened(path, target, fps=30.0), target, demo, 1e-7, 30.0)
     timed = np.concatenate([np.arange(FRAMES)[:, None] / 30.0, csv_rows(demo)[:, WXYZ + list(range(7, 11))]], axis=1)
@@ -183,6 +172,9 @@ def test_csv_with_a_header(tmp_path, demo, target, root):
     path = csv(tmp_path / "n.csv", timed, f"time,{root},{','.join(demo.names)}")
     np.testing.assert_allclose(opened(path, target).read(range(FRAMES))[:, 0, 0], demo.root, atol=1e-7)
     assert open_recording(path).describe().needs == ()
+    path = csv(tmp_path / "m.csv", csv_rows(demo))
+    check(opened(path, target, quaternion_order="xyzw", fps=30.0, joint_names=demo.names), target, demo, 1e-7, 30.0)
+    assert open_recording(path).describe().needs == ("--quaternion-order", "--fps", "--joint-names")
 
 
 def change(key, value):
@@ -196,7 +188,7 @@ def change(key, value):
             root_arrays,
             None,
             {"quaternion_order": ""},
-            r"the order of its quaternions\n +give --quaternion-order wxyz or xyzw; Unit",
+            r"order of its quaternions\n +give --quaternion-order wxyz or",
         ),
         (root_arrays, change("quaternion_order", "zyxw"), {}, "the quaternion order is 'zyxw'"),
         (root_arrays, change("quaternion_order", "wxyz"), {}, r"quaternions are wxyz\n +remove --quaternion-order"),
@@ -211,14 +203,9 @@ def change(key, value):
             root_arrays,
             change("dof_pos", lambda a: a["dof_pos"][:-1]),
             {},
-            "different numbers of frames: root_pos 9, root_rot 9",
+            "different numbers of frames: root_pos 9",
         ),
-        (
-            root_arrays,
-            change("root_rot", lambda a: a["root_rot"][:, :3]),
-            {},
-            r"root_rot: is float64\[9, 3\], not floats",
-        ),
+        (root_arrays, change("root_rot", lambda a: a["root_rot"][:, :3]), {}, r"root_rot: is float64\[9, 3\], not fl"),
         (root_arrays, change("root_pos", np.zeros((9, 3), int)), {}, r"root_pos: is int64\[9, 3\], not floats"),
         (root_arrays, change("root_pos", np.array([[None] * 3] * 9)), {}, "pickled objects"),
         (body_arrays, change("body_names", np.array(list("abcde"))), {}, "the scene has no body 'a' and 4 more"),
@@ -244,17 +231,14 @@ def test_refusals_of_arrays(tmp_path, twins, arrays, change_it, options, message
         ("1,2,3,0,0,0,1,7\n", "1 joints are recorded, and no names are given"),
     ],
 )
-def test_refusals_of_text(tmp_path, twins, text, message):
+def test_refusals_of_text_and_of_text_that_is_no_motion(tmp_path, twins, text, message):
     (tmp_path / "m.csv").write_text(text)
     with pytest.raises(InputError, match=message):
         opened(tmp_path / "m.csv", target_of(twins.usd), quaternion_order="xyzw", fps=30.0)
-
-
-@pytest.mark.parametrize("text", ["a,b,c,d,e,f,g\n1,2,3,4,5,6,7\n", "1,2,3\n", "x,y,z,rx,ry,rz,w\n1,2,3,4,5,6,7\n"])
-def test_other_text_is_no_motion(tmp_path, text):
-    (tmp_path / "m.csv").write_text(text)
-    with pytest.raises(InputError, match="not a recording of a known kind"):
-        kind_of(tmp_path / "m.csv")
+    for other in ("a,b,c,d,e,f,g\n1,2,3,4,5,6,7\n", "1,2,3\n", "x,y,z,rx,ry,rz,w\n1,2,3,4,5,6,7\n"):
+        (tmp_path / "m.csv").write_text(other)
+        with pytest.raises(InputError, match="not a recording of a known kind"):
+            kind_of(tmp_path / "m.csv")
 
 
 def test_bad_cells_are_named(tmp_path, demo, target):
@@ -270,9 +254,8 @@ def test_bad_cells_are_named(tmp_path, demo, target):
             opened(npz(tmp_path / "m.npz", **broken), target, quaternion_order="xyzw").read(range(FRAMES))
     bodies = body_arrays(demo)
     bodies["body_quat_w"][4, 2] *= 1.01
-    with pytest.raises(
-        InputError, match=r"m.npz: body_pos_w, frame 4, world 0, body '/World/robot/elbow': .* norm 1.01"
-    ):
+    message = "m.npz: body_pos_w, frame 4, world 0, body '/World/robot/elbow': .* norm 1.01"
+    with pytest.raises(InputError, match=message):
         opened(npz(tmp_path / "n_m.npz", **bodies), target, quaternion_order="wxyz").read(range(FRAMES))
 
 
@@ -345,6 +328,8 @@ RUN_OTHER = tuple(word.replace("arm/meta", "other/meta") for word in RUN)
 
 
 def test_an_episode_moves_the_joints_of_its_states(data_set, collide):
+    answer = collide("inspect", "arm/meta/info.json")
+    assert (answer.code, "episode_0" in answer.out, "shoulder" in answer.out) == (0, True, True), answer.err
     for number, expected in enumerate(states()):
         answer = collide(*RUN, "--demos", f"episode_{number}", "--force")
         assert answer.code == 0, answer.err
@@ -432,20 +417,8 @@ def test_a_batch_numbers_episodes_as_the_data_set_does(data_set, collide):
 def test_data_sets_that_do_not_fit_are_refused(data_set, collide, changes, words, said):
     words = words or (("--demos", "episode_0") if changes else ())
     write_data_set(data_set / "other", **changes)
-    answer = collide(*RUN_OTHER, *words)
-    assert (answer.code, answer.out) == (2, "")
-    assert said in answer.err
+    assert said in collide.refused(*RUN_OTHER, *words)
     assert not Path("out.h5").exists()
-
-
-def test_names_of_joints_can_be_given(data_set, collide):
-    write_data_set(data_set / "other", names={"motors": ["m0", "m1"]})
-    answer = collide(*RUN_OTHER, "--demos", "episode_0", "--joint-names", "shoulder,elbow", "--json")
-    ours = json.loads(answer.out)["content_sha256"]
-    theirs = json.loads(collide(*RUN, "--demos", "episode_0", "--force", "--json").out)["content_sha256"]
-    with ContactSet.open("out.h5") as contacts:
-        assert contacts.content_sha256 == theirs
-    assert len(ours) == len(theirs)
 
 
 def test_motors_have_scales_and_names_of_their_driver(data_set, collide):
@@ -455,14 +428,15 @@ def test_motors_have_scales_and_names_of_their_driver(data_set, collide):
     wanted = json.loads(collide(*RUN, "--demos", "episode_0", "--json").out)["contacts"]
     same = collide(*RUN_OTHER, *one, "--joint-scale", "elbow=1:0", "--json")
     assert json.loads(same.out)["contacts"] == wanted > 0
+    write_data_set(data_set / "named", names={"motors": ["m0", "m1"]})
+    named = [word.replace("other", "named") for word in RUN_OTHER]
+    given = collide(*named, *one, "--joint-names", "shoulder,elbow", "--json")
+    assert json.loads(given.out)["contacts"] == wanted
     lifted = collide(*RUN_OTHER, *one, "--joint-scale", "shoulder=0:-1.5", "--json")
     assert json.loads(lifted.out)["contacts"] < wanted
     for scale, told in (("wrist=2", "no joint 'wrist' is recorded"), ("elbow=fast", "'elbow=fast' is no scale")):
         assert told in collide.refused(*RUN_OTHER, *one, "--joint-scale", scale)
-    write_data_set(data_set / "third", names={"motors": ["m0", "m1"]})
-    assert "--joint-names names the recorded ones" in collide.refused(
-        *[word.replace("other", "third") for word in RUN_OTHER], *one
-    )
+    assert "--joint-names names the recorded ones" in collide.refused(*named, *one)
 
 
 @pytest.mark.parametrize("file", ["data/chunk-000/file-000.parquet", "meta/episodes/chunk-000/file-000.parquet"])
@@ -472,28 +446,11 @@ def test_damaged_files_are_named(data_set, collide, file):
     path.write_bytes(data[: len(data) // 2])
     for change, said in ((lambda: None, path.name), (path.unlink, "arm")):
         change()
-        answer = collide(*RUN, "--demos", "episode_0")
-        assert (answer.code, answer.out) == (2, "")
-        assert said in answer.err
-
-
-@pytest.mark.parametrize("text", ["{", "{}", '{"codebase_version": 1, "features": 2, "fps": "x"}', "{" * 9999])
-def test_a_damaged_description_is_named(data_set, collide, text):
-    Path("arm/meta/info.json").write_text(text)
-    answer = collide(*RUN)
-    assert (answer.code, answer.out) == (2, "")
-    assert "arm/meta/info.json: is no description" in answer.err
-
-
-def test_missing_frames_are_refused(data_set, collide):
-    path = "arm/data/chunk-000/file-000.parquet"
-    parquet.write_table(parquet.read_table(path).slice(1), path)
-    answer = collide(*RUN, "--demos", "episode_0")
-    assert (answer.code, "episode_0 has 5 rows" in answer.err) == (2, True), answer.err
-
-
-def test_inspect_lists_episodes_and_joints(data_set, collide):
-    answer = collide("inspect", "arm/meta/info.json")
-    assert answer.code == 0, answer.err
-    assert "episode_0" in answer.out
-    assert "shoulder" in answer.out
+        assert said in collide.refused(*RUN, "--demos", "episode_0")
+    write_data_set(data_set / "other")
+    frames = "other/data/chunk-000/file-000.parquet"
+    parquet.write_table(parquet.read_table(frames).slice(1), frames)
+    assert "episode_0 has 5 rows" in collide.refused(*RUN_OTHER, "--demos", "episode_0")
+    for text in ("{", "{}", '{"codebase_version": 1, "features": 2, "fps": "x"}', "{" * 9999):
+        Path("other/meta/info.json").write_text(text)
+        assert "other/meta/info.json: is no description" in collide.refused(*RUN_OTHER)

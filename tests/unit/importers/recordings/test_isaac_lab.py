@@ -90,15 +90,13 @@ def test_demonstrations_are_worlds(tmp_path, twins):
         opened(path, target_of(twins.usd, 2), joint_names=demos[0].names)
 
 
-def test_the_time_of_env_args(twins, demo, path):
+def test_the_time_of_env_args_and_names_in_the_file(twins, demo, path):
     with h5py.File(path, "a") as file:
         file["data"].attrs["env_args"] = json.dumps({"sim_args": {"dt": 0.005, "decimation": 4}})
     motion = open_motion(open_recording(path), target_of(twins.usd), RecordingOptions(joint_names=demo.names))
     np.testing.assert_allclose(motion.time, np.arange(FRAMES) * 0.02)
     assert open_recording(path).describe().needs == ("--joint-names",)
-
-
-def test_names_in_the_file(twins, demo, path):
+    motion.close()
     with h5py.File(path, "a") as file:
         file["data/demo_0/states/articulation/robot"].attrs["joint_names"] = list(demo.names)
     assert opened(path, target_of(twins.usd)).warnings == ()
@@ -109,28 +107,20 @@ def test_names_in_the_file(twins, demo, path):
     [
         (None, {"joint_names": ()}, "4 joints are recorded, and no names are given\n.*--joint-names.*/shoulder_joint"),
         (None, {"joint_names": ("shoulder_joint",)}, "4 joints are recorded, and 1 names are given"),
-        (
-            None,
-            {"joint_names": ("a", "b", "c", "d")},
-            "has no joint 'a', 'b', 'c', 'd'\n  its coordinates are '/World/robot/",
-        ),
+        (None, {"joint_names": tuple("abcd")}, "no joint 'a', 'b', 'c', 'd'\n  its coordinates are '/World/robot/"),
         (None, {"fps": None}, "contains no times\n +give the rate with --fps"),
         (None, {"quaternion_order": "wxyz"}, "quaternions are xyzw\n  remove --quaternion-order"),
         (
             lambda d: [d[f"{k}/rigid_object"].move("puck", "cube") for k in isaac_lab.GROUPS],
             {},
-            "no articulation or body 'cube'",
+            "no articulation or",
         ),
         (lambda d: d.__delitem__("states/rigid_object/puck/root_pose"), {}, "root_pose: there is no such dataset"),
-        (
-            lambda d: d["states/rigid_object/puck/root_pose"].resize(3, 0),
-            {},
-            "different numbers of frames: robot 7, puck 4",
-        ),
+        (lambda d: d["states/rigid_object/puck/root_pose"].resize(3, 0), {}, "numbers of frames: robot 7, puck 4"),
         (
             lambda d: d.__delitem__("initial_state/rigid_object"),
             {},
-            "'puck' is not in both of initial_state and states",
+            "'puck' is not in both of initial_state and",
         ),
         (lambda d: d.file.attrs.__setitem__("format_version", 2), {}, "format_version is 2.*\n  known versions: 0, 1"),
     ],
@@ -284,9 +274,8 @@ ENVIRONMENT = """
 def test_poses_are_relative_to_the_environment(tmp_path, radii):
     """Names differ in capitals from the prims', as Isaac Lab's scene entities do. Poses worked out by hand."""
     origins = np.array([[0.0, 0.0, 0.0], [4.0, 0.0, 0.0], [0.0, 4.0, 0.0]])
-    envs = (
-        ENVIRONMENT.format(k=k, x=p[0], y=p[1], radius=r) for k, (p, r) in enumerate(zip(origins, radii, strict=True))
-    )
+    placed = enumerate(zip(origins, radii, strict=True))
+    envs = (ENVIRONMENT.format(k=k, x=p[0], y=p[1], radius=radius) for k, (p, radius) in placed)
     scene_path = write_usda(tmp_path, ENVIRONMENTS.format(envs="".join(envs)))
     rng = np.random.default_rng(0)
     path = tmp_path / "m.hdf5"
@@ -297,9 +286,8 @@ def test_poses_are_relative_to_the_environment(tmp_path, radii):
             states["articulation/robot/joint_position"] = angle[k][:, None]
             states["articulation/robot/root_pose"] = np.concatenate([root[k], np.tile([1.0, 0, 0, 0], (4, 1))], axis=1)
             states["rigid_object/cube/root_pose"] = np.concatenate([cube[k], np.tile([1.0, 0, 0, 0], (4, 1))], axis=1)
-    request = SceneRequest(
-        scenes=[str(scene_path)], trajectory=str(path), recording=RecordingOptions(joint_names=("hinge",), fps=10.0)
-    )
+    options = RecordingOptions(joint_names=("hinge",), fps=10.0)
+    request = SceneRequest(scenes=[str(scene_path)], trajectory=str(path), recording=options)
     scene, motion = scene_in_motion(request)
     assert scene.model.world_count == 3
     poses = motion.read(range(4))

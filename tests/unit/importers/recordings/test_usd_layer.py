@@ -61,14 +61,18 @@ def test_the_layer_is_stronger_than_the_scene_and_the_scene_unchanged(tmp_path):
     alone = load_scene([tmp_path / "s.usda"], None)
     assert alone.sha256 == scene.sha256
     assert alone.motion().read(range(1))[0, 0, 0, :3].tolist() == [1, 2, 3]
+    _, motion = moved(tmp_path, over(MOVES), "framesPerSecond = 20")
+    assert motion.time.tolist() == [0.0, 0.5]
+    _, motion = moved(tmp_path, over(MOVES.replace(", 10: (10, 0, 0)", "")))
+    assert places(motion) == [[0, 0, 0]]
+    assert motion.sha256
 
 
 @pytest.mark.parametrize("rate", [10, 24, 60])
 def test_each_layers_own_rate_and_offset_are_kept(tmp_path, rate):
     """The scene moves the wall at 24 a second, the layer the ball at its own; the layer below lies 5 codes late."""
-    scene = SCENE.replace(
-        f'"wall" {COLLIDER} {{\n    double radius = 0.5\n    {AT}', f'"wall" {COLLIDER} {{\n{MOVES}\n{ORDER}'
-    )
+    wall = f'"wall" {COLLIDER} {{\n'
+    scene = SCENE.replace(f"{wall}    double radius = 0.5\n    {AT}", f"{wall}{MOVES}\n{ORDER}")
     write_usda(tmp_path, over(MOVES), header=f"timeCodesPerSecond = {rate}", name="below.usda")
     head = f"timeCodesPerSecond = {rate}\n subLayers = [@below.usda@ (offset = 5; scale = 2)]"
     loaded, motion = moved(tmp_path, "", head, scene, 'metersPerUnit = 1\n upAxis = "Z"\n timeCodesPerSecond = 24')
@@ -81,24 +85,13 @@ def test_each_layers_own_rate_and_offset_are_kept(tmp_path, rate):
     assert motion.sha256 != hashlib.sha256((tmp_path / "motion.usda").read_bytes()).hexdigest()
 
 
-def test_frames_per_second_stand_in_for_the_rate(tmp_path):
-    _, motion = moved(tmp_path, over(MOVES), "framesPerSecond = 20")
-    assert motion.time.tolist() == [0.0, 0.5]
-
-
-def test_a_static_collider_that_the_layer_moves_becomes_a_body(tmp_path):
+def test_static_colliders_prims_above_and_instances_move(tmp_path):
     scene, motion = moved(tmp_path, over(MOVES, "World", "wall"))
     assert scene.model.bodies.path == ("/World/ball", "/World/wall")
     assert places(motion, 1) == [[0, 0, 0], [10, 0, 0]]
     assert places(motion, 0) == [[1, 2, 3], [1, 2, 3]]
-
-
-def test_a_prim_above_moves_all_below(tmp_path):
     _, motion = moved(tmp_path, over(f"{MOVES}\n{ORDER}", "World"))
     assert places(motion) == [[1, 2, 3], [11, 2, 3]]
-
-
-def test_what_is_within_an_instance_moves(tmp_path):
     scene = f"""
 def Xform "kit" {{
   def Sphere "ball" {BOTH} {{
@@ -115,12 +108,6 @@ def Xform "World" {{
     loaded, motion = moved(tmp_path, over(MOVES, "World", "a", "ball"), scene=scene)
     assert places(motion, loaded.model.bodies.path.index("/World/a/ball")) == [[0, 0, 0], [10, 0, 0]]
     assert places(motion, loaded.model.bodies.path.index("/kit/ball")) == [[1, 2, 3], [1, 2, 3]]
-
-
-def test_a_single_time_poses_the_scene(tmp_path):
-    _, motion = moved(tmp_path, over(MOVES.replace(", 10: (10, 0, 0)", "")))
-    assert places(motion) == [[0, 0, 0]]
-    assert motion.sha256
 
 
 def test_splines_are_refused_by_name(tmp_path):
@@ -164,15 +151,11 @@ def test_refusals(tmp_path, layer, head, words):
     check_refused(lambda: moved(tmp_path, layer, head), ("motion.usda", *words))
 
 
-def test_a_name_that_usd_does_not_know(tmp_path):
+def test_a_layer_of_a_name_that_usd_does_not_know_or_of_two_scenes_is_refused(tmp_path):
     check_refused(lambda: moved(tmp_path, over(MOVES), name="motion.dat"), ["ending"])
-
-
-def test_a_layer_moves_one_usd_scene(tmp_path):
-    first, second = write_usda(tmp_path, SCENE), write_usda(tmp_path, SCENE, name="t.usda")
+    scenes = [str(write_usda(tmp_path, SCENE, name=name)) for name in ("s.usda", "t.usda")]
     layer = str(write_usda(tmp_path, over(MOVES), name="motion.usda"))
-    with pytest.raises(InputError, match="one USD scene"):
-        scene_in_motion(SceneRequest(scenes=[str(first), str(second)], trajectory=layer))
+    check_refused(lambda: scene_in_motion(SceneRequest(scenes=scenes, trajectory=layer)), ["one USD scene"])
 
 
 @pytest.mark.parametrize("moving", [(0, 1, 2), (1,)])
@@ -229,9 +212,8 @@ def test_arrays_of_a_point_instancer_move_as_in_the_scene_itself(tmp_path, names
     """With nothing else in the layer; the same samples in the scene are what they are held against."""
     samples = "\n".join(ARRAYS[name] for name in names)
     head = f'metersPerUnit = 1\n upAxis = "Z"\n timeCodesPerSecond = {rate}'
-    whole = write_usda(
-        tmp_path, instancer(samples if "positions" in names else f"{PLACED}\n{samples}"), head, name="whole.usda"
-    )
+    inside = samples if "positions" in names else f"{PLACED}\n{samples}"
+    whole = write_usda(tmp_path, instancer(inside), head, name="whole.usda")
     expected_scene = load_scene([whole], None)
     expected = expected_scene.motion()
     scene, motion = moved(tmp_path, f'over "points" {{\n{samples}\n}}', head, instancer(PLACED))

@@ -8,7 +8,6 @@ import re
 import shlex
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
 from pxr import Gf, Sdf, UsdPhysics
@@ -19,6 +18,7 @@ from collidecli.commands.scenes import load_scene
 from collidecli.errors import InputError
 from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType
+from collidecli.storage.trajectories.writer import TrajectoryWriter
 from tests.support.environments import (
     COUNT,
     DOUBLE3,
@@ -55,18 +55,6 @@ def test_each_environment_has_the_contacts_that_it_has_alone(stage_of, tmp_path,
     assert len(set(found)) > 1, "the wall and the lamp stand in two of the environments"
 
 
-def test_turned_environments(stage_of, tmp_path):
-    def turn(layer):
-        for k in range(COUNT):
-            spec = Sdf.AttributeSpec(layer.GetPrimAtPath(env(k)), "xformOp:rotateZ", Sdf.ValueTypeNames.Double)
-            spec.default = 31.0 * k
-            order = layer.GetPrimAtPath(env(k)).attributes["xformOpOrder"]
-            order.default = ["xformOp:translate", "xformOp:rotateZ"]
-
-    model, _ = check_against_alone(stage_of(turn), tmp_path)
-    assert set(model.world_template.tolist()) == {0}
-
-
 @pytest.mark.parametrize("how", HOW)
 def test_one_template_and_its_origins(tmp_path, stage_of, how):
     scene, model = load(tmp_path, stage_of(how=how))
@@ -74,12 +62,9 @@ def test_one_template_and_its_origins(tmp_path, stage_of, how):
     np.testing.assert_array_equal(model.world_pose[:, :2], [(2.5 * (k // 3), 2.5 * (k % 3)) for k in range(COUNT)])
     assert scene.warnings == ()
     assert [path for path in model.shapes.path if "shelf" in path] == [env(0, "/shelf")]
-    np.testing.assert_allclose(
-        model.resting_poses()[:, :, :3] - model.world_pose[:, None, :3],
-        np.broadcast_to(model.resting_poses()[:1, :, :3], (COUNT, 3, 3)),
-        rtol=0.0,
-        atol=1e-15,
-    )
+    places = model.resting_poses()[:, :, :3]
+    expected = np.broadcast_to(places[:1], (COUNT, 3, 3))
+    np.testing.assert_allclose(places - model.world_pose[:, None, :3], expected, rtol=0.0, atol=1e-15)
 
 
 def filtered(path, target):
@@ -246,17 +231,19 @@ def test_a_joint_across_environments_is_told(tmp_path, stage_of):
     assert model.world_template.tolist() == [0, 1, 0, 2, 0]
 
 
-def test_a_transform_that_leaves_its_environment(stage_of, tmp_path):
+def turn(layer):
+    for k in range(COUNT):
+        spec = Sdf.AttributeSpec(layer.GetPrimAtPath(env(k)), "xformOp:rotateZ", Sdf.ValueTypeNames.Double)
+        spec.default = 31.0 * k
+        order = layer.GetPrimAtPath(env(k)).attributes["xformOpOrder"]
+        order.default = ["xformOp:translate", "xformOp:rotateZ"]
+
+
+def reset(layer):
     """A shelf that resets the transform stack stands where it is, whatever its environment's root does."""
-
-    def reset(layer):
-        for k in range(COUNT):
-            order = layer.GetPrimAtPath(env(k, "/shelf")).attributes["xformOpOrder"]
-            order.default = ["!resetXformStack!", "xformOp:translate"]
-
-    model, found = check_against_alone(stage_of(reset), tmp_path)
-    assert len(set(model.world_template.tolist())) == COUNT
-    assert len(set(found)) > 1
+    for k in range(COUNT):
+        order = layer.GetPrimAtPath(env(k, "/shelf")).attributes["xformOpOrder"]
+        order.default = ["!resetXformStack!", "xformOp:translate"]
 
 
 def only_shelves(layer):
@@ -264,17 +251,21 @@ def only_shelves(layer):
         layer.GetPrimAtPath(env(k, "/Robot")).active = False
 
 
-def test_a_body_that_carries_the_environments(stage_of, tmp_path):
+def carried(layer):
     """Their colliders are the body's, each where it stands on it: no two environments are then the same."""
+    only_shelves(layer)
+    body = Sdf.TokenListOp.Create(prependedItems=["PhysicsRigidBodyAPI"])
+    layer.GetPrimAtPath("/World/envs").SetInfo("apiSchemas", body)
 
-    def carried(layer):
-        only_shelves(layer)
-        body = Sdf.TokenListOp.Create(prependedItems=["PhysicsRigidBodyAPI"])
-        layer.GetPrimAtPath("/World/envs").SetInfo("apiSchemas", body)
 
-    model, _ = check_against_alone(stage_of(carried), tmp_path)
-    assert model.world_template.tolist() == list(range(COUNT))
-    assert model.bodies.path == (ENVIRONMENTS,)
+@pytest.mark.parametrize(
+    ("change", "templates"), [(turn, [0] * COUNT), (reset, list(range(COUNT))), (carried, list(range(COUNT)))]
+)
+def test_transforms_and_bodies_above_environments(stage_of, tmp_path, change, templates):
+    model, found = check_against_alone(stage_of(change), tmp_path)
+    assert model.world_template.tolist() == templates
+    assert change is not reset or len(set(found)) > 1
+    assert change is not carried or model.bodies.path == (ENVIRONMENTS,)
 
 
 def test_static_pairs_within_an_environment(stage_of):
@@ -325,9 +316,17 @@ def test_patterns(tmp_path, stage_of):
             load(tmp_path, path, environments=pattern)
     with pytest.raises(InputError, match="no prim of the scene is"):
         load(tmp_path, path, environments="/World/halls/*")
+    assert load_scene([path], COUNT).model.world_count == COUNT
+    with pytest.raises(InputError, match="3 worlds, and the scene has 5 worlds of its own"):
+        load_scene([path], 3)
+    with pytest.raises(InputError, match="2 scenes, and the scene has 5 worlds of its own"):
+        load_scene([path, path], None)
+    recording = write_recording(tmp_path, ["Robot/link_0"], np.tile([0.0, 0, 0, 0, 0, 0, 1], (1, 4, 1, 1)))
+    with pytest.raises(InputError, match="4 worlds of the recording, and the scene has 5 worlds of its own"):
+        load_scene([path], None, trajectory=recording)
 
 
-def test_roots_at_the_top_and_without_a_type(tmp_path):
+def test_roots_at_the_top_and_without_a_type_and_names_are_ordered_by_number(tmp_path):
     shape = 'def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"])\n{\n}'
     path = tmp_path / "top.usda"
     colliders = [f'def {kind}"room_{k}" {{\n{shape}\n}}' for k, kind in enumerate(["", "Scope ", "", "Xform "])]
@@ -335,6 +334,11 @@ def test_roots_at_the_top_and_without_a_type(tmp_path):
     model = load(tmp_path, path, environments="/room_*")[1]
     # The type of a root may matter to what is below it, so that other types are other templates.
     assert model.world_template.tolist() == [0, 1, 0, 2]
+    path = write_environments(tmp_path, write_robot(tmp_path, links=1), 12)
+    layer = Sdf.Layer.FindOrOpen(str(path))
+    layer.GetPrimAtPath(ENVIRONMENTS).nameChildrenOrder = [f"env_{k}" for k in (10, 2, 1, 11, 0)]
+    layer.Save()
+    assert load(tmp_path, path)[1].world_path == tuple(env(k) for k in range(12))
 
 
 @pytest.mark.parametrize("environments", ["", "none"])
@@ -346,14 +350,6 @@ def test_a_referenced_file_that_has_changed_is_read_anew(tmp_path, stage_of, env
     model = load(tmp_path, path, environments=environments)[1]
     assert set(model.shapes.size[model.shapes.type == ShapeType.CAPSULE, 0].tolist()) == {0.07}
     assert held[1].world_count == model.world_count
-
-
-def test_names_are_ordered_by_number(tmp_path):
-    path = write_environments(tmp_path, write_robot(tmp_path, links=1), 12)
-    layer = Sdf.Layer.FindOrOpen(str(path))
-    layer.GetPrimAtPath(ENVIRONMENTS).nameChildrenOrder = [f"env_{k}" for k in (10, 2, 1, 11, 0)]
-    layer.Save()
-    assert load(tmp_path, path)[1].world_path == tuple(env(k) for k in range(12))
 
 
 def test_one_environment_is_one_world_that_can_be_copied(tmp_path):
@@ -405,27 +401,10 @@ def test_example_of_the_documents(tmp_path, monkeypatch, capsys):
 BIGGER_SHELF = attribute(env(3, "/shelf"), "size", 0.7)
 
 
-def test_worlds_that_do_not_agree_are_refused(stage_of, tmp_path):
-    path = stage_of()
-    assert load_scene([path], COUNT).model.world_count == COUNT
-    with pytest.raises(InputError, match="3 worlds, and the scene has 5 worlds of its own"):
-        load_scene([path], 3)
-    with pytest.raises(InputError, match="2 scenes, and the scene has 5 worlds of its own"):
-        load_scene([path, path], None)
-    recording = write_recording(tmp_path, ["Robot/link_0"], np.zeros((1, 4, 1, 7)))
-    with pytest.raises(InputError, match="4 worlds of the recording, and the scene has 5 worlds of its own"):
-        load_scene([path], None, trajectory=recording)
-
-
 def write_recording(folder, names, poses):
-    path = folder / "motion.h5"
-    with h5py.File(path, "w") as file:
-        file.attrs.update({"format": "collide-trajectory", "format_version": np.array([1, 0], np.int32)})
-        file.attrs["creator"] = "test"
-        file["time"] = np.arange(len(poses)) * 0.1
-        file["body_name"] = names
-        file["body_q"] = poses
-    return path
+    with TrajectoryWriter(folder / "motion.h5", world_count=poses.shape[1], body_names=names) as writer:
+        writer.append(np.arange(len(poses)) * 0.1, np.arange(len(poses)), body_q=poses)
+    return folder / "motion.h5"
 
 
 @pytest.mark.parametrize("prefix", [env(0, "/"), env(4, "/"), ""])
@@ -434,6 +413,10 @@ def test_recordings_name_bodies_in_any_environment(stage_of, tmp_path, prefix):
     rng = np.random.default_rng(3)
     poses = np.zeros((2, COUNT, 2, 7))
     poses[..., :3], poses[..., 6] = rng.uniform(-1, 1, (2, COUNT, 2, 3)), 1.0
+    twice = write_recording(tmp_path, [env(0, "/Robot/link_0"), env(1, "/Robot/link_0")], poses[:1, :1])
+    with pytest.raises(InputError, match="one body in several environments"):
+        load_scene([stage_of()], None, trajectory=twice).motion()
+    twice.unlink()
     path = write_recording(tmp_path, [prefix + "Robot/link_2", prefix + "Robot/link_0"], poses)
     scene = load_scene([stage_of(BIGGER_SHELF)], None, trajectory=path)
     assert scene.model.world_template.tolist() == [0, 0, 0, 1, 0]
@@ -463,13 +446,6 @@ def test_a_recording_of_one_world_moves_with_each_origin(stage_of, tmp_path, nam
         row = scene.model.bodies.path.index(env(3 if world == 3 else 0, "/Robot/link_0"))
         expected = pose[:3] + origins[world] - origins[origin]
         np.testing.assert_allclose(placed[world, row, :3], expected, rtol=0.0, atol=1e-14)
-
-
-def test_one_body_of_several_environments_is_refused(stage_of, tmp_path):
-    path = write_recording(tmp_path, [env(0, "/Robot/link_0"), env(1, "/Robot/link_0")], np.ones((1, 1, 2, 7)))
-    scene = load_scene([stage_of()], None, trajectory=path)
-    with pytest.raises(InputError, match="one body in several environments"):
-        scene.motion()
 
 
 def animate(layer, path, values):
