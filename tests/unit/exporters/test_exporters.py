@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 from fnmatch import fnmatchcase
+from unittest.mock import Mock
 
 import mujoco
 import numpy as np
@@ -30,13 +31,7 @@ from tests.support.contact_sets import made_up, pair_margin, small_model
 from tests.unit.exporters.conftest import FRAMES, WORLDS
 
 SHAPE_BODY = np.array([-1, 0, 1, 2, 3])
-ALL = (
-    layouts.columns_layout,
-    layouts.dart_layout,
-    layouts.genesis_layout,
-    layouts.newton_layout,
-    layouts.raisim_layout,
-)
+ALL = [getattr(layouts, f"{name}_layout") for name in ("columns", "dart", "genesis", "newton", "raisim")]
 
 
 @pytest.mark.parametrize("layout", ALL, ids=lambda layout: layout.__name__)
@@ -56,10 +51,8 @@ def test_npz_reads_back(layout, select, made, tmp_path):
             assert file[name].dtype == expected[name].dtype
         assert file["frame_index"].tolist() == [1, 3, 5]
         assert file["world"].tolist() == [0, 2]
-        assert (
-            np.diff(file["cell_start"]).tolist()
-            == np.concatenate([block.cell_counts for block in picked.blocks(())]).tolist()
-        )
+        counts = np.concatenate([block.cell_counts for block in picked.blocks(())])
+        assert np.diff(file["cell_start"]).tolist() == counts.tolist()
 
 
 def test_columns_are_the_sets_own(select, made, block, contacts):
@@ -91,13 +84,18 @@ def test_newtons_separation_and_surfaces(select, made, block):
     assert "rigid_contact_offset0" not in found
 
 
-def test_newtons_offsets_without_margins(tmp_path, made):
+def test_newtons_offsets_without_margins_and_friction_without_surfaces(tmp_path, made):
     edited = made_up()
     edited.margin[:] = 0.0
     with ContactSet.open(edited.write(tmp_path / "a.h5")) as contacts:
         picked = SelectedContacts(contacts, range(contacts.frame_count), np.arange(contacts.world_count), None)
         layout = layouts.newton_layout(picked)
         found = made(layout)
+        genesis = layouts.genesis_layout(picked)
+        assert "friction" not in made(genesis)
+        assert "friction: a contact set of version 1.0 has no materials" in genesis.left_out
+        with pytest.raises(InputError, match=r"version 1\.0"):
+            layouts.mujoco_layout(picked, layouts.CompiledGeoms((), np.zeros(0, np.int32), {}))
     assert layout.left_out == ()
     for name in ("rigid_contact_offset0", "rigid_contact_offset1"):
         assert not found[name].any()
@@ -118,16 +116,6 @@ def test_genesis(select, made, block, contacts):
     assert "sol_params" not in found
     assert any(text.startswith("sol_params: the material rule 'combine'") for text in layout.left_out)
     assert found["n_contacts"].sum() == contacts.contact_count
-
-
-def test_without_surfaces_friction_is_left_out_by_name(tmp_path, made):
-    with ContactSet.open(made_up().write(tmp_path / "old.h5")) as contacts:
-        picked = SelectedContacts(contacts, range(contacts.frame_count), np.arange(contacts.world_count), None)
-        layout = layouts.genesis_layout(picked)
-        assert "friction" not in made(layout)
-        assert "friction: a contact set of version 1.0 has no materials" in layout.left_out
-        with pytest.raises(InputError, match=r"version 1\.0"):
-            layouts.mujoco_layout(picked, layouts.CompiledGeoms((), np.zeros(0, np.int32), {}))
 
 
 def test_dart(select, made, block):
@@ -167,12 +155,9 @@ def test_raisim(select, made, block):
     assert upright.tolist() == [[[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, -1, 0], [0, 0, -1]]]
 
 
-def test_two_arrays_of_one_name_are_a_fault():
+def test_two_arrays_of_one_name_and_fewer_rows_than_were_said_are_faults(tmp_path):
     with pytest.raises(ValueError, match="one name"):
         Layout((held("a", np.zeros(1)), held("a", np.zeros(2))))
-
-
-def test_fewer_rows_than_were_said_are_a_fault(tmp_path):
     short = Array("a", np.dtype(np.int32), (3,), lambda: iter((np.zeros(2, np.int32),)))
     with pytest.raises(ValueError, match="2 rows"), AtomicOutput(tmp_path / "a.npz") as output:
         write_npz(output, [short])
@@ -219,9 +204,8 @@ def recorded(tmp_path_factory):
 
 def matrix_of(folder, **options):
     output = folder / "jacobian.npz"
-    result = export(
-        ExportRequest(str(folder / "out.h5"), "jacobian", str(output), str(folder / "scene.xml"), force=True, **options)
-    )
+    request = (str(folder / "out.h5"), "jacobian", str(output), str(folder / "scene.xml"))
+    result = export(ExportRequest(*request, force=True, **options))
     assert result.left_out == ()
     return scipy.sparse.load_npz(output).toarray(), np.load(output)
 
@@ -389,7 +373,7 @@ def rows(written):
         return list(csv.DictReader(file))
 
 
-def test_csv_has_every_contact_and_reads_back_to_the_bit(rows, select, contacts):
+def test_csv_has_every_contact_with_its_frame_world_and_bodies_and_reads_back_to_the_bit(rows, select, contacts):
     expected = list(select(*PICK).blocks(("shape0", "shape1", "distance", "normal", "point0", "feature1", "kind")))
     columns = {name: np.concatenate([b.columns[name] for b in expected]) for name in expected[0].columns}
     assert len(rows) == len(columns["shape0"])
@@ -403,18 +387,14 @@ def test_csv_has_every_contact_and_reads_back_to_the_bit(rows, select, contacts)
         ("point0_y", columns["point0"][:, 1], np.float64),
     ):
         assert np.array_equal(np.array([dtype(row[name]) for row in rows]), values), name
-
-
-def test_frames_worlds_and_bodies(rows, select, contacts):
     picked = select(*PICK)
     counts = np.concatenate([b.cell_counts for b in picked.blocks(())]).reshape(3, 2)
     expected = [(f, w) for i, f in enumerate(PICK[0]) for j, w in enumerate(PICK[1]) for _ in range(counts[i, j])]
     assert [(int(row["frame"]), int(row["world"])) for row in rows] == expected
     assert all(int(row["step"]) == 5 * int(row["frame"]) for row in rows)
     assert all(float(row["time"]) == contacts.time[int(row["frame"])] for row in rows)
-    body = {
-        path: "" if k < 0 else f"body{k}" for path, k in zip(contacts.shapes.path, contacts.shapes.body, strict=True)
-    }
+    shapes = zip(contacts.shapes.path, contacts.shapes.body, strict=True)
+    body = {path: "" if k < 0 else f"body{k}" for path, k in shapes}
     assert all((row["body0"], row["body1"]) == (body[row["shape0"]], body[row["shape1"]]) for row in rows)
 
 
@@ -431,13 +411,11 @@ def test_parquet_is_the_same_table(rows, written):
     assert table.schema.metadata[b"scene"] == b"made_up.xml"
 
 
-def test_blocks_do_not_show(select, monkeypatch, written, tmp_path):
+def test_blocks_do_not_show_and_names_that_need_quotes_have_them(select, monkeypatch, written, tmp_path):
     monkeypatch.setattr(flat_tables, "CSV_LINES", 3)
     write(tmp_path / "a.csv", ContactRows(select(*PICK)), csv_table)
     assert (tmp_path / "a.csv").read_bytes() == (written / "a.csv").read_bytes()
-
-
-def test_names_that_need_quotes(tmp_path):
+    (tmp_path / "a.csv").unlink()
     edited = made_up()
     edited.path = ['a,"b"', "two\nlines", " spaced", "plain", "e"]
     with ContactSet.open(edited.write(tmp_path / "a.h5")) as contacts:
@@ -448,10 +426,7 @@ def test_names_that_need_quotes(tmp_path):
 
 
 def test_without_pyarrow_the_extra_is_named(monkeypatch):
-    def missing(name: str):
-        raise ImportError(name)
-
-    monkeypatch.setattr(errors, "import_module", missing)
+    monkeypatch.setattr(errors, "import_module", Mock(side_effect=ImportError("pyarrow")))
     with pytest.raises(InputError, match="pyarrow") as caught:
         require_pyarrow("--to parquet")
     assert "collidecli[tables]" in caught.value.fix

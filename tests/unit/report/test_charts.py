@@ -22,27 +22,16 @@ SERIES = {
     "depth": [0.0, 0.004, 0.001, 0.002],
 }
 LISTED = [
-    {
-        "shape0": "/World/arm/tip",
-        "shape1": "/World/box",
-        "contacts_per_frame": [0, 4, 2, 0],
-        "depth": [-1.0, 0.004, 0.0, -1.0],
-    },
-    {
-        "shape0": "/World/box",
-        "shape1": "/World/ground",
-        "contacts_per_frame": [1, 0, 0, 3],
-        "depth": [0.0, -1.0, -1.0, 0.002],
-    },
+    {"shape0": f"/World/{one}", "shape1": f"/World/{other}", "contacts_per_frame": counts, "depth": depths}
+    for one, other, counts, depths in (
+        ("arm/tip", "box", [0, 4, 2, 0], [-1.0, 0.004, 0.0, -1.0]),
+        ("box", "ground", [1, 0, 0, 3], [0.0, -1.0, -1.0, 0.002]),
+    )
 ]
 PAIRS = {"count": 7, "listed": LISTED, "frames_per_bin": 1, "frame": [0, 1, 2, 3], "time": TIMES}
-DEPTHS = [
-    {"from": 0.0, "to": 1e-6, "contacts": 100},
-    {"from": 1e-5, "to": 1e-4, "contacts": 3},
-    {"from": 1e-4, "to": 1e-3, "contacts": 0},
-    {"from": 1e-3, "to": 1e-2, "contacts": 20000},
-    {"from": 1.0, "to": None, "contacts": 100},
-]
+BINS = ((0.0, 1e-6, 100), (1e-5, 1e-4, 3), (1e-4, 1e-3, 0), (1e-3, 1e-2, 20000), (1.0, None, 100))
+DEPTHS = [dict(zip(("from", "to", "contacts"), row, strict=True)) for row in BINS]
+STAGES = {"load": 2.0, "broad_phase": 0.25, "order": 0.0, "narrow_phase": 4.0}
 RESULT = {
     "contacts": 10,
     "penetrating": 6,
@@ -54,12 +43,7 @@ RESULT = {
     "groups": None,
     "deepest": {"distance": -0.004, "frame": 1},
     "timing": {
-        "stages": [
-            {"stage": "load", "seconds": 2.0},
-            {"stage": "broad_phase", "seconds": 0.25},
-            {"stage": "order", "seconds": 0.0},
-            {"stage": "narrow_phase", "seconds": 4.0},
-        ],
+        "stages": [{"stage": name, "seconds": seconds} for name, seconds in STAGES.items()],
         "broad_phase": "sap",
         "candidate_count": 12000,
         "touching_pair_count": 800,
@@ -105,7 +89,7 @@ def bars(axes) -> list[tuple[float, float, float]]:
     return [(bar.get_x(), bar.get_width(), bar.get_y() + bar.get_height() / 2) for bar in axes.patches]
 
 
-def test_contacts_over_time():
+def test_contacts_over_time_and_of_bins_with_a_band_to_their_maximum():
     (axes,) = drawn("contacts").axes
     lines = {line.get_label(): line for line in axes.lines}
     assert list(lines) == ["contacts", "that penetrate"]
@@ -120,9 +104,6 @@ def test_contacts_over_time():
     assert {(x, y) for x, y in band} >= {(t, c) for t, c in zip(TIMES, SERIES["contacts"], strict=True)}
     assert lines["contacts"].get_color() == THEMES["light"]["accent"]
     assert lines["that penetrate"].get_color() == THEMES["light"]["warm"]
-
-
-def test_contacts_of_bins_have_a_band_to_their_maximum():
     (axes,) = drawn("contacts", series={**SERIES, "frames_per_bin": 5}).axes
     band, _ = filled(axes)
     points = {(x, y) for x, y in band}
@@ -132,16 +113,11 @@ def test_contacts_of_bins_have_a_band_to_their_maximum():
 
 @pytest.mark.parametrize("time", [[0.0, 0.0, 0.0, 0.0], [0.0, 2.0, 1.0, 3.0], [0.0, 1.0, 1.0, 2.0]])
 def test_times_that_do_not_increase_give_an_axis_of_frames(time):
-    for kind, changed in (
-        ("contacts", {"series": {**SERIES, "time": time, "frame": [0, 5, 10, 15]}}),
-        ("depth", {"series": {**SERIES, "time": time, "frame": [0, 5, 10, 15]}}),
-    ):
-        (axes,) = drawn(kind, **changed).axes
+    for kind in ("contacts", "depth"):
+        (axes,) = drawn(kind, series={**SERIES, "time": time, "frame": [0, 5, 10, 15]}).axes
         assert axes.get_xlabel() == "frame"
         assert axes.lines[0].get_xdata().tolist() == [0, 5, 10, 15]
-
-
-def test_one_frame_is_in_the_middle():
+    # One frame is in the middle.
     one = {name: values[:1] if isinstance(values, list) else values for name, values in SERIES.items()}
     (axes,) = drawn("contacts", series=one).axes
     assert axes.get_xlim() == (-0.5, 0.5)
@@ -224,40 +200,23 @@ def test_stages():
     assert all(text.get_position()[0] > end for text, end in zip(during.texts, (0.25, 4), strict=True))
 
 
-def test_the_broad_phase_of_a_run():
+def test_the_broad_phases_of_a_run_and_of_a_profile():
     (axes,) = drawn("phases").axes
     assert ticks(axes.yaxis) == ["sap"]
     np.testing.assert_allclose(bars(axes), [(0, 12000, -0.27), (0, 800, 0), (0, 1500, 0.27)])
     assert texts(axes) == ["12k", "800", "1500"]
     names = [text.get_text() for text in axes.get_legend().get_texts()]
     assert names == ["candidates", "touching pairs", "contacts"]
-
-
-def test_the_broad_phases_of_a_profile():
+    ran = {"skipped": None, "touching_pairs": 50, "contacts": 60}
     phases = [
         {"name": "nxn", "skipped": "too many pairs"},
-        {
-            "name": "sap",
-            "skipped": None,
-            "candidates": 70,
-            "touching_pairs": 50,
-            "contacts": 60,
-            "compute_seconds": 0.5,
-        },
-        {
-            "name": "explicit",
-            "skipped": None,
-            "candidates": 90,
-            "touching_pairs": 50,
-            "contacts": 60,
-            "compute_seconds": 2e-3,
-        },
+        ran | {"name": "sap", "candidates": 70, "compute_seconds": 0.5},
+        ran | {"name": "explicit", "candidates": 90, "compute_seconds": 2e-3},
     ]
     counts, times = drawn("phases", profile={"phases": phases}).axes
     assert ticks(counts.yaxis) == ticks(times.yaxis) == ["sap", "explicit"]
-    expected = [
-        (0, n, k + (j - 1) * 0.27) for j, of in enumerate([(70, 90), (50, 50), (60, 60)]) for k, n in enumerate(of)
-    ]
+    counted = enumerate([(70, 90), (50, 50), (60, 60)])
+    expected = [(0, n, k + (j - 1) * 0.27) for j, of in counted for k, n in enumerate(of)]
     np.testing.assert_allclose(bars(counts), expected)
     np.testing.assert_allclose(bars(times), [(0, 0.5, 0), (0, 2e-3, 1)])
     assert texts(times) == ["500 ms", "2 ms"]
@@ -298,14 +257,11 @@ def test_deviations_by_field():
     found = {(*text.get_position(), text.get_text()) for text in axes.texts}
     assert found == {(0, 0, "3"), (2, 0, "7"), (1, 1, "12k")}
     scaled = (0.75 - LEAST_OPACITY) * np.log1p([3, 7]) / np.log1p(12000)
-    np.testing.assert_allclose(
-        opacities(axes), [[LEAST_OPACITY + scaled[0], 0, LEAST_OPACITY + scaled[1]], [0, 0.75, 0]]
-    )
+    first, last = LEAST_OPACITY + scaled
+    np.testing.assert_allclose(opacities(axes), [[first, 0, last], [0, 0.75, 0]])
     assert axes.get_title(loc="left") == "deviation from [m] to ten times that"
-    mixed = [
-        *DIFFERENCE["fields"],
-        {"name": "normal", "unit": "rad", "histogram": [{"from": 1.0, "to": 10, "contacts": 1}]},
-    ]
+    normal = {"name": "normal", "unit": "rad", "histogram": [{"from": 1.0, "to": 10, "contacts": 1}]}
+    mixed = [*DIFFERENCE["fields"], normal]
     (axes,) = drawn("deviations", difference={**DIFFERENCE, "fields": mixed}).axes
     assert ticks(axes.xaxis) == ["<1e-9", "1e-6", "1e-3", "1"]
     assert axes.get_title(loc="left") == "deviation from [m or rad] to ten times that"
@@ -394,9 +350,8 @@ def test_values_on_hover():
     ]
     assert (None, (-0.5, 0.5), "a and b: 2 missing, 0 extra, 5 changed") in hovers("differences", difference=DIFFERENCE)
     assert ((1.5, 2.5), (-0.5, 0.5), "distance: 7 contacts") in hovers("deviations", difference=DIFFERENCE)
-    assert [text for _, _, text in hovers("phases")][
-        -1
-    ] == f"sap: {count(12000)} candidates, 800 touching pairs, {count(1500)} contacts"
+    last = hovers("phases")[-1][2]
+    assert last == f"sap: {count(12000)} candidates, 800 touching pairs, {count(1500)} contacts"
 
 
 def test_the_last_bin_on_hover_ends_at_the_last_frame():

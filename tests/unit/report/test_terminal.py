@@ -43,7 +43,7 @@ def screen():
     return Console(file=out, force_terminal=True, width=120, color_system=None), shown
 
 
-def test_the_time_of_a_long_load_is_shown(screen, monkeypatch):
+def test_the_time_of_a_long_load_compiled_kernels_and_grouped_counts_are_shown(screen, monkeypatch):
     console, shown = screen
     with frame_progress(console, "colliding", "loading") as bar:
         clock = bar._bar.get_time
@@ -52,10 +52,6 @@ def test_the_time_of_a_long_load_is_shown(screen, monkeypatch):
         for task in bar._bar.tasks:
             task._get_time = bar._bar.get_time
         assert re.search(r"loading.* 75 s", shown(bar))
-
-
-def test_compiled_kernels_are_counted_until_the_first_frame(screen):
-    console, shown = screen
     with frame_progress(console, "colliding", "loading") as bar:
         assert "loading" in shown(bar)
         bar.compiling(3, 7)
@@ -66,10 +62,6 @@ def test_compiled_kernels_are_counted_until_the_first_frame(screen):
         assert "4/20" in text
         bar.compiling(7, 7)
         assert "compiling" not in shown(bar)
-
-
-def test_counts_are_grouped_and_follow_a_growing_total(screen):
-    console, shown = screen
     with frame_progress(console, "computing", "starting workers", "episodes") as bar:
         assert "/" not in shown(bar)
         bar(1200, 3000)
@@ -83,17 +75,19 @@ def pairs(*names: tuple[str, str]) -> list[dict[str, str]]:
     return [{"shape0": one, "shape1": other} for one, other in names]
 
 
-def test_a_common_end_is_left_out():
+def test_a_common_end_and_the_middle_are_left_out_of_names():
     paths = ["/r/left_arm/collision/mesh", "/r/right_arm/collision/mesh", "/r/base/collision/mesh"]
     assert short_names(paths) == ["left_arm", "right_arm", "base"]
-    assert short_names([*paths, "/floor"]) == [
-        "left_arm/collision/mesh",
-        "right_arm/collision/mesh",
-        "base/collision/mesh",
-        "floor",
-    ]
+    whole = [f"{name}/collision/mesh" for name in ("left_arm", "right_arm", "base")]
+    assert short_names([*paths, "/floor"]) == [*whole, "floor"]
     assert short_names(["/a/x", "/a/x"]) == ["a/x #0", "a/x #1"]
     assert short_names(("", "/", "a")) == [" #0", " #1", "a"]
+    assert shortened("left_shoulder_collision", 12) == "left…llision"
+    assert shortened("short", 12) == "short"
+    names = [(f"{'a' * 40}{n}{'b' * 40}", "floor") for n in range(12)]
+    labels = pair_labels(pairs(*names), 26)
+    assert len(set(labels)) == 12, labels
+    assert all(len(label) <= 26 for label in labels)
 
 
 @pytest.mark.parametrize("most", [18, 26, 44])
@@ -109,34 +103,10 @@ def test_labels_are_distinct(most):
     assert all(len(label) <= most for label in labels)
 
 
-def test_labels_of_names_that_differ_in_their_middle_alone():
-    names = [(f"{'a' * 40}{n}{'b' * 40}", "floor") for n in range(12)]
-    labels = pair_labels(pairs(*names), 26)
-    assert len(set(labels)) == 12, labels
-    assert all(len(label) <= 26 for label in labels)
-
-
-def test_the_middle_is_left_out():
-    assert shortened("left_shoulder_collision", 12) == "left…llision"
-    assert shortened("short", 12) == "short"
-
-
 PATHS = ("/World/Objects/cylinder_03", "/World/Objects/a_box_of_a_longer_name")
-TOUCH = {
-    "shape0": PATHS[0],
-    "shape1": PATHS[1],
-    "world": 0,
-    "begin_frame": 1100,
-    "last_frame": 1215,
-    "begin_known": True,
-    "end_known": True,
-    "begin_time": 18.3333333,
-    "seconds": 0.0667,
-    "touching_frames": 11_600,
-    "contacts": 23_200,
-    "least_distance": -0.01165,
-    "deepest_frame": 1187,
-}
+TOUCH = {"shape0": PATHS[0], "shape1": PATHS[1], "world": 0, "begin_frame": 1100, "last_frame": 1215}
+TOUCH |= {"begin_known": True, "end_known": True, "begin_time": 18.3333333, "seconds": 0.0667}
+TOUCH |= {"touching_frames": 11_600, "contacts": 23_200, "least_distance": -0.01165, "deepest_frame": 1187}
 WHOLE = ("1100 to 1215", "18.3333 s", "66.7 ms", "-11.65 mm", "1187")
 
 
@@ -160,21 +130,17 @@ def printed(result: dict[str, Any], width: int) -> list[str]:
     return stream.getvalue().splitlines()
 
 
-@pytest.mark.parametrize("worlds", [1, 2])
-@pytest.mark.parametrize("width", [80, 100, 120, 200])
+@pytest.mark.parametrize(
+    ("width", "worlds"), [(60, 1), *((width, worlds) for width in (80, 100, 120, 200) for worlds in (1, 2))]
+)
 def test_numbers_are_whole_and_lines_fit(width, worlds):
+    """A narrow terminal leaves the begin out."""
     lines = printed(events(worlds), width)
     assert max(map(len, lines)) <= width
     row = next(line for line in lines if WHOLE[0] in line)
-    assert all(number in row for number in WHOLE if (width, worlds) != (80, 2) or number != "18.3333 s")
-
-
-def test_a_terminal_of_60_columns_has_whole_numbers_and_no_begin():
-    lines = printed(events(), 60)
-    assert max(map(len, lines)) <= 60
-    row = next(line for line in lines if WHOLE[0] in line)
-    assert all(number in row for number in WHOLE if number != "18.3333 s")
-    assert WHOLE[1] not in row
+    has_begin = (width, worlds) not in ((60, 1), (80, 2))
+    assert all(number in row for number in WHOLE if has_begin or number != "18.3333 s")
+    assert has_begin or WHOLE[1] not in row
 
 
 @pytest.mark.parametrize("width", [40, 50])
@@ -246,11 +212,8 @@ PRESSURES = {2e5: "200 kPa", 999.99: "1 kPa", 7.25e9: "7.25 GPa", 0.5: "500 mPa"
     ("text", "words"),
     [(length, LENGTHS), (seconds, TIMES), (rate, RATES), (partial(with_prefix, unit="Pa"), PRESSURES)],
 )
-def test_words_of_quantities(text, words):
+def test_words_of_quantities_and_numbers_of_shapes(text, words):
     assert {value: text(value) for value in words} == words
-
-
-def test_numbers_of_shapes():
     types = {"convex_mesh": 1, "box": 2, "mesh": 3, "plane": 1, "heightfield": 1200}
     assert shape_counts(types) == "1 200 heightfields, 3 meshes, 2 boxes, 1 convex mesh, 1 plane"
 

@@ -92,17 +92,11 @@ def both(kinematics: MujocoKinematics, qpos: np.ndarray, mocap: np.ndarray | Non
 
 
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 4001])
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", [*SCENES, "mocap"])
 def test_poses_equal_to_the_bit(name, count, tmp_path, only_compiled, monkeypatch):
-    kinematics, mj_model = kinematics_of(name, tmp_path)
-    compiled, by_numpy = both(kinematics, coordinates_of(mj_model, count), None, monkeypatch)
-    np.testing.assert_array_equal(compiled, by_numpy)
-
-
-def test_mocap_poses_equal_to_the_bit(tmp_path, only_compiled, monkeypatch):
-    kinematics, mj_model = kinematics_of("every joint", tmp_path)
-    mocap = np.random.default_rng(1).normal(size=(100, 1, 7))
-    compiled, by_numpy = both(kinematics, coordinates_of(mj_model, 100), mocap, monkeypatch)
+    kinematics, mj_model = kinematics_of(name.replace("mocap", "every joint"), tmp_path)
+    mocap = np.random.default_rng(1).normal(size=(count, 1, 7)) if name == "mocap" else None
+    compiled, by_numpy = both(kinematics, coordinates_of(mj_model, count), mocap, monkeypatch)
     np.testing.assert_array_equal(compiled, by_numpy)
 
 
@@ -137,32 +131,26 @@ class StubMotion:
 
 
 @pytest.mark.parametrize(
-    ("motion", "is_begun"),
+    ("motion", "is_compiled", "is_begun"),
     [
-        (StubMotion(MANY), True),
-        (StubMotion(MANY // 8, 8), True),
-        (StubMotion(MANY - 1), False),
-        (StubMotion(MANY, has_joint_tree=False), False),
-        (StubMotion(MANY, has_joint_tree=None), False),
-        (SlicedMotion(StubMotion(MANY), range(MANY)), True),
-        (SlicedMotion(StubMotion(MANY), range(0, MANY, 2)), False),
-        (MergedMotion([None, StubMotion(MANY)], None), True),
-        (MergedMotion([StubMotion(MANY, has_joint_tree=None), None], None), False),
+        *((StubMotion(1, has_joint_tree=known), True, bool(known)) for known in (True, False, None)),
+        (StubMotion(MANY), False, True),
+        (StubMotion(MANY // 8, 8), False, True),
+        (StubMotion(MANY - 1), False, False),
+        (StubMotion(MANY, has_joint_tree=False), False, False),
+        (StubMotion(MANY, has_joint_tree=None), False, False),
+        (SlicedMotion(StubMotion(MANY), range(MANY)), False, True),
+        (SlicedMotion(StubMotion(MANY), range(0, MANY, 2)), False, False),
+        (MergedMotion([None, StubMotion(MANY)], None), False, True),
+        (MergedMotion([StubMotion(MANY, has_joint_tree=None), None], None), False, False),
     ],
 )
-def test_the_kernel_is_compiled_for_many_configurations_of_joints_alone(motion, is_begun, monkeypatch):
-    assert is_begun_for(motion, False, monkeypatch) == is_begun
-
-
-@pytest.mark.parametrize("has_joint_tree", [True, False, None])
-def test_the_compiled_kernel_serves_any_number_of_configurations(has_joint_tree, monkeypatch):
-    assert is_begun_for(StubMotion(1, has_joint_tree=has_joint_tree), True, monkeypatch) == bool(has_joint_tree)
-
-
-def is_begun_for(motion, is_compiled: bool, monkeypatch) -> bool:
+def test_the_kernel_is_compiled_for_many_configurations_of_joints_and_used_for_any_number(
+    motion, is_compiled, is_begun, monkeypatch
+):
     begun = []
-    monkeypatch.setattr("collidecli.engine.joint_kinematics.is_loaded", lambda *_: False)
-    monkeypatch.setattr("collidecli.engine.joint_kinematics.is_found", lambda *_: is_compiled)
+    for name, answer in (("is_loaded", False), ("is_found", is_compiled)):
+        monkeypatch.setattr(f"collidecli.engine.joint_kinematics.{name}", lambda *_, answer=answer: answer)
     monkeypatch.setattr("collidecli.engine.joint_kinematics.begin_loading", lambda *_: begun.append(1))
     begin_loading_kinematics(motion)
-    return bool(begun)
+    assert bool(begun) == is_begun

@@ -15,19 +15,14 @@ from collidecli.scene.filters import allowed_pairs, explain
 from tests.support.filter_scenes import ABC, BODY_ROOT, OFF, ON, ROOT, SCENES, group, joint, links, spheres, xform
 from tests.support.usd_scenes import BODY, COLLIDER, check_refused, load, moving, pairs, sphere, touching, write_usda
 
+NO_SIDE, ROOTS = "is not a collider, body or articulation", "several roots of one articulation; simulators require one"
 SAID = {
     "groups: filtered groups that are not there": "</H>: physics:filteredGroups names </gone>, which does not exist",
-    "filtered pairs: of a prim above": "</x>: physics:filteredPairs: </x> is not a collider, body or articulation",
-    "filtered pairs: of a prim above, as target": (
-        "</a>: physics:filteredPairs: </x> is not a collider, body or articulation"
-    ),
-    "articulations: nested roots that agree": "</r>, </r/n>: several roots of one articulation; simulators require one",
-    "articulations: nested roots, one silent": (
-        "</r>, </r/n>: several roots of one articulation; simulators require one"
-    ),
-    "articulations: a root above and on the body": (
-        "</r>, </r/a>: several roots of one articulation; simulators require one"
-    ),
+    "filtered pairs: of a prim above": f"</x>: physics:filteredPairs: </x> {NO_SIDE}",
+    "filtered pairs: of a prim above, as target": f"</a>: physics:filteredPairs: </x> {NO_SIDE}",
+    "articulations: nested roots that agree": f"</r>, </r/n>: {ROOTS}",
+    "articulations: nested roots, one silent": f"</r>, </r/n>: {ROOTS}",
+    "articulations: a root above and on the body": f"</r>, </r/a>: {ROOTS}",
 }
 
 
@@ -100,29 +95,23 @@ def test_what_leads_nowhere_is_a_warning(tmp_path, text, said):
     assert touching(model) == {"a b"}
 
 
-def test_two_roots_that_contradict_each_other_are_refused(tmp_path):
+def test_two_roots_that_contradict_each_other_and_one_that_reaches_an_excluded_joint(tmp_path):
     inner = xform("n", OFF + "\n" + spheres("cd") + links("/r/n", "cd"), ROOT)
     text = xform("r", ON + "\n" + spheres("ab") + links("/r", "ab") + inner + joint("/r/b", "/r/n/c"), ROOT)
     check_refused(lambda: load(tmp_path, text), ["</r/n>", "</r> and </r/n> are roots of one articulation"])
-
-
-def test_a_root_that_reaches_an_excluded_joint_leaves_the_rest_alone(tmp_path):
-    """The root is on a, and c - d - e hang on by an excluded joint: c and e are in no articulation."""
+    # The root is on a, and c - d - e hang on by an excluded joint: c and e are in no articulation.
     excluded = "bool physics:excludeFromArticulation = 1"
     text = xform("r", sphere("a", OFF, BODY_ROOT) + spheres("bcde") + links("/r", "ab bc cd de", bc=excluded))
     _, model = load(tmp_path, text)
     assert touching(model) == pairs("a c, a d, a e, b d, b e, c e")
 
 
-def test_joint_to_a_part_of_a_kinematic_body_that_is_not_enabled(tmp_path):
+def test_joints_to_bodies_that_are_not_enabled(tmp_path):
     """pxr names the part itself there."""
     kinematic = "bool physics:rigidBodyEnabled = 0\nbool physics:kinematicEnabled = 1"
     text = xform("x", kinematic + "\n" + spheres("pq", COLLIDER), BODY) + ABC + joint("/x/q", "/a")
     _, model = load(tmp_path, text)
     assert touching(model) == pairs("a b, a c, b c, b p, b q, c p, c q")
-
-
-def test_joint_to_a_body_that_is_not_enabled(tmp_path):
     off = xform("x", "bool physics:rigidBodyEnabled = 0\n" + sphere("p", apis=COLLIDER), BODY)
     _, model = load(tmp_path, off + ABC + joint("/x", "/a"))
     assert touching(model) == pairs("a b, a c, b c, b p, c p")
@@ -146,14 +135,8 @@ def in_world(name, number, more="", apis=None):
     return sphere(name, inside) if apis is None else sphere(name, inside, apis)
 
 
-STAGE = (
-    in_world("a", 0)
-    + in_world("b", 0)
-    + in_world("c", 1)
-    + in_world("d", 1, apis=COLLIDER)
-    + in_world("g", -1, apis=COLLIDER)
-    + sphere("h")
-)
+STAGE = in_world("a", 0) + in_world("b", 0) + in_world("c", 1) + in_world("d", 1, apis=COLLIDER)
+STAGE += in_world("g", -1, apis=COLLIDER) + sphere("h")
 
 
 def of_worlds(model):
@@ -169,15 +152,14 @@ def test_each_value_is_a_world_and_the_others_are_in_all(tmp_path):
     found = [{"".join(sorted(pair)) for pair in pairs} for pairs in of_worlds(model)]
     # Two static shapes do not touch.
     assert found == [{"ab", "ag", "ah", "bg", "bh", "gh"}, {"cd", "cg", "ch", "dh", "gh"}]
+    with pytest.raises(InputError, match="there are 3 worlds, and the scene has 2 worlds of its own"):
+        load_scene([tmp_path / "s.usda"], 3)
 
 
 def test_values_that_are_not_counted_from_0(tmp_path):
     scene, model = load(tmp_path, in_world("a", 7) + in_world("b", 7) + in_world("c", 3) + in_world("d", 3))
     assert of_worlds(model) == [{"cd"}, {"ab"}]
     assert scene.warnings == ("newton:world: the values 3, 7 are the worlds 0 to 1, in this order",)
-
-
-def test_one_value_leaves_one_world_that_can_be_copied(tmp_path):
     _, model = load(tmp_path, in_world("a", 4) + in_world("b", -1) + sphere("c"))
     assert model.world_count == 1
     assert len(of_worlds(model)[0]) == 3
@@ -214,23 +196,11 @@ def test_each_world_has_the_contacts_that_its_shapes_have_alone(tmp_path):
         imported, model = load(tmp_path, stage)
         found = collidecli.collide(model, imported.motion(model), device="cpu")
         paths = np.array(model.shapes.path)
-        collected.append(
-            [
-                [
-                    {
-                        (*sorted((str(paths[a]), str(paths[b]))), float(distance))
-                        for a, b, distance in zip(cell.shape0, cell.shape1, cell.distance, strict=True)
-                    }
-                    for cell in (found.cell(frame, world) for frame in range(3))
-                ]
-                for world in range(model.world_count)
-            ]
-        )
+        rows = [[set() for _ in range(3)] for _ in range(model.world_count)]
+        for frame, world in np.ndindex(3, model.world_count):
+            cell = found.cell(frame, world)
+            for a, b, distance in zip(cell.shape0, cell.shape1, cell.distance, strict=True):
+                rows[world][frame].add((*sorted((str(paths[a]), str(paths[b]))), float(distance)))
+        collected.append(rows)
     assert collected[0] == [collected[1][0], collected[2][0]]
     assert sum(map(len, collected[0][1])) > 2
-
-
-def test_copies_of_worlds_are_refused(tmp_path):
-    path = write_usda(tmp_path, STAGE)
-    with pytest.raises(InputError, match="there are 3 worlds, and the scene has 2 worlds of its own"):
-        load_scene([path], 3)

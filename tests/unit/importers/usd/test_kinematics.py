@@ -196,15 +196,12 @@ def test_mujocos_articulations(tmp_path, links):
     twins = write_twins(tmp_path, links, seed=1)
     (robot,) = add_mjcf(ModelBuilder(), twins.mjcf).kinematics.articulated.articulations
     rng = np.random.default_rng(1)
-    qpos_of = {
-        joint.path: int(twins.mj_model.jnt_qposadr[twins.mj_model.joint(joint.path).id]) for joint in robot.joints
-    }
     coordinates, roots = twins.random_coordinates(50, rng), random_roots(50, rng)
     root = roots if links is HUMANOID else None
     qpos = twins.qpos(root, coordinates)
     names, values = [], []
     for joint in reversed(robot.joints):
-        start = qpos_of[joint.path]
+        start = int(twins.mj_model.joint(joint.path).qposadr[0])
         names += joint.coordinates
         values.append(qpos[:, [start + 1, start + 2, start + 3, start]] if joint.is_quaternion else qpos[:, [start]])
     columns = JointColumns(robot, names, "here")
@@ -216,9 +213,8 @@ def test_mujocos_articulations(tmp_path, links):
         moved = robot.poses(roots, columns, np.concatenate(values, axis=1))
         np.testing.assert_allclose(moved[:, 0], roots, atol=1e-12)
         for k in range(1, len(robot.body_path)):
-            assert_same(
-                relative(moved[:, [0]], moved[:, [k]]), ("x",), {"x": relative(ours[:, [0]], ours[:, [k]])[:, 0]}
-            )
+            there, here = (relative(poses[:, [0]], poses[:, [k]]) for poses in (moved, ours))
+            assert_same(there, ("x",), {"x": here[:, 0]})
 
 
 def relative(a, b):
@@ -275,12 +271,16 @@ def test_what_is_left_out_is_named(tmp_path, texts, coordinates, warning):
     assert warning in scene.warnings[0]
 
 
-def test_an_axis_without_a_limit_is_free(tmp_path):
+def test_an_axis_without_a_limit_is_free_and_a_mimic_joint_must_be_recorded(tmp_path):
     limit = "float limit:rotX:physics:low = 1\nfloat limit:rotX:physics:high = -1\n"
     limit += "float limit:transY:physics:low = -1\nfloat limit:transY:physics:high = 1"
     api = '(prepend apiSchemas = ["PhysicsLimitAPI:rotX", "PhysicsLimitAPI:transY"])'
     robot = stage_of(tmp_path, joint("j", "/a", "/b", "", api, limit), bodies="ab").articulations[0]
     assert coordinate_names(robot) == ("/j:transX", "/j:transY", "/j:transZ", "/j:rotY", "/j:rotZ")
+    robot = stage_of(tmp_path, joint("j", "/a", "/b", api=MIMIC), joint("k", "/b", "/c")).articulations[0]
+    with pytest.raises(InputError, match="lacks '/j'"):
+        JointColumns(robot, ("k",), "here")
+    assert JointColumns(robot, ("k", "j"), "here").warnings == []
 
 
 def test_columns(tmp_path):
@@ -293,9 +293,8 @@ def test_columns(tmp_path):
     ]
     # A half turn of c about z of the joint at b's place, of which c's frame is 1 m along x.
     poses = robot.poses(None, columns, np.array([[0.0, 0.0, 0.0, 1.0]]))
-    np.testing.assert_allclose(
-        poses[0], [[0, 0, 0, 0, 0, 0, 1], [1, 0, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 1, 0]], atol=1e-12
-    )
+    expected = [[0, 0, 0, 0, 0, 0, 1], [1, 0, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 1, 0]]
+    np.testing.assert_allclose(poses[0], expected, atol=1e-12)
     bad = np.array([[1.0, 0, 0, 0], [0.9, 0, 0, 0], [np.nan, 0, 0, 0]])
     assert columns.first_fault(bad[:1], 1e-3) is None
     assert columns.first_fault(bad[:2], 1e-3) == (1, "the quaternion of joint '/k' has norm 0.9")
@@ -307,13 +306,6 @@ def test_columns(tmp_path):
     ):
         with pytest.raises(InputError, match=message):
             JointColumns(robot, names, "here")
-
-
-def test_a_mimic_joint_must_be_recorded(tmp_path):
-    robot = stage_of(tmp_path, joint("j", "/a", "/b", api=MIMIC), joint("k", "/b", "/c")).articulations[0]
-    with pytest.raises(InputError, match="lacks '/j'"):
-        JointColumns(robot, ("k",), "here")
-    assert JointColumns(robot, ("k", "j"), "here").warnings == []
 
 
 def test_names(tmp_path):

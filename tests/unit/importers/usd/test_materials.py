@@ -80,32 +80,15 @@ BINDINGS = MATERIALS + (
     + "}\n"
 )
 ICE, RUBBER, DEFAULT = 0.125, 0.75, 0.5
-BOUND = {
-    "none": DEFAULT,
-    "physics": ICE,
-    "all_purposes": RUBBER,
-    "both": ICE,
-    "paint": DEFAULT,
-    "paint_and_physics": ICE,
-    "preview": DEFAULT,
-    "inherits": ICE,
-    "own_is_nearer": RUBBER,
-    "all_purposes_is_later": ICE,
-    "inherits_from_far": ICE,
-    "overruled": ICE,
-    "in": RUBBER,
-    "out": DEFAULT,
-}
+BOUND = dict.fromkeys(("none", "paint", "preview", "out"), DEFAULT)
+BOUND |= dict.fromkeys(("physics", "both", "paint_and_physics", "inherits", "inherits_from_far", "overruled"), ICE)
+BOUND |= {"all_purposes_is_later": ICE} | dict.fromkeys(("all_purposes", "own_is_nearer", "in"), RUBBER)
 
 
 def test_which_material_is_bound(tmp_path):
-    _, model = load(tmp_path, BINDINGS)
-    assert {name: surface(model, name).friction for name in BOUND} == BOUND
-
-
-def test_the_bound_material_is_the_one_that_pxr_parses(tmp_path):
-    """pxr's own physics parser, collider by collider; it looks at colliders that have the binding API."""
     imported, model = load(tmp_path, BINDINGS)
+    assert {name: surface(model, name).friction for name in BOUND} == BOUND
+    # pxr's own physics parser, collider by collider; it looks at colliders that have the binding API.
     parsed = parse_physics(imported.stage, imported.file, [])
     of_material = {"/M/Ice": ICE, "/M/Rubber": RUBBER}
     seen = 0
@@ -117,7 +100,7 @@ def test_the_bound_material_is_the_one_that_pxr_parses(tmp_path):
     assert not [w for w in imported.warnings if "has the material" in w]
 
 
-def test_an_inherited_material_that_pxrs_parser_passes_over_is_warned_of(tmp_path):
+def test_materials_that_pxr_passes_over_or_that_are_not_there_and_values_over_time_are_warned_of(tmp_path):
     bare = 'def Sphere "bare" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {\n}\n'
     text = MATERIALS + GROUP.format(name="G", binding=bound("/M/Ice"), inside=bare)
     imported, model = load(tmp_path, text)
@@ -125,36 +108,29 @@ def test_an_inherited_material_that_pxrs_parser_passes_over_is_warned_of(tmp_pat
     assert not parse_physics(imported.stage, imported.file, []).shapes["/G/bare"].materials
     (warning,) = (w for w in imported.warnings if "has the material" in w)
     assert warning.startswith("</G/bare>: has the material </M/Ice> though MaterialBindingAPI is not applied to it")
-
-
-def test_a_material_that_is_not_there_is_warned_of(tmp_path):
     imported, model = load(tmp_path, collider("a", bound("/M/Gone")))
     assert surface(model, "a").friction == DEFAULT
     assert "</a>: the material binding names </M/Gone>, which does not exist" in imported.warnings
+    sampled = "float physics:dynamicFriction.timeSamples = {\n0: 0.25,\n1: 0.5\n}"
+    imported, model = load(tmp_path, material("Melts", sampled) + collider("a", bound("/Melts")))
+    assert surface(model, "a").friction == 0.25
+    assert "</Melts>: physics:dynamicFriction changes over time; its first value is used" in imported.warnings
 
 
 def test_numbers_modes_and_units(tmp_path):
-    full = "\n".join(
-        [
-            number("physics:dynamicFriction", 0.25),
-            number("physics:staticFriction", 0.5),
-            number("physics:restitution", 0.75),
-            number("newton:torsionalFriction", 2),
-            number("newton:rollingFriction", 4),
-            number("newton:contactStiffness", 8),
-            number("newton:contactDamping", 16),
-            number("newton:contactFrictionGain", 32),
-            number("newton:contactAdhesion", "-inf"),
-            'uniform token physxMaterial:frictionCombineMode = "multiply"',
-            'uniform token physxMaterial:restitutionCombineMode = "max"',
-        ]
-    )
+    values = {"dynamicFriction": 0.25, "staticFriction": 0.5, "restitution": 0.75}
+    newton = {"torsionalFriction": 2, "rollingFriction": 4, "contactStiffness": 8, "contactDamping": 16}
+    newton |= {"contactFrictionGain": 32, "contactAdhesion": "-inf"}
+    modes = {"friction": "multiply", "restitution": "max"}
+    lines = [number(f"physics:{name}", value) for name, value in values.items()]
+    lines += [number(f"newton:{name}", value) for name, value in newton.items()]
+    lines += [f'uniform token physxMaterial:{name}CombineMode = "{mode}"' for name, mode in modes.items()]
+    full = "\n".join(lines)
     text = material("Full", full) + material("Bare") + collider("a", bound("/Full")) + collider("b", bound("/Bare"))
     _, model = load(tmp_path, text, header=CENTIMETRES)
     # Torsional and rolling friction are lengths; stiffness, damping and gain have the unit of mass in them.
-    assert surface(model, "a") == Material(
-        0.25, 0.5, 0.02, 0.04, 0.75, "multiply", "max", contact_ke=80.0, contact_kd=160.0, contact_kf=320.0
-    )
+    stiff = {"contact_ke": 80.0, "contact_kd": 160.0, "contact_kf": 320.0}
+    assert surface(model, "a") == Material(0.25, 0.5, 0.02, 0.04, 0.75, "multiply", "max", **stiff)
     # UsdPhysics' own defaults are zero.
     assert surface(model, "b") == Material(0.0, 0.0)
 
@@ -184,13 +160,6 @@ def test_what_no_material_says_is_the_builders_default(tmp_path):
 )
 def test_refusals_name_the_material(tmp_path, inside, message):
     check_refused(lambda: load(tmp_path, material("Odd", inside) + collider("a", bound("/Odd"))), (message, "</Odd>"))
-
-
-def test_values_over_time_are_warned_of(tmp_path):
-    sampled = "float physics:dynamicFriction.timeSamples = {\n0: 0.25,\n1: 0.5\n}"
-    imported, model = load(tmp_path, material("Melts", sampled) + collider("a", bound("/Melts")))
-    assert surface(model, "a").friction == 0.25
-    assert "</Melts>: physics:dynamicFriction changes over time; its first value is used" in imported.warnings
 
 
 COEFFICIENTS = {"average": (0.25, 0.125), "min": (0.5, 0.25), "multiply": (0.75, 0.5), "max": (1.0, 0.75)}
@@ -231,9 +200,8 @@ def test_contacts_of_every_two_modes(tmp_path):
         mode = max(modes, key=COMBINE_MODES.index)
         friction = mixed_by_hand(mode, dynamic_a, dynamic_b)
         assert contacts.columns["friction"][row] == friction
-        assert contacts.columns["static_friction"][row] == max(
-            friction, mixed_by_hand(mode, 4 * static_a, 4 * static_b)
-        )
+        sticking = mixed_by_hand(mode, 4 * static_a, 4 * static_b)
+        assert contacts.columns["static_friction"][row] == max(friction, sticking)
         bounce = max(map(opposite, modes), key=COMBINE_MODES.index)
         assert contacts.columns["restitution"][row] == mixed_by_hand(bounce, static_a, static_b)
 

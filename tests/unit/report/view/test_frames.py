@@ -96,7 +96,7 @@ def test_equal_ones_are_one_mesh(builder):
     assert [group.planes for group in groups if group.rows[0] == 5] == [True]
 
 
-def test_hulls_meshes_and_heightfields(builder):
+def test_hulls_meshes_and_heightfields_of_which_large_ones_are_thinned(builder):
     rng = np.random.default_rng(3)
     points = rng.normal(size=(40, 3))
     cube = trimesh.creation.box((1, 2, 3))
@@ -113,9 +113,7 @@ def test_hulls_meshes_and_heightfields(builder):
     low, far = heights[:-1, :-1], heights[1:, 1:]
     cells = (2 * low + 2 * far + heights[:-1, 1:] + heights[1:, :-1]) / 6.0 - heights.min() + 0.2
     assert field.volume == pytest.approx(cells.sum() * 0.5 * 0.5, rel=1e-5)
-
-
-def test_large_heightfields_are_thinned(builder):
+    builder = ModelBuilder()
     builder.add_shape_heightfield(-1, heights=np.zeros((3, 1000)), hx=1.0, hy=1.0, base=0.1)
     (mesh,) = drawn(builder)
     assert mesh.is_watertight
@@ -127,20 +125,14 @@ def test_large_heightfields_are_thinned(builder):
 SQUARE = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
 
 
-def test_fans_of_polygons():
+def test_fans_of_polygons_surfaces_and_particles_of_a_world():
     expected = [[0, 1, 2], [3, 4, 5], [3, 5, 6], [7, 8, 9], [7, 9, 10], [7, 10, 11]]
     assert triangle_fans(np.array([3, 4, 5])).tolist() == expected
     assert triangle_fans(np.zeros(0, np.int64)).shape == (0, 3)
-
-
-def test_surfaces():
     scale, pairs = SurfaceScale(100.0, True), np.array([[0, 1], [0, 2], [1, 2]])
     assert SurfaceScale(0.0, True).level(np.array([0.0])).tolist() == [0]
     assert scale.level(np.array([0.0, 50.0, 100.0, 1e9])).tolist() == [0, LEVELS // 2, LEVELS - 1, LEVELS - 1]
     assert Surfaces(pairs, np.zeros((3, 3)), np.zeros((3, 3))).of_pair((0, 2)).tolist() == [False, True, False]
-
-
-def test_particles_of_a_world():
     builder = ModelBuilder()
     builder.add_cloth_mesh(vertices=SQUARE, indices=[0, 1, 2, 0, 2, 3], particle_radius=0.5)
     builder.add_particles([(0, 0, 2.0), (0, 0, 3.0)], radius=[0.1, 0.3])
@@ -179,18 +171,15 @@ def test_the_list():
     parts = []
     for n in range(3):
         rows = place == n
-        parts.append(
-            tracker.add(touches(keys.key(world[rows], one[rows], other[rows]), place[rows], distance[rows]), n + 1)
-        )
+        found = touches(keys.key(world[rows], one[rows], other[rows]), place[rows], distance[rows])
+        parts.append(tracker.add(found, n + 1))
     found = TouchList(Intervals.chained(*parts, tracker.finish()), keys)
     assert found.deepest == 0.5
     assert [pair.label for pair in found.of(0)] == ["cup × floor · 250 mm", "a/hand × floor · 2 mm"]
     assert [pair.label for pair in found.of(1)] == ["a/hand × floor · 500 mm"]
     hand = found.of(0)[1]
-    assert [touch_label(n, touch, frames.number) for n, touch in enumerate(hand.touches)] == [
-        "0: frame 4",
-        "1: frame 6",
-    ]
+    labels = [touch_label(n, touch, frames.number) for n, touch in enumerate(hand.touches)]
+    assert labels == ["0: frame 4", "1: frame 6"]
     assert hand.deepest.deepest == 2
     assert len(list(found)) == 3
 
@@ -233,7 +222,7 @@ def test_the_moving_bodies_fill_the_window_and_not_the_floor(speed):
     assert (extent.floor, extent.plane, extent.travels) == (0.5, True, speed > 0.0)
 
 
-def test_the_view_follows():
+def test_the_view_follows_contacts_are_small_among_small_shapes_and_the_camera_of_a_pair():
     frames = Walk()
     stage = Stage(frames, "Z", 0)
     moved = [stage.travel(frames.shape_poses(index, 0), 0)[0] for index in (0, 7)]
@@ -241,16 +230,9 @@ def test_the_view_follows():
     assert seconds_between(frames, 1, 3) == pytest.approx(0.2)
     frames.time = np.zeros(11)
     assert seconds_between(frames, 1, 3) == 2 / 30, "frames of one time follow each other"
-
-
-def test_contacts_are_small_where_small_shapes_are_far_apart():
     stage = Stage(Walk(), "Z")
     assert stage.unit == pytest.approx(CONTACT_SIZE * stage.extent.radius)
     assert Stage(Walk(radius=0.01), "Z").unit == pytest.approx(SHAPE_SIZES * 0.01)
-
-
-def test_the_camera_of_a_pair():
-    stage = Stage(Walk(), "Z")
     center, distance = stage.focus((0, 2), 7, 0) or (np.zeros(3), 0.0)
     np.testing.assert_allclose(center, (7 * SPEED, -0.5, 0.5), atol=1e-9)
     assert 0.1 < distance < stage.distance
