@@ -66,6 +66,7 @@ class Gathered:
     ) -> None:
         self.store, self._progress = store, progress
         self._rows: list[dict[str, Any]] = []
+        self._like: ContactSet | None = None
         if job and job not in plan.requests:
             fix = f"its jobs: {', '.join(plan.requests)}"
             raise InputError(f"the batch {store.location} has no job '{job}'", "--job", fix)
@@ -104,7 +105,9 @@ class Gathered:
 
     def _opened(self, done: DoneEpisode, path: str) -> ContactSet:
         """Checks the whole file, of the first set of a job and of one in SAMPLE; the others are trusted."""
-        return ContactSet.open(path) if self._is_checked(done) else ContactSet(h5py.File(path), path, trusted=True)
+        checked = self._is_checked(done)
+        self._like = ContactSet.open(path) if checked else ContactSet(h5py.File(path), path, True, self._like)
+        return self._like
 
     def _is_checked(self, done: DoneEpisode) -> bool:
         last = self._rows[-1]["done"].episode.job if self._rows else ""

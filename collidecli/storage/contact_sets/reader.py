@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -94,6 +95,7 @@ class ContactTable:
         """
         self.definition, self._path, self._file, self._cell_count = definition, path, file, cells[0] * cells[1]
         self._chunks: dict[str, ChunkRows] = {}
+        self._held: dict[str, h5py.Dataset] = {}
         whole, reason = np.dtype(np.int64), f": {cells[0]} frames of {cells[1]} worlds, and one more"
         self._check("cell_start", whole, (self._cell_count + 1,), reason)
         self.row_count = self._extent(definition.columns[0].name)
@@ -110,10 +112,12 @@ class ContactTable:
     def _dataset(self, name: str) -> h5py.Dataset:
         if not self._file:
             raise InputError("the contact set is closed", self._path, "read it within its with block")
-        dataset = self._file.get(f"/{self.definition.name}/{name}")
-        if not isinstance(dataset, h5py.Dataset):
-            raise InputError("the dataset is missing", self.where(name), AGAIN)
-        return dataset
+        if name not in self._held:
+            dataset = self._file.get(f"/{self.definition.name}/{name}")
+            if not isinstance(dataset, h5py.Dataset):
+                raise InputError("the dataset is missing", self.where(name), AGAIN)
+            self._held[name] = dataset
+        return self._held[name]
 
     def _extent(self, name: str) -> int:
         return int((self._dataset(name).shape or (0,))[0])
@@ -362,16 +366,18 @@ class ContactSet:
 
     scene, scene_sha256, trajectory_sha256, content_sha256: str. config: the options of the run.
     shapes: ShapeTable. body_path: of each body. world_template: int32[W]. forced: ForcedPairs.
-    materials: of the shapes, None for a file of version 1.0. forced_materials: PairMaterials. material_rule: "combine",
-        "mujoco" or, for a file of version 1.0, "".
+    material_rule: "combine", "mujoco" or, for a file of version 1.0, "".
     gap_rule: "max" or "sum". up_axis: "X", "Y" or "Z". time: float64[F] [s]. step: int64[F].
     episodes: of a recording that consists of demonstrations, or None. engine: EngineRecord of another engine, or None.
     particle_objects: ParticleObjects, of a scene with particles. tables: of contacts, by name. rigid: the table
         /rigid_contacts. groups: the other tables.
     """
 
-    def __init__(self, file: h5py.File, path: str, trusted: bool = False) -> None:
-        """Wraps an open file and owns it; use `open`. trusted: leaves out the rules of attributes and chunks."""
+    def __init__(self, file: h5py.File, path: str, trusted: bool = False, like: ContactSet | None = None) -> None:
+        """Wraps an open file and owns it; use `open`. trusted: leaves out the rules of attributes and chunks.
+
+        like: a set that may have the same model, whose tables of shapes, bodies and materials are then not read.
+        """
         self.path = path
         self._file = file
         self.version = require_version(file, path)
@@ -389,13 +395,19 @@ class ContactSet:
         self.content_sha256 = str(root["content_sha256"])
         self.config: dict[str, Any] = json.loads(str(root["config"]))
 
-        tables = self._tables((*schema.MODEL_TABLES, *schema.TIME_TABLES))
-        self.shapes = ShapeTable(*(tables[f"/model/shape/{name}"] for name in ShapeTable.__dataclass_fields__))
-        self.body_path: tuple[str, ...] = tables["/model/body/path"]
+        same = ("creator", "version", "scene_sha256", "config")
+        is_like = like is not None and all(getattr(self, name) == getattr(like, name) for name in same)
+        tables = self._tables((*(schema.MODEL_TABLES[-1:] if is_like else schema.MODEL_TABLES), *schema.TIME_TABLES))
         self.world_template: np.ndarray = tables["/model/world/template"]
         self.time: np.ndarray = tables["/time/time"]
         self.step: np.ndarray = tables["/time/step"]
-        self.forced = self._forced_pairs()
+        if like is not None and is_like and np.array_equal(self.world_template, like.world_template):
+            self.shapes, self.body_path, self.forced = like.shapes, like.body_path, like.forced
+        else:
+            tables = self._tables(schema.MODEL_TABLES) if is_like else tables
+            self.shapes = ShapeTable(*(tables[f"/model/shape/{name}"] for name in ShapeTable.__dataclass_fields__))
+            self.body_path: tuple[str, ...] = tables["/model/body/path"]
+            self.forced = self._forced_pairs()
         model = file["/model"]
         self.gap_rule = str(model.attrs["gap_rule"])
         self.up_axis = str(model.attrs["up_axis"])
@@ -403,7 +415,8 @@ class ContactSet:
         if self.material_rule and self.material_rule not in MATERIAL_RULES:
             fix = f"known rules: {', '.join(MATERIAL_RULES)}"
             raise InputError(f"material_rule is '{self.material_rule}'", f"{path}: /model", fix)
-        self.materials, self.forced_materials = self._materials()
+        if not trusted:
+            _ = self._materials
         self.episodes = self._episodes()
         self.engine = self._engine()
         known = TABLES_BY_NAME if self.version >= GROUPS_SINCE else (RIGID_CONTACTS.name,)
@@ -507,6 +520,17 @@ class ContactSet:
             raise InputError(what, f"{self.path}: {schema.PARTICLE_GROUP}/{column}, row {row}", "make it again")
         return found
 
+    @property
+    def materials(self) -> Materials | None:
+        """Of the shapes; None for a file of version 1.0."""
+        return self._materials[0]
+
+    @property
+    def forced_materials(self) -> PairMaterials:
+        """Of the forced pairs."""
+        return self._materials[1]
+
+    @cached_property
     def _materials(self) -> tuple[Materials | None, PairMaterials]:
         tables = tables_of(self.material_rule, self._file.__contains__)
         held = {table.path: self._table(table) for table in tables}
