@@ -26,7 +26,7 @@ from collidecli.batch.gather_formats import (
     write_tables,
 )
 from collidecli.batch.plan import Plan, parquet_bytes
-from collidecli.batch.store import RECORD, Failure, Store, is_url, output_folder, read_record, write_record
+from collidecli.batch.store import RECORD, Failure, Store, output_folder, read_record, write_record
 from collidecli.batch.work import History, HostThroughput, RunWarning, dataset_hash, recomputed_content, whole_results
 from collidecli.commands.label import LabelOptions, NamedPairs
 from collidecli.commands.merge import MergePlan, episodes_of_worlds, merge_episodes
@@ -37,6 +37,7 @@ from collidecli.scene.tables import GROUPS_BY_NAME
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.writer import check_groups
+from collidecli.storage.files import is_url
 from collidecli.storage.flat_tables import require_pyarrow
 from collidecli.temporary_folders import TemporaryFolder
 

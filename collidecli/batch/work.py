@@ -17,7 +17,7 @@ from typing import Any
 import h5py
 
 from collidecli.batch.plan import TRIED, Episode, Job, Plan, demos_in, of_demo, read_plan
-from collidecli.batch.store import PLAN, Failure, Store, is_url
+from collidecli.batch.store import PLAN, Failure, Store
 from collidecli.commands.run import RunRequest, RunResult, run
 from collidecli.commands.scenes import SceneCache, scene_in_motion
 from collidecli.commands.timing import instruction_set, processor_name
@@ -25,6 +25,7 @@ from collidecli.engine.runtime.deferred_builtins import owned_process
 from collidecli.errors import CollideError, InputError, Interrupted, OutputError
 from collidecli.scene.tables import RIGID_CONTACTS, TABLES_BY_NAME
 from collidecli.storage.contact_sets.schema import EPISODE_GROUP
+from collidecli.storage.files import is_url
 from collidecli.system_resources import free_memory
 from collidecli.temporary_folders import TemporaryFolder
 

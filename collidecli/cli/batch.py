@@ -229,8 +229,8 @@ def execution_options(workers: int, text: str) -> Callable:
 @click.pass_context
 def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any) -> int:
     """Compute every episode that has no contact set yet. JOBS.TOML is planned first."""
-    from collidecli.batch.store import is_url
     from collidecli.errors import InputError
+    from collidecli.storage.files import is_url
 
     _check_executor(values)
     if folder is None or os.path.isdir(target) or is_url(target):

@@ -30,15 +30,14 @@ from collidecli.batch.plan import Plan, read_plan
 from collidecli.batch.store import (
     DifferentContactsError,
     Failure,
-    ObjectFiles,
     Store,
-    UnavailableError,
     content_of,
     open_store,
 )
 from collidecli.batch.work import attempts, dataset_hash, work_shard
 from collidecli.report.progress import batch_progress
 from collidecli.storage import file_hash
+from collidecli.storage.files import ObjectFiles, UnavailableError
 from tests.cli.conftest import refusals, write_jobs, write_motion
 from tests.cli.test_recordings import falling, write_demos
 from tests.support.batches import JOBS, KillsOn, compute, dataset, plan, result_count, start, two_mounts

@@ -16,16 +16,14 @@ import pytest
 
 from collidecli.batch import work
 from collidecli.batch.store import (
-    MOST_WAIT,
     DifferentContactsError,
     Failure,
     Store,
-    UnavailableError,
     content_of,
-    files_at,
 )
 from collidecli.batch.work import work_shard
 from collidecli.errors import InputError
+from collidecli.storage.files import MOST_WAIT, UnavailableError, files_at
 from tests.cli.conftest import write_jobs
 from tests.support.batches import Proxy, compute, dataset, plan, start, until
 
