@@ -274,11 +274,6 @@ def test_poses_and_boxes_in_lanes_are_those_of_the_scalar_functions(shift):
 # Sizes of batches and chunks: whole frames, bounds, equal parts, small chunks at the end of a run.
 
 
-def test_memory_is_divided_among_workers_and_waiting_blocks():
-    assert worker_memory(1000 * (2 * 4 + WAITING_BLOCKS), 4) == 1000
-    assert default_memory_limit() > 0
-
-
 @pytest.mark.parametrize(
     ("cells", "worlds", "width", "workers", "sizes", "expected"),
     [
@@ -309,12 +304,12 @@ def test_whole_blocks_where_one_fits(cells, block, expected):
     assert whole_blocks(cells, block) == expected
 
 
-@pytest.mark.parametrize(("limit", "block", "expected"), [(0.2, 1, 1), (9.9, 32, 32), (3.9, 32, 3), (40.5, 32, 40)])
-def test_a_block_of_cells_may_exceed_the_limit_of_a_chunk(limit, block, expected):
-    assert cells_within(limit, block) == expected
-
-
 def test_cells_by_instances_bytes_and_seconds():
+    """A block of cells may exceed the limit of a chunk."""
+    for limit, block, expected in ((0.2, 1, 1), (9.9, 32, 32), (3.9, 32, 3), (40.5, 32, 40)):
+        assert cells_within(limit, block) == expected
+    assert worker_memory(1000 * (2 * 4 + WAITING_BLOCKS), 4) == 1000
+    assert default_memory_limit() > 0
     assert probe_cells(8, ON_CPU) == ON_CPU.probe_instances // 8
     assert probe_cells(10 * ON_CPU.probe_instances, ON_CPU) == 1
     assert block_cells(0.0, ON_CPU) == UNLIMITED
@@ -393,7 +388,7 @@ def test_parts_of_any_size_are_the_whole(count, fitting, monkeypatch):
         assert getattr(report_of_parts, name) == getattr(report, name), name
 
 
-def test_a_candidate_that_does_not_fit_is_refused_with_what_the_cell_needs(monkeypatch):
+def test_a_candidate_that_does_not_fit_is_refused_and_parts_of_one_cell_are_joined(monkeypatch):
     pipeline, batch = row_of_spheres(5)
     seen = []
 
@@ -406,13 +401,8 @@ def test_a_candidate_that_does_not_fit_is_refused_with_what_the_cell_needs(monke
         pipeline.collide_in_parts(batch, LIMIT)
     assert seen == [5, 2, 1]
     assert caught.value.needed == 12345 + 5 * 8, "and the candidates, 8 bytes each"
-
-
-def test_joined_parts_of_one_cell():
-    parts = [
-        ContactBlock(7, np.array([n]), {"shape0": np.full(n, n, np.int32), "normal": np.full((n, 3), n, np.float32)})
-        for n in (2, 0, 3)
-    ]
+    columns = [{"shape0": np.full(n, n, np.int32), "normal": np.full((n, 3), n, np.float32)} for n in (2, 0, 3)]
+    parts = [ContactBlock(7, np.array([len(held["shape0"])]), held) for held in columns]
     one = joined_parts(parts)
     assert (one.first_cell, one.cell_counts.tolist()) == (7, [5])
     assert one.columns["shape0"].tolist() == [2, 2, 3, 3, 3]
@@ -468,18 +458,14 @@ def test_offsets_are_those_of_the_middle_body(recorded):
     model = crowd(5)
     poses = model.bodies.pose[None, None] if recorded == 1 else model.resting_poses()[None]
     middle = np.median(model.bodies.pose[:, :2], axis=0)
-    expected = [
-        np.zeros(3),
-        PLACES_OF_WORLDS[1][:3],
-        np.array([*(np.array(PLACES_OF_WORLDS[2][:2]) - 2.0 * middle), 9.0]),
-    ]
+    last = [*(np.array(PLACES_OF_WORLDS[2][:2]) - 2.0 * middle), 9.0]
+    expected = [(0.0, 0.0, 0.0), PLACES_OF_WORLDS[1][:3], last]
     np.testing.assert_allclose(world_offset(model, poses), expected, atol=1e-9)
 
 
 def test_offsets_without_bodies_and_of_worlds_that_only_the_recording_sets_apart():
-    np.testing.assert_allclose(
-        world_offset(crowd(0), np.zeros((1, 1, 0, 7))), [place[:3] for place in PLACES_OF_WORLDS]
-    )
+    without = world_offset(crowd(0), np.zeros((1, 1, 0, 7)))
+    np.testing.assert_allclose(without, [place[:3] for place in PLACES_OF_WORLDS])
     one, several = ModelBuilder(), ModelBuilder()
     one.add_shape_sphere(one.add_body())
     several.add_world(one, count=3)
@@ -575,9 +561,6 @@ def test_the_middle_cell_of_an_odd_chunk_is_collided_alone():
     np.testing.assert_array_equal(block.columns["shape0"], np.repeat(np.arange(7), np.arange(7)))
     # Three cells fit; of the next three the first is tried by itself, and the others are then too.
     assert stub.sizes == [3, 1, 1, 1, 1]
-
-
-def test_chunks_after_an_odd_one_are_as_large_as_its_smaller_half():
     stub = Stub([{"x": 1000}] * 35)
     blocks = blocks_of(stub, 4500, 7)
     assert stub.sizes[:3] == [3, 3, 1]
@@ -602,18 +585,16 @@ def test_the_last_chunks_of_several_workers_are_smaller(least):
     assert min(sizes[cells]) >= least / 2, "a small rest costs as much Python as a whole chunk"
 
 
-def test_reports_of_halves_add_up():
-    one = ChunkReport(1, 2, 3, 4, {"transforms": 0.5}, inexact_count=5)
-    assert one.plus(one) == ChunkReport(2, 4, 6, 8, {"transforms": 1.0}, inexact_count=10)
-
-
-def test_one_cell_too_large_is_refused_with_what_it_needs():
+def test_one_cell_too_large_is_refused_arrays_of_earlier_cells_are_freed_and_reports_add_up():
     stub = Stub([{"x": 1}, {"x": 5 << 20}, {"x": 1}])
-    with pytest.raises(
-        InputError, match="frame 1 of world 0 needs at least 5 MiB; its part of the limit is 4 MiB"
-    ) as refusal:
+    said = "frame 1 of world 0 needs at least 5 MiB; its part of the limit is 4 MiB"
+    with pytest.raises(InputError, match=said) as refusal:
         blocks_of(stub, 1 << 20, 2)
     assert refusal.value.where == "--memory-limit"
+    stub = Stub([{"x": 1000}, {"y": 1000}, {"x": 500, "y": 500}, {"z": 1300}])
+    assert len(blocks_of(stub, 1300, 1)) == 4
+    one = ChunkReport(1, 2, 3, 4, {"transforms": 0.5}, inexact_count=5)
+    assert one.plus(one) == ChunkReport(2, 4, 6, 8, {"transforms": 1.0}, inexact_count=10)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -645,11 +626,6 @@ def test_an_error_of_a_chunk_drops_its_scratch_memory():
                 list(pool.collide([PoseBatch(cell, 1, 0, np.zeros(0))]))
     assert used[0] is used[1]
     assert used[2] is not used[1]
-
-
-def test_arrays_of_earlier_cells_are_freed_for_a_cell_that_needs_the_memory():
-    stub = Stub([{"x": 1000}, {"y": 1000}, {"x": 500, "y": 500}, {"z": 1300}])
-    assert len(blocks_of(stub, 1300, 1)) == 4
 
 
 @pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])

@@ -37,7 +37,7 @@ from tests.support.heightfields import Terrain, rough
 from tests.support.mesh_pairs import box, points_to_triangles
 from tests.support.meshes import blob, grid, torus, winding
 from tests.support.solids import box as box_mesh
-from tests.support.solids import knot
+from tests.support.solids import joined, knot
 
 POINTS = 200
 SIZES = (1e-3, 1.0, 1e3)
@@ -57,12 +57,6 @@ def ask(
     square[k] = clearance.square
     free[k] = clearance.free
     empty[k] = clearance.empty
-
-
-def joined(*meshes: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    starts = np.cumsum([0, *(len(vertices) for vertices, _ in meshes[:-1])])
-    faces = [f + start for (_, f), start in zip(meshes, starts, strict=True)]
-    return np.concatenate([vertices for vertices, _ in meshes]), np.concatenate(faces)
 
 
 def shell() -> tuple[np.ndarray, np.ndarray]:
@@ -116,8 +110,9 @@ def bounds() -> dict[tuple[str, float], dict[str, np.ndarray]]:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", list(MESHES))
-def test_bounds_hold(bounds, name, size):
-    """The free ball is never too large, and absent inside; the distance is below its bound, within a cell."""
+def test_bounds_hold_and_empty_balls_contain_no_triangle(bounds, name, size):
+    """The free ball is never too large, and absent inside; the distance is below its bound, within a cell. The empty
+    ball is on either side of the surface; some balls inside solids are empty too."""
     values = bounds[name, size]
     assert np.all(values["free"] <= np.where(values["inside"], 0.0, values["distance"]))
     assert np.all(values["bound"] > values["distance"])
@@ -130,16 +125,9 @@ def test_bounds_hold(bounds, name, size):
         far &= np.max(np.abs(values["points"]), axis=1) > 1.0
     assert far.sum() > 20
     assert np.all(values["free"][far] > 0.0)
-
-
-@pytest.mark.parametrize("name", list(MESHES))
-def test_empty_balls_contain_no_triangle(bounds, name):
-    """The ball contains no triangle, on either side of the surface; some balls inside solids are empty too."""
-    values = bounds[name, 1.0]
     assert np.all(values["empty"] <= values["distance"])
-    far = values["distance"] > 2.0 * np.sqrt(3.0) * 2.4 / 16
-    assert far.sum() > 20
-    assert np.all(values["empty"][far] > 0.0)
+    apart = values["distance"] > 2.0 * np.sqrt(3.0) * width
+    assert np.all(values["empty"][apart] > 0.0)
 
 
 # Fields against exact distances: closed forms, and brute force over triangles in float64.
@@ -233,12 +221,9 @@ def test_gradient_is_the_direction_of_distance(grids):
     assert np.abs(np.einsum("ij,ij->i", gradient, unit)[here] - 1.0).max() <= SHAPES["sphere"].voxel
 
 
-def test_a_point_beyond_the_grid_has_no_value(grids):
+def test_a_point_beyond_the_grid_has_no_value_and_several_fields_are_in_one_upload(grids):
     points = np.array([[9.0, 0.0, 0.0], [0.0, -9.0, 0.0], [np.nan, 0.0, 0.0], [1.01, 0.0, 0.0]])
     assert sampled([grids["sphere"]], points)[2].tolist() == [False, False, False, True]
-
-
-def test_several_fields_in_one_upload(grids):
     points = random_points(SHAPES["torus"], 200)
     alone = sampled([grids["torus"]], points)
     beside = sampled([grids["box"], grids["sphere"], grids["torus"], grids["bowl"]], points, 2)
@@ -246,11 +231,19 @@ def test_several_fields_in_one_upload(grids):
         assert one.tobytes() == other.tobytes()
 
 
-def test_bits_do_not_depend_on_threads(grids, monkeypatch):
+def test_bits_do_not_depend_on_threads_and_arrays_of_other_contents_are_no_field(grids, monkeypatch):
     monkeypatch.setattr(signed_distance, "ROWS_AT_ONCE", 1000)
     again = build_sdf(SHAPES["bowl"], DEVICE)
     for name, values in arrays_of(grids["bowl"]).items():
         assert values.tobytes() == arrays_of(again)[name].tobytes()
+    arrays = arrays_of(grids["box"])
+    again = grid_of(arrays)
+    assert again is not None
+    assert again.blocks == grids["box"].blocks
+    assert grid_of({**arrays, "slot": arrays["slot"] + 1}) is None
+    assert grid_of({**arrays, "coarse": arrays["coarse"][:-1]}) is None
+    assert grid_of({**arrays, "fine": np.full_like(arrays["fine"], np.nan)}) is None
+    assert grid_of({"place": arrays["place"]}) is None
 
 
 def test_signs_are_those_of_exact_winding_numbers(grids):
@@ -298,12 +291,9 @@ def test_options_that_are_refused(options, words):
         field_of(ShapeType.SPHERE, (1.0,), **options)
 
 
-def test_a_plane_is_refused():
+def test_the_voxel_size_overrides_the_resolution_and_a_plane_has_no_field():
     with pytest.raises(InputError, match="plane"):
         field_of(ShapeType.PLANE, (), max_resolution=8)
-
-
-def test_the_voxel_size_overrides_the_resolution():
     both = field_of(ShapeType.SPHERE, (1.0,), max_resolution=8, target_voxel_size=0.1)
     assert both.voxel == 0.1
     assert field_of(ShapeType.CAPSULE, (0.5, 1.5), max_resolution=8).voxel == 0.5
@@ -319,17 +309,6 @@ def test_keys_differ_if_values_differ():
     assert len({field_key(shape, DEVICE) for shape in shapes}) == len(shapes)
     searched = field_of(ShapeType.SPHERE, (1.0,), max_resolution=32, edge_iterations=3)
     assert field_key(searched, DEVICE) == field_key(SHAPES["sphere"], DEVICE)
-
-
-def test_arrays_of_other_contents_are_no_field(grids):
-    arrays = arrays_of(grids["box"])
-    again = grid_of(arrays)
-    assert again is not None
-    assert again.blocks == grids["box"].blocks
-    assert grid_of({**arrays, "slot": arrays["slot"] + 1}) is None
-    assert grid_of({**arrays, "coarse": arrays["coarse"][:-1]}) is None
-    assert grid_of({**arrays, "fine": np.full_like(arrays["fine"], np.nan)}) is None
-    assert grid_of({"place": arrays["place"]}) is None
 
 
 def test_an_open_mesh_is_warned_of_and_one_turned_inside_out_turned_back():
@@ -571,10 +550,7 @@ def test_a_hull_is_not_inside_where_its_box_is(gap):
     body_q = np.array([[[[-0.5, -0.5, -0.5, 0.0, 0.0, 0.0, 1.0]]]])
     distance = collidecli.collide(builder.finalize(), body_q, gap=gap).distance
     assert (distance > 0.0).all()
-    if gap:
-        assert distance.min() == pytest.approx((0.5 - 0.3) / np.sqrt(3.0), abs=1e-6)
-
-
-def test_meshes_that_cross_themselves_are_named():
     assert triangle_mesh(*knot(), "knot").crosses_itself
     assert not triangle_mesh(*box_mesh(1.0, 1.0, 1.0), "box").crosses_itself
+    if gap:
+        assert distance.min() == pytest.approx((0.5 - 0.3) / np.sqrt(3.0), abs=1e-6)

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from manifold3d import Manifold
 
 from collidecli.commands.python_api import collide
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.runtime.workspace import Workspace
+from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
@@ -200,20 +202,29 @@ def test_figures_are_as_documented(documented, resolution):
     rigid_truth = np.pi * K1 * DEPTH**2 * (RADIUS - 2 * DEPTH / 3)
     assert error(resolution, RIGID, rigid_truth) == pytest.approx(rigid, rel=0.03)
     assert error(resolution) == pytest.approx(half_space, rel=0.03)
+    errors = np.array(list(documented.values()))
+    assert orders(errors[:, :2]).min() > 1.8
+    assert (errors[:, 2] > errors[:, 1]).all()
     if resolution <= 64:  # seconds and memory
         assert error_of_clamped_cubes(resolution) == pytest.approx(clamped, rel=0.03)
-
-
-def test_documented_orders(documented):
-    errors = np.array([documented[resolution] for resolution in (16, 32, 64, 128)])
-    orders = np.log2(errors[:-1] / errors[1:])
-    assert orders[:, :2].min() > 1.8
-    assert (errors[:, 2] > errors[:, 1]).all()
 
 
 # Surfaces of sampled pairs: closed forms and their order of convergence, every shape type, small contacts.
 
 UPRIGHT = np.array(IDENTITY)
+
+
+def arrays(solid) -> tuple[np.ndarray, np.ndarray]:
+    mesh = solid.to_mesh()
+    return np.asarray(mesh.vert_properties, float)[:, :3], np.asarray(mesh.tri_verts)
+
+
+def grid_mesh(side: float) -> tuple[np.ndarray, np.ndarray]:
+    """A cube without its corner at +x +y +z: closed and not convex."""
+    notch = Manifold.cube((side / 2, side / 2, side / 2)).translate((side / 8, side / 8, side / 8))
+    return arrays(Manifold.cube((side, side, side), True) - notch)
+
+
 RESOLUTIONS = (16, 32, 64, 128)
 
 
@@ -277,9 +288,8 @@ def test_two_equal_spheres():
     for resolution in RESOLUTIONS:
         builder = ModelBuilder()
         for place in (0.0, 2 * radius - x):
-            body = builder.add_body(
-                (place * 0.6, 0.1, place * 0.8, *random_rotation(np.random.default_rng(int(place))))
-            )
+            turn = random_rotation(np.random.default_rng(int(place)))
+            body = builder.add_body((place * 0.6, 0.1, place * 0.8, *turn))
             builder.add_shape_sphere(body, radius=radius, cfg=soft(k))
         found = surface(builder, hydro_resolution=resolution)
         truth = np.pi * k * x**2 / 4 * (radius - x / 3)
@@ -348,22 +358,11 @@ def test_upright_cylinder_in_a_rigid_plane():
     assert np.log2(errors[0] / errors[-1]) / 3 > 1.8, errors
 
 
-def grid_mesh(side: float) -> tuple[np.ndarray, np.ndarray]:
-    """A cube without its corner at +x +y +z: closed and not convex."""
-    from manifold3d import Manifold
-
-    cube = Manifold.cube((side, side, side), True)
-    notch = Manifold.cube((side / 2, side / 2, side / 2)).translate((side / 8, side / 8, side / 8))
-    mesh = (cube - notch).to_mesh()
-    return np.asarray(mesh.vert_properties, float)[:, :3], np.asarray(mesh.tri_verts)
-
-
 def test_a_mesh_that_is_not_convex():
     side, x, k0, k1 = 0.4, 0.05, 3e6, 7e6
     vertices, faces = grid_mesh(side)
-    builder = in_half_space(
-        x, k0, k1, lambda b, body, cfg: b.add_shape_mesh(body, vertices=vertices, faces=faces, cfg=cfg), side / 2
-    )
+    add = lambda b, body, cfg: b.add_shape_mesh(body, vertices, faces, cfg=cfg)  # noqa: E731
+    builder = in_half_space(x, k0, k1, add, side / 2)
     z, pressure = x * k0 / (k0 + k1), x * k0 * k1 / (k0 + k1)
     truth = pressure * (side**2 - 2 * side * z + 4 * z**2 / 3)
     assert surface(builder).force[2] == pytest.approx(truth, rel=5e-3)
@@ -457,9 +456,7 @@ def test_aligned_cylinders_have_a_flat_surface():
     assert found.area == pytest.approx(np.pi * (radius - z) ** 2 + cone, rel=6e-2)
 
 
-def test_an_open_mesh_has_point_contacts_or_is_refused():
-    from collidecli.errors import InputError
-
+def test_open_meshes_unmarked_partners_and_scenes_without_hydroelastic_shapes_have_point_contacts():
     vertices, faces = grid_mesh(0.4)
     builder = ModelBuilder()
     builder.add_shape_plane(-1, cfg=soft(1e6))
@@ -470,15 +467,18 @@ def test_an_open_mesh_has_point_contacts_or_is_refused():
     assert not block.groups
     with pytest.raises(InputError, match="sheet"):
         collided(builder, hydro_fallback="refuse")
-
-
-def test_unmarked_partners_have_point_contacts():
     builder = ModelBuilder()
     builder.add_ground_plane(cfg=ShapeConfig())
     body = builder.add_body((0.0, 0.0, 0.25, *IDENTITY))
     builder.add_shape_sphere(body, radius=0.3, cfg=soft(1e6))
     assert collided(builder).contact_count == 1
     assert collided(builder, hydro="all").contact_count == 0
+    builder = ModelBuilder()
+    builder.add_ground_plane()
+    builder.add_shape_sphere(builder.add_body((0.0, 0.0, 0.2, *IDENTITY)), radius=0.3)
+    block = collided(builder, hydro_reduce=True)
+    assert block.columns["stiffness"].tolist() == [0.0]
+    assert block.groups["hydro_patches"].row_count == 0
 
 
 # Small and thin patches of meshes and heightfields: found, or counted and named.
@@ -486,23 +486,14 @@ def test_unmarked_partners_have_point_contacts():
 TILT = random_rotation(np.random.default_rng(3))
 
 
-def arrays(solid) -> tuple[np.ndarray, np.ndarray]:
-    mesh = solid.to_mesh()
-    return np.asarray(mesh.vert_properties, float)[:, :3], np.asarray(mesh.tri_verts)
-
-
 def stylus() -> tuple[np.ndarray, np.ndarray]:
     """A bar with a three-sided point below it: closed and not convex."""
-    from manifold3d import Manifold
-
     corners = np.array([(0, 0, 0), (0.05, 0.05, 0.3), (-0.05, 0.05, 0.3), (0, -0.05, 0.3)])
     return arrays(Manifold.hull_points(corners) + Manifold.cube((1, 0.1, 0.1), True).translate((0, 0, 0.33)))
 
 
 def cup(wall: float, side: float = 0.4) -> tuple[np.ndarray, np.ndarray]:
     """A cube without its inner part and its top."""
-    from manifold3d import Manifold
-
     inner = Manifold.cube((side - 2 * wall, side - 2 * wall, side))
     place = wall - side / 2
     return arrays(Manifold.cube((side, side, side), True) - inner.translate((place, place, place)))
@@ -557,14 +548,11 @@ def test_shapes_that_are_near_are_not_counted(gap):
     assert missed(on_ground(stylus(), "heightfield", (0.013, 0.007, gap, *IDENTITY))) == (0, 0, None)
 
 
-def test_a_soft_shape_inside_another_is_not_counted():
+def test_a_soft_shape_inside_another_is_not_counted_and_python_names_the_shapes():
     """Its pressure is below the other's everywhere: there is no surface."""
     builder = on_ground(cup(0.19), "plane", (0.0, 0.0, 5.0, *IDENTITY))
     builder.add_shape_sphere(builder.add_body((-0.11, 0.1, 5.0, *IDENTITY)), radius=0.05, cfg=soft(1e5))
     assert missed(builder) == (0, 0, None)
-
-
-def test_python_names_the_shapes():
     builder = ModelBuilder()
     builder.add_shape_plane(-1, cfg=soft(RIGID), key="table")
     builder.add_shape_mesh(builder.add_body((0.0, 0.0, 0.1, *TILT)), *cup(1e-6), cfg=soft(1e6), key="foil")
@@ -575,24 +563,13 @@ def test_python_names_the_shapes():
 
 def ball(radius: float) -> tuple[np.ndarray, np.ndarray]:
     """Two balls that overlap: thick, and not convex."""
-    from manifold3d import Manifold
-
     return arrays(Manifold.sphere(radius, 32) + Manifold.sphere(radius, 32).translate((radius, 0, 0)))
 
 
 def plate(thickness: float) -> tuple[np.ndarray, np.ndarray]:
     """A square plate with a hole: its voxels are small for the shortest side of its box, 16 times smaller at most."""
-    from manifold3d import Manifold
-
     hole = Manifold.cube((0.1, 0.1, 1.0), True).translate((0.1, 0.1, 0.0))
     return arrays(Manifold.cube((0.4, 0.4, thickness), True) - hole)
-
-
-def sheet(thickness: float) -> tuple[np.ndarray, np.ndarray]:
-    """A thin convex plate, whose surface with a plane is exact."""
-    from manifold3d import Manifold
-
-    return arrays(Manifold.cube((0.4, 0.4, thickness), True))
 
 
 @pytest.mark.parametrize(
@@ -605,7 +582,7 @@ def sheet(thickness: float) -> tuple[np.ndarray, np.ndarray]:
         (ball, 0.2, 8, r"voxels of --hydro-resolution 8.*give --hydro-resolution"),
         (plate, 2e-3, 64, None),
         (plate, 2e-4, 64, r"0\.5\d? voxels"),
-        (sheet, 1e-5, 64, None),
+        (lambda thickness: arrays(Manifold.cube((0.4, 0.4, thickness), True)), 1e-5, 64, None),  # convex: exact
     ],
 )
 def test_meshes_with_walls_of_less_than_two_voxels_are_named(mesh, size, resolution, expected):
@@ -671,7 +648,7 @@ def test_the_total_force_is_exact_and_the_torque_error_is_stated(seed):
         assert patch["torque_error"][row] < 1e-2 * scale * 0.3
 
 
-def test_rows_are_among_those_of_other_pairs():
+def test_rows_are_among_those_of_other_pairs_and_their_friction_is_not_scaled():
     builder = pile(0)
     block = collided(builder, hydro_reduce=True)
     columns = block.columns
@@ -693,18 +670,6 @@ def test_rows_are_among_those_of_other_pairs():
             for offset, pose in zip(columns[f"offset{side}"][moving], model.bodies.pose[body[moving]], strict=True)
         ])  # fmt: skip
         np.testing.assert_allclose(back, columns[f"point{side}"][moving], atol=1e-5)
-
-
-def test_a_scene_without_hydroelastic_shapes_has_the_columns():
-    builder = ModelBuilder()
-    builder.add_ground_plane()
-    builder.add_shape_sphere(builder.add_body((0.0, 0.0, 0.2, *IDENTITY)), radius=0.3)
-    block = collided(builder, hydro_reduce=True)
-    assert block.columns["stiffness"].tolist() == [0.0]
-    assert block.groups["hydro_patches"].row_count == 0
-
-
-def test_friction_is_not_scaled():
     options = {"reduce_contacts": True, "reduce_pairs": "all", "moment_matching": True}
     block = collided(pile(0), hydro_reduce=True, **options)
     scale = block.columns["friction_scale"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import combinations
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.pipeline import build_pipeline, find_device, rows_within
-from collidecli.engine.runtime.workspace import Workspace
+from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
 from collidecli.engine.scheduler import Workers
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import ContactOptions, EngineOptions
@@ -17,6 +18,7 @@ from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.tables import consecutive_groups
 from tests.support.engine_runs import pipeline_of
 from tests.support.hydroelastic import random_rotation
+from tests.support.hydroelastic import rotated as turned
 from tests.support.meshes import grid, nearest_to_segments, point_distances, torus
 from tests.support.particle_oracle import Distance, Solid, solids, triangle_distances
 from tests.support.pressure_quadrature import deep_terrain, notched_cube, pressure_solids
@@ -79,12 +81,6 @@ def check_geometry(rows, builder, pose, size, margin, radius) -> None:
     assert np.linalg.norm(across, axis=1).max() < 2e-6 * size
     assert np.all(np.diff(particle) > 0)
     assert np.all(rows["indices"][:, 1:] == -1)
-
-
-def turned(q: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Points rotated by a unit quaternion xyzw."""
-    twice = 2.0 * np.cross(q[:3], points)
-    return points + q[3] * twice + np.cross(q[:3], twice)
 
 
 # Contacts of edges and faces of cloths with every type of shape, compared with minima by brute force.
@@ -417,9 +413,8 @@ def test_contacts_are_those_of_all_pairs(size, rings, rest):
     model, position = crumpled(size, rings)
     limit = 0.15 * size
     at_rest = None if rest is None else rest * size
-    rows = rows_of(
-        model, position[None, None], self_contacts=limit, self_contact_rings=rings, self_contact_rest=at_rest
-    )
+    options = {"self_contacts": limit, "self_contact_rings": rings, "self_contact_rest": at_rest}
+    rows = rows_of(model, position[None, None], **options)
     expected = all_pairs(model, position, limit, rings, limit if at_rest is None else at_rest)
     columns = rows.columns
     keys = [tuple(row) for row in np.column_stack([columns["kind"], columns["indices"]]).tolist()]
@@ -460,9 +455,6 @@ def test_parallel_edges_meet_in_the_middle_of_their_overlap():
     np.testing.assert_allclose(rows["point0"][edges], [[0.75, 0, 0]], atol=1e-12)
     np.testing.assert_allclose(rows["point1"][edges], [[0.75, 0.1, 0]], atol=1e-12)
     np.testing.assert_allclose(rows["normal"][edges], [[0, 1, 0]], atol=1e-7)
-
-
-def test_crossing_edges_and_a_vertex_on_a_face_have_distance_zero_and_unit_normals():
     for second in ([[0.5, -0.5, -1], [0.5, 0.5, 1], [3, 3, 1]], [[0.2, -0.2, 0], [1, 0, 1], [1, 1, 1]]):
         model, positions = two_triangles(second)
         rows = rows_of(model, positions, self_contacts=1e-9).columns
@@ -547,24 +539,12 @@ def test_one_cell_in_parts_of_its_particles_has_the_same_rows():
     batch = PoseBatch(2, 1, 0, poses, particles)
     whole = groups_of(model, poses[2:3], particles[2:3])
     for stage in pipeline.group_stages:
-        needed = next(size for size in (1 << k for k in range(10, 30)) if _fits(pipeline, stage, batch, size))
-        assert_equal(
-            {stage.group.name: whole[stage.group.name]}, {stage.group.name: _parts(pipeline, stage, batch, needed)}
-        )
-
-
-def _parts(pipeline, stage, batch, limit):
-    return rows_within(stage, pipeline.device_model, batch, limit)
-
-
-def _fits(pipeline, stage, batch, limit) -> bool:
-    from collidecli.engine.runtime.workspace import ChunkTooLarge
-
-    try:
-        _parts(pipeline, stage, batch, limit)
-    except ChunkTooLarge:
-        return False
-    return True
+        rows = None
+        for size in (1 << k for k in range(10, 30)):  # the least memory in which a part fits
+            with suppress(ChunkTooLarge):
+                rows = rows_within(stage, pipeline.device_model, batch, size)
+                break
+        assert_equal({stage.group.name: whole[stage.group.name]}, {stage.group.name: rows})
 
 
 def test_every_world_has_the_contacts_of_its_own_positions():
@@ -606,9 +586,8 @@ def test_one_recording_moves_with_the_origins_of_its_worlds():
         for column, values in rows.columns.items():
             if column in ("kind", "indices", "shape", "distance"):
                 np.testing.assert_allclose(values, own[name].columns[column], atol=1e-6, err_msg=f"{name} {column}")
-            np.testing.assert_allclose(
-                values[alone], own[name].columns[column][alone], atol=1e-6, err_msg=f"{name} {column}"
-            )
+            theirs = own[name].columns[column][alone]
+            np.testing.assert_allclose(values[alone], theirs, atol=1e-6, err_msg=f"{name} {column}")
     # The global particle touches the box of world 0 alone.
     assert rows_of_particle(shared["soft_contacts"], 0) == [0, 2]
 
@@ -637,10 +616,8 @@ def test_templates_worlds_and_global_elements():
     rows = groups_of(model, poses, model.particles.position[None, None])["soft_contacts"]
     np.testing.assert_array_equal(rows.cell_counts, [2, 2, 3])
     cell = np.repeat(np.arange(3), rows.cell_counts)
-    found = list(
-        zip(cell.tolist(), rows.columns["indices"][:, 0].tolist(), rows.columns["shape"].tolist(), strict=True)
-    )
-    assert found == [(0, 0, 0), (0, 2, 1), (1, 0, 0), (1, 2, 1), (2, 0, 0), (2, 1, 2), (2, 3, 2)]
+    found = np.column_stack([cell, rows.columns["indices"][:, 0], rows.columns["shape"]]).tolist()
+    assert list(map(tuple, found)) == [(0, 0, 0), (0, 2, 1), (1, 0, 0), (1, 2, 1), (2, 0, 0), (2, 1, 2), (2, 3, 2)]
 
 
 @pytest.mark.parametrize(
@@ -677,9 +654,6 @@ def test_inactive_particles_have_no_contact():
     model = builder.finalize()
     rows = groups_of(model, model.resting_poses()[None], model.particles.position[None, None])["soft_contacts"]
     assert rows.columns["indices"][:, 0].tolist() == [0, 2]
-
-
-def test_behind_a_one_sided_sheet_only_a_ball_that_crosses_it_touches():
     builder = ModelBuilder()
     vertices = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0.0]])
     builder.add_shape_mesh(-1, vertices, np.array([[0, 1, 2], [0, 2, 3]]), two_sided=False)

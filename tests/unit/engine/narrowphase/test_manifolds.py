@@ -78,9 +78,8 @@ def test_contract_along_the_oracle_s_normal(type_a, type_b, name):
     small = min(np.max(size_a), np.max(size_b))
     # The witness is arbitrary here: that of the manifold's own contacts is checked below.
     for max_separation in (100 * max(np.max(size_a), np.max(size_b)), 0.2 * small):
-        found = run_manifold(
-            type_a, size_a, type_b, size_b, pose, max_separation, distance, normal, np.zeros((len(pose), 3))
-        )
+        witness = np.zeros((len(pose), 3))
+        found = run_manifold(type_a, size_a, type_b, size_b, pose, max_separation, distance, normal, witness)
         used = found.used
         assert np.all((found.count > 0) == (distance < max_separation))
         assert np.all(found.separation[used] < max_separation)
@@ -134,6 +133,7 @@ def test_cylinder_standing_on_a_box(gap, scale):
     assert same_points(both_points(pose, found) / scale, expected, 1e-12)
     assert set(found.kind[0, :6].tolist()) == {2}
     assert sorted(found.feature[0, :6].tolist()) == [[22, 8 + 2 * k] for k in range(6)]
+    check_contract(BOX, sizes[0], CYLINDER, sizes[1], pose, 0.1 * scale, found, 1e-12 * scale)
 
 
 def test_cylinder_standing_over_a_box_s_edge():
@@ -174,11 +174,6 @@ def test_cylinder_lying_on_a_box(x, ends):
     np.testing.assert_allclose(found.separation[0, :2], 0.01, rtol=1e-12)
 
 
-def test_equal_cylinders_stacked():
-    found = run_manifold(CYLINDER, ROD, CYLINDER, ROD, pose_of((0, 0, 0.99)), 0.1, -0.01, UP)
-    assert same_points(points_of(found), at_height(0.5 * HEXAGON, 0.5), 1e-12)
-
-
 def test_stacked_cylinders_rotated_by_30_degrees_have_twelve_contacts():
     pose = pose_of((0, 0, 0.99), (0, 0, np.sin(np.pi / 12), np.cos(np.pi / 12)))
     found = run_manifold(CYLINDER, ROD, CYLINDER, ROD, pose, 0.1, -0.01, UP)
@@ -186,11 +181,6 @@ def test_stacked_cylinders_rotated_by_30_degrees_have_twelve_contacts():
     r = 0.5 * np.cos(np.pi / 6) / np.cos(np.pi / 12)
     angle = np.pi / 12 + np.arange(12) * np.pi / 6
     assert same_points(points_of(found), at_height(np.stack([r * np.cos(angle), r * np.sin(angle)], 1), 0.5), 1e-12)
-
-
-def test_cylinder_on_a_wider_one_has_its_own_rim():
-    found = run_manifold(CYLINDER, (2.0, 0.5, 0), CYLINDER, ROD, pose_of((0.3, 0, 1.0)), 0.1, 0.0, UP)
-    assert same_points(points_of(found), at_height(0.5 * HEXAGON + [0.3, 0], 0.5), 1e-12)
 
 
 def test_cylinders_side_by_side():
@@ -236,9 +226,17 @@ def test_capsule_lying_on_a_cap_ends_at_its_ends_or_the_rim_polygon():
     assert same_points(points_of(found), [(-0.5, 0, -1.7), (-0.5, 0, 2.3)], 1e-12)
 
 
-def test_cone_standing_on_a_box():
-    found = run_manifold(BOX, CUBE, CONE, ROD, pose_of((0, 0, 1.49)), 0.1, -0.01, UP)
-    assert same_points(points_of(found), at_height(0.5 * HEXAGON, 1.0), 1e-12)
+@pytest.mark.parametrize(
+    ("below", "size", "above", "x", "height"),
+    [
+        (CYLINDER, ROD, CYLINDER, 0.0, 0.5),
+        (CYLINDER, (2.0, 0.5, 0.0), CYLINDER, 0.3, 0.5),
+        (BOX, CUBE, CONE, 0.0, 1.0),
+    ],
+)
+def test_rims_of_what_stands(below, size, above, x, height):
+    found = run_manifold(below, size, above, ROD, pose_of((x, 0, height + 0.49)), 0.1, -0.01, UP)
+    assert same_points(points_of(found), at_height(0.5 * HEXAGON + [x, 0], height), 1e-12)
 
 
 @pytest.mark.parametrize("gap", [-0.01, 0.01])
@@ -296,12 +294,6 @@ def test_features_stay_while_the_shapes_move():
     assert len(names) == 1
 
 
-def test_rows_and_equation_of_the_contract():
-    pose = pose_of((0.1, 0.2, 1.49))
-    found = run_manifold(BOX, CUBE, CYLINDER, ROD, pose, 0.1, -0.01, UP)
-    check_contract(BOX, np.array(CUBE), CYLINDER, np.array(ROD), pose, 0.1, found, 1e-12)
-
-
 # Box and box: exact distance, and manifolds for every combination of supporting features.
 
 MAX_CONTACTS = CLOSED_FORM["box", "box"][1]
@@ -310,11 +302,6 @@ CUBE_SIZE = np.ones(3)
 EIGHTH = (np.sin(np.pi / 8), np.cos(np.pi / 8))
 CORNER_UP = np.array([1.0, -1.0, 0.0, np.sqrt(3) + 1])
 """Rotates (1, 1, 1) onto z: axis (1, -1, 0), angle t with cos t = 1 / sqrt 3, tan(t / 2) = sqrt 2 / (sqrt 3 + 1)."""
-
-
-def box_pose(position, quaternion=(0, 0, 0, 1)) -> np.ndarray:
-    q = np.asarray(quaternion, np.float64)
-    return np.concatenate([np.asarray(position, np.float64), q / np.linalg.norm(q)])[None]
 
 
 def collide(size_a, size_b, pose, max_separation):
@@ -332,12 +319,11 @@ def test_distance_contract_and_oracle(size_a, size_b):
 @pytest.mark.parametrize("gap", [-0.01, 0.01])
 def test_face_on_face_has_the_smaller_face_s_corners(scale, gap):
     size_b = np.array([0.5, 0.3, 0.2])
-    pose = box_pose((0.1, 0.2, 1.2 + gap))
+    pose = pose_of((0.1, 0.2, 1.2 + gap))
     pose[:, :3] *= scale
     found = collide(CUBE_SIZE * scale, size_b * scale, pose, 0.05 * scale)
-    corners = [
-        (0.1 + 0.5 * x, 0.2 + 0.3 * y, 1.0, 0.1 + 0.5 * x, 0.2 + 0.3 * y, 1 + gap) for x in (-1, 1) for y in (-1, 1)
-    ]
+    flat = [(0.1 + 0.5 * x, 0.2 + 0.3 * y) for x in (-1, 1) for y in (-1, 1)]
+    corners = [(x, y, 1.0, x, y, 1 + gap) for x, y in flat]
     assert same_points(both_points(pose, found) / scale, corners, 1e-12)
     np.testing.assert_allclose(found.normal[0, :4], np.tile([0.0, 0.0, 1.0], (4, 1)), atol=1e-15)
     np.testing.assert_allclose(found.separation[0, :4], gap * scale, rtol=1e-12)
@@ -347,20 +333,16 @@ def test_face_on_face_has_the_smaller_face_s_corners(scale, gap):
 
 
 def test_equal_faces_intersect_in_four_corners():
-    pose = box_pose((0, 0, 1.99))
+    pose = pose_of((0, 0, 1.99))
     expected = [(x, y, 1.0, x, y, 0.99) for x in (-1, 1) for y in (-1, 1)]
     assert same_points(both_points(pose, collide(CUBE_SIZE, CUBE_SIZE, pose, 0.0)), expected, 1e-12)
-
-
-def test_faces_rotated_by_45_degrees_intersect_in_eight_corners():
-    pose = box_pose((0, 0, 1.99), (0, 0, *EIGHTH))
+    pose = pose_of((0, 0, 1.99), (0, 0, *EIGHTH))
     t = np.sqrt(2) - 1
     expected = [p for x in (-1, 1) for y in (-t, t) for p in ((x, y, 1.0, x, y, 0.99), (y, x, 1.0, y, x, 0.99))]
     found = collide(CUBE_SIZE, CUBE_SIZE, pose, 0.0)
     assert same_points(both_points(pose, found), expected, 1e-12)
-    assert all(f % 2 == 1 for f in found.feature[0, :8, 0].tolist()), (
-        "crossings are named by edges, whose numbers are odd"
-    )
+    # Crossings are named by edges, whose numbers are odd.
+    assert all(f % 2 == 1 for f in found.feature[0, :8, 0].tolist())
 
 
 @pytest.mark.parametrize("size_b", [0.7, 1.0])
@@ -369,30 +351,23 @@ def test_faces_rotated_by_45_degrees_intersect_in_eight_corners():
 def test_a_tilted_box_keeps_four_corners_below_max_separation(size_b, axis, tilt):
     quaternion = (*(np.sin(tilt / 2) * np.asarray(axis) / np.linalg.norm(axis)), np.cos(tilt / 2))
     for gap in (-0.01, 0.01):
-        pose = box_pose((0, 0, 1 + size_b + gap), quaternion)
+        pose = pose_of((0, 0, 1 + size_b + gap), quaternion)
         found = collide(CUBE_SIZE, CUBE_SIZE * size_b, pose, 0.05)
         assert found.count[0] == 4
         corners = [(x * size_b, y * size_b, 1.0) for x in (-1, 1) for y in (-1, 1)]
         assert same_points(found.point[0, :4], corners, 2.1 * tilt + 1e-12)
 
 
-def test_corners_beyond_max_separation_are_omitted():
-    tilt = 0.01
-    pose = box_pose((0, 0, 2.0), (0, np.sin(tilt / 2), 0, np.cos(tilt / 2)))
-    assert collide(CUBE_SIZE, CUBE_SIZE, pose, 0.05).count[0] == 4
-    assert collide(CUBE_SIZE, CUBE_SIZE, pose, 0.005).count[0] == 2
-
-
 @pytest.mark.parametrize("gap", [-0.01, 0.01])
 def test_edge_on_face_has_two(gap):
-    pose = box_pose((0.2, 0.3, 1 + np.sqrt(2) + gap), (0, *EIGHTH[:1], 0, EIGHTH[1]))
+    pose = pose_of((0.2, 0.3, 1 + np.sqrt(2) + gap), (0, *EIGHTH[:1], 0, EIGHTH[1]))
     found = collide(CUBE_SIZE, CUBE_SIZE * [1, 0.5, 1], pose, 0.05)
     assert same_points(both_points(pose, found), [(0.2, y, 1.0, 0.2, y, 1 + gap) for y in (-0.2, 0.8)], 1e-12)
     assert found.kind[0, :2].tolist() == [1, 1]
 
 
 def test_overhanging_edge_ends_at_the_face_s_edge():
-    pose = box_pose((0.2, 0.7, 1 + np.sqrt(2) + 0.01), (0, *EIGHTH[:1], 0, EIGHTH[1]))
+    pose = pose_of((0.2, 0.7, 1 + np.sqrt(2) + 0.01), (0, *EIGHTH[:1], 0, EIGHTH[1]))
     found = collide(CUBE_SIZE, CUBE_SIZE * [1, 0.5, 1], pose, 0.05)
     assert same_points(found.point[0, :2], [(0.2, 0.2, 1.0), (0.2, 1.0, 1.0)], 1e-12)
     assert 25 in found.feature[0, :2, 0].tolist(), "a's edge at +y, +z is 1 + 6 + 18"
@@ -400,7 +375,7 @@ def test_overhanging_edge_ends_at_the_face_s_edge():
 
 @pytest.mark.parametrize("gap", [-0.01, 0.01])
 def test_vertex_on_face_has_one(gap):
-    pose = box_pose((0.1, -0.2, 1 + np.sqrt(3) + gap), CORNER_UP)
+    pose = pose_of((0.1, -0.2, 1 + np.sqrt(3) + gap), CORNER_UP)
     found = collide(CUBE_SIZE, CUBE_SIZE, pose, 0.05)
     assert same_points(both_points(pose, found), [(0.1, -0.2, 1.0, 0.1, -0.2, 1 + gap)], 1e-7)
     assert found.feature[0, 0, 0] == 22
@@ -412,15 +387,12 @@ def test_crossing_edges_have_one(gap):
     # a turned by 45 degrees about x, its edge along x on top; b by 45 degrees about y, its edge along y at the bottom.
     turn_a = np.array([EIGHTH[0], 0, 0, EIGHTH[1]])
     turn_b = np.array([0, EIGHTH[0], 0, EIGHTH[1]])
-    world_b = box_pose((0, 0, 2 * np.sqrt(2) + gap), turn_b)
-    world_a = box_pose((0, 0, 0), turn_a)
+    world_b = pose_of((0, 0, 2 * np.sqrt(2) + gap), turn_b)
+    world_a = pose_of((0, 0, 0), turn_a)
     rotation = rotation_of(world_a)[0]
     position = rotation.T @ world_b[0, :3]
-    quaternion = [
-        *(turn_a[3] * turn_b[:3] - turn_b[3] * turn_a[:3] - np.cross(turn_a[:3], turn_b[:3])),
-        turn_a[3] * turn_b[3] + turn_a[:3] @ turn_b[:3],
-    ]
-    pose = box_pose(position, quaternion)
+    quaternion = (Rotation.from_quat(turn_a).inv() * Rotation.from_quat(turn_b)).as_quat()
+    pose = pose_of(position, quaternion)
     found = collide(CUBE_SIZE, CUBE_SIZE, pose, 0.1)
     world = both_points(pose, found).reshape(-1, 3) @ rotation.T
     assert found.count[0] == 1
@@ -432,37 +404,32 @@ def test_crossing_edges_have_one(gap):
 
 
 def test_parallel_edges_apart_have_two():
-    pose = box_pose((0.5, 2.03, 2.03))
+    pose = pose_of((0.5, 2.03, 2.03))
     found = collide(CUBE_SIZE, CUBE_SIZE, pose, 0.1)
     expected = [(x, 1.0, 1.0, x, 1.03, 1.03) for x in (-0.5, 1.0)]
     assert same_points(both_points(pose, found), expected, 1e-9)
     np.testing.assert_allclose(found.separation[0, :2], 0.03 * np.sqrt(2), rtol=1e-12)
-
-
-def test_vertices_apart_have_one():
-    pose = box_pose((2.01, 2.02, 2.03))
+    pose = pose_of((2.01, 2.02, 2.03))
     found = collide(CUBE_SIZE, CUBE_SIZE, pose, 0.1)
     assert same_points(both_points(pose, found), [(1, 1, 1, 1.01, 1.02, 1.03)], 1e-12)
     assert found.feature[0, 0].tolist() == [26, 0]
 
 
-def test_a_deep_box_is_separated_through_the_closest_face():
-    pose = box_pose((0.3, 0.0, -0.1))
+def test_deep_boxes_equal_centres_and_max_separation():
+    pose = pose_of((0.3, 0.0, -0.1))
     found = collide(CUBE_SIZE, CUBE_SIZE * 0.5, pose, 0.0)
     np.testing.assert_allclose(found.normal[0, : found.count[0]], [[1.0, 0.0, 0.0]] * 4, atol=1e-15)
     np.testing.assert_allclose(found.separation[0, :4], -1.2, rtol=1e-12)
-
-
-def test_equal_centres():
-    found = collide(CUBE_SIZE, CUBE_SIZE * [1, 2, 3], box_pose((0, 0, 0)), 0.0)
+    found = collide(CUBE_SIZE, CUBE_SIZE * [1, 2, 3], pose_of((0, 0, 0)), 0.0)
     assert found.count[0] == 4
     np.testing.assert_allclose(found.least(), -2.0)
-
-
-def test_max_separation_decides():
-    pose = box_pose((0, 0, 2.1))
+    pose = pose_of((0, 0, 2.1))
     assert collide(CUBE_SIZE, CUBE_SIZE, pose, 0.1 - 1e-9).count[0] == 0
     assert collide(CUBE_SIZE, CUBE_SIZE, pose, 0.1 + 1e-9).count[0] == 4
+    tilt = 0.01
+    pose = pose_of((0, 0, 2.0), (0, np.sin(tilt / 2), 0, np.cos(tilt / 2)))
+    assert collide(CUBE_SIZE, CUBE_SIZE, pose, 0.05).count[0] == 4
+    assert collide(CUBE_SIZE, CUBE_SIZE, pose, 0.005).count[0] == 2
 
 
 @pytest.mark.parametrize(("size_a", "size_b"), size_cases(BOX, BOX)[-4:])

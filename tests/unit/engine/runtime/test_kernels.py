@@ -15,6 +15,8 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 import warp as wp
@@ -75,16 +77,14 @@ def test_what_the_user_sets_for_all_of_warp_stays(monkeypatch, flags, first):
     assert declared.module.options["cpu_compiler_flags"].split() == [*first, *OURS]
 
 
-class Compiler:
+def compiler(features: set[str]) -> SimpleNamespace:
     """A compiler library that sees these features of a processor."""
-
-    def __init__(self, features: set[str]) -> None:
-        self.wp_get_host_cpu_features = type("function", (), {"__call__": lambda _: ",".join(features).encode()})()
+    return SimpleNamespace(wp_get_host_cpu_features=Mock(return_value=",".join(features).encode()))
 
 
 @pytest.mark.parametrize(("features", "found"), [(V3 | {"avx512f"}, True), (V3 - {"fma"}, False), (set(), False)])
 def test_x86_64_v3_is_for_processors_that_have_all_of_it(monkeypatch, features, found):
-    monkeypatch.setattr(warp_internals.ctypes, "CDLL", lambda path: Compiler(features))
+    monkeypatch.setattr(warp_internals.ctypes, "CDLL", lambda path: compiler(features))
     monkeypatch.setattr(warp_internals.sys, "platform", "linux")
     monkeypatch.setattr(warp_internals.platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(warp_internals, "is_known_warp", lambda: True)
@@ -103,12 +103,7 @@ def test_the_processor_at_hand_gives_way_to_x86_64_v3(monkeypatch, found):
 def test_no_two_threads_parse(monkeypatch):
     """Python 3.11 may raise SystemError if a second thread parses meanwhile."""
     declare, held = wp.kernel, []
-
-    def noted(*args, **options):
-        held.append(PARSING._is_owned())
-        return declare(*args, **options)
-
-    monkeypatch.setattr(wp, "kernel", noted)
+    monkeypatch.setattr(wp, "kernel", lambda *a, **o: (held.append(PARSING._is_owned()), declare(*a, **o))[1])
 
     @kernel
     def parsed(values: wp.array[wp.int32]):
@@ -166,21 +161,26 @@ def test_what_is_begun_ahead_is_loaded_once_by_one_thread(loaded):
     assert [module for module, _ in loaded[3:]] == [first.module]
 
 
-def test_nothing_is_loaded_ahead_where_functions_are_parsed_when_they_are_imported(loaded, monkeypatch):
-    monkeypatch.setattr(kernel_module, "are_deferred", lambda: False)
-    device = find_device("cpu")
-    begin_loading([first], device)
-    assert not kernel_module._loader(os.getpid())._latest
-    load_kernels([second], device)
-    assert sorted(module.name for module, _ in loaded) == sorted(one.module.name for one in (first, second))
-
-
-def test_every_run_needs_what_is_loaded_while_the_scene_is_read(loaded):
+def test_every_run_needs_what_is_loaded_while_the_scene_is_read(loaded, monkeypatch, tmp_path):
     device = find_device("cpu")
     load_ahead(device)
     always = [execute_steps, *ALWAYS]
     load_kernels(always, device)
     assert [module for module, _ in loaded] == [one.module for one in always]
+    # Nothing is loaded ahead where functions are parsed when they are imported.
+    loaded.clear()
+    kernel_module._loaders.clear()
+    monkeypatch.setattr(kernel_module, "are_deferred", lambda: False)
+    begin_loading([first], device)
+    assert not kernel_module._loader(os.getpid())._latest
+    load_kernels([second], device)
+    assert sorted(module.name for module, _ in loaded) == sorted(one.module.name for one in (first, second))
+    # The cache tells what is compiled.
+    monkeypatch.undo()
+    load_kernels([first], device)
+    assert is_compiled(first.module, device)
+    monkeypatch.setattr(wp.config, "kernel_cache_dir", str(tmp_path))
+    assert not is_compiled(first.module, device)
 
 
 def test_what_does_not_compile_is_said(loaded, monkeypatch):
@@ -265,15 +265,6 @@ def test_kernels_that_are_compiled_are_counted(loaded, monkeypatch):
     assert len(reports) == count
 
 
-def test_the_cache_tells_what_is_compiled(loaded, monkeypatch, tmp_path):
-    device = find_device("cpu")
-    monkeypatch.undo()
-    load_kernels([first], device)
-    assert is_compiled(first.module, device)
-    monkeypatch.setattr(wp.config, "kernel_cache_dir", str(tmp_path))
-    assert not is_compiled(first.module, device)
-
-
 # The folder of compiled kernels: one that cannot be written, one on a full disk, one with unfinished kernels.
 
 BODIES = "<geom type='plane' size='1 1 1'/><body pos='0 0 .4'><geom size='.5'/></body>"
@@ -319,13 +310,8 @@ def test_a_folder_that_cannot_be_written_is_replaced_once(cache: Path, monkeypat
     (note,) = kernel_cache.kernel_cache_notes()
     assert note.startswith(f"{cache}: compiled kernels cannot be kept")
     assert "WARP_CACHE_PATH" in note
-
-
-def test_where_no_folder_can_be_written_it_is_an_output_error(cache: Path, monkeypatch):
-    def load(device, modules, max_workers):
-        raise PermissionError(errno.EACCES, "Permission denied", str(cache))
-
-    monkeypatch.setattr(wp, "force_load", load)
+    denied = PermissionError(errno.EACCES, "Permission denied", str(cache))
+    monkeypatch.setattr(wp, "force_load", Mock(side_effect=denied))
     with pytest.raises(OutputError, match="compiled kernels cannot be written: permission denied"):
         load_kernels([own], find_device("cpu"))
 
@@ -352,17 +338,14 @@ def test_a_full_disk_is_named(cache: Path, monkeypatch, when):
 
 @pytest.mark.parametrize("number", [errno.EDQUOT, errno.ENOSPC, errno.EFBIG])
 def test_an_exhausted_quota_is_named_though_the_disk_has_space(cache: Path, monkeypatch, number):
-    def reserve(fd: int, offset: int, size: int) -> None:
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(os, "posix_fallocate", reserve)
+    monkeypatch.setattr(os, "posix_fallocate", Mock(side_effect=OSError(number, os.strerror(number))))
     with pytest.raises(OutputError, match="compiled kernels cannot be written: ") as caught:
         load_kernels([own], find_device("cpu"))
     assert os.strerror(number).lower() in str(caught.value)
     assert caught.value.exit_code == 3
 
 
-def test_folders_of_killed_compilations_are_removed_after_an_hour(cache: Path):
+def test_folders_of_killed_compilations_are_removed_after_an_hour(cache: Path, monkeypatch):
     now = time.time()
     unfinished, finished = "wp_pose_tree_d094f93c_ed885bb_p812_t140433739105984", "wp_p1_pairs_t2_d094f93c_ed885bb"
     ages = {unfinished: 3700.0, f"{unfinished}1": 3500.0, finished: 1e6, "other_p1_t2": 1e6}
@@ -377,26 +360,16 @@ def test_folders_of_killed_compilations_are_removed_after_an_hour(cache: Path):
     link = cache / f"{unfinished}2"
     link.symlink_to(elsewhere)
     os.utime(link, (0.0, 0.0), follow_symlinks=False)
-    kernel_cache.remove_unfinished()
-    assert sorted(path.name for path in cache.iterdir()) == sorted([*list(ages)[1:], link.name])
-    assert (elsewhere / "kernel.cpp").exists()
-
-
-def test_a_missing_folder_has_nothing_unfinished(cache: Path):
-    cache.rmdir()
-    kernel_cache.remove_unfinished()
-
-
-def test_loading_ahead_removes_what_is_unfinished(cache: Path, monkeypatch):
-    unfinished = cache / "wp_own_d094f93c_ed885bb_p812_t14"
-    unfinished.mkdir()
-    os.utime(unfinished, (0.0, 0.0))
+    # Loading ahead removes what is unfinished.
     monkeypatch.setattr(wp, "force_load", lambda device, modules, max_workers: None)
     monkeypatch.setattr(kernel_module, "_loaders", {})
     monkeypatch.setattr(kernel_module, "are_deferred", lambda: True)
     begin_loading([own], find_device("cpu"))
     load_kernels([own], find_device("cpu"))
-    assert not unfinished.exists()
+    assert sorted(path.name for path in cache.iterdir()) == sorted([*list(ages)[1:], link.name])
+    assert (elsewhere / "kernel.cpp").exists()
+    shutil.rmtree(cache)
+    kernel_cache.remove_unfinished()  # a missing folder has nothing unfinished
 
 
 def test_a_limit_of_file_sizes_is_found(tmp_path: Path, monkeypatch):
@@ -457,9 +430,8 @@ def test_a_disk_that_fills_up(tmp_path: Path):
         env={**os.environ, "WARP_CACHE_PATH": str(tmp_path / "disk")},
     )  # fmt: skip
     assert done.returncode == 3, done.stderr
-    assert done.stderr.startswith(
-        f"error: {tmp_path}/disk/{wp.config.version}: compiled kernels cannot be written: no sp"
-    )
+    said = f"error: {tmp_path}/disk/{wp.config.version}: compiled kernels cannot be written: no sp"
+    assert done.stderr.startswith(said)
     assert not (tmp_path / "scene.contacts.h5").exists()
 
 
@@ -595,20 +567,14 @@ def test_a_folder_that_cannot_be_written_needs_no_warning_unless_something_is_co
     assert warning.startswith(f"{carried_cache}: compiled kernels cannot be kept")
 
 
-def test_a_write_that_fails_leaves_no_part(files, carried_cache, monkeypatch):
-    def failed(source: str, target: str) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO), target)
-
-    monkeypatch.setattr(os, "replace", failed)
-    with pytest.raises(OSError, match="Input/output error"):
-        add_to_cache(list(files))
-    assert not list(carried_cache.rglob("*.*"))
-
-
-def test_one_missing_file_adds_none(files, carried_cache):
+def test_a_write_that_fails_leaves_no_part_and_one_missing_file_adds_none(files, carried_cache, monkeypatch):
     assert not add_to_cache([*files, "wp_other/wp_other.o"])
     assert not add_to_cache([])
     assert not list(carried_cache.iterdir())
+    monkeypatch.setattr(os, "replace", Mock(side_effect=OSError(errno.EIO, "Input/output error")))
+    with pytest.raises(OSError, match="Input/output error"):
+        add_to_cache(list(files))
+    assert not list(carried_cache.rglob("*.*"))
 
 
 def test_the_table_of_hashes_is_carried(carried_cache, monkeypatch):

@@ -8,6 +8,7 @@ import threading
 import time
 from itertools import pairwise
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -105,7 +106,7 @@ def test_a_chunk_has_one_upload_of_its_own_poses_and_one_packed_download(as_devi
         assert columns + read <= traffic.downloaded_bytes <= columns + read + len(RIGID_COLUMNS) * ALIGNMENT
 
 
-def test_no_array_is_read_past_the_counted_copies(as_device, model, poses, monkeypatch):
+def test_no_array_is_read_past_the_counted_copies_and_stages_are_timed(as_device, model, poses, monkeypatch):
     pipeline = pipeline_of(model, poses, broad_phase="sap")
     chunk_traffic(pipeline, poses, 4)
     read: list[str] = []
@@ -118,6 +119,9 @@ def test_no_array_is_read_past_the_counted_copies(as_device, model, poses, monke
         pipeline.collide(PoseBatch(3, 3, 0, poses), scratch)
     # Of page-locked memory: one for each upload, and one or two for each download and its parts.
     assert all("uint8" in kind or "int32" in kind or "vec" in kind or "float" in kind for kind in read)
+    with Workers(pipeline, 1, 1 << 40) as pool:
+        reports = [report for _, report in pool.collide([PoseBatch(0, FRAMES, 0, poses)])]
+    assert all(seconds > 0.0 for stage, seconds in reports[0].seconds.items() if stage != "reduction")
 
 
 def test_memory_that_a_device_refuses_makes_chunks_smaller(as_device, model, poses, monkeypatch):
@@ -138,25 +142,16 @@ def test_memory_that_a_device_refuses_makes_chunks_smaller(as_device, model, pos
     assert refused
 
 
-def test_on_the_cpu_a_failed_allocation_is_no_size_of_a_chunk(monkeypatch):
-    def fails(*args, **options):
-        raise RuntimeError("Failed to allocate 8 bytes on device 'cpu'")
-
+def test_a_device_that_is_full_reports_what_was_needed_and_the_cpu_an_error(as_device, monkeypatch):
     scratch = Workspace(find_device("cpu"), 1 << 40)
-    monkeypatch.setattr(workspace.wp, "empty", fails)
-    with pytest.raises(RuntimeError, match="allocate"):
-        scratch.array("any", 8, wp.int32)
-
-
-def test_a_device_that_is_full_reports_what_was_needed(as_device, monkeypatch):
-    def fails(*args, **options):
-        raise RuntimeError("Failed to allocate 8 bytes on device 'cuda:0'")
-
-    scratch = Workspace(find_device("cpu"), 1 << 40)
-    monkeypatch.setattr(workspace.wp, "empty", fails)
+    fails = RuntimeError("Failed to allocate 8 bytes on device 'cuda:0'")
+    monkeypatch.setattr(workspace.wp, "empty", Mock(side_effect=fails))
     with pytest.raises(ChunkTooLarge) as raised:
         scratch.array("any", 800, wp.int32)
     assert raised.value.needed >= 3200
+    monkeypatch.setattr(device_stream, "TREATED_AS_DEVICES", set())
+    with pytest.raises(RuntimeError, match="allocate"):
+        Workspace(find_device("cpu"), 1 << 40).array("any", 8, wp.int32)
 
 
 def test_sizes_threads_and_memory_of_a_device(as_device, monkeypatch):
@@ -170,6 +165,8 @@ def test_sizes_threads_and_memory_of_a_device(as_device, monkeypatch):
     monkeypatch.setattr(device_stream, "TREATED_AS_DEVICES", set())
     assert chunk_sizes(device) is ON_CPU
     assert engine_memory(10**9, device) == 10**9
+    monkeypatch.setattr(wp, "is_cuda_available", lambda: True)
+    assert find_device("").is_cpu  # also beside another
 
 
 def test_a_pool_keeps_freed_memory(monkeypatch):
@@ -207,22 +204,11 @@ def test_chunks_are_halved_where_a_launch_or_scan_has_too_little_memory(as_devic
 
 def test_no_worker_issues_while_a_model_is_uploaded(as_device, model, poses, monkeypatch):
     """On a GPU the upload waited behind another worker's kernels, while the new model's kernels read its arrays."""
-    held = []
-    upload = pipeline.upload_model
-
-    def uploaded(*given):
-        held.append(device_stream._turns["cpu"].locked())
-        return upload(*given)
-
-    monkeypatch.setattr(pipeline, "upload_model", uploaded)
+    held, upload, turn = [], pipeline.upload_model, device_stream._turns["cpu"]
+    monkeypatch.setattr(pipeline, "upload_model", lambda *given: (held.append(turn.locked()), upload(*given))[1])
     pipeline_of(model, poses)
     assert held == [True]
     assert not device_stream._turns["cpu"].locked()
-
-
-def test_the_cpu_is_the_default_device_even_beside_another(monkeypatch):
-    monkeypatch.setattr(wp, "is_cuda_available", lambda: True)
-    assert find_device("").is_cpu
 
 
 def test_workers_issue_by_turns_and_wait_side_by_side(as_device, model, poses):
@@ -323,13 +309,6 @@ def test_parts_of_blocks_have_the_candidates_of_whole_blocks(as_device, model, p
         assert_identical(contacts_of(pipeline_of(model, poses, **phase), poses), reference)
 
 
-def test_stages_are_timed_without_waiting(as_device, model, poses):
-    pipeline = pipeline_of(model, poses, broad_phase="sap")
-    with Workers(pipeline, 1, 1 << 40) as pool:
-        reports = [report for _, report in pool.collide([PoseBatch(0, FRAMES, 0, poses)])]
-    assert all(seconds > 0.0 for stage, seconds in reports[0].seconds.items() if stage != "reduction")
-
-
 # The launch queue of the CPU, and recorded launches: order, arguments, growth of arrays, refusals.
 
 
@@ -394,11 +373,18 @@ def test_launches_scans_and_copies_execute_in_order(queue_workspace, rounds):
         np.testing.assert_array_equal(copy, wanted)
 
 
-def test_a_scan_in_place_gives_the_ends(queue_workspace):
+def test_scans_in_place_copies_by_the_c_library_and_too_many_threads(queue_workspace):
     counts = queue_workspace.array("counts", 10, wp.int32)
     queue_workspace.fill(counts, 3)
     assert queue_workspace.scan(counts, 10) == 30
     np.testing.assert_array_equal(queue_workspace.host(counts, 10), 3 * np.arange(1, 11))
+    assert launch_queue.COPY
+    copy = queue_workspace.copied(queue_workspace.array("empty", 1, wp.vec3f), 0)
+    assert copy.shape == (0, 3)
+    arguments = [0, line_of(queue_workspace, "value", 8, 1)]
+    queue_workspace.launch(fill_line, 8, arguments)
+    with pytest.raises(ValueError, match="2147483648"):
+        queue_workspace.launch(fill_line, 2 * (INDEX_LIMIT + 1), arguments)
 
 
 @pytest.mark.parametrize("queue_workspace", ["known Warp"], indirect=True)
@@ -422,19 +408,6 @@ def test_an_array_that_grows_is_written_before_it_is_freed(queue_workspace):
     queue_workspace.launch(fill_line, 100_000, [0, line_of(queue_workspace, "value", 100_000, 1)])
     found = queue_workspace.host(queue_workspace.array("value", 100_000, wp.int32), 100_000)
     np.testing.assert_array_equal(found, np.arange(100_000))
-
-
-def test_too_many_threads_are_refused(queue_workspace):
-    arguments = [0, line_of(queue_workspace, "value", 8, 1)]
-    queue_workspace.launch(fill_line, 8, arguments)
-    with pytest.raises(ValueError, match="2147483648"):
-        queue_workspace.launch(fill_line, 2 * (INDEX_LIMIT + 1), arguments)
-
-
-def test_a_copy_is_by_the_c_librarys_own(queue_workspace):
-    assert launch_queue.COPY
-    copy = queue_workspace.copied(queue_workspace.array("empty", 1, wp.vec3f), 0)
-    assert copy.shape == (0, 3)
 
 
 @pytest.mark.parametrize("clock", ["in the queue", "of Python"])
