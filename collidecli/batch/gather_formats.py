@@ -29,8 +29,8 @@ from collidecli.importers.recordings.lerobot import episode_number
 from collidecli.importers.recordings.recording import is_data_set
 from collidecli.scene.tables import GROUPS_BY_NAME, RIGID_CONTACTS
 from collidecli.scene.text_format import number_parts
+from collidecli.storage.contact_sets.check import check_body_rows, check_shape_rows
 from collidecli.storage.contact_sets.reader import ContactSet, is_complete
-from collidecli.storage.contact_sets.rules import check_body_rows, check_shape_rows
 from collidecli.storage.flat_tables import TableColumn, record_batch, require_pyarrow
 from collidecli.storage.process_activity import reading
 

@@ -28,8 +28,8 @@ from collidecli.scene.particles import Particles
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 from collidecli.scene.tables import HYDRO_PATCHES, SELF_CONTACTS, SOFT_CONTACTS, SWEEP, ContactBlock, GroupRows
 from collidecli.scene.text_format import checked_metres, did_you_mean, plural
+from collidecli.storage.contact_sets.check import check_body_rows, check_group_rows, check_has_contacts
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
-from collidecli.storage.contact_sets.rules import check_body_rows, check_group_rows, check_has_contacts
 from collidecli.storage.process_activity import reading
 from collidecli.storage.toml_input import read_toml
 

@@ -15,8 +15,7 @@ from collidecli.storage.contact_sets.schema import FORMAT
 from collidecli.storage.h5_files import format_of, open_h5
 from collidecli.storage.process_activity import reading
 from collidecli.storage.result_files import PROFILE_FORMAT
-from collidecli.storage.trajectories.check import check_trajectory
-from collidecli.storage.trajectories.motion import TRAJECTORY_FORMAT
+from collidecli.storage.trajectory_files import TRAJECTORY_FORMAT, check_trajectory
 
 CHECKED = (FORMAT, TRAJECTORY_FORMAT)
 """Formats of the files that are checked."""

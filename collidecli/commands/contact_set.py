@@ -25,7 +25,7 @@ from collidecli.scene.options import changed_options
 from collidecli.scene.tables import RIGID_COLUMNS, RIGID_CONTACTS, Column, ContactBlock, group_words
 from collidecli.scene.text_format import checked_metres, count
 from collidecli.storage.contact_sets import reader
-from collidecli.storage.contact_sets.rules import check_shape_rows
+from collidecli.storage.contact_sets.check import check_shape_rows
 
 if TYPE_CHECKING:
     import pandas

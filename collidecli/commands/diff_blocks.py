@@ -37,6 +37,13 @@ from collidecli.scene.tables import (
     columns_of_sides,
     shapes_of,
 )
+from collidecli.storage.contact_sets.check import (
+    check_body_rows,
+    check_group_rows,
+    check_shape_rows,
+    objects_of,
+    pair_values,
+)
 from collidecli.storage.contact_sets.reader import (
     BLOCK_ROWS,
     ContactSet,
@@ -44,13 +51,6 @@ from collidecli.storage.contact_sets.reader import (
     read_ahead,
     rows_of_cells,
     spans,
-)
-from collidecli.storage.contact_sets.rules import (
-    check_body_rows,
-    check_group_rows,
-    check_shape_rows,
-    objects_of,
-    pair_values,
 )
 from collidecli.system_resources import processor_count
 

@@ -16,8 +16,8 @@ from collidecli.commands.results import Progress, Result
 from collidecli.engines import unusable_normals
 from collidecli.numerics.matrices import cross, dot
 from collidecli.scene.text_format import count, plural
+from collidecli.storage.contact_sets.check import check_has_contacts
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.rules import check_has_contacts
 from collidecli.storage.process_activity import reading
 
 NAMES = ("shape0", "shape1", "distance", "normal", "point0", "point1")

@@ -44,8 +44,8 @@ from collidecli.scene.options import CONTACT_FORMATS, LOG_FORMATS
 from collidecli.scene.tables import KIND_UNKNOWN, RIGID_COLUMNS, ROW_ORDER, ContactBlock
 from collidecli.scene.text_format import did_you_mean, plural
 from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.contact_sets.check import check_has_contacts, check_shape_rows, pair_values
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.rules import check_has_contacts, check_shape_rows, pair_values
 from collidecli.storage.contact_sets.schema import ENGINE_ATTRIBUTES, EngineRecord
 from collidecli.storage.contact_sets.writer import ContactWriter
 from collidecli.storage.process_activity import reading

@@ -29,14 +29,14 @@ from collidecli.scene.tables import (
     ContactBlock,
     GroupRows,
 )
-from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, read_ahead, spans
-from collidecli.storage.contact_sets.rules import (
+from collidecli.storage.contact_sets.check import (
     check_body_rows,
     check_group_rows,
     check_has_contacts,
     gap_range,
     objects_of,
 )
+from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, read_ahead, spans
 from collidecli.storage.flat_tables import TableColumn
 
 # Selection of the pairs whose touches are listed, and the limits of the threshold of a touch.

@@ -30,13 +30,13 @@ from collidecli.scene.options import GROUND, SceneOptions
 from collidecli.scene.particles import Particles
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 from collidecli.scene.text_format import did_you_mean, some_names
+from collidecli.storage.contact_sets.check import check_shape_rows
 from collidecli.storage.contact_sets.reader import ContactSet, ContactTable
-from collidecli.storage.contact_sets.rules import check_shape_rows
 from collidecli.storage.contact_sets.schema import FORMAT
 from collidecli.storage.file_hash import bag_format
 from collidecli.storage.h5_files import open_h5, text_of
 from collidecli.storage.process_activity import structure
-from collidecli.storage.trajectories.motion import TRAJECTORY_FORMAT, read_header
+from collidecli.storage.trajectory_files import TRAJECTORY_FORMAT, read_header
 
 # Contents of a scene and its collision filter, for the verb `inspect`.
 

@@ -27,8 +27,8 @@ from collidecli.scene.options import LABEL_THINGS, recorded_number
 from collidecli.scene.tables import SOFT_CONTACTS, ContactBlock
 from collidecli.scene.text_format import plural
 from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.contact_sets.check import check_shape_rows, gap_range, pair_values
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.rules import check_shape_rows, gap_range, pair_values
 from collidecli.storage.flat_tables import Append, TableColumn, cell_columns, parquet_table, require_pyarrow
 from collidecli.storage.input_limits import LABELS, arrays_h5
 from collidecli.storage.process_activity import reading

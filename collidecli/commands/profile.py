@@ -43,8 +43,7 @@ from collidecli.errors import InputError
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
-from collidecli.storage.contact_sets.content_hash import StreamDigest, content_hash
-from collidecli.storage.contact_sets.schema import row_shape
+from collidecli.storage.contact_sets.schema import StreamDigest, content_hash, row_shape
 from collidecli.storage.field_cache import FieldCache
 
 # Devices of a profile, and the comparison of their wall-clock times.

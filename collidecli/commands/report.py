@@ -32,8 +32,8 @@ from collidecli.errors import InputError
 from collidecli.exporters.selection import SelectedContacts, chosen_worlds, kept_items, rows_of
 from collidecli.scene.options import CLEARANCE_THINGS
 from collidecli.scene.tables import SWEEP, ContactBlock
+from collidecli.storage.contact_sets.check import check_body_rows, check_has_contacts
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.rules import check_body_rows, check_has_contacts
 from collidecli.storage.process_activity import reading
 from collidecli.storage.result_files import AUDIT, BASELINE_PAIRS, CLEARANCE, LABELS, fits, read_profile, read_result
 

@@ -14,7 +14,7 @@ from collidecli.commands.results import Progress
 from collidecli.errors import InputError
 from collidecli.exporters.selection import SelectedContacts, rows_of
 from collidecli.scene.tables import ContactBlock
-from collidecli.storage.contact_sets.rules import check_body_rows
+from collidecli.storage.contact_sets.check import check_body_rows
 
 # Rows of the groups beside /rigid_contacts in the parts of a report that the reader of its page can select.
 

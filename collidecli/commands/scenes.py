@@ -25,7 +25,7 @@ from collidecli.scene.particles import Particles
 from collidecli.storage.file_hash import files_sha256
 from collidecli.storage.input_limits import check_size, limited_reading
 from collidecli.storage.process_activity import reading
-from collidecli.storage.trajectories.motion import check_positions, normalize, pose_fault
+from collidecli.storage.trajectory_files import check_positions, normalize, pose_fault
 
 if TYPE_CHECKING:
     from collidecli.importers.recordings.recording import EmbeddedScenes, Recording

@@ -20,8 +20,8 @@ from collidecli.commands.check import file_format
 from collidecli.commands.results import Result
 from collidecli.escaping import printable_line
 from collidecli.scene.tables import ContactBlock, ContactGroup, GroupRows, shapes_of
+from collidecli.storage.contact_sets.check import check_group_rows, objects_of
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, rows_of_cells, spans
-from collidecli.storage.contact_sets.rules import check_group_rows, objects_of
 from collidecli.storage.contact_sets.schema import FORMAT
 from collidecli.storage.h5_files import format_of, open_h5
 from collidecli.storage.process_activity import reading, structure

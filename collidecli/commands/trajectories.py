@@ -25,7 +25,7 @@ from collidecli.scene.motion import episodes_in, recorded_particles
 from collidecli.scene.options import SceneOptions
 from collidecli.storage.input_limits import limited_reading
 from collidecli.storage.process_activity import reading
-from collidecli.storage.trajectories.writer import TrajectoryWriter
+from collidecli.storage.trajectory_files import TrajectoryWriter
 
 # The verb `record`: a trajectory file of a scene that MuJoCo simulates, and the controls of its actuators.
 

@@ -17,7 +17,7 @@ from collidecli.exporters.selection import SelectedContacts
 from collidecli.scene.motion import Episodes
 from collidecli.scene.tables import KIND_UNKNOWN, Column, ContactBlock
 from collidecli.storage.atomic_output import AtomicOutput
-from collidecli.storage.contact_sets.rules import check_body_rows
+from collidecli.storage.contact_sets.check import check_body_rows
 from collidecli.storage.flat_tables import TableColumn, cell_columns, require_pyarrow
 
 POINTS = ("point0", "point1")

@@ -26,8 +26,8 @@ from collidecli.scene.tables import (
     shapes_of,
 )
 from collidecli.scene.text_format import numbered
+from collidecli.storage.contact_sets.check import check_group_rows
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, rows_of_cells, spans
-from collidecli.storage.contact_sets.rules import check_group_rows
 
 SINGLE_PARTICLE = 0
 """Kind of the rows of /soft_contacts that are of one particle each."""

@@ -21,7 +21,7 @@ from isal import isal_zlib
 
 from collidecli.storage import array_loops as loops
 from collidecli.storage.array_loops import fletcher32
-from collidecli.storage.contact_sets.content_hash import DatasetDigest, StreamDigest, Task
+from collidecli.storage.contact_sets.schema import DatasetDigest, StreamDigest, Task
 from collidecli.storage.h5_files import DEFLATE_LEVEL, NewObjects, check_compression
 
 CHUNK_ROWS = 32768

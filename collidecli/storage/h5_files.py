@@ -370,6 +370,18 @@ Fault = Callable[[Any], str]
 
 
 @dataclass(frozen=True)
+class Finding:
+    """One rule that a file breaks: its first location, and the rule. is_note: rows of another engine may break it."""
+
+    where: str
+    what: str
+    is_note: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+@dataclass(frozen=True)
 class AttributeRule:
     """The rule of one attribute. path: of its object; "" is the root. A missing attribute breaks a required rule."""
 

@@ -18,7 +18,6 @@ NOT_ON_THE_PATH = (
     "importers/visuals.py",
     "storage/result_files.py",
     "storage/contact_sets/check.py",
-    "storage/contact_sets/rules.py",
 )
 """What reads finished contact sets."""
 

@@ -18,7 +18,7 @@ import numpy as np
 from collidecli.commands.run import RunRequest, run
 from collidecli.scene.options import EngineOptions
 from collidecli.scene.text_format import memory
-from collidecli.storage.trajectories.writer import TrajectoryWriter
+from collidecli.storage.trajectory_files import TrajectoryWriter
 from tests.bench.passes import SCENES
 from tests.bench.result import BenchTable, interleaved, ratio, spread_time
 from tests.bench.scenes import FOLDER, BenchScene, humanoid

@@ -275,7 +275,7 @@ def test_good_files(ran, collide):
 )
 def test_faults_are_named(here, ran, collide, monkeypatch, name, dataset, row, value, told):
     """Every block of a recording is read, and all faults are counted."""
-    monkeypatch.setattr("collidecli.storage.trajectories.check.BLOCK_BYTES", 1)
+    monkeypatch.setattr("collidecli.storage.trajectory_files.BLOCK_BYTES", 1)
     if name == "joints.h5":
         collide.ok("record scene.xml --frames 4 --joint -o joints.h5")
     elif name != "motion.h5":

@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation, Slerp
 
-from collidecli.storage.trajectories.motion import normalize
-from collidecli.storage.trajectories.writer import TrajectoryWriter
+from collidecli.storage.trajectory_files import TrajectoryWriter, normalize
 
 pytest.importorskip("rosbags", reason="rosbags is not installed (extra ros)")
 

@@ -25,7 +25,7 @@ from collidecli.scene.mixing import ContactMixing
 from collidecli.scene.model import Model
 from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType
-from collidecli.storage.trajectories.motion import open_trajectory
+from collidecli.storage.trajectory_motion import open_trajectory
 from tests.support.hull_oracle import POLYTOPES, core, polytope_distance, proven
 from tests.support.mujoco_pairs import (
     LoadedScene,

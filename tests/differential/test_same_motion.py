@@ -13,7 +13,7 @@ import pytest
 from collidecli.commands.python_api import Contacts, collide
 from collidecli.commands.scenes import SceneRequest, scene_in_motion
 from collidecli.scene.options import RecordingOptions
-from collidecli.storage.trajectories.writer import TrajectoryWriter
+from collidecli.storage.trajectory_files import TrajectoryWriter
 from tests.support.twin_robots import MJCF, RATE, USD_ROOT, WORLDS, SteppedMotion, stepped, usd_layer, usd_scene
 
 GAP = 0.02

@@ -31,14 +31,14 @@ from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS
 from collidecli.storage.contact_sets.schema import EngineRecord
 from collidecli.storage.contact_sets.writer import ContactWriter
 from collidecli.storage.result_files import write_profile_h5
-from collidecli.storage.trajectories.writer import TrajectoryWriter
+from collidecli.storage.trajectory_files import TrajectoryWriter
 from tests.support.contact_sets import ATTRIBUTES, made_up_block, small_model, with_groups
 from tests.support.doc_examples import FENCE, check_output
 from tests.unit.test_docs import page
 
 TEXT = page("docs/reference/file-formats.md")
 READ_ONLY = {"/particle_q"}
-"""Written by other programs; tests/unit/storage/trajectories/test_trajectory.py writes it."""
+"""Written by other programs; tests/unit/storage/test_trajectories.py writes it."""
 ONE = np.zeros(1, np.int64)
 EPISODES = Episodes(("a",), ONE.astype(np.int32), ONE, ONE + 2)
 

@@ -27,7 +27,8 @@ from collidecli.scene.kinematics import (
     TreeCompiler,
     last_element,
 )
-from collidecli.storage.trajectories.motion import QUATERNION_TOLERANCE, bad_poses, pose_fault
+from collidecli.scene.shape_types import QUATERNION_TOLERANCE
+from collidecli.storage.trajectory_files import bad_poses, pose_fault
 
 WORLD_BODY = 0
 

@@ -41,7 +41,7 @@ from collidecli.scene.motion import TimedMotion
 from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
-from collidecli.storage.trajectories.motion import BodyMatch
+from collidecli.storage.trajectory_motion import BodyMatch
 
 # Adds the geoms, materials and pairs of a compiled MuJoCo model to a builder.
 #

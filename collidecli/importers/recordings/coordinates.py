@@ -29,16 +29,11 @@ from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
 from collidecli.scene.particles import EVERY_TEMPLATE
+from collidecli.scene.shape_types import QUATERNION_TOLERANCE
 from collidecli.scene.text_format import some_names
 from collidecli.storage.file_hash import recording_sha256
-from collidecli.storage.trajectories.motion import (
-    QUATERNION_TOLERANCE,
-    BodyMatch,
-    RecordedInFile,
-    check_positions,
-    normalize,
-    pose_fault,
-)
+from collidecli.storage.trajectory_files import check_positions, normalize, pose_fault
+from collidecli.storage.trajectory_motion import BodyMatch, RecordedInFile
 
 if TYPE_CHECKING:
     from collidecli.importers.mujoco.scene import MjcfImport

@@ -27,7 +27,7 @@ from collidecli.scene.motion import Motion
 from collidecli.scene.options import RecordingOptions
 from collidecli.scene.text_format import plural, some_names
 from collidecli.storage.h5_files import text_of
-from collidecli.storage.trajectories.motion import BodyMatch, RecordedInFile
+from collidecli.storage.trajectory_motion import BodyMatch, RecordedInFile
 
 BODY_KEYS = (("body_pos_w", "body_quat_w"), ("body_positions", "body_rotations"))
 ROOT_POSITION = ("root_pos", "root_trans")

@@ -6,7 +6,8 @@ from collidecli.importers.recordings.content import Content
 from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target
 from collidecli.scene.options import RecordingOptions
 from collidecli.storage.h5_files import format_of
-from collidecli.storage.trajectories.motion import TrajectoryMotion, check_format, header_of
+from collidecli.storage.trajectory_files import check_format, header_of
+from collidecli.storage.trajectory_motion import TrajectoryMotion
 
 
 class TrajectoryRecording(Recording):

@@ -21,8 +21,8 @@ from collidecli.scene.tables import (
     SWEEP,
     GroupRows,
 )
+from collidecli.storage.contact_sets.check import check_group_rows, check_shape_rows
 from collidecli.storage.contact_sets.reader import ContactSet, rows_of_cells
-from collidecli.storage.contact_sets.rules import check_group_rows, check_shape_rows
 from collidecli.storage.process_activity import reading
 
 # The further groups of a contact set for a view: hydroelastic surfaces, and contacts of particles as contacts.

@@ -30,15 +30,15 @@ from collidecli.scene.tables import (
 )
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets import schema
-from collidecli.storage.contact_sets.content_hash import (
-    BLOCK_ROWS,
+from collidecli.storage.contact_sets.reader import ContactSet, material_values
+from collidecli.storage.contact_sets.schema import (
+    HASHED_ROWS,
     DatasetDigest,
     block_hashes,
     content_hash,
     digest_class,
     excluded_groups,
 )
-from collidecli.storage.contact_sets.reader import ContactSet, material_values
 from collidecli.storage.h5_chunks import CHUNK_ROWS, ChunkedColumn, ChunkedColumns, ChunkThreads
 from collidecli.storage.h5_files import DAMAGE, NewObjects, damaged, exact_texts
 from collidecli.storage.process_activity import data, structure, structure_step
@@ -348,7 +348,7 @@ def write_content_hash(
     """Writes the content hash and, of version 2, the hashes of its blocks."""
     objects.attribute("/", "content_sha256", content)
     if version[0] > 1:
-        objects.attribute("/", schema.BLOCK_ROWS_ATTRIBUTE, np.int64(BLOCK_ROWS))
+        objects.attribute("/", schema.BLOCK_ROWS_ATTRIBUTE, np.int64(HASHED_ROWS))
         objects.numbers(schema.BLOCK_HASHES, block_hashes(digests))
 
 

@@ -20,8 +20,8 @@ from collidecli.commands.merge import MergeRequest, merge
 from collidecli.commands.textconv import contact_text
 from collidecli.errors import InputError
 from collidecli.scene.options import LOG_FORMATS
+from collidecli.storage.contact_sets.check import BELOW_GAP, EQUATION
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.rules import BELOW_GAP, EQUATION
 from tests.unit.commands.test_fidelity import PLAN, planned
 from tests.unit.commands.test_fidelity import falling as falling
 

@@ -24,7 +24,7 @@ from collidecli.engine.sweep.motion import Supports
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import moved_points
 from collidecli.scene.builder import ModelBuilder
-from collidecli.storage.trajectories.writer import TrajectoryWriter
+from collidecli.storage.trajectory_files import TrajectoryWriter
 
 MODULES = {"mujoco": "mujoco", "newton": "newton", "coal": "coal", "fcl": "fcl", "drake": "pydrake"}
 MODULES |= {"bullet": "pybullet", "dart": "dartpy", "rapier": "rapier3d"}

@@ -28,7 +28,7 @@ from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOpt
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import IDENTITY_POSE, ShapeType
 from collidecli.scene.tables import MOTION_COLUMNS
-from collidecli.storage.trajectories.motion import open_trajectory
+from collidecli.storage.trajectory_motion import open_trajectory
 from tests.cli.conftest import SCENE, write_motion, write_poses
 from tests.cli.test_recordings import falling, write_demos
 from tests.support.engine_runs import ArrayMotion, assert_identical, mixed_builder, random_poses

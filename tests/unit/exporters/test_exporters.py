@@ -26,7 +26,7 @@ from collidecli.storage import flat_tables
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.flat_tables import TableColumn, csv_table, parquet_table, require_pyarrow
-from collidecli.storage.trajectories.writer import TrajectoryWriter
+from collidecli.storage.trajectory_files import TrajectoryWriter
 from tests.support.contact_sets import made_up, pair_margin, small_model
 from tests.unit.exporters.conftest import FRAMES, WORLDS
 

@@ -32,9 +32,7 @@ from collidecli.storage.file_hash import SETTLED_NS, files_sha256, hash_ahead, r
 from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns, ChunkRows, Packing
 from collidecli.storage.h5_files import NewObjects, open_h5
 from collidecli.storage.result_files import fits, read_profile, write_json, write_profile_h5
-from collidecli.storage.trajectories.check import check_trajectory
-from collidecli.storage.trajectories.motion import read_header
-from collidecli.storage.trajectories.writer import TrajectoryWriter
+from collidecli.storage.trajectory_files import TrajectoryWriter, check_trajectory, read_header
 from tests.support.contact_sets import made_up
 from tests.support.fields import field_of
 

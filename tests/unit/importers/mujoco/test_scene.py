@@ -25,8 +25,8 @@ from collidecli.importers.mujoco.urdf import included_files, names_other_files
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import ContactOptions, SceneOptions
 from collidecli.scene.shape_types import ShapeType
-from collidecli.storage.trajectories.motion import open_trajectory
-from collidecli.storage.trajectories.writer import TrajectoryWriter
+from collidecli.storage.trajectory_files import TrajectoryWriter
+from collidecli.storage.trajectory_motion import open_trajectory
 from tests.support.engine_runs import pipeline_of
 from tests.support.mujoco_pairs import load
 from tests.support.usd_scenes import check_refused

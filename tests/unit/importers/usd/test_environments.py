@@ -18,7 +18,7 @@ from collidecli.commands.scenes import load_scene
 from collidecli.errors import InputError
 from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType
-from collidecli.storage.trajectories.writer import TrajectoryWriter
+from collidecli.storage.trajectory_files import TrajectoryWriter
 from tests.support.environments import (
     COUNT,
     DOUBLE3,

@@ -14,8 +14,8 @@ import pytest
 from collidecli.errors import InputError
 from collidecli.scene.tables import ContactBlock
 from collidecli.storage.contact_sets.check import check_file
-from collidecli.storage.contact_sets.content_hash import BLOCK_ROWS, BlockDigest, StreamDigest, content_hash
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.schema import HASHED_ROWS, BlockDigest, StreamDigest, content_hash
 from tests.support.contact_sets import (
     OF_CELLS,
     block_with_groups,
@@ -440,7 +440,7 @@ BLOCK = made_up_block(MODEL, 1600)
 def made(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("blocks") / "made.h5"
     write_contact_set(path, MODEL, BLOCK, major=2)
-    assert BLOCK.contact_count > 2 * BLOCK_ROWS
+    assert BLOCK.contact_count > 2 * HASHED_ROWS
     return path
 
 
@@ -491,7 +491,7 @@ def test_groups_are_hashed_and_read(tmp_path):
         assert set(contacts.groups) == {group.name for group in OF_CELLS}
 
 
-@pytest.mark.parametrize("count", [0, 1, BLOCK_ROWS - 1, BLOCK_ROWS, BLOCK_ROWS + 1, 3 * BLOCK_ROWS + 5])
+@pytest.mark.parametrize("count", [0, 1, HASHED_ROWS - 1, HASHED_ROWS, HASHED_ROWS + 1, 3 * HASHED_ROWS + 5])
 @pytest.mark.parametrize("seed", range(3))
 def test_rows_in_any_pieces_have_one_digest(count, seed):
     rng = np.random.default_rng(seed)
@@ -509,11 +509,11 @@ def test_rows_in_any_pieces_have_one_digest(count, seed):
         task()
     assert pieces.line() == whole.line()
     assert pieces.blocks == whole.blocks
-    assert len(whole.blocks) == 32 * -(-count // BLOCK_ROWS)
+    assert len(whole.blocks) == 32 * -(-count // HASHED_ROWS)
 
 
 def test_strings_in_any_pieces_have_one_digest():
-    texts = [f"shape{k}" for k in range(BLOCK_ROWS + 100)]
+    texts = [f"shape{k}" for k in range(HASHED_ROWS + 100)]
     whole, pieces = BlockDigest("/x", None), BlockDigest("/x", None)
     whole.update_strings(texts)
     for first in range(0, len(texts), 1000):
@@ -542,7 +542,7 @@ def with_blocks(change):
 def stale_blocks(file: h5py.File) -> None:
     """A changed row, and a content hash that fits, as from a program that does not know the hashes of blocks."""
     change_value(3)(file)
-    file.attrs["content_sha256"] = documented_hash(file, BLOCK_ROWS)[0]
+    file.attrs["content_sha256"] = documented_hash(file, HASHED_ROWS)[0]
 
 
 CASES = {

@@ -21,10 +21,9 @@ from collidecli.scene.mixing import RULE_COLUMNS, OptionalColumns
 from collidecli.scene.model import Model
 from collidecli.scene.particles import ParticleObjects, Particles
 from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS, shapes_of
-from collidecli.storage.contact_sets.check import check_file
-from collidecli.storage.contact_sets.content_hash import BlockDigest, StreamDigest
+from collidecli.storage.contact_sets.check import check_file, pair_values
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.rules import pair_values
+from collidecli.storage.contact_sets.schema import BlockDigest, StreamDigest
 from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns, ChunkThreads, GzipPacker
 from collidecli.storage.h5_files import NewObjects
 from tests.support.contact_sets import (

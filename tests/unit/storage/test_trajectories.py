@@ -13,10 +13,16 @@ import pytest
 from collidecli.errors import InputError, OutputError
 from collidecli.importers.mujoco.scene import add_mjcf
 from collidecli.scene.builder import ModelBuilder
-from collidecli.storage.trajectories import motion
-from collidecli.storage.trajectories.check import check_trajectory
-from collidecli.storage.trajectories.motion import FrameRows, bad_poses, normalize, open_trajectory, read_header
-from collidecli.storage.trajectories.writer import TrajectoryWriter
+from collidecli.storage.trajectory_files import (
+    PIECE_BYTES,
+    FrameRows,
+    TrajectoryWriter,
+    bad_poses,
+    check_trajectory,
+    normalize,
+    read_header,
+)
+from collidecli.storage.trajectory_motion import open_trajectory
 
 FRAMES = 11
 
@@ -403,7 +409,7 @@ def test_pieces_are_of_whole_chunks_and_no_larger_than_they_must_be(tmp_path):
         data = file.create_dataset("body_q", (5000, *ROW), "float64", chunks=(100, *ROW))
         pieces = list(FrameRows(file, data).pieces(range(50, 5000)))
         assert pieces[0] == range(50, 1800)
-        assert {len(piece) * data[:1].nbytes <= motion.PIECE_BYTES for piece in pieces} == {True}
+        assert {len(piece) * data[:1].nbytes <= PIECE_BYTES for piece in pieces} == {True}
 
 
 @pytest.mark.parametrize("count", [0, 1, 8191, 8192, 8193, 20_000])

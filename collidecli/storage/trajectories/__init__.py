@@ -1,1 +1,0 @@
-"""Trajectories of the format collide-trajectory: header, writer, reader, validation."""
